@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+# berth: `make` builds, `make check` tests, `make demo` shows the main job. HACKING.md has the rest.
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+SBINDIR ?= $(PREFIX)/sbin
+LIBEXECDIR ?= $(PREFIX)/libexec/berth
+SYSCONFDIR ?= /etc
+DOCDIR ?= $(PREFIX)/share/doc/berth
+DESTDIR ?=
+CC ?= cc
+CFLAGS ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+VERSION := $(shell sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
+
+ifneq ($(SAN),)
+BUILD ?= build/san
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else
+BUILD ?= build
+SANITIZE :=
+endif
+Q := $(if $(V),,@)
+
+PACKAGES := libsystemd hiredis libconfuse jansson smartcols
+LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+# Debian's smartcols.h wants its own folder; hiredis 0.14 and 1.x differ in theirs.
+INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
+	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -fno-common -fstack-protector-strong \
+	-DVERSION='"$(VERSION)"' -DLIBEXECDIR='"$(LIBEXECDIR)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
+	-I. -I$(BUILD)/generated $(INCLUDES) $(SANITIZE) $(CFLAGS)
+ALL_LDFLAGS = $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
+
+# Each folder but its main.c is one archive; what is not used is not linked.
+objects = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c)))
+BASE := $(BUILD)/base.a
+CONF := $(BUILD)/conf.a
+DAEMON := $(BUILD)/daemon.a
+RUNNER := $(BUILD)/runner.a
+CLI := $(BUILD)/cli.a
+HARNESS := $(BUILD)/harness.a
+PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth
+TEST_KINDS := unit contract integration
+TESTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.c)))
+TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
+
+.PHONY: all tests deps check demo lint install clean
+all: $(PROGRAMS)
+tests: $(TESTS) $(TOOLS)
+
+$(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(CONF) $(BASE)
+$(BUILD)/berth-runner: $(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)
+$(BUILD)/berth: $(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)
+$(BASE): $(call objects,base)
+$(CONF): $(call objects,conf)
+$(DAEMON): $(call objects,daemon)
+$(RUNNER): $(call objects,runner)
+$(CLI): $(call objects,cli)
+$(HARNESS): $(call objects,tests/harness)
+
+$(PROGRAMS):
+	@echo "  LD      $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(CLI) $(RUNNER) $(DAEMON) $(CONF) $(BASE)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(findstring -wrap,$@),$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$*.c)) -o $@ $^ $(LIBS) -lcunit
+
+$(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+%.a:
+	@echo "  AR      $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcsD $@ $^
+
+$(BUILD)/%.o: %.c
+	@echo "  CC      $<"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Texts that are compiled in: each becomes a C string literal to #include.
+GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(wildcard daemon/lua/*.lua daemon/*.varlink))
+$(call objects,daemon): | $(GENERATED)
+$(BUILD)/generated/%.inc: %
+	@echo "  GEN     $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$$/\\n"/' $< >$@
+
+deps:
+	@tests/deps.sh
+
+check: deps
+	@$(MAKE) --no-print-directory all tests
+	@BUILD=$(BUILD) tests/run.sh
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) conf/examples/demo/demo.sh
+
+lint: deps
+	@tests/lint.sh
+
+install: all
+	install -D -m 0755 $(BUILD)/berthd $(DESTDIR)$(SBINDIR)/berthd
+	install -D -m 0755 $(BUILD)/berth $(DESTDIR)$(BINDIR)/berth
+	install -D -m 0755 $(BUILD)/berth-runner $(DESTDIR)$(LIBEXECDIR)/berth-runner
+	install -D -m 0644 conf/berth.conf $(DESTDIR)$(DOCDIR)/berth.conf
+	install -D -m 0644 README.md $(DESTDIR)$(DOCDIR)/README.md
+
+clean:
+	rm -rf build
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+.SECONDARY:

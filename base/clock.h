@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The one place that reads clocks. Deadlines are CLOCK_BOOTTIME, which goes on while the machine is
+ * suspended (R8: a suspended host wakes up too late on purpose); CLOCK_REALTIME is for people only. */
+
+#include <inttypes.h>
+#include <stddef.h>
+
+typedef uint64_t usec_t;
+
+#define USEC_PER_MSEC ((usec_t) 1000)
+#define USEC_PER_SEC ((usec_t) 1000000)
+#define USEC_INFINITY UINT64_MAX
+
+usec_t clock_boottime(void); /* µs since boot, suspend included */
+usec_t clock_realtime(void); /* µs since 1970 */
+
+/* a + b, USEC_INFINITY if it overflows or one of them is; a - b, 0 if b is larger. */
+usec_t usec_add(usec_t a, usec_t b);
+usec_t usec_sub(usec_t a, usec_t b);
+
+/* "2026-11-20T11:01:19.123456Z" (RFC 3339, UTC) into a buffer of CLOCK_TEXT_SIZE bytes. */
+#define CLOCK_TEXT_SIZE 32
+const char *clock_format(usec_t realtime_usec, char buffer[static CLOCK_TEXT_SIZE]);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+bool name_is_valid(const char *text) {
+    size_t n = strspn(text, NAME_CHARACTERS);
+
+    return n > 0 && n <= NAME_MAX_LENGTH && text[n] == '\0' && text[0] != '.' && text[0] != '-';
+}
+
+const char *name_explain(const char *text) {
+    size_t n = strspn(text, NAME_CHARACTERS);
+
+    if (text[0] == '\0')
+        return "is empty";
+    if (text[n] == ' ')
+        return "has a space";
+    if (text[n] != '\0')
+        return "has a character that is not one of A-Z a-z 0-9 . _ -";
+    if (text[0] == '.' || text[0] == '-')
+        return "begins with '.' or '-'";
+    return "is longer than 64 characters";
+}
+
+bool id_is_valid(const char *text) {
+    return strspn(text, "0123456789abcdef") == ID_TEXT_SIZE - 1 && text[ID_TEXT_SIZE - 1] == '\0';
+}
+
+int id_make(char ret[static ID_TEXT_SIZE]) {
+    unsigned char bytes[(ID_TEXT_SIZE - 1) / 2];
+    ssize_t n;
+
+    /* Up to 256 bytes come whole or not at all (getrandom(2)). */
+    do
+        n = getrandom(bytes, sizeof(bytes), 0);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}

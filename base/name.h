@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+/* Names of pools, jobs, hosts, namespaces and labels: 1 to NAME_MAX_LENGTH of A-Z a-z 0-9 . _ -, not
+ * beginning with '.' or '-' (INTERFACES: Config). */
+#define NAME_MAX_LENGTH 64
+bool name_is_valid(const char *text);
+
+/* What is wrong with a name that is not valid, for an error text: "is empty", "has a space", ... */
+const char *name_explain(const char *text);
+
+/* Ids of sessions, claims and runs: 128 random bits as 32 lowercase hex digits (R6). */
+#define ID_TEXT_SIZE 33
+bool id_is_valid(const char *text);
+/* 0 or the negative errno of getrandom(2). */
+int id_make(char ret[static ID_TEXT_SIZE]);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What berthd, berth-runner and guards say to one another, as messages (base/message.h). Who starts is berthd; an
+ * answer names the run that it is about. Absolute times are µs: `deadline` and `...-boot` on CLOCK_BOOTTIME (same
+ * machine, same boot), others on CLOCK_REALTIME, for people. A field in brackets may be missing. */
+
+/* berthd → runner */
+#define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., gathered */
+#define PROTOCOL_START "start"   /* run job hash claim token ticket pools namespace host queued [deadline]
+                                    → starting | exists | refused; idempotent by run */
+#define PROTOCOL_KILL "kill"     /* run: kill all that is left of it               → in time, a report */
+#define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file;  no answer */
+
+/* runner → berthd */
+/*      PROTOCOL_HELLO              version pid */
+#define PROTOCOL_GUARD "guard"       /* run: a guard is there, listening on runs/RUN.sock */
+#define PROTOCOL_GATHERED "gathered" /* everything there was when hello came has been told */
+#define PROTOCOL_STARTING "starting" /* run: its guard is listening */
+#define PROTOCOL_EXISTS "exists"     /* run: it was started before; its socket or report is there */
+#define PROTOCOL_REFUSED "refused"   /* run reason(config-differs|unknown-job|resources|bad-request) text: it was not, and will
+                                        not be, started by this message */
+#define PROTOCOL_REPORT "report"     /* unasked or on hello; fields below */
+
+/* guard → berthd. Each connection begins with `state`; then what changes. */
+#define PROTOCOL_STATE "state"     /* run job hash claim token ticket pools queued phase(starting|running|stopping|done)
+                                      on-lease-lost(stop|continue) stop-timeout [deadline] [pid started] [reason] */
+#define PROTOCOL_STARTED "started" /* run pid started: exec succeeded */
+#define PROTOCOL_STOPPING "stopping" /* run reason: the stop signal was sent */
+#define PROTOCOL_ACK "ack"         /* deadline: from now on this is the deadline */
+/*      PROTOCOL_REPORT               fields below; the guard waits for `done` */
+
+/* berthd → guard */
+#define PROTOCOL_DEADLINE "deadline" /* [deadline]: push it (an earlier one is taken, too); missing: none → ack */
+#define PROTOCOL_STOP "stop"         /* reason(stopped|revoked|lease-lost|timeout|shutdown): stop it in its stop-timeout */
+#define PROTOCOL_DONE "done"         /* the report was recorded: remove the socket and end */
+
+/* A report: run job claim token ticket pools queued ended reason [started] [started-boot ended-boot]
+ *   and one of  code (it exited), signal (it was ended by one), errno + stage (it never ran), lost=1 (its guard died);
+ *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it)
+ *   [user-usec system-usec maxrss-kib]
+ * reason: none (it ended by itself) | stopped | revoked | lease-lost | timeout | shutdown.
+ * As a file it is runs/RUN.report. */
+
+/* Where these things are, below the runtime directory (DESIGN: Who owns what). */
+#define PROTOCOL_RUNNER_SOCKET "runner/runner.sock"
+#define PROTOCOL_RUNS "runner/runs"
+#define PROTOCOL_SOCKET_SUFFIX ".sock"
+#define PROTOCOL_REPORT_SUFFIX ".report"
+#define PROTOCOL_VERSION 1
+
+/* Records of berthd itself, below the runtime directory, each one message as a file; they outlive berthd, not a reboot:
+ *   waiting/RUN      a queued run, so that a restarted berthd keeps its place
+ *   holds/RUN        FIFO of a granted `berth run`;  holds/RUN.claim  what it holds
+ *   jobs/JOB         last start, last result
+ *   session          the session's id (store-redis) */
+#define PROTOCOL_CONTROL_SOCKET "control.sock"
+#define PROTOCOL_LOCK "lock"
+#define PROTOCOL_WAITING "waiting"
+#define PROTOCOL_HOLDS "holds"
+#define PROTOCOL_JOBS "jobs"
+#define PROTOCOL_SESSION "session"

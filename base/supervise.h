@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Starts one command, waits for it and all its descendants, and stops the whole tree: on request, at a time limit, or
+ * early enough that the kill lands before a deadline (R8). Used by the guard and by `berth run`. One supervise a
+ * process: it makes the process a subreaper and reaps every child it inherits.
+ *
+ * A stop is: the stop signal to every process of the tree, SIGCONT, then after stop_timeout SIGKILL until the tree is
+ * empty. The tree is the cgroup, where there is one, and always also all descendants of this process. */
+
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+struct supervise;
+
+enum supervise_reason { /* why a tree was stopped; the first one is kept */
+    SUPERVISE_REASON_NONE,
+    SUPERVISE_REASON_STOPPED,
+    SUPERVISE_REASON_REVOKED,
+    SUPERVISE_REASON_LEASE_LOST,
+    SUPERVISE_REASON_TIMEOUT,
+    SUPERVISE_REASON_SHUTDOWN,
+};
+const char *supervise_reason_name(enum supervise_reason reason); /* "none", "stopped", ... as in base/protocol.h */
+int supervise_reason_parse(const char *name, enum supervise_reason *ret); /* 0 or -EINVAL */
+
+/* Runs in the child between fork and exec: async-signal-safe calls alone where the parent has threads (ours has none). It
+ * sets up what the command needs and ends in exec. Whatever it returns (an errno, positive; *ret_stage a static word such
+ * as "user", "directory", "exec") is told to the parent; the child then ends. */
+typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
+
+struct supervise_result {
+    int exec_errno;           /* not 0: the command never ran, and nothing below but `stage` means anything */
+    char stage[16];           /* where that failed */
+    int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
+    int status;               /* exit code, or signal */
+    enum supervise_reason reason;
+    usec_t started, ended;    /* boottime; ended: when the last process of the tree was gone */
+    usec_t deadline;          /* in force at the end; USEC_INFINITY: none */
+    struct rusage usage;      /* of all that was waited for */
+};
+
+struct supervise_handler {
+    void (*on_started)(struct supervise *s, pid_t pid, void *userdata); /* exec succeeded */
+    void (*on_stopping)(struct supervise *s, enum supervise_reason reason, void *userdata);
+    void (*on_suspended)(struct supervise *s, void *userdata);   /* the command was stopped (SIGTSTP ...); may be NULL */
+    /* The tree is empty (or never came to be). Once; last call. The supervise may be freed in it. */
+    void (*on_done)(struct supervise *s, const struct supervise_result *result, void *userdata);
+    void *userdata;
+};
+
+struct supervise_options {
+    int stop_signal;
+    usec_t stop_timeout;  /* µs */
+    usec_t timeout;       /* stop with REASON_TIMEOUT so long after the start; USEC_INFINITY: never */
+    usec_t deadline;      /* boottime; USEC_INFINITY: none */
+    const char *cgroup;   /* directory of a fresh cgroup v2 for the command, which supervise fills, kills and removes; or NULL */
+};
+
+/* The handler is copied. Blocks no signal but SIGCHLD in this process. Negative errno. */
+int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
+                  const struct supervise_handler *handler);
+/* Kills nothing: free after on_done, or to give the tree up. */
+struct supervise *supervise_free(struct supervise *s);
+DEFINE_CLEANUP(struct supervise, supervise_free)
+
+/* Forks and runs `child`, which gets PR_SET_PDEATHSIG=KILL only if it asks for it (supervise_child_die_with_parent(),
+ * after its last setuid). Looks at the deadline once more right before exec in the child: passed means exec_errno =
+ * ETIME, stage "deadline". Negative errno if there was no fork; then on_done is not called. */
+int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
+/* For the child: PDEATHSIG=KILL, and ends at once if the parent has already gone. 0 or an errno, positive. */
+int supervise_child_die_with_parent(pid_t parent);
+
+void supervise_set_deadline(struct supervise *s, usec_t deadline);
+/* Begins to stop the tree; a second call only shortens nothing: the first reason and its timeout stay. */
+void supervise_stop(struct supervise *s, enum supervise_reason reason);
+/* Sends a signal to the command's first process alone (`berth run` passing on). 0, -ESRCH, or another negative errno. */
+int supervise_signal(struct supervise *s, int signal);
+pid_t supervise_pid(const struct supervise *s); /* of the command; 0 before the start or once it was waited for */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The configuration as plain values. conf/settings.c makes them from text (no I/O: tests and fuzzers feed it from memory);
+ * conf/load.c reads the files. Nothing of libconfuse is seen outside conf/. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/demand.h"
+
+#define SETTINGS_PATH_DEFAULT "/etc/berth/berth.conf"
+#define RUNTIME_DIRECTORY_MAX 60
+
+enum pool_scope { POOL_SCOPE_CLUSTER, POOL_SCOPE_HOST };
+enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW };
+enum on_lease_lost { ON_LEASE_LOST_STOP, ON_LEASE_LOST_CONTINUE };
+enum job_output { JOB_OUTPUT_JOURNAL, JOB_OUTPUT_NULL, JOB_OUTPUT_FILE };
+
+struct settings_place { /* where in the config something stands, for errors */
+    const char *file;   /* owned by the settings */
+    int line;
+};
+
+struct redis_settings {
+    bool tls;                  /* rediss://; accepted by the parser, refused by --check until TLS is built */
+    char *unix_path;           /* or NULL */
+    char *host;                /* or NULL; an IPv6 address without brackets */
+    uint16_t port;
+    unsigned db;
+    char *username;            /* "" : none */
+    char *password_file;       /* "" : none */
+    usec_t timeout_usec;
+    struct settings_place place;
+};
+
+struct pool_settings {
+    char name[NAME_MAX_LENGTH + 1];
+    uint32_t limit;            /* permits; 0 pauses */
+    enum pool_scope scope;
+    uint32_t host_limit;       /* 0: no bound */
+    uint32_t queue_limit;
+    char *description;
+    struct settings_place place;
+};
+
+struct job_settings {
+    char name[NAME_MAX_LENGTH + 1];
+    char **command;            /* argv, NULL-terminated, at least one */
+    struct demands pools;
+    usec_t head_start_usec;
+    bool at_start;
+    usec_t every_usec;         /* USEC_INFINITY: not by time */
+    enum job_overlap overlap;
+    usec_t queue_timeout_usec; /* USEC_INFINITY: none */
+    usec_t timeout_usec;       /* USEC_INFINITY: none */
+    int stop_signal;
+    usec_t stop_timeout_usec;
+    enum on_lease_lost on_lease_lost;
+    char *user, *group;        /* "": as the runner */
+    char *directory;
+    char **environment;        /* NAME=value, NULL-terminated */
+    mode_t umask;
+    enum job_output output;
+    char *output_path;         /* for JOB_OUTPUT_FILE, else NULL */
+    char *description;
+    char hash[17];             /* of the job's canonical text, 16 hex digits: equal jobs, equal hashes, wherever they stand */
+    struct settings_place place;
+};
+
+struct settings {
+    char host[NAME_MAX_LENGTH + 1];
+    char namespace[NAME_MAX_LENGTH + 1];
+    usec_t lease_usec, heartbeat_usec;
+    char *runtime_directory;
+    struct redis_settings *redis; /* NULL: no `redis` section */
+    struct pool_settings *pools;  /* sorted by name */
+    size_t n_pools;
+    struct job_settings *jobs;    /* sorted by name */
+    size_t n_jobs;
+    char **files;                 /* all files read; the places point here */
+    size_t n_files;
+};
+
+/* max(500 ms, 1 % of the lease), R8. */
+usec_t settings_margin(usec_t lease_usec);
+/* The longest stop timeout that fits a lease (contract, `lease`): lease - 2 heartbeats - margin; 0 if nothing fits. */
+usec_t settings_stop_timeout_max(const struct settings *s);
+/* The default of stop-timeout: 5s, or a sixth of the lease if that is less. */
+usec_t settings_stop_timeout_default(const struct settings *s);
+
+const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
+const struct job_settings *settings_find_job(const struct settings *s, const char *name);
+/* Whether a job or ad hoc run on these pools holds permits of the cluster (and so has a deadline). */
+bool settings_needs_cluster(const struct settings *s, const struct demands *pools);
+/* The first option that a running daemon cannot change (host, namespace, lease, heartbeat, runtime-directory, redis) and in
+ * which the two differ; NULL if there is none. */
+const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded);
+
+/* All that is wrong, one line each: "file:line: what is wrong, and what would be right". */
+struct settings_errors {
+    char **lines;
+    size_t n;
+    bool out_of_memory; /* something could not even be noted */
+};
+void settings_errors_done(struct settings_errors *errors);
+
+struct settings_source { /* one file's bytes */
+    const char *file;    /* name for errors */
+    const char *text;    /* NUL-terminated */
+    size_t size;
+};
+
+enum { SETTINGS_E_INVALID = 1 }; /* named answer: the config is wrong, `errors` says where */
+
+/* hostname: default of `host`, NULL for gethostname(2). 0, SETTINGS_E_INVALID or a negative errno. */
+int settings_parse(const struct settings_source *sources, size_t n_sources, const char *hostname, struct settings **ret,
+                   struct settings_errors *errors);
+/* PATH and PATH.d/ *.conf in lexical order; for the default path /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each
+ * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory. */
+int settings_load(const char *path, struct settings **ret, struct settings_errors *errors);
+struct settings *settings_free(struct settings *s);
+DEFINE_CLEANUP(struct settings, settings_free)

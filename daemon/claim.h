@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A claim as its owner (a run) and a store both see it: plain data, no fd, no clock. The owner allocates it and fills the first
+ * part; the store alone writes the second part, from store_claim() until it says that the claim is over. */
+
+#include "base/clock.h"
+#include "base/demand.h"
+#include "base/list.h"
+#include "base/name.h"
+
+enum claim_state {
+    CLAIM_STATE_NONE,      /* the store does not know it */
+    CLAIM_STATE_ASKED,     /* on its way; no answer yet (Redis may be away) */
+    CLAIM_STATE_WAITING,   /* queued, has its ticket */
+    CLAIM_STATE_PARKED,    /* as WAITING, but asks more than a limit in force (R2) */
+    CLAIM_STATE_HELD,      /* granted, has its token */
+    CLAIM_STATE_RELEASING, /* given back or withdrawn; the answer is not there yet */
+};
+
+struct claim {
+    /* the owner's */
+    char id[ID_TEXT_SIZE];
+    char run[ID_TEXT_SIZE];
+    char name[NAME_MAX_LENGTH + 1]; /* job or label, for people */
+    size_t n_demands;
+    struct demand *demands;         /* owned by the owner; at least one, all of this store's scope */
+    usec_t head_start_usec;
+    bool nowait;                    /* grant at once or refuse (`busy`) */
+    bool keep;                      /* on-lease-lost = continue: goes on when the session is lost, comes back with a new token */
+    uint32_t pid;                   /* of the holder, for people; 0: not known yet */
+
+    /* the store's */
+    enum claim_state state;
+    uint64_t ticket, token;         /* 0: none yet */
+    uint32_t position;              /* in the queue where it stood last, 1 first, when it was queued; 0: not known */
+    usec_t since_realtime;          /* by the store's clock, when it was queued, for people */
+    struct list link;               /* on the store's list of its claims */
+    void *store_data;
+};

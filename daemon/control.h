@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The control socket: a Varlink server (NUL-terminated JSON objects over SOCK_STREAM). It knows sockets, framing, peers and who
+ * may call what; what a method does is in daemon/verbs*.c. One of the places that use jansson. A client has a bounded buffer in
+ * both directions, a time limit for an unfinished message, and cannot delay anybody else. */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "base/socket.h"
+
+#define CONTROL_MESSAGE_MAX (256 * 1024)  /* bytes of one message from a client */
+#define CONTROL_OUTPUT_MAX (16 * 1024 * 1024) /* bytes waiting for a client; one that reads slower is disconnected */
+#define CONTROL_CLIENTS_MAX 4096
+#define CONTROL_MESSAGE_TIME (10 * USEC_PER_SEC) /* for the rest of a message that has begun */
+
+struct control;
+struct control_call; /* one method call, until it was answered for the last time; calls of one connection are answered in order */
+
+/* Takes the call: answers it now, or keeps it and answers later. params: borrowed, an object. Negative errno: the call is answered
+ * with io.berth.Internal. */
+typedef int (*control_method_fn)(struct control_call *call, json_t *params, void *userdata);
+
+struct control_method {
+    const char *name;      /* "io.berth.Runs" */
+    control_method_fn fn;
+    bool privileged;       /* root, berthd's own user and the group `berth` alone; others get io.berth.NotAllowed */
+};
+
+/* methods end with a NULL name, stay the caller's. description: the Varlink interface text of io.berth. vendor etc. are fixed here.
+ * Listens on path (mode 0660, group `berth` where that exists and berthd may give it), or takes listen_fd if that is >= 0. */
+int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_method *methods,
+                const char *description, void *userdata);
+struct control *control_free(struct control *c); /* every pending call ends; on_gone is called for each */
+DEFINE_CLEANUP(struct control, control_free)
+
+/* All take params (stolen; NULL: {}). After reply or error the call is gone. notify is {"continues": true}: only if the client said
+ * "more" (control_call_wants_more). fd, if >= 0, is passed along with SCM_RIGHTS (a duplicate: the caller keeps its own). */
+int control_call_reply(struct control_call *call, json_t *params);
+int control_call_notify(struct control_call *call, json_t *params, int fd);
+int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
+bool control_call_wants_more(const struct control_call *call);
+bool control_call_is_privileged(const struct control_call *call);
+const struct peer *control_call_peer(const struct control_call *call);
+/* For a kept call: on_gone(userdata) when the client has gone before the last answer; the call is gone when it returns. */
+void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The hold of one granted `berth run` (DESIGN: holds/): a FIFO whose write end the client and its command inherit, and a record of
+ * the claim beside it. The hold is over when the FIFO has hung up (nobody has the write end any more) and the command, if its pid
+ * is known, is gone (pidfd). It outlives berthd: a starting berthd gathers the holds before it grants anything. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "base/message.h"
+
+struct hold;
+
+struct hold_handler {
+    void (*on_over)(struct hold *h, void *userdata); /* once; the hold may be freed in it */
+    void *userdata;
+};
+
+/* Makes holds/RUN and holds/RUN.claim (the record, a message written by the caller: run, claim, token, pools, deadline ...).
+ * *ret_write_fd: for the client; the caller closes its copy once it was sent. Negative errno, and then no file is left. */
+int hold_new(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message_writer *record,
+             const struct hold_handler *handler, int *ret_write_fd);
+/* Opens a hold found at start. on_over may follow in the next turn of the loop (nobody has it any more). The command's identity
+ * (pid, start time) is read from the record. */
+int hold_open(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message *record,
+              const struct hold_handler *handler);
+/* Replaces the record (new token, pid known, ...). */
+int hold_write_record(struct hold *h, const struct message_writer *record);
+/* The client told its command's pid: the hold lasts until that is gone, too. The pid must be a descendant of the client. Negative
+ * errno: it is not there (any more); then the FIFO alone decides. */
+int hold_watch_command(struct hold *h, pid_t pid);
+/* Removes both files and frees. hold_detach() frees and leaves the files, for a stopping berthd that leaves runs alone. */
+struct hold *hold_free(struct hold *h);
+struct hold *hold_detach(struct hold *h);
+
+/* Calls found(run, record) for each holds/RUN.claim that is a valid record; removes debris (a FIFO without record and the like). */
+int hold_gather(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata), void *userdata);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* berthd's root object: owns the settings, the stores, the links and all runs. What clients may ask of it stands here; verbs*.c
+ * translate it from and to Varlink. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "base/list.h"
+#include "conf/settings.h"
+#include "daemon/event.h"
+#include "daemon/run.h"
+#include "daemon/store.h"
+
+struct manager;
+struct job; /* a defined job's triggers and last run: daemon/job.h */
+
+struct manager_options {
+    const char *config;      /* path */
+    const char *with_runner; /* path, or NULL */
+};
+
+/* settings: taken over. Negative errno, already logged. */
+int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
+                const struct manager_options *options);
+struct manager *manager_free(struct manager *m);
+DEFINE_CLEANUP(struct manager, manager_free)
+/* Gathers what runs, then connects, then takes work. */
+int manager_start(struct manager *m);
+/* Begins to stop: stop_jobs says whether commands are stopped, too (else they are left to the next berthd). The event loop is ended
+ * when it is done. */
+void manager_stop(struct manager *m, bool stop_jobs);
+
+/* --- what clients see --- */
+
+const struct settings *manager_settings(const struct manager *m);
+struct events *manager_events(struct manager *m);
+sd_event *manager_event(struct manager *m);
+struct store *manager_host_store(struct manager *m);
+struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
+struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
+struct run *manager_find_run(struct manager *m, const char *id);
+
+struct manager_job { /* for `berth jobs` */
+    const struct job_settings *settings;
+    struct run *run;               /* its oldest run that is not over, or NULL */
+    size_t n_runs;                 /* not over */
+    usec_t last_started_realtime, last_ended_realtime; /* 0: never */
+    enum run_result last_result;
+    int last_exit_code, last_signal; /* -1: none */
+    usec_t next_realtime;          /* of `every`; 0: none */
+};
+void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
+
+/* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "grace" ...; NULL if it does not wait. From a snapshot
+ * of both stores, either of which may be NULL. */
+const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
+                               char *buffer, size_t size);
+
+/* --- what clients do --- */
+
+enum { /* named answers */
+    MANAGER_E_UNKNOWN = 1, /* no such job, run or pool: *ret_text names it */
+    MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
+    MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
+    MANAGER_E_STOPPING,    /* berthd is about to stop */
+};
+
+/* A manual trigger. */
+int manager_start_job(struct manager *m, const char *job, struct run **ret);
+
+struct manager_hold { /* a `berth run` */
+    const struct demands *pools;     /* at least one */
+    const char *name;                /* label */
+    bool nowait;
+    usec_t wait_usec;                /* USEC_INFINITY: without end */
+    usec_t head_start_usec, stop_timeout_usec; /* stop_timeout USEC_INFINITY: the default */
+    enum on_lease_lost on_lease_lost;
+    uid_t uid;
+    const char *nested;              /* BERTH_RUN of the caller's environment, or NULL */
+    pid_t pid;                       /* the client's */
+};
+/* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
+ * ret_text: static or in the manager, until the next call. */
+int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text);
+/* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more). */
+int manager_attach(struct manager *m, const char *run, uid_t uid, struct run **ret);
+/* The client has gone: a waiting run is withdrawn; a granted one lasts as long as its hold. */
+void manager_client_gone(struct manager *m, struct run *r);
+/* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */
+int manager_take_hold_fd(struct run *r);
+/* The client told: its command runs; its command ended (code or signal -1; result NONE: by code and signal). */
+void manager_client_started(struct manager *m, struct run *r, pid_t pid);
+void manager_client_ended(struct manager *m, struct run *r, enum run_result result, int code, int signal);
+
+/* Stops a run, waiting or running; idempotent. */
+void manager_stop_run(struct manager *m, struct run *r, const char *reason);
+/* Stops by job name (all its runs) or run id. 0 or MANAGER_E_UNKNOWN. ret_n: how many there were. */
+int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
+/* Reads the config again. 0, or SETTINGS_E_INVALID with errors; nothing has changed then. */
+int manager_reload(struct manager *m, struct settings_errors *errors);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state decides
+ * daemon/manager-run.c.
+ *
+ *     pending → waiting → starting → running → stopping → done
+ *
+ * run_set_state() alone changes the state and moves the run between the manager's lists. */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/demand.h"
+#include "base/list.h"
+#include "conf/settings.h"
+#include "daemon/claim.h"
+
+struct manager;
+struct run;
+struct guard_link;
+struct hold;
+struct sd_event_source;
+
+enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
+
+enum run_state {        /* the list that holds it: manager->runs[state] */
+    RUN_STATE_PENDING,  /* not asked yet (berthd still gathers, or overlap = "queue") */
+    RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
+    RUN_STATE_STARTING, /* granted; the runner or the client was told */
+    RUN_STATE_RUNNING,
+    RUN_STATE_STOPPING, /* its stop has begun; processes may be alive */
+    RUN_STATE_DONE,     /* nothing of it runs; its permits are given back or about to be */
+    RUN_STATES
+};
+const char *run_state_name(enum run_state state);
+
+enum run_result {
+    RUN_RESULT_NONE, RUN_RESULT_SUCCESS, RUN_RESULT_FAILURE, RUN_RESULT_TIMEOUT, RUN_RESULT_STOPPED, RUN_RESULT_LEASE_LOST,
+    RUN_RESULT_QUEUE_TIMEOUT, RUN_RESULT_NOT_STARTED, RUN_RESULT_GUARD_DIED,
+};
+/* As in `berth runs --json`; NULL for NONE. */
+const char *run_result_name(enum run_result result);
+
+struct run_watch { /* someone who wants to hear of every change of a run: a client's call */
+    struct list link;
+    void (*on_change)(struct run_watch *watch, struct run *run); /* may remove itself */
+};
+
+struct run {
+    struct manager *manager;
+    struct list link;               /* on manager->runs[state] */
+    char id[ID_TEXT_SIZE];
+    enum run_kind kind;
+    enum run_state state;
+    char name[NAME_MAX_LENGTH + 1]; /* job or label */
+    char hash[17];                  /* job: of its definition when it was begun */
+    uid_t uid;                      /* ad hoc: who asked */
+
+    size_t n_demands;               /* all pools, as asked; may be 0 for a job */
+    struct demand *demands;
+    /* A claim on both scopes takes its host permits (and places under host-limit) first and queues in the cluster then. */
+    struct claim host_claim, cluster_claim; /* n_demands 0: no such part */
+    enum on_lease_lost on_lease_lost;
+    usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
+    bool nowait;
+    bool restored;                  /* found at start; its client has not come back yet */
+
+    usec_t queued_realtime, started_realtime, ended_realtime; /* 0: not yet */
+    usec_t queued_boottime, started_boottime, ended_boottime;
+    pid_t pid;                      /* of the command; 0: none */
+
+    enum run_result result;
+    int exit_code, signal;          /* -1: none */
+    char reason[160];               /* why it was refused, not started or stopped; "" : nothing to say */
+
+    struct guard_link *guard;       /* job: connection to its guard, or NULL */
+    struct hold *hold;              /* ad hoc: granted, or NULL */
+    struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs */
+    struct list watches;            /* struct run_watch */
+};
+
+/* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
+uint64_t run_token(const struct run *r);
+bool run_is_over(const struct run *r);
+/* "queue wait" and "run time" so far or in the end. */
+usec_t run_wait_usec(const struct run *r, usec_t now_boottime);
+usec_t run_time_usec(const struct run *r, usec_t now_boottime);
+
+void run_watch_add(struct run *r, struct run_watch *watch);
+void run_watch_remove(struct run_watch *watch); /* idempotent */

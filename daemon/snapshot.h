@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What a store tells of its pools and sessions at one instant (store_inspect): plain data, owned by who gets it. */
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "base/name.h"
+
+#define SNAPSHOT_LIST_MAX 1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
+
+struct snapshot_holder {
+    char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
+    uint32_t permits, pid;
+    uint64_t token;
+    usec_t since_realtime;
+    usec_t seen_usec; /* how long ago at most its host was known to be alive */
+};
+
+struct snapshot_waiter {
+    char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
+    uint32_t permits;
+    uint32_t position; /* 1 first; 0: parked */
+    usec_t waiting_usec;
+};
+
+struct snapshot_pool {
+    char name[NAME_MAX_LENGTH + 1];
+    bool host_scope;
+    uint32_t limit;          /* in force */
+    bool has_override;
+    uint32_t override_limit;
+    usec_t override_until;   /* realtime; USEC_INFINITY: no end */
+    char *override_reason;   /* NULL: none */
+    bool limits_differ;
+    uint32_t used, waiting, parked;
+    struct snapshot_holder *holders;
+    size_t n_holders;
+    struct snapshot_waiter *queue;
+    size_t n_queue;
+};
+
+struct snapshot_limit { /* a limit that a session declares */
+    char pool[NAME_MAX_LENGTH + 1];
+    uint32_t limit;
+};
+
+struct snapshot_session {
+    char id[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], version[32];
+    uint32_t claims;         /* held and waiting */
+    usec_t seen_usec;
+    struct snapshot_limit *limits; /* those that differ from the limit in force without override */
+    size_t n_limits;
+};
+
+struct snapshot_position { /* of one of this host's waiting claims, in one pool */
+    char claim[ID_TEXT_SIZE], pool[NAME_MAX_LENGTH + 1];
+    uint32_t position; /* 1 first */
+    uint32_t head_permits; /* what the claim at the head asks of this pool */
+};
+
+struct snapshot {
+    usec_t grace_usec;       /* until grace ends at the latest; 0: none */
+    struct snapshot_pool *pools;
+    size_t n_pools;
+    struct snapshot_session *sessions;
+    size_t n_sessions;
+    struct snapshot_position *mine;
+    size_t n_mine;
+};
+
+struct snapshot *snapshot_free(struct snapshot *s);
+DEFINE_CLEANUP(struct snapshot, snapshot_free)

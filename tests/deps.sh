@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs with apt what building and testing need and is missing; says what it does first.
+set -eu
+packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
+    libcunit1-dev redis-server"
+[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang clang-tidy cppcheck shellcheck"
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    missing=
+    for p in libsystemd hiredis libconfuse jansson smartcols cunit; do
+        pkg-config --exists "$p" 2>/dev/null || missing="$missing $p"
+    done
+    command -v redis-server >/dev/null || missing="$missing redis-server"
+    [ -z "$missing" ] && exit 0
+    echo "make deps: this is not Debian or Ubuntu. Install these, with their development files:$missing" >&2
+    exit 1
+fi
+
+missing=
+for p in $packages; do
+    case $(dpkg-query -W -f '${Status}' "$p" 2>/dev/null) in
+    *"ok installed") ;;
+    *) missing="$missing $p" ;;
+    esac
+done
+[ -z "$missing" ] && exit 0
+
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+        echo "make deps: needs root to install:$missing" >&2
+        exit 1
+    }
+    sudo=sudo
+fi
+# A redis-server of our own is all that is needed: keep Debian's from being started by its installation.
+echo "make deps: ${sudo:+sudo }apt-get install --no-install-recommends$missing" >&2
+$sudo apt-get update -qq
+# shellcheck disable=SC2086
+$sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends $missing >&2

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/test.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned n_skipped;
+
+void test_skip(const char *why) {
+    const char *ci = getenv("CI");
+
+    n_skipped++;
+    printf("skipped: %s: %s\n", CU_get_current_test()->pName, why);
+    if (ci && strcmp(ci, "true") == 0)
+        CU_FAIL("skipped in CI");
+}
+
+void test_string(const char *file, unsigned line, const char *actual, const char *expected) {
+    char text[1024];
+    bool equal = actual && expected ? strcmp(actual, expected) == 0 : actual == expected;
+
+    snprintf(text, sizeof(text), "is \"%s\", expected \"%s\"", actual ? actual : "(null)", expected ? expected : "(null)");
+    CU_assertImplementation(equal, line, text, file, "", CU_FALSE);
+}
+
+void test_int(const char *file, unsigned line, const char *what, long long actual, long long expected) {
+    char text[512];
+
+    snprintf(text, sizeof(text), "%s is %lld, expected %lld", what, actual, expected);
+    CU_assertImplementation(actual == expected, line, text, file, "", CU_FALSE);
+}
+
+static void choose(const char *part) {
+    for (CU_pSuite s = CU_get_registry()->pSuite; s; s = s->pNext)
+        for (CU_pTest t = s->pTest; t; t = t->pNext)
+            (void) CU_set_test_active(t, strstr(t->pName, part) != NULL);
+}
+
+int test_main(int argc, char **argv, CU_SuiteInfo *suites) {
+    unsigned run, failed;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS) {
+        fprintf(stderr, "%s: %s\n", argv[0], CU_get_error_msg());
+        return 1;
+    }
+    CU_set_fail_on_inactive(CU_FALSE);
+    if (argc > 1)
+        choose(argv[1]);
+    (void) CU_run_all_tests();
+    for (CU_pFailureRecord f = CU_get_failure_list(); f; f = f->pNext)
+        printf("%s:%u: %s / %s: %s\n", f->strFileName ? f->strFileName : "?", f->uiLineNumber,
+               f->pSuite ? f->pSuite->pName : "?", f->pTest ? f->pTest->pName : "(suite)", f->strCondition);
+    run = CU_get_number_of_tests_run();
+    failed = CU_get_number_of_tests_failed() + CU_get_number_of_suites_failed();
+    printf("%u passed, %u failed, %u skipped\n", run - CU_get_number_of_tests_failed() - n_skipped, failed, n_skipped);
+    CU_cleanup_registry();
+    return run == 0 || failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What each test program has: its suites, and a main that is quiet unless something failed. A program prints its failures and ends
+ * with "N passed, N failed, N skipped"; tests/run.sh adds these up. */
+
+#include <CUnit/CUnit.h>
+
+/* For suites: {.pName = "duration", .pTests = tests}, ended by CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only
+ * tests whose name contains it are run. */
+int test_main(int argc, char **argv, CU_SuiteInfo *suites);
+
+/* Leaves the test, counted as skipped; why is shown. In CI (CI=true) a skip is a failure unless legal: something that this
+ * machine cannot do. */
+void test_skip(const char *why);
+#define TEST_SKIP(why)  \
+    do {                \
+        test_skip(why); \
+        return;         \
+    } while (0)
+
+/* Strings and numbers, shown when they differ. */
+#define TEST_STRING(actual, expected) test_string(__FILE__, __LINE__, actual, expected)
+#define TEST_INT(actual, expected) test_int(__FILE__, __LINE__, #actual, (long long) (actual), (long long) (expected))
+void test_string(const char *file, unsigned line, const char *actual, const char *expected);
+void test_int(const char *file, unsigned line, const char *what, long long actual, long long expected);

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the layer check and every test program that was built under $BUILD/tests, two at a time; shows only what failed or was
+# skipped; ends with one line "N passed, N failed, N skipped". Arguments: names of programs (all if there are none).
+set -u
+build=${BUILD:-build}
+out=$build/tests/results
+rm -rf "$out" && mkdir -p "$out"
+export BERTH_BUILD="$build"
+export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}"
+export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
+
+programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' | sort)
+if [ $# -gt 0 ]; then
+    chosen=
+    for name in "$@"; do chosen="$chosen $(printf '%s\n' "$programs" | grep -- "/$name\$")"; done
+    programs=$chosen
+fi
+
+passed=0 failed=0 skipped=0
+if [ $# -eq 0 ]; then
+    if tests/check-layers.sh; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+fi
+
+# shellcheck disable=SC2086,SC2016
+printf '%s\n' $programs | xargs -P 2 -I{} sh -c '
+    log=$1/$(basename "$2").log
+    timeout "${TEST_TIMEOUT:-300}" "$2" >"$log" 2>&1 </dev/null
+    echo $? >"$log.status"' sh "$out" {}
+
+for program in $programs; do
+    log=$out/$(basename "$program").log
+    status=$(cat "$log.status" 2>/dev/null || echo none)
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+    if [ -z "$line" ]; then
+        failed=$((failed + 1))
+        printf -- '--- %s ended with status %s before its end\n' "$program" "$status"
+        tail -n 60 "$log"
+        continue
+    fi
+    # shellcheck disable=SC2086
+    set -- $line
+    passed=$((passed + $1)) failed=$((failed + $3)) skipped=$((skipped + $5))
+    if [ "$status" != 0 ]; then
+        [ "$3" -gt 0 ] || failed=$((failed + 1))
+        printf -- '--- %s: status %s\n' "$program" "$status"
+        cat "$log"
+    else
+        grep '^skipped: ' "$log"
+    fi
+done
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
