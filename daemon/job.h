@@ -10,20 +10,24 @@
 #include "conf/settings.h"
 #include "daemon/run.h"
 
+struct sd_event_source;
+
 struct job {
     struct list link;                 /* on manager->jobs */
     char name[NAME_MAX_LENGTH + 1];
-    usec_t last_started_realtime;     /* 0: never; kept in jobs/NAME */
+    usec_t last_trigger_realtime;     /* begun, queued or skipped; 0: never. This and the next six are kept in jobs/NAME */
+    usec_t last_started_realtime;     /* 0: never */
     usec_t last_ended_realtime;
     enum run_result last_result;
     int last_exit_code, last_signal;  /* -1: none */
     bool queued;                      /* overlap = "queue": one more is to begin when the run is over */
-    bool at_start_done;               /* in this boot; kept in jobs/NAME */
+    bool at_start_done;               /* since the service was started */
+    struct sd_event_source *timer;    /* of `every` */
 };
 
 enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP };
 /* What a trigger does while n_runs runs of the job are not over. */
 enum job_decision job_decide(const struct job *j, enum job_overlap overlap, size_t n_runs);
-/* When `every` is due, on CLOCK_REALTIME as the last start is kept in it: `last` + every; `now` if it never ran or if that is in
- * the past or (the clock was set back) more than `every` in the future. USEC_INFINITY without `every`. */
+/* When `every` is due, on CLOCK_REALTIME because it is kept over restarts: the last trigger + every; `now` if there was none or
+ * that is in the past or (the clock was set back) more than `every` in the future. USEC_INFINITY without `every`. */
 usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state decides
+/* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state is decided in
  * daemon/manager-run.c.
  *
  *     pending → waiting → starting → running → stopping → done
@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/demand.h"
 #include "base/list.h"
+#include "base/supervise.h"
 #include "conf/settings.h"
 #include "daemon/claim.h"
 
@@ -36,12 +37,12 @@ enum run_state {        /* the list that holds it: manager->runs[state] */
 };
 const char *run_state_name(enum run_state state);
 
-enum run_result {
+enum run_result { /* as in `berth runs --json` */
     RUN_RESULT_NONE, RUN_RESULT_SUCCESS, RUN_RESULT_FAILURE, RUN_RESULT_TIMEOUT, RUN_RESULT_STOPPED, RUN_RESULT_LEASE_LOST,
     RUN_RESULT_QUEUE_TIMEOUT, RUN_RESULT_NOT_STARTED, RUN_RESULT_GUARD_DIED,
 };
-/* As in `berth runs --json`; NULL for NONE. */
-const char *run_result_name(enum run_result result);
+const char *run_result_name(enum run_result result); /* NULL for NONE */
+enum run_result run_result_parse(const char *name);  /* NONE if it is no result's name */
 
 struct run_watch { /* someone who wants to hear of every change of a run: a client's call */
     struct list link;
@@ -77,9 +78,31 @@ struct run {
 
     struct guard_link *guard;       /* job: connection to its guard, or NULL */
     struct hold *hold;              /* ad hoc: granted, or NULL */
+    int hold_fd;                    /* ad hoc: write end of the hold that the client has not got yet; -1: none */
+    pid_t client_pid;               /* ad hoc: of `berth run`; 0: not there */
+    bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
+    enum supervise_reason stop_reason;
+    bool ended_told;                /* ad hoc: the client said how its command ended */
     struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs */
     struct list watches;            /* struct run_watch */
 };
+
+/* A pending run on no list, with fresh ids (-errno of getrandom(2), -ENOMEM). demands are split in two: those for which is_host
+ * says so also go to the host claim, those for which is_cluster does to the cluster claim (a pool with host-limit is in both). */
+struct run_spec {
+    enum run_kind kind;
+    const char *id;   /* NULL: a fresh one */
+    const char *name;
+    const struct demands *pools;
+};
+int run_new(struct run **ret, struct manager *manager, const struct run_spec *spec, const struct settings *settings);
+/* The run is on no list afterwards; its edges (guard, hold, timer) are the manager's to end before. */
+struct run *run_free(struct run *r);
+DEFINE_CLEANUP(struct run, run_free)
+/* lists: of the manager, one a state. Tells the watches. */
+void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state);
+void run_changed(struct run *r); /* tells the watches: position, deadline ... */
+void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */
 
 /* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
 uint64_t run_token(const struct run *r);

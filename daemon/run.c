@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *run_state_name(enum run_state state) {
+    static const char *const names[RUN_STATES] = {
+        [RUN_STATE_PENDING] = "pending", [RUN_STATE_WAITING] = "waiting",   [RUN_STATE_STARTING] = "starting",
+        [RUN_STATE_RUNNING] = "running", [RUN_STATE_STOPPING] = "stopping", [RUN_STATE_DONE] = "done",
+    };
+
+    return names[state];
+}
+
+static const char *const result_names[] = {
+    [RUN_RESULT_SUCCESS] = "success",         [RUN_RESULT_FAILURE] = "failure",
+    [RUN_RESULT_TIMEOUT] = "timeout",         [RUN_RESULT_STOPPED] = "stopped",
+    [RUN_RESULT_LEASE_LOST] = "lease-lost",   [RUN_RESULT_QUEUE_TIMEOUT] = "queue-timeout",
+    [RUN_RESULT_NOT_STARTED] = "not-started", [RUN_RESULT_GUARD_DIED] = "guard-died",
+};
+
+const char *run_result_name(enum run_result result) {
+    return result_names[result];
+}
+
+enum run_result run_result_parse(const char *name) {
+    for (size_t i = RUN_RESULT_SUCCESS; i < ELEMENTSOF(result_names); i++)
+        if (strcmp(name, result_names[i]) == 0)
+            return (enum run_result) i;
+    return RUN_RESULT_NONE;
+}
+
+static bool in_host_store(const struct settings *settings, const char *pool) {
+    const struct pool_settings *p = settings_find_pool(settings, pool);
+
+    return p && (p->scope == POOL_SCOPE_HOST || p->host_limit > 0);
+}
+
+/* A pool that is defined no longer (a run found after a reload) was a cluster pool as far as anybody can tell. */
+static bool in_cluster_store(const struct settings *settings, const char *pool) {
+    const struct pool_settings *p = settings_find_pool(settings, pool);
+
+    return !p || p->scope == POOL_SCOPE_CLUSTER;
+}
+
+static int claim_init(struct claim *c, const struct run *r, const struct settings *settings,
+                      bool (*is_part)(const struct settings *, const char *)) {
+    int k;
+
+    list_init(&c->link);
+    memcpy(c->run, r->id, sizeof(c->run));
+    memcpy(c->name, r->name, sizeof(c->name));
+    for (size_t i = 0; i < r->n_demands; i++)
+        c->n_demands += is_part(settings, r->demands[i].pool);
+    k = id_make(c->id);
+    if (k < 0 || c->n_demands == 0)
+        return k;
+    c->demands = calloc(c->n_demands, sizeof(*c->demands));
+    if (!c->demands)
+        return -ENOMEM;
+    for (size_t i = 0, n = 0; i < r->n_demands; i++)
+        if (is_part(settings, r->demands[i].pool))
+            c->demands[n++] = r->demands[i];
+    return 0;
+}
+
+int run_new(struct run **ret, struct manager *manager, const struct run_spec *spec, const struct settings *settings) {
+    _cleanup_(run_freep) struct run *r = calloc(1, sizeof(*r));
+    int k;
+
+    if (!r)
+        return -ENOMEM;
+    list_init(&r->link);
+    list_init(&r->watches);
+    r->manager = manager;
+    r->kind = spec->kind;
+    r->exit_code = r->signal = r->hold_fd = -1;
+    r->queue_timeout_usec = USEC_INFINITY;
+    snprintf(r->name, sizeof(r->name), "%s", spec->name);
+    if (spec->id)
+        snprintf(r->id, sizeof(r->id), "%s", spec->id);
+    else if ((k = id_make(r->id)) < 0)
+        return k;
+    if (spec->pools->n > 0) {
+        r->demands = calloc(spec->pools->n, sizeof(*r->demands));
+        if (!r->demands)
+            return -ENOMEM;
+        r->n_demands = spec->pools->n;
+        memcpy(r->demands, spec->pools->items, r->n_demands * sizeof(*r->demands));
+    }
+    k = claim_init(&r->host_claim, r, settings, in_host_store);
+    if (k >= 0)
+        k = claim_init(&r->cluster_claim, r, settings, in_cluster_store);
+    if (k < 0)
+        return k;
+    *ret = steal_pointer(&r);
+    return 0;
+}
+
+struct run *run_free(struct run *r) {
+    if (!r)
+        return NULL;
+    assert(!r->guard && !r->hold && !r->timer && r->hold_fd < 0);
+    list_foreach_safe(w, &r->watches, struct run_watch, link)
+        list_unlink(&w->link);
+    list_unlink(&r->link);
+    free(r->host_claim.demands);
+    free(r->cluster_claim.demands);
+    free(r->demands);
+    free(r);
+    return NULL;
+}
+
+void run_changed(struct run *r) {
+    list_foreach_safe(w, &r->watches, struct run_watch, link)
+        w->on_change(w, r);
+}
+
+void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state) {
+    list_unlink(&r->link);
+    list_append(&lists[state], &r->link);
+    r->state = state;
+    run_changed(r);
+}
+
+void run_set_reason(struct run *r, const char *format, ...) {
+    va_list ap;
+
+    if (r->reason[0] != '\0')
+        return;
+    va_start(ap, format);
+    (void) vsnprintf(r->reason, sizeof(r->reason), format, ap);
+    va_end(ap);
+}
+
+uint64_t run_token(const struct run *r) {
+    return r->cluster_claim.n_demands > 0 ? r->cluster_claim.token : r->host_claim.token;
+}
+
+bool run_is_over(const struct run *r) {
+    return r->state == RUN_STATE_DONE;
+}
+
+usec_t run_wait_usec(const struct run *r, usec_t now_boottime) {
+    usec_t end = r->started_boottime ? r->started_boottime : r->ended_boottime ? r->ended_boottime : now_boottime;
+
+    return usec_sub(end, r->queued_boottime);
+}
+
+usec_t run_time_usec(const struct run *r, usec_t now_boottime) {
+    if (r->started_boottime == 0)
+        return 0;
+    return usec_sub(r->ended_boottime ? r->ended_boottime : now_boottime, r->started_boottime);
+}
+
+void run_watch_add(struct run *r, struct run_watch *watch) {
+    list_init(&watch->link);
+    list_append(&r->watches, &watch->link);
+}
+
+void run_watch_remove(struct run_watch *watch) {
+    list_unlink(&watch->link);
+}
