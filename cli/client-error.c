@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What berthd's errors mean: an exit status and a sentence (INTERFACES: Exit status). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli/client.h"
+
+static const char *text_of(const json_t *params, const char *key) {
+    const char *text = json_string_value(json_object_get(params, key));
+
+    return text ? text : "?";
+}
+
+/* "no such pool: dbb (did you mean "db"? known: db, net)" */
+static void explain_unknown(const json_t *params, const char *kind) {
+    const json_t *known = json_object_get(params, "known");
+    const char *written = text_of(params, "name"), *near;
+    _cleanup_free_ const char **names = calloc(json_array_size(known) + 1, sizeof(*names));
+    size_t n = 0, i;
+    json_t *item;
+
+    fprintf(stderr, "berth: no such %s: %s", kind, written);
+    json_array_foreach(known, i, item)
+        if (names && json_is_string(item))
+            names[n++] = json_string_value(item);
+    if (n > 0) {
+        near = nearest(written, names, n);
+        fprintf(stderr, near ? " (did you mean \"%s\"? known: " : " (known: ", near);
+        for (i = 0; i < n; i++)
+            fprintf(stderr, "%s%s", i > 0 ? ", " : "", names[i]);
+        fputs(")", stderr);
+    } else if (json_is_array(known))
+        fprintf(stderr, " (there is no %s)", kind);
+    fputs("\n", stderr);
+}
+
+static void explain_pool(const json_t *params) {
+    explain_unknown(params, "pool");
+}
+static void explain_job(const json_t *params) {
+    explain_unknown(params, "job");
+}
+static void explain_run(const json_t *params) {
+    explain_unknown(params, "run");
+}
+static void explain_claim(const json_t *params) {
+    explain_unknown(params, "claim");
+}
+
+static void explain_text(const json_t *params) {
+    fprintf(stderr, "berth: %s\n", text_of(params, "text"));
+}
+
+static void explain_no_permit(const json_t *params) {
+    const char *pool = json_string_value(json_object_get(params, "pool"));
+
+    fprintf(stderr, pool ? "berth: no permit: %s (pool %s)\n" : "berth: no permit: %s\n", text_of(params, "reason"), pool);
+}
+
+static void explain_skipped(const json_t *params) {
+    const char *run = json_string_value(json_object_get(params, "run"));
+
+    fprintf(stderr, run ? "berth: skipped: a run of %s is not over: %s\n" : "berth: skipped: a run of %s is not over\n",
+            text_of(params, "job"), run);
+}
+
+static void explain_config(const json_t *params) {
+    const json_t *errors = json_object_get(params, "errors");
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(errors, i, item)
+        fprintf(stderr, "%s\n", json_is_string(item) ? json_string_value(item) : "?");
+    fputs("berth: the config has errors; nothing was changed\n", stderr);
+}
+
+static void explain_stopping(const json_t *params) {
+    (void) params;
+    fputs("berth: berthd is about to stop\n", stderr);
+}
+
+static const struct {
+    const char *name;
+    int status;
+    void (*explain)(const json_t *params);
+} errors[] = {
+    {"io.berth.NoSuchPool", EXIT_UNKNOWN_NAME, explain_pool},
+    {"io.berth.NoSuchJob", EXIT_UNKNOWN_NAME, explain_job},
+    {"io.berth.NoSuchRun", EXIT_UNKNOWN_NAME, explain_run},
+    {"io.berth.NoSuchClaim", EXIT_UNKNOWN_NAME, explain_claim},
+    {"io.berth.BadRequest", EXIT_USAGE, explain_text},
+    {"io.berth.NoPermit", EXIT_NO_PERMIT, explain_no_permit},
+    {"io.berth.Skipped", EXIT_NO_PERMIT, explain_skipped},
+    {"io.berth.Away", EXIT_AWAY, explain_text},
+    {"io.berth.NotAllowed", EXIT_NOT_ALLOWED, explain_text},
+    {"io.berth.ConfigRefused", EXIT_CONFIG, explain_config},
+    {"io.berth.Stopping", EXIT_AWAY, explain_stopping},
+    {"io.berth.Conflict", EXIT_INTERNAL, explain_text},
+    {"io.berth.Internal", EXIT_INTERNAL, explain_text},
+};
+
+int client_exit_status(const struct client_reply *reply) {
+    if (!reply->error)
+        return 0;
+    for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+        if (strcmp(reply->error, errors[i].name) == 0)
+            return errors[i].status;
+    return EXIT_INTERNAL;
+}
+
+int client_explain(const struct client_reply *reply) {
+    if (!reply->error)
+        return 0;
+    for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+        if (strcmp(reply->error, errors[i].name) == 0) {
+            errors[i].explain(reply->params);
+            return errors[i].status;
+        }
+    fprintf(stderr, "berth: berthd answered %s\n", reply->error);
+    return EXIT_INTERNAL;
+}
+
+int client_explain_errno(int error) {
+    const char *path = client_socket();
+
+    switch (-error) {
+    case ENOENT:
+        fprintf(stderr, "berth: cannot reach berthd: %s does not exist (is berthd running? --socket names another)\n", path);
+        return EXIT_AWAY;
+    case ECONNREFUSED:
+        fprintf(stderr, "berth: cannot reach berthd: nobody listens on %s (is berthd running?)\n", path);
+        return EXIT_AWAY;
+    case EACCES:
+    case EPERM:
+        fprintf(stderr, "berth: not allowed to use %s (root and the group \"berth\" are)\n", path);
+        return EXIT_NOT_ALLOWED;
+    case ECONNRESET:
+        fprintf(stderr, "berth: berthd closed the connection on %s\n", path);
+        return EXIT_AWAY;
+    case EBADMSG:
+    case EMSGSIZE:
+        fprintf(stderr, "berth: what listens on %s does not speak Varlink\n", path);
+        return EXIT_INTERNAL;
+    case ENOMEM:
+        fputs("berth: out of memory\n", stderr);
+        return EXIT_INTERNAL;
+    default:
+        fprintf(stderr, "berth: cannot reach berthd on %s: %s\n", path, strerror(-error));
+        return EXIT_AWAY;
+    }
+}
