@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole files, read with a bound and replaced in one step. */
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define FILE_CHUNK 4096
+
+/* Open without waiting for a writer, should it be a FIFO, and only if it is a regular file. */
+static int file_open(const char *path) {
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    return steal_fd(&fd);
+}
+
+int file_read(const char *path, size_t max, char **ret, size_t *ret_size) {
+    _cleanup_free_ char *data = NULL;
+    _cleanup_close_ int fd = file_open(path);
+    size_t size = 0, room = 0;
+
+    if (fd < 0)
+        return fd;
+    for (;;) {
+        ssize_t n;
+
+        if (room - size < 2) { /* one for the NUL, one that shows a file above max */
+            char *more = realloc(data, room + FILE_CHUNK);
+
+            if (!more)
+                return -ENOMEM;
+            data = more;
+            room += FILE_CHUNK;
+        }
+        n = read(fd, data + size, room - size - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        size += (size_t) n;
+        if (size > max)
+            return -EFBIG;
+    }
+    data[size] = '\0';
+    *ret = steal_pointer(&data);
+    *ret_size = size;
+    return 0;
+}
+
+static int file_write(int fd, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        data += n;
+        size -= (size_t) n;
+    }
+    return 0;
+}
+
+/* Makes the rename itself last. Where a file system cannot do that, the file's content was synced all the same. */
+static void file_sync_directory(const char *path) {
+    _cleanup_free_ char *directory = strdup(path);
+    _cleanup_close_ int fd = -1;
+    char *slash;
+
+    if (!directory)
+        return;
+    slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory ? 1 : 0] = '\0';
+    fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        (void) fsync(fd);
+}
+
+static int file_fill(const char *path, const void *data, size_t size, unsigned mode) {
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    /* One name for all attempts: what a crash left behind is replaced, not added to. */
+    if (unlink(path) < 0 && errno != ENOENT)
+        return -errno;
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    r = file_write(fd, data, size);
+    if (r < 0)
+        return r;
+    return fchmod(fd, mode) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode) {
+    _cleanup_free_ char *temporary = NULL;
+    int r;
+
+    if (asprintf(&temporary, "%s.tmp", path) < 0) {
+        temporary = NULL;
+        return -ENOMEM;
+    }
+    r = file_fill(temporary, data, size, mode);
+    if (r == 0 && rename(temporary, path) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void) unlink(temporary);
+        return r;
+    }
+    file_sync_directory(path);
+    return 0;
+}

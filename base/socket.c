@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Unix sockets. Never the abstract namespace: whoever shares the network namespace could reach those (CVE-2020-15257). */
+
+#include "base/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+
+static int socket_address(const char *path, struct sockaddr_un *ret) {
+    size_t length = strlen(path);
+
+    if (length == 0)
+        return -EINVAL;
+    if (length >= sizeof(ret->sun_path))
+        return -ENAMETOOLONG;
+    *ret = (struct sockaddr_un) {.sun_family = AF_UNIX};
+    memcpy(ret->sun_path, path, length + 1);
+    return 0;
+}
+
+static int socket_new(int type) {
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    return fd < 0 ? -errno : fd;
+}
+
+int socket_connect(const char *path, int type) {
+    _cleanup_close_ int fd = -1;
+    struct sockaddr_un address;
+    int r;
+
+    r = socket_address(path, &address);
+    if (r < 0)
+        return r;
+    fd = socket_new(type);
+    if (fd < 0)
+        return fd;
+    /* A unix socket connects at once or not at all: EAGAIN is a full backlog, not a connection under way (unix(7)). */
+    if (connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* Removes a socket that nobody listens on. 0: the path is free now; -EADDRINUSE: it is not. */
+static int socket_clear(const char *path, int type) {
+    _cleanup_close_ int fd = -1;
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISSOCK(st.st_mode))
+        return -EADDRINUSE;
+    fd = socket_connect(path, type);
+    if (fd != -ECONNREFUSED)
+        return fd == -ENOENT ? 0 : -EADDRINUSE;
+    return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int socket_bind(int fd, const char *path, int type, const struct sockaddr_un *address) {
+    int r;
+
+    if (bind(fd, (const struct sockaddr *) address, sizeof(*address)) == 0)
+        return 0;
+    if (errno != EADDRINUSE)
+        return -errno;
+    r = socket_clear(path, type);
+    if (r < 0)
+        return r;
+    return bind(fd, (const struct sockaddr *) address, sizeof(*address)) < 0 ? -errno : 0;
+}
+
+int socket_listen(const char *path, int type, mode_t mode) {
+    _cleanup_close_ int fd = -1;
+    struct sockaddr_un address;
+    int r;
+
+    r = socket_address(path, &address);
+    if (r < 0)
+        return r;
+    fd = socket_new(type);
+    if (fd < 0)
+        return fd;
+    /* The file gets the socket's own mode less the umask, so it is at no time more open than it should be. */
+    if (fchmod(fd, mode) < 0)
+        return -errno;
+    r = socket_bind(fd, path, type, &address);
+    if (r < 0)
+        return r;
+    if (chmod(path, mode) < 0 || listen(fd, SOMAXCONN) < 0) {
+        r = -errno;
+        (void) unlink(path);
+        return r;
+    }
+    return steal_fd(&fd);
+}
+
+int socket_peer(int fd, struct peer *ret) {
+    struct ucred credentials;
+    socklen_t size = sizeof(credentials);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+        return -errno;
+    /* Nobody is connected: the kernel answers with nobody's ids, which must not be taken for somebody's. */
+    if (size != sizeof(credentials) || credentials.uid == (uid_t) -1)
+        return -ENOTCONN;
+    *ret = (struct peer) {.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
+    return 0;
+}
+
+/* The supplementary groups, to be freed. A size that is too small is answered with ERANGE and the right one. */
+static int socket_peer_groups(int fd, gid_t **ret, size_t *ret_n) {
+    _cleanup_free_ gid_t *groups = NULL;
+    socklen_t size = 64 * sizeof(gid_t);
+
+    for (;;) {
+        gid_t *more = realloc(groups, size);
+
+        if (!more)
+            return -ENOMEM;
+        groups = more;
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
+            break;
+        if (errno != ERANGE)
+            return -errno;
+    }
+    *ret = steal_pointer(&groups);
+    *ret_n = size / sizeof(gid_t);
+    return 0;
+}
+
+int socket_peer_in_group(int fd, gid_t gid, bool *ret) {
+    _cleanup_free_ gid_t *groups = NULL;
+    struct peer peer;
+    size_t n = 0;
+    bool found;
+    int r;
+
+    r = socket_peer(fd, &peer);
+    if (r < 0)
+        return r;
+    r = socket_peer_groups(fd, &groups, &n);
+    if (r < 0)
+        return r;
+    found = peer.gid == gid;
+    for (size_t i = 0; i < n && !found; i++)
+        found = groups[i] == gid;
+    *ret = found;
+    return 0;
+}
