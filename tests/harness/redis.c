@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/redis.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+#define ARGUMENTS_MAX 40
+
+static void run(struct redis_server *s, const char *const *extra, pid_t parent) {
+    const char *binary = getenv("BERTH_REDIS_SERVER");
+    const char *arguments[ARGUMENTS_MAX] = {
+        binary ? binary : "redis-server", "--port", "0", "--unixsocket", s->socket, "--dir", s->directory, "--save", "",
+        "--appendonly", "no", "--daemonize", "no", "--logfile", "redis.log", "--enable-debug-command", "local",
+    };
+    size_t n = 0;
+
+    while (arguments[n])
+        n++;
+    for (; extra && *extra && n + 1 < ARGUMENTS_MAX; extra++)
+        arguments[n++] = *extra;
+    arguments[n] = NULL;
+    (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    execvp(arguments[0], (char *const *) arguments);
+    _exit(127);
+}
+
+static void disconnect(struct redis_server *s) {
+    if (s->client)
+        redisFree(s->client);
+    s->client = NULL;
+}
+
+/* Waits until it answers PING: the socket exists a little before. */
+static int await(struct redis_server *s) {
+    usec_t deadline = clock_boottime() + 10 * USEC_PER_SEC;
+
+    while (clock_boottime() < deadline) {
+        _cleanup_reply_ redisReply *reply = redis_command(s, "PING");
+
+        if (reply && reply->type == REDIS_REPLY_STATUS)
+            return 0;
+        if (waitpid(s->pid, NULL, WNOHANG) == s->pid) {
+            s->pid = 0;
+            return -ECHILD;
+        }
+        (void) poll(NULL, 0, 2);
+    }
+    return -ETIMEDOUT;
+}
+
+static const char *const *kept_extra(struct redis_server *s, const char *const *extra, bool set) {
+    static struct {
+        const struct redis_server *server;
+        const char *words[ARGUMENTS_MAX];
+    } kept[16];
+
+    for (size_t i = 0; i < ELEMENTSOF(kept); i++) {
+        if (kept[i].server && kept[i].server != s)
+            continue;
+        if (set) {
+            kept[i].server = s;
+            memset(kept[i].words, 0, sizeof(kept[i].words));
+            for (size_t w = 0; extra && extra[w] && w + 1 < ARGUMENTS_MAX; w++)
+                kept[i].words[w] = extra[w];
+        }
+        return kept[i].words;
+    }
+    return NULL;
+}
+
+int redis_server_resume(struct redis_server *s) {
+    const char *const *extra = kept_extra(s, NULL, false);
+    pid_t parent = getpid(), pid;
+
+    (void) unlink(s->socket);
+    pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        run(s, extra, parent);
+    s->pid = pid;
+    return await(s);
+}
+
+int redis_server_start(struct redis_server *s, const char *const *extra) {
+    *s = (struct redis_server) {.directory = "/tmp/berth-redis-XXXXXX"};
+    if (!mkdtemp(s->directory)) {
+        s->directory[0] = '\0';
+        return -errno;
+    }
+    (void) snprintf(s->socket, sizeof(s->socket), "%s/redis.sock", s->directory);
+    (void) kept_extra(s, extra, true);
+    return redis_server_resume(s);
+}
+
+void redis_server_kill(struct redis_server *s) {
+    disconnect(s);
+    if (s->pid > 0) {
+        (void) kill(s->pid, SIGKILL);
+        (void) kill(s->pid, SIGCONT);
+        (void) waitpid(s->pid, NULL, 0);
+    }
+    s->pid = 0;
+}
+
+int redis_server_restart(struct redis_server *s, bool data) {
+    if (data) {
+        _cleanup_reply_ redisReply *reply = redis_command(s, "SAVE");
+
+        if (!reply || reply->type == REDIS_REPLY_ERROR)
+            return -EIO;
+    } else {
+        char dump[sizeof(s->directory) + 16];
+
+        (void) snprintf(dump, sizeof(dump), "%s/dump.rdb", s->directory);
+        (void) unlink(dump);
+    }
+    redis_server_kill(s);
+    return redis_server_resume(s);
+}
+
+void redis_server_done(struct redis_server *s) {
+    static const char *const files[] = {"redis.sock", "redis.log", "dump.rdb"};
+
+    redis_server_kill(s);
+    if (s->directory[0] == '\0')
+        return;
+    for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+        char path[sizeof(s->directory) + 16];
+
+        (void) snprintf(path, sizeof(path), "%s/%s", s->directory, files[i]);
+        (void) unlink(path);
+    }
+    (void) rmdir(s->directory);
+    s->directory[0] = '\0';
+}
+
+static redisReply *command(struct redis_server *s, const char *format, va_list ap) {
+    redisReply *reply;
+
+    if (s->client && s->client->err)
+        disconnect(s);
+    if (!s->client)
+        s->client = redisConnectUnixWithTimeout(s->socket, (struct timeval) {.tv_sec = 5});
+    if (!s->client || s->client->err)
+        return NULL;
+    reply = redisvCommand(s->client, format, ap);
+    return reply;
+}
+
+redisReply *redis_command(struct redis_server *s, const char *format, ...) {
+    redisReply *reply;
+    va_list ap;
+
+    va_start(ap, format);
+    reply = command(s, format, ap);
+    va_end(ap);
+    return reply;
+}
+
+long long redis_number(struct redis_server *s, const char *format, ...) {
+    _cleanup_reply_ redisReply *reply = NULL;
+    va_list ap;
+
+    va_start(ap, format);
+    reply = command(s, format, ap);
+    va_end(ap);
+    if (reply && reply->type == REDIS_REPLY_INTEGER)
+        return reply->integer;
+    if (reply && reply->type == REDIS_REPLY_STRING) {
+        char *end;
+        long long value = strtoll(reply->str, &end, 10);
+
+        return end != reply->str && *end == '\0' ? value : -1;
+    }
+    return -1;
+}

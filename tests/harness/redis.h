@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A private redis-server: its own temporary directory, a unix socket alone, nothing saved. A test that fails to stop it loses it
+ * all the same: the server gets PDEATHSIG. Blocking, for tests only. */
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+struct redis_server {
+    char directory[64];
+    char socket[96];     /* redis.sock in it */
+    pid_t pid;           /* 0: not running */
+    redisContext *client; /* of redis_command() */
+};
+
+/* Starts it and waits until it answers. extra: more arguments for redis-server, NULL-terminated, or NULL. 0 or a negative
+ * errno; the binary is $BERTH_REDIS_SERVER or redis-server. */
+int redis_server_start(struct redis_server *s, const char *const *extra);
+/* Kills it, and starts it empty on the same socket; with `data` it is stopped by SHUTDOWN SAVE and comes back with what it had. */
+int redis_server_restart(struct redis_server *s, bool data);
+/* Only stops / only starts again. */
+void redis_server_kill(struct redis_server *s);
+int redis_server_resume(struct redis_server *s);
+/* Stops it and removes its directory; harmless on a zeroed or stopped one. */
+void redis_server_done(struct redis_server *s);
+
+/* One command, words separated by spaces with hiredis's format (%s, %b). The reply is to be freed; NULL when Redis is not there.
+ * Connects anew when the old connection is broken. */
+redisReply *redis_command(struct redis_server *s, const char *format, ...);
+/* The same for commands whose answer is a number (or a text that is one); -1 if it is not. */
+long long redis_number(struct redis_server *s, const char *format, ...);
+
+static inline void redis_reply_freep(redisReply **r) {
+    if (*r)
+        freeReplyObject(*r);
+}
+#define _cleanup_reply_ _cleanup_(redis_reply_freep)
