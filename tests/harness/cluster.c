@@ -16,7 +16,7 @@
 
 struct cluster cluster;
 
-void cluster_up_without_redis(void) {
+void cluster_up(void) {
     const char *build = getenv("BERTH_BUILD");
 
     cluster = (struct cluster) {.folder = "/tmp/berth-XXXXXX"};
@@ -25,11 +25,13 @@ void cluster_up_without_redis(void) {
     snprintf(cluster.witness, sizeof(cluster.witness), "%s/witness", cluster.folder);
     snprintf(cluster.command, sizeof(cluster.command), "%s/tests/tools/witness %s", cluster.build, cluster.witness);
     witness_prepare(cluster.witness);
+    if (redis_server_start(&cluster.redis, NULL) < 0)
+        abort();
 }
 
-void cluster_up(void) {
-    cluster_up_without_redis();
-    cluster_start_redis();
+void cluster_up_without_redis(void) {
+    cluster_up();
+    redis_server_kill(&cluster.redis);
 }
 
 /* --- what is left --- */
@@ -49,6 +51,22 @@ static bool is_empty(const char *path, const char *part) {
     if (list)
         (void) closedir(list);
     return empty;
+}
+
+/* What stays of a namespace is its meta data alone (R16). */
+unsigned cluster_leftovers(void) {
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "KEYS *");
+    unsigned n = 0;
+
+    for (size_t i = 0; reply && reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
+        const char *key = reply->element[i]->str, *part = strstr(key, "}:");
+
+        if (part && strcmp(part, "}:meta") == 0)
+            continue;
+        printf("left in Redis: %s\n", key);
+        n++;
+    }
+    return n;
 }
 
 /* Of a berthd that was stopped in order nothing of a run may be there. */
@@ -79,11 +97,11 @@ void cluster_down(void) {
     bool abandoned = false;
 
     for (size_t i = 0; i < cluster.n_hosts; i++)
-        child_kill(cluster.hosts[i].berthd, SIGCONT); /* a test may have left it stopped */
+        child_kill(cluster.hosts[i]->berthd, SIGCONT); /* a test may have left it stopped */
     for (size_t i = 0; i < cluster.n_hosts; i++) /* at once: they need not wait for one another */
-        child_kill(cluster.hosts[i].berthd, SIGTERM);
+        child_kill(cluster.hosts[i]->berthd, SIGTERM);
     for (size_t i = 0; i < cluster.n_hosts; i++) {
-        struct host *h = &cluster.hosts[i];
+        struct host *h = cluster.hosts[i];
 
         abandoned = abandoned || h->abandoned;
         if (h->berthd && !h->berthd->ended && !child_await(h->berthd, HOST_PATIENCE)) {
@@ -95,18 +113,21 @@ void cluster_down(void) {
             check_files(h);
         }
     }
+    if (!abandoned && cluster.redis.pid > 0 && cluster_leftovers() > 0)
+        CU_FAIL("keys were left in Redis");
+    redis_server_done(&cluster.redis);
     if (child_sweep(abandoned ? 2 * CLUSTER_LEASE_USEC : 5 * USEC_PER_SEC) > 0)
         CU_FAIL("processes were left behind");
     for (size_t i = 0; i < cluster.n_hosts; i++) {
-        struct host *h = &cluster.hosts[i];
+        struct host *h = cluster.hosts[i];
 
         if (h->berthd)
             check_sanitizers(h);
         h->berthd = child_free(h->berthd);
         free(h->log.data);
+        free(h);
     }
     child_free_all();
-    cluster.redis = redis_free(cluster.redis);
     free(berth_out);
     free(berth_err);
     berth_out = berth_err = NULL;

@@ -23,22 +23,23 @@ static void write_config(struct host *h, const char *text) {
             "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
             h->name, CLUSTER_LEASE, CLUSTER_HEARTBEAT, h->runtime);
     if (h->has_redis)
-        fprintf(f, "redis {\n    url = \"unix://%s/redis.sock\"\n}\n", cluster.folder);
+        fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", cluster.redis.socket);
     fputs(text, f);
     (void) fchmod(fileno(f), 0644);
 }
 
 static struct host *add(const char *name, bool has_redis, const char *config, va_list args) {
-    struct host *h = &cluster.hosts[cluster.n_hosts];
+    struct host *h = calloc(1, sizeof(*h));
     _cleanup_free_ char *text = NULL;
 
-    TEST_FATAL(cluster.n_hosts < ELEMENTSOF(cluster.hosts), "too many hosts");
-    cluster.n_hosts++;
-    *h = (struct host) {.has_redis = has_redis};
+    if (!h || cluster.n_hosts == ELEMENTSOF(cluster.hosts))
+        abort();
+    cluster.hosts[cluster.n_hosts++] = h;
+    h->has_redis = has_redis;
     snprintf(h->name, sizeof(h->name), "%s", name);
     snprintf(h->config, sizeof(h->config), "%s/%s.conf", cluster.folder, name);
     snprintf(h->runtime, sizeof(h->runtime), "%s/%s", cluster.folder, name);
-    snprintf(h->socket, sizeof(h->socket), "%s/control.sock", h->runtime);
+    snprintf(h->socket, sizeof(h->socket), "%s/%s/control.sock", cluster.folder, name);
     if (vasprintf(&text, config, args) < 0)
         abort();
     write_config(h, text);

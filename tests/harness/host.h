@@ -38,15 +38,14 @@ struct cluster {
     char witness[48];         /* folder for tests/tools/witness */
     char build[256];          /* where the programs are */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
-    struct redis *redis;
-    struct host hosts[8];
+    struct redis_server redis;
+    struct host *hosts[8];
     size_t n_hosts;
 };
 extern struct cluster cluster;
 
 void cluster_up(void);           /* with a Redis */
-void cluster_up_without_redis(void); /* its socket's path is known all the same: cluster_start_redis() */
-void cluster_start_redis(void);
+void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) starts it */
 void cluster_down(void);
 /* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */
 unsigned cluster_leftovers(void);
