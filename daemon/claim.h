@@ -18,8 +18,11 @@ enum claim_state {
     CLAIM_STATE_RELEASING, /* given back or withdrawn; the answer is not there yet */
 };
 
+struct run;
+
 struct claim {
     /* the owner's */
+    struct run *owner;
     char id[ID_TEXT_SIZE];
     char run[ID_TEXT_SIZE];
     char name[NAME_MAX_LENGTH + 1]; /* job or label, for people */

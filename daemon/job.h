@@ -13,6 +13,7 @@
 struct sd_event_source;
 
 struct job {
+    struct manager *manager;
     struct list link;                 /* on manager->jobs */
     char name[NAME_MAX_LENGTH + 1];
     usec_t last_trigger_realtime;     /* begun, queued or skipped; 0: never. This and the next six are kept in jobs/NAME */

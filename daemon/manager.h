@@ -86,7 +86,7 @@ struct manager_hold { /* a `berth run` */
  * ret_text: static or in the manager, until the next call. */
 int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text);
 /* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more). */
-int manager_attach(struct manager *m, const char *run, uid_t uid, struct run **ret);
+int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
 /* The client has gone: a waiting run is withdrawn; a granted one lasts as long as its hold. */
 void manager_client_gone(struct manager *m, struct run *r);
 /* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */

@@ -47,11 +47,12 @@ static bool in_cluster_store(const struct settings *settings, const char *pool) 
     return !p || p->scope == POOL_SCOPE_CLUSTER;
 }
 
-static int claim_init(struct claim *c, const struct run *r, const struct settings *settings,
+static int claim_init(struct claim *c, struct run *r, const struct settings *settings,
                       bool (*is_part)(const struct settings *, const char *)) {
     int k;
 
     list_init(&c->link);
+    c->owner = r;
     memcpy(c->run, r->id, sizeof(c->run));
     memcpy(c->name, r->name, sizeof(c->name));
     for (size_t i = 0; i < r->n_demands; i++)

@@ -33,8 +33,8 @@ enum run_state {        /* the list that holds it: manager->runs[state] */
     RUN_STATE_RUNNING,
     RUN_STATE_STOPPING, /* its stop has begun; processes may be alive */
     RUN_STATE_DONE,     /* nothing of it runs; its permits are given back or about to be */
-    RUN_STATES
 };
+#define RUN_STATES (RUN_STATE_DONE + 1)
 const char *run_state_name(enum run_state state);
 
 enum run_result { /* as in `berth runs --json` */
@@ -66,7 +66,10 @@ struct run {
     enum on_lease_lost on_lease_lost;
     usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
     bool nowait;
-    bool restored;                  /* found at start; its client has not come back yet */
+    bool granted;                   /* holds, or held, its permits: a `released` event is owed */
+    bool recorded;                  /* waiting/RUN is there */
+    bool queued_told;               /* the event `queued` was written */
+    bool starting_sent;             /* job: `start` went to the runner; a guard may exist */
 
     usec_t queued_realtime, started_realtime, ended_realtime; /* 0: not yet */
     usec_t queued_boottime, started_boottime, ended_boottime;

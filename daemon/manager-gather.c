@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+
+/* At start: finds again what an earlier berthd left running or waiting, before anything new is granted or started. Holds
+ * first (they are files of our own), guards and reports as the runner tells them, waiting runs last; the stores start when all of
+ * it is known, so that their first sync tells the whole truth (R11) and no run is ever started twice. */
+
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "base/protocol.h"
+#include "daemon/manager-internal.h"
+
+static int adopt(struct store *s, struct claim *c, const struct run *r) {
+    if (c->n_demands == 0 || !s)
+        return 0;
+    c->head_start_usec = r->head_start_usec;
+    c->keep = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
+    c->pid = (uint32_t) r->pid;
+    return store_adopt(s, c);
+}
+
+int manager_adopt(struct run *r) {
+    struct manager *m = r->manager;
+    int k;
+
+    /* A guard knows the one token of its run; that the host permits are held follows from its being there. */
+    if (r->granted && r->host_claim.token == 0)
+        r->host_claim.token = r->cluster_claim.token > 0 ? r->cluster_claim.token : clock_realtime();
+    k = r->host_claim.token > 0 || r->host_claim.ticket > 0 ? adopt(m->host_store, &r->host_claim, r) : 0;
+    if (k == 0 && (r->cluster_claim.token > 0 || r->cluster_claim.ticket > 0))
+        k = adopt(m->cluster_store, &r->cluster_claim, r);
+    return k;
+}
+
+static int run_on_client_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct run *r = userdata;
+
+    if (r->state == RUN_STATE_WAITING && r->client_pid == 0)
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
+    return 0;
+}
+
+static void waiting_found(struct manager *m, const struct message *record) {
+    const char *kind = message_get(record, "kind");
+    struct run *r = NULL;
+    char id[ID_TEXT_SIZE];
+    int k;
+
+    if (message_get_id(record, "run", id) == 0 && manager_find_run(m, id))
+        return; /* a guard or a hold has it: it was granted after this was written */
+    k = manager_read_run(m, record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, &r);
+    if (k == 0) {
+        r->recorded = true;
+        k = manager_adopt(r);
+    }
+    if (k == 0)
+        k = manager_add_run(m, r, RUN_STATE_PENDING);
+    if (k < 0) {
+        journal_log(events_get_journal(m->events), 3, "cannot take up a waiting run again: %s", strerror(-k));
+        run_free(r);
+    }
+}
+
+/* Runs that were pending because we gathered, and those found waiting, in the order of their queueing. */
+static void begin_pending(struct manager *m) {
+    list_foreach_safe(r, &m->runs[RUN_STATE_PENDING], struct run, link) {
+        bool resumed = r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE;
+
+        if (!resumed) {
+            manager_run_begin(r);
+            continue;
+        }
+        manager_run_resume(r);
+        if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->client_pid == 0)
+            manager_arm(r, usec_add(clock_boottime(), MANAGER_CLIENT_TIME), run_on_client_overdue);
+    }
+}
+
+static void become_ready(struct manager *m) {
+    size_t n = 0;
+
+    manager_each_waiting(m, waiting_found);
+    m->phase = MANAGER_PHASE_READY;
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            n++;
+    if (store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
+        journal_log(events_get_journal(m->events), 2, "out of memory at start");
+        (void) sd_event_exit(m->event, 70);
+        return;
+    }
+    begin_pending(m);
+    (void) sd_notify(0, "READY=1");
+    event_emit(m->events, &(struct event) {.type = EVENT_READY}, "berthd %s takes work; %zu runs found again", VERSION, n);
+    manager_jobs_ready(m);
+}
+
+void manager_gather_check(struct manager *m) {
+    if (m->phase == MANAGER_PHASE_GATHERING && m->runner_gathered && m->n_guards_unknown == 0)
+        become_ready(m);
+}
+
+int manager_gather(struct manager *m) {
+    char path[RUNTIME_DIRECTORY_MAX + 16];
+    int k;
+
+    m->phase = MANAGER_PHASE_GATHERING;
+    snprintf(path, sizeof(path), "%s/%s", m->settings->runtime_directory, PROTOCOL_HOLDS);
+    k = hold_gather(path, manager_hold_found, m);
+    if (k < 0)
+        journal_log(events_get_journal(m->events), 3, "%s cannot be read: %s", path, strerror(-k));
+    return k;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What the manager's own files share; nobody else includes it. Which file does what:
+ *     manager.c         made, started, stopped; settings and reload
+ *     manager-gather.c  at start: finds what runs already, before anything new is granted
+ *     manager-run.c     the life of a run: begin, grant, end, release
+ *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
+ *     manager-guard.c   runs of jobs: the runner, the guards, reports
+ *     manager-client.c  runs of `berth run`: holds, clients, nesting
+ *     manager-record.c  what berthd remembers of itself over a restart
+ *     manager-why.c     what a waiting run waits for */
+
+#include "base/message.h"
+#include "daemon/hold.h"
+#include "daemon/job.h"
+#include "daemon/manager.h"
+#include "daemon/runner-link.h"
+
+#define MANAGER_DONE_MAX 1000                     /* finished runs kept for `berth runs --all` */
+#define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back */
+#define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
+
+enum manager_phase {
+    MANAGER_PHASE_NEW,
+    MANAGER_PHASE_GATHERING, /* waits for the runner, guards; nothing is begun */
+    MANAGER_PHASE_READY,
+    MANAGER_PHASE_STOPPING,  /* nothing is begun any more; what runs is being stopped */
+    MANAGER_PHASE_LEAVING,   /* stores say bye; then the loop ends */
+};
+
+struct manager {
+    sd_event *event;
+    struct events *events;
+    struct settings *settings;
+    char *config;
+    char *with_runner;
+    int lock_fd;                     /* flock: the one berthd of this runtime directory */
+    enum manager_phase phase;
+    struct store *host_store;
+    struct store *cluster_store;     /* NULL: no redis section */
+    struct runner_link *runner;
+    bool runner_gathered;            /* once since start */
+    size_t n_guards_unknown;         /* guards that have not told their state yet, while gathering */
+    struct list runs[RUN_STATES];    /* struct run, each on one */
+    void *runs_by_id;                /* tsearch(3) tree of struct run */
+    size_t n_done;                   /* on runs[RUN_STATE_DONE] */
+    struct list jobs;                /* struct job: of the config */
+    sd_event_source *deadline_timer; /* when the cluster's deadline passes: guards that hang are killed */
+    sd_event_source *leave_timer;
+    size_t n_stores_leaving;
+    char text[256];                  /* explanations handed to clients, until the next call */
+};
+
+/* --- manager-run.c --- */
+int manager_add_run(struct manager *m, struct run *r, enum run_state state); /* takes the run over */
+void manager_set_state(struct run *r, enum run_state state);
+/* pending → waiting: asks the stores. */
+void manager_run_begin(struct run *r);
+/* Takes up waiting again after a restart, with the claims as the record has them. */
+void manager_run_resume(struct run *r);
+/* A run that has no process (any more): its permits go back, it becomes DONE. */
+void manager_run_end(struct run *r, enum run_result result);
+void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
+void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
+void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler);
+void manager_disarm(struct run *r);
+void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
+/* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
+usec_t manager_run_deadline(const struct run *r);
+struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]);
+extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
+
+/* --- records: manager-record.c --- */
+void manager_write_waiting(struct run *r);
+void manager_remove_waiting(struct run *r);
+void manager_put_run(struct message_writer *w, const struct run *r); /* all that a record has of a run */
+/* A run as a record or a guard's state describes it; not added yet. -EBADMSG. */
+int manager_read_run(struct manager *m, const struct message *record, enum run_kind kind, struct run **ret);
+void manager_write_job(struct manager *m, const struct job *j);
+void manager_read_job(struct manager *m, struct job *j);
+/* Calls found for each waiting record. */
+void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record));
+
+/* --- manager-guard.c --- */
+extern const struct runner_link_handler manager_runner_handler; /* .userdata: NULL, to be set */
+int manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (gathering) not yet */
+void manager_job_start(struct run *r);                           /* granted: tells the runner */
+void manager_job_stop(struct run *r);
+void manager_job_push_deadline(struct run *r);
+
+/* --- manager-client.c --- */
+void manager_hold_start(struct run *r);                          /* granted: makes the hold, tells the client */
+void manager_hold_found(const char *run, const struct message *record, void *userdata); /* of hold_gather() */
+void manager_hold_write(struct run *r);
+void manager_hold_done(struct run *r);                           /* lets go of the hold and of the client */
+
+/* --- manager-gather.c --- */
+int manager_gather(struct manager *m);
+void manager_gather_check(struct manager *m); /* everything told? then READY */
+int manager_adopt(struct run *r);             /* its held or waiting claims become known to the stores */
+
+/* --- manager-job.c --- */
+int manager_jobs_update(struct manager *m);   /* after start and reload: one struct job for each in the settings */
+void manager_jobs_free(struct manager *m);
+void manager_jobs_ready(struct manager *m);   /* at-start, every */
+void manager_job_over(struct run *r);         /* remembers the result; begins a queued one */
+void manager_job_unqueue(struct manager *m, const char *job); /* the one that overlap = "queue" keeps back */
+void manager_jobs_forget_at_start(struct manager *m);
+size_t manager_count_runs(struct manager *m, const char *job, struct run **ret_oldest);
+int manager_begin_job(struct manager *m, const struct job_settings *settings, struct run **ret);
+
+/* --- manager.c --- */
+void manager_stop_check(struct manager *m); /* while stopping: is all gone? */
+void manager_config_differs(struct manager *m); /* the runner has read another config: reload, once */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Jobs of the config: what begins a run of them, and what is remembered of the last one. */
+
+#include <string.h>
+
+#include "daemon/manager-internal.h"
+
+static struct job *find_job(struct manager *m, const char *name) {
+    list_foreach(j, &m->jobs, struct job, link)
+        if (strcmp(j->name, name) == 0)
+            return j;
+    return NULL;
+}
+
+static void job_free(struct job *j) {
+    list_unlink(&j->link);
+    sd_event_source_disable_unref(j->timer);
+    free(j);
+}
+
+void manager_jobs_free(struct manager *m) {
+    list_foreach_safe(j, &m->jobs, struct job, link)
+        job_free(j);
+}
+
+size_t manager_count_runs(struct manager *m, const char *job, struct run **ret_oldest) {
+    size_t n = 0;
+
+    *ret_oldest = NULL;
+    for (int s = RUN_STATE_DONE - 1; s >= RUN_STATE_PENDING; s--) /* those that are furthest are oldest */
+        list_foreach(r, &m->runs[s], struct run, link)
+            if (r->kind == RUN_KIND_JOB && strcmp(r->name, job) == 0 && n++ == 0)
+                *ret_oldest = r;
+    return n;
+}
+
+int manager_begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
+    struct run_spec spec = {.kind = RUN_KIND_JOB, .name = settings->name, .pools = &settings->pools};
+    struct run *r = NULL;
+    int k;
+
+    k = run_new(&r, m, &spec, m->settings);
+    if (k < 0)
+        return k;
+    memcpy(r->hash, settings->hash, sizeof(r->hash));
+    r->on_lease_lost = settings->on_lease_lost;
+    r->head_start_usec = settings->head_start_usec;
+    r->stop_timeout_usec = settings->stop_timeout_usec;
+    r->queue_timeout_usec = settings->queue_timeout_usec;
+    r->queued_realtime = clock_realtime();
+    r->queued_boottime = clock_boottime();
+    k = manager_add_run(m, r, RUN_STATE_PENDING);
+    if (k < 0) {
+        run_free(r);
+        return k;
+    }
+    if (ret)
+        *ret = r;
+    if (m->phase == MANAGER_PHASE_READY)
+        manager_run_begin(r);
+    return 0;
+}
+
+/* One trigger, whichever. *ret_run: the run that it began, or the one that is not over. */
+static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
+    const struct job_settings *settings = settings_find_job(m->settings, j->name);
+    struct run *run;
+    size_t n = manager_count_runs(m, j->name, &run);
+    int k = 0;
+
+    j->last_trigger_realtime = clock_realtime();
+    switch (job_decide(j, settings->overlap, n)) {
+    case JOB_DECISION_BEGIN:
+        k = manager_begin_job(m, settings, &run);
+        break;
+    case JOB_DECISION_QUEUE:
+        j->queued = true;
+        break;
+    case JOB_DECISION_SKIP:
+        k = MANAGER_E_SKIPPED;
+        break;
+    }
+    manager_write_job(m, j);
+    *ret_run = run;
+    return k;
+}
+
+int manager_start_job(struct manager *m, const char *job, struct run **ret) {
+    struct job *j = find_job(m, job);
+
+    if (m->phase >= MANAGER_PHASE_STOPPING)
+        return MANAGER_E_STOPPING;
+    if (!j)
+        return MANAGER_E_UNKNOWN;
+    return trigger(m, j, ret);
+}
+
+static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata);
+
+static void arm_every(struct manager *m, struct job *j) {
+    const struct job_settings *settings = settings_find_job(m->settings, j->name);
+    usec_t now = clock_realtime(), next = job_next(j, settings->every_usec, now);
+
+    j->timer = sd_event_source_disable_unref(j->timer);
+    if (next == USEC_INFINITY || m->phase != MANAGER_PHASE_READY)
+        return;
+    if (sd_event_add_time(m->event, &j->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_sub(next, now)),
+                          USEC_PER_MSEC, job_on_due, j) < 0)
+        journal_log(events_get_journal(m->events), 3, "out of memory: job %s is not run again by `every`", j->name);
+}
+
+static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct job *j = userdata;
+    struct run *run;
+
+    if (trigger(j->manager, j, &run) < 0)
+        journal_log(events_get_journal(j->manager->events), 3, "out of memory: job %s is skipped once", j->name);
+    arm_every(j->manager, j);
+    return 0;
+}
+
+void manager_jobs_ready(struct manager *m) {
+    struct run *run;
+
+    list_foreach(j, &m->jobs, struct job, link) {
+        if (settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
+            j->at_start_done = true;
+            (void) trigger(m, j, &run);
+        } else if (j->queued && manager_count_runs(m, j->name, &run) == 0) {
+            j->queued = false;
+            (void) trigger(m, j, &run);
+        }
+        arm_every(m, j);
+    }
+}
+
+void manager_job_over(struct run *r) {
+    struct manager *m = r->manager;
+    struct job *j = r->kind == RUN_KIND_JOB ? find_job(m, r->name) : NULL;
+    struct run *other;
+
+    if (!j)
+        return;
+    if (r->started_realtime > 0)
+        j->last_started_realtime = r->started_realtime;
+    j->last_ended_realtime = r->ended_realtime;
+    j->last_result = r->result;
+    j->last_exit_code = r->exit_code;
+    j->last_signal = r->signal;
+    if (j->queued && m->phase == MANAGER_PHASE_READY && manager_count_runs(m, j->name, &other) == 0) {
+        j->queued = false;
+        (void) trigger(m, j, &other);
+    } else {
+        manager_write_job(m, j);
+    }
+}
+
+void manager_job_unqueue(struct manager *m, const char *job) {
+    struct job *j = find_job(m, job);
+
+    if (j)
+        j->queued = false;
+}
+
+void manager_jobs_forget_at_start(struct manager *m) {
+    list_foreach(j, &m->jobs, struct job, link) {
+        j->at_start_done = j->queued = false;
+        manager_write_job(m, j);
+    }
+}
+
+int manager_jobs_update(struct manager *m) {
+    list_foreach_safe(j, &m->jobs, struct job, link)
+        if (!settings_find_job(m->settings, j->name))
+            job_free(j);
+    for (size_t i = 0; i < m->settings->n_jobs; i++) {
+        struct job *j = find_job(m, m->settings->jobs[i].name);
+
+        if (!j) {
+            j = calloc(1, sizeof(*j));
+            if (!j)
+                return -ENOMEM;
+            j->manager = m;
+            memcpy(j->name, m->settings->jobs[i].name, sizeof(j->name));
+            j->last_exit_code = j->last_signal = -1;
+            list_append(&m->jobs, &j->link);
+            manager_read_job(m, j);
+            /* A job that a reload brings was not there when the service started. */
+            j->at_start_done |= m->phase == MANAGER_PHASE_READY;
+        }
+        arm_every(m, j);
+    }
+    return 0;
+}
+
+void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret) {
+    const struct job *j = find_job(m, settings->name);
+    usec_t now = clock_realtime();
+
+    *ret = (struct manager_job) {.settings = settings, .last_exit_code = -1, .last_signal = -1};
+    ret->n_runs = manager_count_runs(m, settings->name, &ret->run);
+    if (!j)
+        return;
+    ret->last_started_realtime = j->last_started_realtime;
+    ret->last_ended_realtime = j->last_ended_realtime;
+    ret->last_result = j->last_result;
+    ret->last_exit_code = j->last_exit_code;
+    ret->last_signal = j->last_signal;
+    ret->next_realtime = settings->every_usec == USEC_INFINITY ? 0 : job_next(j, settings->every_usec, now);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The life of a run: what is done when, whatever its kind. Host permits (and places under host-limit) are taken first, the
+ * cluster's then, always in this order, so nothing can deadlock (R3). */
+
+#include <assert.h>
+#include <search.h>
+#include <string.h>
+
+#include "daemon/manager-internal.h"
+
+static int compare_ids(const void *a, const void *b) {
+    const struct run *x = a, *y = b;
+
+    return memcmp(x->id, y->id, sizeof(x->id));
+}
+
+struct run *manager_find_run(struct manager *m, const char *id) {
+    struct run key, **slot;
+
+    if (!id_is_valid(id))
+        return NULL;
+    memcpy(key.id, id, sizeof(key.id));
+    slot = tfind(&key, &m->runs_by_id, compare_ids);
+    return slot ? *slot : NULL;
+}
+
+static void forget_run(struct manager *m, struct run *r) {
+    if (r->state == RUN_STATE_DONE)
+        m->n_done--;
+    (void) tdelete(r, &m->runs_by_id, compare_ids);
+    run_free(r);
+}
+
+/* Finished runs are kept for `berth runs --all`, up to a bound; one that still owes its release is not forgotten. */
+static void forget_old_runs(struct manager *m) {
+    list_foreach_safe(r, &m->runs[RUN_STATE_DONE], struct run, link) {
+        if (m->n_done <= MANAGER_DONE_MAX)
+            return;
+        if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE &&
+            list_is_empty(&r->watches))
+            forget_run(m, r);
+    }
+}
+
+int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
+    struct run **slot;
+
+    forget_old_runs(m); /* here, where nobody has hold of an old one */
+    slot = tsearch(r, &m->runs_by_id, compare_ids);
+    if (!slot)
+        return -ENOMEM;
+    if (*slot != r)
+        return -EEXIST;
+    run_set_state(r, m->runs, state);
+    return 0;
+}
+
+void manager_set_state(struct run *r, enum run_state state) {
+    r->manager->n_done += state == RUN_STATE_DONE;
+    run_set_state(r, r->manager->runs, state);
+}
+
+void manager_disarm(struct run *r) {
+    r->timer = sd_event_source_disable_unref(r->timer);
+}
+
+void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler) {
+    manager_disarm(r);
+    if (boottime == USEC_INFINITY)
+        return;
+    if (sd_event_add_time(r->manager->event, &r->timer, CLOCK_BOOTTIME, boottime, USEC_PER_MSEC, handler, r) < 0)
+        journal_log(events_get_journal(r->manager->events), 3, "out of memory: run %s has no time limit", r->id);
+}
+
+struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
+    struct demands d = {.n = r->n_demands};
+    struct event e = {.type = type, .job = r->name, .run = r->id};
+
+    memcpy(d.items, r->demands, r->n_demands * sizeof(*d.items));
+    e.pools = r->n_demands > 0 ? demands_format(&d, pools) : NULL;
+    e.token = run_token(r);
+    e.ticket = r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
+    if (r->kind == RUN_KIND_ADHOC) {
+        e.has_uid = true;
+        e.uid = r->uid;
+    }
+    e.reason = r->reason[0] ? r->reason : NULL;
+    return e;
+}
+
+usec_t manager_run_deadline(const struct run *r) {
+    const struct store *s = r->manager->cluster_store;
+
+    if (r->cluster_claim.n_demands == 0 || r->on_lease_lost == ON_LEASE_LOST_CONTINUE || !s)
+        return USEC_INFINITY;
+    return s->deadline;
+}
+
+/* --- waiting --- */
+
+static void run_granted(struct run *r) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    manager_disarm(r);
+    r->granted = true;
+    e = manager_run_event(r, EVENT_GRANTED, pools);
+    e.has_wait = true;
+    e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
+    event_emit(r->manager->events, &e, "%s may start", r->name);
+    if (r->kind == RUN_KIND_JOB) {
+        manager_set_state(r, RUN_STATE_STARTING);
+        manager_job_start(r);
+    } else {
+        manager_hold_start(r);
+    }
+}
+
+static void refused(struct run *r, const char *why, const char *pool) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    if (pool)
+        run_set_reason(r, "%s: %s", why, pool);
+    else
+        run_set_reason(r, "%s", why);
+    e = manager_run_event(r, EVENT_REFUSED, pools);
+    event_emit(r->manager->events, &e, "%s gets no permit: %s", r->name, r->reason);
+    manager_run_end(r, RUN_RESULT_NOT_STARTED);
+}
+
+static int run_on_queue_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct run *r = userdata;
+
+    if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
+        manager_run_withdraw(r, r->nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT,
+                             r->nowait ? "busy" : "queue-timeout");
+    return 0;
+}
+
+/* Host permits are there, or none are needed: on to the cluster's. */
+static void claim_cluster(struct run *r) {
+    struct store *s = r->manager->cluster_store;
+
+    if (r->cluster_claim.n_demands == 0)
+        run_granted(r);
+    else if (!s)
+        refused(r, "no redis section for cluster pool", r->cluster_claim.demands[0].pool);
+    else if (r->nowait && s->state != STORE_STATE_READY)
+        refused(r, s->state == STORE_STATE_GRACE ? "grace" : "redis away", NULL);
+    else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)
+        refused(r, "out of memory", NULL);
+}
+
+static void fill_claim(struct run *r, struct claim *c) {
+    c->head_start_usec = r->head_start_usec;
+    c->nowait = r->nowait;
+    c->keep = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
+}
+
+void manager_arm_queue_timeout(struct run *r) {
+    const struct redis_settings *redis = r->manager->settings->redis;
+
+    /* A Redis that takes the claim and does not answer must not make `-n` wait (contract: 75, whatever the cause). */
+    manager_arm(r, usec_add(r->queued_boottime, r->nowait && redis ? redis->timeout_usec : r->queue_timeout_usec),
+                run_on_queue_timeout);
+}
+
+static void wait_for_permits(struct run *r) {
+    fill_claim(r, &r->host_claim);
+    fill_claim(r, &r->cluster_claim);
+    manager_arm_queue_timeout(r);
+    manager_set_state(r, RUN_STATE_WAITING);
+}
+
+void manager_run_begin(struct run *r) {
+    struct manager *m = r->manager;
+
+    assert(r->state == RUN_STATE_PENDING);
+    wait_for_permits(r);
+    if (r->kind == RUN_KIND_JOB)
+        manager_write_waiting(r); /* from here on a killed berthd does not forget it */
+    if (r->host_claim.n_demands == 0)
+        claim_cluster(r);
+    else if (store_claim(m->host_store, &r->host_claim) < 0)
+        refused(r, "out of memory", NULL);
+}
+
+void manager_run_resume(struct run *r) {
+    r->queued_told = true;
+    wait_for_permits(r);
+    if (r->host_claim.n_demands == 0 || r->host_claim.state == CLAIM_STATE_HELD)
+        claim_cluster(r);
+}
+
+static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
+    struct run *r = c->owner;
+    char pools[DEMANDS_TEXT_SIZE];
+    bool parked = c->state == CLAIM_STATE_PARKED;
+    struct event e;
+
+    if (r->state != RUN_STATE_WAITING)
+        return;
+    e = manager_run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
+    e.position = c->position;
+    e.ticket = c->ticket;
+    if (parked)
+        event_emit(r->manager->events, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
+    else if (!r->queued_told)
+        event_emit(r->manager->events, &e, "%s waits for its permits", r->name);
+    r->queued_told = true;
+    manager_write_waiting(r);
+    run_changed(r);
+}
+
+static void run_on_granted(struct claim *c, _unused_ void *userdata) {
+    struct run *r = c->owner;
+
+    if (r->state != RUN_STATE_WAITING)
+        return; /* `continue` after a lost lease: held anew, with a new token */
+    if (c == &r->host_claim)
+        claim_cluster(r);
+    else
+        run_granted(r);
+}
+
+static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool, _unused_ void *userdata) {
+    struct run *r = c->owner;
+
+    if (r->state == RUN_STATE_WAITING)
+        refused(r, store_refusal_name(refusal), pool);
+}
+
+static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *userdata) {
+    struct run *r = c->owner;
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    if (run_is_over(r))
+        return;
+    switch (loss) {
+    case STORE_LOSS_REVOKED:
+        e = manager_run_event(r, EVENT_REVOKED, pools);
+        event_emit(r->manager->events, &e, "the claim of %s was revoked", r->name);
+        manager_stop_run(r->manager, r, "revoked");
+        break;
+    case STORE_LOSS_SESSION:
+        e = manager_run_event(r, EVENT_LEASE_LOST, pools);
+        event_emit(r->manager->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
+        manager_stop_run(r->manager, r, "lease-lost");
+        break;
+    }
+}
+
+static void run_on_released(struct claim *c, _unused_ void *userdata) {
+    struct run *r = c->owner;
+    struct manager *m = r->manager;
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
+        return;
+    if (r->granted) {
+        r->granted = false;
+        e = manager_run_event(r, EVENT_RELEASED, pools);
+        e.reason = NULL;
+        event_emit(m->events, &e, "the permits of %s are free", r->name);
+    }
+    manager_stop_check(m);
+}
+
+/* --- running and after --- */
+
+void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    manager_remove_waiting(r);
+    r->pid = pid;
+    r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
+    r->started_realtime = started_realtime;
+    r->started_boottime = usec_sub(clock_boottime(), usec_sub(clock_realtime(), started_realtime));
+    e = manager_run_event(r, EVENT_STARTED, pools);
+    e.has_wait = true;
+    e.wait_usec = run_wait_usec(r, 0);
+    event_emit(r->manager->events, &e, "%s runs as process %d", r->name, (int) pid);
+    if (r->state == RUN_STATE_STARTING)
+        manager_set_state(r, RUN_STATE_RUNNING);
+}
+
+static void release(struct store *s, struct claim *c) {
+    if (s && c->state != CLAIM_STATE_NONE)
+        store_release(s, c);
+}
+
+void manager_run_end(struct run *r, enum run_result result) {
+    struct manager *m = r->manager;
+
+    if (r->state == RUN_STATE_DONE)
+        return;
+    manager_disarm(r);
+    r->pid = 0;
+    r->result = result;
+    if (r->ended_realtime == 0)
+        r->ended_realtime = clock_realtime();
+    if (r->ended_boottime == 0)
+        r->ended_boottime = clock_boottime();
+    manager_remove_waiting(r);
+    manager_hold_done(r);
+    release(m->cluster_store, &r->cluster_claim);
+    release(m->host_store, &r->host_claim);
+    manager_set_state(r, RUN_STATE_DONE);
+    manager_job_over(r);
+    if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)
+        run_on_released(&r->host_claim, NULL);
+}
+
+void manager_run_withdraw(struct run *r, enum run_result result, const char *reason) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    run_set_reason(r, "%s", reason);
+    e = manager_run_event(r, EVENT_WITHDRAWN, pools);
+    e.result = run_result_name(result);
+    e.has_wait = true;
+    e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
+    event_emit(r->manager->events, &e, "%s waits no longer: %s", r->name, r->reason);
+    manager_run_end(r, result);
+}
+
+/* A stop that does not come to its end (a guard or client that hangs): the runner kills what is left. */
+static int run_on_stop_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct run *r = userdata;
+
+    if (r->kind == RUN_KIND_JOB && !run_is_over(r))
+        (void) runner_link_kill(r->manager->runner, r->id);
+    return 0;
+}
+
+static enum supervise_reason reason_of(const char *reason) {
+    enum supervise_reason parsed;
+
+    return supervise_reason_parse(reason, &parsed) < 0 || parsed == SUPERVISE_REASON_NONE ? SUPERVISE_REASON_STOPPED : parsed;
+}
+
+void manager_stop_run(struct manager *m, struct run *r, const char *reason) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    switch (r->state) {
+    case RUN_STATE_PENDING:
+    case RUN_STATE_WAITING:
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, reason);
+        return;
+    case RUN_STATE_DONE:
+    case RUN_STATE_STOPPING:
+        return;
+    case RUN_STATE_STARTING:
+    case RUN_STATE_RUNNING:
+        break;
+    }
+    r->stop_wanted = true;
+    r->stop_reason = reason_of(reason);
+    run_set_reason(r, "%s", reason);
+    e = manager_run_event(r, EVENT_STOPPING, pools);
+    event_emit(m->events, &e, "%s is being stopped: %s", r->name, reason);
+    manager_arm(r, usec_add(clock_boottime(), usec_add(r->stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
+    manager_set_state(r, RUN_STATE_STOPPING);
+    if (r->kind == RUN_KIND_JOB)
+        manager_job_stop(r);
+}
+
+const struct store_listener manager_listener = {
+    .on_waiting = run_on_waiting,
+    .on_granted = run_on_granted,
+    .on_refused = run_on_refused,
+    .on_lost = run_on_lost,
+    .on_released = run_on_released,
+};

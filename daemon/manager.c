@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+
+/* berthd's root: made from settings, started, stopped, reloaded. */
+
+#include "daemon/manager.h"
+
+#include <fcntl.h>
+#include <search.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+
+#include "base/file.h"
+#include "base/protocol.h"
+#include "daemon/manager-internal.h"
+
+#define PATH_SIZE (RUNTIME_DIRECTORY_MAX + 32)
+#define PASSWORD_MAX 4096
+
+/* --- the runtime directory --- */
+
+static int make_directory(struct journal *j, const char *runtime, const char *name, mode_t mode) {
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%s%s%s", runtime, *name ? "/" : "", name);
+    if (mkdir(path, mode) < 0 && errno != EEXIST) {
+        int k = -errno;
+
+        journal_log(j, 3, "%s cannot be made: %s", path, strerror(-k));
+        return k;
+    }
+    return 0;
+}
+
+static int make_directories(struct journal *j, const char *runtime) {
+    int k = make_directory(j, runtime, "", 0755);
+
+    if (k == 0)
+        k = make_directory(j, runtime, PROTOCOL_HOLDS, 0700);
+    if (k == 0)
+        k = make_directory(j, runtime, PROTOCOL_WAITING, 0700);
+    if (k == 0)
+        k = make_directory(j, runtime, PROTOCOL_JOBS, 0700);
+    return k;
+}
+
+static int take_lock(struct journal *j, const char *runtime, int *ret_fd) {
+    _cleanup_close_ int fd = -1;
+    char path[PATH_SIZE];
+    int k;
+
+    snprintf(path, sizeof(path), "%s/%s", runtime, PROTOCOL_LOCK);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        k = -errno;
+        if (k == -EWOULDBLOCK)
+            journal_log(j, 3, "another berthd has %s: one runs in a runtime directory", path);
+        else
+            journal_log(j, 3, "%s: %s", path, strerror(-k));
+        return k;
+    }
+    *ret_fd = steal_fd(&fd);
+    return 0;
+}
+
+/* --- stores --- */
+
+static int read_password(struct journal *j, const struct redis_settings *redis, char **ret) {
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+    _cleanup_free_ char *path = NULL, *text = NULL;
+    size_t size;
+    int k;
+
+    *ret = NULL;
+    if (redis->password_file[0] != '\0')
+        path = strdup(redis->password_file);
+    else if (!credentials)
+        return 0;
+    else if (asprintf(&path, "%s/redis-password", credentials) < 0)
+        path = NULL;
+    if (!path)
+        return -ENOMEM;
+    k = file_read(path, PASSWORD_MAX, &text, &size);
+    if (k == -ENOENT && redis->password_file[0] == '\0')
+        return 0;
+    if (k < 0) {
+        journal_log(j, 3, "the Redis password in %s cannot be read: %s", path, strerror(-k));
+        return k;
+    }
+    text[strcspn(text, "\r\n")] = '\0';
+    *ret = steal_pointer(&text);
+    return 0;
+}
+
+static int declare(struct manager *m, struct store *s, bool host) {
+    _cleanup_free_ struct store_pool *pools = calloc(m->settings->n_pools + 1, sizeof(*pools));
+    size_t n = 0;
+
+    if (!pools)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->settings->n_pools; i++) {
+        const struct pool_settings *p = &m->settings->pools[i];
+        bool cluster = p->scope == POOL_SCOPE_CLUSTER;
+
+        if (host && cluster && p->host_limit == 0)
+            continue;
+        if (!host && !cluster)
+            continue;
+        memcpy(pools[n].name, p->name, sizeof(pools[n].name));
+        pools[n].limit = host && cluster ? p->host_limit : p->limit;
+        pools[n++].queue_limit = p->queue_limit;
+    }
+    return store_declare(s, pools, n);
+}
+
+static int store_on_deadline_passed(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct manager *m = userdata;
+
+    /* Every guard has ended its command by now. One that has not hangs: the runner does it. */
+    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            if (r->kind == RUN_KIND_JOB && r->starting_sent && manager_run_deadline(r) != USEC_INFINITY)
+                (void) runner_link_kill(m->runner, r->id);
+    return 0;
+}
+
+static void store_on_deadline(struct store *s, usec_t deadline, void *userdata) {
+    struct manager *m = userdata;
+
+    (void) s;
+    if (m->deadline_timer) {
+        (void) sd_event_source_set_time(m->deadline_timer, deadline);
+        (void) sd_event_source_set_enabled(m->deadline_timer, SD_EVENT_ONESHOT);
+    } else {
+        (void) sd_event_add_time(m->event, &m->deadline_timer, CLOCK_BOOTTIME, deadline, USEC_PER_MSEC,
+                                 store_on_deadline_passed, m);
+    }
+    for (enum run_state state = RUN_STATE_STARTING; state < RUN_STATE_DONE; state++)
+        list_foreach_safe(r, &m->runs[state], struct run, link) {
+            if (manager_run_deadline(r) == USEC_INFINITY)
+                continue;
+            if (r->kind == RUN_KIND_JOB)
+                manager_job_push_deadline(r);
+            else
+                run_changed(r);
+        }
+}
+
+static void store_on_state(_unused_ struct store *s, _unused_ enum store_state state, void *userdata) {
+    struct manager *m = userdata;
+
+    list_foreach_safe(r, &m->runs[RUN_STATE_WAITING], struct run, link)
+        if (r->cluster_claim.n_demands > 0)
+            run_changed(r);
+}
+
+static int make_stores(struct manager *m, struct journal *j) {
+    struct store_listener listener = manager_listener;
+    _cleanup_free_ char *password = NULL;
+    char session_path[PATH_SIZE];
+    struct store_redis_options options = {
+        .redis = m->settings->redis,
+        .host = m->settings->host,
+        .namespace = m->settings->namespace,
+        .version = VERSION,
+        .lease_usec = m->settings->lease_usec,
+        .heartbeat_usec = m->settings->heartbeat_usec,
+        .session_path = session_path,
+    };
+    int k;
+
+    listener.on_deadline = store_on_deadline;
+    listener.on_state = store_on_state;
+    listener.userdata = m;
+    k = store_memory_new(&m->host_store, m->event, m->events, m->settings->host, &listener);
+    if (k == 0)
+        k = declare(m, m->host_store, true);
+    if (k < 0 || !m->settings->redis)
+        return k;
+    k = read_password(j, m->settings->redis, &password);
+    if (k < 0)
+        return k;
+    options.password = password;
+    snprintf(session_path, sizeof(session_path), "%s/%s", m->settings->runtime_directory, PROTOCOL_SESSION);
+    k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
+    if (k == 0)
+        k = declare(m, m->cluster_store, false);
+    return k;
+}
+
+/* --- made and freed --- */
+
+int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
+                const struct manager_options *options) {
+    _cleanup_(manager_freep) struct manager *m = calloc(1, sizeof(*m));
+    int k;
+
+    if (!m) {
+        settings_free(settings);
+        return -ENOMEM;
+    }
+    m->settings = settings;
+    m->lock_fd = -1;
+    m->event = sd_event_ref(event);
+    list_init(&m->jobs);
+    for (size_t i = 0; i < RUN_STATES; i++)
+        list_init(&m->runs[i]);
+    m->config = strdup(options->config);
+    m->with_runner = options->with_runner ? strdup(options->with_runner) : NULL;
+    if (!m->config || (options->with_runner && !m->with_runner))
+        return -ENOMEM;
+    k = events_new(&m->events, journal, settings->host, settings->namespace);
+    if (k == 0)
+        k = make_directories(journal, settings->runtime_directory);
+    if (k == 0)
+        k = take_lock(journal, settings->runtime_directory, &m->lock_fd);
+    if (k == 0)
+        k = make_stores(m, journal);
+    if (k == 0)
+        k = manager_jobs_update(m);
+    if (k < 0)
+        return k;
+    *ret = steal_pointer(&m);
+    return 0;
+}
+
+static void keep_run(_unused_ void *run) {
+}
+
+static void free_runs(struct manager *m) {
+    tdestroy(m->runs_by_id, keep_run); /* the lists own them */
+    for (size_t i = 0; i < RUN_STATES; i++)
+        list_foreach_safe(r, &m->runs[i], struct run, link) {
+            manager_disarm(r);
+            r->guard = guard_link_free(r->guard);
+            r->hold_fd = close_fd(r->hold_fd);
+            r->hold = hold_detach(r->hold);
+            run_free(r);
+        }
+}
+
+struct manager *manager_free(struct manager *m) {
+    if (!m)
+        return NULL;
+    m->runner = runner_link_free(m->runner);
+    m->cluster_store = store_free(m->cluster_store);
+    m->host_store = store_free(m->host_store);
+    free_runs(m);
+    manager_jobs_free(m);
+    sd_event_source_disable_unref(m->deadline_timer);
+    sd_event_source_disable_unref(m->leave_timer);
+    events_free(m->events);
+    settings_free(m->settings);
+    close_fd(m->lock_fd);
+    sd_event_unref(m->event);
+    free(m->with_runner);
+    free(m->config);
+    free(m);
+    return NULL;
+}
+
+int manager_start(struct manager *m) {
+    struct runner_link_handler handler = manager_runner_handler;
+    int k;
+
+    k = manager_gather(m);
+    if (k < 0)
+        return k;
+    handler.userdata = m;
+    return runner_link_new(&m->runner, m->event, m->settings->runtime_directory, m->with_runner,
+                           m->with_runner ? m->config : NULL, &handler);
+}
+
+/* --- stopping --- */
+
+static void leave(struct manager *m) {
+    if (m->phase == MANAGER_PHASE_LEAVING)
+        (void) sd_event_exit(m->event, 0);
+}
+
+static void store_on_stopped(_unused_ int r, void *userdata) {
+    struct manager *m = userdata;
+
+    if (--m->n_stores_leaving == 0)
+        leave(m);
+}
+
+void manager_stop_check(struct manager *m) {
+    if (m->phase != MANAGER_PHASE_STOPPING)
+        return;
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        if (!list_is_empty(&m->runs[s]))
+            return;
+    m->phase = MANAGER_PHASE_LEAVING;
+    manager_jobs_forget_at_start(m);
+    m->n_stores_leaving = 1 + (m->cluster_store ? 1 : 0);
+    if (m->cluster_store)
+        store_stop(m->cluster_store, store_on_stopped, m);
+    store_stop(m->host_store, store_on_stopped, m);
+}
+
+void manager_stop(struct manager *m, bool stop_jobs) {
+    if (m->phase >= MANAGER_PHASE_STOPPING) {
+        (void) sd_event_exit(m->event, 0); /* asked twice: leave at once, what runs is left to its guards */
+        return;
+    }
+    event_emit(m->events, &(struct event) {.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
+               stop_jobs ? "; its runs are stopped, too" : "; its runs go on");
+    if (!stop_jobs || m->phase != MANAGER_PHASE_READY) {
+        m->phase = MANAGER_PHASE_LEAVING;
+        leave(m);
+        return;
+    }
+    m->phase = MANAGER_PHASE_STOPPING;
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach_safe(r, &m->runs[s], struct run, link)
+            manager_stop_run(m, r, "shutdown");
+    manager_stop_check(m);
+}
+
+/* --- reload --- */
+
+static int add_error(struct settings_errors *errors, const char *config, const char *option) {
+    char **lines = realloc(errors->lines, (errors->n + 1) * sizeof(*lines));
+    char *line;
+
+    if (!lines)
+        return -ENOMEM;
+    errors->lines = lines;
+    if (asprintf(&line, "%s: %s has changed, which a reload cannot do: restart berthd", config, option) < 0)
+        return -ENOMEM;
+    errors->lines[errors->n++] = line;
+    return 0;
+}
+
+static void tell_refused(struct manager *m, const struct settings_errors *errors) {
+    struct event e = {.type = EVENT_CONFIG_REFUSED, .reason = errors->n > 0 ? errors->lines[0] : "it cannot be read"};
+
+    event_emit(m->events, &e, "%s is refused, the running config stays", m->config);
+    for (size_t i = 1; i < errors->n; i++)
+        journal_log(events_get_journal(m->events), 3, "%s", errors->lines[i]);
+}
+
+static void use_settings(struct manager *m, struct settings *settings) {
+    struct settings *old = m->settings;
+
+    m->settings = settings;
+    if (manager_jobs_update(m) < 0 || declare(m, m->host_store, true) < 0 ||
+        (m->cluster_store && declare(m, m->cluster_store, false) < 0))
+        journal_log(events_get_journal(m->events), 2, "out of memory at reload: some limits are the old ones still");
+    settings_free(old);
+}
+
+int manager_reload(struct manager *m, struct settings_errors *errors) {
+    _cleanup_(settings_freep) struct settings *settings = NULL;
+    const char *changed;
+    int k;
+
+    k = settings_load(m->config, &settings, errors);
+    if (k == 0 && (changed = settings_find_fixed_change(m->settings, settings))) {
+        k = add_error(errors, m->config, changed);
+        k = k < 0 ? k : SETTINGS_E_INVALID;
+    }
+    if (k != 0) {
+        tell_refused(m, errors);
+        return k;
+    }
+    use_settings(m, steal_pointer(&settings));
+    event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED}, "%s: %zu pools, %zu jobs", m->config,
+               m->settings->n_pools, m->settings->n_jobs);
+    return 0;
+}
+
+void manager_config_differs(struct manager *m) {
+    struct settings_errors errors = {};
+
+    (void) manager_reload(m, &errors);
+    settings_errors_done(&errors);
+}
+
+/* --- what others see --- */
+
+const struct settings *manager_settings(const struct manager *m) {
+    return m->settings;
+}
+struct events *manager_events(struct manager *m) {
+    return m->events;
+}
+sd_event *manager_event(struct manager *m) {
+    return m->event;
+}
+struct store *manager_host_store(struct manager *m) {
+    return m->host_store;
+}
+struct store *manager_cluster_store(struct manager *m) {
+    return m->cluster_store;
+}
+struct list *manager_runs(struct manager *m, enum run_state state) {
+    return &m->runs[state];
+}
+
+int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
+    struct run *run = manager_find_run(m, target);
+
+    *ret_n = 0;
+    if (run) {
+        *ret_n = !run_is_over(run);
+        manager_stop_run(m, run, "stopped");
+        return 0;
+    }
+    if (!settings_find_job(m->settings, target))
+        return MANAGER_E_UNKNOWN;
+    manager_job_unqueue(m, target);
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach_safe(r, &m->runs[s], struct run, link)
+            if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
+                if (s != RUN_STATE_STOPPING)
+                    ++*ret_n;
+                manager_stop_run(m, r, "stopped");
+            }
+    return 0;
+}
