@@ -11,7 +11,7 @@
 #include "base/socket.h"
 
 #define READ_SIZE (64 * 1024)
-#define CONNECT_TRIES 500 /* times 10 ms, while berthd's backlog is full (EAGAIN of connect(2) for Unix sockets) */
+#define CONNECT_TRIES 500 /* times 10 ms */
 
 struct buffer {
     char *data;
@@ -66,20 +66,13 @@ static void buffer_drop(struct buffer *b, size_t n) {
 
 int client_connect(struct client **ret) {
     _cleanup_(client_freep) struct client *c = calloc(1, sizeof(*c));
-    int fd;
 
     if (!c)
         return -ENOMEM;
-    c->fd = c->passed_fd = -1;
-    for (unsigned i = 0;; i++) {
-        fd = socket_connect(client_socket(), SOCK_STREAM);
-        if (fd != -EAGAIN || i == CONNECT_TRIES)
-            break;
-        (void) poll(NULL, 0, 10);
-    }
-    if (fd < 0)
-        return fd;
-    c->fd = fd;
+    c->passed_fd = -1;
+    c->fd = socket_connect(client_socket(), SOCK_STREAM);
+    if (c->fd < 0)
+        return c->fd;
     *ret = steal_pointer(&c);
     return 0;
 }
@@ -332,17 +325,28 @@ static int client_on_io(sd_event_source *source, int fd, uint32_t revents, void 
     return 0;
 }
 
-int client_attach(struct client *c, sd_event *event, const struct client_handler *handler) {
+int client_attach(struct client *c, sd_event *event, int64_t priority, const struct client_handler *handler) {
     uint32_t events = EPOLLIN | (c->out.size > 0 ? EPOLLOUT : 0);
+    int r;
 
     c->handler = *handler;
-    return sd_event_add_io(event, &c->source, c->fd, events, client_on_io, c);
+    r = sd_event_add_io(event, &c->source, c->fd, events, client_on_io, c);
+    return r < 0 ? r : sd_event_source_set_priority(c->source, priority);
+}
+
+/* Waits where berthd has more callers than it has accepted (EAGAIN of connect(2) for Unix sockets, which poll() knows nothing of). */
+static int client_connect_patiently(struct client **ret) {
+    int r;
+
+    for (unsigned i = 0; (r = client_connect(ret)) == -EAGAIN && i < CONNECT_TRIES; i++)
+        (void) poll(NULL, 0, 10);
+    return r;
 }
 
 int client_ask(const char *method, json_t *params, json_t **ret) {
     _cleanup_(client_freep) struct client *c = NULL;
     _cleanup_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
-    int r = client_connect(&c);
+    int r = client_connect_patiently(&c);
 
     if (r < 0)
         json_decref(params);

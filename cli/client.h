@@ -70,7 +70,7 @@ enum client_flags {
     CLIENT_ONEWAY = 2, /* none will */
 };
 
-/* Connects to client_socket(). Negative errno. */
+/* Connects to client_socket(), without blocking. Negative errno; -EAGAIN: too many callers at this moment. */
 int client_connect(struct client **ret);
 /* Closes the connection. May be called in a handler of the same client. */
 struct client *client_free(struct client *c);
@@ -89,5 +89,5 @@ struct client_handler {
     void (*on_gone)(struct client *c, int error, void *userdata);
     void *userdata;
 };
-/* From now on answers come by the loop. Negative errno. */
-int client_attach(struct client *c, sd_event *event, const struct client_handler *handler);
+/* From now on answers come by the loop, with a priority of sd-event. Negative errno. */
+int client_attach(struct client *c, sd_event *event, int64_t priority, const struct client_handler *handler);

@@ -17,6 +17,8 @@
 
 #define RECORD_SUFFIX ".claim"
 #define READS_PER_TURN 16
+/* A client says how its command ended, then closes the write end: of what one turn finds, its words are heard first. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 
 /* What a hold adds to its record: a pid alone is nobody's identity (another boot, another process by now). */
 #define FIELD_BOOT "boot"
@@ -194,7 +196,9 @@ static int hold_open_fifo(struct hold *h) {
 }
 
 static int hold_watch_fifo(struct hold *h) {
-    return sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, EPOLLIN, hold_on_fifo, h);
+    int r = sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, EPOLLIN, hold_on_fifo, h);
+
+    return r < 0 ? r : sd_event_source_set_priority(h->fifo_source, PRIORITY);
 }
 
 static bool pidfd_is_alive(int pidfd) {
@@ -222,6 +226,9 @@ static int hold_open_command(struct hold *h, pid_t pid, uint64_t want_ticks) {
     if (want_ticks > 0 && (r < 0 || ticks != want_ticks))
         return -ESRCH;
     r = sd_event_add_io(h->event, &source, pidfd, EPOLLIN, hold_on_command_gone, h);
+    if (r < 0)
+        return r;
+    r = sd_event_source_set_priority(source, PRIORITY);
     if (r < 0)
         return r;
     sd_event_source_disable_unref(h->pidfd_source);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* One `berth run`, the root object of its event loop. Three edges work on it: run-talk.c speaks with berthd, run-command.c has the
+ * command, run-signals.c hears the user. It begins by asking; a grant starts the command; adhoc_exit() ends it. */
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/name.h"
+#include "base/supervise.h"
+#include "cli/client.h"
+#include "cli/run-options.h"
+
+/* What berthd says is read before any deadline of ours is looked at: after a suspend or a SIGSTOP the new deadline may be waiting in
+ * the socket. A CONT is passed on only after both. */
+#define ADHOC_PRIORITY_TALK SD_EVENT_PRIORITY_IMPORTANT
+#define ADHOC_PRIORITY_CONTINUE (SD_EVENT_PRIORITY_NORMAL + 10)
+
+enum adhoc_phase {
+    ADHOC_PHASE_ASKING,  /* connected or trying to be again; queued or not yet */
+    ADHOC_PHASE_RUNNING, /* granted: the command is about to start or runs */
+    ADHOC_PHASE_DONE,    /* the exit status is known */
+};
+
+struct adhoc {
+    sd_event *event;
+    struct run_options options;
+    enum adhoc_phase phase;
+    sigset_t caller_mask;            /* what the command gets */
+    struct sigaction caller_sigpipe;
+
+    /* berthd */
+    struct client *client;           /* NULL: away, or no need of it */
+    sd_event_source *retry, *wait_limit;
+    usec_t retry_usec;               /* until the next try */
+    usec_t away_since;               /* boottime; 0: it answers */
+    usec_t wait_deadline;            /* boottime; USEC_INFINITY: none */
+    bool wait_grace;                 /* that has passed; berthd has a moment to say so itself */
+    bool attaching;                  /* the call under way names a run that berthd should know */
+    char run[ID_TEXT_SIZE];          /* "": not told yet */
+    char shown[256];                 /* last position shown (-v) */
+
+    /* the grant */
+    bool nested;                     /* runs under the permits around it */
+    int hold_fd;                     /* write end of the hold's FIFO; -1 */
+    char *pools, *host, *namespace;
+    uint64_t token;
+    usec_t asked, deadline, stop_timeout_usec; /* boottime, boottime, duration (USEC_INFINITY: not told) */
+
+    /* the command */
+    sd_event_source *start;
+    struct supervise *supervise;
+    pid_t pid;                       /* told to berthd; 0: not started */
+};
+
+/* Ends the loop with this status; the first one counts. */
+void adhoc_exit(struct adhoc *a, int status);
+
+/* Asks berthd. 0, or an exit status whose reason was printed. */
+int adhoc_talk_start(struct adhoc *a);
+/* Closes the connection: a claim that waits is withdrawn by that. */
+void adhoc_talk_stop(struct adhoc *a);
+void adhoc_talk_started(struct adhoc *a);
+/* result: as io.berth.Ended; code, signal: -1 is none. */
+void adhoc_talk_ended(struct adhoc *a, int code, int signal, const char *result);
+
+/* The grant is there: starts the command once everything that berthd has said by now was read. */
+void adhoc_command_start(struct adhoc *a);
+void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline);
+void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason);
+
+/* Takes over the signals; those that the caller ignores stay ignored. Negative errno. */
+int adhoc_signals_init(struct adhoc *a);
+/* Stops this process, as a terminal's Ctrl-Z does; returns after SIGCONT. */
+void adhoc_signals_suspend(void);

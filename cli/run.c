@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run`: a command in the caller's own context, once its permits are held. */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/run-adhoc.h"
+
+const char verb_run_help[] =
+    "berth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n"
+    "\n"
+    "Waits until it is this command's turn, runs it while it holds the permits, and exits as it did.\n"
+    "\n"
+    "  -p POOL[:N]             N permits (1) of this pool; may be repeated: all pools or none\n"
+    "  -n                      do not wait: 75 unless the permits are free at once\n"
+    "  --wait DURATION         wait no longer: 75\n"
+    "  --timeout DURATION      stop the command after so long: 124\n"
+    "  --head-start DURATION   count as if it had already waited so long\n"
+    "  --name LABEL            what others see (default: the command's name)\n"
+    "  --on-lease-lost WHAT    stop (default) or continue\n"
+    "  --stop-timeout DURATION from the stop signal to the kill of all its processes\n"
+    "  -E CODE                 exit with CODE instead of 75\n"
+    "  -v                      say on standard error what it waits for\n"
+    "\n"
+    "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage, 65 no such pool, 69 berthd not reachable,\n"
+    "75 no permit, 76 lease lost, 77 not allowed, 78 config error, 124 timeout, 125 berth failed after the grant,\n"
+    "126 the command cannot be executed, 127 there is no such command.\n";
+
+void adhoc_exit(struct adhoc *a, int status) {
+    if (a->phase == ADHOC_PHASE_DONE)
+        return;
+    a->phase = ADHOC_PHASE_DONE;
+    (void) sd_event_exit(a->event, status);
+}
+
+static void adhoc_done(struct adhoc *a) {
+    adhoc_talk_stop(a);
+    a->start = sd_event_source_disable_unref(a->start);
+    a->supervise = supervise_free(a->supervise);
+    /* The connection is closed first: how the command ended was told on it, before the hold says that it is over. */
+    a->hold_fd = close_fd(a->hold_fd);
+    a->event = sd_event_unref(a->event);
+    free(a->pools);
+    free(a->host);
+    free(a->namespace);
+}
+
+/* A caller may have closed 0, 1 or 2: none of our own descriptors may land there. The command finds them closed, as before. */
+static int fill_standard_fds(void) {
+    for (;;) {
+        int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        if (fd < 0)
+            return -errno;
+        if (fd > STDERR_FILENO) {
+            close_fd(fd);
+            return 0;
+        }
+    }
+}
+
+static int adhoc_init(struct adhoc *a) {
+    int r = fill_standard_fds();
+
+    if (r < 0)
+        return r;
+    r = sd_event_new(&a->event);
+    return r < 0 ? r : adhoc_signals_init(a);
+}
+
+int verb_run(int argc, char **argv) {
+    char error[RUN_OPTIONS_ERROR_SIZE];
+    _cleanup_(adhoc_done) struct adhoc a = {
+        .hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .wait_deadline = USEC_INFINITY};
+    int r = run_options_parse(argc, argv, &a.options, error);
+
+    if (r == RUN_OPTIONS_HELP) {
+        fputs(verb_run_help, stdout);
+        return 0;
+    }
+    if (r != 0) {
+        fprintf(stderr, "berth run: %s\n", error);
+        return EXIT_USAGE;
+    }
+    r = adhoc_init(&a);
+    if (r < 0) {
+        fprintf(stderr, "berth: cannot begin: %s\n", strerror(-r));
+        return EXIT_INTERNAL;
+    }
+    r = adhoc_talk_start(&a);
+    if (r != 0)
+        return r;
+    r = sd_event_loop(a.event);
+    return r < 0 ? EXIT_INTERNAL : r;
+}
