@@ -191,16 +191,13 @@ static void hold_on_over(struct hold *h, void *userdata) {
 
 static void put_hold(struct message_writer *w, const struct run *r) {
     usec_t deadline = manager_run_deadline(r);
-    uint64_t ticks;
 
     message_begin(w, "hold");
     manager_put_run(w, r);
     if (deadline != USEC_INFINITY)
         message_put_u64(w, "deadline", deadline);
-    if (r->pid > 0 && process_start_time(r->pid, &ticks) == 0) {
-        message_put_u64(w, "pid", (uint64_t) r->pid);
-        message_put_u64(w, "pid-start", ticks);
-    }
+    if (r->pid > 0)
+        message_put_u64(w, "pid", (uint64_t) r->pid); /* for people; the hold keeps the process's identity itself */
 }
 
 void manager_hold_write(struct run *r) {
