@@ -101,7 +101,9 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) conf/examples/demo/demo.sh
 
-lint: deps
+lint: export LINT_FLAGS = $(ALL_CFLAGS)
+lint: $(GENERATED)
+	@LINT_DEPS=yes tests/deps.sh
 	@tests/lint.sh
 
 install: all
