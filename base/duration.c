@@ -58,9 +58,9 @@ const char *duration_format(usec_t usec, char buffer[static DURATION_TEXT_SIZE])
     size_t n = 0;
 
     if (usec == USEC_INFINITY)
-        return strcpy(buffer, "never");
+        return memcpy(buffer, "never", sizeof("never"));
     if (usec < USEC_PER_MSEC)
-        return strcpy(buffer, "0s");
+        return memcpy(buffer, "0s", sizeof("0s"));
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         usec_t count = usec / units[i].usec;

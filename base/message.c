@@ -153,7 +153,7 @@ void message_put_text(struct message_writer *w, const char *key, const char *val
     char clean[MESSAGE_TEXT_VALUE_MAX + 1];
     size_t n = 0;
 
-    for (; value[n] && n < MESSAGE_TEXT_VALUE_MAX; n++)
+    for (; n < MESSAGE_TEXT_VALUE_MAX && value[n]; n++)
         clean[n] = is_value_char(value[n]) ? value[n] : '?';
     clean[n] = '\0';
     message_put(w, key, clean);
