@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs with apt what building and testing need and is missing; says what it does first.
+# Installs with apt what building and testing need and is missing; says what it does first. Of Redis it takes redis-tools, not
+# redis-server: the server is in there, too (redis-check-rdb is it, when called redis-server), and no service comes with it that
+# would start on port 6379 now or at the next boot.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
-    libcunit1-dev redis-server"
+    libcunit1-dev redis-tools"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang clang-tidy cppcheck shellcheck"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -11,7 +13,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     for p in libsystemd hiredis libconfuse jansson smartcols cunit; do
         pkg-config --exists "$p" 2>/dev/null || missing="$missing $p"
     done
-    command -v redis-server >/dev/null || missing="$missing redis-server"
+    command -v redis-server >/dev/null || command -v redis-check-rdb >/dev/null || missing="$missing redis-server"
     [ -z "$missing" ] && exit 0
     echo "make deps: this is not Debian or Ubuntu. Install these, with their development files:$missing" >&2
     exit 1
@@ -34,8 +36,7 @@ if [ "$(id -u)" -ne 0 ]; then
     }
     sudo=sudo
 fi
-# A redis-server of our own is all that is needed: keep Debian's from being started by its installation.
 echo "make deps: ${sudo:+sudo }apt-get install --no-install-recommends$missing" >&2
 $sudo apt-get update -qq
 # shellcheck disable=SC2086
-$sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends $missing >&2
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2

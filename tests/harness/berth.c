@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The command line as tests use it; the functions are in host.h. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+
+#define WORDS_MAX 64
+
+char *berth_out, *berth_err;
+
+/* Splits in place; at most WORDS_MAX. */
+static void split(char *text, char **argv, size_t n) {
+    while (*text && n + 1 < WORDS_MAX) {
+        bool quoted;
+
+        text += strspn(text, " ");
+        if (!*text)
+            break;
+        quoted = *text == '\'';
+        text += quoted;
+        argv[n++] = text;
+        text += strcspn(text, quoted ? "'" : " ");
+        if (*text)
+            *text++ = '\0';
+    }
+    argv[n] = NULL;
+}
+
+static struct child *start(struct host *h, const char *words, va_list args) {
+    _cleanup_free_ char *text = NULL;
+    char program[300], socket[128], *argv[WORDS_MAX] = {program};
+    char *environment[] = {socket, NULL};
+
+    if (vasprintf(&text, words, args) < 0)
+        abort();
+    snprintf(program, sizeof(program), "%s/berth", cluster.build);
+    snprintf(socket, sizeof(socket), "BERTH_SOCKET=%s", h->socket);
+    split(text, argv, 1);
+    return child_start(argv, environment);
+}
+
+struct child *berth_start(struct host *h, const char *words, ...) {
+    struct child *c;
+    va_list args;
+
+    va_start(args, words);
+    c = start(h, words, args);
+    va_end(args);
+    return c;
+}
+
+int berth_end(struct child *c) {
+    int status;
+
+    if (!c)
+        return -1;
+    if (!child_await(c, HOST_PATIENCE)) {
+        printf("berth does not end; it said: %s\n", child_text(c, 2));
+        CU_FAIL("berth does not end");
+    }
+    status = !c->ended ? -1 : c->signal ? 128 + c->signal : c->exit_code;
+    free(berth_out);
+    free(berth_err);
+    berth_out = strdup(child_text(c, 1));
+    berth_err = strdup(child_text(c, 2));
+    child_free(c);
+    return status;
+}
+
+int berth(struct host *h, const char *words, ...) {
+    struct child *c;
+    va_list args;
+
+    va_start(args, words);
+    c = start(h, words, args);
+    va_end(args);
+    return berth_end(c);
+}
+
+json_t *berth_json(struct host *h, const char *words, ...) {
+    _cleanup_free_ char *text = NULL;
+    json_error_t error;
+    json_t *json;
+    va_list args;
+
+    va_start(args, words);
+    if (vasprintf(&text, words, args) < 0)
+        abort();
+    va_end(args);
+    if (berth(h, "%s --json", text) != 0)
+        printf("berth %s: %s\n", text, berth_err);
+    json = json_loads(berth_out, 0, &error);
+    TEST_FATAL(json != NULL, "no JSON from berth");
+    TEST_INT(json_integer_value(json_object_get(json, "schema")), 1);
+    return json;
+}
+
+long long host_pool(struct host *h, const char *pool, const char *what) {
+    json_t *json = berth_json(h, "pools"), *item;
+    long long value = -1;
+    size_t i;
+
+    json_array_foreach(json_object_get(json, "pools"), i, item)
+        if (strcmp(json_string_value(json_object_get(item, "name")), pool) == 0)
+            value = json_integer_value(json_object_get(item, what));
+    json_decref(json);
+    return value;
+}
+
+void host_await_pool(struct host *h, const char *pool, const char *what, long long value) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    long long is;
+
+    while ((is = host_pool(h, pool, what)) != value && clock_boottime() < until)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    if (is != value) {
+        printf("%s: %s of %s is %lld, not %lld\n", h->name, what, pool, is, value);
+        TEST_FATAL(false, "a pool did not become as awaited");
+    }
+}
+
+/* --- gates --- */
+
+void gate_make(struct gate *g, const char *name) {
+    snprintf(g->path, sizeof(g->path), "%s/%s", cluster.folder, name);
+    g->fd = -1;
+    TEST_FATAL(mkfifo(g->path, 0666) == 0 && chmod(g->path, 0666) == 0, "no gate");
+    g->fd = open(g->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    TEST_FATAL(g->fd >= 0, "no gate");
+}
+
+/* Nobody reads what is written: all who poll see it, now and later. */
+void gate_open(struct gate *g) {
+    CU_ASSERT_EQUAL(write(g->fd, "x", 1), 1);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Set-up and tear-down of a cluster; the functions are in host.h. */
+
+#include <dirent.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+struct cluster cluster;
+
+void cluster_up(void) {
+    const char *build = getenv("BERTH_BUILD");
+
+    cluster = (struct cluster) {.folder = "/tmp/berth-XXXXXX"};
+    if (!mkdtemp(cluster.folder) || chmod(cluster.folder, 0755) < 0 || !realpath(build && *build ? build : "build", cluster.build))
+        abort();
+    snprintf(cluster.witness, sizeof(cluster.witness), "%s/witness", cluster.folder);
+    snprintf(cluster.command, sizeof(cluster.command), "%s/tests/tools/witness %s", cluster.build, cluster.witness);
+    witness_prepare(cluster.witness);
+    if (redis_server_start(&cluster.redis, NULL) < 0)
+        abort();
+}
+
+void cluster_up_without_redis(void) {
+    cluster_up();
+    redis_server_kill(&cluster.redis);
+}
+
+/* --- what is left --- */
+
+static bool is_empty(const char *path, const char *part) {
+    char folder[160];
+    bool empty = true;
+    DIR *list;
+
+    snprintf(folder, sizeof(folder), "%s/%s", path, part);
+    list = opendir(folder);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            printf("left behind: %s/%s\n", folder, entry->d_name);
+            empty = false;
+        }
+    if (list)
+        (void) closedir(list);
+    return empty;
+}
+
+/* What stays of a namespace is its meta data alone (R16). */
+unsigned cluster_leftovers(void) {
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "KEYS *");
+    unsigned n = 0;
+
+    for (size_t i = 0; reply && reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
+        const char *key = reply->element[i]->str, *part = strstr(key, "}:");
+
+        if (part && strcmp(part, "}:meta") == 0)
+            continue;
+        printf("left in Redis: %s\n", key);
+        n++;
+    }
+    return n;
+}
+
+/* Of a berthd that was stopped in order nothing of a run may be there. */
+static void check_files(const struct host *h) {
+    static const char *const folders[] = {"waiting", "holds", "runner/runs"};
+
+    for (size_t i = 0; i < ELEMENTSOF(folders); i++)
+        if (!is_empty(h->runtime, folders[i]))
+            CU_FAIL("files were left behind");
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+    (void) st;
+    (void) type;
+    (void) ftw;
+    return remove(path);
+}
+
+static void check_sanitizers(struct host *h) {
+    h->mark = 0;
+    if (strstr(host_log(h), "Sanitizer") || strstr(host_log(h), "runtime error:") || (h->log.data && strstr(h->log.data, "Sanitizer"))) {
+        printf("%s: %s\n%s\n", h->name, h->log.data ? h->log.data : "", child_text(h->berthd, 2));
+        CU_FAIL("a sanitizer found something");
+    }
+}
+
+void cluster_down(void) {
+    bool abandoned = false;
+
+    for (size_t i = 0; i < cluster.n_hosts; i++)
+        child_kill(cluster.hosts[i]->berthd, SIGCONT); /* a test may have left it stopped */
+    for (size_t i = 0; i < cluster.n_hosts; i++) /* at once: they need not wait for one another */
+        child_kill(cluster.hosts[i]->berthd, SIGTERM);
+    for (size_t i = 0; i < cluster.n_hosts; i++) {
+        struct host *h = cluster.hosts[i];
+
+        abandoned = abandoned || h->abandoned;
+        if (h->berthd && !h->berthd->ended && !child_await(h->berthd, HOST_PATIENCE)) {
+            printf("%s does not end; it said:\n%s", h->name, child_text(h->berthd, 2));
+            CU_FAIL("berthd does not end");
+        }
+        if (h->berthd && !h->abandoned) {
+            TEST_INT(h->berthd->exit_code, 0);
+            check_files(h);
+        }
+    }
+    if (!abandoned && cluster.redis.pid > 0 && cluster_leftovers() > 0)
+        CU_FAIL("keys were left in Redis");
+    redis_server_done(&cluster.redis);
+    if (child_sweep(abandoned ? 2 * CLUSTER_LEASE_USEC : 5 * USEC_PER_SEC) > 0)
+        CU_FAIL("processes were left behind");
+    for (size_t i = 0; i < cluster.n_hosts; i++) {
+        struct host *h = cluster.hosts[i];
+
+        if (h->berthd)
+            check_sanitizers(h);
+        h->berthd = child_free(h->berthd);
+        free(h->log.data);
+        free(h);
+    }
+    child_free_all();
+    free(berth_out);
+    free(berth_err);
+    berth_out = berth_err = NULL;
+    (void) nftw(cluster.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    cluster.n_hosts = 0;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/host.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/harness/test.h"
+
+/* --- configs --- */
+
+static void write_config(struct host *h, const char *text) {
+    _cleanup_fclose_ FILE *f = fopen(h->config, "we");
+
+    if (!f)
+        abort();
+    fprintf(f,
+            "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
+            h->name, CLUSTER_LEASE, CLUSTER_HEARTBEAT, h->runtime);
+    if (h->has_redis)
+        fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", cluster.redis.socket);
+    fputs(text, f);
+    (void) fchmod(fileno(f), 0644);
+}
+
+static struct host *add(const char *name, bool has_redis, const char *config, va_list args) {
+    struct host *h = calloc(1, sizeof(*h));
+    _cleanup_free_ char *text = NULL;
+
+    if (!h || cluster.n_hosts == ELEMENTSOF(cluster.hosts))
+        abort();
+    cluster.hosts[cluster.n_hosts++] = h;
+    h->has_redis = has_redis;
+    snprintf(h->name, sizeof(h->name), "%s", name);
+    snprintf(h->config, sizeof(h->config), "%s/%s.conf", cluster.folder, name);
+    snprintf(h->runtime, sizeof(h->runtime), "%s/%s", cluster.folder, name);
+    snprintf(h->socket, sizeof(h->socket), "%s/%s/control.sock", cluster.folder, name);
+    if (vasprintf(&text, config, args) < 0)
+        abort();
+    write_config(h, text);
+    return h;
+}
+
+struct host *host_add(const char *name, const char *config, ...) {
+    va_list args;
+    struct host *h;
+
+    va_start(args, config);
+    h = add(name, true, config, args);
+    va_end(args);
+    return h;
+}
+
+struct host *host_add_alone(const char *name, const char *config, ...) {
+    va_list args;
+    struct host *h;
+
+    va_start(args, config);
+    h = add(name, false, config, args);
+    va_end(args);
+    return h;
+}
+
+void host_set_config(struct host *h, const char *config, ...) {
+    _cleanup_free_ char *text = NULL;
+    va_list args;
+
+    va_start(args, config);
+    if (vasprintf(&text, config, args) < 0)
+        abort();
+    va_end(args);
+    write_config(h, text);
+}
+
+/* --- berthd --- */
+
+static void keep_log(struct host *h) {
+    const char *said = child_text(h->berthd, 2);
+    size_t size = strlen(said);
+
+    h->log.data = realloc(h->log.data, h->log.size + size + 1);
+    if (!h->log.data)
+        abort();
+    memcpy(h->log.data + h->log.size, said, size + 1);
+    h->log.size += size;
+}
+
+void host_start(struct host *h) {
+    char program[300];
+    char *argv[] = {program, (char *) "-c", h->config, (char *) "--with-runner", NULL};
+
+    if (h->berthd) {
+        child_turn(0);
+        keep_log(h);
+        h->berthd = child_free(h->berthd);
+    }
+    h->abandoned = false;
+    snprintf(program, sizeof(program), "%s/berthd", cluster.build);
+    host_mark(h);
+    h->berthd = child_start(argv, NULL);
+    TEST_FATAL(h->berthd != NULL, "berthd cannot be started");
+    host_await(h, "ready", " ");
+}
+
+void host_open(struct host *h) {
+    host_await(h, "redis-connected", " ");
+    TEST_INT(berth(h, "grace --end"), 0);
+}
+
+struct host *host_up(const char *name, const char *config, ...) {
+    bool first = cluster.n_hosts == 0;
+    va_list args;
+    struct host *h;
+
+    va_start(args, config);
+    h = add(name, true, config, args);
+    va_end(args);
+    host_start(h);
+    if (first)
+        host_open(h);
+    else
+        host_await(h, "redis-connected", " ");
+    return h;
+}
+
+void host_signal(struct host *h, int signal) {
+    child_kill(h->berthd, signal);
+}
+
+static void end(struct host *h, int signal) {
+    child_kill(h->berthd, signal);
+    if (!child_await(h->berthd, HOST_PATIENCE)) {
+        printf("%s does not end; it said:\n%s", h->name, host_log(h));
+        TEST_FATAL(false, "berthd does not end");
+    }
+}
+
+void host_stop(struct host *h) {
+    if (!h->berthd || h->berthd->ended)
+        return;
+    end(h, SIGTERM);
+    if (h->berthd->exit_code != 0 || h->berthd->signal != 0) {
+        printf("%s: ended with status %d, signal %d; it said:\n%s", h->name, h->berthd->exit_code, h->berthd->signal, host_log(h));
+        CU_FAIL("berthd ended badly");
+    }
+}
+
+void host_kill(struct host *h) {
+    end(h, SIGKILL);
+    h->abandoned = true;
+}
+
+/* --- events --- */
+
+static const char *log_from(struct host *h, size_t from) {
+    const char *said = h->berthd ? child_text(h->berthd, 2) : "";
+    size_t size = strlen(said);
+
+    if (from >= h->log.size)
+        return said + (from - h->log.size > size ? size : from - h->log.size);
+    return h->log.data + from; /* of an older berthd: only with a mark from before a restart, when nothing newer is asked for */
+}
+
+void host_mark(struct host *h) {
+    child_turn(0);
+    h->mark = h->log.size + (h->berthd ? strlen(child_text(h->berthd, 2)) : 0);
+}
+
+const char *host_log(struct host *h) {
+    child_turn(0);
+    return log_from(h, h->mark);
+}
+
+static bool is_event(const char *line, const char *event) {
+    size_t length = strlen(event);
+
+    return strncmp(line, event, length) == 0 && line[length] == ':';
+}
+
+/* The last " key=" is the field: a message before it might have the like. */
+static const char *find_field(const char *line, const char *key) {
+    char search[80];
+    const char *found = NULL;
+
+    snprintf(search, sizeof(search), " %s=", key);
+    for (const char *at = line; (at = strstr(at, search)); at++)
+        found = at + strlen(search);
+    return found;
+}
+
+const char *event_get(const char *line, const char *key) {
+    static char value[1024];
+    const char *from = find_field(line, key);
+    size_t n = 0;
+    bool quoted;
+
+    value[0] = '\0';
+    if (!from)
+        return value;
+    quoted = *from == '"';
+    for (from += quoted; *from && *from != (quoted ? '"' : ' ') && *from != '\n' && n + 1 < sizeof(value); from++) {
+        if (quoted && *from == '\\' && from[1])
+            from++;
+        value[n++] = *from;
+    }
+    value[n] = '\0';
+    return value;
+}
+
+uint64_t event_get_u64(const char *line, const char *key) {
+    return strtoull(event_get(line, key), NULL, 10);
+}
+
+static bool has_fields(const char *line, const char *fields) {
+    _cleanup_free_ char *copy = strdup(fields);
+    char *rest = copy;
+
+    for (char *word; (word = strsep(&rest, " "));) {
+        char *value = strchr(word, '=');
+
+        if (!value)
+            continue;
+        *value++ = '\0';
+        if (strcmp(event_get(line, word), value) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The first such line from *at on, copied to h->event; *at moves behind it. */
+static bool find_event(struct host *h, const char **at, const char *event, const char *fields) {
+    const char *line_end;
+
+    for (; (line_end = strchr(*at, '\n')); *at = line_end + 1) {
+        size_t size = (size_t) (line_end - *at);
+
+        if (!is_event(*at, event) || size >= sizeof(h->event))
+            continue;
+        memcpy(h->event, *at, size);
+        h->event[size] = '\0';
+        if (!has_fields(h->event, fields))
+            continue;
+        *at = line_end + 1;
+        return true;
+    }
+    return false;
+}
+
+static const char *await(struct host *h, usec_t within, const char *event, const char *fields, va_list args) {
+    char text[1024];
+    usec_t until = clock_boottime() + within;
+
+    vsnprintf(text, sizeof(text), fields, args);
+    for (;;) {
+        const char *at = log_from(h, h->mark);
+
+        if (find_event(h, &at, event, text))
+            return h->event;
+        if (clock_boottime() >= until || !h->berthd || h->berthd->ended)
+            break;
+        child_turn(until);
+    }
+    printf("%s: no event %s: %s\nit said:\n%s\n", h->name, event, text, log_from(h, h->mark));
+    TEST_FATAL(false, "an event did not come");
+    return "";
+}
+
+const char *host_await(struct host *h, const char *event, const char *fields, ...) {
+    const char *line;
+    va_list args;
+
+    va_start(args, fields);
+    line = await(h, HOST_PATIENCE, event, fields, args);
+    va_end(args);
+    return line;
+}
+
+const char *host_await_within(struct host *h, usec_t within, const char *event, const char *fields, ...) {
+    const char *line;
+    va_list args;
+
+    va_start(args, fields);
+    line = await(h, within, event, fields, args);
+    va_end(args);
+    return line;
+}
+
+unsigned host_count(struct host *h, const char *event, const char *fields, ...) {
+    char text[1024];
+    const char *at = host_log(h);
+    unsigned n = 0;
+    va_list args;
+
+    va_start(args, fields);
+    vsnprintf(text, sizeof(text), fields, args);
+    va_end(args);
+    while (find_event(h, &at, event, text))
+        n++;
+    return n;
+}
+
+void host_each(struct host *h, const char *event, void (*fn)(const char *line, void *userdata), void *userdata) {
+    const char *at = host_log(h);
+
+    while (find_event(h, &at, event, ""))
+        fn(h->event, userdata);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A cluster of hosts on this machine for end-to-end tests: a folder, a private Redis, and a berthd with its runner for each host. Tests
+ * use it through CUnit's set-up and tear-down:
+ *
+ *     {.pName = "fairness", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests}
+ *
+ * What takes too long, and what is left over at the end (processes, files of runs, keys in Redis), is a failed assertion. Awaiting is
+ * fatal for the test: it goes on with its tear-down. All times are µs. */
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "tests/harness/child.h"
+#include "tests/harness/redis.h"
+
+#define HOST_PATIENCE (20 * USEC_PER_SEC) /* for anything that has no deadline of its own */
+#define CLUSTER_LEASE "3s"
+#define CLUSTER_HEARTBEAT "500ms"
+#define CLUSTER_LEASE_USEC (3 * USEC_PER_SEC)
+
+struct host {
+    char name[32];
+    char config[64], runtime[64], socket[80]; /* paths */
+    bool has_redis;
+    struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
+    struct child_text log; /* of those before it */
+    size_t mark;           /* where events are looked for from */
+    bool abandoned;        /* killed and not started again: what it leaves is not its fault */
+    char event[4096];      /* the line that was found last */
+};
+
+struct cluster {
+    char folder[32];          /* under /tmp; short, for the sockets */
+    char witness[48];         /* folder for tests/tools/witness */
+    char build[256];          /* where the programs are */
+    char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
+    struct redis_server redis;
+    struct host *hosts[8];
+    size_t n_hosts;
+};
+extern struct cluster cluster;
+
+void cluster_up(void);           /* with a Redis */
+void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) starts it */
+void cluster_down(void);
+/* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */
+unsigned cluster_leftovers(void);
+
+/* --- hosts --- */
+
+/* Adds a host with this text (printf) after what each config needs, without starting it. */
+struct host *host_add(const char *name, const char *config, ...) _printf_(2, 3);
+/* As host_add(), for a config without a redis section. */
+struct host *host_add_alone(const char *name, const char *config, ...) _printf_(2, 3);
+/* Replaces the config's text (for a reload). */
+void host_set_config(struct host *h, const char *config, ...) _printf_(2, 3);
+/* Starts berthd and awaits `ready`. */
+void host_start(struct host *h);
+/* Awaits `redis-connected` and ends the grace of a new namespace. */
+void host_open(struct host *h);
+/* host_add(), host_start(), and host_open() if it is the first one. */
+struct host *host_up(const char *name, const char *config, ...) _printf_(2, 3);
+/* SIGTERM, and awaits its end with status 0. */
+void host_stop(struct host *h);
+/* SIGKILL to berthd alone, its runner and guards live; awaits its end. */
+void host_kill(struct host *h);
+void host_signal(struct host *h, int signal);
+
+/* --- events --- */
+
+/* Events are looked for from the mark on; set it before doing what they answer. */
+void host_mark(struct host *h);
+/* All that berthd said since the mark. */
+const char *host_log(struct host *h);
+/* Awaits the first line since the mark of this event with all of "key=value key=value" (printf). The line, until the next call for
+ * this host. Fatal if it does not come within HOST_PATIENCE. */
+const char *host_await(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
+const char *host_await_within(struct host *h, usec_t within, const char *event, const char *fields, ...) _printf_(4, 5);
+/* How many of them there are since the mark. Waits for nothing. */
+unsigned host_count(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
+/* A field of an event's line; "" if it has none; until the next call. */
+const char *event_get(const char *line, const char *key);
+uint64_t event_get_u64(const char *line, const char *key);
+/* Calls fn for each such line since the mark. */
+void host_each(struct host *h, const char *event, void (*fn)(const char *line, void *userdata), void *userdata);
+
+/* --- the command line --- */
+
+/* Starts `berth WORDS` (printf; split at spaces; 'in single quotes' a word may have spaces) against this host. */
+struct child *berth_start(struct host *h, const char *words, ...) _printf_(2, 3);
+/* Awaits its end and frees it. The exit status, 128+N for signal N; -1 with a failed assertion if it does not end. */
+int berth_end(struct child *c);
+/* Runs it to its end; what it wrote is in berth_out and berth_err until the next call. */
+int berth(struct host *h, const char *words, ...) _printf_(2, 3);
+extern char *berth_out, *berth_err;
+/* `berth VERB --json`, to be json_decref'ed. */
+json_t *berth_json(struct host *h, const char *words, ...) _printf_(2, 3);
+/* A number of a pool as `berth pools --json` shows it ("used", "waiting", "limit"); awaits that it has this value. */
+long long host_pool(struct host *h, const char *pool, const char *what);
+void host_await_pool(struct host *h, const char *pool, const char *what, long long value);
+
+/* The last part of the path of a gate for `witness --gate`: a FIFO in the cluster's folder; opening it ends all who wait at it. */
+struct gate {
+    char path[80];
+    int fd;
+};
+void gate_make(struct gate *g, const char *name);
+void gate_open(struct gate *g);
+static inline void gate_done(struct gate *g) {
+    g->fd = close_fd(g->fd);
+}
+#define _cleanup_gate_ _cleanup_(gate_done)
+
+/* Fatal: ends the test. */
+#define TEST_FATAL(condition, text) CU_assertImplementation(condition, __LINE__, text, __FILE__, "", CU_TRUE)

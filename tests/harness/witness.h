@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Judges what tests/tools/witness wrote, without knowing anything of berth: how much of each pool was in use at once, who started
+ * when. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/demand.h"
+
+struct witness_run {
+    char id[64], name[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
+    int pid;
+    usec_t start, end; /* boottime; end 0: it wrote none (yet, or it was killed) */
+    int signal;        /* that ended it; 0: none */
+    unsigned n_ignored;
+    uint64_t token;
+    struct demands pools;
+    struct demands seen; /* in use at its start by all whose kernel lock was held, itself included */
+};
+
+struct witness {
+    struct witness_run *runs; /* in order of their starts */
+    size_t n;
+};
+
+/* Makes folder (for the commands' argument) with nothing in it. */
+void witness_prepare(const char *folder);
+/* Reads all records so far; a line that makes no sense is a failed assertion. */
+void witness_read(struct witness *w, const char *folder);
+void witness_done(struct witness *w);
+
+/* Most permits of the pool in use at any instant: by starts and ends (of runs that wrote both), and by kernel locks. */
+unsigned witness_max(const struct witness *w, const char *pool);
+/* Runs with this id; NULL or the newest one of them. */
+size_t witness_count(const struct witness *w, const char *id);
+const struct witness_run *witness_find(const struct witness *w, const char *id);
+/* Whether a process of this run is alive: by its kernel lock. */
+bool witness_is_alive(const char *folder, const struct witness_run *run);
+/* How many processes' locks are held. */
+size_t witness_count_alive(const char *folder);

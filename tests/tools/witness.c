@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A command that knows nothing of berth and tells on it: it writes its own start and end, each as one line in one write, and holds a
+ * kernel lock for as long as it or a process that it started lives, so that also a SIGKILL is seen. At its start it looks who else
+ * holds such a lock right now: that is a true count of what runs at once, whatever happened to the records.
+ *
+ *     witness FOLDER [--id TEXT] [--for MSEC] [--gate FIFO] [--ignore-term] [--child] [--exit CODE]
+ *
+ * --for: end by itself so long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
+ * TERM is noted, not obeyed; --child: leave a process behind (double fork) that ends as this one was told to, and end at once;
+ * --exit: with this code. FOLDER/records gets the lines, FOLDER/locks the locks.
+ *
+ *     start ID PID USEC POOLS TOKEN NAME HOST SEEN        SEEN: what runs at once with it, itself included, "db:3,net:1"
+ *     end ID PID USEC SIGNAL                              SIGNAL: 0 if it ended by itself
+ *     ignored ID PID USEC SIGNAL
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/demand.h"
+#include "base/number.h"
+
+static const char *arg_folder, *arg_id = "-", *arg_gate;
+static usec_t arg_for_usec;
+static bool arg_ignore_term, arg_child;
+static int arg_exit;
+
+static const char *from_environment(const char *name) {
+    const char *value = getenv(name);
+
+    return value && *value ? value : "-";
+}
+
+static void fail(const char *what) {
+    fprintf(stderr, "witness: %s: %s\n", what, strerror(errno));
+    exit(99);
+}
+
+static void record(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void record(const char *format, ...) {
+    char path[4096], line[8192];
+    va_list args;
+    int fd, n;
+
+    snprintf(path, sizeof(path), "%s/records", arg_folder);
+    va_start(args, format);
+    n = vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || write(fd, line, (size_t) n) != n)
+        fail(path);
+    (void) close(fd);
+}
+
+/* An OFD lock belongs to the open file: all who inherit the descriptor hold it together. */
+static int lock_file(const char *pools) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[8192], name[256];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/locks", arg_folder);
+    (void) mkdir(path, 0777);
+    snprintf(name, sizeof(name), "%s@%d", pools, (int) getpid());
+    snprintf(path, sizeof(path), "%s/locks/.%s", arg_folder, name);
+    fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666); /* inherited on purpose */
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
+        fail(path);
+    /* Seen by others only once it is locked. */
+    snprintf(path, sizeof(path), "%s/locks", arg_folder);
+    {
+        char from[300], to[300];
+        int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        snprintf(from, sizeof(from), ".%s", name);
+        snprintf(to, sizeof(to), "%s", name);
+        if (folder < 0 || renameat(folder, from, folder, to) < 0)
+            fail(path);
+        (void) close(folder);
+    }
+    return fd;
+}
+
+static bool is_locked(int folder, const char *name) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = openat(folder, name, O_RDWR | O_CLOEXEC);
+    bool locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+
+    if (fd >= 0)
+        (void) close(fd);
+    return locked;
+}
+
+static void add_demands(struct demands *sum, const struct demands *d) {
+    for (size_t i = 0; i < d->n; i++) {
+        size_t k = 0;
+
+        while (k < sum->n && strcmp(sum->items[k].pool, d->items[i].pool) != 0)
+            k++;
+        if (k == sum->n) {
+            if (sum->n == DEMAND_POOLS_MAX)
+                continue;
+            sum->items[sum->n++] = d->items[i];
+        } else
+            sum->items[k].permits += d->items[i].permits;
+    }
+}
+
+static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
+    struct demands sum = {0}, one;
+    char path[4096], pools[512];
+    int folder;
+    DIR *list;
+
+    snprintf(path, sizeof(path), "%s/locks", arg_folder);
+    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    list = folder < 0 ? NULL : fdopendir(folder);
+    if (!list)
+        fail(path);
+    for (struct dirent *entry; (entry = readdir(list));) {
+        const char *at = strrchr(entry->d_name, '@');
+
+        if (entry->d_name[0] == '.' || !at || (size_t) (at - entry->d_name) >= sizeof(pools))
+            continue;
+        memcpy(pools, entry->d_name, (size_t) (at - entry->d_name));
+        pools[at - entry->d_name] = '\0';
+        if (demands_parse(pools, &one) == 0 && is_locked(folder, entry->d_name))
+            add_demands(&sum, &one);
+    }
+    (void) closedir(list);
+    return sum.n ? demands_format(&sum, buffer) : "-";
+}
+
+static int wait_for_end(int signals) {
+    struct pollfd fds[2] = {{.fd = signals, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+    usec_t until = clock_boottime() + arg_for_usec;
+
+    if (arg_gate && (fds[1].fd = open(arg_gate, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
+        fail(arg_gate);
+    for (;;) {
+        usec_t now = clock_boottime();
+        struct signalfd_siginfo info;
+
+        if (!arg_gate && now >= until)
+            return 0;
+        if (poll(fds, 2, arg_gate ? -1 : (int) ((until - now + 999) / 1000)) < 0)
+            continue;
+        if (fds[1].revents)
+            return 0;
+        if (!fds[0].revents || read(signals, &info, sizeof(info)) != sizeof(info))
+            continue;
+        if (!arg_ignore_term || info.ssi_signo != SIGTERM)
+            return (int) info.ssi_signo;
+        record("ignored %s %d %" PRIu64 " %u\n", arg_id, (int) getpid(), clock_boottime(), info.ssi_signo);
+    }
+}
+
+static int parse_arguments(int argc, char **argv) {
+    static const struct option options[] = {
+        {"id", required_argument, NULL, 'i'},         {"for", required_argument, NULL, 'f'},
+        {"gate", required_argument, NULL, 'g'},       {"ignore-term", no_argument, NULL, 't'},
+        {"child", no_argument, NULL, 'c'},            {"exit", required_argument, NULL, 'e'},
+        {0},
+    };
+    uint64_t number = 0;
+
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;)
+        switch (c) {
+        case 'i': arg_id = optarg; break;
+        case 'g': arg_gate = optarg; break;
+        case 't': arg_ignore_term = true; break;
+        case 'c': arg_child = true; break;
+        case 'f':
+        case 'e':
+            if (number_parse(optarg, 3600000, &number) < 0)
+                return -1;
+            if (c == 'f')
+                arg_for_usec = number * USEC_PER_MSEC;
+            else
+                arg_exit = (int) number;
+            break;
+        default: return -1;
+        }
+    arg_folder = optind + 1 == argc ? argv[optind] : NULL;
+    return arg_folder ? 0 : -1;
+}
+
+int main(int argc, char **argv) {
+    char seen[DEMANDS_TEXT_SIZE];
+    const char *pools;
+    int signals, signal, lock;
+    sigset_t set;
+
+    if (parse_arguments(argc, argv) < 0) {
+        fputs("usage: witness FOLDER [--id TEXT] [--for MSEC] [--gate FIFO] [--ignore-term] [--child] [--exit CODE]\n", stderr);
+        return 64;
+    }
+    (void) sigemptyset(&set);
+    for (size_t i = 0; i < 5; i++)
+        (void) sigaddset(&set, (int[]) {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGQUIT}[i]);
+    (void) sigprocmask(SIG_BLOCK, &set, NULL);
+    signals = signalfd(-1, &set, SFD_CLOEXEC);
+    if (signals < 0)
+        fail("signalfd");
+
+    pools = from_environment("BERTH_POOLS");
+    lock = lock_file(pools);
+    record("start %s %d %" PRIu64 " %s %s %s %s %s\n", arg_id, (int) getpid(), clock_boottime(), pools, from_environment("BERTH_TOKEN"),
+           from_environment("BERTH_JOB"), from_environment("BERTH_HOST"), count_locked(seen));
+    if (arg_child) {
+        pid_t pid = fork();
+
+        if (pid < 0)
+            fail("fork");
+        if (pid > 0)
+            return arg_exit;
+        if (setsid() < 0 || (pid = fork()) < 0)
+            fail("fork");
+        if (pid > 0)
+            return 0;
+    }
+    signal = wait_for_end(signals);
+    record("end %s %d %" PRIu64 " %d\n", arg_id, (int) getpid(), clock_boottime(), signal);
+    (void) close(lock);
+    if (signal) {
+        (void) sigprocmask(SIG_UNBLOCK, &set, NULL);
+        (void) raise(signal);
+    }
+    return arg_exit;
+}
