@@ -87,6 +87,8 @@ struct settings {
 
 /* max(500 ms, 1 % of the lease), R8. */
 usec_t settings_margin(usec_t lease_usec);
+/* The shortest lease, in whole milliseconds, that leaves so much beside its margin. */
+usec_t settings_lease_min(usec_t needed_usec);
 /* The longest stop timeout that fits a lease (contract, `lease`): lease - 2 heartbeats - margin; 0 if nothing fits. */
 usec_t settings_stop_timeout_max(const struct settings *s);
 /* The default of stop-timeout: 5s, or a sixth of the lease if that is less. */
@@ -116,7 +118,8 @@ struct settings_source { /* one file's bytes */
 
 enum { SETTINGS_E_INVALID = 1 }; /* named answer: the config is wrong, `errors` says where */
 
-/* hostname: default of `host`, NULL for gethostname(2). 0, SETTINGS_E_INVALID or a negative errno. */
+/* hostname: default of `host`, NULL for gethostname(2). 0, SETTINGS_E_INVALID or -ENOMEM. What is wrong is
+ * appended to errors (begin with {}), sorted by file and line. The settings keep nothing of the sources. */
 int settings_parse(const struct settings_source *sources, size_t n_sources, const char *hostname, struct settings **ret,
                    struct settings_errors *errors);
 /* PATH and PATH.d/ *.conf in lexical order; for the default path /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The files of a config: PATH, then PATH.d/ *.conf. A file that somebody else could have written is refused: what stands in it is
+ * executed, possibly as root. Each file is opened first and then looked at through its descriptor. */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "conf/settings.h"
+
+#define FILE_SIZE_MAX (1024 * 1024)
+#define SUFFIX ".conf"
+
+struct loader {
+    struct settings_source *sources; /* file and text are to be freed */
+    size_t n;
+    struct settings_errors *errors;
+};
+
+static int add_error(struct loader *l, const char *path, const char *format, ...) _printf_(3, 4);
+static int add_error(struct loader *l, const char *path, const char *format, ...) {
+    char **lines = realloc(l->errors->lines, (l->errors->n + 1) * sizeof(*lines));
+    char text[512];
+    va_list arguments;
+
+    if (!lines)
+        return -ENOMEM;
+    l->errors->lines = lines;
+    va_start(arguments, format);
+    (void) vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (asprintf(&lines[l->errors->n], "%s: %s", path, text) < 0)
+        return -ENOMEM;
+    l->errors->n++;
+    return 0;
+}
+
+/* ---- trust ---- */
+
+/* 0, or SETTINGS_E_INVALID (noted), or -ENOMEM. is: what it has to be, S_IFREG or S_IFDIR. */
+static int check_trust(struct loader *l, const char *path, const struct stat *st, mode_t is) {
+    int r = 0;
+
+    if ((st->st_mode & S_IFMT) != is)
+        r = add_error(l, path, is == S_IFREG ? "is not a regular file; put a file there" : "is not a directory; put a directory there");
+    else if (st->st_uid != 0 && st->st_uid != geteuid())
+        r = add_error(l, path, "is owned by uid %u, and must be owned by root or uid %u; run: chown %u %s", (unsigned) st->st_uid,
+                      (unsigned) geteuid(), (unsigned) geteuid(), path);
+    else if (st->st_mode & (S_IWGRP | S_IWOTH))
+        r = add_error(l, path, "is writable by group or others; run: chmod go-w %s", path);
+    else
+        return 0;
+    return r < 0 ? r : SETTINGS_E_INVALID;
+}
+
+/* ---- one file ---- */
+
+static int read_all(int fd, char **ret, size_t *ret_size) {
+    _cleanup_free_ char *text = malloc(FILE_SIZE_MAX + 1);
+    size_t size = 0;
+    char *shorter;
+
+    if (!text)
+        return -ENOMEM;
+    for (;;) {
+        ssize_t n = read(fd, text + size, FILE_SIZE_MAX + 1 - size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        size += (size_t) n;
+        if (size > FILE_SIZE_MAX)
+            return -EFBIG;
+    }
+    text[size] = '\0';
+    shorter = realloc(text, size + 1);
+    if (!shorter)
+        return -ENOMEM;
+    text = NULL;
+    *ret = shorter;
+    *ret_size = size;
+    return 0;
+}
+
+static int add_source(struct loader *l, const char *path, char *text, size_t size) {
+    struct settings_source *more = realloc(l->sources, (l->n + 1) * sizeof(*more));
+    char *file = strdup(path);
+
+    if (more)
+        l->sources = more;
+    if (!more || !file) {
+        free(file);
+        free(text);
+        return -ENOMEM;
+    }
+    l->sources[l->n++] = (struct settings_source) {.file = file, .text = text, .size = size};
+    return 0;
+}
+
+/* name: as openat(2) takes it; path: as it is told. 0 (also if it was refused, and noted) or -ENOMEM. */
+static int load_file(struct loader *l, int directory, const char *name, const char *path) {
+    /* O_NONBLOCK: a FIFO there must not hold us up; it is refused below. */
+    _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    char *text = NULL;
+    size_t size = 0;
+    int r;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return add_error(l, path, "cannot be opened: %s; create it, or name another one with -c", strerror(errno));
+    r = check_trust(l, path, &st, S_IFREG);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = read_all(fd, &text, &size);
+    if (r == -ENOMEM)
+        return r;
+    if (r == -EFBIG)
+        return add_error(l, path, "is larger than 1 MiB; split it");
+    if (r < 0)
+        return add_error(l, path, "cannot be read: %s; repair it, or name another one with -c", strerror(-r));
+    return add_source(l, path, text, size);
+}
+
+/* ---- drop-ins ---- */
+
+static int is_drop_in(const struct dirent *entry) {
+    size_t n = strlen(entry->d_name);
+
+    return entry->d_name[0] != '.' && n > strlen(SUFFIX) && strcmp(entry->d_name + n - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+/* By bytes, whatever the locale. */
+static int compare_names(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int load_entry(struct loader *l, int fd, const char *directory, const char *name) {
+    _cleanup_free_ char *path = NULL;
+
+    if (asprintf(&path, "%s/%s", directory, name) < 0) {
+        path = NULL;
+        return -ENOMEM;
+    }
+    return load_file(l, fd, name, path);
+}
+
+static int load_directory(struct loader *l, const char *path) {
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct dirent **entries;
+    struct stat st;
+    int n, r;
+
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return add_error(l, path, "cannot be opened: %s; make it readable, or remove it", strerror(errno));
+    r = check_trust(l, path, &st, S_IFDIR);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    n = scandirat(fd, ".", &entries, is_drop_in, compare_names);
+    if (n < 0)
+        return errno == ENOMEM ? -ENOMEM : add_error(l, path, "cannot be read: %s; repair or remove it", strerror(errno));
+    for (int i = 0; i < n; i++) {
+        if (r == 0)
+            r = load_entry(l, fd, path, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static int load_all(struct loader *l, const char *path) {
+    _cleanup_free_ char *directory = NULL;
+    int r = load_file(l, AT_FDCWD, path, path);
+
+    if (r < 0)
+        return r;
+    if (asprintf(&directory, "%s.d", path) < 0) {
+        directory = NULL;
+        return -ENOMEM;
+    }
+    return load_directory(l, directory);
+}
+
+static void loader_done(struct loader *l) {
+    for (size_t i = 0; i < l->n; i++) {
+        free((char *) l->sources[i].file);
+        free((char *) l->sources[i].text);
+    }
+    free(l->sources);
+}
+
+int settings_load(const char *path, struct settings **ret, struct settings_errors *errors) {
+    struct loader l = {.errors = errors};
+    size_t n_errors = errors->n;
+    int r = load_all(&l, path);
+
+    /* With a file missing, what the others say would be judged wrongly. */
+    if (r == 0 && errors->n > n_errors)
+        r = SETTINGS_E_INVALID;
+    if (r == 0)
+        r = settings_parse(l.sources, l.n, NULL, ret, errors);
+    if (r == -ENOMEM)
+        errors->out_of_memory = true;
+    loader_done(&l);
+    return r;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Where a Redis is: redis://[user@]host[:port][/db], rediss://..., unix:///path[?db=N]. Text to value, nothing else. */
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+
+#define REDIS_PORT_DEFAULT 6379
+#define REDIS_DB_MAX 65535
+
+struct redis_url {
+    bool tls;
+    char *unix_path; /* or NULL */
+    char *host;      /* or NULL; an IPv6 address without its brackets */
+    uint16_t port;
+    unsigned db;
+    char *username; /* or NULL */
+};
+
+enum { /* named answers of redis_url_parse() */
+    REDIS_URL_E_SCHEME = 1,
+    REDIS_URL_E_USER,
+    REDIS_URL_E_PASSWORD,
+    REDIS_URL_E_HOST,
+    REDIS_URL_E_PORT,
+    REDIS_URL_E_DB,
+    REDIS_URL_E_PATH,
+    REDIS_URL_E_QUERY,
+};
+
+/* 0, a REDIS_URL_E_* or -ENOMEM; then ret is untouched. ret is to be given to redis_url_done(). */
+int redis_url_parse(const char *text, struct redis_url *ret);
+/* What is wrong, and what would be right, for an error text. */
+const char *redis_url_explain(int answer);
+void redis_url_done(struct redis_url *url);

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The statements of a config file. Tokens are libconfuse's, but fewer: whatever its lexer would silently skip or read in a way
+ * that surprises is refused here. */
+
+#include "conf/scan.h"
+
+#include <string.h>
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define WORD_CHARACTERS LETTERS "0123456789._:-"
+#define NAME_SHOWN_MAX 64
+
+enum token { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_EQUALS, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_COMMA, TOKEN_WRONG };
+
+struct scanner {
+    struct scan *out;
+    struct notes *notes;
+    const char *file;
+    char *text; /* out->text */
+    size_t size, at;
+    int line; /* of text[at] */
+    bool control_was_noted;
+    enum token token; /* the current one */
+    size_t begin, end;
+    int token_line;
+};
+
+struct frame { /* the section that is being scanned */
+    int kind;                     /* enum section_kind; -1: one that is not known, nothing in it is judged */
+    int seen[SCHEMA_OPTIONS_MAX]; /* line of each option, 0: not there */
+    uint32_t refused;             /* as in struct statement */
+};
+
+static struct settings_place place_at(const struct scanner *s, int line) {
+    return (struct settings_place) {s->file, line};
+}
+
+/* After this the rest of the file is not looked at. */
+#define syntax_error(s, at_line, ...)                            \
+    do {                                                         \
+        struct settings_place _place = place_at((s), (at_line)); \
+        notes_add((s)->notes, &_place, __VA_ARGS__);             \
+        (s)->notes->incomplete = true;                           \
+        (s)->token = TOKEN_WRONG;                                \
+    } while (0)
+
+/* ---- tokens ---- */
+
+static bool is_control(char c) {
+    return (unsigned char) c < ' ' || c == 0x7f;
+}
+
+/* Once a file: one with CRLF would else fill a screen. */
+static void refuse_control(struct scanner *s, size_t at) {
+    struct settings_place place = place_at(s, s->line);
+
+    if (!s->control_was_noted)
+        notes_add(s->notes, &place, "control character 0x%02x%s; remove it", (unsigned char) s->text[at],
+                  s->text[at] == '\r' ? " (lines must end in a newline alone)" : "");
+    notes_spoil(s->notes, &place);
+    s->control_was_noted = true;
+    s->text[at] = ' ';
+}
+
+static void skip_line_comment(struct scanner *s) {
+    for (; s->at < s->size && s->text[s->at] != '\n'; s->at++) {
+        if (is_control(s->text[s->at]) && s->text[s->at] != '\t')
+            refuse_control(s, s->at);
+        s->text[s->at] = ' ';
+    }
+}
+
+/* False: it is not closed. */
+static bool skip_block_comment(struct scanner *s) {
+    int first = s->line;
+
+    for (size_t i = s->at + 2; i + 1 < s->size; i++)
+        if (s->text[i] == '*' && s->text[i + 1] == '/') {
+            for (; s->at < i + 2; s->at++)
+                if (s->text[s->at] == '\n')
+                    s->line++;
+                else if (is_control(s->text[s->at]) && s->text[s->at] != '\t')
+                    refuse_control(s, s->at);
+                else
+                    s->text[s->at] = ' ';
+            return true;
+        }
+    syntax_error(s, first, "the comment is not closed; add */");
+    return false;
+}
+
+/* False: a syntax error. */
+static bool skip_blanks(struct scanner *s) {
+    for (;;) {
+        const char *here = s->text + s->at;
+        size_t left = s->size - s->at;
+
+        if (left == 0)
+            return true;
+        if (*here == '\n') {
+            s->line++;
+            s->at++;
+        } else if (*here == ' ' || *here == '\t') {
+            s->at++;
+        } else if (is_control(*here)) {
+            refuse_control(s, s->at++);
+        } else if (*here == '#' || (left > 1 && here[0] == '/' && here[1] == '/')) {
+            skip_line_comment(s);
+        } else if (left > 1 && here[0] == '/' && here[1] == '*') {
+            if (!skip_block_comment(s))
+                return false;
+        } else {
+            return true;
+        }
+    }
+}
+
+/* "\0", "\000", "\x00": libconfuse's strings end there. */
+static bool is_nul_escape(const char *after_backslash) {
+    size_t digits, zeros;
+
+    if (after_backslash[0] == 'x') {
+        digits = strspn(after_backslash + 1, "0123456789abcdefABCDEF");
+        zeros = strspn(after_backslash + 1, "0");
+        return digits > 0 && zeros >= (digits < 2 ? digits : 2);
+    }
+    digits = strspn(after_backslash, "01234567");
+    zeros = strspn(after_backslash, "0");
+    return digits > 0 && zeros >= (digits < 3 ? digits : 3);
+}
+
+/* A backslash in double quotes; s->at stands on it. */
+static void scan_escape(struct scanner *s) {
+    struct settings_place place = place_at(s, s->line);
+
+    if (is_nul_escape(s->text + s->at + 1)) {
+        notes_add(s->notes, &place, "a string cannot hold the character 0, \"\\0\" or \"\\x00\"; remove it");
+        notes_spoil(s->notes, &place);
+        s->text[s->at] = '?';
+    }
+    s->at++;
+    if (s->at < s->size && s->text[s->at] != '\n')
+        s->at++;
+}
+
+static void scan_string(struct scanner *s) {
+    char quote = s->text[s->at++];
+    struct settings_place place = place_at(s, s->line);
+
+    while (s->at < s->size && s->text[s->at] != quote) {
+        char *here = s->text + s->at;
+
+        if (*here == '\n')
+            break;
+        if (is_control(*here)) {
+            refuse_control(s, s->at++);
+        } else if (quote == '"' && here[0] == '$' && here[1] == '{') {
+            notes_add(s->notes, &place, "\"${\" in double quotes: variables are not replaced; write '${' in single quotes");
+            notes_spoil(s->notes, &place);
+            *here = '?';
+            s->at++;
+        } else if (*here == '\\' && quote == '"') {
+            scan_escape(s);
+        } else if (*here == '\\' && (here[1] == '\\' || here[1] == '\'')) {
+            s->at += 2;
+        } else {
+            s->at++;
+        }
+    }
+    if (s->at >= s->size || s->text[s->at] != quote) {
+        syntax_error(s, s->line, "the string is not closed on its line; add %c", quote);
+        return;
+    }
+    s->at++;
+    s->token = TOKEN_STRING;
+}
+
+static enum token punctuation(char c) {
+    switch (c) {
+    case '=':
+        return TOKEN_EQUALS;
+    case '{':
+        return TOKEN_OPEN;
+    case '}':
+        return TOKEN_CLOSE;
+    case ',':
+        return TOKEN_COMMA;
+    }
+    return TOKEN_WRONG;
+}
+
+static void next_token(struct scanner *s) {
+    if (!skip_blanks(s))
+        return;
+    s->begin = s->at;
+    s->token_line = s->line;
+    if (s->at == s->size) {
+        s->token = TOKEN_END;
+    } else if (s->text[s->at] == '"' || s->text[s->at] == '\'') {
+        scan_string(s);
+    } else if (punctuation(s->text[s->at]) != TOKEN_WRONG) {
+        s->token = punctuation(s->text[s->at++]);
+    } else {
+        size_t n = strspn(s->text + s->at, WORD_CHARACTERS);
+        unsigned char c = (unsigned char) s->text[s->at + n];
+
+        /* A word must end where it seems to: "a/b" and "2*3" are refused, not cut in two. */
+        if (n > 0 && (is_control((char) c) || strchr(" #\"'={},(+", c))) {
+            s->at += n;
+            s->token = TOKEN_WORD;
+        } else if (s->text[s->at + n] == '$' && s->text[s->at + n + 1] == '{') {
+            syntax_error(s, s->line, "\"${\" without quotes: variables are not replaced; write '${' in single quotes");
+        } else if (n == 0 && c == '+') {
+            syntax_error(s, s->line, "there is no \"+=\"; write the whole list with =");
+        } else if (c > ' ' && c < 0x7f) {
+            syntax_error(s, s->line, "unexpected '%c'; a value with it must stand in quotes", c);
+        } else {
+            syntax_error(s, s->line, "unexpected character 0x%02x; a value with it must stand in quotes", c);
+        }
+    }
+    s->end = s->at;
+}
+
+/* ---- statements ---- */
+
+static void blank(struct scanner *s, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; i++)
+        if (s->text[i] != '\n')
+            s->text[i] = ' ';
+}
+
+static void add_statement(struct scanner *s, const struct statement *statement) {
+    struct statement *more = realloc(s->out->statements, (s->out->n_statements + 1) * sizeof(*more));
+
+    if (!more) {
+        s->notes->out_of_memory = true;
+        return;
+    }
+    s->out->statements = more;
+    more[s->out->n_statements++] = *statement;
+}
+
+/* From '{' to '}' of a list. A comma may follow the last value. False: a syntax error. */
+static bool scan_list(struct scanner *s, const char *name) {
+    int line = s->token_line;
+    bool may_be_value = true;
+
+    for (;;) {
+        next_token(s);
+        switch (s->token) {
+        case TOKEN_CLOSE:
+            return true;
+        case TOKEN_WRONG:
+            return false;
+        case TOKEN_WORD:
+        case TOKEN_STRING:
+        case TOKEN_COMMA:
+            if ((s->token == TOKEN_COMMA) != may_be_value)
+                break;
+            if (may_be_value)
+                syntax_error(s, s->token_line, "unexpected ',' in the list \"%s\"; a value must stand before it", name);
+            else
+                syntax_error(s, s->token_line, "',' is missing in the list \"%s\"; put one between two values", name);
+            return false;
+        case TOKEN_END:
+            syntax_error(s, line, "'{' of the list \"%s\" is not closed; add }", name);
+            return false;
+        case TOKEN_EQUALS:
+        case TOKEN_OPEN:
+            syntax_error(s, s->token_line, "unexpected '%c' in the list \"%s\", which began in line %d; is a } missing?",
+                         s->text[s->begin], name, line);
+            return false;
+        }
+        may_be_value = !may_be_value;
+    }
+}
+
+/* From '=' to the last token of the value; the token after it is the current one then. False: a syntax error. */
+static bool scan_value(struct scanner *s, const char *name, bool *ret_is_list, size_t *ret_end) {
+    int line = s->token_line;
+
+    next_token(s);
+    *ret_is_list = s->token == TOKEN_OPEN;
+    if (*ret_is_list && !scan_list(s, name))
+        return false;
+    if (!*ret_is_list && s->token != TOKEN_WORD && s->token != TOKEN_STRING) {
+        if (s->token != TOKEN_WRONG)
+            syntax_error(s, line, "\"%s\" has no value; write %s = ...", name, name);
+        return false;
+    }
+    *ret_end = s->end;
+    next_token(s);
+    return s->token != TOKEN_WRONG;
+}
+
+/* Looks up an option; what is wrong with it is noted. -1: it must not be used. */
+static int judge_option(struct scanner *s, struct frame *frame, const char *name, int line, bool is_list) {
+    const struct schema_section *section = schema_get((enum section_kind) frame->kind);
+    struct settings_place place = place_at(s, line);
+    int option = schema_find_option((enum section_kind) frame->kind, name, strlen(name));
+    char known[SCHEMA_LIST_SIZE];
+    const char *near;
+
+    if (option < 0 && frame->kind == SECTION_TOP && schema_find_section(name, strlen(name)) >= 0) {
+        notes_add(s->notes, &place, "\"%s\" is a section; write %s {", name, name);
+    } else if (option < 0) {
+        near = schema_nearest_option((enum section_kind) frame->kind, name);
+        if (near)
+            frame->refused |= UINT32_C(1) << schema_find_option((enum section_kind) frame->kind, near, strlen(near));
+        notes_add(s->notes, &place, "unknown option \"%s\"%s%s%s%s%s", name, *section->name ? " in " : "", section->name,
+                  near ? "; did you mean \"" : "; there are ",
+                  near ? near : schema_list_options((enum section_kind) frame->kind, known), near ? "\"?" : "");
+    } else if (frame->seen[option] > 0) {
+        notes_add(s->notes, &place, "\"%s\" is given twice, first in line %d; keep one", name, frame->seen[option]);
+    } else {
+        frame->seen[option] = line;
+        if (is_list == section->options[option].is_list)
+            return option;
+        frame->refused |= UINT32_C(1) << option;
+        if (is_list)
+            notes_add(s->notes, &place, "\"%s\" takes one value, not a list; write %s = \"...\"", name, name);
+        else
+            notes_add(s->notes, &place, "\"%s\" takes a list; write %s = {\"...\"}", name, name);
+    }
+    return -1;
+}
+
+/* name = value; '=' is the current token. False: a syntax error. */
+static bool scan_option(struct scanner *s, struct frame *frame, const char *name, size_t begin, int line) {
+    bool is_list;
+    size_t end;
+    int option;
+
+    if (!scan_value(s, name, &is_list, &end))
+        return false;
+    if (frame->kind < 0)
+        return true;
+    option = judge_option(s, frame, name, line, is_list);
+    if (option < 0)
+        blank(s, begin, end);
+    else if (frame->kind == SECTION_TOP)
+        add_statement(s, &(struct statement) {SECTION_TOP, option, begin, end, line, 0});
+    return true;
+}
+
+/* The name at the start of an option or a section, shortened if it is too long to be one. False: a syntax error. */
+static bool scan_name(struct scanner *s, const char *where, char ret[static NAME_SHOWN_MAX + 1]) {
+    size_t n = s->end - s->begin;
+
+    if (s->token == TOKEN_WRONG)
+        return false;
+    if (s->token != TOKEN_WORD) {
+        syntax_error(s, s->token_line, "unexpected %s%s; the name of an option%s must stand here",
+                     s->token == TOKEN_STRING ? "string" : (const char[]) {'\'', s->text[s->begin], '\'', '\0'}, where,
+                     *where ? "" : " or a section");
+        return false;
+    }
+    if (n > NAME_SHOWN_MAX)
+        n = NAME_SHOWN_MAX;
+    memcpy(ret, s->text + s->begin, n);
+    ret[n] = '\0';
+    return true;
+}
+
+/* The inside of a section: '{' is the current token; then the one after '}'. False: a syntax error. */
+static bool scan_section_body(struct scanner *s, const char *section, struct frame *frame, size_t *ret_end) {
+    char name[NAME_SHOWN_MAX + 1], where[NAME_SHOWN_MAX + 8];
+    int open_line = s->token_line;
+
+    snprintf(where, sizeof(where), " in %s", section);
+    next_token(s);
+    while (s->token != TOKEN_CLOSE) {
+        size_t begin = s->begin;
+        int line = s->token_line;
+
+        if (s->token == TOKEN_END) {
+            syntax_error(s, open_line, "'{' of \"%s\" is not closed; add }", section);
+            return false;
+        }
+        if (!scan_name(s, where, name))
+            return false;
+        next_token(s);
+        if (s->token != TOKEN_EQUALS) {
+            if (s->token != TOKEN_WRONG)
+                syntax_error(s, line, "\"%s\" in %s: '=' is missing; write %s = ...", name, section, name);
+            return false;
+        }
+        if (!scan_option(s, frame, name, begin, line))
+            return false;
+    }
+    *ret_end = s->end;
+    next_token(s);
+    return s->token != TOKEN_WRONG;
+}
+
+/* Whether a section can be used; what is wrong with its head is noted. */
+static bool judge_section(struct scanner *s, const char *name, int line, bool has_title) {
+    struct settings_place place = place_at(s, line);
+    int kind = schema_find_section(name, strlen(name));
+    const char *near;
+
+    if (kind >= 0 && schema_get((enum section_kind) kind)->is_titled != has_title) {
+        if (has_title)
+            notes_add(s->notes, &place, "%s has no name; write %s {", name, name);
+        else
+            notes_add(s->notes, &place, "%s must have a name; write %s \"NAME\" {", name, name);
+    } else if (kind >= 0) {
+        return true;
+    } else if (schema_find_option(SECTION_TOP, name, strlen(name)) >= 0) {
+        notes_add(s->notes, &place, "\"%s\" is an option; write %s = ...", name, name);
+    } else {
+        near = schema_nearest_section(name);
+        notes_add(s->notes, &place, "unknown section \"%s\"; %s%s%s", name, near ? "did you mean \"" : "there are redis, pool and job",
+                  near ? near : "", near ? "\"?" : "");
+    }
+    return false;
+}
+
+/* name ["title"] { ... }; the token after the name is the current one. False: a syntax error. */
+static bool scan_section(struct scanner *s, const char *name, size_t begin, int line) {
+    bool has_title = s->token == TOKEN_STRING || s->token == TOKEN_WORD, is_usable;
+    struct frame frame = {};
+    size_t end;
+
+    if (has_title)
+        next_token(s);
+    if (s->token != TOKEN_OPEN) {
+        if (s->token != TOKEN_WRONG)
+            syntax_error(s, line, "unexpected \"%s\"; an option is %s = ..., a section is %s {", name, name, name);
+        return false;
+    }
+    /* The options of a section whose head is wrong are judged all the same. */
+    is_usable = judge_section(s, name, line, has_title);
+    frame.kind = schema_find_section(name, strlen(name));
+    if (!scan_section_body(s, name, &frame, &end))
+        return false;
+    if (is_usable)
+        add_statement(s, &(struct statement) {(enum section_kind) frame.kind, -1, begin, end, line, frame.refused});
+    return true;
+}
+
+static bool scan_statement(struct scanner *s, struct frame *top) {
+    char name[NAME_SHOWN_MAX + 1];
+    size_t begin = s->begin;
+    int line = s->token_line;
+
+    if (!scan_name(s, "", name))
+        return false;
+    if (strcmp(name, "include") == 0) {
+        syntax_error(s, line, "there is no \"include\"; put files into %s.d/, named *.conf", s->file);
+        return false;
+    }
+    next_token(s);
+    if (s->token == TOKEN_EQUALS)
+        return scan_option(s, top, name, begin, line);
+    return s->token != TOKEN_WRONG && scan_section(s, name, begin, line);
+}
+
+int scan_text(struct scan *ret, const char *file, const char *text, size_t size, struct notes *notes) {
+    struct frame top = {.kind = SECTION_TOP};
+    struct scan scan = {.text = malloc(size + 1)};
+    struct scanner s = {.out = &scan, .notes = notes, .file = file, .text = scan.text, .size = size, .line = 1};
+
+    if (!scan.text)
+        return -ENOMEM;
+    memcpy(scan.text, text, size);
+    scan.text[size] = '\0';
+    next_token(&s);
+    while (s.token != TOKEN_END && s.token != TOKEN_WRONG && scan_statement(&s, &top))
+        ;
+    if (notes->out_of_memory) {
+        scan_done(&scan);
+        return -ENOMEM;
+    }
+    *ret = scan;
+    return 0;
+}
+
+void scan_done(struct scan *scan) {
+    free(scan->text);
+    free(scan->statements);
+    *scan = (struct scan) {};
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The words of the config: its sections and their options. What their values mean is said in settings-*.c. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum section_kind { SECTION_TOP, SECTION_REDIS, SECTION_POOL, SECTION_JOB, N_SECTION_KINDS };
+
+enum { TOP_HOST, TOP_NAMESPACE, TOP_LEASE, TOP_HEARTBEAT, TOP_RUNTIME_DIRECTORY, N_TOP };
+enum { REDIS_URL, REDIS_USERNAME, REDIS_PASSWORD_FILE, REDIS_TIMEOUT, N_REDIS };
+enum { POOL_LIMIT, POOL_SCOPE, POOL_HOST_LIMIT, POOL_QUEUE_LIMIT, POOL_DESCRIPTION, N_POOL };
+enum {
+    JOB_COMMAND,
+    JOB_POOLS,
+    JOB_HEAD_START,
+    JOB_AT_START,
+    JOB_EVERY,
+    JOB_OVERLAP,
+    JOB_QUEUE_TIMEOUT,
+    JOB_TIMEOUT,
+    JOB_STOP_SIGNAL,
+    JOB_STOP_TIMEOUT,
+    JOB_ON_LEASE_LOST,
+    JOB_USER,
+    JOB_GROUP,
+    JOB_DIRECTORY,
+    JOB_ENVIRONMENT,
+    JOB_UMASK,
+    JOB_OUTPUT,
+    JOB_DESCRIPTION,
+    N_JOB
+};
+#define SCHEMA_OPTIONS_MAX 24 /* no section has more options */
+
+struct schema_option {
+    const char *name;
+    bool is_list;
+};
+
+struct schema_section {
+    const char *name; /* "" for what stands outside of any section */
+    bool is_titled;
+    const struct schema_option *options;
+    size_t n_options;
+};
+
+const struct schema_section *schema_get(enum section_kind kind);
+
+/* The kind of section, or the index of an option, with this name (n bytes); -1 if there is none. */
+int schema_find_section(const char *name, size_t n);
+int schema_find_option(enum section_kind kind, const char *name, size_t n);
+/* The known name nearest to an unknown one, or NULL. */
+const char *schema_nearest_option(enum section_kind kind, const char *name);
+const char *schema_nearest_section(const char *name);
+/* "limit, scope, ...": all options of a kind of section. */
+#define SCHEMA_LIST_SIZE (SCHEMA_OPTIONS_MAX * 20)
+const char *schema_list_options(enum section_kind kind, char buffer[static SCHEMA_LIST_SIZE]);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Questions about settings. */
+
+#include <string.h>
+
+#include "conf/settings.h"
+
+#define MARGIN_MIN (500 * USEC_PER_MSEC)
+#define STOP_TIMEOUT_DEFAULT (5 * USEC_PER_SEC)
+
+usec_t settings_margin(usec_t lease_usec) {
+    return lease_usec / 100 > MARGIN_MIN ? lease_usec / 100 : MARGIN_MIN;
+}
+
+usec_t settings_lease_min(usec_t needed_usec) {
+    usec_t with_percent = (needed_usec * 100 + 98) / 99, with_minimum = needed_usec + MARGIN_MIN;
+    usec_t lease = with_percent > with_minimum ? with_percent : with_minimum;
+
+    return (lease + USEC_PER_MSEC - 1) / USEC_PER_MSEC * USEC_PER_MSEC;
+}
+
+usec_t settings_stop_timeout_max(const struct settings *s) {
+    return usec_sub(s->lease_usec, 2 * s->heartbeat_usec + settings_margin(s->lease_usec));
+}
+
+usec_t settings_stop_timeout_default(const struct settings *s) {
+    usec_t sixth = s->lease_usec / 6 / USEC_PER_MSEC * USEC_PER_MSEC;
+
+    return sixth < STOP_TIMEOUT_DEFAULT ? sixth : STOP_TIMEOUT_DEFAULT;
+}
+
+static int compare_pool(const void *name, const void *pool) {
+    return strcmp(name, ((const struct pool_settings *) pool)->name);
+}
+
+const struct pool_settings *settings_find_pool(const struct settings *s, const char *name) {
+    return s->n_pools > 0 ? bsearch(name, s->pools, s->n_pools, sizeof(*s->pools), compare_pool) : NULL;
+}
+
+static int compare_job(const void *name, const void *job) {
+    return strcmp(name, ((const struct job_settings *) job)->name);
+}
+
+const struct job_settings *settings_find_job(const struct settings *s, const char *name) {
+    return s->n_jobs > 0 ? bsearch(name, s->jobs, s->n_jobs, sizeof(*s->jobs), compare_job) : NULL;
+}
+
+bool settings_needs_cluster(const struct settings *s, const struct demands *pools) {
+    for (size_t i = 0; i < pools->n; i++) {
+        const struct pool_settings *pool = settings_find_pool(s, pools->items[i].pool);
+
+        if (pool && pool->scope == POOL_SCOPE_CLUSTER)
+            return true;
+    }
+    return false;
+}
+
+static bool is_same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool is_same_redis(const struct redis_settings *a, const struct redis_settings *b) {
+    if (!a || !b)
+        return a == b;
+    return a->tls == b->tls && is_same_text(a->unix_path, b->unix_path) && is_same_text(a->host, b->host) && a->port == b->port &&
+           a->db == b->db && is_same_text(a->username, b->username) && is_same_text(a->password_file, b->password_file) &&
+           a->timeout_usec == b->timeout_usec;
+}
+
+const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded) {
+    if (strcmp(running->host, loaded->host) != 0)
+        return "host";
+    if (strcmp(running->namespace, loaded->namespace) != 0)
+        return "namespace";
+    if (running->lease_usec != loaded->lease_usec)
+        return "lease";
+    if (running->heartbeat_usec != loaded->heartbeat_usec)
+        return "heartbeat";
+    if (!is_same_text(running->runtime_directory, loaded->runtime_directory))
+        return "runtime-directory";
+    if (!is_same_redis(running->redis, loaded->redis))
+        return "redis";
+    return NULL;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What is text that can be shown: in a journal, a terminal, JSON. */
+
+#include <stdbool.h>
+
+#define NAME_RULE "use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'"
+
+/* Well-formed UTF-8 (RFC 3629: no surrogates, nothing above U+10FFFF, no longer form than needed). */
+bool text_is_utf8(const char *text);
+/* C0, DEL and C1 (U+0080 to U+009F, which terminals obey, too); text must be UTF-8. may_break: newlines and tabs are none. */
+bool text_has_control(const char *text, bool may_break);

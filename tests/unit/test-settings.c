@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a config means: values, defaults, files, hashes. What is refused is in test-settings-errors.c. */
+
+#include "conf/settings.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "tests/harness/test.h"
+
+#define REDIS "redis { }\n"
+
+static struct settings *parse_files(const struct settings_source *sources, size_t n) {
+    struct settings_errors errors = {};
+    struct settings *s = NULL;
+
+    TEST_INT(settings_parse(sources, n, "ant", &s, &errors), 0);
+    for (size_t i = 0; i < errors.n; i++)
+        TEST_STRING(errors.lines[i], "no error");
+    settings_errors_done(&errors);
+    return s;
+}
+
+static struct settings *parse(const char *text) {
+    return parse_files(&(struct settings_source) {"a.conf", text, strlen(text)}, 1);
+}
+
+static void test_defaults(void) {
+    _cleanup_(settings_freep) struct settings *s = parse("");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->host, "ant");
+    TEST_STRING(s->namespace, "berth");
+    TEST_STRING(s->runtime_directory, "/run/berth");
+    TEST_INT(s->lease_usec, 30 * USEC_PER_SEC);
+    TEST_INT(s->heartbeat_usec, 5 * USEC_PER_SEC);
+    CU_ASSERT_PTR_NULL(s->redis);
+    TEST_INT(s->n_pools, 0);
+    TEST_INT(s->n_jobs, 0);
+    TEST_INT(s->n_files, 1);
+    TEST_STRING(s->files[0], "a.conf");
+}
+
+static void test_top(void) {
+    _cleanup_(settings_freep) struct settings *s =
+        parse("host = \"web-07\" namespace = 'n.1' lease = \"10s\"\nruntime-directory = '/tmp/x'");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->host, "web-07");
+    TEST_STRING(s->namespace, "n.1");
+    TEST_STRING(s->runtime_directory, "/tmp/x");
+    TEST_INT(s->lease_usec, 10 * USEC_PER_SEC);
+    TEST_INT(s->heartbeat_usec, 1666 * USEC_PER_MSEC); /* a sixth, in whole milliseconds */
+}
+
+static void test_hostname(void) {
+    struct settings_source source = {"a.conf", "", 0};
+    struct settings_errors errors = {};
+    struct settings *s = NULL;
+    char own[65] = "";
+
+    CU_ASSERT(gethostname(own, sizeof(own) - 1) == 0);
+    TEST_INT(settings_parse(&source, 1, NULL, &s, &errors), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->host, own);
+    settings_free(s);
+}
+
+static void test_redis_defaults(void) {
+    _cleanup_(settings_freep) struct settings *s = parse("# a comment\n" REDIS);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s->redis);
+    TEST_STRING(s->redis->host, "127.0.0.1");
+    CU_ASSERT_PTR_NULL(s->redis->unix_path);
+    TEST_INT(s->redis->port, 6379);
+    TEST_INT(s->redis->db, 0);
+    TEST_STRING(s->redis->username, "");
+    TEST_STRING(s->redis->password_file, "");
+    TEST_INT(s->redis->timeout_usec, 2500 * USEC_PER_MSEC); /* half a heartbeat of 5s */
+    TEST_INT(s->redis->place.line, 2);
+}
+
+static void test_redis(void) {
+    _cleanup_(settings_freep) struct settings *s = parse("lease = \"2h\"\n"
+                                                         "redis { url = \"unix:///run/r.sock?db=3\" username = \"bob\"\n"
+                                                         "password-file = \"/etc/p\" }");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->redis->unix_path, "/run/r.sock");
+    TEST_INT(s->redis->db, 3);
+    TEST_STRING(s->redis->username, "bob");
+    TEST_STRING(s->redis->password_file, "/etc/p");
+    TEST_INT(s->redis->timeout_usec, 5 * USEC_PER_SEC); /* half a heartbeat is more */
+    settings_free(s);
+    s = parse("redis { url = \"redis://eve@h:7000/2\" timeout = 1s }");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->redis->username, "eve");
+    TEST_INT(s->redis->timeout_usec, USEC_PER_SEC);
+}
+
+static void test_pools(void) {
+    _cleanup_(settings_freep) struct settings *s =
+        parse(REDIS "pool \"net\" { limit = 0 }\n"
+                    "pool db { limit = 4 scope = \"host\" host-limit = 2 queue-limit = 7 description = \"für alle\" }");
+    const struct pool_settings *pool;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_INT(s->n_pools, 2);
+    TEST_STRING(s->pools[0].name, "db");
+    pool = settings_find_pool(s, "net");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
+    TEST_INT(pool->limit, 0);
+    TEST_INT(pool->scope, POOL_SCOPE_CLUSTER);
+    TEST_INT(pool->host_limit, 0);
+    TEST_INT(pool->queue_limit, 10000);
+    TEST_STRING(pool->description, "");
+    TEST_INT(pool->place.line, 2);
+    pool = settings_find_pool(s, "db");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
+    TEST_INT(pool->limit, 4);
+    TEST_INT(pool->scope, POOL_SCOPE_HOST);
+    TEST_INT(pool->host_limit, 2);
+    TEST_INT(pool->queue_limit, 7);
+    TEST_STRING(pool->description, "für alle");
+    CU_ASSERT_PTR_NULL(settings_find_pool(s, "d"));
+}
+
+static void test_job_defaults(void) {
+    _cleanup_(settings_freep) struct settings *s = parse("lease = \"12s\"\n/* two\nlines */\njob \"j\" { command = {\"/bin/true\"} }");
+    const struct job_settings *job;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    job = settings_find_job(s, "j");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(job);
+    TEST_STRING(job->command[0], "/bin/true");
+    CU_ASSERT_PTR_NULL(job->command[1]);
+    TEST_INT(job->pools.n, 0);
+    TEST_INT(job->head_start_usec, 0);
+    CU_ASSERT(!job->at_start);
+    CU_ASSERT(job->every_usec == USEC_INFINITY);
+    TEST_INT(job->overlap, JOB_OVERLAP_SKIP);
+    CU_ASSERT(job->queue_timeout_usec == USEC_INFINITY);
+    CU_ASSERT(job->timeout_usec == USEC_INFINITY);
+    TEST_INT(job->stop_signal, SIGTERM);
+    TEST_INT(job->stop_timeout_usec, 2 * USEC_PER_SEC); /* a sixth of the lease */
+    TEST_INT(job->on_lease_lost, ON_LEASE_LOST_STOP);
+    TEST_STRING(job->user, "");
+    TEST_STRING(job->group, "");
+    TEST_STRING(job->directory, "/");
+    CU_ASSERT_PTR_NULL(job->environment[0]);
+    TEST_INT(job->umask, 022);
+    TEST_INT(job->output, JOB_OUTPUT_JOURNAL);
+    CU_ASSERT_PTR_NULL(job->output_path);
+    TEST_STRING(job->description, "");
+    TEST_INT(strlen(job->hash), 16);
+    TEST_INT(job->place.line, 4);
+    TEST_STRING(job->place.file, "a.conf");
+}
+
+static void test_job(void) {
+    _cleanup_(settings_freep) struct settings *s =
+        parse(REDIS "pool db { limit = 4 } pool net { limit = 1 scope = host }\n"
+                    "job \"j\" { command = {\"/bin/sh\", \"-c\", \"echo a\\n\", 'x ${Y} \\n',} pools = {\"db:2\", 'net'}\n"
+                    "head-start = 10m at-start = true every = \"1d\" overlap = \"queue\" queue-timeout = \"1h\" timeout = \"\"\n"
+                    "stop-signal = SIGINT stop-timeout = \"0s\" on-lease-lost = continue user = \"www-data\" group = \"_g$\"\n"
+                    "directory = \"/tmp\" environment = {\"A=\", \"B_2=x=y\"} umask = 077 output = \"/var/log/x\" }\n"
+                    "job k { command = {\"/k\"} output = null overlap = allow pools = {net} timeout = 1ms stop-signal = USR1 }");
+    const struct job_settings *job;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    job = settings_find_job(s, "j");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(job);
+    TEST_STRING(job->command[2], "echo a\n");
+    TEST_STRING(job->command[3], "x ${Y} \\n");
+    CU_ASSERT_PTR_NULL(job->command[4]);
+    TEST_INT(job->pools.n, 2);
+    TEST_INT(demands_get(&job->pools, "db"), 2);
+    TEST_INT(demands_get(&job->pools, "net"), 1);
+    TEST_INT(job->head_start_usec, 600 * USEC_PER_SEC);
+    CU_ASSERT(job->at_start);
+    TEST_INT(job->every_usec, 86400 * USEC_PER_SEC);
+    TEST_INT(job->overlap, JOB_OVERLAP_QUEUE);
+    TEST_INT(job->queue_timeout_usec, 3600 * USEC_PER_SEC);
+    CU_ASSERT(job->timeout_usec == USEC_INFINITY);
+    TEST_INT(job->stop_signal, SIGINT);
+    TEST_INT(job->stop_timeout_usec, 0);
+    TEST_INT(job->on_lease_lost, ON_LEASE_LOST_CONTINUE);
+    TEST_STRING(job->user, "www-data");
+    TEST_STRING(job->group, "_g$");
+    TEST_STRING(job->directory, "/tmp");
+    TEST_STRING(job->environment[0], "A=");
+    TEST_STRING(job->environment[1], "B_2=x=y");
+    CU_ASSERT_PTR_NULL(job->environment[2]);
+    TEST_INT(job->umask, 077);
+    TEST_INT(job->output, JOB_OUTPUT_FILE);
+    TEST_STRING(job->output_path, "/var/log/x");
+    CU_ASSERT(settings_needs_cluster(s, &job->pools));
+
+    job = settings_find_job(s, "k");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(job);
+    TEST_INT(job->output, JOB_OUTPUT_NULL);
+    TEST_INT(job->overlap, JOB_OVERLAP_ALLOW);
+    TEST_INT(job->timeout_usec, 1000);
+    TEST_INT(job->stop_signal, SIGUSR1);
+    CU_ASSERT(!settings_needs_cluster(s, &job->pools));
+}
+
+static void test_heavy_in_paused_pool(void) {
+    /* limit 0 pauses the pool: a job that needs permits waits, it is no error. */
+    _cleanup_(settings_freep) struct settings *s = parse("pool p { limit = 0 scope = host }\njob j { command = {\"/j\"} pools = {\"p:3\"} }");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_INT(s->n_jobs, 1);
+}
+
+static void test_files(void) {
+    const char *const texts[] = {
+        "pool a { limit = 1 scope = host }\n",
+        "\nlease = \"20s\" job j { command = {\"/j\"} pools = {b} }",
+        "\n\npool b { limit = 1 scope = host }",
+    };
+    const struct settings_source sources[] = {
+        {"berth.conf", texts[0], strlen(texts[0])},
+        {"berth.conf.d/10.conf", texts[1], strlen(texts[1])},
+        {"berth.conf.d/20.conf", texts[2], strlen(texts[2])},
+    };
+    _cleanup_(settings_freep) struct settings *s = parse_files(sources, 3);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_INT(s->n_files, 3);
+    TEST_INT(s->lease_usec, 20 * USEC_PER_SEC);
+    TEST_STRING(settings_find_job(s, "j")->place.file, "berth.conf.d/10.conf");
+    TEST_INT(settings_find_job(s, "j")->place.line, 2);
+    TEST_STRING(settings_find_pool(s, "b")->place.file, "berth.conf.d/20.conf");
+    TEST_INT(settings_find_pool(s, "b")->place.line, 3);
+    CU_ASSERT(settings_find_pool(s, "b")->place.file == s->files[2]);
+}
+
+/* ---- hash ---- */
+
+static void job_hash_of(const char *text, char ret[static 17]) {
+    _cleanup_(settings_freep) struct settings *s = parse(text);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(settings_find_job(s, "j"));
+    memcpy(ret, settings_find_job(s, "j")->hash, 17);
+}
+
+static void test_hash(void) {
+    static const char *const others[] = {
+        "command = {\"/j\"}", "command = {\"/j\", \"a\", \"b\"}", "command = {\"/j\", \"ab\"} environment = {\"A=1\"}",
+        "command = {\"/j\", \"ab\"} pools = {p}", "command = {\"/j\", \"ab\"} pools = {\"p:2\"}", "command = {\"/j\", \"ab\"} head-start = 1s",
+        "command = {\"/j\", \"ab\"} at-start = true", "command = {\"/j\", \"ab\"} every = 1s", "command = {\"/j\", \"ab\"} overlap = queue",
+        "command = {\"/j\", \"ab\"} queue-timeout = 1s", "command = {\"/j\", \"ab\"} timeout = 1s", "command = {\"/j\", \"ab\"} stop-signal = INT",
+        "command = {\"/j\", \"ab\"} stop-timeout = 1s", "command = {\"/j\", \"ab\"} on-lease-lost = continue",
+        "command = {\"/j\", \"ab\"} user = u", "command = {\"/j\", \"ab\"} group = u", "command = {\"/j\", \"ab\"} directory = \"/x\"",
+        "command = {\"/j\", \"ab\"} umask = 0", "command = {\"/j\", \"ab\"} output = null", "command = {\"/j\", \"ab\"} output = \"/x\"",
+        "command = {\"/j\", \"ab\"} description = u",
+    };
+    char first[17], other[ELEMENTSOF(others)][17], text[256];
+
+    job_hash_of("job j { command = {\"/j\", \"ab\"} }", first);
+    /* Written differently, elsewhere, defaults said: the same. */
+    job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\" }",
+                text);
+    TEST_STRING(text, first);
+    TEST_STRING(first, "d3f9e4b6dffa822c"); /* berthd and berth-runner may be of different versions while one is upgraded */
+    for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+        snprintf(text, sizeof(text), "pool p { limit = 2 scope = host } job j { %s }", others[i]);
+        job_hash_of(text, other[i]);
+        CU_ASSERT(strcmp(other[i], first) != 0);
+        for (size_t j = 0; j < i; j++)
+            CU_ASSERT(strcmp(other[i], other[j]) != 0);
+    }
+}
+
+/* ---- questions ---- */
+
+static void test_margin(void) {
+    struct settings s = {.lease_usec = 30 * USEC_PER_SEC, .heartbeat_usec = 5 * USEC_PER_SEC};
+
+    TEST_INT(settings_margin(30 * USEC_PER_SEC), 500 * USEC_PER_MSEC);
+    TEST_INT(settings_margin(100 * USEC_PER_SEC), 1000 * USEC_PER_MSEC);
+    TEST_INT(settings_stop_timeout_max(&s), 19500 * USEC_PER_MSEC);
+    TEST_INT(settings_stop_timeout_default(&s), 5 * USEC_PER_SEC);
+    TEST_INT(settings_lease_min(10 * USEC_PER_SEC), 10500 * USEC_PER_MSEC);
+    TEST_INT(settings_lease_min(990 * USEC_PER_SEC), 1000 * USEC_PER_SEC);
+    s.lease_usec = 10 * USEC_PER_SEC;
+    TEST_INT(settings_stop_timeout_max(&s), 0);
+    TEST_INT(settings_stop_timeout_default(&s), 1666 * USEC_PER_MSEC);
+}
+
+/* What lease_min promises is enough, and a millisecond less is not. */
+static void test_lease_min_is_exact(void) {
+    static const usec_t needed[] = {0, 1, 999, 30 * USEC_PER_SEC, 49500000, 49500001, 50 * USEC_PER_SEC, 4711 * USEC_PER_SEC + 17};
+
+    for (size_t i = 0; i < ELEMENTSOF(needed); i++) {
+        usec_t lease = settings_lease_min(needed[i]), less = lease - USEC_PER_MSEC;
+
+        CU_ASSERT(lease >= needed[i] + settings_margin(lease));
+        CU_ASSERT(less < needed[i] + settings_margin(less));
+    }
+}
+
+static void test_default_stop_timeout_fits(void) {
+    /* With the default heartbeat the default stop timeout fits every lease from 1s on. */
+    for (usec_t lease = USEC_PER_SEC; lease < 600 * USEC_PER_SEC; lease += 7 * USEC_PER_MSEC) {
+        struct settings s = {.lease_usec = lease, .heartbeat_usec = lease / 6 / 1000 * 1000};
+
+        if (settings_stop_timeout_default(&s) > settings_stop_timeout_max(&s))
+            TEST_INT(lease, 0);
+    }
+}
+
+static void changes(const char *loaded, const char *expected) {
+    _cleanup_(settings_freep) struct settings *a = parse("redis { url = \"redis://u@h\" }\npool p { limit = 1 }");
+    _cleanup_(settings_freep) struct settings *b = parse(loaded);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+    TEST_STRING(settings_find_fixed_change(a, b), expected);
+}
+
+static void test_fixed_change(void) {
+    changes("\nlease = 30s redis { username = u url = \"redis://h\" }\npool q { limit = 2 }", NULL);
+    changes("host = x redis { url = \"redis://u@h\" }", "host");
+    changes("namespace = x redis { url = \"redis://u@h\" }", "namespace");
+    changes("lease = 31s redis { url = \"redis://u@h\" }", "lease");
+    changes("heartbeat = 4s redis { url = \"redis://u@h\" }", "heartbeat");
+    changes("runtime-directory = \"/x\" redis { url = \"redis://u@h\" }", "runtime-directory");
+    changes("", "redis");
+    changes("redis { url = \"redis://h\" }", "redis");
+    changes("redis { url = \"redis://u@h2\" }", "redis");
+    changes("redis { url = \"redis://u@h:1\" }", "redis");
+    changes("redis { url = \"redis://u@h/1\" }", "redis");
+    changes("redis { url = \"unix:///h\" }", "redis");
+    changes("redis { url = \"redis://u@h\" timeout = 1s }", "redis");
+    changes("redis { url = \"redis://u@h\" password-file = \"/p\" }", "redis");
+}
+
+static void test_environment_is_not_read(void) {
+    _cleanup_(settings_freep) struct settings *s = NULL;
+
+    CU_ASSERT(setenv("BERTH_TEST_VARIABLE", "replaced", 1) == 0);
+    s = parse("job j { command = {\"/j\", '${BERTH_TEST_VARIABLE}', \"\\${BERTH_TEST_VARIABLE}\"} }");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->jobs[0].command[1], "${BERTH_TEST_VARIABLE}");
+    TEST_STRING(s->jobs[0].command[2], "${BERTH_TEST_VARIABLE}");
+}
+
+static CU_TestInfo values[] = {
+    {"defaults", test_defaults},
+    {"top", test_top},
+    {"hostname", test_hostname},
+    {"redis-defaults", test_redis_defaults},
+    {"redis", test_redis},
+    {"pools", test_pools},
+    {"job-defaults", test_job_defaults},
+    {"job", test_job},
+    {"heavy-in-paused-pool", test_heavy_in_paused_pool},
+    {"files", test_files},
+    {"hash", test_hash},
+    {"environment-is-not-read", test_environment_is_not_read},
+    CU_TEST_INFO_NULL,
+};
+
+static CU_TestInfo questions[] = {
+    {"margin", test_margin},
+    {"lease-min-is-exact", test_lease_min_is_exact},
+    {"default-stop-timeout-fits", test_default_stop_timeout_fits},
+    {"fixed-change", test_fixed_change},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "settings", .pTests = values}, {.pName = "settings-query", .pTests = questions}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
