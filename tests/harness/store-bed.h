@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A test bed for any `struct store`: one or more hosts' stores on one event loop, claims that note what their listener heard, and
+ * waiting for something to become true with a deadline. tests/harness/store-suite.c runs on it. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/store.h"
+#include "tests/harness/capture.h"
+#include "tests/harness/test.h"
+
+#define BED_HOSTS_MAX 3
+#define BED_DEADLINE_USEC (20 * USEC_PER_SEC) /* for anything awaited; a test that works is far below */
+
+/* What a kind of store must bring along. */
+struct store_fixture {
+    /* How many hosts can share the same pools: 1 (scope host) to BED_HOSTS_MAX. Claims are spread over them. */
+    unsigned n_hosts;
+    bool host_scope; /* as snapshots say */
+    unsigned n_seeds; /* of the random test */
+    /* Makes the store of host number `host` (0 first), named host_name, not started. All of one bed share their pools; nothing of
+     * an earlier bed may be left in them (is_first: the first one of a bed, forget what was). 0 or a negative errno. */
+    int (*make)(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
+                const struct store_listener *listener, struct store **ret);
+    /* After all stores of a bed were emptied, stopped and freed: whether nothing that grows is left (R16), with CU_ASSERTs. May be
+     * NULL. */
+    void (*check_empty)(void *userdata);
+    void *userdata;
+};
+
+struct bed;
+
+struct probe { /* a claim, and what was heard of it */
+    struct claim claim;
+    struct list link;                     /* on bed->probes */
+    struct bed *bed;
+    unsigned host;
+    struct demands demands;
+    unsigned n_waiting, n_granted, n_refused, n_lost, n_released; /* calls of the listener */
+    bool was_parked;
+    enum store_refusal refusal;
+    char refused_pool[NAME_MAX_LENGTH + 1];
+    enum store_loss loss;
+    uint64_t ticket, token;               /* as told last; claim's own are the owner's again after its end */
+    unsigned grant_number;                /* 1: the first that was told in this bed */
+};
+
+struct bed {
+    const struct store_fixture *fixture;
+    sd_event *event;
+    sd_event_source *timer;
+    struct journal *journal;
+    struct events *events;
+    struct capture capture;               /* of the events */
+    struct store *stores[BED_HOSTS_MAX];
+    char hosts[BED_HOSTS_MAX][NAME_MAX_LENGTH + 1];
+    unsigned n_hosts;
+    unsigned n_states;                    /* calls of on_state */
+    unsigned n_grants;
+    bool in_call;                         /* a call into a store is on the stack: no listener may be called */
+    struct list probes;
+    void (*on_granted)(struct probe *p);  /* extra ear; may be NULL */
+};
+
+/* Stores with these pools declared, not started. On failure the test has failed and false is returned. */
+bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n);
+/* Starts all and waits until they are ready; a grace is ended. */
+bool bed_start(struct bed *b);
+/* Releases everything, checks that nothing is left, stops and frees. */
+void bed_done(struct bed *b);
+
+/* Runs the loop once, until `end` (boottime) at the latest; false when that is over. */
+bool bed_turn(struct bed *b, usec_t end);
+/* Runs the loop until the condition holds; fails the test when the deadline passes. */
+#define BED_UNTIL(b, condition)                                            \
+    do {                                                                   \
+        usec_t _end = usec_add(clock_boottime(), BED_DEADLINE_USEC);       \
+        while (!(condition) && bed_turn((b), _end))                        \
+            ;                                                              \
+        CU_assertImplementation((condition), __LINE__, "awaited: " #condition, __FILE__, "", CU_FALSE); \
+    } while (0)
+
+/* A claim "db:2,net" of a host (any number: modulo the hosts there are), not asked yet. Never NULL; owned by the bed. */
+struct probe *bed_probe(struct bed *b, unsigned host, const char *pools);
+void probe_ask(struct probe *p);
+/* Asks and waits until it was granted; until it waits or is parked; until it was refused. */
+void probe_grant(struct probe *p);
+void probe_wait(struct probe *p);
+void probe_refuse(struct probe *p, enum store_refusal refusal);
+/* Gives back; the second one waits until that was answered. */
+void probe_release(struct probe *p);
+void probe_end(struct probe *p);
+
+/* These wait for the answer. */
+int bed_declare(struct bed *b, unsigned host, const struct store_pool *pools, size_t n);
+int bed_override(struct bed *b, unsigned host, const struct store_override *o);
+int bed_revoke(struct bed *b, unsigned host, const char *claim);
+/* To be freed; the next ones wait until every store has answered an inspection, so that all asked before is known there. */
+struct snapshot *bed_inspect(struct bed *b, unsigned host);
+void bed_settle(struct bed *b);
+/* In a snapshot; NULL: not there. */
+const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool);
+/* What host 0 says of a pool. */
+uint32_t bed_used(struct bed *b, const char *pool);
+uint32_t bed_limit(struct bed *b, const char *pool);
+/* Whether an event whose line begins so was written ("limit-changed:"). */
+bool bed_has_event(struct bed *b, const char *begin);

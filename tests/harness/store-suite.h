@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The contract of daemon/store.h as tests, the same for every kind of store. A program tests/contract/test-store-KIND.c fills a
+ * fixture, calls store_suite_use() and runs store_suite_tests, with its own tests beside them if it has any. */
+
+#include "tests/harness/store-bed.h"
+
+void store_suite_use(const struct store_fixture *fixture); /* kept, not copied */
+extern CU_TestInfo store_suite_tests[];
+
+/* The random test of tests/harness/store-fuzz.c, which is one of them, with fixture->n_seeds seeds. A seed that fails is printed;
+ * BERTH_SEED=N runs that one alone. */
+void store_fuzz(const struct store_fixture *fixture, uint64_t seed);
