@@ -35,7 +35,8 @@ int supervise_reason_parse(const char *name, enum supervise_reason *ret); /* 0 o
 typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
 struct supervise_result {
-    int exec_errno;           /* not 0: the command never ran, and nothing below but `stage` means anything */
+    int exec_errno;           /* not 0: the command never ran, and of code, status nothing is meant; ETIME, stage "deadline":
+                                 the deadline passed before; ECANCELED, stage "stop": it was stopped before */
     char stage[16];           /* where that failed */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
     int status;               /* exit code, or signal */
@@ -70,11 +71,15 @@ struct supervise *supervise_free(struct supervise *s);
 DEFINE_CLEANUP(struct supervise, supervise_free)
 
 /* Forks and runs `child`, which gets PR_SET_PDEATHSIG=KILL only if it asks for it (supervise_child_die_with_parent(),
- * after its last setuid). Looks at the deadline once more right before exec in the child: passed means exec_errno =
- * ETIME, stage "deadline". Negative errno if there was no fork; then on_done is not called. */
+ * after its last setuid). Looks at the deadline once more in the child, right before `child` is called (one that does slow
+ * things before its exec looks again: supervise_child_check_deadline()): passed means exec_errno = ETIME, stage
+ * "deadline". The child has the signal mask that was in force before supervise_new(). Negative errno if there was no fork;
+ * then on_done is not called. */
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
 /* For the child: PDEATHSIG=KILL, and ends at once if the parent has already gone. 0 or an errno, positive. */
 int supervise_child_die_with_parent(pid_t parent);
+/* For the child: ETIME if the deadline has passed, else 0. */
+int supervise_child_check_deadline(usec_t deadline);
 
 void supervise_set_deadline(struct supervise *s, usec_t deadline);
 /* Begins to stop the tree; a second call only shortens nothing: the first reason and its timeout stay. */

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/process-tree.h"
+
+#define PROC_FILE_MAX (1024 * 1024)
+
+/* Undoes the \040 of /proc/self/mountinfo, in place (proc(5)). */
+static void unescape(char *text) {
+    char *to = text;
+
+    for (char *from = text; *from; to++)
+        if (from[0] == '\\' && from[1] && from[2] && from[3]) {
+            *to = (char) ((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
+            from += 4;
+        } else
+            *to = *from++;
+    *to = '\0';
+}
+
+/* One line of mountinfo, "id parent dev root point options [tags] - type source options": 1 if it is a cgroup2. */
+static int cgroup_match_mount(char *line, const char **ret_root, const char **ret_point) {
+    char *type = strstr(line, " - "), *rest = line, *fields[5];
+
+    if (!type || strncmp(type + 3, "cgroup2 ", 8) != 0)
+        return 0;
+    for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
+        fields[i] = strsep(&rest, " ");
+        if (!rest)
+            return 0;
+    }
+    unescape(fields[3]);
+    unescape(fields[4]);
+    *ret_root = fields[3];
+    *ret_point = fields[4];
+    return 1;
+}
+
+/* The line "0::PATH" of /proc/self/cgroup; NULL: none. */
+static const char *cgroup_match_path(char *text) {
+    for (char *line; (line = strsep(&text, "\n"));)
+        if (strncmp(line, "0::/", 4) == 0)
+            return line + 3;
+    return NULL;
+}
+
+/* Where the process's group is below a mount that shows the tree from `root` on. */
+static int cgroup_join(const char *root, const char *point, const char *path, char **ret) {
+    size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+
+    if (strncmp(path, root, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+        return -EOPNOTSUPP;
+    path += n;
+    if (asprintf(ret, "%s%s", point, strcmp(path, "/") == 0 ? "" : path) < 0) {
+        *ret = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static int cgroup_find(char **ret) {
+    _cleanup_free_ char *mounts = NULL, *groups = NULL;
+    const char *path, *root, *point;
+    char *rest, *line;
+    size_t size;
+    int r;
+
+    r = file_read("/proc/self/mountinfo", PROC_FILE_MAX, &mounts, &size);
+    if (r < 0)
+        return r;
+    r = file_read("/proc/self/cgroup", PROC_FILE_MAX, &groups, &size);
+    if (r < 0)
+        return r;
+    path = cgroup_match_path(groups);
+    rest = mounts;
+    while (path && (line = strsep(&rest, "\n")))
+        if (cgroup_match_mount(line, &root, &point))
+            return cgroup_join(root, point, path, ret);
+    return -EOPNOTSUPP;
+}
+
+/* systemd marks what it delegates; what it does not is its own, even where root could write (systemd: CGROUP_DELEGATION). */
+static bool cgroup_is_delegated(const char *path) {
+    static const char *const names[] = {"trusted.delegate", "user.delegate"};
+    char value[2];
+
+    for (size_t i = 0; i < ELEMENTSOF(names); i++)
+        if (getxattr(path, names[i], value, sizeof(value)) == 1 && value[0] == '1')
+            return true;
+    return false;
+}
+
+int cgroup_find_own(char **ret) {
+    _cleanup_free_ char *path = NULL, *procs = NULL;
+    int r = cgroup_find(&path);
+
+    if (r < 0)
+        return r;
+    if (asprintf(&procs, "%s/cgroup.procs", path) < 0) {
+        procs = NULL;
+        return -ENOMEM;
+    }
+    /* Whoever moves a process needs to write to the common ancestor's cgroup.procs, too. */
+    if (access(path, W_OK) < 0 || access(procs, W_OK) < 0)
+        return -EACCES;
+    if (geteuid() == 0 && access("/run/systemd/system", F_OK) == 0 && !cgroup_is_delegated(path))
+        return -EACCES;
+    *ret = steal_pointer(&path);
+    return 0;
+}
+
+int cgroup_make(const char *path) {
+    return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int cgroup_open(const char *path, const char *name, int flags) {
+    _cleanup_free_ char *file = NULL;
+    int fd;
+
+    if (asprintf(&file, "%s/%s", path, name) < 0) {
+        file = NULL;
+        return -ENOMEM;
+    }
+    fd = open(file, flags | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int cgroup_open_procs(const char *path) {
+    return cgroup_open(path, "cgroup.procs", O_WRONLY);
+}
+
+int cgroup_enter(int procs_fd) {
+    return write(procs_fd, "0", 1) == 1 ? 0 : errno;
+}
+
+/* Each number of one group's cgroup.procs. */
+static int cgroup_signal_one(const char *path, int signal) {
+    _cleanup_free_ char *text = NULL, *file = NULL;
+    char *rest, *line;
+    size_t size;
+    int r, n = 0;
+
+    if (asprintf(&file, "%s/cgroup.procs", path) < 0) {
+        file = NULL;
+        return -ENOMEM;
+    }
+    r = file_read(file, PROC_FILE_MAX, &text, &size);
+    if (r < 0)
+        return r == -ENOENT || r == -ENODEV ? 0 : r;
+    rest = text;
+    while ((line = strsep(&rest, "\n"))) {
+        uint64_t pid, start;
+
+        if (number_parse(line, INT32_MAX, &pid) < 0 || pid == 0 || process_start_time((pid_t) pid, &start) < 0)
+            continue;
+        (void) process_signal((pid_t) pid, start, signal);
+        n++;
+    }
+    return n;
+}
+
+/* Calls `each` for the group, after those below it. The first negative errno ends it; else the sum of the answers. */
+static int cgroup_walk(const char *path, int (*each)(const char *path, int argument), int argument) {
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    int r = 0, n = 0;
+
+    if (!directory)
+        return errno == ENOENT ? 0 : -errno;
+    while (r >= 0 && (entry = readdir(directory))) {
+        _cleanup_free_ char *below = NULL;
+
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
+            below = NULL;
+            r = -ENOMEM;
+        } else
+            r = cgroup_walk(below, each, argument);
+        n += r > 0 ? r : 0;
+    }
+    (void) closedir(directory);
+    if (r >= 0)
+        r = each(path, argument);
+    return r < 0 ? r : n + r;
+}
+
+int cgroup_signal(const char *path, int signal) {
+    return cgroup_walk(path, cgroup_signal_one, signal);
+}
+
+int cgroup_kill(const char *path) {
+    _cleanup_close_ int fd = cgroup_open(path, "cgroup.kill", O_WRONLY);
+    int r;
+
+    if (fd >= 0 && write(fd, "1", 1) == 1)
+        return 0;
+    if (access(path, F_OK) < 0)
+        return 0;
+    /* No cgroup.kill, or not ours: nearly as good, the caller comes again until the group is empty. */
+    r = cgroup_signal(path, SIGKILL);
+    return r < 0 ? r : 0;
+}
+
+int cgroup_is_populated(const char *path) {
+    _cleanup_free_ char *text = NULL, *file = NULL;
+    char *rest, *line;
+    size_t size;
+    int r;
+
+    if (asprintf(&file, "%s/cgroup.events", path) < 0) {
+        file = NULL;
+        return -ENOMEM;
+    }
+    r = file_read(file, PROC_FILE_MAX, &text, &size);
+    if (r < 0)
+        return r == -ENOENT || r == -ENODEV ? 0 : r;
+    rest = text;
+    while ((line = strsep(&rest, "\n")))
+        if (strcmp(line, "populated 1") == 0)
+            return 1;
+    return 0;
+}
+
+static int cgroup_remove_one(const char *path, _unused_ int argument) {
+    return rmdir(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int cgroup_remove(const char *path) {
+    return cgroup_walk(path, cgroup_remove_one, 0);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Control groups v2, used for one thing: to know and to kill all processes of a run, whatever they did to hide
+ * (Linux: Documentation/admin-guide/cgroup-v2.rst). No controllers. Where none may be made, supervise does without. */
+
+#include <sys/types.h>
+
+/* The directory of this process's cgroup, to be freed, if it may make groups below it: one that it owns or was delegated to it,
+ * or any where no systemd manages them. -EOPNOTSUPP: there is no cgroup v2 here; -EACCES: it may not. */
+int cgroup_find_own(char **ret);
+int cgroup_make(const char *path);
+/* Moves the calling process into the group whose cgroup.procs is open as fd. Async-signal-safe. 0 or an errno, positive. */
+int cgroup_enter(int procs_fd);
+/* For cgroup_enter(): a descriptor or a negative errno. */
+int cgroup_open_procs(const char *path);
+/* A signal for every process of the group and the groups below it. How many there were, or a negative errno. */
+int cgroup_signal(const char *path, int signal);
+/* SIGKILL for all of them, at once (cgroup.kill, Linux 5.14), else one by one. 0, also if the group is gone, or a negative errno. */
+int cgroup_kill(const char *path);
+/* Whether a living process is in the group or below. 1, 0 (also if it is gone), or a negative errno. */
+int cgroup_is_populated(const char *path);
+/* Removes it and the groups below. 0, also if it is gone; -EBUSY while there are processes. */
+int cgroup_remove(const char *path);
