@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/socket.h"
 
 #define CONTROL_MESSAGE_MAX (256 * 1024)  /* bytes of one message from a client */
@@ -37,7 +38,15 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
 struct control *control_free(struct control *c); /* every pending call ends; on_gone is called for each */
 DEFINE_CLEANUP(struct control, control_free)
 
-/* All take params (stolen; NULL: {}). After reply or error the call is gone. notify is {"continues": true}: only if the client said
+/* For tests: other bounds than those above. Before the loop runs. */
+struct control_limits {
+    size_t message_bytes, output_bytes, clients;
+    usec_t message_usec;
+};
+void control_set_limits(struct control *c, const struct control_limits *limits);
+
+/* All take params (stolen; NULL: {}) and return 0 or -ENOMEM; a client that is gone or too slow is told by on_gone alone, never from
+ * inside these. After reply or error the call is gone. notify is {"continues": true}: only if the client said
  * "more" (control_call_wants_more). fd, if >= 0, is passed along with SCM_RIGHTS (a duplicate: the caller keeps its own). */
 int control_call_reply(struct control_call *call, json_t *params);
 int control_call_notify(struct control_call *call, json_t *params, int fd);

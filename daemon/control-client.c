@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+
+/* One connection of a control client. Three ends are told apart: it says nothing more (shutdown(2); it still gets its answers), it
+ * is gone (hang-up), it is thrown out (too slow, no Varlink). A client is dropped only at the end of one of its own callbacks,
+ * so nobody who answers a call finds it freed under his hands. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "daemon/control-internal.h"
+
+#define READ_BYTES ((size_t) 16 * 1024) /* at once */
+#define CALLS_A_TURN 16                 /* then others have their turn */
+#define IDLE_BYTES ((size_t) 16 * 1024) /* buffer that a quiet client may keep */
+
+/* --- the end --- */
+
+static struct control_output *output_free(struct control_client *c, struct control_output *o) {
+    list_unlink(&o->link);
+    c->out_bytes -= o->size - o->sent;
+    close_fd(o->fd);
+    free(o->text);
+    free(o);
+    return NULL;
+}
+
+static void client_discard_output(struct control_client *c) {
+    list_foreach_safe(o, &c->out, struct control_output, link)
+        output_free(c, o);
+}
+
+struct control_client *control_client_free(struct control_client *c) {
+    if (!c)
+        return NULL;
+    c->hung_up = true;
+    while (!list_is_empty(&c->calls)) {
+        struct control_call *call = list_first(&c->calls, struct control_call, link);
+
+        list_unlink(&call->link);
+        call->dispatching = true; /* whatever on_gone does with the call, it is freed here */
+        if (call->on_gone)
+            call->on_gone(call, call->userdata);
+        free(call);
+    }
+    client_discard_output(c);
+    sd_event_source_disable_unref(c->io);
+    sd_event_source_disable_unref(c->timer);
+    sd_event_source_disable_unref(c->later);
+    list_unlink(&c->link);
+    c->control->n_clients--;
+    close_fd(c->fd);
+    free(c->in);
+    free(c);
+    return NULL;
+}
+
+/* --- writing --- */
+
+static ssize_t output_send(struct control_client *c, const struct control_output *o) {
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {};
+    struct iovec iov = {o->text + o->sent, o->size - o->sent};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct cmsghdr *h;
+
+    if (o->fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+        h = CMSG_FIRSTHDR(&message);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &o->fd, sizeof(int));
+    }
+    return sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void client_flush(struct control_client *c) {
+    while (!list_is_empty(&c->out)) {
+        struct control_output *o = list_first(&c->out, struct control_output, link);
+        ssize_t n = output_send(c, o);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0) { /* it is gone; what it said before is still read */
+            c->hung_up = true;
+            client_discard_output(c);
+            return;
+        }
+        o->fd = close_fd(o->fd);
+        o->sent += (size_t) n;
+        c->out_bytes -= (size_t) n;
+        c->out_since = clock_boottime();
+        if (o->sent == o->size)
+            output_free(c, o);
+    }
+}
+
+static int client_add_output(struct control_client *c, json_t *document, int fd) {
+    struct control_output *o = calloc(1, sizeof(*o));
+
+    if (!o)
+        return -ENOMEM;
+    list_init(&o->link);
+    o->fd = -1;
+    o->text = json_dumps(document, JSON_COMPACT);
+    if (!o->text) {
+        free(o);
+        return -ENOMEM;
+    }
+    o->size = strlen(o->text) + 1;
+    if (fd >= 0 && (o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+        free(o->text);
+        free(o);
+        return -errno;
+    }
+    if (list_is_empty(&c->out))
+        c->out_since = clock_boottime();
+    list_append(&c->out, &o->link);
+    c->out_bytes += o->size;
+    return 0;
+}
+
+int control_client_send(struct control_client *c, json_t *document, int fd) {
+    bool was_empty = list_is_empty(&c->out);
+    int r = 0;
+
+    if (document && (c->hung_up || c->closing || c->failed)) {
+        json_decref(document);
+        return 0;
+    }
+    r = document ? client_add_output(c, document, fd) : -ENOMEM;
+    json_decref(document);
+    if (r < 0 || c->out_bytes > c->control->limits.output_bytes) {
+        c->failed = true; /* an answer is lost: the client must not take the next one for it */
+        control_client_wake(c);
+        return r;
+    }
+    if (was_empty)
+        client_flush(c);
+    if (!list_is_empty(&c->out))
+        control_client_wake(c); /* asks to be told when it can be written */
+    return 0;
+}
+
+/* --- reading --- */
+
+/* So much unanswered input, or so many unread answers, that it is not read for now. */
+static bool client_is_full(const struct control_client *c) {
+    return c->in_size > c->control->limits.message_bytes;
+}
+static bool client_is_slow(const struct control_client *c) {
+    return c->out_bytes > c->control->limits.message_bytes;
+}
+
+static int client_reserve(struct control_client *c) {
+    size_t wanted = c->in_size + READ_BYTES, allocated = c->in_allocated ? c->in_allocated : READ_BYTES;
+    char *in;
+
+    while (allocated < wanted)
+        allocated *= 2;
+    if (allocated == c->in_allocated)
+        return 0;
+    in = realloc(c->in, allocated);
+    if (!in)
+        return -ENOMEM;
+    c->in = in;
+    c->in_allocated = allocated;
+    return 0;
+}
+
+static void client_read(struct control_client *c) {
+    size_t room = c->control->limits.message_bytes + 1 - c->in_size;
+    ssize_t n;
+
+    if (c->eof || c->closing || client_is_full(c))
+        return;
+    if (client_reserve(c) < 0) {
+        c->failed = true;
+        return;
+    }
+    /* Not recvmsg(2): descriptors that a client passes are closed by the kernel. */
+    n = recv(c->fd, c->in + c->in_size, room < READ_BYTES ? room : READ_BYTES, MSG_DONTWAIT);
+    if (n > 0)
+        c->in_size += (size_t) n;
+    else if (n == 0)
+        c->eof = true;
+    else if (errno == ECONNRESET)
+        c->eof = c->hung_up = true;
+    else if (errno != EAGAIN && errno != EINTR)
+        c->failed = true;
+}
+
+/* No Varlink. It is told if that cannot be taken for the answer to an earlier call. */
+static void client_refuse(struct control_client *c, const char *why) {
+    if (c->current) {
+        c->failed = true;
+        return;
+    }
+    (void) control_client_send(c, json_pack("{s:s, s:{s:s}}", "error", "io.berth.BadRequest", "parameters", "text", why), -1);
+    c->closing = true;
+    c->in_size = c->in_kept = c->in_scanned = 0;
+    c->in_since = 0;
+}
+
+static bool get_flag(const json_t *document, const char *key, bool *ret) {
+    const json_t *flag = json_object_get(document, key);
+
+    *ret = json_is_true(flag);
+    return !flag || json_is_boolean(flag) || json_is_null(flag);
+}
+
+/* What is wrong with a call; NULL: nothing. */
+static const char *check_call(json_t *document, bool *ret_more, bool *ret_oneway) {
+    const json_t *params = json_object_get(document, "parameters");
+    bool upgrade;
+
+    if (!json_is_object(document))
+        return "the message is not a JSON object";
+    if (!json_is_string(json_object_get(document, "method")))
+        return "the call names no method";
+    if (params && !json_is_object(params) && !json_is_null(params))
+        return "the parameters are not an object";
+    if (!get_flag(document, "more", ret_more) || !get_flag(document, "oneway", ret_oneway) ||
+        !get_flag(document, "upgrade", &upgrade))
+        return "more, oneway and upgrade are true or false";
+    if (upgrade)
+        return "upgrade is not offered";
+    if (*ret_more && *ret_oneway)
+        return "more and oneway exclude each other";
+    return NULL;
+}
+
+static void client_drop_message(struct control_client *c, size_t begin, size_t size) {
+    memmove(c->in + begin, c->in + begin + size, c->in_size - begin - size);
+    c->in_size -= size;
+    if (begin < c->in_kept)
+        c->in_kept -= size;
+    c->in_scanned = c->in_kept;
+    c->in_since = 0;
+}
+
+static void client_run(struct control_client *c, json_t *document, bool more, bool oneway) {
+    json_t *given = json_object_get(document, "parameters");
+    json_t *params = json_is_object(given) ? json_incref(given) : json_object();
+
+    if (!params || control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway) < 0)
+        c->failed = true;
+    json_decref(params);
+}
+
+/* A whole message: runs it, or, if an answer is owed and this is not oneway, leaves it where it is. */
+static void client_take_message(struct control_client *c, size_t begin, size_t size) {
+    json_t *document = json_loadb(c->in + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
+    bool more = false, oneway = false;
+    const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
+
+    if (wrong) {
+        client_refuse(c, wrong);
+    } else if (c->current && !oneway) {
+        c->in_kept = c->in_scanned = begin + size;
+        c->in_since = 0;
+    } else {
+        client_drop_message(c, begin, size);
+        client_run(c, document, more, oneway);
+    }
+    json_decref(document);
+}
+
+/* The next message that can be taken now. False: there is none. */
+static bool client_take(struct control_client *c) {
+    bool again = !c->current && c->in_kept > 0; /* one that was left before */
+    size_t begin = c->current ? c->in_kept : 0, from = again ? 0 : c->in_scanned;
+    const char *end;
+
+    if (c->failed || c->closing || (!c->hung_up && client_is_slow(c)))
+        return false;
+    end = c->in_size > from ? memchr(c->in + from, '\0', c->in_size - from) : NULL;
+    if (end) {
+        client_take_message(c, begin, (size_t) (end - c->in) - begin + 1);
+        return true;
+    }
+    c->in_scanned = c->in_size;
+    if (c->in_kept == 0 && client_is_full(c))
+        client_refuse(c, "the message is too long");
+    return false;
+}
+
+/* --- what it waits for now --- */
+
+/* A message that has begun, and that is being waited for. */
+static bool client_is_unfinished(const struct control_client *c) {
+    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && c->in_size > c->in_kept;
+}
+
+/* Owes it to us to take its answers: there is more than a little of them, or nothing else is left to do. */
+static bool client_must_listen(const struct control_client *c) {
+    return !list_is_empty(&c->out) && (client_is_slow(c) || c->closing || (c->eof && !c->current));
+}
+
+static usec_t client_deadline(struct control_client *c) {
+    usec_t limit = c->control->limits.message_usec, deadline = USEC_INFINITY;
+
+    if (!client_is_unfinished(c))
+        c->in_since = 0;
+    else if (c->in_since == 0)
+        c->in_since = clock_boottime();
+    if (c->in_since > 0)
+        deadline = usec_add(c->in_since, limit);
+    if (client_must_listen(c) && usec_add(c->out_since, limit) < deadline)
+        deadline = usec_add(c->out_since, limit);
+    return deadline;
+}
+
+static void client_arm(struct control_client *c) {
+    uint32_t events = (c->eof || c->closing || client_is_full(c) || client_is_slow(c) ? 0 : EPOLLIN) |
+                      (list_is_empty(&c->out) ? 0 : EPOLLOUT);
+    usec_t deadline = client_deadline(c);
+    int r;
+
+    r = sd_event_source_set_io_events(c->io, events);
+    if (r >= 0 && deadline != USEC_INFINITY)
+        r = sd_event_source_set_time(c->timer, deadline);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->timer, deadline != USEC_INFINITY ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+    if (r < 0) {
+        c->failed = true;
+        control_client_wake(c);
+    }
+}
+
+static bool client_is_over(const struct control_client *c) {
+    if (c->failed)
+        return true;
+    if (c->hung_up && (c->eof || c->closing || client_is_full(c)))
+        return true;
+    return list_is_empty(&c->out) && (c->closing || (c->eof && !c->current));
+}
+
+/* Takes what has come; then drops the client or arranges for the next turn. The client may be freed. */
+static void client_work(struct control_client *c) {
+    unsigned n = 0;
+
+    while (n < CALLS_A_TURN && client_take(c))
+        n++;
+    if (n == CALLS_A_TURN && !c->failed) {
+        control_client_wake(c);
+    } else if (client_is_over(c)) {
+        control_client_free(c);
+        return;
+    }
+    if (c->in_size == 0 && c->in_allocated > IDLE_BYTES) {
+        free(steal_pointer(&c->in));
+        c->in_allocated = 0;
+    }
+    client_arm(c);
+}
+
+static int client_on_io(_unused_ sd_event_source *source, _unused_ int fd, uint32_t revents, void *userdata) {
+    struct control_client *c = userdata;
+
+    if (revents & EPOLLOUT)
+        client_flush(c);
+    if (revents & (EPOLLHUP | EPOLLERR))
+        c->hung_up = true;
+    if (c->hung_up)
+        client_discard_output(c);
+    if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        client_read(c);
+    client_work(c);
+    return 0;
+}
+
+static int client_on_later(_unused_ sd_event_source *source, void *userdata) {
+    client_work(userdata);
+    return 0;
+}
+
+static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct control_client *c = userdata;
+    usec_t now = clock_boottime(), limit = c->control->limits.message_usec;
+
+    if (client_must_listen(c) && now >= usec_add(c->out_since, limit))
+        c->failed = true;
+    else if (c->in_since > 0 && now >= usec_add(c->in_since, limit))
+        client_refuse(c, "the message was not finished in time");
+    client_work(c);
+    return 0;
+}
+
+void control_client_wake(struct control_client *c) {
+    /* Fails only for what is no source of a living loop. */
+    (void) sd_event_source_set_enabled(c->later, SD_EVENT_ONESHOT);
+}
+
+int control_client_new(struct control *control, int fd, const struct peer *peer, bool privileged) {
+    struct control_client *c = calloc(1, sizeof(*c));
+    int r;
+
+    if (!c) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    c->control = control;
+    c->fd = fd;
+    c->peer = *peer;
+    c->privileged = privileged;
+    list_init(&c->out);
+    list_init(&c->calls);
+    list_init(&c->link);
+    list_append(&control->clients, &c->link);
+    control->n_clients++;
+    r = sd_event_add_io(control->event, &c->io, fd, EPOLLIN, client_on_io, c);
+    if (r >= 0)
+        r = sd_event_add_time(control->event, &c->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, client_on_time, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_defer(control->event, &c->later, client_on_later, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->later, SD_EVENT_OFF);
+    if (r < 0)
+        control_client_free(c);
+    return r < 0 ? r : 0;
+}

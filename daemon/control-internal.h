@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What the control server's own files share; nobody else includes it. Which file does what:
+ *     control.c          the listening socket, who may call what, the calls
+ *     control-client.c   one connection: framing, buffers, time limits, order of calls
+ *     control-service.c  org.varlink.service */
+
+#include "base/list.h"
+#include "daemon/control.h"
+
+struct control {
+    sd_event *event;
+    int listen_fd;
+    char *path;                       /* to be removed in the end; NULL: the listening socket was handed in */
+    sd_event_source *listen_source;
+    sd_event_source *listen_timer;    /* out of descriptors: listens again when this fires */
+    const struct control_method *methods;
+    const char *description;
+    void *userdata;
+    bool has_group;
+    gid_t group;                      /* `berth` */
+    struct control_limits limits;
+    struct list clients;              /* struct control_client */
+    size_t n_clients;
+};
+
+struct control_output { /* one message on its way out */
+    struct list link;
+    char *text;
+    size_t size, sent;                /* size: with its NUL */
+    int fd;                           /* goes with the first byte; -1: none */
+};
+
+struct control_client {
+    struct control *control;
+    struct list link;                 /* on control->clients */
+    int fd;
+    struct peer peer;
+    bool privileged;
+    sd_event_source *io, *timer, *later;
+    char *in;
+    size_t in_size, in_allocated;
+    size_t in_kept;                   /* of `in`: whole calls that wait for the current one; none of them is oneway */
+    size_t in_scanned;                /* of `in`: no NUL between in_kept and here */
+    usec_t in_since;                  /* boottime: since when a message is unfinished; 0: none is */
+    struct list out;                  /* struct control_output */
+    size_t out_bytes;
+    usec_t out_since;                 /* boottime: when the client last took something of `out` */
+    struct list calls;                /* struct control_call: not answered yet */
+    struct control_call *current;     /* the one among them whose answer is next; NULL: none */
+    bool eof;                         /* it says nothing more, but may still listen */
+    bool hung_up;                     /* it does not listen any more: answers are discarded */
+    bool closing;                     /* is dropped as soon as `out` is sent; nothing is read any more */
+    bool failed;                      /* is dropped in the next turn of the loop */
+};
+
+struct control_call {
+    struct list link;                 /* on client->calls */
+    struct control_client *client;
+    bool more, oneway;
+    bool kept;
+    bool dispatching, over;           /* in its method, which has answered it: freed after that */
+    void (*on_gone)(struct control_call *call, void *userdata);
+    void *userdata;
+};
+
+/* --- control-client.c --- */
+/* fd: taken over, also on failure. */
+int control_client_new(struct control *control, int fd, const struct peer *peer, bool privileged);
+struct control_client *control_client_free(struct control_client *c);
+/* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */
+int control_client_send(struct control_client *c, json_t *document, int fd);
+/* A call was answered: goes on with what waits, in the next turn of the loop. */
+void control_client_wake(struct control_client *c);
+
+/* --- control.c --- */
+/* Runs one call of a client. method, params: borrowed. */
+int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway);
+
+/* --- control-service.c --- */
+/* Answers a call that is in nobody's method table: org.varlink.service, or an error. */
+int control_service_run(struct control_call *call, const char *method, json_t *params);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The control server: who connects, what may be called, and the calls until they are answered. */
+
+#include "daemon/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "daemon/control-internal.h"
+
+#define GROUP "berth"
+#define ACCEPTS_A_TURN 16
+#define LISTEN_AGAIN_TIME (200 * USEC_PER_MSEC) /* after descriptors ran out */
+
+/* --- calls --- */
+
+static void call_end(struct control_call *call) {
+    struct control_client *c = call->client;
+
+    list_unlink(&call->link);
+    call->over = true;
+    if (c->current == call)
+        c->current = NULL;
+    if (call->dispatching)
+        return;
+    free(call);
+    control_client_wake(c);
+}
+
+static int call_send(struct control_call *call, json_t *document, int fd) {
+    if (call->oneway || call->over) {
+        json_decref(document);
+        return 0;
+    }
+    return control_client_send(call->client, document, fd);
+}
+
+/* {"parameters": params}, and what else belongs to a reply. */
+static json_t *pack(json_t *params, const char *key, json_t *value) {
+    json_t *document = json_object();
+    int r;
+
+    if (!params)
+        params = json_object();
+    r = key ? json_object_set_new(document, key, value) : 0;
+    if (json_object_set_new(document, "parameters", params) < 0 || r < 0) {
+        json_decref(document);
+        return NULL;
+    }
+    return document;
+}
+
+int control_call_reply(struct control_call *call, json_t *params) {
+    int r = call_send(call, pack(params, NULL, NULL), -1);
+
+    call_end(call);
+    return r;
+}
+
+int control_call_notify(struct control_call *call, json_t *params, int fd) {
+    if (!call->more) {
+        json_decref(params);
+        return 0;
+    }
+    return call_send(call, pack(params, "continues", json_true()), fd);
+}
+
+int control_call_error(struct control_call *call, const char *name, json_t *params) {
+    int r = call_send(call, pack(params, "error", json_string(name)), -1);
+
+    call_end(call);
+    return r;
+}
+
+bool control_call_wants_more(const struct control_call *call) {
+    return call->more;
+}
+
+bool control_call_is_privileged(const struct control_call *call) {
+    return call->client->privileged;
+}
+
+const struct peer *control_call_peer(const struct control_call *call) {
+    return &call->client->peer;
+}
+
+void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata) {
+    call->kept = true;
+    call->on_gone = on_gone;
+    call->userdata = userdata;
+}
+
+static int call_dispatch(struct control_call *call, const char *name, json_t *params) {
+    struct control *c = call->client->control;
+
+    for (const struct control_method *m = c->methods; m->name; m++) {
+        if (strcmp(m->name, name) != 0)
+            continue;
+        if (m->privileged && !call->client->privileged)
+            return control_call_error(call, "io.berth.NotAllowed",
+                                      json_pack("{s:s+}", "text", name, ": only root, berthd's own user and the group \"" GROUP
+                                                                        "\" may do this"));
+        return m->fn(call, params, c->userdata);
+    }
+    return control_service_run(call, name, params);
+}
+
+int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway) {
+    struct control_call *call = calloc(1, sizeof(*call));
+    int r;
+
+    if (!call)
+        return -ENOMEM;
+    call->client = client;
+    call->more = more;
+    call->oneway = oneway;
+    call->dispatching = true;
+    list_init(&call->link);
+    list_append(&client->calls, &call->link);
+    if (!oneway)
+        client->current = call;
+    r = call_dispatch(call, method, params);
+    if (!call->over && (r < 0 || !call->kept))
+        r = control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", r < 0 ? strerror(-r) : "no answer"));
+    call->dispatching = false;
+    if (call->over)
+        free(call);
+    return 0;
+}
+
+/* --- connections --- */
+
+static bool is_privileged(const struct control *c, int fd, const struct peer *peer) {
+    bool in_group = false;
+
+    if (peer->uid == 0 || peer->uid == geteuid())
+        return true;
+    return c->has_group && socket_peer_in_group(fd, c->group, &in_group) == 0 && in_group;
+}
+
+/* One too many. The words may be lost; nobody waits for them to be read. */
+static void turn_away(int fd) {
+    static const char text[] = "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd has too many clients\"}}";
+
+    (void) send(fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+    close_fd(fd);
+}
+
+static void add_client(struct control *c, int fd) {
+    struct peer peer;
+    bool privileged;
+
+    if (socket_peer(fd, &peer) < 0) {
+        close_fd(fd);
+        return;
+    }
+    privileged = is_privileged(c, fd, &peer);
+    /* Those who may only look cannot keep out those who may control. */
+    if (c->n_clients >= (privileged ? c->limits.clients : c->limits.clients - c->limits.clients / 8))
+        turn_away(fd);
+    else
+        (void) control_client_new(c, fd, &peer, privileged);
+}
+
+static int control_on_listen_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct control *c = userdata;
+
+    (void) sd_event_source_set_enabled(c->listen_source, SD_EVENT_ON);
+    return 0;
+}
+
+static int control_on_connection(_unused_ sd_event_source *source, int listen_fd, _unused_ uint32_t revents, void *userdata) {
+    struct control *c = userdata;
+
+    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
+        int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            add_client(c, fd);
+        } else if (errno == EAGAIN) {
+            break;
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            /* Out of descriptors, most likely: the one who waits would wake us again and again. */
+            (void) sd_event_source_set_enabled(c->listen_source, SD_EVENT_OFF);
+            (void) sd_event_source_set_time_relative(c->listen_timer, LISTEN_AGAIN_TIME);
+            (void) sd_event_source_set_enabled(c->listen_timer, SD_EVENT_ONESHOT);
+            break;
+        }
+    }
+    return 0;
+}
+
+/* --- made and freed --- */
+
+static int control_listen(struct control *c, const char *path, int listen_fd) {
+    const struct group *group = getgrnam(GROUP);
+
+    if (group) {
+        c->has_group = true;
+        c->group = group->gr_gid;
+    }
+    c->listen_fd = listen_fd;
+    if (listen_fd >= 0) /* made by the service manager, who may have left it blocking */
+        return fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+    c->listen_fd = socket_listen(path, SOCK_STREAM, 0660);
+    if (c->listen_fd < 0)
+        return c->listen_fd;
+    c->path = strdup(path);
+    if (!c->path) {
+        (void) unlink(path);
+        return -ENOMEM;
+    }
+    /* Whoever is not root can give it only to a group of his own; then the socket is for his own user. */
+    if (c->has_group && chown(path, (uid_t) -1, c->group) < 0 && errno != EPERM)
+        return -errno;
+    return 0;
+}
+
+int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_method *methods,
+                const char *description, void *userdata) {
+    _cleanup_(control_freep) struct control *c = calloc(1, sizeof(*c));
+    int r;
+
+    if (!c) {
+        close_fd(listen_fd);
+        return -ENOMEM;
+    }
+    list_init(&c->clients);
+    c->event = sd_event_ref(event);
+    c->methods = methods;
+    c->description = description;
+    c->userdata = userdata;
+    c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, CONTROL_CLIENTS_MAX, CONTROL_MESSAGE_TIME};
+    r = control_listen(c, path, listen_fd);
+    if (r >= 0)
+        r = sd_event_add_io(event, &c->listen_source, c->listen_fd, EPOLLIN, control_on_connection, c);
+    if (r >= 0)
+        r = sd_event_add_time(event, &c->listen_timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, control_on_listen_again, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->listen_timer, SD_EVENT_OFF);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&c);
+    return 0;
+}
+
+struct control *control_free(struct control *c) {
+    if (!c)
+        return NULL;
+    while (!list_is_empty(&c->clients))
+        control_client_free(list_first(&c->clients, struct control_client, link));
+    sd_event_source_disable_unref(c->listen_source);
+    sd_event_source_disable_unref(c->listen_timer);
+    close_fd(c->listen_fd);
+    if (c->path)
+        (void) unlink(c->path);
+    free(c->path);
+    sd_event_unref(c->event);
+    free(c);
+    return NULL;
+}
+
+void control_set_limits(struct control *c, const struct control_limits *limits) {
+    c->limits = *limits;
+}
