@@ -326,10 +326,14 @@ static void client_arm(struct control_client *c) {
     int r;
 
     r = sd_event_source_set_io_events(c->io, events);
-    if (r >= 0 && deadline != USEC_INFINITY)
+    /* Only when it changes: setting the time makes sd-event forget that a timer is due, so a client that says one byte after the
+     * other would never see it fire. */
+    if (r >= 0 && deadline != c->deadline) {
         r = sd_event_source_set_time(c->timer, deadline);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->timer, deadline != USEC_INFINITY ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        if (r >= 0)
+            r = sd_event_source_set_enabled(c->timer, deadline != USEC_INFINITY ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        c->deadline = deadline;
+    }
     if (r < 0) {
         c->failed = true;
         control_client_wake(c);
@@ -387,6 +391,7 @@ static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t us
     struct control_client *c = userdata;
     usec_t now = clock_boottime(), limit = c->control->limits.message_usec;
 
+    c->deadline = USEC_INFINITY; /* a oneshot is off now */
     if (client_must_listen(c) && now >= usec_add(c->out_since, limit))
         c->failed = true;
     else if (c->in_since > 0 && now >= usec_add(c->in_since, limit))
@@ -412,6 +417,7 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     c->fd = fd;
     c->peer = *peer;
     c->privileged = privileged;
+    c->deadline = USEC_INFINITY;
     list_init(&c->out);
     list_init(&c->calls);
     list_init(&c->link);

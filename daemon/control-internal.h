@@ -39,6 +39,7 @@ struct control_client {
     struct peer peer;
     bool privileged;
     sd_event_source *io, *timer, *later;
+    usec_t deadline;                  /* boottime: when the timer fires; USEC_INFINITY: it is off */
     char *in;
     size_t in_size, in_allocated;
     size_t in_kept;                   /* of `in`: whole calls that wait for the current one; none of them is oneway */
