@@ -283,7 +283,7 @@ int client_receive(struct client *c, struct client_reply *ret) {
 /* Tells one answer at a time; the handler may free the client in it. */
 static int client_dispatch(struct client *c) {
     while (!c->dead) {
-        _cleanup_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+        _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
         int r = client_take(c, &reply);
 
         if (r < 0)
@@ -345,7 +345,7 @@ static int client_connect_patiently(struct client **ret) {
 
 int client_ask(const char *method, json_t *params, json_t **ret) {
     _cleanup_(client_freep) struct client *c = NULL;
-    _cleanup_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     int r = client_connect_patiently(&c);
 
     if (r < 0)

@@ -52,7 +52,7 @@ struct client_reply {
 };
 #define CLIENT_REPLY_INIT ((struct client_reply) {.fd = -1})
 void client_reply_done(struct client_reply *reply); /* frees and closes what is in it; may be called again */
-#define _cleanup_reply_ _cleanup_(client_reply_done)
+#define _cleanup_client_reply_ _cleanup_(client_reply_done)
 
 /* The exit status that a reply's error stands for; 0 without one. */
 int client_exit_status(const struct client_reply *reply);

@@ -16,7 +16,7 @@
 
 /* What berthd says is read before any deadline of ours is looked at: after a suspend or a SIGSTOP the new deadline may be waiting in
  * the socket. A CONT is passed on only after both. */
-#define ADHOC_PRIORITY_TALK SD_EVENT_PRIORITY_IMPORTANT
+#define ADHOC_PRIORITY_TALK (SD_EVENT_PRIORITY_IMPORTANT - 10) /* supervise has its timer at IMPORTANT */
 #define ADHOC_PRIORITY_CONTINUE (SD_EVENT_PRIORITY_NORMAL + 10)
 
 enum adhoc_phase {

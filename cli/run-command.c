@@ -131,6 +131,10 @@ static int command_child(void *userdata, const char **ret_stage) {
     *ret_stage = "signals";
     if (sigaction(SIGPIPE, &a->caller_sigpipe, NULL) < 0 || sigprocmask(SIG_SETMASK, &a->caller_mask, NULL) < 0)
         return errno;
+    *ret_stage = "deadline";
+    r = supervise_child_check_deadline(a->deadline);
+    if (r != 0)
+        return r;
     *ret_stage = "exec";
     execvp(a->options.command[0], a->options.command);
     return errno;

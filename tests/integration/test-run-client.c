@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run` against a berthd that the test plays: answers, exit statuses, signals, losing and finding berthd again. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "tests/harness/fake-berthd.h"
+#include "tests/harness/test.h"
+
+#define OUTER "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
+#define WAITING "{'parameters': {'state': 'waiting', 'run': '" FAKE_RUN "', 'position': {'db': 3, 'net': 1}, 'blocked_by': 'pool full: db'}, 'continues': true}"
+#define OVER "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}"
+
+static const char *text_in(const json_t *params, const char *key) {
+    return json_string_value(json_object_get(params, key));
+}
+
+/* How the end was told: code, signal (-1: not there), result (NULL: null or not there). */
+static void hear_ended(struct fake *f, int code, int signal, const char *result) {
+    json_t *params = fake_hear(f, "io.berth.Ended"), *c = json_object_get(params, "code"), *s = json_object_get(params, "signal");
+
+    TEST_STRING(text_in(params, "run"), FAKE_RUN);
+    TEST_INT(json_is_integer(c) ? json_integer_value(c) : -1, code);
+    TEST_INT(json_is_integer(s) ? json_integer_value(s) : -1, signal);
+    TEST_STRING(text_in(params, "result"), result);
+    json_decref(params);
+}
+
+/* Grants, and sees a command of sh end. */
+static void ends(const char *script, int status, int code, int signal) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", script);
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    hear_ended(&f, code, signal, NULL);
+    TEST_INT(fake_await_exit(&f), status);
+    TEST_INT(fake_is_hold_over(&f), true);
+    TEST_STRING(fake_errors(&f), "");
+    fake_hear_end(&f);
+    fake_done(&f);
+}
+
+static void test_exit_status(void) {
+    ends("exit 0", 0, 0, -1);
+    ends("exit 3", 3, 3, -1);
+    ends("exit 75", 75, 75, -1);
+    ends("kill -TERM $$", 128 + SIGTERM, -1, SIGTERM);
+    ends("kill -KILL $$", 128 + SIGKILL, -1, SIGKILL);
+}
+
+static void not_started(const char *command, int status, const char *error) {
+    struct fake f;
+    char words[128];
+
+    fake_init(&f);
+    snprintf(words, sizeof(words), "-p db -- %s", command);
+    fake_run(&f, words, NULL);
+    fake_grant(&f, 0);
+    hear_ended(&f, -1, -1, "not-started");
+    TEST_INT(fake_await_exit(&f), status);
+    TEST_STRING(fake_errors(&f), error);
+    fake_done(&f);
+}
+
+static void test_not_started(void) {
+    not_started("/nonexistent", 127, "berth: /nonexistent: command not found\n");
+    not_started("no-such-command-here", 127, "berth: no-such-command-here: command not found\n");
+    not_started("/etc/passwd", 126, "berth: cannot execute /etc/passwd: Permission denied\n");
+    not_started("/tmp", 126, "berth: cannot execute /tmp: Permission denied\n");
+}
+
+static void test_environment(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --name nightly -- sh -c",
+             "echo $BERTH_JOB $BERTH_RUN $BERTH_POOLS $BERTH_TOKEN $BERTH_HOST $BERTH_NAMESPACE $HOME.; ls -l /proc/self/fd; echo end");
+    fake_grant(&f, 0);
+    fake_await_output(&f, "end\n");
+    CU_ASSERT_PTR_EQUAL(strstr(f.text, "nightly " FAKE_RUN " db:1 1700000000000001 ant test /"), f.text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(f.text, " 20 -> pipe:")); /* the hold, out of the way of 3 to 9 */
+    CU_ASSERT_PTR_NULL(strstr(f.text, "socket:"));          /* not the connection, which carries our rights */
+    CU_ASSERT_PTR_NULL(strstr(f.text, "anon_inode:"));
+    TEST_INT(fake_await_exit(&f), 0);
+    fake_done(&f);
+}
+
+static void check_params(struct fake *f, const char *words, const char *expected) {
+    json_t *params, *wanted;
+    _cleanup_free_ char *copy = strdup(expected), *text = NULL;
+
+    for (char *c = copy; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    fake_run(f, words, NULL);
+    fake_accept(f);
+    params = fake_hear(f, "io.berth.Hold");
+    wanted = json_loads(copy, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(wanted);
+    if (!json_equal(params, wanted)) {
+        text = json_dumps(params, 0);
+        TEST_STRING(text, copy);
+    }
+    json_decref(params);
+    json_decref(wanted);
+    fake_say(f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'busy', 'pool': 'db'}}");
+    TEST_INT(fake_await_exit(f), 75);
+}
+
+static void test_params(void) {
+    struct fake f;
+
+    fake_init(&f);
+    check_params(&f, "-p db -p net:2 x", "{'pools': ['db:1', 'net:2'], 'name': 'x'}");
+    check_params(&f, "-n -p db --head-start 1500ms --stop-timeout 2s --on-lease-lost continue --name y x",
+                 "{'pools': ['db:1'], 'name': 'y', 'nowait': true, 'head_start_ms': 1500, 'stop_timeout_ms': 2000, "
+                 "'on_lease_lost': 'continue'}");
+    fake_done(&f);
+}
+
+static void refused_with(const char *words, const char *reply, int status, const char *error) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, words, NULL);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, reply);
+    TEST_INT(fake_await_exit(&f), status);
+    TEST_STRING(fake_errors(&f), error);
+    fake_done(&f);
+}
+
+static void test_refused(void) {
+    refused_with("-p db -n x", "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'busy', 'pool': 'db'}}", 75,
+                 "berth: no permit: busy (pool db)\n");
+    refused_with("-p db -n -E 9 x", "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'grace'}}", 9,
+                 "berth: no permit: grace\n");
+    refused_with("-p db x", "{'error': 'io.berth.BadRequest', 'parameters': {'text': 'pool db has a limit of 4'}}", 64,
+                 "berth: pool db has a limit of 4\n");
+    refused_with("-p dbb x", "{'error': 'io.berth.NoSuchPool', 'parameters': {'name': 'dbb', 'known': ['net', 'db']}}", 65,
+                 "berth: no such pool: dbb (did you mean \"db\"? known: net, db)\n");
+    refused_with("-p zzzzzz x", "{'error': 'io.berth.NoSuchPool', 'parameters': {'name': 'zzzzzz', 'known': ['net', 'db']}}", 65,
+                 "berth: no such pool: zzzzzz (known: net, db)\n");
+    refused_with("-p db x", "{'error': 'io.berth.NoSuchPool', 'parameters': {'name': 'db', 'known': []}}", 65,
+                 "berth: no such pool: db (there is no pool)\n");
+    refused_with("-p db x", "{'error': 'io.berth.NotAllowed', 'parameters': {'text': 'not in the group berth'}}", 77,
+                 "berth: not in the group berth\n");
+    refused_with("-p db x", "{'error': 'io.berth.Away', 'parameters': {'text': 'Redis is away'}}", 69, "berth: Redis is away\n");
+    refused_with("-p db x", "{'error': 'io.berth.Stopping'}", 69, "berth: berthd is about to stop\n");
+    refused_with("-p db x", "{'error': 'io.berth.ConfigRefused', 'parameters': {'errors': ['a:1: x', 'a:2: y']}}", 78,
+                 "a:1: x\na:2: y\nberth: the config has errors; nothing was changed\n");
+    refused_with("-p db x", "{'error': 'io.berth.Internal', 'parameters': {'text': 'out of memory'}}", 70, "berth: out of memory\n");
+    refused_with("-p db x", "{'error': 'org.varlink.service.MethodNotFound', 'parameters': {}}", 70,
+                 "berth: berthd answered org.varlink.service.MethodNotFound\n");
+    refused_with("-p db x", "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "', 'reason': 'stopped'}}", 75,
+                 "berth: no permit: stopped\n");
+}
+
+static void test_no_varlink(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db x", NULL);
+    fake_accept(&f);
+    fake_say(&f, "SSH-2.0-OpenSSH_9.2");
+    TEST_INT(fake_await_exit(&f), 70);
+    CU_ASSERT_PTR_NOT_NULL(strstr(fake_errors(&f), "does not speak Varlink"));
+    fake_done(&f);
+}
+
+static void test_wrong_usage(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --frob x", NULL);
+    TEST_INT(fake_await_exit(&f), 64);
+    TEST_STRING(fake_errors(&f), "berth run: unknown option --frob\n");
+    fake_run(&f, "--help", NULL);
+    fake_await_output(&f, "127 there is no such command.\n");
+    TEST_INT(fake_await_exit(&f), 0);
+    fake_done(&f);
+}
+
+static void test_no_server(void) {
+    char error[256];
+    struct fake f;
+
+    fake_init(&f);
+    fake_stop(&f);
+    fake_run(&f, "-p db x", NULL);
+    TEST_INT(fake_await_exit(&f), 69);
+    snprintf(error, sizeof(error), "berth: cannot reach berthd: nobody listens on %s (is berthd running?)\n", f.socket);
+    TEST_STRING(fake_errors(&f), error);
+
+    (void) unlink(f.socket);
+    fake_run(&f, "-p db x", NULL);
+    TEST_INT(fake_await_exit(&f), 69);
+    snprintf(error, sizeof(error), "berth: cannot reach berthd: %s does not exist (is berthd running? --socket names another)\n",
+             f.socket);
+    TEST_STRING(fake_errors(&f), error);
+    fake_done(&f);
+}
+
+static void become_nobody(struct fake *f) {
+    (void) f;
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0)
+        _exit(98);
+}
+
+static void test_not_allowed(void) {
+    char error[256];
+    struct fake f;
+
+    fake_init(&f);
+    TEST_INT(chmod(f.socket, 0), 0);
+    TEST_INT(chmod(f.directory, 0711), 0);
+    fake_in_child = become_nobody;
+    fake_run(&f, "-p db x", NULL);
+    TEST_INT(fake_await_exit(&f), 77);
+    snprintf(error, sizeof(error), "berth: not allowed to use %s (root and the group \"berth\" are)\n", f.socket);
+    TEST_STRING(fake_errors(&f), error);
+    fake_done(&f);
+}
+
+static void withdraws(int signal) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -v -- sh -c", "echo started");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, WAITING);
+    while (!strstr(fake_errors(&f), "waiting"))
+        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
+    TEST_STRING(fake_errors(&f), "berth: waiting: position 3 in db, 1 in net (pool full: db)\n");
+    TEST_INT(kill(f.pid, signal), 0);
+    fake_hear_end(&f);
+    TEST_INT(fake_await_exit(&f), 128 + signal);
+    fake_done(&f);
+}
+
+static void test_signals_while_waiting(void) {
+    withdraws(SIGINT);
+    withdraws(SIGTERM);
+    withdraws(SIGHUP);
+    withdraws(SIGQUIT);
+}
+
+static void ignore_hangup(struct fake *f) {
+    (void) f;
+    (void) signal(SIGHUP, SIG_IGN);
+}
+
+static void test_ignored_stays_ignored(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_in_child = ignore_hangup;
+    fake_run(&f, "-p db -- sh -c", "kill -HUP $$; kill -PIPE $$; echo not here");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, WAITING);
+    TEST_INT(kill(f.pid, SIGHUP), 0); /* nohup berth run */
+    fake_say_granted(&f, 0, true);
+    fake_hear_started(&f);
+    TEST_INT(fake_await_exit(&f), 128 + SIGPIPE); /* HUP ignored for the command, too, PIPE not */
+    fake_done(&f);
+}
+
+static void test_signals_while_running(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c",
+             "trap 'exit 9' USR1; trap 'exit 7' TERM; kill -USR1 $PPID; echo ready; while :; do read x; done");
+    fake_grant(&f, 0);
+    fake_await_output(&f, "ready");
+    /* The command's own USR1 to us comes before this TERM, and must not have come back to it. */
+    TEST_INT(kill(f.pid, SIGTERM), 0);
+    TEST_INT(fake_await_exit(&f), 7);
+    fake_done(&f);
+}
+
+static void passes_on(int signal) {
+    char script[128];
+    struct fake f;
+
+    fake_init(&f);
+    snprintf(script, sizeof(script), "trap 'exit 7' %d; echo ready; while :; do read x; done", signal);
+    fake_run(&f, "-p db -- sh -c", script);
+    fake_grant(&f, 0);
+    fake_await_output(&f, "ready");
+    TEST_INT(kill(f.pid, signal), 0);
+    TEST_INT(fake_await_exit(&f), 7);
+    fake_done(&f);
+}
+
+static void test_signals_passed_on(void) {
+    passes_on(SIGINT);
+    passes_on(SIGHUP);
+    passes_on(SIGQUIT);
+    passes_on(SIGUSR1);
+    passes_on(SIGUSR2);
+    passes_on(SIGCONT);
+    passes_on(SIGWINCH);
+}
+
+static void test_deadline_without_server(void) {
+    usec_t deadline;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap '' TERM; (trap '' TERM; echo ready; while :; do read x; done)");
+    deadline = clock_boottime() + USEC_PER_SEC;
+    fake_grant(&f, deadline);
+    fake_await_output(&f, "ready");
+    fake_stop(&f);
+    fake_await_hold_over(&f);
+    TEST_INT(clock_boottime() <= deadline, true); /* all that held it are gone by then (R8) */
+    TEST_INT(fake_await_exit(&f), 76);
+    TEST_STRING(fake_errors(&f), "berth: the lease was lost; the command was stopped\n");
+    fake_done(&f);
+}
+
+static void test_continue_without_server(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --on-lease-lost continue -- sh -c", "trap 'exit 5' USR1; echo ready; read x");
+    fake_grant(&f, clock_boottime() + 300 * USEC_PER_MSEC);
+    fake_await_output(&f, "ready");
+    fake_stop(&f);
+    TEST_INT(fake_is_running(&f, 400 * USEC_PER_MSEC), true);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+static void test_deadline_in_the_past(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo started");
+    fake_grant(&f, clock_boottime() - 1);
+    hear_ended(&f, -1, -1, "not-started");
+    TEST_INT(fake_await_exit(&f), 76);
+    TEST_STRING(fake_errors(&f), "berth: the lease was lost before the command could be started\n");
+    fake_done(&f);
+}
+
+static void test_deadline_pushed(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
+    fake_await_output(&f, "ready");
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
+    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* While we were stopped the deadline that we know passed; the one in the socket has not. */
+static void test_deadline_pushed_while_stopped(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
+    fake_await_output(&f, "ready");
+    TEST_INT(kill(f.pid, SIGSTOP), 0);
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
+    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
+    TEST_INT(kill(f.pid, SIGCONT), 0);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+static void attach(struct fake *f, const char *run) {
+    json_t *params;
+
+    fake_accept(f);
+    params = fake_hear(f, "io.berth.Hold");
+    TEST_STRING(text_in(params, "run"), run);
+    TEST_STRING(text_in(params, "name"), "sh");
+    json_decref(params);
+}
+
+static void test_restart_while_running(void) {
+    pid_t command;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
+    fake_hear_started(&f);
+    command = f.command;
+    fake_await_output(&f, "ready");
+    fake_stop(&f);
+    TEST_INT(fake_is_running(&f, 150 * USEC_PER_MSEC), true); /* tries at least once in vain */
+    fake_listen(&f);
+    attach(&f, FAKE_RUN);
+    fake_hear_started(&f); /* told again: this berthd may not know */
+    TEST_INT(f.command, command);
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
+    TEST_INT(fake_is_running(&f, USEC_PER_SEC), true);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    hear_ended(&f, 5, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+static void test_ended_while_away(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    fake_await_output(&f, "ready");
+    fake_hang_up(&f);
+    TEST_INT(kill(f.pid, SIGUSR1), 0); /* before the first try to come back */
+    attach(&f, FAKE_RUN);
+    fake_hear_started(&f);
+    hear_ended(&f, 5, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* A berthd that does not know the run (any more) cannot push its deadline. */
+static void test_unknown_while_running(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
+    fake_await_output(&f, "ready");
+    fake_hang_up(&f);
+    attach(&f, FAKE_RUN);
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    TEST_INT(fake_await_exit(&f), 76);
+    fake_done(&f);
+}
+
+static void test_restart_while_waiting(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "exit 4");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, WAITING);
+    fake_say(&f, "{'error': 'io.berth.Stopping'}");
+    fake_hear_end(&f);
+    attach(&f, FAKE_RUN);
+    fake_say(&f, WAITING);
+    fake_hang_up(&f);
+    attach(&f, FAKE_RUN);
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    {
+        json_t *params = fake_hear(&f, "io.berth.Hold"); /* anew, on the same connection */
+
+        CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
+        json_decref(params);
+    }
+    fake_say_granted(&f, 0, true);
+    fake_hear_started(&f);
+    hear_ended(&f, 4, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 4);
+    fake_done(&f);
+}
+
+static void test_wait_is_over(void) {
+    json_t *params;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --wait 300ms -E 9 x", NULL);
+    fake_accept(&f);
+    params = fake_hear(&f, "io.berth.Hold");
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) > 200, true);
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) <= 300, true);
+    json_decref(params);
+    fake_say(&f, WAITING);
+    fake_stop(&f); /* and nobody comes back in time */
+    TEST_INT(fake_await_exit(&f), 9);
+    TEST_STRING(fake_errors(&f), "berth: no permit: the wait was over\n");
+    fake_done(&f);
+}
+
+static void test_wait_on_a_silent_server(void) {
+    usec_t begun = clock_boottime();
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --wait 50ms x", NULL);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    TEST_INT(fake_await_exit(&f), 75);
+    TEST_INT(clock_boottime() - begun < 3 * USEC_PER_SEC, true);
+    fake_done(&f);
+}
+
+static void be_nested(struct fake *f) {
+    (void) f;
+    (void) setenv("BERTH_RUN", OUTER, 1);
+    (void) setenv("BERTH_JOB", "outer", 1);
+}
+
+static void test_nested(void) {
+    json_t *params;
+    struct fake f;
+
+    fake_init(&f);
+    fake_in_child = be_nested;
+    fake_run(&f, "-p db -- sh -c", "echo $BERTH_RUN $BERTH_JOB; exit 6");
+    fake_accept(&f);
+    params = fake_hear(&f, "io.berth.Hold");
+    TEST_STRING(text_in(params, "nested"), OUTER);
+    json_decref(params);
+    fake_say(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "'}}");
+    fake_await_output(&f, OUTER " outer\n");
+    TEST_INT(fake_await_exit(&f), 6);
+    fake_hear_end(&f); /* nothing more to say */
+    fake_done(&f);
+}
+
+static void be_nested_strangely(struct fake *f) {
+    (void) f;
+    (void) setenv("BERTH_RUN", "what's this", 1);
+}
+
+static void test_strange_run_in_environment(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_in_child = be_nested_strangely;
+    check_params(&f, "-p db x", "{'pools': ['db:1'], 'name': 'x'}");
+    fake_done(&f);
+}
+
+static void stops(const char *reason, const char *script, int status, const char *result, const char *error) {
+    char json[256];
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", script);
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    fake_await_output(&f, "ready");
+    snprintf(json, sizeof(json), "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': '%s'}, 'continues': true}", reason);
+    fake_say(&f, json);
+    if (status == 128 + SIGTERM || status == 76)
+        hear_ended(&f, -1, SIGTERM, result);
+    else
+        hear_ended(&f, status, -1, result);
+    TEST_INT(fake_await_exit(&f), status);
+    TEST_STRING(fake_errors(&f), error);
+    fake_done(&f);
+}
+
+static void test_stop(void) {
+    stops("stopped", "echo ready; while :; do read x; done", 143, "stopped", "berth: stopped (stopped)\n");
+    stops("revoked", "trap 'exit 3' TERM; echo ready; while :; do read x; done", 3, "stopped", "berth: stopped (revoked)\n");
+    stops("lease-lost", "echo ready; while :; do read x; done", 76, "lease-lost",
+          "berth: the lease was lost; the command was stopped\n");
+    stops("what-may-come", "echo ready; while :; do read x; done", 143, "stopped", "berth: stopped (stopped)\n");
+}
+
+static void test_timeout(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --timeout 100ms -- sh -c", "while :; do read x; done");
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    hear_ended(&f, -1, SIGTERM, "timeout");
+    TEST_INT(fake_await_exit(&f), 124);
+    TEST_STRING(fake_errors(&f), "berth: stopped after its timeout of 100ms\n");
+    fake_done(&f);
+}
+
+static void test_whole_tree_is_awaited(void) {
+    char script[256], fifo[96];
+    struct fake f;
+    int fd;
+
+    fake_init(&f);
+    snprintf(fifo, sizeof(fifo), "%s/fifo", f.directory);
+    TEST_INT(mkfifo(fifo, 0600), 0);
+    snprintf(script, sizeof(script), "(read x <%s) & echo ready; exit 5", fifo);
+    fake_run(&f, "-p db -- sh -c", script);
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    fake_await_output(&f, "ready");
+    while (fake_process_state(f.command) != 'X') /* the command is gone, its child is not */
+        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
+    TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
+    TEST_INT(fake_is_hold_over(&f), false);
+    fd = open(fifo, O_WRONLY | O_CLOEXEC);
+    close(fd);
+    hear_ended(&f, 5, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 5);
+    TEST_INT(unlink(fifo), 0);
+    fake_done(&f);
+}
+
+static void test_killed(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo ready; while :; do read x; done");
+    fake_grant(&f, 0);
+    fake_await_output(&f, "ready");
+    TEST_INT(kill(f.pid, SIGKILL), 0);
+    TEST_INT(fake_await_exit(&f), -SIGKILL);
+    fake_await_hold_over(&f); /* PDEATHSIG: the command went with it */
+    fake_done(&f);
+}
+
+static void test_granted_without_hold(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo started");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say_granted(&f, 0, false);
+    TEST_INT(fake_await_exit(&f), 125);
+    TEST_STRING(fake_errors(&f), "berth: berthd granted the permits without a hold\n");
+    fake_done(&f);
+}
+
+static void test_answers_in_pieces(void) {
+    static const char *const parts[] = {"{'parameters': {'state': 'wai", "ting', 'run': '" FAKE_RUN "'}, 'contin", "ues': true}"};
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "exit 2");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    for (size_t i = 0; i < ELEMENTSOF(parts); i++) {
+        _cleanup_free_ char *part = strdup(parts[i]);
+
+        for (char *c = part; *c; c++)
+            if (*c == '\'')
+                *c = '"';
+        TEST_INT(send(f.connection, part, strlen(part) + (i == ELEMENTSOF(parts) - 1), MSG_NOSIGNAL) > 0, true);
+    }
+    fake_say(&f, WAITING);
+    fake_say_granted(&f, 0, true); /* several at once: the descriptor belongs to this one */
+    fake_say(&f, "{'parameters': {'state': 'from the future'}, 'continues': true}");
+    fake_hear_started(&f);
+    TEST_INT(fake_await_exit(&f), 2);
+    fake_done(&f);
+}
+
+static void close_standard_fds(struct fake *f) {
+    (void) f;
+    close(STDIN_FILENO);
+    close(STDERR_FILENO);
+}
+
+static void test_closed_standard_fds(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_in_child = close_standard_fds;
+    fake_run(&f, "-p db -- sh -c", "for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && echo has $i; done; echo end");
+    fake_grant(&f, 0);
+    fake_await_output(&f, "end");
+    TEST_STRING(f.text, "has 1\nend\n"); /* as the caller had it; the connection did not land there */
+    TEST_INT(fake_await_exit(&f), 0);
+    fake_done(&f);
+}
+
+static CU_TestInfo tests[] = {
+    {"exit status", test_exit_status},
+    {"not started", test_not_started},
+    {"environment", test_environment},
+    {"params", test_params},
+    {"refused", test_refused},
+    {"no varlink", test_no_varlink},
+    {"wrong usage", test_wrong_usage},
+    {"no server", test_no_server},
+    {"not allowed", test_not_allowed},
+    {"signals while waiting", test_signals_while_waiting},
+    {"ignored stays ignored", test_ignored_stays_ignored},
+    {"signals while running", test_signals_while_running},
+    {"signals passed on", test_signals_passed_on},
+    {"deadline without server", test_deadline_without_server},
+    {"continue without server", test_continue_without_server},
+    {"deadline in the past", test_deadline_in_the_past},
+    {"deadline pushed", test_deadline_pushed},
+    {"deadline pushed while stopped", test_deadline_pushed_while_stopped},
+    {"restart while running", test_restart_while_running},
+    {"ended while away", test_ended_while_away},
+    {"unknown while running", test_unknown_while_running},
+    {"restart while waiting", test_restart_while_waiting},
+    {"wait is over", test_wait_is_over},
+    {"wait on a silent server", test_wait_on_a_silent_server},
+    {"nested", test_nested},
+    {"strange run in environment", test_strange_run_in_environment},
+    {"stop", test_stop},
+    {"timeout", test_timeout},
+    {"whole tree is awaited", test_whole_tree_is_awaited},
+    {"killed", test_killed},
+    {"granted without hold", test_granted_without_hold},
+    {"answers in pieces", test_answers_in_pieces},
+    {"closed standard fds", test_closed_standard_fds},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "run client", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
