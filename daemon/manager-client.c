@@ -51,9 +51,9 @@ static int check_pools(struct manager *m, const struct manager_hold *hold, const
 }
 
 static bool covers(const struct run *outer, const struct demands *wanted) {
-    struct demands held = {.n = outer->n_demands};
+    struct demands held;
 
-    memcpy(held.items, outer->demands, outer->n_demands * sizeof(*held.items));
+    run_get_pools(outer, &held);
     for (size_t i = 0; i < wanted->n; i++)
         if (demands_get(&held, wanted->items[i].pool) < wanted->items[i].permits)
             return false;

@@ -17,12 +17,10 @@ static struct manager *manager_of(void *userdata) {
 
 void manager_job_start(struct run *r) {
     struct manager *m = r->manager;
-    struct demands d = {.n = r->n_demands};
     char pools[DEMANDS_TEXT_SIZE];
     struct message_writer w;
     usec_t deadline = manager_run_deadline(r);
 
-    memcpy(d.items, r->demands, r->n_demands * sizeof(*d.items));
     message_begin(&w, PROTOCOL_START);
     message_put(&w, "run", r->id);
     message_put(&w, "job", r->name);
@@ -30,7 +28,7 @@ void manager_job_start(struct run *r) {
     message_put(&w, "claim", r->cluster_claim.id);
     message_put_u64(&w, "token", run_token(r));
     message_put_u64(&w, "ticket", r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket);
-    message_put(&w, "pools", demands_format(&d, pools));
+    message_put(&w, "pools", run_format_pools(r, pools));
     message_put(&w, "namespace", m->settings->namespace);
     message_put(&w, "host", m->settings->host);
     message_put_u64(&w, "queued", r->queued_realtime);

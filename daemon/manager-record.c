@@ -63,16 +63,14 @@ static void put_claim(struct message_writer *w, const char *prefix, const struct
 }
 
 void manager_put_run(struct message_writer *w, const struct run *r) {
-    struct demands d = {.n = r->n_demands};
     char pools[DEMANDS_TEXT_SIZE];
 
-    memcpy(d.items, r->demands, r->n_demands * sizeof(*d.items));
     message_put(w, "run", r->id);
     message_put(w, "kind", r->kind == RUN_KIND_JOB ? "job" : "adhoc");
     message_put(w, "job", r->name);
     message_put(w, "hash", r->hash);
     message_put_u64(w, "uid", r->uid);
-    message_put(w, "pools", demands_format(&d, pools));
+    message_put(w, "pools", run_format_pools(r, pools));
     put_claim(w, "", &r->cluster_claim);
     put_claim(w, "host-", &r->host_claim);
     message_put(w, "on-lease-lost", r->on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");

@@ -74,11 +74,9 @@ void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler
 }
 
 struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
-    struct demands d = {.n = r->n_demands};
     struct event e = {.type = type, .job = r->name, .run = r->id};
 
-    memcpy(d.items, r->demands, r->n_demands * sizeof(*d.items));
-    e.pools = r->n_demands > 0 ? demands_format(&d, pools) : NULL;
+    e.pools = r->n_demands > 0 ? run_format_pools(r, pools) : NULL;
     e.token = run_token(r);
     e.ticket = r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
     if (r->kind == RUN_KIND_ADHOC) {

@@ -90,8 +90,8 @@ int run_new(struct run **ret, struct manager *manager, const struct run_spec *sp
         r->demands = calloc(spec->pools->n, sizeof(*r->demands));
         if (!r->demands)
             return -ENOMEM;
+        memcpy(r->demands, spec->pools->items, spec->pools->n * sizeof(*r->demands));
         r->n_demands = spec->pools->n;
-        memcpy(r->demands, spec->pools->items, r->n_demands * sizeof(*r->demands));
     }
     k = claim_init(&r->host_claim, r, settings, in_host_store);
     if (k >= 0)
@@ -140,6 +140,19 @@ void run_set_reason(struct run *r, const char *format, ...) {
 
 uint64_t run_token(const struct run *r) {
     return r->cluster_claim.n_demands > 0 ? r->cluster_claim.token : r->host_claim.token;
+}
+
+void run_get_pools(const struct run *r, struct demands *ret) {
+    ret->n = r->n_demands;
+    for (size_t i = 0; i < r->n_demands; i++)
+        ret->items[i] = r->demands[i];
+}
+
+const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]) {
+    struct demands d;
+
+    run_get_pools(r, &d);
+    return demands_format(&d, buffer);
 }
 
 bool run_is_over(const struct run *r) {

@@ -110,6 +110,9 @@ void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* t
 /* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
 uint64_t run_token(const struct run *r);
 bool run_is_over(const struct run *r);
+/* All that it asks for, as "db:2,net:1"; "" without pools. */
+const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]);
+void run_get_pools(const struct run *r, struct demands *ret);
 /* "queue wait" and "run time" so far or in the end. */
 usec_t run_wait_usec(const struct run *r, usec_t now_boottime);
 usec_t run_time_usec(const struct run *r, usec_t now_boottime);
