@@ -25,6 +25,8 @@ usec_t usec_add(usec_t a, usec_t b) {
 }
 
 usec_t usec_sub(usec_t a, usec_t b) {
+    if (a == USEC_INFINITY)
+        return b == USEC_INFINITY ? 0 : USEC_INFINITY;
     return a > b ? a - b : 0;
 }
 

@@ -16,7 +16,8 @@ typedef uint64_t usec_t;
 usec_t clock_boottime(void); /* µs since boot, suspend included */
 usec_t clock_realtime(void); /* µs since 1970 */
 
-/* a + b, USEC_INFINITY if it overflows or one of them is; a - b, 0 if b is larger. */
+/* a + b, USEC_INFINITY if it overflows or one of them is; a - b, 0 if b is larger, USEC_INFINITY if only a is
+ * (what never ends, ends never, whatever is taken away from it). */
 usec_t usec_add(usec_t a, usec_t b);
 usec_t usec_sub(usec_t a, usec_t b);
 

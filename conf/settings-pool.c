@@ -16,7 +16,8 @@ static const char *const scopes[] = {[POOL_SCOPE_CLUSTER] = "cluster", [POOL_SCO
 static void read_pool(const struct settings *s, struct pool_settings *pool, const struct parsed_section *section, struct notes *notes) {
     const struct value_reader r = {section, notes};
     struct settings_place place = value_place(&r, POOL_SCOPE);
-    unsigned scope = POOL_SCOPE_CLUSTER;
+    /* The default; but one that is wrong asks for no Redis. */
+    unsigned scope = value_is_missing(&r, POOL_SCOPE) ? POOL_SCOPE_CLUSTER : POOL_SCOPE_HOST;
 
     pool->place = section->place;
     settings_read_title(&r, pool->name);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/name.h"
+
+#include <string.h>
+
+#include "tests/harness/test.h"
+
+static void test_valid(void) {
+    static const char *const right[] = {"a", "Z9", "_", "a.b-c_d", "0", "pg-dump", "web-07.example.net"};
+    char longest[NAME_MAX_LENGTH + 2];
+
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+        CU_ASSERT(name_is_valid(right[i]));
+    memset(longest, 'x', sizeof(longest));
+    longest[NAME_MAX_LENGTH + 1] = '\0';
+    CU_ASSERT(!name_is_valid(longest));
+    TEST_STRING(name_explain(longest), "is longer than 64 characters");
+    longest[NAME_MAX_LENGTH] = '\0';
+    CU_ASSERT(name_is_valid(longest));
+}
+
+static void test_refuse(void) {
+    static const struct {
+        const char *name, *why;
+    } wrong[] = {
+        {"", "is empty"},
+        {" ", "has a space"},
+        {"a b", "has a space"},
+        {".a", "begins with '.' or '-'"},
+        {"-a", "begins with '.' or '-'"},
+        {"a/b", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+        {"a:b", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+        {"a{b", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+        {"a\"b", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+        {"a\n", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+        {"a\r\n", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+        {"f\303\274r", "has a character that is not one of A-Z a-z 0-9 . _ -"},
+    };
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        CU_ASSERT(!name_is_valid(wrong[i].name));
+        TEST_STRING(name_explain(wrong[i].name), wrong[i].why);
+    }
+}
+
+static void test_id(void) {
+    char first[ID_TEXT_SIZE], second[ID_TEXT_SIZE];
+
+    TEST_INT(id_make(first), 0);
+    TEST_INT(id_make(second), 0);
+    CU_ASSERT(id_is_valid(first));
+    CU_ASSERT(id_is_valid(second));
+    CU_ASSERT(strcmp(first, second) != 0);
+    CU_ASSERT(id_is_valid("0123456789abcdef0123456789abcdef"));
+    CU_ASSERT(!id_is_valid(""));
+    CU_ASSERT(!id_is_valid("0123456789abcdef0123456789abcde"));
+    CU_ASSERT(!id_is_valid("0123456789abcdef0123456789abcdef0"));
+    CU_ASSERT(!id_is_valid("0123456789abcdef0123456789abcdeF"));
+    CU_ASSERT(!id_is_valid("0123456789abcdef/../456789abcdef"));
+}
+
+static CU_TestInfo tests[] = {
+    {"valid", test_valid},
+    {"refuse", test_refuse},
+    {"id", test_id},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "name", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}

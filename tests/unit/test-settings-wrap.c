@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=free,--wrap=fmemopen,--wrap=cfg_init */
+
+/* Reading a config with each allocation failing once: no crash, nothing left behind, and the error is told. Only calls from berth's own
+ * objects are wrapped; libconfuse's inside are not (it asserts on some). */
+
+#include <confuse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/settings.h"
+#include "tests/harness/test.h"
+
+static unsigned long n_calls, fail_at; /* the fail_at-th call fails; 0: none */
+static long n_live;
+
+static bool is_to_fail(void) {
+    return ++n_calls == fail_at;
+}
+
+static void *counted(void *p) {
+    n_live += p != NULL;
+    return p;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t n);
+void __real_free(void *p);
+FILE *__real_fmemopen(void *buffer, size_t size, const char *mode);
+cfg_t *__real_cfg_init(cfg_opt_t *opts, cfg_flag_t flags);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t n);
+void __wrap_free(void *p);
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode);
+cfg_t *__wrap_cfg_init(cfg_opt_t *opts, cfg_flag_t flags);
+
+void *__wrap_malloc(size_t size) {
+    return is_to_fail() ? NULL : counted(__real_malloc(size));
+}
+void *__wrap_calloc(size_t n, size_t size) {
+    return is_to_fail() ? NULL : counted(__real_calloc(n, size));
+}
+void *__wrap_realloc(void *p, size_t size) {
+    void *q;
+
+    if (is_to_fail())
+        return NULL;
+    n_live -= p != NULL;
+    q = counted(__real_realloc(p, size));
+    return q;
+}
+char *__wrap_strdup(const char *text) {
+    return is_to_fail() ? NULL : counted(__real_strdup(text));
+}
+char *__wrap_strndup(const char *text, size_t n) {
+    return is_to_fail() ? NULL : counted(__real_strndup(text, n));
+}
+void __wrap_free(void *p) {
+    n_live -= p != NULL;
+    __real_free(p);
+}
+FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode) {
+    return is_to_fail() ? NULL : __real_fmemopen(buffer, size, mode);
+}
+cfg_t *__wrap_cfg_init(cfg_opt_t *opts, cfg_flag_t flags) {
+    return is_to_fail() ? NULL : __real_cfg_init(opts, flags);
+}
+
+static const char good_a[] = "host = a lease = 60s\nredis { url = \"redis://u@h\" password-file = \"/p\" }\n"
+                             "pool p { limit = 2 } pool q { limit = 1 scope = host description = x }\n";
+static const char good_b[] = "job j { command = {\"/j\", a, b} pools = {p, \"q\"} environment = {\"A=1\", \"B=2\"} output = \"/o\" user = u }\n"
+                             "job k { command = {\"/k\"} }\n";
+static const char bad[] = "pool p { limit = 08 } pool p { limit = 2 scope = host }\nredis { url = \"unix:///s?db=1\" } redis { url = x }\n"
+                          "job j { command = j pools = {pp, \"p:9\"} user = 0 description = \"${X}\" }\nlise = 3 job x { command = {a b} }";
+
+/* Fails each allocation of one parse in turn; the answer of the whole one must be `expected`. */
+static void fail_each(const struct settings_source *sources, size_t n, int expected) {
+    for (fail_at = 1;; fail_at++) {
+        struct settings_errors errors = {};
+        struct settings *s = NULL;
+        long before = n_live;
+        int r;
+
+        n_calls = 0;
+        r = settings_parse(sources, n, "ant", &s, &errors);
+        if (n_calls < fail_at) {
+            TEST_INT(r, expected);
+            CU_ASSERT(!errors.out_of_memory);
+            CU_ASSERT((s != NULL) == (expected == 0));
+            CU_ASSERT((errors.n > 0) == (expected != 0));
+            fail_at = 0;
+        } else {
+            CU_ASSERT(r == -ENOMEM || (r == SETTINGS_E_INVALID && expected == SETTINGS_E_INVALID));
+            CU_ASSERT(errors.out_of_memory);
+            CU_ASSERT_PTR_NULL(s);
+        }
+        settings_free(s);
+        settings_errors_done(&errors);
+        if (n_live != before)
+            TEST_INT(fail_at, 0); /* something was left behind, or freed twice */
+        if (fail_at == 0)
+            break;
+    }
+    CU_ASSERT(n_calls > 20);
+}
+
+static void test_right(void) {
+    fail_each((struct settings_source[]) {{"a", good_a, strlen(good_a)}, {"b", good_b, strlen(good_b)}}, 2, 0);
+}
+
+static void test_wrong(void) {
+    fail_each((struct settings_source[]) {{"a", bad, strlen(bad)}, {"b", good_a, strlen(good_a)}}, 2, SETTINGS_E_INVALID);
+}
+
+static CU_TestInfo tests[] = {
+    {"right", test_right},
+    {"wrong", test_wrong},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "out-of-memory", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
