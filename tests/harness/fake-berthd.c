@@ -79,6 +79,10 @@ static _Noreturn void child_main(struct fake *f, int input, int output, const ch
     char *copy = strdup(words), *argv[WORDS_MAX + 3] = {(char[]) {"run"}}, *word;
     int argc = 1, errors = open(f->errors, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
 
+    /* A test run in the background of a script has these ignored, and `berth run` would leave that so. */
+    (void) signal(SIGINT, SIG_DFL);
+    (void) signal(SIGQUIT, SIG_DFL);
+    (void) signal(SIGHUP, SIG_DFL);
     (void) setenv("BERTH_SOCKET", f->socket, 1);
     (void) unsetenv("BERTH_RUN");
     if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)

@@ -36,6 +36,8 @@ static _Noreturn void job_main(const char *socket, int go, const char *script) {
                     strdup(script), NULL};
     char c;
 
+    (void) signal(SIGINT, SIG_DFL);
+    (void) signal(SIGQUIT, SIG_DFL);
     (void) setenv("BERTH_SOCKET", socket, 1);
     (void) unsetenv("BERTH_RUN");
     (void) !read(go, &c, 1); /* until we have the terminal */
@@ -179,6 +181,12 @@ static void test_interrupt_ends_it(void) {
     end(&t, "E130");
 }
 
+static void await_stopped(pid_t pid) {
+    for (int i = 0; fake_process_state(pid) != 'T' && i < 5000; i++)
+        (void) poll(NULL, 0, 1);
+    TEST_INT(fake_process_state(pid), 'T');
+}
+
 static void suspend_and_continue(const char *script, const char *keys) {
     struct terminal t;
     char line[32];
@@ -188,8 +196,8 @@ static void suspend_and_continue(const char *script, const char *keys) {
     type(&t, keys);
     hear_shell(&t, line, sizeof(line));
     TEST_STRING(line, "S");
-    TEST_INT(fake_process_state(t.job), 'T');
-    TEST_INT(fake_process_state(t.fake.command), 'T');
+    await_stopped(t.job);
+    await_stopped(t.fake.command);
     TEST_INT(write(t.shell, "f", 1), 1);
     type(&t, "on\n");
     await_text(&t, "got:on");
@@ -220,8 +228,7 @@ static void test_suspend_by_process(void) {
     TEST_INT(kill(t.job, SIGTSTP), 0);
     hear_shell(&t, line, sizeof(line));
     TEST_STRING(line, "S");
-    while (fake_process_state(t.fake.command) != 'T')
-        (void) poll(NULL, 0, 1);
+    await_stopped(t.fake.command);
     TEST_INT(write(t.shell, "f", 1), 1);
     type(&t, "on\n");
     await_text(&t, "got:on");
@@ -242,6 +249,5 @@ static CU_TestInfo tests[] = {
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "run on a terminal", .pTests = tests}, CU_SUITE_INFO_NULL};
 
-    (void) signal(SIGPIPE, SIG_IGN);
     return test_main(argc, argv, suites);
 }
