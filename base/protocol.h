@@ -24,7 +24,8 @@
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
 #define PROTOCOL_STATE "state"     /* run job hash claim token ticket pools queued phase(starting|running|stopping|done)
-                                      on-lease-lost(stop|continue) stop-timeout [deadline] [pid started] [reason] */
+                                      on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started] [reason];
+                                      guard: the guard's own pid */
 #define PROTOCOL_STARTED "started" /* run pid started: exec succeeded */
 #define PROTOCOL_STOPPING "stopping" /* run reason: the stop signal was sent */
 #define PROTOCOL_ACK "ack"         /* deadline: from now on this is the deadline */

@@ -53,7 +53,7 @@ int guard_link_new(struct guard_link **ret, sd_event *event, const char *directo
                    const struct guard_link_handler *handler);
 struct guard_link *guard_link_free(struct guard_link *g); /* leaves the guard alone */
 DEFINE_CLEANUP(struct guard_link, guard_link_free)
-pid_t guard_link_pid(const struct guard_link *g); /* of the guard (SO_PEERCRED) */
+pid_t guard_link_pid(const struct guard_link *g); /* of the guard; 0 before its first on_state */
 /* A guard that does not read for a while loses nothing: the newest deadline is kept and sent when it reads again. */
 void guard_link_set_deadline(struct guard_link *g, usec_t deadline); /* USEC_INFINITY: none */
 void guard_link_stop(struct guard_link *g, enum supervise_reason reason);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Messages for a peer that does not read as fast as they are written: sent at once if it can be, else kept in order. */
+
+#include "base/list.h"
+#include "base/message.h"
+
+#define OUTBOX_MAX 4096 /* messages; who is that far behind is given up */
+
+struct outbox {
+    struct list messages; /* struct outbox_message */
+    size_t n;
+};
+
+void outbox_init(struct outbox *o);
+void outbox_done(struct outbox *o); /* what was not sent is lost */
+/* 0: sent; OUTBOX_E_KEPT: kept, so wait for EPOLLOUT and flush; the writer's error; -ENOBUFS above OUTBOX_MAX; -ENOMEM; another
+ * negative errno of send(2). */
+enum { OUTBOX_E_KEPT = 1 };
+int outbox_send(struct outbox *o, int fd, const struct message_writer *w);
+/* 0: all is sent; OUTBOX_E_KEPT: there is more; a negative errno of send(2). */
+int outbox_flush(struct outbox *o, int fd);
