@@ -109,8 +109,6 @@ static void deliver_state(struct memory *m, struct place *place) {
         l->on_waiting(place->claim, l->userdata);
         return;
     case POOL_CLAIM_STATE_HELD:
-        if (place->claim->state == CLAIM_STATE_HELD)
-            return;
         place_publish(place, CLAIM_STATE_HELD);
         l->on_granted(place->claim, l->userdata);
         return;

@@ -156,6 +156,31 @@ static void test_no_deadlock(void) {
     bed_done(&b);
 }
 
+/* More at once than is told in one turn of the loop or sent in one go. */
+static void test_many_at_once(void) {
+    struct probe *p[300];
+    unsigned n_told = 0;
+    struct bed b;
+    static const struct store_pool wide[] = {{.name = "db", .limit = 200, .queue_limit = 1000}};
+
+    if (!bed_init(&b, fixture, wide, 1) || !bed_start(&b))
+        return;
+    for (unsigned i = 0; i < ELEMENTSOF(p); i++)
+        probe_ask(p[i] = bed_probe(&b, i, "db"));
+    for (unsigned i = 0; i < ELEMENTSOF(p); i++) {
+        BED_UNTIL(&b, p[i]->n_granted + p[i]->n_waiting > 0);
+        n_told += p[i]->n_granted;
+    }
+    TEST_INT(n_told, 200);
+    TEST_INT(bed_used(&b, "db"), 200);
+    for (unsigned i = 0; i < ELEMENTSOF(p); i++)
+        if (p[i]->n_granted > 0)
+            probe_release(p[i]);
+    for (unsigned i = 0; i < ELEMENTSOF(p); i++)
+        BED_UNTIL(&b, p[i]->n_granted > 0);
+    bed_done(&b);
+}
+
 static void test_head_start(void) {
     struct bed b;
 
@@ -712,6 +737,7 @@ CU_TestInfo store_suite_tests[] = {
     {"several at once", test_several_at_once},
     {"all or none", test_all_or_none},
     {"no deadlock", test_no_deadlock},
+    {"many at once", test_many_at_once},
     {"head start", test_head_start},
     {"small head start", test_small_head_start},
     {"nowait", test_nowait},

@@ -119,6 +119,7 @@ static void test_undeclared(void) {
     CU_ASSERT_PTR_NOT_NULL(pools_find(&p, "db"));
     give_back(&p, a, NOW);
     TEST_INT(b->in_pools->state, POOL_CLAIM_STATE_HELD);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(pools_find(&p, "db"));
     give_back(&p, b, NOW);
     CU_ASSERT_PTR_NULL(pools_find(&p, "db"));
     CU_ASSERT_PTR_NOT_NULL(pools_find(&p, "net"));
@@ -197,6 +198,28 @@ static void test_unpark_before_grant(void) {
     TEST_INT(old->in_pools->state, POOL_CLAIM_STATE_HELD);
     TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_WAITING);
     give_back(&p, old, NOW);
+    give_back(&p, late, NOW);
+    pools_done(&p);
+}
+
+/* The same where they meet in a pool that was never too small: the younger one's pool comes first. */
+static void test_unpark_all_before_grant(void) {
+    struct pools p;
+
+    begin(&p); /* db, net */
+    declare(&p, "one", 0, 10);
+    declare(&p, "db", 0, 10);
+    pools_settle(&p, NOW);
+    struct asker *old = ask(&p, "net,one", NOW), *late = ask(&p, "db,net", NOW);
+    TEST_INT(old->in_pools->state, POOL_CLAIM_STATE_PARKED);
+    TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_PARKED);
+    declare(&p, "one", 1, 10);
+    declare(&p, "db", 1, 10);
+    pools_settle(&p, NOW);
+    TEST_INT(old->in_pools->state, POOL_CLAIM_STATE_HELD);
+    TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_WAITING);
+    give_back(&p, old, NOW);
+    TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_HELD);
     give_back(&p, late, NOW);
     pools_done(&p);
 }
@@ -328,6 +351,29 @@ static void test_snapshot_is_bounded(void) {
     pools_done(&p);
 }
 
+static void test_snapshot_of_parked(void) {
+    struct snapshot *s = NULL;
+    struct pools p;
+
+    begin(&p);
+    struct asker *holder = ask(&p, "net", NOW), *queued = ask(&p, "net", NOW), *parked = ask_new("net:2");
+    struct pool *pool = NULL;
+    TEST_INT(pools_claim(&p, &parked->claim, NOW, &parked->in_pools, &pool), 0);
+    TEST_INT(pools_snapshot(&p, "ant", 0, NOW, &s), 0);
+    TEST_INT(s->pools[1].waiting, 1);
+    TEST_INT(s->pools[1].parked, 1);
+    CU_ASSERT_FATAL(s->pools[1].n_queue == 2);
+    TEST_INT(s->pools[1].queue[0].position, 1);
+    TEST_STRING(s->pools[1].queue[1].claim, parked->claim.id);
+    TEST_INT(s->pools[1].queue[1].position, 0);
+    TEST_INT(s->n_mine, 1); /* no place in any queue */
+    snapshot_free(s);
+    give_back(&p, parked, NOW);
+    give_back(&p, queued, NOW);
+    give_back(&p, holder, NOW);
+    pools_done(&p);
+}
+
 static void test_free_functions_take_null(void) {
     CU_ASSERT_PTR_NULL(pool_claim_free(NULL));
     CU_ASSERT_PTR_NULL(snapshot_free(NULL));
@@ -341,11 +387,13 @@ static CU_TestInfo tests[] = {
     {"used is counted", test_used_is_counted},
     {"overrides end", test_overrides_end},
     {"unpark before grant", test_unpark_before_grant},
+    {"unpark all before grant", test_unpark_all_before_grant},
     {"huge head start", test_huge_head_start},
     {"far beyond the limit", test_far_beyond_the_limit},
     {"adopt undeclared", test_adopt_undeclared},
     {"many", test_many},
     {"snapshot is bounded", test_snapshot_is_bounded},
+    {"snapshot of parked", test_snapshot_of_parked},
     {"free functions take NULL", test_free_functions_take_null},
     CU_TEST_INFO_NULL,
 };
