@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Pools and hosts as JSON. A host pool is told by the host's store, a cluster pool by Redis; while that is away, by what this berthd
+ * knows itself: its config and its own runs. */
+
+#include <string.h>
+
+#include "daemon/verbs-internal.h"
+
+static int append(json_t *array, json_t *item) {
+    return json_array_append_new(array, item);
+}
+
+static const struct snapshot_pool *find_pool(const struct snapshot *s, const char *name) {
+    for (size_t i = 0; s && i < s->n_pools; i++)
+        if (strcmp(s->pools[i].name, name) == 0)
+            return &s->pools[i];
+    return NULL;
+}
+
+/* --- from a snapshot --- */
+
+static int put_holders(json_t *pool, const struct snapshot_pool *p) {
+    json_t *holders = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < p->n_holders; i++) {
+        const struct snapshot_holder *h = &p->holders[i];
+
+        k |= append(holders, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host, "name",
+                                       h->name, "permits", (json_int_t) h->permits, "token", (json_int_t) h->token, "since",
+                                       json_time(h->since_realtime), "seen_ms", json_msec(h->seen_usec), "pid",
+                                       json_number(h->pid, h->pid > 0)));
+    }
+    return k | json_object_set_new(pool, "holders", holders);
+}
+
+static int put_queue(json_t *pool, const struct snapshot_pool *p) {
+    json_t *queue = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < p->n_queue; i++) {
+        const struct snapshot_waiter *w = &p->queue[i];
+
+        k |= append(queue, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", w->claim, "host", w->host, "name", w->name,
+                                     "permits", (json_int_t) w->permits, "position", (json_int_t) w->position, "waiting_ms",
+                                     json_msec(w->waiting_usec)));
+    }
+    return k | json_object_set_new(pool, "queue", queue);
+}
+
+static json_t *json_override(const struct snapshot_pool *p) {
+    if (!p->has_override)
+        return json_null();
+    return json_pack("{s:I, s:o, s:o}", "limit", (json_int_t) p->override_limit, "until",
+                     json_time(p->override_until == USEC_INFINITY ? 0 : p->override_until), "reason",
+                     json_text(p->override_reason));
+}
+
+static int put_snapshot(json_t *pool, const struct snapshot_pool *p) {
+    int k = 0;
+
+    k |= json_object_set_new(pool, "limit", json_integer(p->limit));
+    k |= json_object_set_new(pool, "override", json_override(p));
+    k |= json_object_set_new(pool, "used", json_integer(p->used));
+    k |= json_object_set_new(pool, "waiting", json_integer((json_int_t) p->waiting + p->parked));
+    k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
+    k |= put_holders(pool, p);
+    return k | put_queue(pool, p);
+}
+
+/* --- from what this berthd knows --- */
+
+static uint32_t claim_permits(const struct claim *c, const char *pool) {
+    for (size_t i = 0; i < c->n_demands; i++)
+        if (strcmp(c->demands[i].pool, pool) == 0)
+            return c->demands[i].permits;
+    return 0;
+}
+
+static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permits) {
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host,
+                     "name", r->name, "permits", (json_int_t) permits, "token", (json_int_t) r->cluster_claim.token, "since",
+                     json_time(r->started_realtime ? r->started_realtime : r->queued_realtime), "seen_ms", 0, "pid",
+                     json_number(r->pid, r->pid > 0));
+}
+
+static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host, "name",
+                     r->name, "permits", (json_int_t) permits, "position", (json_int_t) r->cluster_claim.position, "waiting_ms",
+                     json_msec(run_wait_usec(r, clock_boottime())));
+}
+
+static int put_own(struct manager *m, json_t *pool, const struct pool_settings *p) {
+    json_t *holders = json_array(), *queue = json_array();
+    uint32_t used = 0, waiting = 0, permits;
+    int k = 0;
+
+    for (enum run_state s = RUN_STATE_WAITING; s <= RUN_STATE_DONE; s++)
+        list_foreach(r, manager_runs(m, s), struct run, link) {
+            if (r->cluster_claim.state == CLAIM_STATE_NONE || !(permits = claim_permits(&r->cluster_claim, p->name)))
+                continue;
+            if (s == RUN_STATE_WAITING) {
+                if (waiting++ < SNAPSHOT_LIST_MAX)
+                    k |= append(queue, own_waiter(m, r, permits));
+            } else if (r->granted) {
+                used += permits;
+                if (json_array_size(holders) < SNAPSHOT_LIST_MAX)
+                    k |= append(holders, own_holder(m, r, permits));
+            }
+        }
+    k |= json_object_set_new(pool, "limit", json_integer(p->limit));
+    k |= json_object_set_new(pool, "override", json_null());
+    k |= json_object_set_new(pool, "used", json_integer(used));
+    k |= json_object_set_new(pool, "waiting", json_integer(waiting));
+    k |= json_object_set_new(pool, "limits_differ", json_false());
+    k |= json_object_set_new(pool, "holders", holders);
+    return k | json_object_set_new(pool, "queue", queue);
+}
+
+/* --- all of them --- */
+
+static bool is_wanted(json_t *wanted, const char *name) {
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(wanted, i, item)
+        if (strcmp(json_string_value(item), name) == 0)
+            return true;
+    return !wanted || json_array_size(wanted) == 0;
+}
+
+/* settings or snapshot may be NULL. */
+static int add_pool(struct manager *m, json_t *pools, json_t *wanted, const struct pool_settings *settings,
+                    const struct snapshot_pool *snapshot) {
+    const char *name = settings ? settings->name : snapshot->name;
+    bool host = settings ? settings->scope == POOL_SCOPE_HOST : snapshot->host_scope;
+    json_t *o;
+    int k = 0;
+
+    if (!is_wanted(wanted, name))
+        return 0;
+    o = json_object();
+    k |= json_object_set_new(o, "name", json_string(name));
+    k |= json_object_set_new(o, "scope", json_string(host ? "host" : "cluster"));
+    k |= json_object_set_new(o, "configured", json_number(settings ? settings->limit : 0, settings));
+    k |= json_object_set_new(o, "description",
+                             json_text(settings && settings->description && settings->description[0] ? settings->description : NULL));
+    k |= snapshot ? put_snapshot(o, snapshot) : put_own(m, o, settings);
+    return k | append(pools, o);
+}
+
+static const char *find_unknown(json_t *wanted, const json_t *pools) {
+    json_t *item, *pool;
+    size_t i, j;
+
+    json_array_foreach(wanted, i, item) {
+        bool found = false;
+
+        json_array_foreach(pools, j, pool)
+            found |= strcmp(json_string_value(json_object_get(pool, "name")), json_string_value(item)) == 0;
+        if (!found)
+            return json_string_value(item);
+    }
+    return NULL;
+}
+
+json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
+                   const char **ret_unknown) {
+    const struct settings *s = manager_settings(m);
+    _cleanup_json_ json_t *pools = json_array();
+    int k = pools ? 0 : -1;
+
+    for (size_t i = 0; i < s->n_pools; i++)
+        k |= add_pool(m, pools, wanted, &s->pools[i],
+                      find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name));
+    for (size_t i = 0; cluster && i < cluster->n_pools; i++) /* of other hosts' configs */
+        if (!settings_find_pool(s, cluster->pools[i].name))
+            k |= add_pool(m, pools, wanted, NULL, &cluster->pools[i]);
+    if (k < 0)
+        return NULL;
+    *ret_unknown = find_unknown(wanted, pools);
+    return steal_pointer(&pools);
+}
+
+/* --- hosts --- */
+
+static json_t *json_session(const struct snapshot_session *session) {
+    json_t *limits = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < session->n_limits; i++)
+        k |= append(limits, json_pack("{s:s, s:I}", "pool", session->limits[i].pool, "limit", (json_int_t) session->limits[i].limit));
+    if (k < 0) {
+        json_decref(limits);
+        return NULL;
+    }
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "host", session->host, "session", session->id, "version", session->version,
+                     "claims", (json_int_t) session->claims, "seen_ms", json_msec(session->seen_usec), "limits", limits);
+}
+
+/* Without Redis there is this host alone. */
+static json_t *json_own_host(struct manager *m) {
+    json_int_t claims = 0;
+
+    for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, manager_runs(m, s), struct run, link)
+            claims += r->n_demands > 0;
+    return json_pack("{s:s, s:s, s:s, s:I, s:i, s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
+                     "claims", claims, "seen_ms", 0, "limits");
+}
+
+json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
+    json_t *hosts = json_array();
+    int k = 0;
+
+    for (size_t i = 0; cluster && i < cluster->n_sessions; i++)
+        k |= append(hosts, json_session(&cluster->sessions[i]));
+    if (!cluster)
+        k |= append(hosts, json_own_host(m));
+    if (k < 0) {
+        json_decref(hosts);
+        return NULL;
+    }
+    return hosts;
+}
+
+json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
+    const struct store *s = manager_cluster_store(m);
+    const char *state = !s ? "none" : s->state == STORE_STATE_AWAY ? "away" : "connected";
+
+    return json_pack("{s:s, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0));
+}
