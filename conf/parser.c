@@ -21,6 +21,7 @@ static struct context {
     int line; /* of the statement's first line, which libconfuse calls 1 */
 } context;
 
+static void on_error(cfg_t *cfg, const char *format, va_list arguments) _printf_(2, 0);
 static void on_error(cfg_t *cfg, const char *format, va_list arguments) {
     struct settings_place place = {context.file, context.line + cfg->line - 1};
     char text[256];

@@ -34,6 +34,8 @@ struct settings_place value_place(const struct value_reader *r, unsigned option)
 }
 
 static void note_arguments(const struct value_reader *r, const struct settings_place *place, const char *before, const char *format,
+                           va_list arguments) _printf_(4, 0);
+static void note_arguments(const struct value_reader *r, const struct settings_place *place, const char *before, const char *format,
                            va_list arguments) {
     const struct schema_section *section = schema_get(r->section->kind);
     char text[NOTE_MAX];
