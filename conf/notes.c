@@ -7,14 +7,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define TEXT_MAX 1024
+#include "conf/text.h"
 
-/* Errors quote what was written; a terminal or a log must not obey it. */
-static void make_printable(char *text) {
-    for (; *text != '\0'; text++)
-        if ((unsigned char) *text < ' ' || *text == 0x7f)
-            *text = '?';
-}
+#define TEXT_MAX 1024
 
 void notes_add(struct notes *notes, const struct settings_place *place, const char *format, ...) {
     char text[TEXT_MAX];
@@ -24,7 +19,7 @@ void notes_add(struct notes *notes, const struct settings_place *place, const ch
     va_start(arguments, format);
     (void) vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    make_printable(text);
+    text_make_printable(text); /* errors quote what was written; a terminal must not obey it, JSON must be able to hold it */
 
     items = realloc(notes->items, (notes->n + 1) * sizeof(*items));
     if (!items) {

@@ -21,7 +21,7 @@ struct notes {
     bool incomplete; /* a syntax error ended a file: what is missing elsewhere may stand in the rest of it */
 };
 
-/* line 0: about the whole file. The text is "what is wrong, and what would be right"; control characters in it become '?'. */
+/* line 0: about the whole file. The text is "what is wrong, and what would be right"; what cannot be shown in it becomes '?'. */
 void notes_add(struct notes *notes, const struct settings_place *place, const char *format, ...) _printf_(3, 4);
 /* After a note about the characters of a value: what the values of this line seem to mean is not judged. */
 void notes_spoil(struct notes *notes, const struct settings_place *place);

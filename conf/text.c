@@ -46,12 +46,31 @@ bool text_is_utf8(const char *text) {
     return true;
 }
 
+/* Whether a character of n bytes is a control character. */
+static bool is_control(const unsigned char *t, size_t n) {
+    return *t < ' ' || *t == 0x7f || (n == 2 && t[0] == 0xc2 && t[1] <= 0x9f);
+}
+
 bool text_has_control(const char *text, bool may_break) {
-    for (const unsigned char *t = (const unsigned char *) text; *t != '\0'; t++) {
-        if (may_break && (*t == '\n' || *t == '\t'))
-            continue;
-        if (*t < ' ' || *t == 0x7f || (t[0] == 0xc2 && t[1] >= 0x80 && t[1] <= 0x9f))
+    size_t n;
+
+    for (const unsigned char *t = (const unsigned char *) text; *t != '\0'; t += n) {
+        n = sequence(t);
+        if (n == 0 || (is_control(t, n) && !(may_break && (*t == '\n' || *t == '\t'))))
             return true;
     }
     return false;
+}
+
+void text_make_printable(char *text) {
+    for (unsigned char *t = (unsigned char *) text; *t != '\0';) {
+        size_t n = sequence(t);
+
+        if (n == 0 || is_control(t, n)) {
+            n = n == 0 ? 1 : n;
+            for (size_t i = 0; i < n; i++)
+                t[i] = '?';
+        }
+        t += n;
+    }
 }

@@ -11,3 +11,5 @@
 bool text_is_utf8(const char *text);
 /* C0, DEL and C1 (U+0080 to U+009F, which terminals obey, too); text must be UTF-8. may_break: newlines and tabs are none. */
 bool text_has_control(const char *text, bool may_break);
+/* Puts '?' for each byte that is not UTF-8 or belongs to a control character. */
+void text_make_printable(char *text);
