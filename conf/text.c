@@ -67,9 +67,8 @@ void text_make_printable(char *text) {
         size_t n = sequence(t);
 
         if (n == 0 || is_control(t, n)) {
-            n = n == 0 ? 1 : n;
-            for (size_t i = 0; i < n; i++)
-                t[i] = '?';
+            *t = '?'; /* what follows a first byte is no character then */
+            n = 1;
         }
         t += n;
     }

@@ -94,6 +94,8 @@ static void test_traps_of_libconfuse(void) {
     static const struct wrong wrong[] = {
         {"host = \"${USER}\"", "c:1: \"${\" in double quotes: variables are not replaced; write '${' in single quotes"},
         {"runtime-directory = \"$${USER}\"", "c:1: \"${\" in double quotes: variables are not replaced; write '${' in single quotes"},
+        {"redis { url = \"${URL}\" }", "c:1: \"${\" in double quotes: variables are not replaced; write '${' in single quotes"},
+        {"pool p { scope = host limit = \"${N}\" }", "c:1: \"${\" in double quotes: variables are not replaced; write '${' in single quotes"},
         {"host = \"a${\"", "c:1: \"${\" in double quotes: variables are not replaced; write '${' in single quotes"},
         {"host = ${USER}", "c:1: \"${\" without quotes: variables are not replaced; write '${' in single quotes"},
         {"host = a${USER}", "c:1: \"${\" without quotes: variables are not replaced; write '${' in single quotes"},
