@@ -176,15 +176,18 @@ static int memory_on_deliver(sd_event_source *source _unused_, void *userdata) {
     return 0;
 }
 
-static int memory_add_reply(struct memory *m, int r, store_reply_fn fn, store_inspect_fn inspect_fn, void *userdata) {
+/* Takes place when the loop turns, so that its r may still be set by the caller. NULL: no memory. */
+static struct reply *memory_add_reply(struct memory *m, store_reply_fn fn, store_inspect_fn inspect_fn, void *userdata) {
     struct reply *reply = calloc(1, sizeof(*reply));
 
     if (!reply)
-        return -ENOMEM;
-    *reply = (struct reply){.fn = fn, .inspect_fn = inspect_fn, .userdata = userdata, .r = r};
+        return NULL;
+    reply->fn = fn;
+    reply->inspect_fn = inspect_fn;
+    reply->userdata = userdata;
     list_append(&m->replies, &reply->link);
     memory_wake(m);
-    return 0;
+    return reply;
 }
 
 /* --- limits --- */
@@ -194,7 +197,7 @@ static void memory_emit_limits(struct memory *m) {
         if (m->is_started && pool_has_new_limit(pool))
             event_emit(m->events,
                        &(struct event){.type = EVENT_LIMIT_CHANGED, .pools = pool->name, .reason = pool->override.reason},
-                       "the limit of pool %s is %" PRIu32 " now, it was %" PRIu32, pool->name, pool_limit(pool),
+                       "the limit of pool %s on this host is %" PRIu32 " now, it was %" PRIu32, pool->name, pool_limit(pool),
                        pool->settled_limit);
 }
 
@@ -250,14 +253,12 @@ static int pool_apply(struct pool *pool, const struct store_override *o, usec_t 
 static int memory_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata) {
     struct memory *m = memory_of(s);
     struct pool *pool = pools_find(&m->pools, o->pool);
-    int r = memory_add_reply(m, pool ? 0 : STORE_E_UNKNOWN, fn, NULL, userdata);
+    struct reply *reply = memory_add_reply(m, fn, NULL, userdata);
 
-    if (r < 0 || !pool)
-        return r;
-    r = pool_apply(pool, o, clock_boottime());
-    if (r < 0)
-        list_entry(m->replies.prev, struct reply, link)->r = r;
-    else
+    if (!reply)
+        return -ENOMEM;
+    reply->r = pool ? pool_apply(pool, o, clock_boottime()) : STORE_E_UNKNOWN;
+    if (reply->r == 0)
         memory_settle(m);
     return 0;
 }
@@ -348,10 +349,13 @@ static struct place *memory_find_live(struct memory *m, const char *id) {
 static int memory_revoke(struct store *s, const char *claim, const char *reason _unused_, store_reply_fn fn, void *userdata) {
     struct memory *m = memory_of(s);
     struct place *place = memory_find_live(m, claim);
-    int r = memory_add_reply(m, place ? 0 : STORE_E_UNKNOWN, fn, NULL, userdata);
+    struct reply *reply = memory_add_reply(m, fn, NULL, userdata);
 
-    if (r < 0 || !place || place->is_revoked)
-        return r;
+    if (!reply)
+        return -ENOMEM;
+    reply->r = place ? 0 : STORE_E_UNKNOWN;
+    if (!place || place->is_revoked)
+        return 0;
     place->is_revoked = true;
     if (place->claim->state != CLAIM_STATE_HELD) { /* nothing was started yet: it has no part in the pools any more */
         pools_leave(&m->pools, place->in_pools, clock_realtime());
@@ -364,18 +368,18 @@ static int memory_revoke(struct store *s, const char *claim, const char *reason 
 /* --- the rest --- */
 
 static int memory_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
-    return memory_add_reply(memory_of(s), 0, fn, NULL, userdata); /* there is none */
+    return memory_add_reply(memory_of(s), fn, NULL, userdata) ? 0 : -ENOMEM; /* there is none to end */
 }
 
 static int memory_inspect(struct store *s, store_inspect_fn fn, void *userdata) {
-    return memory_add_reply(memory_of(s), 0, NULL, fn, userdata);
+    return memory_add_reply(memory_of(s), NULL, fn, userdata) ? 0 : -ENOMEM;
 }
 
 static void memory_emit_overcommitted(struct memory *m) {
     list_foreach(pool, &m->pools.pools, struct pool, link)
         if (pool_used(pool) > pool_limit(pool))
             event_emit(m->events, &(struct event){.type = EVENT_OVERCOMMITTED, .pools = pool->name},
-                       "%" PRIu32 " permits of pool %s are held, its limit is %" PRIu32, pool_used(pool), pool->name,
+                       "%" PRIu32 " permits of pool %s are held on this host, its limit is %" PRIu32, pool_used(pool), pool->name,
                        pool_limit(pool));
 }
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+
+/* base/journal where standard error is the journal: a socket of our own at the journal's place, in a mount namespace, so that
+ * whatever this machine has is neither needed nor written to. */
+
+#include "base/journal.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <syslog.h>
+
+#include "tests/harness/capture.h"
+#include "tests/harness/test.h"
+
+enum { CHILD_OK, CHILD_SKIP = 77 };
+
+/* In the child: an empty /run of its own. */
+static bool enter_namespace(void) {
+    /* As root without a user namespace; as anybody with one, if the kernel lets us. */
+    if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return false;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("run", "/run", "tmpfs", 0, NULL) == 0 &&
+           mkdir("/run/systemd", 0755) == 0 && mkdir("/run/systemd/journal", 0755) == 0;
+}
+
+static int listen_at(const char *path, int type) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    if (fd < 0 || bind(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
+        return close_fd(fd);
+    if (type == SOCK_STREAM && listen(fd, 1) < 0)
+        return close_fd(fd);
+    return fd;
+}
+
+static bool has_line(const char *text, const char *line) {
+    const char *found = strstr(text, line);
+
+    return found && (found == text || found[-1] == '\n') && found[strlen(line)] == '\n';
+}
+
+static void name_stderr_in_environment(void) {
+    char stream[64];
+    struct stat st;
+
+    if (fstat(STDERR_FILENO, &st) < 0)
+        _exit(1);
+    snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t) st.st_dev, (uintmax_t) st.st_ino);
+    setenv("JOURNAL_STREAM", stream, 1);
+}
+
+/* Below, the exit status is the step that failed. */
+
+static int entry_in_child(void) {
+    static const char *const lines[] = {"MESSAGE=pg-dump may start", "PRIORITY=6", "SYSLOG_IDENTIFIER=berthd",
+                                        "MESSAGE_ID=00112233445566778899aabbccddeeff", "BERTH_EVENT=granted", "BERTH_RUN=0123"};
+    const struct journal_field fields[] = {{"BERTH_EVENT", "granted"}, {"BERTH_RUN", "0123"}, {"BERTH_REASON", "two\nlines"}};
+    struct journal *j = NULL;
+    char got[4096] = "";
+    struct capture c;
+
+    if (!enter_namespace())
+        return CHILD_SKIP;
+    int fd = listen_at("/run/systemd/journal/socket", SOCK_DGRAM);
+    capture_begin(&c);
+    name_stderr_in_environment();
+    if (fd < 0 || journal_new(&j, "berthd") < 0)
+        return 2;
+    journal_send(j, LOG_INFO, "00112233445566778899aabbccddeeff", "granted", "pg-dump may start", fields, 3);
+    if (recv(fd, got, sizeof(got) - 1, MSG_DONTWAIT) <= 0)
+        return 3;
+    for (size_t i = 0; i < ELEMENTSOF(lines); i++)
+        if (!has_line(got, lines[i]))
+            return 10 + (int) i;
+    if (!strstr(got, "BERTH_REASON\n")) /* the journal's form for values with newlines */
+        return 4;
+    if (capture_read(&c)[0] != '\0')
+        return 5;
+    close_fd(fd); /* nobody takes it any more: it is not lost */
+    journal_log(j, LOG_ERR, "hello");
+    return strcmp(capture_read(&c), "error: hello\n") == 0 ? CHILD_OK : 6;
+}
+
+/* JOURNAL_STREAM is inherited, but standard error was redirected since. */
+static int redirected_in_child(void) {
+    struct journal *j = NULL;
+    struct capture c;
+
+    if (!enter_namespace())
+        return CHILD_SKIP;
+    int fd = listen_at("/run/systemd/journal/socket", SOCK_DGRAM);
+    setenv("JOURNAL_STREAM", "1:2", 1);
+    capture_begin(&c);
+    if (fd < 0 || journal_new(&j, "berthd") < 0)
+        return 2;
+    journal_log(j, LOG_INFO, "hello");
+    return strcmp(capture_read(&c), "hello\n") == 0 ? CHILD_OK : 3;
+}
+
+static int stream_in_child(void) {
+    char got[256] = "";
+    size_t n = 0;
+
+    if (!enter_namespace())
+        return CHILD_SKIP;
+    int listening = listen_at("/run/systemd/journal/stdout", SOCK_STREAM), fd = journal_open_stream("pg-dump", LOG_INFO);
+    if (fd < 0 || write(fd, "output\n", 7) != 7)
+        return 2;
+    close_fd(fd);
+    int peer = accept(listening, NULL, NULL);
+    for (ssize_t r; n < sizeof(got) - 1 && (r = read(peer, got + n, sizeof(got) - 1 - n)) > 0;)
+        n += (size_t) r;
+    /* identifier, unit, priority, then four switches; then the output (systemd: journald's native stream header) */
+    return strncmp(got, "pg-dump\n\n6\n0\n", 13) == 0 && strstr(got, "output\n") ? CHILD_OK : 3;
+}
+
+static void in_child(int (*function)(void)) {
+    int status = 0;
+    pid_t pid = fork();
+
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0)
+        _exit(function());
+    CU_ASSERT(waitpid(pid, &status, 0) == pid);
+    CU_ASSERT(WIFEXITED(status));
+    if (WEXITSTATUS(status) == CHILD_SKIP)
+        TEST_SKIP("no mount namespace here");
+    TEST_INT(WEXITSTATUS(status), CHILD_OK);
+}
+
+static void test_entry(void) {
+    in_child(entry_in_child);
+}
+static void test_redirected(void) {
+    in_child(redirected_in_child);
+}
+static void test_stream(void) {
+    in_child(stream_in_child);
+}
+
+static CU_TestInfo tests[] = {
+    {"entry", test_entry},
+    {"redirected", test_redirected},
+    {"stream", test_stream},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "journal", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
