@@ -58,7 +58,7 @@ struct store_pool { /* as this host's config declares it */
     uint32_t limit, queue_limit;
 };
 
-/* A handler gets each answer once: r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis is away). */
+/* A handler gets each answer once, at the latest from store_free(): r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis is away). */
 enum {
     STORE_E_UNKNOWN = 1, /* no such pool, no such claim */
     STORE_E_CONFLICT,    /* the override was changed by somebody else meanwhile */
@@ -114,11 +114,14 @@ static inline void store_stop(struct store *s, store_reply_fn done, void *userda
 static inline int store_declare(struct store *s, const struct store_pool *pools, size_t n) {
     return s->ops->declare(s, pools, n);
 }
-/* Asks for a claim in CLAIM_STATE_NONE whose owner's part is filled. 0 or -ENOMEM. Pools are declared ones. */
+/* Asks for a claim in CLAIM_STATE_NONE whose owner's part is filled. 0 or -ENOMEM; -ENOENT: a pool that is not
+ * declared (any more). claim->ticket not 0: it gets its old place, whatever the queue limit. */
 static inline int store_claim(struct store *s, struct claim *c) {
     return s->ops->claim(s, c);
 }
-/* Takes over a claim that a guard or a hold found at start says it holds; id, token and ticket filled. Before store_start(). */
+/* Takes over a claim that a guard or a hold found at start says it holds; id, token and ticket filled. Before store_start().
+ * With a token it is HELD at once, beyond the limit if need be, and its listener is not told; without, its listener hears after
+ * store_start() that it waits or was granted. */
 static inline int store_adopt(struct store *s, struct claim *c) {
     return s->ops->adopt(s, c);
 }
