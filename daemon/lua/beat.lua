@@ -1,0 +1,52 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- beat: a session lives. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), buries the dead (R4),
+-- pays debts and ends overrides whose time is over.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch
+--       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
+--       known-µs   how long it has known this epoch
+--       overrides  the newest version of an override that it knows
+-- Reply {'ok', epoch, more, grace(0|1), count, last-token, claims, clock, overrides, ended, reclaimed}
+--         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
+--         ended: {session, host} of each session buried;  reclaimed: {claim, host, name, run, pools, token} of each held claim of theirs
+--       {'epoch', epoch}: nothing was beaten;  {'gone'};  {'stale'}
+-- Cost  6 calls
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s = ARGV[1]
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'over', 'over-end', 'clock')
+if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if not m[2] then return {'gone'} end
+local connection, last = string.match(m[2], '^(%d+) (%d+)$')
+if connection ~= ARGV[2] then return {'stale'} end
+
+local count = call('HINCRBY', meta, 'beat', 1)
+call('ZADD', at .. 'beats', count, s)
+local oldest = tonumber(call('ZRANGE', at .. 'beats', 0, 0, 'WITHSCORES')[2])
+local claims = call('SCARD', at .. 'of:' .. s)
+local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
+if not m[3] and not m[4] and not override_over and oldest > tonumber(ARGV[4]) and oldest > 0 and (m[5] or '0') == ARGV[6] then
+    return {'ok', m[1], 0, 0, count, last, claims, m[7], {}, {}, {}}
+end
+--#include core
+--#include queue
+--#include session
+--#include limits
+if grace then
+    local known = tonumber(ARGV[5])
+    if known >= tonumber(lease) and in_epoch() then
+        call('HDEL', meta, 'grace', 'known')
+        grace = false
+    elseif known > tonumber(call('HGET', meta, 'known') or 0) then
+        call('HSET', meta, 'known', ARGV[5])
+    end
+end
+if override_over then end_overrides() end
+if epoch == ARGV[3] then bury(math.max(tonumber(ARGV[4]), 0), s) end
+settle()
+save_clock()
+if epoch ~= ARGV[3] then return {'epoch', epoch} end
+connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
+return {'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), newer_overrides(tonumber(ARGV[6])), ended, reclaimed}

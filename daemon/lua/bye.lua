@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- bye: ends a session at once (R14). Whatever the epoch: who says bye holds nothing any more.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection
+-- Reply {'ok', epoch, more}  more: its end is not complete, say it again;  {'stale'}
+-- Cost  about 10 calls, 6 a claim (128 claims a call)
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local connection = string.match(call('HGET', meta, 'c:' .. ARGV[1]) or '', '^%d+')
+if connection and tonumber(connection) > tonumber(ARGV[2]) then return {'stale'} end
+--#include core
+--#include queue
+--#include session
+if call('HEXISTS', at .. 'sessions', ARGV[1]) == 1 then end_session(ARGV[1]) end
+local unfinished = more
+settle()
+save_clock()
+return {'ok', epoch or '', unfinished}

@@ -1,0 +1,120 @@
+#!lua
+-- SPDX-License-Identifier: MIT
+-- claim: asks for permits, all or none (R2, R3). Without allow-oom: a full Redis takes no new claims (R13).
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch claim run name head-start-µs ticket nowait(0|1) pid, then for each pool: pool permits
+--       queue-limit. ticket: 0, or the one it had before: it gets its old place, whatever the queue's limit.
+-- Reply {'ok', epoch, more, state, ticket, token, last-token-before, position, time-µs}   state: H(eld) W(aiting) P(arked)
+--       {'refused', epoch, more, 'busy'|'queue-full', pool}
+--       {'epoch', epoch} not of this epoch, nothing was done;  {'gone'} no such session;  {'stale'} a newer connection is there
+-- Cost  granted: 10 calls for one pool; waiting: about 15; O(log n)
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s, c, pools = ARGV[1], ARGV[4], ARGV[11]
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'o:' .. pools)
+if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if not m[2] then return {'gone'} end
+local connection, last = string.match(m[2], '^(%d+) (%d+)$')
+if connection ~= ARGV[2] then return {'stale'} end
+
+-- One pool, nobody waits, nothing is odd: grant.
+if not ARGV[14] and not m[3] and not m[4] and (not m[7] or string.find(m[7], '^%d+\t%-')) and ARGV[8] == '0' then
+    local base, n = at .. 'pool:' .. pools, tonumber(ARGV[12])
+    if call('ZCARD', base .. ':queue') == 0
+        and call('SCARD', base .. ':held') + n <= (tonumber(call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]) or 0)
+        and string.find(call('INFO', 'replication'), 'master_replid:' .. m[5], 1, true) then
+        local t = call('TIME')
+        local time = t[1] * 1000000 + t[2]
+        local token = math.max(tonumber(m[6]) + 1, time)
+        local text = string.format('%.0f', token)
+        if call('HSETNX', at .. 'claims', c, string.format('H %.0f %s %s:%d %.0f %s %.0f %s %s %s ', token, s, pools, n, token,
+                ARGV[7], time, ARGV[10], ARGV[5], ARGV[6])) == 1 then
+            if n == 1 then
+                call('SADD', base .. ':held', c .. '#1')
+            else
+                local list = {}
+                for i = 1, n do list[i] = c .. '#' .. i end
+                call('SADD', base .. ':held', unpack(list))
+            end
+            call('SADD', at .. 'of:' .. s, c)
+            call('HSET', meta, 'clock', text, 'c:' .. s, connection .. ' ' .. text)
+            return {'ok', m[1], 0, 'H', text, text, last, 0, string.format('%.0f', time)}
+        end
+    end
+end
+--#include core
+--#include queue
+local function answer(r)
+    local position = 0
+    if r.state == 'W' then
+        for i = 1, #r.list, 2 do
+            position = math.max(position, (call('ZRANK', at .. 'pool:' .. r.list[i] .. ':queue', c) or -1) + 1)
+        end
+    end
+    return {'ok', epoch, more, r.state, r.ticket, r.token, last, position, r.since}
+end
+
+-- Sent again: say what became of it (R6).
+local r = read_claim(c)
+if r then
+    if r.session ~= s then return redis.error_reply('ERR claim of another session') end
+    return answer(r)
+end
+if debt and not grace then
+    settle() -- what is owed to others comes first
+    last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
+end
+
+r = {token = '0', session = s, head = ARGV[7], pid = ARGV[10], run = ARGV[5], name = ARGV[6], reason = '', list = {}}
+local queue_limits, texts = {}, {}
+for i = 11, #ARGV, 3 do
+    r.list[#r.list + 1], r.list[#r.list + 2] = ARGV[i], tonumber(ARGV[i + 1])
+    queue_limits[ARGV[i]] = tonumber(ARGV[i + 2])
+    texts[#texts + 1] = ARGV[i] .. ':' .. ARGV[i + 1]
+end
+r.pools = table.concat(texts, ',')
+hear_clock(tonumber(ARGV[8]))
+r.ticket, r.since = ARGV[8] ~= '0' and ARGV[8] or fmt(tick()), fmt(now())
+
+-- Granted at once if it is first everywhere and all is free.
+local score, free = tonumber(r.ticket) - tonumber(r.head), not grace and not debt
+for i = 1, #r.list, 2 do
+    local base = at .. 'pool:' .. r.list[i]
+    local head = call('ZRANGE', base .. ':queue', 0, 0, 'WITHSCORES')
+    free = free and not (head[2] and tonumber(head[2]) <= score)
+        and call('SCARD', base .. ':held') + r.list[i + 1] <= limit_of(r.list[i])
+end
+if free and in_epoch() then
+    r.token = ARGV[8] == '0' and r.ticket or fmt(tick())
+    hold(c, r)
+    write_claim(c, r)
+    call('SADD', at .. 'of:' .. s, c)
+    call('HSET', meta, 'clock', fmt(clock), 'c:' .. s, connection .. ' ' .. r.token)
+    return answer(r)
+end
+if epoch ~= ARGV[3] then
+    save_clock()
+    return {'epoch', epoch}
+end
+
+if ARGV[9] == '1' then
+    save_clock()
+    return {'refused', epoch, more, 'busy', r.list[1]}
+end
+for i = 1, #r.list, 2 do
+    local base = at .. 'pool:' .. r.list[i]
+    if ARGV[8] == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= queue_limits[r.list[i]] then
+        save_clock()
+        return {'refused', epoch, more, 'queue-full', r.list[i]}
+    end
+end
+place(c, r)
+write_claim(c, r)
+call('SADD', at .. 'of:' .. s, c)
+if grace or debt then -- nobody else looks at these pools on its own
+    for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end
+    if not debt then call('HSET', meta, 'debt', 1) end
+end
+save_clock()
+return answer(r)

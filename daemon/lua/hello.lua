@@ -1,0 +1,105 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- hello: opens a session or continues it on a new connection (R6), and declares its limits (R14). Said again on the same
+-- connection it declares anew (reload). A sync must follow it.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection
+--       replaced   the session that this one replaces, "" if none: it ends here
+--       host machine version lease-µs
+--       clock      the highest ticket or token that this host remembers, aged (R10)
+--       epoch      that it knew last, 0 if none;  dead: as in beat, of that epoch
+--       limits     how many, then for each: pool limit
+--       then overrides that it remembers, for each: pool version limit until-µs by restore reason
+-- Reply {'ok', epoch, more, grace, count, known(1: the session was there), clock, overrides, differing, ended, reclaimed}
+--         differing: {pool, lowest, highest} of its pools that live sessions declare differently; the rest as in beat
+--       {'lease-differs', epoch, more, count, lease-µs}: another lease, and a session lives by it (R4)
+--       {'name-taken', epoch, more, count, lease-µs}: a live session of this host name on another machine
+--       {'stale', connection}: a newer connection was there;  {'schema', n}: the data is newer than this script
+-- Cost  about 15 calls and 4 a pool declared
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local schema = call('HGET', meta, 'schema')
+if schema and tonumber(schema) > 1 then return {'schema', schema} end
+--#include core
+--#include queue
+--#include session
+--#include limits
+local s, connection, host = ARGV[1], ARGV[2], ARGV[4]
+hear_clock(tonumber(ARGV[8]))
+hear_clock(tonumber(ARGV[9])) -- an epoch is a number of the same clock: a new one is another one
+if in_epoch() and epoch == ARGV[9] then bury(tonumber(ARGV[10]), s) end
+if ARGV[3] ~= '' and ARGV[3] ~= s and call('HEXISTS', at .. 'sessions', ARGV[3]) == 1 then end_session(ARGV[3]) end
+
+local old_connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
+if old_connection and tonumber(old_connection) > tonumber(connection) then
+    settle()
+    save_clock()
+    return {'stale', old_connection}
+end
+
+local refusal
+local namesake = call('HGET', meta, 'h:' .. host)
+if namesake and namesake ~= s and (tonumber(call('ZSCORE', at .. 'beats', namesake) or 0)) > 0 then
+    local machine = string.match(call('HGET', at .. 'sessions', namesake) or '', '^%S+ (%S+)')
+    if machine and machine ~= ARGV[5] then refusal = 'name-taken' end
+end
+if not refusal and lease ~= ARGV[7] then
+    local others = call('ZCOUNT', at .. 'beats', 1, '+inf')
+    if call('ZSCORE', at .. 'beats', s) then others = others - 1 end
+    if lease and others > 0 then
+        refusal = 'lease-differs'
+    else
+        call('HSET', meta, 'lease', ARGV[7])
+    end
+end
+if refusal then
+    settle()
+    save_clock()
+    return {refusal, epoch, more, tonumber(call('HGET', meta, 'beat') or 0), lease or ARGV[7]}
+end
+
+call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, s)
+local count = call('HINCRBY', meta, 'beat', 1)
+call('ZADD', at .. 'beats', count, s)
+
+local declared, is_declared, first_override = {}, {}, 12 + 2 * tonumber(ARGV[11])
+for i = 12, first_override - 1, 2 do
+    declared[#declared + 1] = ARGV[i] .. '=' .. ARGV[i + 1]
+    is_declared[ARGV[i]] = true
+    if call('ZADD', at .. 'pool:' .. ARGV[i] .. ':limits', 'CH', ARGV[i + 1], s) == 1 then
+        limits[ARGV[i]] = nil
+        touch(ARGV[i])
+    end
+end
+local before = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+ %S+ %S+ (%S*)$')
+for i, pool in ipairs(parse_declared(before or '')) do
+    if i % 2 == 1 and not is_declared[pool] then
+        call('ZREM', at .. 'pool:' .. pool .. ':limits', s)
+        limits[pool] = nil
+        touch(pool)
+    end
+end
+call('HSET', at .. 'sessions', s, table.concat({host, ARGV[5], ARGV[6], table.concat(declared, ',')}, ' '))
+
+for i = first_override, #ARGV, 7 do
+    local known = call('ZSCORE', at .. 'overrides', ARGV[i])
+    hear_clock(tonumber(ARGV[i + 1]))
+    if not known or tonumber(known) < tonumber(ARGV[i + 1]) then
+        write_override(ARGV[i], {version = ARGV[i + 1], limit = ARGV[i + 2], until_usec = ARGV[i + 3], by = ARGV[i + 4],
+            restore = ARGV[i + 5], reason = ARGV[i + 6]})
+    end
+end
+if first_override <= #ARGV then end_overrides() end
+
+local differing = {}
+for i = 12, first_override - 1, 2 do
+    local key = at .. 'pool:' .. ARGV[i] .. ':limits'
+    local lowest = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+    local highest = call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
+    if lowest ~= highest then differing[#differing + 1] = {ARGV[i], lowest, highest} end
+end
+settle()
+save_clock()
+return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(clock), newer_overrides(0), differing, ended,
+    reclaimed}

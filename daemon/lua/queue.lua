@@ -1,0 +1,196 @@
+-- SPDX-License-Identifier: MIT
+-- Part of scripts that place, take away or grant claims. Expects core.lua.
+--
+-- pool:P:held    set   one member per permit; used = SCARD (R5)
+-- pool:P:queue   zset  waiting claim -> ticket minus head start
+-- pool:P:wants   zset  waiting claim -> permits wanted
+-- pool:P:parked  zset  claim parked because of this pool -> permits wanted of it
+-- debt           set   pools that are owed a visit: grace, or a bound was reached (R16)
+--
+-- A claim stands in the queues of all its pools with the same score, or is parked at one pool whose limit is below what it wants.
+
+local moves = 128    -- claims that this call may still park or bring back
+local grants = 128   -- claims that it may still grant
+local visits = 256   -- pools that it may still look at
+local touched, n_touched, is_touched = {}, 0, {} -- pools to settle at the end of the call
+
+local function touch(pool)
+    if not is_touched[pool] then
+        is_touched[pool] = true
+        n_touched = n_touched + 1
+        touched[n_touched] = pool
+    end
+end
+
+local function tell(session, ...)
+    call('PUBLISH', at .. 'to:' .. session, table.concat({...}, ' '))
+end
+
+-- Takes permits, whatever the limit.
+local function hold(c, r)
+    for i = 1, #r.list, 2 do
+        call('SADD', at .. 'pool:' .. r.list[i] .. ':held', unpack(members(c, r.list[i + 1])))
+    end
+    r.state = 'H'
+end
+
+-- Puts a claim into its queues, or parks it at the first pool whose limit is too low.
+local function place(c, r)
+    for i = 1, #r.list, 2 do
+        if r.list[i + 1] > limit_of(r.list[i]) then
+            call('ZADD', at .. 'pool:' .. r.list[i] .. ':parked', r.list[i + 1], c)
+            r.state = 'P'
+            return
+        end
+    end
+    local score = tonumber(r.ticket) - tonumber(r.head)
+    for i = 1, #r.list, 2 do
+        local base = at .. 'pool:' .. r.list[i]
+        call('ZADD', base .. ':queue', score, c)
+        call('ZADD', base .. ':wants', r.list[i + 1], c)
+    end
+    r.state = 'W'
+end
+
+-- Takes a claim out of wherever its state says that it is; its pools are to be settled.
+local function displace(c, r)
+    for i = 1, #r.list, 2 do
+        local base = at .. 'pool:' .. r.list[i]
+        if r.state == 'H' then
+            call('SREM', base .. ':held', unpack(members(c, r.list[i + 1])))
+            touch(r.list[i])
+        elseif r.state == 'W' then
+            call('ZREM', base .. ':queue', c)
+            call('ZREM', base .. ':wants', c)
+            touch(r.list[i])
+        else
+            call('ZREM', base .. ':parked', c)
+        end
+    end
+end
+
+local function drop(c, r)
+    displace(c, r)
+    call('HDEL', at .. 'claims', c)
+end
+
+-- Moves a claim that waits or is parked to where the limits want it, and says so.
+local function replace(c)
+    local r = read_claim(c)
+    moves = moves - 1
+    if not r or r.state == 'H' then return end
+    displace(c, r)
+    place(c, r)
+    write_claim(c, r)
+    tell(r.session, r.state == 'P' and 'parked' or 'queued', epoch, c, r.ticket)
+end
+
+-- Parks who wants more than the limit and brings back who no longer does. False if the bound cut it short: then nothing may be
+-- granted here yet, or somebody would overtake those who are still to come back (R2).
+local function sort_out(pool)
+    local base, limit = at .. 'pool:' .. pool, limit_of(pool)
+    for _, c in ipairs(call('ZRANGEBYSCORE', base .. ':wants', '(' .. limit, '+inf', 'LIMIT', 0, moves)) do
+        call('ZREM', base .. ':wants', c)
+        replace(c)
+    end
+    if moves > 0 then
+        for _, c in ipairs(call('ZRANGEBYSCORE', base .. ':parked', '-inf', limit, 'LIMIT', 0, moves)) do
+            call('ZREM', base .. ':parked', c)
+            replace(c)
+        end
+    end
+    return moves > 0
+end
+
+-- Whether the claim at the head of one queue is first in all of them and all its permits are free (R3). left_out: pools where
+-- nothing may be granted yet.
+local function can_grant(c, r, left_out)
+    for i = 1, #r.list, 2 do
+        local base = at .. 'pool:' .. r.list[i]
+        if left_out[r.list[i]] or call('ZRANGE', base .. ':queue', 0, 0)[1] ~= c
+            or call('SCARD', base .. ':held') + r.list[i + 1] > limit_of(r.list[i]) then
+            return false
+        end
+    end
+    return true
+end
+
+-- Records the grant, then tells its session, naming the token granted to it before (R12).
+local function grant(c, r)
+    local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
+    displace(c, r)
+    if not connection then -- its session is being buried
+        call('HDEL', at .. 'claims', c)
+        return
+    end
+    r.token, r.since = fmt(tick()), fmt(now())
+    hold(c, r)
+    write_claim(c, r)
+    call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. r.token)
+    tell(r.session, 'granted', epoch, last, r.token, c)
+end
+
+local function grant_from(pool, left_out)
+    while grants > 0 do
+        local c = call('ZRANGE', at .. 'pool:' .. pool .. ':queue', 0, 0)[1]
+        if not c then return true end
+        local r = read_claim(c)
+        if not r or r.state ~= 'W' then -- somebody deleted keys: heal, never hang
+            call('ZREM', at .. 'pool:' .. pool .. ':queue', c)
+            call('ZREM', at .. 'pool:' .. pool .. ':wants', c)
+        elseif not can_grant(c, r, left_out) then
+            return true
+        elseif not in_epoch() then
+            return false
+        else
+            is_touched[pool] = true -- this loop goes on with it
+            for i = 1, #r.list, 2 do
+                if r.list[i] ~= pool then is_touched[r.list[i]] = nil end -- whoever is next there may have waited for this one
+            end
+            grant(c, r)
+            grants = grants - 1
+        end
+    end
+    return false
+end
+
+-- Does what has become possible in the touched pools and those in debt; what it may not or cannot do yet is remembered.
+local function settle()
+    local owed, left_out = {}, {}
+    if n_touched == 0 and not debt then return end
+    if not grace then
+        if debt then
+            for _, pool in ipairs(call('SMEMBERS', at .. 'debt')) do touch(pool) end
+        end
+        -- First everybody back into their queues, everywhere; then grants. displace() may touch more pools meanwhile.
+        local i = 1
+        while i <= n_touched do
+            visits = visits - 1
+            if visits < 0 or not sort_out(touched[i]) then left_out[touched[i]] = true end
+            i = i + 1
+        end
+        local sorted = n_touched
+        i = 1
+        while i <= n_touched and not grace do
+            local pool = touched[i]
+            if i > sorted then visits = visits - 1 end
+            is_touched[pool] = nil
+            if left_out[pool] or visits < 0 or not grant_from(pool, left_out) then owed[#owed + 1] = pool end
+            is_touched[pool] = nil
+            i = i + 1
+        end
+        if not grace then
+            if debt then call('DEL', at .. 'debt') end
+            if #owed > 0 then more = 1 end
+        end
+    end
+    if grace then owed = touched end
+    if #owed > 0 then
+        for i = 1, #owed do call('SADD', at .. 'debt', owed[i]) end
+        if not debt then call('HSET', meta, 'debt', 1) end
+        debt = '1'
+    elseif debt and not grace then
+        call('HDEL', meta, 'debt')
+        debt = false
+    end
+end

@@ -1,0 +1,35 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- revoke: tells a claim's host to stop it, or frees the claim if its session is gone. The push takes a number of the clock and
+-- names its predecessor like a grant does, so that its loss is noticed; a sync names revoked claims, too.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch claim reason
+-- Reply {'ok', epoch, more, 'told'|'freed'};  {'unknown', epoch};  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  about 10 calls
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+--#include core
+--#include queue
+local c = ARGV[4]
+if epoch ~= ARGV[3] then return {'epoch', epoch or ''} end
+local own = string.match(call('HGET', meta, 'c:' .. ARGV[1]) or '', '^%d+')
+if not own then return {'gone'} end
+if own ~= ARGV[2] then return {'stale'} end
+local r = read_claim(c)
+if not r then return {'unknown', epoch} end
+local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
+if not connection then
+    call('SREM', at .. 'of:' .. r.session, c)
+    drop(c, r)
+    settle()
+    save_clock()
+    return {'ok', epoch, more, 'freed'}
+end
+local number = fmt(tick())
+r.reason = ARGV[5] == '' and 'revoked' or ARGV[5]
+write_claim(c, r)
+call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
+tell(r.session, 'revoked', epoch, last, number, c, r.reason)
+save_clock()
+return {'ok', epoch, 0, 'told'}

@@ -1,0 +1,75 @@
+-- SPDX-License-Identifier: MIT
+-- Part of scripts that end sessions. Expects core.lua and queue.lua.
+--
+-- sessions   hash  session -> "host machine version pool=limit,..."
+-- beats      zset  session -> the beat clock at its last heartbeat; 0: its end was begun, and each heartbeat goes on with it
+-- of:S       set   its claims;  unnamed:S: those that a sync under way has not named yet
+-- pool:P:limits  zset  session -> the limit that it declares
+
+local ends = 128                -- claims and sessions that this call may still end
+local ended, reclaimed = {}, {} -- told in the answer: {session, host}, {claim, host, name, run, pools, token}
+
+-- What is declared in a session's record, as {pool, limit, ...}
+local function parse_declared(text)
+    local list = {}
+    for pool, limit in string.gmatch(text, '([^=,]+)=(%d+)') do
+        list[#list + 1] = pool
+        list[#list + 1] = tonumber(limit)
+    end
+    return list
+end
+
+-- Its claims go, its limits go. False if the bound cut it short.
+local function end_session(s)
+    local record = call('HGET', at .. 'sessions', s) or ''
+    local host, _, _, declared = string.match(record, '^(%S+) (%S+) (%S+) (%S*)$')
+    ends = ends - 1
+    call('HDEL', meta, 'c:' .. s) -- nothing is granted to it any more
+    for _, key in ipairs({at .. 'of:' .. s, at .. 'unnamed:' .. s}) do
+        while ends > 0 do
+            local list = call('SRANDMEMBER', key, ends)
+            if #list == 0 then break end
+            for _, c in ipairs(list) do
+                local r = read_claim(c)
+                call('SREM', key, c)
+                ends = ends - 1
+                if r and r.session == s then
+                    drop(c, r)
+                    if r.state == 'H' then
+                        reclaimed[#reclaimed + 1] = {c, host or '', r.name, r.run, r.pools, r.token}
+                    end
+                end
+            end
+        end
+    end
+    if ends <= 0 and call('EXISTS', at .. 'of:' .. s, at .. 'unnamed:' .. s) > 0 then
+        call('ZADD', at .. 'beats', 0, s)
+        more = 1
+        return false
+    end
+    for i, pool in ipairs(parse_declared(declared or '')) do
+        if i % 2 == 1 then
+            call('ZREM', at .. 'pool:' .. pool .. ':limits', s)
+            limits[pool] = nil
+            touch(pool)
+        end
+    end
+    call('HDEL', at .. 'sessions', s)
+    call('ZREM', at .. 'beats', s)
+    if host and call('HGET', meta, 'h:' .. host) == s then call('HDEL', meta, 'h:' .. host) end
+    ended[#ended + 1] = {s, host or ''}
+    return true
+end
+
+-- Buries whoever has not beaten since a count that some host received a whole lease ago (R4), and goes on with what was begun.
+local function bury(dead, but)
+    for _, s in ipairs(call('ZRANGEBYSCORE', at .. 'beats', '-inf', dead, 'LIMIT', 0, 129)) do
+        if s ~= but then
+            if ends <= 0 then
+                more = 1
+                return
+            end
+            if not in_epoch() or not end_session(s) then return end
+        end
+    end
+end

@@ -1,0 +1,118 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- sync: a session's whole truth, in parts of at most 200 claims, held ones first, then by ticket (R11). With the last part
+-- (and again while `more`) what Redis has of this session and no part named is dropped, and what is possible is granted.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch clock(as in hello) first(0|1) last(0|1), then for each claim:
+--       claim kind token ticket head-start-µs since-µs pid run name pools("db:2,net:1")
+--       kind: H  held, with this token
+--             K  held beyond a lost lease: counted whatever the limit, gets a new token
+--             W  waits, with this ticket
+--             A  was asked for, the answer never came
+-- Reply {'ok', epoch, more, grace, last-token, clock, claims, overcommitted}
+--         claims: {claim, state(H W P, or '-': A and not there), ticket, token, position, since-µs, reason-of-revocation} each
+--         overcommitted: {pool, used, limit} where what was restored went beyond the limit
+--       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  about 5 calls a claim
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+--#include core
+--#include queue
+--#include session
+local s = ARGV[1]
+if epoch ~= ARGV[3] or not in_epoch() then
+    save_clock()
+    return {'epoch', epoch or ''}
+end
+local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
+if not connection then return {'gone'} end
+if connection ~= ARGV[2] then return {'stale'} end
+hear_clock(tonumber(ARGV[4]))
+
+local of, unnamed = at .. 'of:' .. s, at .. 'unnamed:' .. s
+if ARGV[5] == '1' and call('EXISTS', of) == 1 then
+    if call('EXISTS', unnamed) == 1 then -- the sync before this one was cut off
+        call('SUNIONSTORE', unnamed, unnamed, of)
+        call('DEL', of)
+    else
+        call('RENAME', of, unnamed)
+    end
+end
+
+local claims, restored = {}, {}
+for i = 7, #ARGV, 10 do
+    local c, kind = ARGV[i], ARGV[i + 1]
+    local r = read_claim(c)
+    local was = r and r.state
+    if kind == 'A' and not r then
+        claims[#claims + 1] = {c, '-', '0', '0', 0, '0', ''}
+    else
+        if not r then
+            r = {token = ARGV[i + 2], session = s, pools = ARGV[i + 9], ticket = ARGV[i + 3], head = ARGV[i + 4],
+                since = ARGV[i + 5], pid = ARGV[i + 6], run = ARGV[i + 7], name = ARGV[i + 8], reason = ''}
+            r.list = parse_pools(r.pools)
+        elseif r.session ~= s then
+            call('SREM', at .. 'of:' .. r.session, c)
+            call('SREM', at .. 'unnamed:' .. r.session, c)
+            r.session = s
+        end
+        hear_clock(tonumber(ARGV[i + 2]))
+        hear_clock(tonumber(ARGV[i + 3]))
+        if kind == 'H' or kind == 'K' then
+            if kind == 'K' then
+                r.token = fmt(tick())
+                last = r.token
+            else
+                r.token = ARGV[i + 2]
+            end
+            r.pid = ARGV[i + 6]
+            if was ~= 'H' then
+                if was then displace(c, r) end
+                hold(c, r)
+                for p = 1, #r.list, 2 do restored[r.list[p]] = true end
+            end
+        elseif not was then
+            place(c, r)
+        end
+        if r.state == 'W' then
+            for p = 1, #r.list, 2 do touch(r.list[p]) end
+        end
+        write_claim(c, r)
+        if call('SMOVE', unnamed, of, c) == 0 then call('SADD', of, c) end
+        local position = 0
+        if r.state == 'W' then
+            for p = 1, #r.list, 2 do
+                position = math.max(position, (call('ZRANK', at .. 'pool:' .. r.list[p] .. ':queue', c) or -1) + 1)
+            end
+        end
+        claims[#claims + 1] = {c, r.state, r.ticket, r.token, position, r.since, r.reason}
+    end
+end
+call('HSET', meta, 'c:' .. s, connection .. ' ' .. last)
+
+local overcommitted = {}
+for pool in pairs(restored) do
+    local used = call('SCARD', at .. 'pool:' .. pool .. ':held')
+    if used > limit_of(pool) then overcommitted[#overcommitted + 1] = {pool, used, limit_of(pool)} end
+end
+
+local unfinished = 0
+if ARGV[6] == '1' then
+    for _, c in ipairs(call('SRANDMEMBER', unnamed, 128)) do
+        local r = read_claim(c)
+        if r and r.session == s then drop(c, r) end
+        call('SREM', unnamed, c)
+    end
+    unfinished = call('EXISTS', unnamed)
+end
+if ARGV[6] == '1' and unfinished == 0 then
+    settle()
+else -- nothing is granted before all of the truth is there
+    for i = 1, n_touched do call('SADD', at .. 'debt', touched[i]) end
+    if n_touched > 0 then call('HSET', meta, 'debt', 1) end
+end
+save_clock()
+if epoch ~= ARGV[3] then return {'epoch', epoch} end
+last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
+return {'ok', epoch, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}
