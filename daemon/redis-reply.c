@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/redis-reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "daemon/redis-compat.h"
+
+enum redis_error redis_error_class(const char *text) {
+    static const struct {
+        const char *word;
+        enum redis_error error;
+    } table[] = {
+        {"LOADING", REDIS_ERROR_RETRY},     {"BUSY", REDIS_ERROR_RETRY},        {"TRYAGAIN", REDIS_ERROR_RETRY},
+        {"NOREPLICAS", REDIS_ERROR_RETRY},  {"MASTERDOWN", REDIS_ERROR_RETRY},  {"CLUSTERDOWN", REDIS_ERROR_RETRY},
+        {"MISCONF", REDIS_ERROR_RETRY},     {"UNKILLABLE", REDIS_ERROR_RETRY},  {"NOSCRIPT", REDIS_ERROR_RELOAD},
+        {"MOVED", REDIS_ERROR_REDIRECT},    {"ASK", REDIS_ERROR_REDIRECT},      {"READONLY", REDIS_ERROR_REDIRECT},
+        {"OOM", REDIS_ERROR_FULL},
+    };
+    size_t length = strcspn(text, " ");
+
+    if (strcmp(text, "ERR max number of clients reached") == 0)
+        return REDIS_ERROR_RETRY;
+    for (size_t i = 0; i < ELEMENTSOF(table); i++)
+        if (strlen(table[i].word) == length && strncmp(table[i].word, text, length) == 0)
+            return table[i].error;
+    return REDIS_ERROR_FATAL;
+}
+
+const char *reply_error(const struct redisReply *r) {
+    return r && r->type == REDIS_REPLY_ERROR ? r->str : NULL;
+}
+
+int reply_count(const struct redisReply *r, size_t *ret) {
+    if (!r || r->type != REDIS_REPLY_ARRAY)
+        return -EBADMSG;
+    *ret = r->elements;
+    return 0;
+}
+
+const struct redisReply *reply_at(const struct redisReply *r, size_t i) {
+    return r && r->type == REDIS_REPLY_ARRAY && i < r->elements ? r->element[i] : NULL;
+}
+
+const char *reply_text(const struct redisReply *r) {
+    if (!r || (r->type != REDIS_REPLY_STRING && r->type != REDIS_REPLY_STATUS))
+        return NULL;
+    return r->str && strlen(r->str) == r->len ? r->str : NULL;
+}
+
+bool reply_is(const struct redisReply *r, const char *text) {
+    const char *s = reply_text(r);
+
+    return s && strcmp(s, text) == 0;
+}
+
+int reply_u64(const struct redisReply *r, uint64_t *ret) {
+    const char *s;
+
+    if (r && r->type == REDIS_REPLY_INTEGER && r->integer >= 0) {
+        *ret = (uint64_t) r->integer;
+        return 0;
+    }
+    s = reply_text(r);
+    return s && number_parse(s, INT64_MAX, ret) == 0 ? 0 : -EBADMSG;
+}
+
+int reply_u32(const struct redisReply *r, uint32_t *ret) {
+    uint64_t value;
+
+    if (reply_u64(r, &value) < 0 || value > UINT32_MAX)
+        return -EBADMSG;
+    *ret = (uint32_t) value;
+    return 0;
+}
+
+int reply_copy(const struct redisReply *r, char *buffer, size_t size) {
+    const char *s = reply_text(r);
+    size_t length = s ? strlen(s) : 0;
+
+    if (!s || length >= size)
+        return -EBADMSG;
+    memcpy(buffer, s, length + 1);
+    return 0;
+}

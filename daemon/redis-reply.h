@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Reading what Redis answered, trusting nothing: types, counts and sizes are looked at; what does not fit is -EBADMSG. Also what
+ * an error's text means to us. */
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct redisReply;
+
+/* What an error calls for (R13). */
+enum redis_error {
+    REDIS_ERROR_RETRY,    /* it goes by: LOADING, BUSY, MASTERDOWN ...; also errors of the connection */
+    REDIS_ERROR_RELOAD,   /* NOSCRIPT: load the scripts again */
+    REDIS_ERROR_REDIRECT, /* MOVED, READONLY: this is not (any more) the server to talk to; connect anew */
+    REDIS_ERROR_FULL,     /* OOM */
+    REDIS_ERROR_FATAL,    /* an administrator must act: NOAUTH, WRONGPASS, NOPERM ...; and anything not known */
+};
+enum redis_error redis_error_class(const char *text);
+
+/* The text of an error reply, else NULL. */
+const char *reply_error(const struct redisReply *r);
+/* The length of an array, else -EBADMSG. */
+int reply_count(const struct redisReply *r, size_t *ret);
+/* Element i of an array, NULL if it is none or there are not so many; the getters below take NULL. */
+const struct redisReply *reply_at(const struct redisReply *r, size_t i);
+/* A text without NUL inside, else NULL. */
+const char *reply_text(const struct redisReply *r);
+/* Whether it is this text. */
+bool reply_is(const struct redisReply *r, const char *text);
+/* A number that is not negative, as an integer or as decimal text. 0 or -EBADMSG. */
+int reply_u64(const struct redisReply *r, uint64_t *ret);
+int reply_u32(const struct redisReply *r, uint32_t *ret);
+/* A text copied into a buffer. 0, or -EBADMSG if it is none or too long. */
+int reply_copy(const struct redisReply *r, char *buffer, size_t size);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The scripts of daemon/lua, compiled in. */
+
+enum redis_script {
+    REDIS_SCRIPT_HELLO, REDIS_SCRIPT_BYE, REDIS_SCRIPT_BEAT, REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_SYNC,
+    REDIS_SCRIPT_OVERRIDE, REDIS_SCRIPT_REVOKE, REDIS_SCRIPT_GRACE, REDIS_SCRIPT_INSPECT,
+    REDIS_SCRIPTS
+};
+
+#define REDIS_SHA_SIZE 41 /* 40 hex digits: what SCRIPT LOAD answers and EVALSHA wants */
+
+const char *redis_script_name(enum redis_script script);
+/* The whole text, its parts ("--#include NAME") filled in; to be freed. NULL: no memory. */
+char *redis_script_text(enum redis_script script);

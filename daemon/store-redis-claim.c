@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Claims: asked for, granted, pushed, given back. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "daemon/store-redis.h"
+
+#define PUSH_MAX 1024
+
+static struct list *bucket_of(struct store_redis *r, const char *id) {
+    unsigned value = 0;
+
+    for (size_t i = 0; i < 5 && id[i]; i++) /* random digits: as good as a hash */
+        value = value * 16 + (unsigned) (id[i] <= '9' ? id[i] - '0' : id[i] - 'a' + 10);
+    return &r->buckets[value % BUCKETS];
+}
+
+struct entry *claim_find(struct store_redis *r, const char *id) {
+    list_foreach(e, bucket_of(r, id), struct entry, bucket)
+        if (strcmp(e->claim->id, id) == 0)
+            return e;
+    return NULL;
+}
+
+static void entry_free(struct entry *e) {
+    list_unlink(&e->link);
+    list_unlink(&e->bucket);
+    list_unlink(&e->finish);
+    e->claim->store_data = NULL;
+    free(e);
+}
+
+static struct entry *entry_new(struct store_redis *r, struct claim *c, enum claim_state state) {
+    struct entry *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->redis = r;
+    e->claim = c;
+    list_append(&r->entries, &e->link);
+    list_append(bucket_of(r, c->id), &e->bucket);
+    list_init(&e->finish);
+    c->store_data = e;
+    c->state = state;
+    return e;
+}
+
+/* --- the end of a claim --- */
+
+void claim_finish(struct entry *e) {
+    if (list_is_linked(&e->finish))
+        return;
+    e->named = false;
+    list_append(&e->redis->finished, &e->finish);
+    (void) sd_event_source_set_enabled(e->redis->finish, SD_EVENT_ONESHOT);
+}
+
+static int claim_on_finish(sd_event_source *source, void *userdata) {
+    struct store_redis *r = userdata;
+    struct list due = LIST_INIT(due);
+    struct entry *e;
+
+    (void) source;
+    if (r->stopping)
+        return 0;
+    while ((e = list_first(&r->finished, struct entry, finish))) { /* what is added by a listener waits for the next turn */
+        list_unlink(&e->finish);
+        list_append(&due, &e->finish);
+    }
+    while ((e = list_first(&due, struct entry, finish))) {
+        struct claim *c = e->claim;
+        bool refused = e->busy && c->state != CLAIM_STATE_RELEASING;
+
+        entry_free(e);
+        c->state = CLAIM_STATE_NONE;
+        if (refused)
+            r->store.listener.on_refused(c, STORE_REFUSAL_BUSY, c->demands[0].pool, r->store.listener.userdata);
+        else
+            r->store.listener.on_released(c, r->store.listener.userdata);
+    }
+    return 0;
+}
+
+/* --- what Redis says --- */
+
+static void tell_granted(struct entry *e) {
+    struct store_redis *r = e->redis;
+
+    if (e->told || r->store.deadline == 0 || clock_boottime() >= r->store.deadline)
+        return;
+    e->told = true;
+    r->store.listener.on_granted(e->claim, r->store.listener.userdata);
+}
+
+void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token) {
+    struct claim *c = e->claim;
+
+    if (c->state == CLAIM_STATE_RELEASING || e->lost)
+        return;
+    c->token = token;
+    if (ticket > 0)
+        c->ticket = ticket;
+    e->renew = false;
+    if (c->state == CLAIM_STATE_HELD)
+        return;
+    c->state = CLAIM_STATE_HELD;
+    c->position = 0;
+    tell_granted(e);
+}
+
+void claim_tell_granted(struct store_redis *r) {
+    list_foreach_safe(e, &r->entries, struct entry, link)
+        if (e->claim->state == CLAIM_STATE_HELD && !e->told && !e->lost && !list_is_linked(&e->finish))
+            tell_granted(e);
+}
+
+void claim_hear_waiting(struct entry *e, bool parked, uint64_t ticket, uint32_t position, usec_t since) {
+    struct claim *c = e->claim;
+    enum claim_state state = parked ? CLAIM_STATE_PARKED : CLAIM_STATE_WAITING;
+
+    if (c->state != CLAIM_STATE_ASKED && c->state != CLAIM_STATE_WAITING && c->state != CLAIM_STATE_PARKED)
+        return; /* its grant was pushed meanwhile, or it is on its way back */
+    if (position > 0)
+        c->position = position;
+    if (since > 0)
+        c->since_realtime = since;
+    if (c->state == state && c->ticket == ticket)
+        return; /* nothing new */
+    c->state = state;
+    c->ticket = ticket;
+    e->redis->store.listener.on_waiting(c, e->redis->store.listener.userdata);
+}
+
+void claim_hear_revoked(struct entry *e) {
+    if (e->revoked || e->lost || e->claim->state == CLAIM_STATE_RELEASING)
+        return;
+    e->revoked = true;
+    e->redis->store.listener.on_lost(e->claim, STORE_LOSS_REVOKED, e->redis->store.listener.userdata);
+}
+
+void claim_hear_number(struct store_redis *r, uint64_t before, uint64_t number) {
+    if (number <= r->chain)
+        return;
+    if (before > r->chain) { /* something between was missed, or is still on the other connection */
+        if (r->n_early < CHAIN_MAX)
+            r->early[r->n_early++] = (struct chain_link) {.before = before, .number = number};
+        return;
+    }
+    r->chain = number;
+    for (size_t i = 0; i < r->n_early;) {
+        if (r->early[i].before > r->chain) {
+            i++;
+            continue;
+        }
+        if (r->early[i].number > r->chain)
+            r->chain = r->early[i].number;
+        r->early[i] = r->early[--r->n_early];
+        i = 0;
+    }
+}
+
+/* --- asking --- */
+
+static void claim_refuse(struct entry *e, enum store_refusal refusal, const char *pool) {
+    struct store_redis *r = e->redis;
+    struct claim *c = e->claim;
+
+    if (c->state != CLAIM_STATE_ASKED)
+        return; /* withdrawn: the answer to its release says the rest */
+    entry_free(e);
+    c->state = CLAIM_STATE_NONE;
+    r->store.listener.on_refused(c, refusal, pool, r->store.listener.userdata);
+}
+
+static void claim_hear_answer(struct entry *e, const struct redisReply *reply) {
+    const char *state = reply_text(reply_at(reply, 3));
+    uint64_t ticket, token, last, since;
+    uint32_t position;
+
+    if (!state || reply_u64(reply_at(reply, 4), &ticket) < 0 || reply_u64(reply_at(reply, 5), &token) < 0 ||
+        reply_u64(reply_at(reply, 6), &last) < 0 || reply_u32(reply_at(reply, 7), &position) < 0 ||
+        reply_u64(reply_at(reply, 8), &since) < 0) {
+        link_bad_reply(e->redis, "claim");
+        return;
+    }
+    e->named = true;
+    beat_hear_clock(e->redis, token > ticket ? token : ticket);
+    if (strcmp(state, "H") == 0) {
+        claim_hear_number(e->redis, last, token);
+        if (e->claim->since_realtime == 0)
+            e->claim->since_realtime = since;
+        claim_hear_held(e, ticket, token);
+    } else {
+        claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, position, since);
+    }
+}
+
+static void claim_on_answer(const struct redisReply *reply, void *userdata) {
+    struct entry *e = userdata;
+    struct store_redis *r = e->redis;
+    const char *error = reply_error(reply), *why = reply_text(reply_at(reply, 3)), *pool = reply_text(reply_at(reply, 4));
+    uint64_t more = 0;
+
+    e->calls--;
+    if (error && redis_error_class(error) == REDIS_ERROR_FULL) {
+        claim_refuse(e, STORE_REFUSAL_NO_MEMORY, e->claim->demands[0].pool);
+        return;
+    }
+    if (!link_judge(r, reply, PHASE_LIVE))
+        return;
+    (void) reply_u64(reply_at(reply, 2), &more);
+    if (reply_is(reply_at(reply, 0), "refused") && why && pool)
+        claim_refuse(e, strcmp(why, "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, pool);
+    else
+        claim_hear_answer(e, reply);
+    if (more > 0)
+        beat_send(r);
+}
+
+static uint32_t queue_limit(const struct store_redis *r, const char *pool) {
+    for (size_t i = 0; i < r->n_declared; i++)
+        if (strcmp(r->declared[i].pool.name, pool) == 0)
+            return r->declared[i].pool.queue_limit;
+    return 0;
+}
+
+static void claim_send(struct entry *e) {
+    struct store_redis *r = e->redis;
+    const struct claim *c = e->claim;
+    _cleanup_words_ struct words w = {0};
+
+    link_begin(r, &w, REDIS_SCRIPT_CLAIM);
+    words_add(&w, r->epoch);
+    words_add(&w, c->id);
+    words_add(&w, c->run);
+    words_add(&w, c->name);
+    words_add_u64(&w, c->head_start_usec);
+    words_add_u64(&w, c->ticket);
+    words_add(&w, c->nowait ? "1" : "0");
+    words_add_u64(&w, c->pid);
+    for (size_t i = 0; i < c->n_demands; i++) {
+        words_add(&w, c->demands[i].pool);
+        words_add_u64(&w, c->demands[i].permits);
+        words_add_u64(&w, queue_limit(r, c->demands[i].pool));
+    }
+    if (link_call(r, &w, claim_on_answer, e) < 0)
+        return; /* stays asked: it goes out when we are live again */
+    e->calls++;
+    e->sent = true;
+}
+
+static void refuse_nowait(struct entry *e) {
+    e->busy = true;
+    claim_finish(e);
+}
+
+void claim_refuse_nowait(struct store_redis *r) {
+    list_foreach(e, &r->entries, struct entry, link)
+        if (e->claim->nowait && e->claim->state == CLAIM_STATE_ASKED)
+            refuse_nowait(e);
+}
+
+int redis_claim(struct store *s, struct claim *c) {
+    struct store_redis *r = store_redis_of(s);
+    struct entry *e = entry_new(r, c, CLAIM_STATE_ASKED);
+
+    if (!e)
+        return -ENOMEM;
+    c->token = 0;
+    if (r->phase == PHASE_LIVE && r->beaten)
+        claim_send(e);
+    else if (c->nowait && (r->store.state == STORE_STATE_AWAY))
+        refuse_nowait(e);
+    return 0;
+}
+
+int redis_adopt(struct store *s, struct claim *c) {
+    struct entry *e = entry_new(store_redis_of(s), c, c->token > 0 ? CLAIM_STATE_HELD : CLAIM_STATE_WAITING);
+
+    if (!e)
+        return -ENOMEM;
+    e->sent = true;
+    e->told = c->token > 0;
+    return 0;
+}
+
+/* --- giving back --- */
+
+static void claim_on_released(const struct redisReply *reply, void *userdata) {
+    struct entry *e = userdata;
+    struct store_redis *r = e->redis;
+    uint64_t more = 0;
+
+    e->calls--;
+    if (!link_judge(r, reply, PHASE_LIVE))
+        return;
+    claim_finish(e);
+    if (reply_u64(reply_at(reply, 2), &more) == 0 && more > 0)
+        beat_send(r);
+}
+
+static void release_send(struct entry *e) {
+    struct store_redis *r = e->redis;
+    _cleanup_words_ struct words w = {0};
+
+    link_begin(r, &w, REDIS_SCRIPT_RELEASE);
+    words_add(&w, r->epoch);
+    words_add(&w, e->claim->id);
+    if (link_call(r, &w, claim_on_released, e) == 0)
+        e->calls++;
+}
+
+void redis_release(struct store *s, struct claim *c) {
+    struct store_redis *r = store_redis_of(s);
+    struct entry *e = c->store_data;
+
+    if (!e || c->state == CLAIM_STATE_RELEASING)
+        return;
+    c->state = CLAIM_STATE_RELEASING;
+    if (list_is_linked(&e->finish))
+        return;
+    if (e->lost || !e->sent)
+        claim_finish(e);
+    else if (r->phase == PHASE_LIVE && r->beaten)
+        release_send(e);
+}
+
+void claim_flush(struct store_redis *r) {
+    list_foreach_safe(e, &r->entries, struct entry, link) {
+        if (list_is_linked(&e->finish) || e->calls > 0)
+            continue;
+        if (e->claim->state == CLAIM_STATE_RELEASING)
+            release_send(e);
+        else if (e->claim->state == CLAIM_STATE_ASKED && !e->sent)
+            claim_send(e);
+    }
+}
+
+void claim_reset(struct store_redis *r) {
+    list_foreach(e, &r->entries, struct entry, link) e->calls = 0;
+}
+
+size_t claim_count_sent(struct store_redis *r) {
+    size_t n = 0;
+
+    list_foreach(e, &r->entries, struct entry, link) n += e->named;
+    return n;
+}
+
+/* --- pushes --- */
+
+/* The next word of a push; the text is cut into pieces. */
+static char *next_word(char **text) {
+    char *word = *text, *end;
+
+    if (!word)
+        return NULL;
+    end = strchr(word, ' ');
+    *text = end ? end + 1 : NULL;
+    if (end)
+        *end = '\0';
+    return word;
+}
+
+/* "granted EPOCH BEFORE NUMBER CLAIM", "revoked EPOCH BEFORE NUMBER CLAIM REASON", "parked|queued EPOCH CLAIM TICKET" */
+static void hear_push(struct store_redis *r, char *text) {
+    const char *verb = next_word(&text), *epoch = next_word(&text), *first = next_word(&text), *second = next_word(&text);
+    const char *third = next_word(&text);
+    uint64_t before, number;
+    struct entry *e;
+
+    if (!verb || !epoch || !first || !second || strcmp(epoch, r->epoch) != 0)
+        return;
+    if (third && number_parse(first, INT64_MAX, &before) == 0 && number_parse(second, INT64_MAX, &number) == 0) {
+        claim_hear_number(r, before, number);
+        beat_hear_clock(r, number);
+        e = claim_find(r, third);
+        if (e && strcmp(verb, "granted") == 0)
+            claim_hear_held(e, 0, number);
+        else if (e && strcmp(verb, "revoked") == 0)
+            claim_hear_revoked(e);
+        if (r->n_early > 0) /* its answer will tell whether something is missing */
+            beat_send(r);
+    } else if (!third && number_parse(second, INT64_MAX, &number) == 0) {
+        e = claim_find(r, first);
+        if (e)
+            claim_hear_waiting(e, strcmp(verb, "parked") == 0, number, 0, 0);
+    }
+}
+
+void claim_on_push(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    char text[PUSH_MAX];
+
+    if (reply_is(reply_at(reply, 0), "message") && reply_copy(reply_at(reply, 2), text, sizeof(text)) == 0 && !r->stopping)
+        hear_push(r, text);
+}
+
+/* --- made and freed --- */
+
+int claim_init(struct store_redis *r) {
+    int k;
+
+    list_init(&r->entries);
+    list_init(&r->finished);
+    for (size_t i = 0; i < BUCKETS; i++)
+        list_init(&r->buckets[i]);
+    k = sd_event_add_defer(r->event, &r->finish, claim_on_finish, r);
+    return k < 0 ? k : sd_event_source_set_enabled(r->finish, SD_EVENT_OFF);
+}
+
+void claim_done(struct store_redis *r) {
+    list_foreach_safe(e, &r->entries, struct entry, link) entry_free(e);
+    sd_event_source_disable_unref(r->finish);
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The link: two connections that go up and down together, and what errors call for. */
+
+#include <string.h>
+#include <syslog.h>
+
+#include "daemon/store-redis.h"
+
+#define BACKOFF_MIN (50 * USEC_PER_MSEC)
+#define BACKOFF_MAX (2 * USEC_PER_SEC)
+
+static void link_connect(struct store_redis *r);
+static void link_hello(struct store_redis *r);
+
+/* --- down --- */
+
+void link_drop(struct store_redis *r) {
+    r->commands = redis_connection_free(r->commands);
+    r->pushes = redis_connection_free(r->pushes);
+    r->phase = PHASE_DOWN;
+    r->subscribed = false;
+    r->refused[0] = '\0';
+    sync_reset(r);
+    beat_reset(r);
+    claim_reset(r);
+    admin_reset(r);
+    inspect_reset(r);
+}
+
+void link_stopped(struct store_redis *r, int result) {
+    store_reply_fn done = r->stop_done;
+
+    r->stop_done = NULL;
+    link_drop(r);
+    admin_fail(r);
+    inspect_fail(r);
+    if (done)
+        done(result, r->stop_userdata);
+}
+
+void link_retry(struct store_redis *r, usec_t delay) {
+    /* Neither call fails for a source that exists. */
+    (void) sd_event_source_set_time(r->retry, usec_add(clock_boottime(), delay));
+    (void) sd_event_source_set_enabled(r->retry, SD_EVENT_ONESHOT);
+}
+
+/* Whoever does not want to wait for Redis is told. */
+static void link_away(struct store_redis *r) {
+    redis_set_state(r, STORE_STATE_AWAY);
+    claim_refuse_nowait(r);
+    admin_fail(r);
+    inspect_fail(r);
+}
+
+static bool link_is_away(const struct store_redis *r) {
+    return r->phase == PHASE_DOWN || r->phase == PHASE_CONNECTING || r->refused[0] != '\0';
+}
+
+static int link_on_away(sd_event_source *source, void *userdata) {
+    struct store_redis *r = userdata;
+
+    (void) source;
+    if (link_is_away(r)) {
+        admin_fail(r);
+        inspect_fail(r);
+    }
+    return 0;
+}
+
+void link_tell_away(struct store_redis *r) {
+    if (link_is_away(r))
+        (void) sd_event_source_set_enabled(r->away, SD_EVENT_ONESHOT);
+}
+
+void link_down(struct store_redis *r, enum redis_error error, const char *text) {
+    usec_t delay = r->backoff_usec > 0 ? r->backoff_usec : BACKOFF_MIN;
+    char why[256];
+
+    (void) snprintf(why, sizeof(why), "%s", text);
+    link_drop(r);
+    if (error == REDIS_ERROR_FATAL && strcmp(why, r->last_error) != 0)
+        journal_log(redis_journal(r), LOG_ERR, "Redis refuses, an administrator is needed: %s", why);
+    (void) snprintf(r->last_error, sizeof(r->last_error), "%s", why);
+    if (!r->lost_told && !r->stopping)
+        event_emit(r->events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why}, "Redis cannot be reached: %s", why);
+    r->lost_told = true;
+    r->connected_told = false;
+    r->backoff_usec = delay * 2 > BACKOFF_MAX ? BACKOFF_MAX : delay * 2;
+    if (error == REDIS_ERROR_FATAL)
+        delay = BACKOFF_MAX;
+    link_retry(r, delay);
+    link_away(r);
+}
+
+void link_bad_reply(struct store_redis *r, const char *what) {
+    char text[64];
+
+    (void) snprintf(text, sizeof(text), "an answer to %s makes no sense", what);
+    link_down(r, REDIS_ERROR_RETRY, text);
+}
+
+static void link_on_down(struct redis_connection *c, enum redis_error error, const char *text, void *userdata) {
+    struct store_redis *r = userdata;
+
+    (void) c;
+    if (r->stopping) {
+        link_stopped(r, -ENOTCONN);
+        return;
+    }
+    link_down(r, error, text);
+}
+
+static int link_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct store_redis *r = userdata;
+
+    (void) source, (void) usec;
+    if (r->stopping) {
+        link_stopped(r, -ENOTCONN);
+    } else if (r->phase == PHASE_DOWN) {
+        link_connect(r);
+    } else if (r->phase == PHASE_HELLO) {
+        link_hello(r);
+    }
+    return 0;
+}
+
+/* --- calls --- */
+
+void link_begin(struct store_redis *r, struct words *w, enum redis_script script) {
+    words_add(w, "EVALSHA");
+    words_add(w, r->sha[script]);
+    words_add(w, "1");
+    words_add(w, r->key);
+    words_add(w, r->session);
+    words_add_u64(w, r->connection);
+}
+
+int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata) {
+    int k = words_check(w);
+
+    if (k >= 0)
+        k = r->commands ? redis_connection_call(r->commands, w->n, (const char *const *) w->items, fn, userdata) : -ENOTCONN;
+    if (k == -ENOMEM) /* nothing was said; the truth is told anew when there is memory again */
+        journal_log(redis_journal(r), LOG_ERR, "no memory for a call to Redis");
+    return k;
+}
+
+/* --- up --- */
+
+static void link_advance(struct store_redis *r) {
+    if (r->phase != PHASE_CONNECTING || r->loads > 0 || !r->subscribed)
+        return;
+    r->phase = PHASE_HELLO;
+    link_hello(r);
+}
+
+static void link_on_loaded(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *error = reply_error(reply);
+    enum redis_script script = REDIS_SCRIPTS - 1;
+
+    if (r->phase != PHASE_CONNECTING)
+        return;
+    if (error) {
+        link_down(r, redis_error_class(error), error);
+        return;
+    }
+    /* Answers come in order: the first script's first. The two INFO went out before. */
+    script = (enum redis_script)(REDIS_SCRIPTS - r->loads);
+    if (reply_copy(reply, r->sha[script], REDIS_SHA_SIZE) < 0 || strlen(r->sha[script]) != REDIS_SHA_SIZE - 1) {
+        link_bad_reply(r, "SCRIPT LOAD");
+        return;
+    }
+    r->loads--;
+    link_advance(r);
+}
+
+/* The value of "key:value\r\n" in INFO's text; "" if it is not there. */
+static void find_info(const char *text, const char *key, char *value, size_t size) {
+    size_t length = strlen(key);
+
+    value[0] = '\0';
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, key, length) == 0 && line[length] == ':') {
+            (void) snprintf(value, size, "%.*s", (int) strcspn(line + length + 1, "\r\n"), line + length + 1);
+            return;
+        }
+}
+
+static void link_on_memory(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *error = reply_error(reply), *text = reply_text(reply);
+    char policy[40], why[160];
+
+    if (r->phase != PHASE_CONNECTING)
+        return;
+    if (error || !text) {
+        link_down(r, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "INFO makes no sense");
+        return;
+    }
+    find_info(text, "maxmemory_policy", policy, sizeof(policy));
+    if (strcmp(policy, "noeviction") == 0)
+        return;
+    (void) snprintf(why, sizeof(why), "Redis evicts keys (maxmemory-policy is \"%s\"): set it to noeviction", policy);
+    link_down(r, REDIS_ERROR_FATAL, why);
+}
+
+static void link_on_replication(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *text = reply_text(reply);
+    char replicas[24], good[24];
+
+    if (r->phase != PHASE_CONNECTING || !text || r->connected_told)
+        return;
+    find_info(text, "connected_slaves", replicas, sizeof(replicas));
+    find_info(text, "min_slaves_good_slaves", good, sizeof(good));
+    if (strcmp(replicas, "0") != 0 && *replicas && !*good)
+        journal_log(redis_journal(r), LOG_WARNING,
+                    "Redis has %s replica(s) and min-replicas-to-write is 0: a partitioned old master would go on granting", replicas);
+}
+
+static int link_load(struct store_redis *r) {
+    int k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "memory"}, link_on_memory, r);
+
+    if (k >= 0)
+        k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "replication"}, link_on_replication, r);
+    r->loads = REDIS_SCRIPTS;
+    for (enum redis_script i = 0; k >= 0 && i < REDIS_SCRIPTS; i++) {
+        _cleanup_free_ char *text = redis_script_text(i);
+
+        k = text ? redis_connection_call(r->commands, 3, (const char *[]) {"SCRIPT", "LOAD", text}, link_on_loaded, r) : -ENOMEM;
+    }
+    return k;
+}
+
+static void link_on_pushes(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *error = reply_error(reply);
+
+    if (error) {
+        link_down(r, redis_error_class(error), error);
+    } else if (reply_is(reply_at(reply, 0), "subscribe")) {
+        r->subscribed = true;
+        link_advance(r);
+    } else {
+        claim_on_push(reply, r);
+    }
+}
+
+static void link_on_up(struct redis_connection *c, void *userdata) {
+    struct store_redis *r = userdata;
+    char channel[sizeof(r->prefix) + ID_TEXT_SIZE + 4];
+    int k;
+
+    if (c == r->commands) {
+        k = link_load(r);
+    } else {
+        (void) snprintf(channel, sizeof(channel), "%sto:%s", r->prefix, r->session);
+        k = redis_connection_subscribe(c, channel, link_on_pushes, r);
+    }
+    if (k == -ENOMEM)
+        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+}
+
+static void link_connect(struct store_redis *r) {
+    int k;
+
+    r->phase = PHASE_CONNECTING;
+    r->connection++;
+    session_save(r);
+    k = redis_connection_new(&r->commands, r->event, &r->command_options);
+    if (k >= 0)
+        k = redis_connection_new(&r->pushes, r->event, &r->command_options);
+    if (k < 0)
+        link_down(r, REDIS_ERROR_RETRY, strerror(-k));
+}
+
+int link_init(struct store_redis *r) {
+    int k = sd_event_add_time(r->event, &r->retry, CLOCK_BOOTTIME, 0, 1000, link_on_retry, r);
+
+    if (k < 0)
+        return k;
+    r->command_options = (struct redis_connection_options) {
+        .settings = &r->settings,
+        .password = r->password,
+        .client_name = r->client_name,
+        .on_up = link_on_up,
+        .on_down = link_on_down,
+        .userdata = r,
+    };
+    k = sd_event_source_set_enabled(r->retry, SD_EVENT_OFF);
+    if (k >= 0)
+        k = sd_event_add_defer(r->event, &r->away, link_on_away, r);
+    return k < 0 ? k : sd_event_source_set_enabled(r->away, SD_EVENT_OFF);
+}
+
+void link_resync(struct store_redis *r) {
+    sync_reset(r);
+    beat_reset(r);
+    r->phase = PHASE_HELLO;
+    link_hello(r);
+}
+
+/* --- hello --- */
+
+static void put_hello(struct store_redis *r, struct words *w) {
+    usec_t now = clock_boottime();
+
+    link_begin(r, w, REDIS_SCRIPT_HELLO);
+    words_add(w, r->replaced);
+    words_add(w, r->host);
+    words_add(w, r->machine);
+    words_add(w, r->version);
+    words_add_u64(w, r->lease_usec);
+    words_add_u64(w, beat_aged_clock(r, now));
+    words_add(w, r->epoch);
+    words_add_u64(w, beat_dead_count(r, now));
+    words_add_u64(w, r->n_declared);
+    for (size_t i = 0; i < r->n_declared; i++) {
+        words_add(w, r->declared[i].pool.name);
+        words_add_u64(w, r->declared[i].pool.limit);
+    }
+    for (size_t i = 0; i < r->n_overrides; i++) {
+        const struct known_override *o = &r->overrides[i];
+
+        words_add(w, o->pool);
+        words_add_u64(w, o->version);
+        words_add(w, o->limit);
+        words_add(w, o->until);
+        words_add(w, o->by);
+        words_add(w, o->restore);
+        words_add(w, o->reason);
+    }
+}
+
+static void tell_differing(struct store_redis *r, const struct redisReply *list) {
+    for (size_t i = 0; i < r->n_declared; i++) {
+        struct declared *d = &r->declared[i];
+        const struct redisReply *item;
+        uint64_t lowest = 0, highest = 0;
+
+        for (size_t k = 0; (item = reply_at(list, k)); k++)
+            if (reply_is(reply_at(item, 0), d->pool.name) &&
+                (reply_u64(reply_at(item, 1), &lowest) < 0 || reply_u64(reply_at(item, 2), &highest) < 0))
+                lowest = highest = 0;
+        if (lowest != highest && (lowest != d->lowest || highest != d->highest))
+            event_emit(r->events, &(struct event) {.type = EVENT_LIMITS_DIFFER, .pools = d->pool.name},
+                       "hosts declare limits of %" PRIu64 " to %" PRIu64 " for pool %s, this one %" PRIu32 ": the lowest is in force",
+                       lowest, highest, d->pool.name, d->pool.limit);
+        d->lowest = lowest;
+        d->highest = highest;
+    }
+}
+
+/* Another one of this name lives, or one with another lease: said once, then asked again as often as a heartbeat would come. The
+ * beat clock is watched meanwhile: if that one is dead, this host may say so (R4). */
+static void meet_refusal(struct store_redis *r, const struct redisReply *reply, usec_t sent) {
+    bool lease = reply_is(reply_at(reply, 0), "lease-differs");
+    const char *epoch = reply_text(reply_at(reply, 1)), *word = lease ? "lease-differs" : "name-taken";
+    uint64_t count, theirs;
+
+    if (!epoch || reply_u64(reply_at(reply, 3), &count) < 0 || reply_u64(reply_at(reply, 4), &theirs) < 0) {
+        link_bad_reply(r, "hello");
+        return;
+    }
+    beat_hear_epoch(r, epoch);
+    r->burial_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
+    beat_add_mark(r, count, sent);
+    if (strcmp(r->refused, word) != 0) {
+        (void) snprintf(r->refused, sizeof(r->refused), "%s", word);
+        if (lease)
+            event_emit(r->events, &(struct event) {.type = EVENT_LEASE_DIFFERS},
+                       "the namespace lives by a lease of %" PRIu64 " ms, this host's config names %" PRIu64 " ms: all must name the same",
+                       theirs / USEC_PER_MSEC, r->lease_usec / USEC_PER_MSEC);
+        else
+            event_emit(r->events, &(struct event) {.type = EVENT_HOST_NAME_TAKEN},
+                       "another machine is in the namespace as host %s: give this one a name of its own", r->host);
+    }
+    link_retry(r, r->heartbeat_usec);
+    link_away(r);
+}
+
+static void link_on_hello(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *epoch = reply_text(reply_at(reply, 1));
+    uint64_t number, grace, count, known, clock;
+    usec_t sent = r->beat_sent;
+
+    if (r->phase != PHASE_HELLO)
+        return;
+    if (reply_is(reply_at(reply, 0), "stale") && reply_u64(reply_at(reply, 1), &number) == 0) {
+        r->connection = number + 1; /* the file was older than the truth */
+        session_save(r);
+        link_hello(r);
+        return;
+    }
+    if (reply_is(reply_at(reply, 0), "schema")) {
+        link_down(r, REDIS_ERROR_FATAL, "the namespace was written by a newer berth: update this host");
+        return;
+    }
+    if (reply_is(reply_at(reply, 0), "lease-differs") || reply_is(reply_at(reply, 0), "name-taken")) {
+        meet_refusal(r, reply, sent);
+        return;
+    }
+    if (!link_judge(r, reply, PHASE_HELLO))
+        return;
+    if (!epoch || strlen(epoch) >= sizeof(r->epoch) || reply_u64(reply_at(reply, 3), &grace) < 0 ||
+        reply_u64(reply_at(reply, 4), &count) < 0 || reply_u64(reply_at(reply, 5), &known) < 0 ||
+        reply_u64(reply_at(reply, 6), &clock) < 0 || beat_hear_overrides(r, reply_at(reply, 7)) < 0 ||
+        beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10)) < 0) {
+        link_bad_reply(r, "hello");
+        return;
+    }
+    r->refused[0] = '\0';
+    r->burial_usec = r->lease_usec;
+    beat_hear_epoch(r, epoch);
+    beat_hear_clock(r, clock);
+    beat_add_mark(r, count, sent);
+    tell_differing(r, reply_at(reply, 8));
+    if (r->from_file && !known && !grace) { /* it was buried while berthd was away */
+        session_lost(r, "berthd was away for longer than the lease");
+        return;
+    }
+    r->from_file = false;
+    r->replaced[0] = '\0';
+    beat_hear_grace(r, grace > 0);
+    r->phase = PHASE_SYNC;
+    sync_start(r);
+}
+
+static void link_hello(struct store_redis *r) {
+    _cleanup_words_ struct words w = {0};
+
+    put_hello(r, &w);
+    r->declare_again = false;
+    r->beat_sent = clock_boottime();
+    if (link_call(r, &w, link_on_hello, r) == -ENOMEM)
+        link_retry(r, r->heartbeat_usec);
+}
+
+static void link_on_declared(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *epoch = reply_text(reply_at(reply, 1));
+
+    if (!link_judge(r, reply, PHASE_LIVE))
+        return;
+    if (!epoch || strcmp(epoch, r->epoch) != 0) {
+        if (r->phase == PHASE_LIVE)
+            link_resync(r);
+        return;
+    }
+    (void) beat_hear_overrides(r, reply_at(reply, 7));
+    (void) beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10));
+    tell_differing(r, reply_at(reply, 8));
+}
+
+void link_declare(struct store_redis *r) {
+    _cleanup_words_ struct words w = {0};
+
+    put_hello(r, &w);
+    r->declare_again = false;
+    if (link_call(r, &w, link_on_declared, r) == -ENOMEM)
+        r->declare_again = true;
+}
+
+/* --- what an answer calls for --- */
+
+static void link_reload(struct store_redis *r) {
+    sync_reset(r);
+    beat_reset(r);
+    r->phase = PHASE_CONNECTING;
+    if (link_load(r) == -ENOMEM)
+        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+}
+
+bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during) {
+    const char *error = reply_error(reply), *word = reply_text(reply_at(reply, 0));
+    bool here = r->phase == during && !r->stopping;
+
+    if (error) {
+        if (here && redis_error_class(error) == REDIS_ERROR_RELOAD)
+            link_reload(r);
+        else if (here)
+            link_down(r, redis_error_class(error), error);
+        return false;
+    }
+    if (!word) {
+        if (here)
+            link_bad_reply(r, "a call");
+        return false;
+    }
+    if (strcmp(word, "epoch") == 0) {
+        if (here)
+            link_resync(r);
+        return false;
+    }
+    if (strcmp(word, "gone") == 0) {
+        if (here && r->store.deadline > 0 && clock_boottime() >= r->store.deadline)
+            session_lost(r, "it was buried");
+        else if (here)
+            link_resync(r);
+        return false;
+    }
+    if (strcmp(word, "stale") == 0) {
+        if (here)
+            link_down(r, REDIS_ERROR_RETRY, "a newer connection of this session is there");
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The session: its id outlives berthd in a file (not a reboot), so that a restarted berthd continues it. */
+
+#include <string.h>
+#include <syslog.h>
+
+#include "base/file.h"
+#include "base/message.h"
+#include "daemon/store-redis.h"
+
+static int read_file(struct store_redis *r) {
+    struct message m;
+    _cleanup_free_ char *text = NULL;
+    char boot[ID_TEXT_SIZE], session[ID_TEXT_SIZE];
+    uint64_t connection;
+    size_t size;
+    int k;
+
+    if (!r->session_path)
+        return -ENOENT;
+    k = file_read(r->session_path, MESSAGE_SIZE_MAX, &text, &size);
+    if (k < 0)
+        return k;
+    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session") || message_get_id(&m, "boot", boot) < 0 ||
+        message_get_id(&m, "session", session) < 0 || message_get_u64(&m, "connection", &connection) < 0)
+        return -EBADMSG;
+    if (strcmp(boot, r->boot) != 0) { /* nothing of it runs any more: its permits are free at once */
+        memcpy(r->replaced, session, sizeof(session));
+        return -ENOENT;
+    }
+    memcpy(r->session, session, sizeof(session));
+    r->connection = connection;
+    r->from_file = true;
+    return 0;
+}
+
+int session_open(struct store_redis *r) {
+    int k = read_file(r);
+
+    if (k >= 0)
+        return 0;
+    if (k != -ENOENT)
+        journal_log(redis_journal(r), LOG_WARNING, "%s cannot be read (%s): a new session begins", r->session_path, strerror(-k));
+    return id_make(r->session);
+}
+
+void session_save(struct store_redis *r) {
+    struct message_writer w;
+    int k;
+
+    if (!r->session_path)
+        return;
+    message_begin(&w, "session");
+    message_put(&w, "boot", r->boot);
+    message_put(&w, "session", r->session);
+    message_put_u64(&w, "connection", r->connection);
+    k = w.error < 0 ? w.error : file_write_atomic(r->session_path, w.text, w.size, 0600);
+    if (k < 0)
+        journal_log(redis_journal(r), LOG_WARNING, "%s cannot be written (%s): a restart will begin a new session", r->session_path,
+                    strerror(-k));
+}
+
+/* Held claims without `keep` are over; those with it, and waiting ones, come back by themselves in the new session. */
+static void lose_claims(struct store_redis *r) {
+    list_foreach_safe(e, &r->entries, struct entry, link) {
+        struct claim *c = e->claim;
+
+        e->named = false;
+        if (list_is_linked(&e->finish) || e->lost)
+            continue;
+        switch (c->state) {
+        case CLAIM_STATE_RELEASING:
+            claim_finish(e);
+            break;
+        case CLAIM_STATE_HELD:
+            if (!e->told) { /* nobody started anything: back to its place */
+                c->state = CLAIM_STATE_WAITING;
+                c->token = 0;
+            } else if (c->keep) {
+                e->renew = true;
+            } else {
+                e->lost = true;
+                r->store.listener.on_lost(c, STORE_LOSS_SESSION, r->store.listener.userdata);
+            }
+            break;
+        case CLAIM_STATE_ASKED:
+            e->sent = false;
+            break;
+        case CLAIM_STATE_WAITING:
+        case CLAIM_STATE_PARKED:
+        case CLAIM_STATE_NONE:
+            break;
+        }
+    }
+}
+
+void session_lost(struct store_redis *r, const char *why) {
+    char id[ID_TEXT_SIZE];
+
+    if (id_make(id) < 0) /* as long as there is no new id there is no session */
+        return;
+    event_emit(r->events, &(struct event) {.type = EVENT_SESSION_LOST, .reason = why},
+               "the lease is over (%s): what this host held is no longer its own", why);
+    link_drop(r);
+    inspect_fail(r);
+    memcpy(r->replaced, r->session, sizeof(r->replaced));
+    memcpy(r->session, id, sizeof(r->session));
+    r->connection = 0;
+    r->from_file = false;
+    r->chain = 0;
+    r->store.deadline = 0;
+    redis_set_state(r, STORE_STATE_AWAY);
+    link_retry(r, 0);
+    lose_claims(r);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Inside of the store on Redis; daemon/store.h is what others see. The files:
+ *
+ *   store-redis.c          made, started, stopped, freed; what was declared; the store's state
+ *   store-redis-link.c     the two connections: connect, load scripts, subscribe, say hello; what an error calls for
+ *   store-redis-session.c  the session: its id and file, its end
+ *   store-redis-sync.c     the whole truth in parts (R11)
+ *   store-redis-beat.c     heartbeats, deadline, epochs and grace, what hosts tell about hosts
+ *   store-redis-claim.c    claims: asked, granted, released; pushes
+ *   store-redis-admin.c    override, revoke, end of grace
+ *   store-redis-inspect.c  the snapshot
+ *
+ * One call goes EVALSHA sha 1 berth:{ns}:meta session connection ...; its reply begins with a word. Replies that call for
+ * something else than what was asked for ("epoch", "gone", "stale", errors) are met in one place, link_judge(). */
+
+#include "base/list.h"
+#include "daemon/redis-connection.h"
+#include "daemon/redis-script.h"
+#include "daemon/redis-words.h"
+#include "daemon/store.h"
+
+#define CALL_NUMBER_SIZE 24
+#define SYNC_PART 200       /* claims in one part of a sync (R15) */
+#define MARKS_MAX 64
+#define BUCKETS 1024        /* of claims by id; a power of two */
+#define CHAIN_MAX 256       /* pushes that came before the one they name */
+
+enum phase {
+    PHASE_DOWN,       /* not connected; a timer tries again */
+    PHASE_CONNECTING, /* until both connections are up, the scripts loaded, the subscription acknowledged */
+    PHASE_HELLO,      /* hello is on its way, or was refused and is said again by a timer */
+    PHASE_SYNC,       /* the truth is being told; other calls wait */
+    PHASE_LIVE,
+};
+
+struct mark {         /* an answered heartbeat */
+    uint64_t count;   /* the beat clock then */
+    usec_t sent, received;
+};
+
+struct chain_link {   /* a push that names a token not seen yet as its predecessor */
+    uint64_t before, number;
+};
+
+struct entry {               /* a claim, as long as it is the store's */
+    struct store_redis *redis;
+    struct claim *claim;
+    struct list link;        /* on redis->entries, in the order in which they were asked for */
+    struct list bucket;      /* on redis->buckets[...] */
+    struct list finish;      /* on redis->finished: on_released is due */
+    unsigned calls;          /* under way for it on this connection */
+    bool sent;               /* Redis may know it */
+    bool named;              /* Redis confirmed that it has it */
+    bool told;               /* held: its owner was told */
+    bool lost;               /* held: the lease was lost, it is the owner's to stop */
+    bool renew;              /* held beyond a lost lease (`keep`): needs a new token */
+    bool revoked;            /* its owner was told */
+    bool busy;               /* finished by a refusal: `nowait`, and Redis is away */
+};
+
+struct declared {
+    struct store_pool pool;
+    uint64_t lowest, highest; /* last told by limits-differ; equal: they agree */
+};
+
+struct known_override {       /* the newest that was heard of (R10) */
+    char pool[NAME_MAX_LENGTH + 1];
+    uint64_t version;
+    char limit[12], until[CALL_NUMBER_SIZE], by[ID_TEXT_SIZE], restore[256], reason[256];
+};
+
+struct admin;                 /* an administrator's call: store-redis-admin.c */
+struct inspection;            /* a snapshot being gathered: store-redis-inspect.c */
+
+struct store_redis {
+    struct store store;       /* first */
+    sd_event *event;
+    struct events *events;
+
+    /* options */
+    struct redis_settings settings;
+    struct redis_connection_options command_options; /* of both connections */
+    char *password, *session_path;
+    char host[NAME_MAX_LENGTH + 1], version[32], machine[ID_TEXT_SIZE];
+    char client_name[NAME_MAX_LENGTH + 16];
+    char key[NAME_MAX_LENGTH + 24];      /* berth:{ns}:meta */
+    char prefix[NAME_MAX_LENGTH + 16];   /* berth:{ns}: */
+    usec_t lease_usec, heartbeat_usec;
+
+    /* link */
+    enum phase phase;
+    bool started, stopping, connected_told, lost_told;
+    struct redis_connection *commands, *pushes;
+    bool subscribed;
+    unsigned loads;                      /* answers still to come before hello: scripts, INFO */
+    char sha[REDIS_SCRIPTS][REDIS_SHA_SIZE];
+    sd_event_source *retry;              /* to connect again, or to say hello again */
+    sd_event_source *away;               /* defer: tells administrators' calls that Redis is away */
+    usec_t backoff_usec;
+    char last_error[256];                /* told already */
+    char refused[24];                    /* hello's last refusal, told already */
+
+    /* session */
+    char session[ID_TEXT_SIZE], replaced[ID_TEXT_SIZE], boot[ID_TEXT_SIZE];
+    uint64_t connection;
+    bool from_file;                      /* continues the one of an earlier berthd; Redis has not confirmed it yet */
+
+    /* epoch, clock, beats */
+    char epoch[CALL_NUMBER_SIZE];        /* "0": none yet */
+    usec_t epoch_known;                  /* boottime when it was first heard of */
+    bool grace;
+    uint64_t clock;                      /* highest number heard of */
+    usec_t clock_heard;                  /* boottime */
+    usec_t burial_usec;                  /* the lease by which the dead are told: the longer of ours and the namespace's */
+    struct mark marks[MARKS_MAX];        /* oldest first, of this epoch */
+    size_t n_marks;
+    sd_event_source *beat_timer, *deadline_timer;
+    bool beat_under_way, beat_again, beaten; /* beaten: once since it is live */
+    bool early_sent;                     /* n_early was not 0 when the heartbeat under way was sent */
+    usec_t beat_sent, beat_answered_sent; /* of the last one, of the last one answered */
+    bool late_told;
+
+    /* claims */
+    struct list entries;                 /* struct entry */
+    struct list buckets[BUCKETS];        /* struct entry */
+    struct list finished;                /* struct entry */
+    sd_event_source *finish;             /* defer: tells them */
+    uint64_t chain;                      /* up to this number all that concerns this session was heard */
+    struct chain_link early[CHAIN_MAX];
+    size_t n_early;
+    uint64_t doubt;                      /* a number not heard of when a heartbeat's answer named it; 0: none */
+
+    /* sync */
+    struct entry **sync;                 /* held ones first, then by ticket */
+    size_t n_sync, sync_at;
+    bool sync_begun;                     /* its first part was sent */
+
+    /* declared, overrides */
+    struct declared *declared;
+    size_t n_declared;
+    struct known_override *overrides;
+    size_t n_overrides;
+    uint64_t overrides_version;
+    bool overrides_heard;                /* once, so changes are news */
+    bool declare_again;
+
+    struct list admins;                  /* struct admin */
+    struct list inspections;             /* struct inspection */
+    struct list questions;               /* struct question, under way */
+    store_reply_fn stop_done;
+    void *stop_userdata;
+};
+
+static inline struct store_redis *store_redis_of(struct store *s) {
+    return (struct store_redis *) (void *) s;
+}
+
+/* --- store-redis.c --- */
+void redis_set_state(struct store_redis *r, enum store_state state);
+struct journal *redis_journal(struct store_redis *r);
+
+/* --- store-redis-link.c --- */
+int link_start(struct store_redis *r);
+/* Drops both connections; what was under way is forgotten. */
+void link_drop(struct store_redis *r);
+/* Drops them and says so; the next try comes after a while. */
+void link_down(struct store_redis *r, enum redis_error error, const char *text);
+/* Tries to connect in so long. */
+void link_retry(struct store_redis *r, usec_t delay);
+/* Both connections stay: hello and sync once more. */
+void link_resync(struct store_redis *r);
+/* The session is over, or could not be ended: tells who asked for the stop. */
+void link_stopped(struct store_redis *r, int result);
+/* A call came that cannot be answered as long as Redis is away: said a turn later, if that is still so. */
+void link_tell_away(struct store_redis *r);
+/* Tells changed limits on a live connection. */
+void link_declare(struct store_redis *r);
+int link_init(struct store_redis *r);
+/* The words of a call, up to session and connection number. */
+void link_begin(struct store_redis *r, struct words *w, enum redis_script script);
+/* Sends it. 0, or a negative errno: then the connection is going down, or there is no memory and it is dropped. */
+int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata);
+/* Whether a reply is an answer ("ok", or a word that is not met here). If not, and if we still are in the phase in which it was
+ * asked for, it is met: connect again, hello again, an error told. */
+bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during);
+/* A reply that does not have the form it must have. */
+void link_bad_reply(struct store_redis *r, const char *what);
+
+/* --- store-redis-session.c --- */
+int session_open(struct store_redis *r);
+void session_save(struct store_redis *r);
+/* The lease is over: claims are lost, a new session begins. */
+void session_lost(struct store_redis *r, const char *why);
+
+/* --- store-redis-sync.c --- */
+void sync_start(struct store_redis *r);
+void sync_reset(struct store_redis *r);
+
+/* --- store-redis-beat.c --- */
+int beat_init(struct store_redis *r);
+void beat_done(struct store_redis *r);
+void beat_start(struct store_redis *r);
+void beat_reset(struct store_redis *r);
+void beat_send(struct store_redis *r);
+void beat_hear_epoch(struct store_redis *r, const char *epoch);
+void beat_hear_grace(struct store_redis *r, bool grace);
+void beat_hear_clock(struct store_redis *r, uint64_t number);
+void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent);
+/* The count up to which sessions are dead (R4). */
+uint64_t beat_dead_count(const struct store_redis *r, usec_t now);
+/* What this host remembers of the clock, aged (R10). */
+uint64_t beat_aged_clock(const struct store_redis *r, usec_t now);
+/* How long ago at most a session with this count was alive. */
+usec_t beat_seen(const struct store_redis *r, uint64_t count, usec_t now);
+int beat_hear_overrides(struct store_redis *r, const struct redisReply *list);
+int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const struct redisReply *reclaimed);
+
+/* --- store-redis-claim.c --- */
+int claim_init(struct store_redis *r);
+void claim_done(struct store_redis *r);
+int redis_claim(struct store *s, struct claim *c);
+int redis_adopt(struct store *s, struct claim *c);
+void redis_release(struct store *s, struct claim *c);
+struct entry *claim_find(struct store_redis *r, const char *id);
+/* Sends what waits for being live. */
+void claim_flush(struct store_redis *r);
+/* Redis is away: who would not wait is refused. */
+void claim_refuse_nowait(struct store_redis *r);
+/* Calls under way are forgotten. */
+void claim_reset(struct store_redis *r);
+/* Says that nothing of it is left in Redis: on_released is called a turn later. */
+void claim_finish(struct entry *e);
+/* What Redis says of it. */
+void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token);
+void claim_hear_waiting(struct entry *e, bool parked, uint64_t ticket, uint32_t position, usec_t since);
+void claim_hear_revoked(struct entry *e);
+/* Tells grants that waited for a deadline to be there. */
+void claim_tell_granted(struct store_redis *r);
+/* A number given to this session and the one before it: whether all between them was heard. */
+void claim_hear_number(struct store_redis *r, uint64_t before, uint64_t number);
+void claim_on_push(const struct redisReply *reply, void *userdata);
+size_t claim_count_sent(struct store_redis *r);
+
+/* --- store-redis-admin.c --- */
+int redis_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
+int redis_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
+int redis_end_grace(struct store *s, store_reply_fn fn, void *userdata);
+void admin_flush(struct store_redis *r);
+/* Calls under way will be said again. */
+void admin_reset(struct store_redis *r);
+/* Those not under way cannot be answered: Redis is away. */
+void admin_fail(struct store_redis *r);
+
+/* --- store-redis-inspect.c --- */
+int redis_inspect(struct store *s, store_inspect_fn fn, void *userdata);
+void inspect_flush(struct store_redis *r);
+/* Calls under way are forgotten. */
+void inspect_reset(struct store_redis *r);
+void inspect_fail(struct store_redis *r);
