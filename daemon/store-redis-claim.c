@@ -95,11 +95,13 @@ static void tell_granted(struct entry *e) {
     r->store.listener.on_granted(e->claim, r->store.listener.userdata);
 }
 
-void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token) {
+void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token, usec_t queued) {
     struct claim *c = e->claim;
 
     if (c->state == CLAIM_STATE_RELEASING || e->lost)
         return;
+    if (c->since_realtime == 0)
+        c->since_realtime = queued;
     c->token = token;
     if (ticket > 0)
         c->ticket = ticket;
@@ -190,9 +192,7 @@ static void claim_hear_answer(struct entry *e, const struct redisReply *reply) {
     beat_hear_clock(e->redis, token > ticket ? token : ticket);
     if (strcmp(state, "H") == 0) {
         claim_hear_number(e->redis, last, token);
-        if (e->claim->since_realtime == 0)
-            e->claim->since_realtime = since;
-        claim_hear_held(e, ticket, token);
+        claim_hear_held(e, ticket, token, since);
     } else {
         claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, position, since);
     }
@@ -278,7 +278,7 @@ int redis_claim(struct store *s, struct claim *c) {
 }
 
 int redis_adopt(struct store *s, struct claim *c) {
-    struct entry *e = entry_new(store_redis_of(s), c, c->token > 0 ? CLAIM_STATE_HELD : CLAIM_STATE_WAITING);
+    struct entry *e = entry_new(store_redis_of(s), c, c->token > 0 ? CLAIM_STATE_HELD : CLAIM_STATE_ASKED);
 
     if (!e)
         return -ENOMEM;
@@ -365,30 +365,48 @@ static char *next_word(char **text) {
     return word;
 }
 
-/* "granted EPOCH BEFORE NUMBER CLAIM", "revoked EPOCH BEFORE NUMBER CLAIM REASON", "parked|queued EPOCH CLAIM TICKET" */
+struct push {
+    const char *verb, *id;
+    uint64_t one, two;      /* before and number; or position and ticket */
+    uint64_t ticket, since; /* 0: not told */
+};
+
+static bool push_parse(struct store_redis *r, char *text, struct push *ret) {
+    const char *words[7] = {NULL};
+
+    for (size_t i = 0; i < ELEMENTSOF(words); i++)
+        words[i] = next_word(&text);
+    *ret = (struct push) {.verb = words[0], .id = words[4]};
+    if (!words[4] || strcmp(words[1], r->epoch) != 0 || number_parse(words[2], INT64_MAX, &ret->one) < 0 ||
+        number_parse(words[3], INT64_MAX, &ret->two) < 0)
+        return false;
+    if (strcmp(ret->verb, "revoked") == 0) /* its last words are for people */
+        return true;
+    return words[6] && number_parse(words[5], INT64_MAX, &ret->ticket) == 0 && number_parse(words[6], INT64_MAX, &ret->since) == 0;
+}
+
+/* granted EPOCH BEFORE NUMBER CLAIM TICKET SINCE;  revoked EPOCH BEFORE NUMBER CLAIM REASON;  parked|queued EPOCH POSITION TICKET
+ * CLAIM TICKET SINCE. An epoch that is not the one synced with is ignored (R12). */
 static void hear_push(struct store_redis *r, char *text) {
-    const char *verb = next_word(&text), *epoch = next_word(&text), *first = next_word(&text), *second = next_word(&text);
-    const char *third = next_word(&text);
-    uint64_t before, number;
+    struct push push;
     struct entry *e;
 
-    if (!verb || !epoch || !first || !second || strcmp(epoch, r->epoch) != 0)
+    if (!push_parse(r, text, &push))
         return;
-    if (third && number_parse(first, INT64_MAX, &before) == 0 && number_parse(second, INT64_MAX, &number) == 0) {
-        claim_hear_number(r, before, number);
-        beat_hear_clock(r, number);
-        e = claim_find(r, third);
-        if (e && strcmp(verb, "granted") == 0)
-            claim_hear_held(e, 0, number);
-        else if (e && strcmp(verb, "revoked") == 0)
-            claim_hear_revoked(e);
-        if (r->n_early > 0) /* its answer will tell whether something is missing */
-            beat_send(r);
-    } else if (!third && number_parse(second, INT64_MAX, &number) == 0) {
-        e = claim_find(r, first);
-        if (e)
-            claim_hear_waiting(e, strcmp(verb, "parked") == 0, number, 0, 0);
+    e = claim_find(r, push.id);
+    if (strcmp(push.verb, "parked") == 0 || strcmp(push.verb, "queued") == 0) {
+        if (e && push.one <= UINT32_MAX)
+            claim_hear_waiting(e, strcmp(push.verb, "parked") == 0, push.ticket, (uint32_t) push.one, push.since);
+        return;
     }
+    claim_hear_number(r, push.one, push.two);
+    beat_hear_clock(r, push.two);
+    if (e && strcmp(push.verb, "granted") == 0)
+        claim_hear_held(e, push.ticket, push.two, push.since);
+    else if (e && strcmp(push.verb, "revoked") == 0)
+        claim_hear_revoked(e);
+    if (r->n_early > 0) /* the next answer will tell whether something is missing */
+        beat_send(r);
 }
 
 void claim_on_push(const struct redisReply *reply, void *userdata) {

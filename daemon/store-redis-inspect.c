@@ -253,7 +253,6 @@ static int read_pool(struct inspection *n, const struct question *call, const st
     if (reply_u32(reply_at(reply, 1), &p->limit) < 0 || reply_u32(reply_at(reply, 5), &p->used) < 0 ||
         reply_u32(reply_at(reply, 6), &p->waiting) < 0 || reply_u32(reply_at(reply, 7), &p->parked) < 0)
         return -EBADMSG;
-    p->waiting += p->parked;
     k = read_override(p, reply_at(reply, 4));
     if (k >= 0)
         k = read_holders(n, p, reply_at(reply, 8));

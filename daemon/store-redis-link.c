@@ -353,6 +353,19 @@ static void tell_differing(struct store_redis *r, const struct redisReply *list)
     }
 }
 
+static void tell_changed(struct store_redis *r, const struct redisReply *list) {
+    const struct redisReply *item;
+
+    for (size_t i = 0; (item = reply_at(list, i)); i++) {
+        const char *pool = reply_text(reply_at(item, 0));
+        uint64_t before, now;
+
+        if (pool && reply_u64(reply_at(item, 1), &before) == 0 && reply_u64(reply_at(item, 2), &now) == 0)
+            event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = pool},
+                       "the limit of pool %s is %" PRIu64 ", it was %" PRIu64, pool, now, before);
+    }
+}
+
 /* Another one of this name lives, or one with another lease: said once, then asked again as often as a heartbeat would come. The
  * beat clock is watched meanwhile: if that one is dead, this host may say so (R4). */
 static void meet_refusal(struct store_redis *r, const struct redisReply *reply, usec_t sent) {
@@ -408,7 +421,7 @@ static void link_on_hello(const struct redisReply *reply, void *userdata) {
     if (!epoch || strlen(epoch) >= sizeof(r->epoch) || reply_u64(reply_at(reply, 3), &grace) < 0 ||
         reply_u64(reply_at(reply, 4), &count) < 0 || reply_u64(reply_at(reply, 5), &known) < 0 ||
         reply_u64(reply_at(reply, 6), &clock) < 0 || beat_hear_overrides(r, reply_at(reply, 7)) < 0 ||
-        beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10)) < 0) {
+        beat_hear_ended(r, reply_at(reply, 10), reply_at(reply, 11)) < 0) {
         link_bad_reply(r, "hello");
         return;
     }
@@ -418,6 +431,7 @@ static void link_on_hello(const struct redisReply *reply, void *userdata) {
     beat_hear_clock(r, clock);
     beat_add_mark(r, count, sent);
     tell_differing(r, reply_at(reply, 8));
+    tell_changed(r, reply_at(reply, 9));
     if (r->from_file && !known && !grace) { /* it was buried while berthd was away */
         session_lost(r, "berthd was away for longer than the lease");
         return;
@@ -451,8 +465,9 @@ static void link_on_declared(const struct redisReply *reply, void *userdata) {
         return;
     }
     (void) beat_hear_overrides(r, reply_at(reply, 7));
-    (void) beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10));
+    (void) beat_hear_ended(r, reply_at(reply, 10), reply_at(reply, 11));
     tell_differing(r, reply_at(reply, 8));
+    tell_changed(r, reply_at(reply, 9));
 }
 
 void link_declare(struct store_redis *r) {

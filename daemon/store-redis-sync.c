@@ -94,7 +94,7 @@ static int hear_claim(struct store_redis *r, const struct redisReply *item) {
     }
     e->named = true;
     if (strcmp(state, "H") == 0)
-        claim_hear_held(e, ticket, token);
+        claim_hear_held(e, ticket, token, since);
     else
         claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, position, since);
     if (*reason)

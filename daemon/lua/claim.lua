@@ -46,13 +46,7 @@ end
 --#include core
 --#include queue
 local function answer(r)
-    local position = 0
-    if r.state == 'W' then
-        for i = 1, #r.list, 2 do
-            position = math.max(position, (call('ZRANK', at .. 'pool:' .. r.list[i] .. ':queue', c) or -1) + 1)
-        end
-    end
-    return {'ok', epoch, more, r.state, r.ticket, r.token, last, position, r.since}
+    return {'ok', epoch, more, r.state, r.ticket, r.token, last, position_of(c, r), r.since}
 end
 
 -- Sent again: say what became of it (R6).

@@ -11,8 +11,9 @@
 --       epoch      that it knew last, 0 if none;  dead: as in beat, of that epoch
 --       limits     how many, then for each: pool limit
 --       then overrides that it remembers, for each: pool version limit until-µs by restore reason
--- Reply {'ok', epoch, more, grace, count, known(1: the session was there), clock, overrides, differing, ended, reclaimed}
---         differing: {pool, lowest, highest} of its pools that live sessions declare differently; the rest as in beat
+-- Reply {'ok', epoch, more, grace, count, known(1: the session was there), clock, overrides, differing, changed, ended, reclaimed}
+--         differing: {pool, lowest, highest} of its pools that live sessions declare differently
+--         changed: {pool, before, now} of limits in force that this call changed; the rest as in beat
 --       {'lease-differs', epoch, more, count, lease-µs}: another lease, and a session lives by it (R4)
 --       {'name-taken', epoch, more, count, lease-µs}: a live session of this host name on another machine
 --       {'stale', connection}: a newer connection was there;  {'schema', n}: the data is newer than this script
@@ -63,13 +64,16 @@ call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, 
 local count = call('HINCRBY', meta, 'beat', 1)
 call('ZADD', at .. 'beats', count, s)
 
-local declared, is_declared, first_override = {}, {}, 12 + 2 * tonumber(ARGV[11])
+local declared, is_declared, changed, first_override = {}, {}, {}, 12 + 2 * tonumber(ARGV[11])
 for i = 12, first_override - 1, 2 do
     declared[#declared + 1] = ARGV[i] .. '=' .. ARGV[i + 1]
     is_declared[ARGV[i]] = true
-    if call('ZADD', at .. 'pool:' .. ARGV[i] .. ':limits', 'CH', ARGV[i + 1], s) == 1 then
+    local key = at .. 'pool:' .. ARGV[i] .. ':limits'
+    local old = call('EXISTS', key) == 1 and limit_of(ARGV[i])
+    if call('ZADD', key, 'CH', ARGV[i + 1], s) == 1 then
         limits[ARGV[i]] = nil
         touch(ARGV[i])
+        if old and old ~= limit_of(ARGV[i]) then changed[#changed + 1] = {ARGV[i], old, limit_of(ARGV[i])} end
     end
 end
 local before = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+ %S+ %S+ (%S*)$')
@@ -101,5 +105,5 @@ for i = 12, first_override - 1, 2 do
 end
 settle()
 save_clock()
-return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(clock), newer_overrides(0), differing, ended,
-    reclaimed}
+return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(clock), newer_overrides(0), differing, changed,
+    ended, reclaimed}

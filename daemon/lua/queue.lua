@@ -52,6 +52,17 @@ local function place(c, r)
     r.state = 'W'
 end
 
+-- Where it stands in the queue in which it stands last, 1 first; 0: in none.
+local function position_of(c, r)
+    local position = 0
+    if r.state == 'W' then
+        for i = 1, #r.list, 2 do
+            position = math.max(position, (call('ZRANK', at .. 'pool:' .. r.list[i] .. ':queue', c) or -1) + 1)
+        end
+    end
+    return position
+end
+
 -- Takes a claim out of wherever its state says that it is; its pools are to be settled.
 local function displace(c, r)
     for i = 1, #r.list, 2 do
@@ -82,7 +93,7 @@ local function replace(c)
     displace(c, r)
     place(c, r)
     write_claim(c, r)
-    tell(r.session, r.state == 'P' and 'parked' or 'queued', epoch, c, r.ticket)
+    tell(r.session, r.state == 'P' and 'parked' or 'queued', epoch, position_of(c, r), r.ticket, c, r.ticket, r.since)
 end
 
 -- Parks who wants more than the limit and brings back who no longer does. False if the bound cut it short: then nothing may be
@@ -123,11 +134,12 @@ local function grant(c, r)
         call('HDEL', at .. 'claims', c)
         return
     end
+    local queued = r.since
     r.token, r.since = fmt(tick()), fmt(now())
     hold(c, r)
     write_claim(c, r)
     call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. r.token)
-    tell(r.session, 'granted', epoch, last, r.token, c)
+    tell(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued)
 end
 
 local function grant_from(pool, left_out)

@@ -28,8 +28,10 @@ if not connection then
 end
 local number = fmt(tick())
 r.reason = ARGV[5] == '' and 'revoked' or ARGV[5]
+if r.state ~= 'H' then displace(c, r) end -- gets nothing any more
 write_claim(c, r)
 call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
 tell(r.session, 'revoked', epoch, last, number, c, r.reason)
+settle()
 save_clock()
-return {'ok', epoch, 0, 'told'}
+return {'ok', epoch, more, 'told'}

@@ -50,7 +50,7 @@ for i = 7, #ARGV, 10 do
     else
         if not r then
             r = {token = ARGV[i + 2], session = s, pools = ARGV[i + 9], ticket = ARGV[i + 3], head = ARGV[i + 4],
-                since = ARGV[i + 5], pid = ARGV[i + 6], run = ARGV[i + 7], name = ARGV[i + 8], reason = ''}
+                since = ARGV[i + 5] ~= '0' and ARGV[i + 5] or ARGV[i + 3], pid = ARGV[i + 6], run = ARGV[i + 7], name = ARGV[i + 8], reason = ''}
             r.list = parse_pools(r.pools)
         elseif r.session ~= s then
             call('SREM', at .. 'of:' .. r.session, c)
@@ -75,18 +75,12 @@ for i = 7, #ARGV, 10 do
         elseif not was then
             place(c, r)
         end
-        if r.state == 'W' then
+        if r.state == 'W' and r.reason == '' then
             for p = 1, #r.list, 2 do touch(r.list[p]) end
         end
         write_claim(c, r)
         if call('SMOVE', unnamed, of, c) == 0 then call('SADD', of, c) end
-        local position = 0
-        if r.state == 'W' then
-            for p = 1, #r.list, 2 do
-                position = math.max(position, (call('ZRANK', at .. 'pool:' .. r.list[p] .. ':queue', c) or -1) + 1)
-            end
-        end
-        claims[#claims + 1] = {c, r.state, r.ticket, r.token, position, r.since, r.reason}
+        claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason}
     end
 end
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. last)
