@@ -9,7 +9,7 @@ static int make(void *userdata _unused_, unsigned host _unused_, const char *hos
     return store_memory_new(ret, event, events, host_name, listener);
 }
 
-static const struct store_fixture fixture = {.n_hosts = 1, .host_scope = true, .n_seeds = 20, .make = make};
+static const struct store_fixture fixture = {.n_hosts = 1, .host_scope = true, .n_seeds = 100, .make = make};
 static const struct store_pool pools[] = {{.name = "one", .limit = 1, .queue_limit = 10}};
 
 /* Who was revoked while waiting gets nothing any more, even if its owner is slow to give up. */

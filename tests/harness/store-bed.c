@@ -256,6 +256,12 @@ void probe_refuse(struct probe *p, enum store_refusal refusal) {
     TEST_INT(p->n_granted + p->n_waiting, 0);
 }
 
+void probe_still_waits(struct probe *p) {
+    bed_settle(p->bed);
+    TEST_INT(p->n_granted, 0);
+    CU_ASSERT(p->claim.state == CLAIM_STATE_WAITING || p->claim.state == CLAIM_STATE_PARKED);
+}
+
 void probe_release(struct probe *p) {
     p->bed->in_call = true;
     store_release(p->bed->stores[p->host], &p->claim);

@@ -24,8 +24,8 @@ struct store_fixture {
      * an earlier bed may be left in them (is_first: the first one of a bed, forget what was). 0 or a negative errno. */
     int (*make)(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                 const struct store_listener *listener, struct store **ret);
-    /* After all stores of a bed were emptied, stopped and freed: whether nothing that grows is left (R16), with CU_ASSERTs. May be
-     * NULL. */
+    /* After all stores of a bed were emptied, stopped and freed: whether nothing that grows is left (R16), with CU_ASSERTs.
+     * May be NULL. */
     void (*check_empty)(void *userdata);
     void *userdata;
 };
@@ -89,6 +89,8 @@ void probe_ask(struct probe *p);
 void probe_grant(struct probe *p);
 void probe_wait(struct probe *p);
 void probe_refuse(struct probe *p, enum store_refusal refusal);
+/* Lets one that should wait be: nothing is granted to it even when all that was asked before has been answered. */
+void probe_still_waits(struct probe *p);
 /* Gives back; the second one waits until that was answered. */
 void probe_release(struct probe *p);
 void probe_end(struct probe *p);

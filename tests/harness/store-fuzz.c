@@ -85,6 +85,7 @@ static void change_limit(struct bed *b, unsigned i, const struct store_override 
 
     if (after > allowed[i])
         allowed[i] = after;
+    bed_settle(b); /* so that each claim that is parked now has been told: a store need not tell what is over already */
     TEST_INT(bed_override(b, draw(BED_HOSTS_MAX), o), 0);
     bed_settle(b);
     allowed[i] = after;

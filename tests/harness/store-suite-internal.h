@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What the files of the store suite share. */
+
+#include "tests/harness/store-suite.h"
+
+extern const struct store_pool store_suite_pools[3]; /* of most tests: db 4, net 2, one 1 */
+const struct store_fixture *store_suite_fixture(void);
+/* A started bed with these pools; else the test has failed. */
+bool store_suite_begin(struct bed *b);
+
+/* --- tests of store-suite-limits.c --- */
+
+void store_suite_test_declare(void);
+void store_suite_test_limit_zero(void);
+void store_suite_test_override(void);
+void store_suite_test_pause(void);
+void store_suite_test_pause_remembers(void);
+void store_suite_test_override_ends(void);
+void store_suite_test_parked_leaves_all_queues(void);
+void store_suite_test_withdraw_parked(void);
+void store_suite_test_adopt(void);
+void store_suite_test_clock_ahead(void);
+void store_suite_test_claim_keeps_ticket(void);
+void store_suite_test_inspect(void);
