@@ -92,24 +92,25 @@ static int begin(struct fixture *f) {
 
 /* A command: lives until its own pipe is closed. */
 static pid_t command_start(int *ret_end, int also_holds) {
-    int fds[2];
+    int fds[2], ready[2];
     pid_t pid;
+    char c;
 
     TEST_INT(pipe2(fds, O_CLOEXEC), 0);
+    TEST_INT(pipe2(ready, O_CLOEXEC), 0);
     pid = fork();
     if (pid == 0) {
-        char c;
-
-        close(fds[1]);
-        if (also_holds < 0)
-            for (int fd = 3; fd < 64; fd++)
-                if (fd != fds[0])
-                    close(fd);
+        for (int fd = 3; fd < 64; fd++)
+            if (fd != fds[0] && fd != also_holds)
+                close(fd);
         while (read(fds[0], &c, 1) < 0)
             ;
         _exit(0);
     }
     close(fds[0]);
+    close(ready[1]);
+    TEST_INT(read(ready[0], &c, 1), 0); /* it has closed what it does not hold */
+    close(ready[0]);
     *ret_end = fds[1];
     return pid;
 }
@@ -347,6 +348,8 @@ static void test_restart_with_command(void) {
     close(fd);
     reopen(&f);
     reopen(&f); /* its identity is kept over the second restart, too */
+    TEST_INT(hold_watch_command(f.hold, pid), 0); /* told once more by the client that came back */
+    reopen(&f);
     settle(&f);
     TEST_INT(f.over, 0);
     command_end(pid, end);
@@ -452,20 +455,24 @@ static void touch(const struct fixture *f, const char *name, const char *text) {
 
 static void test_debris(void) {
     struct fixture f;
+    _cleanup_free_ char *text = NULL;
+    size_t size;
     int fd;
 
     fixture_init(&f);
     fd = begin(&f);
     TEST_INT(mkfifo(path_of(&f, OTHER), 0600), 0); /* a FIFO without a record */
+    TEST_INT(file_read(path_of(&f, RUN ".claim"), 8192, &text, &size), 0);
+    touch(&f, "0000000000000000000000000000000d.claim", text); /* another run's */
     touch(&f, "0000000000000000000000000000000a.claim", "no message");
-    touch(&f, "0000000000000000000000000000000b.claim", "hold\nrun=" RUN "\n"); /* another run's */
+    touch(&f, "0000000000000000000000000000000b.claim", "hold\nrun=0000000000000000000000000000000b\n"); /* of no boot */
     touch(&f, "0000000000000000000000000000000c.claim", "");
     touch(&f, "something", "else");
     touch(&f, ".claim", "else");
     TEST_INT(gather(&f), 1);
     TEST_INT(exists(&f, OTHER) || exists(&f, "0000000000000000000000000000000a.claim") ||
                  exists(&f, "0000000000000000000000000000000b.claim") || exists(&f, "0000000000000000000000000000000c.claim") ||
-                 exists(&f, "something") || exists(&f, ".claim"),
+                 exists(&f, "0000000000000000000000000000000d.claim") || exists(&f, "something") || exists(&f, ".claim"),
              false);
     TEST_INT(exists(&f, RUN) && exists(&f, RUN ".claim"), true);
     close(fd);
