@@ -29,8 +29,8 @@ struct adhoc {
     sd_event *event;
     struct run_options options;
     enum adhoc_phase phase;
-    sigset_t caller_mask;            /* what the command gets */
-    struct sigaction caller_sigpipe;
+    sigset_t caller_mask;            /* what the command gets, like the next two */
+    struct sigaction caller_sigpipe, caller_sigchld;
 
     /* berthd */
     struct client *client;           /* NULL: away, or no need of it */
@@ -74,5 +74,7 @@ void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason);
 
 /* Takes over the signals; those that the caller ignores stay ignored. Negative errno. */
 int adhoc_signals_init(struct adhoc *a);
+/* For the child before its exec: as the caller had it. 0 or an errno, positive. */
+int adhoc_signals_restore(const struct adhoc *a);
 /* Stops this process, as a terminal's Ctrl-Z does; returns after SIGCONT. */
 void adhoc_signals_suspend(void);

@@ -129,8 +129,9 @@ static int command_child(void *userdata, const char **ret_stage) {
     if (a->hold_fd >= 0 && fcntl(a->hold_fd, F_SETFD, 0) < 0)
         return errno;
     *ret_stage = "signals";
-    if (sigaction(SIGPIPE, &a->caller_sigpipe, NULL) < 0 || sigprocmask(SIG_SETMASK, &a->caller_mask, NULL) < 0)
-        return errno;
+    r = adhoc_signals_restore(a);
+    if (r != 0)
+        return r;
     *ret_stage = "deadline";
     r = supervise_child_check_deadline(a->deadline);
     if (r != 0)

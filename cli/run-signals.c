@@ -61,12 +61,21 @@ static int signals_on_signal(sd_event_source *source, const struct signalfd_sigi
     return 0;
 }
 
+int adhoc_signals_restore(const struct adhoc *a) {
+    if (sigaction(SIGPIPE, &a->caller_sigpipe, NULL) < 0 || sigaction(SIGCHLD, &a->caller_sigchld, NULL) < 0 ||
+        sigprocmask(SIG_SETMASK, &a->caller_mask, NULL) < 0)
+        return errno;
+    return 0;
+}
+
 int adhoc_signals_init(struct adhoc *a) {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, action;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL}, action;
     sigset_t mine;
 
-    /* Standard error may be a pipe whose reader has gone: no reason to end, with a command running. */
-    if (sigprocmask(SIG_SETMASK, NULL, &a->caller_mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller_sigpipe) < 0)
+    /* Standard error may be a pipe whose reader has gone: no reason to end, with a command running. A caller that ignores SIGCHLD
+     * hands that down, and nobody could be waited for (wait(2), notes). */
+    if (sigprocmask(SIG_SETMASK, NULL, &a->caller_mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller_sigpipe) < 0 ||
+        sigaction(SIGCHLD, &standard, &a->caller_sigchld) < 0)
         return -errno;
     sigemptyset(&mine);
     for (size_t i = 0; i < ELEMENTSOF(signals); i++) {

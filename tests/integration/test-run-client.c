@@ -276,6 +276,24 @@ static void test_ignored_stays_ignored(void) {
     fake_done(&f);
 }
 
+static void ignore_children(struct fake *f) {
+    (void) f;
+    (void) signal(SIGCHLD, SIG_IGN);
+}
+
+static void test_ignored_children(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_in_child = ignore_children;
+    fake_run(&f, "-p db -- sh -c", "exit 3");
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    hear_ended(&f, 3, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 3);
+    fake_done(&f);
+}
+
 static void test_signals_while_running(void) {
     struct fake f;
 
@@ -714,6 +732,7 @@ static CU_TestInfo tests[] = {
     {"not allowed", test_not_allowed},
     {"signals while waiting", test_signals_while_waiting},
     {"ignored stays ignored", test_ignored_stays_ignored},
+    {"ignored children", test_ignored_children},
     {"signals while running", test_signals_while_running},
     {"signals passed on", test_signals_passed_on},
     {"deadline without server", test_deadline_without_server},
