@@ -1,7 +1,218 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 
-int main(void) {
-    puts("not built yet");
-    return 70;
+/* berthd: arguments, config, manager, control socket, loop, exit. */
+
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "base/protocol.h"
+#include "daemon/manager.h"
+#include "daemon/verbs.h"
+
+static const char *arg_config = SETTINGS_PATH_DEFAULT;
+static bool arg_check = false;
+static bool arg_with_runner = false;
+static const char *arg_runner = NULL; /* --with-runner=PATH */
+
+static void help(void) {
+    puts("berthd [OPTIONS]\n"
+         "\n"
+         "Runs jobs on many hosts without ever exceeding what they share.\n"
+         "\n"
+         "  -c FILE                 read FILE and FILE.d/*.conf instead of " SETTINGS_PATH_DEFAULT "\n"
+         "  --check                 print all that is wrong with the config, or that it is ok, and stop\n"
+         "  --with-runner[=PATH]    start a berth-runner of its own (no service manager: demo, containers, tests)\n"
+         "  --version               print the version\n"
+         "  --help                  print this");
+}
+
+/* 0: go on; otherwise exit with *ret_status. */
+static int parse_arguments(int argc, char **argv, int *ret_status) {
+    enum { ARG_CHECK = 256, ARG_WITH_RUNNER, ARG_VERSION, ARG_HELP };
+    static const struct option options[] = {
+        {"check", no_argument, NULL, ARG_CHECK},
+        {"with-runner", optional_argument, NULL, ARG_WITH_RUNNER},
+        {"version", no_argument, NULL, ARG_VERSION},
+        {"help", no_argument, NULL, ARG_HELP},
+        {},
+    };
+    int c;
+
+    while ((c = getopt_long(argc, argv, "c:h", options, NULL)) >= 0)
+        switch (c) {
+        case 'c':
+            arg_config = optarg;
+            break;
+        case ARG_CHECK:
+            arg_check = true;
+            break;
+        case ARG_WITH_RUNNER:
+            arg_with_runner = true;
+            arg_runner = optarg;
+            break;
+        case ARG_VERSION:
+            puts("berthd " VERSION);
+            *ret_status = 0;
+            return 1;
+        case 'h':
+        case ARG_HELP:
+            help();
+            *ret_status = 0;
+            return 1;
+        default:
+            fputs("berthd: try `berthd --help`\n", stderr);
+            *ret_status = EX_USAGE;
+            return 1;
+        }
+    if (optind < argc) {
+        fprintf(stderr, "berthd: \"%s\" is one argument too many; try `berthd --help`\n", argv[optind]);
+        *ret_status = EX_USAGE;
+        return 1;
+    }
+    return 0;
+}
+
+/* All errors to standard error, or to the journal where that is it. */
+static int load(struct journal *journal, struct settings **ret) {
+    struct settings_errors errors = {};
+    int r = settings_load(arg_config, ret, &errors);
+
+    for (size_t i = 0; i < errors.n; i++)
+        if (arg_check)
+            fprintf(stderr, "%s\n", errors.lines[i]);
+        else
+            journal_log(journal, 3, "%s", errors.lines[i]);
+    if (r < 0 || errors.out_of_memory)
+        journal_log(journal, 3, "%s: %s", arg_config, strerror(r < 0 ? -r : ENOMEM));
+    settings_errors_done(&errors);
+    return r;
+}
+
+static void print_checked(const struct settings *s) {
+    printf("%s: %zu pool%s, %zu job%s, ok\n", arg_config, s->n_pools, s->n_pools == 1 ? "" : "s", s->n_jobs,
+           s->n_jobs == 1 ? "" : "s");
+}
+
+/* Beside berthd, else where it is installed. */
+static int find_runner(char path[static PATH_MAX]) {
+    ssize_t n;
+    char *slash;
+
+    if (arg_runner) {
+        snprintf(path, PATH_MAX, "%s", arg_runner);
+        return access(path, X_OK) < 0 ? -errno : 0;
+    }
+    n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("berth-runner"));
+    if (n > 0) {
+        path[n] = '\0';
+        slash = strrchr(path, '/');
+        memcpy(slash + 1, "berth-runner", sizeof("berth-runner"));
+        if (access(path, X_OK) == 0)
+            return 0;
+    }
+    snprintf(path, PATH_MAX, "%s", LIBEXECDIR "/berth-runner");
+    return access(path, X_OK) < 0 ? -errno : 0;
+}
+
+/* --- signals --- */
+
+static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
+    /* Under systemd a restart must leave the jobs alone, and a stop cannot be told from it here. */
+    manager_stop(userdata, !getenv("NOTIFY_SOCKET"));
+    return 0;
+}
+
+static int main_on_hangup(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
+    struct settings_errors errors = {};
+
+    (void) manager_reload(userdata, &errors); /* it has written what became of it */
+    settings_errors_done(&errors);
+    return 0;
+}
+
+static int add_signals(sd_event *event, struct manager *m) {
+    static const struct {
+        int signal;
+        sd_event_signal_handler_t handler;
+    } signals[] = {{SIGTERM, main_on_terminate}, {SIGINT, main_on_terminate}, {SIGHUP, main_on_hangup}};
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < ELEMENTSOF(signals); i++)
+        r = sd_event_add_signal(event, NULL, signals[i].signal, signals[i].handler, m);
+    return r;
+}
+
+static int run(struct journal *journal, struct settings *settings) {
+    _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+    _cleanup_(manager_freep) struct manager *manager = NULL;
+    _cleanup_(control_freep) struct control *control = NULL;
+    char runner[PATH_MAX], socket[RUNTIME_DIRECTORY_MAX + 16];
+    struct manager_options options = {.config = arg_config};
+    int r;
+
+    if (arg_with_runner) {
+        r = find_runner(runner);
+        if (r < 0) {
+            journal_log(journal, 3, "%s: %s; name it with --with-runner=PATH", runner, strerror(-r));
+            settings_free(settings);
+            return EX_UNAVAILABLE;
+        }
+        options.with_runner = runner;
+    }
+    r = sd_event_default(&event);
+    if (r < 0) {
+        settings_free(settings);
+        return EX_SOFTWARE;
+    }
+    r = manager_new(&manager, event, journal, settings, &options);
+    if (r < 0)
+        return EX_SOFTWARE;
+    snprintf(socket, sizeof(socket), "%s/%s", manager_settings(manager)->runtime_directory, PROTOCOL_CONTROL_SOCKET);
+    r = verbs_new_control(&control, event, manager, socket, -1);
+    if (r < 0)
+        journal_log(journal, 3, "%s: %s", socket, strerror(-r));
+    if (r >= 0)
+        r = add_signals(event, manager);
+    if (r >= 0)
+        r = manager_start(manager);
+    if (r >= 0)
+        r = sd_event_loop(event);
+    if (r < 0) {
+        journal_log(journal, 2, "berthd cannot go on: %s", strerror(-r));
+        return EX_SOFTWARE;
+    }
+    return r;
+}
+
+int main(int argc, char **argv) {
+    _cleanup_(journal_freep) struct journal *journal = NULL;
+    struct settings *settings = NULL;
+    sigset_t blocked;
+    int status, r;
+
+    if (parse_arguments(argc, argv, &status) != 0)
+        return status;
+    if (journal_new(&journal, "berthd") < 0)
+        return EX_SOFTWARE;
+    r = load(journal, &settings);
+    if (r != 0)
+        return r == -ENOMEM ? EX_SOFTWARE : EX_CONFIG;
+    if (arg_check) {
+        print_checked(settings);
+        settings_free(settings);
+        return 0;
+    }
+    (void) signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGHUP);
+    (void) sigprocmask(SIG_BLOCK, &blocked, NULL);
+    return run(journal, settings);
 }
