@@ -173,8 +173,6 @@ static void on_error(struct adhoc *a, struct client_reply *reply) {
         a->run[0] = '\0';
         if (talk_ask(a) < 0)
             talk_away(a, RETRY_MIN);
-    } else if (a->run[0] && strcmp(reply->error, "io.berth.Stopping") == 0) {
-        talk_away(a, RETRY_MIN);
     } else {
         int status = client_explain(reply);
 
@@ -189,10 +187,11 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
 
     if (run && id_is_valid(run) && a->phase == ADHOC_PHASE_ASKING)
         memcpy(a->run, run, ID_TEXT_SIZE);
-    if (json_is_integer(deadline) && json_integer_value(deadline) > 0)
-        adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
     if (!state)
         return;
+    /* The run around a nested one keeps to its deadline, and takes us with it: nobody would push ours. */
+    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && strcmp(state, "nested") != 0)
+        adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
     if (strcmp(state, "waiting") == 0)
         show_waiting(a, reply->params);
     else if (strcmp(state, "granted") == 0)

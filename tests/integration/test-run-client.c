@@ -477,12 +477,13 @@ static void test_restart_while_waiting(void) {
     struct fake f;
 
     fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "exit 4");
+    fake_run(&f, "-v -p db -- sh -c", "exit 4");
     fake_accept(&f);
     json_decref(fake_hear(&f, "io.berth.Hold"));
     fake_say(&f, WAITING);
-    fake_say(&f, "{'error': 'io.berth.Stopping'}");
-    fake_hear_end(&f);
+    while (!strstr(fake_errors(&f), "waiting")) /* it has heard that, and which run it is */
+        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
+    fake_hang_up(&f);
     attach(&f, FAKE_RUN);
     fake_say(&f, WAITING);
     fake_hang_up(&f);
@@ -498,6 +499,20 @@ static void test_restart_while_waiting(void) {
     fake_hear_started(&f);
     hear_ended(&f, 4, -1, NULL);
     TEST_INT(fake_await_exit(&f), 4);
+    fake_done(&f);
+}
+
+static void test_stopping_while_waiting(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "exit 4");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, WAITING);
+    fake_say(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
+    TEST_INT(fake_await_exit(&f), 69);
+    TEST_STRING(fake_errors(&f), "berth: berthd is about to stop\n");
     fake_done(&f);
 }
 
@@ -564,7 +579,7 @@ static void test_nested(void) {
     params = fake_hear(&f, "io.berth.Hold");
     TEST_STRING(text_in(params, "nested"), OUTER);
     json_decref(params);
-    fake_say(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "'}}");
+    fake_say(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "', 'token': 1, 'deadline_usec': 1}}"); /* the outer run's */
     fake_await_output(&f, OUTER " outer\n");
     TEST_INT(fake_await_exit(&f), 6);
     fake_hear_end(&f); /* nothing more to say */
@@ -744,6 +759,7 @@ static CU_TestInfo tests[] = {
     {"ended while away", test_ended_while_away},
     {"unknown while running", test_unknown_while_running},
     {"restart while waiting", test_restart_while_waiting},
+    {"stopping while waiting", test_stopping_while_waiting},
     {"wait is over", test_wait_is_over},
     {"wait on a silent server", test_wait_on_a_silent_server},
     {"wait is over, says berthd", test_wait_is_over_says_berthd},
