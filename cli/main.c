@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
+/* berth, the command line. */
+#include "cli/verbs.h"
 
-int main(void) {
-    puts("not built yet");
-    return 70;
+int main(int argc, char **argv) {
+    return cli_main(argc, argv);
 }

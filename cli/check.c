@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Verbs that need no berthd: check-config, version. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+#include "conf/settings.h"
+
+static const char *plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+int verb_check_config(int argc, char **argv) {
+    _cleanup_(settings_freep) struct settings *settings = NULL;
+    struct settings_errors errors = {};
+    const char *file;
+    int words, status, r;
+
+    if (options_parse(argc, argv, NULL, 0, 0, 1, &words, &status) != 0)
+        return status;
+    file = words == 1 ? argv[1] : SETTINGS_PATH_DEFAULT;
+    r = settings_load(file, &settings, &errors);
+    for (size_t i = 0; i < errors.n; i++)
+        fprintf(stderr, "%s\n", errors.lines[i]);
+    if (r < 0)
+        fprintf(stderr, "berth: %s: %s\n", file, strerror(-r));
+    else if (r == 0)
+        printf("%s: %zu pool%s, %zu job%s, ok\n", file, settings->n_pools, plural(settings->n_pools), settings->n_jobs,
+               plural(settings->n_jobs));
+    settings_errors_done(&errors);
+    return r == 0 ? 0 : r == -ENOMEM ? EXIT_INTERNAL : EXIT_CONFIG;
+}
+
+int verb_version(int argc, char **argv) {
+    _cleanup_(client_freep) struct client *c = NULL;
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    int words, status;
+
+    if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
+        return status;
+    puts("berth " VERSION);
+    /* That berthd is not there is no failure here. */
+    if (client_connect(&c) < 0 || client_send(c, "io.berth.Version", NULL, 0) < 0 || client_receive(c, &reply) < 0)
+        return 0;
+    if (!reply.error)
+        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "\n", words_text(reply.params, "version"),
+               words_text(reply.params, "host"), words_text(reply.params, "namespace"), words_number(reply.params, "pid"));
+    return 0;
+}

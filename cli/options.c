@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Options and words of a verb (`berth run` has a parser of its own: what follows its options is a command). */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/name.h"
+#include "base/nearest.h"
+#include "cli/client.h"
+#include "cli/verbs.h"
+
+#define OPTIONS_MAX 8
+
+int wrong_usage(const char *verb, const char *format, ...) {
+    const struct verb *v = verb_find(verb);
+    const char *end = v ? strstr(v->help, "\n\n") : NULL;
+    va_list arguments;
+
+    fprintf(stderr, "berth %s: ", verb);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputs("\n", stderr);
+    if (v)
+        fprintf(stderr, "%.*s\n", (int) (end ? end - v->help : 0), v->help);
+    return EXIT_USAGE;
+}
+
+int check_name(const char *verb, const char *kind, const char *name) {
+    return name_is_valid(name) ? 0 : wrong_usage(verb, "the name of a %s %s", kind, name_explain(name));
+}
+
+int parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret) {
+    usec_t usec;
+    int r = duration_parse(text, &usec);
+
+    if (r == -ERANGE)
+        return wrong_usage(verb, "%s %.100s: must be at most 3650d", option, text);
+    if (r < 0 || usec == 0)
+        return wrong_usage(verb, "%s %.100s: must be a duration such as 30s, 10m or 1h30m", option, text);
+    *ret = (json_int_t) (usec / USEC_PER_MSEC);
+    return 0;
+}
+
+static int unknown_option(const char *verb, const char *word, size_t length, const struct verb_option *options, size_t n_options) {
+    const char *known[OPTIONS_MAX + 1] = {"--help"}, *near;
+    char name[NAME_MAX_LENGTH + 1];
+
+    for (size_t i = 0; i < n_options && i < OPTIONS_MAX; i++)
+        known[i + 1] = options[i].name;
+    snprintf(name, sizeof(name), "%.*s", (int) length, word);
+    near = nearest(name, known, (n_options < OPTIONS_MAX ? n_options : OPTIONS_MAX) + 1);
+    return near ? wrong_usage(verb, "unknown option %s; did you mean %s?", name, near) : wrong_usage(verb, "unknown option %s", name);
+}
+
+/* The option at argv[*i]; *i is moved over its value. 0 or EXIT_USAGE. */
+static int take_option(int argc, char **argv, int *i, const struct verb_option *options, size_t n_options) {
+    const char *word = argv[*i];
+    size_t length = strcspn(word, "=");
+
+    for (size_t k = 0; k < n_options; k++) {
+        const struct verb_option *o = &options[k];
+
+        if (strlen(o->name) != length || strncmp(o->name, word, length) != 0)
+            continue;
+        if (o->flag) {
+            if (word[length] == '=')
+                return wrong_usage(argv[0], "%s takes no value", o->name);
+            *o->flag = true;
+            return 0;
+        }
+        if (*o->value)
+            return wrong_usage(argv[0], "%s is given twice", o->name);
+        if (word[length] == '=') {
+            *o->value = word + length + 1;
+            return 0;
+        }
+        if (*i + 1 == argc)
+            return wrong_usage(argv[0], "%s needs a value", o->name);
+        *o->value = argv[++*i];
+        return 0;
+    }
+    return unknown_option(argv[0], word, length, options, n_options);
+}
+
+static int count_words(const char *verb, int n, int min_words, int max_words) {
+    if (n < min_words)
+        return wrong_usage(verb, "something is missing");
+    if (n > max_words)
+        return wrong_usage(verb, "%d argument%s too many", n - max_words, n - max_words == 1 ? " is" : "s are");
+    return 0;
+}
+
+int options_parse(int argc, char **argv, const struct verb_option *options, size_t n_options, int min_words, int max_words,
+                  int *ret_words, int *ret_status) {
+    bool only_words = false;
+    int n = 0;
+
+    for (int i = 1; i < argc; i++) {
+        if (only_words || argv[i][0] != '-' || argv[i][1] == '\0') {
+            argv[++n] = argv[i];
+        } else if (strcmp(argv[i], "--") == 0) {
+            only_words = true;
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(verb_find(argv[0])->help, stdout);
+            *ret_status = 0;
+            return 1;
+        } else {
+            *ret_status = take_option(argc, argv, &i, options, n_options);
+            if (*ret_status != 0)
+                return 1;
+        }
+    }
+    *ret_words = n;
+    *ret_status = count_words(argv[0], n, min_words, max_words);
+    return *ret_status != 0;
+}

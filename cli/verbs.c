@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of verbs; `berth help` is printed from it. */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli/client.h"
+#include "cli/run.h"
+
+static int verb_help(int argc, char **argv);
+
+static const struct verb verbs[] = {
+    {"run", verb_run, "run a command while it holds permits", verb_run_help},
+    {"start", verb_start, "start jobs now",
+     "berth start JOB... [--wait]\n"
+     "\n"
+     "Starts the jobs and prints the id of each run. With --wait it waits until they are over and exits as the command did (the\n"
+     "first one that failed): 75 if it was skipped, refused or waited too long, 76 lease lost, 124 timeout, 125 not started.\n"},
+    {"stop", verb_stop, "stop runs, waiting or running",
+     "berth stop JOB|RUN...\n"
+     "\n"
+     "Stops all runs of a job, or one run by its id (`berth runs`): waiting ones are withdrawn, commands get their stop signal.\n"},
+    {"jobs", verb_jobs, "defined jobs of this host",
+     "berth jobs [--json]\n"
+     "\n"
+     "The jobs that this host's config defines: state, last result, when they run next.\n"},
+    {"runs", verb_runs, "runs of this host",
+     "berth runs [--json] [--all]\n"
+     "\n"
+     "What waits (and for what) and what runs on this host; --all: finished runs, too.\n"},
+    {"pools", verb_pools, "pools of the cluster: limit, used, waiting",
+     "berth pools [POOL...] [--json]\n"
+     "\n"
+     "The pools, cluster-wide; of those that are named also who holds and who waits. DIFFER: hosts declare different limits.\n"},
+    {"hosts", verb_hosts, "live hosts of the cluster",
+     "berth hosts [--json]\n"
+     "\n"
+     "The hosts whose sessions live, when they were heard last, and the limits they declare that are not the one in force.\n"},
+    {"limit", verb_limit, "override a pool's limit",
+     "berth limit POOL N [--for DURATION] [--reason TEXT]\n"
+     "berth limit POOL --clear\n"
+     "\n"
+     "Overrides the limit that the configs declare, on all hosts, until it is cleared or the time is over. Lowering it stops nobody.\n"},
+    {"pause", verb_pause, "grant nothing more of a pool",
+     "berth pause POOL... [--reason TEXT]\n"
+     "\n"
+     "Overrides the limit with 0: nothing more is granted. What runs goes on.\n"},
+    {"resume", verb_resume, "end a pause",
+     "berth resume POOL...\n"
+     "\n"
+     "Ends a pause; what it replaced is in force again.\n"},
+    {"revoke", verb_revoke, "take a claim's permits away",
+     "berth revoke CLAIM [--reason TEXT]\n"
+     "\n"
+     "Its host stops what runs under it and gives the permits back; a claim whose host is gone is freed. Claims: berth pools POOL.\n"},
+    {"grace", verb_grace, "end the grace of a new namespace",
+     "berth grace --end\n"
+     "\n"
+     "After Redis restarted or lost its data nothing is granted for one lease, until all hosts have told what they hold. This ends it\n"
+     "at once: only for a namespace that is known to be new, or limits may be exceeded.\n"},
+    {"reload", verb_reload, "read the config again",
+     "berth reload\n"
+     "\n"
+     "Waits for the result. A config with errors changes nothing: they are printed, 78.\n"},
+    {"check-config", verb_check_config, "check a config file",
+     "berth check-config [FILE]\n"
+     "\n"
+     "Reads FILE (default: /etc/berth/berth.conf) and FILE.d/*.conf: all their errors, 78, or what is in them, 0. Needs no berthd.\n"},
+    {"version", verb_version, "versions of berth and berthd",
+     "berth version\n"
+     "\n"
+     "The version of this program, and of berthd if it can be reached.\n"},
+    {"help", verb_help, "this, or the help of a verb",
+     "berth help [VERB]\n"},
+};
+
+const struct verb *verb_find(const char *name) {
+    for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static void print_help(FILE *f) {
+    fputs("berth [--socket PATH] VERB ...\n"
+          "\n"
+          "Runs commands and jobs on many hosts without ever exceeding what they share.\n"
+          "\n",
+          f);
+    for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+        fprintf(f, "  %-14s %s\n", verbs[i].name, verbs[i].line);
+    fputs("\n"
+          "`berth help VERB` tells more. --socket PATH or BERTH_SOCKET: berthd's control socket (" CLIENT_SOCKET_DEFAULT ").\n",
+          f);
+}
+
+static int unknown_verb(const char *name) {
+    const char *known[ELEMENTSOF(verbs)], *near;
+
+    for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
+        known[i] = verbs[i].name;
+    near = nearest(name, known, ELEMENTSOF(known));
+    if (near)
+        fprintf(stderr, "berth: unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all\n", name, near);
+    else
+        fprintf(stderr, "berth: unknown verb \"%.100s\"; `berth help` lists them all\n", name);
+    return EXIT_USAGE;
+}
+
+static int verb_help(int argc, char **argv) {
+    const struct verb *verb;
+    int words, status;
+
+    if (options_parse(argc, argv, NULL, 0, 0, 1, &words, &status) != 0)
+        return status;
+    if (words == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    verb = verb_find(argv[1]);
+    if (!verb)
+        return unknown_verb(argv[1]);
+    fputs(verb->help, stdout);
+    return 0;
+}
+
+/* The options before the verb. The index of the verb; 0: it is over, with *ret_status. */
+static int find_verb(int argc, char **argv, int *ret_status) {
+    int i;
+
+    for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc) {
+            client_set_socket(argv[++i]);
+        } else if (strncmp(argv[i], "--socket=", 9) == 0 && argv[i][9]) {
+            client_set_socket(argv[i] + 9);
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help(stdout);
+            *ret_status = 0;
+            return 0;
+        } else if (strcmp(argv[i], "--version") == 0) {
+            puts("berth " VERSION);
+            *ret_status = 0;
+            return 0;
+        } else {
+            if (strncmp(argv[i], "--socket", 8) == 0)
+                fputs("berth: --socket needs a path\n", stderr);
+            else
+                fprintf(stderr, "berth: unknown option \"%.100s\" before the verb; `berth help` tells more\n", argv[i]);
+            *ret_status = EXIT_USAGE;
+            return 0;
+        }
+    }
+    if (i < argc)
+        return i;
+    print_help(stderr);
+    *ret_status = EXIT_USAGE;
+    return 0;
+}
+
+/* What could not be written must not look as if it had been (a full disk, say). */
+static int finish(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "berth: standard output: %s\n", strerror(errno));
+    return status != 0 ? status : EXIT_INTERNAL;
+}
+
+int cli_main(int argc, char **argv) {
+    const struct verb *verb;
+    int status = 0, i = find_verb(argc, argv, &status);
+
+    if (i == 0)
+        return finish(status);
+    verb = verb_find(argv[i]);
+    return finish(verb ? verb->fn(argc - i, argv + i) : unknown_verb(argv[i]));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The command line: one table of verbs, and what they share. A verb gets its arguments as main() does, argv[0] is its name, and
+ * returns the exit status (INTERFACES: Exit status). Which file has which:
+ *     verbs.c    the table, help, the options before the verb
+ *     options.c  a verb's own options
+ *     show.c     pools, hosts, jobs, runs      act.c     start, stop, reload, revoke, grace
+ *     limit.c    limit, pause, resume          check.c   check-config, version */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+#define _cleanup_json_ _cleanup_(json_decrefp)
+
+struct verb {
+    const char *name;
+    int (*fn)(int argc, char **argv);
+    const char *line; /* in `berth help` */
+    const char *help; /* `berth help VERB`: its usage first */
+};
+
+/* All of `berth`; what main() returns. */
+int cli_main(int argc, char **argv);
+/* NULL: there is none of that name. */
+const struct verb *verb_find(const char *name);
+
+/* --- options.c --- */
+
+struct verb_option {
+    const char *name;   /* "--json" */
+    bool *flag;         /* set when it is there; or */
+    const char **value; /* its value (the next word, or after '=') */
+};
+
+/* Takes the options out of argv, wherever they stand before a "--"; what is left are the words, argv[1] to argv[*ret_words]. 0; else
+ * the verb is over: *ret_status is what it exits with (a wrong usage was explained, or --help printed). */
+int options_parse(int argc, char **argv, const struct verb_option *options, size_t n_options, int min_words, int max_words,
+                  int *ret_words, int *ret_status);
+#define WORDS_ANY 1000000
+
+/* "berth VERB: ..." and how it is used; EXIT_USAGE. */
+int wrong_usage(const char *verb, const char *format, ...) _printf_(2, 3);
+/* A name that cannot be one: explained, EXIT_USAGE; else 0. kind: "pool". */
+int check_name(const char *verb, const char *kind, const char *name);
+/* A duration in milliseconds. 0 or EXIT_USAGE. */
+int parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret);
+
+/* --- the verbs --- */
+
+int verb_start(int argc, char **argv);
+int verb_stop(int argc, char **argv);
+int verb_jobs(int argc, char **argv);
+int verb_runs(int argc, char **argv);
+int verb_pools(int argc, char **argv);
+int verb_hosts(int argc, char **argv);
+int verb_limit(int argc, char **argv);
+int verb_pause(int argc, char **argv);
+int verb_resume(int argc, char **argv);
+int verb_revoke(int argc, char **argv);
+int verb_grace(int argc, char **argv);
+int verb_reload(int argc, char **argv);
+int verb_check_config(int argc, char **argv);
+int verb_version(int argc, char **argv);
+
+/* What a finished run (io.berth's Run) means for `berth start --wait`. */
+int run_exit_status(const json_t *run);
