@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts by themselves: epochs, the truth told anew, pushes, tokens, a full Redis (R7, R10 to R13). */
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "tests/harness/script.h"
+
+/* --- epochs --- */
+
+static void change_replid(void) {
+    script_tell("DEBUG CHANGE-REPL-ID");
+}
+
+/* Whoever is about to grant finds out; nothing is granted, whoever asks, until a host has known the epoch for a lease. */
+static void test_failover(void) {
+    char old[32];
+
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "b", "db 4 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s2", "c", "net 1 100"), "ok $ 0 H *");
+    change_replid();
+    (void) script_say("release s1 1 $ a");
+    TEST_INT(script_state("b"), 'W');
+    TEST_INT(script_used("db"), 0);
+    (void) strcpy(old, script_epoch);
+    script_learn_epoch();
+    CU_ASSERT(strcmp(old, script_epoch) < 0);
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("claim s1 1 %s x r name 0 0 0 0 net 1 100", old), "epoch $");
+    EXPECT(script_sayf("sync s1 1 %s 0 1 1", old), "epoch $");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 * 1 *");
+    EXPECT(script_sayf("sync s1 1 $ 0 1 1 b W 0 %s 0 0 0 r name db:4", old), "ok $ 0 1 * * [[b W * 0 1 * ]] []");
+    EXPECT(script_claim("s1", "x", "net 1 100"), "ok $ 0 W *"); /* free, but it is grace */
+    EXPECT(script_beat("s1", 0, LEASE - 1), "ok $ 0 1 *");
+    TEST_INT(script_state("b"), 'W');
+    EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
+    TEST_INT(script_state("b"), 'H');
+    TEST_INT(script_state("x"), 'H'); /* nothing queued in grace is forgotten */
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:debt"), 0);
+    script_end();
+}
+
+/* The same for a claim, whose fast path looks, too. */
+static void test_failover_at_claim(void) {
+    char old[32];
+
+    script_begin();
+    change_replid();
+    (void) strcpy(old, script_epoch);
+    (void) script_claim("s1", "a", "db 1 100");
+    script_learn_epoch();
+    CU_ASSERT(strcmp(old, script_epoch) != 0);
+    TEST_INT(script_used("db"), 0);
+    TEST_INT(script_state("a"), '-');
+    script_end();
+}
+
+/* Counts from before a failover bury nobody. */
+static void test_failover_at_burial(void) {
+    script_begin();
+    EXPECT(script_claim("s2", "a", "db 1 100"), "ok $ 0 H *");
+    change_replid();
+    (void) script_beat("s1", 2, 2 * LEASE);
+    TEST_INT(script_state("a"), 'H');
+    TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 1);
+    CU_ASSERT(strncmp(script_shown, "epoch ", 6) == 0);
+    script_end();
+}
+
+/* Redis comes back empty, its clock set back: what runs is restored, beyond the limit if need be; places are kept; tokens grow. */
+static void test_wipe(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    uint64_t token = script_number(5), future = token + 3600000000;
+    char id[2][40];
+    (void) snprintf(id[0], sizeof(id[0]), "%" PRIu64, token + 20);
+    (void) snprintf(id[1], sizeof(id[1]), "%" PRIu64, token + 10);
+    script_tell("FLUSHALL");
+    EXPECT(script_beat("s1", 0, 0), "epoch ");
+    EXPECT(script_sayf("hello s1 1 ~ s1 m1 v1 30000000 %" PRIu64 " $ 0 1 db 4", future), "ok * 0 1 1 0 *");
+    script_learn_epoch();
+    CU_ASSERT(strtoull(script_epoch, NULL, 10) > future);
+    EXPECT(script_hello("s2", 1, 1, "db 4"), "ok $ 0 1 2 0 *");
+    EXPECT(script_sayf("sync s2 1 $ 0 1 1 h H %" PRIu64 " 5 0 0 0 r name db:2 y W 0 %s 0 0 0 r name db:1", token + 1, id[0]),
+           "ok $ 0 1 0 * [[h H 5 * 0 * ] [y W * 0 1 * ]] []");
+    EXPECT(script_sayf("sync s1 1 $ 0 1 1 a H %" PRIu64 " 4 0 0 9 r name db:3 x W 0 %s 0 0 0 r name db:1", token, id[1]),
+           "ok $ 0 1 0 * [[a H 4 * 0 * ] [x W * 0 1 * ]] [[db 5 4]]"); /* x came before y */
+    EXPECT(script_beat("s2", 0, LEASE), "ok $ 0 0 *");
+    TEST_INT(script_state("x"), 'W'); /* 5 of 4 are in use */
+    EXPECT(script_say("release s2 1 $ h"), "ok $ 0");
+    TEST_INT(script_state("x"), 'H');
+    TEST_INT(script_state("y"), 'W');
+    EXPECT(script_say("sync s1 1 $ 0 1 1 x W 0 1 0 0 0 r name db:1"), "ok $ 0 0 * * [[x H * * 0 * ]] []"); /* its push was lost; a is dropped */
+    EXPECT(script_say("sync s1 1 $ 0 1 1 x A 0 0 0 0 0 r name db:1"), "ok $ 0 0 * * [[x H * * 0 * ]] []");
+    CU_ASSERT(strtoull(strstr(script_shown, "[[x H") + 6 + 17, NULL, 10) > future);
+    TEST_INT(script_state("a"), '-');
+    TEST_INT(script_state("y"), 'H');
+    script_end();
+}
+
+static void test_grace_pays_all(void) {
+    script_begin();
+    script_tell("FLUSHALL");
+    EXPECT(script_hello("s1", 1, 1, "db 400"), "ok *");
+    script_learn_epoch();
+    EXPECT(script_say("sync s1 1 $ 0 1 1"), "ok *");
+    for (int i = 0; i < 300; i++)
+        (void) script_sayf("claim s1 1 $ p%03d r name 0 0 0 0 db 1 1000", i);
+    EXPECT(script_beat("s1", 0, LEASE), "ok $ 1 0 *"); /* not all in one call, the rest is remembered */
+    TEST_INT(script_used("db"), 128);
+    EXPECT(script_claim("s1", "late", "db 1 1000"), "ok $ 1 W *"); /* nobody is overtaken meanwhile */
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 *");
+    TEST_INT(script_used("db"), 301);
+    script_end();
+}
+
+/* --- sync --- */
+
+static void test_sync_drops(void) {
+    script_begin();
+    for (int i = 0; i < 300; i++)
+        (void) script_sayf("claim s1 1 $ p%03d r name 0 0 0 0 db 1 1000", i);
+    EXPECT(script_claim("s2", "w", "db 1 1000"), "ok $ 0 W *");
+    EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *");
+    EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *"); /* begun anew after a cut */
+    EXPECT(script_say("sync s1 1 $ 0 0 1 p001 H 6 6 0 0 0 r name db:1 zz A 0 0 0 0 0 r name db:1"), "ok $ 1 0 * * [[p001 H *] [zz - *]] []");
+    TEST_INT(script_state("w"), 'W');
+    EXPECT(script_say("sync s1 1 $ 0 0 1"), "ok $ 1 *");
+    EXPECT(script_say("sync s1 1 $ 0 0 1"), "ok $ 0 *");
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s1"), 2);
+    TEST_INT(redis_number(&script_server, "HLEN berth:{t}:claims"), 3);
+    TEST_INT(script_state("w"), 'H');
+    TEST_INT(script_used("db"), 3);
+    script_end();
+}
+
+/* Goes on after a lost lease: a new token, beyond the limit. */
+static void test_sync_keep(void) {
+    script_begin();
+    EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
+    uint64_t token = script_number(5);
+    EXPECT(script_beat("s1", 2, 0), "ok * [[s2 s2]] *");
+    EXPECT(script_claim("s1", "b", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_hello("s3", 1, 1, "db 4"), "ok *");
+    EXPECT(script_sayf("sync s3 1 $ 0 1 1 a K %" PRIu64 " 9 0 0 0 r name db:4", token), "ok $ 0 0 * * [[a H 9 * 0 * ]] [[db 8 4]]");
+    CU_ASSERT(strtoull(strstr(script_shown, "[[a H 9 ") + 8, NULL, 10) > token);
+    CU_ASSERT(script_number(4) > token); /* and it is the session's last */
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
+    EXPECT(script_say("release s1 1 $ b"), "ok $ 0");
+    TEST_INT(script_state("c"), 'W');
+    EXPECT(script_say("release s3 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("c"), 'H');
+    script_end();
+}
+
+/* --- pushes --- */
+
+static redisContext *listen_to(const char *session) {
+    redisContext *c = redisConnectUnixWithTimeout(script_server.socket, (struct timeval) {.tv_sec = 5});
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    _cleanup_reply_ redisReply *r = redisCommand(c, "SUBSCRIBE berth:{t}:to:%s", session);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    return c;
+}
+
+static void expect_push(unsigned line, redisContext *c, const char *pattern) {
+    void *reply = NULL;
+
+    if (redisGetReply(c, &reply) != REDIS_OK)
+        reply = NULL;
+    const redisReply *r = reply;
+    script_expect(__FILE__, line, r && r->type == REDIS_REPLY_ARRAY && r->elements == 3 ? r->element[2]->str : "none", pattern);
+    freeReplyObject(reply);
+}
+
+static void test_pushes(void) {
+    char before[64], last[64];
+    redisContext *c;
+
+    script_begin();
+    c = listen_to("s1");
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H * * 0 *");
+    (void) snprintf(before, sizeof(before), "granted $ %" PRIu64 " * b * *", script_number(5));
+    EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s2", "o", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    expect_push(__LINE__, c, before); /* each names the one before it, also one that an answer told */
+    EXPECT(script_beat("s1", 0, 0), "ok *");
+    uint64_t newest = script_number(5);
+    (void) snprintf(last, sizeof(last), "granted $ * %" PRIu64 " c * *", newest);
+    expect_push(__LINE__, c, last);
+    TEST_INT(script_number(6), 2);
+    EXPECT(script_say("override s2 1 $ db 0 id set 1 0 ~"), "ok *");
+    EXPECT(script_claim("s1", "d", "net 1 100"), "ok * H *");
+    newest = script_number(5);
+    EXPECT(script_say("revoke s2 1 $ b because it must"), "ok $ 0 told");
+    (void) snprintf(before, sizeof(before), "revoked $ %" PRIu64 " * b because", newest);
+    expect_push(__LINE__, c, before);
+    EXPECT(script_say("revoke s2 1 $ nobody why"), "unknown $");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because]] []*"); /* should the push have been lost */
+    redisFree(c);
+    script_end();
+}
+
+/* --- numbers, memory, keys --- */
+
+static void test_numbers(void) {
+    script_begin();
+    script_tell("HSET " META " clock 4102444800000000"); /* the year 2100: Redis's clock was set back since */
+    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 H 4102444800000001 4102444800000001 0 0 *");
+    EXPECT(script_claim("s1", "b", "db 1 100 net 1 100"), "ok $ 0 H 4102444800000002 4102444800000002 4102444800000001 0 *");
+    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W 4102444800000003 0 4102444800000002 1 *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "HGET berth:{t}:claims c");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT(fnmatch("H 4102444800000004 s1 db:3 4102444800000003 0 *", r->str, 0) == 0);
+    _cleanup_reply_ redisReply *clock = redis_command(&script_server, "HGET " META " clock");
+    TEST_STRING(clock->str, "4102444800000004");
+    script_end();
+}
+
+static void test_full(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 1 100"), "ok *");
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "CONFIG SET maxmemory 1000");
+    EXPECT(script_claim("s1", "b", "db 1 100"), "OOM *");
+    EXPECT(script_beat("s1", 0, 0), "ok *");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok *");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 a H 5 5 0 0 0 r name db:1"), "ok *");
+    EXPECT(script_say("inspect pool db a"), "ok 4 4 4 [] 1 0 0 [[a s1 name 1 5 * *]] [] 0 [0]");
+    EXPECT(script_say("inspect sessions"), "ok $ 0 0 * [[s2 s2 v1 db=4,net=2 2 0] [s1 s1 v1 db=4,net=2 4 1]]");
+    EXPECT(script_say("release s1 1 $ a"), "ok *");
+    _cleanup_reply_ redisReply *back = redis_command(&script_server, "CONFIG SET maxmemory 0");
+    EXPECT(script_claim("s1", "b", "db 1 100"), "ok *");
+    script_end();
+}
+
+/* Deleted keys: no rule covers that, but nothing may hang. */
+static void test_partly_gone(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok *");
+    EXPECT(script_claim("s1", "b", "db 1 100"), "ok * W *");
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok * W *");
+    script_tell("HDEL berth:{t}:claims b");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("c"), 'H');
+    script_tell("DEL berth:{t}:claims");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 c H 5 5 0 0 0 r name db:1"), "ok $ 0 *");
+    TEST_INT(script_used("db"), 1);
+    script_tell("DEL berth:{t}:pool:db:held");
+    EXPECT(script_say("release s1 1 $ c"), "ok $ 0");
+    script_end();
+}
+
+static CU_TestInfo tests[] = {
+    {"failover", test_failover},
+    {"failover at claim", test_failover_at_claim},
+    {"failover at burial", test_failover_at_burial},
+    {"wipe", test_wipe},
+    {"grace pays all", test_grace_pays_all},
+    {"sync drops", test_sync_drops},
+    {"sync keep", test_sync_keep},
+    {"pushes", test_pushes},
+    {"numbers", test_numbers},
+    {"full", test_full},
+    {"partly gone", test_partly_gone},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "scripts, epochs", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return script_main(argc, argv, suites);
+}

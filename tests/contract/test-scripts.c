@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts by themselves: order, limits, sessions (R2, R3, R4, R6, R14, R15). */
+
+#include <string.h>
+
+#include "tests/harness/script.h"
+
+/* --- order --- */
+
+static void test_order(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H * * 0 0 *");
+    EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W * 0 0 1 *");
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W * 0 * 2 *"); /* one is free, but not for it */
+    TEST_INT(script_used("db"), 3);
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("b"), 'H');
+    TEST_INT(script_state("c"), 'H');
+    TEST_INT(script_used("db"), 3);
+    script_end();
+}
+
+static void test_head_start(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "db 4 100"), "ok $ 0 W * 1 *");
+    EXPECT(script_say("claim s1 1 $ c r name 60000000 0 0 0 db 1 100"), "ok $ 0 W * 0 * 1 *");
+    EXPECT(script_say("claim s1 1 $ d r name 1000 0 0 0 db 1 100"), "ok $ 0 W * 0 * ? *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("c"), 'H');
+    TEST_INT(script_state("b"), 'W');
+    EXPECT(script_say("claim s1 1 $ e r name 90000000 0 0 0 db 1 100"), "ok $ 0 H *"); /* first of all, and it fits */
+    script_end();
+}
+
+static void test_two_pools(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "net 2 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "db 2 100 net 1 100"), "ok $ 0 W *");
+    TEST_INT(script_used("db"), 0); /* all or none */
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "d", "net 1 100 db 4 100"), "ok $ 0 W *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("b"), 'H');
+    TEST_INT(script_state("c"), 'H'); /* it was behind b alone */
+    TEST_INT(script_state("d"), 'W');
+    EXPECT(script_say("release s2 1 $ b"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ c"), "ok $ 0");
+    TEST_INT(script_state("d"), 'H');
+    script_end();
+}
+
+static void test_withdraw_frees_queue(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "db 2 100 net 1 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "d", "net 1 100"), "ok $ 0 W *");
+    EXPECT(script_say("release s2 1 $ b"), "ok $ 0");
+    TEST_INT(script_state("c"), 'H');
+    TEST_INT(script_state("d"), 'H');
+    script_end();
+}
+
+static void test_refusals(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_say("claim s1 1 $ n r name 0 0 1 0 db 1 100"), "refused $ 0 busy db");
+    EXPECT(script_claim("s1", "b", "db 1 1"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "net 1 100 db 1 1"), "refused $ 0 queue-full db");
+    TEST_INT(script_state("c"), '-');
+    EXPECT(script_sayf("claim s1 1 $ t r name 0 %s 0 0 db 1 1", script_epoch), "ok $ 0 W * 1 *"); /* it had a place already */
+    script_end();
+}
+
+/* --- limits --- */
+
+static void test_lowest_limit(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4]] [[db 4 2]] [] []");
+    EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 P * 0 * 0 *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("b"), 'H');
+    EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5]] [[db 2 4]] [] []");
+    TEST_INT(script_state("c"), 'W'); /* 2 used of 4 */
+    EXPECT(script_say("bye s1 1"), "ok $ 0");
+    EXPECT(script_claim("s2", "d", "db 5 100"), "ok $ 0 H *");
+    script_end();
+}
+
+/* A pause never blocks other pools, and those who come back are all in their queues before anything is granted. */
+static void test_park(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "b", "db 1 100 net 2 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "net 2 100"), "ok $ 0 W *");
+    EXPECT(script_say("override s1 1 $ db 0 id1 pause 0 0 why"), "ok $ 0 *");
+    TEST_INT(script_state("b"), 'P');
+    TEST_INT(script_state("c"), 'H');
+    EXPECT(script_claim("s1", "d", "db 1 100"), "ok $ 0 P *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ c"), "ok $ 0");
+    TEST_INT(script_used("db") + script_used("net"), 0);
+    EXPECT(script_say("override s1 1 $ db 0 id2 resume 0 0 ~"), "conflict $ *");
+    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 resume 0 0 ~", script_number(2)), "ok $ 0 *");
+    TEST_INT(script_state("b"), 'H');
+    TEST_INT(script_state("d"), 'H');
+    script_end();
+}
+
+static void test_park_order(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "b", "db 3 100"), "ok $ 0 W *"); /* older */
+    EXPECT(script_claim("s1", "c", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_say("override s1 1 $ db 0 id1 set 1 0 ~"), "ok $ 0 *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("override s1 1 $ db 0 id2 clear 0 0 ~"), "conflict $ *");
+    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", script_number(2)), "ok $ 0 *");
+    TEST_INT(script_state("b"), 'H'); /* although c's return alone would have let c go first */
+    TEST_INT(script_state("c"), 'W');
+    script_end();
+}
+
+static void test_many_parked(void) {
+    script_begin();
+    for (int i = 0; i < 300; i++)
+        EXPECT(script_sayf("claim s1 1 $ p%03d r name 0 0 0 0 db 1 1000", i), i < 4 ? "ok $ 0 H *" : "ok $ 0 W *");
+    EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 1 *"); /* not all in one call */
+    for (int i = 0; i < 4; i++)
+        (void) script_sayf("release s1 1 $ p%03d", i);
+    TEST_INT(script_used("db"), 0);
+    while (strncmp(script_beat("s1", 0, 0) + strlen("ok ") + strlen(script_epoch), " 1", 2) == 0)
+        ;
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 0);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:parked"), 296);
+    (void) script_say("override s1 1 $ db 0 id2 clear 0 0 ~");
+    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", script_number(2)), "ok $ 1 *");
+    TEST_INT(script_used("db"), 0); /* nothing before all are back: somebody older may be among them */
+    while (strncmp(script_beat("s1", 0, 0) + strlen("ok ") + strlen(script_epoch), " 1", 2) == 0)
+        ;
+    TEST_INT(script_used("db"), 4);
+    for (int i = 4; i < 8; i++) {
+        char id[8];
+
+        (void) snprintf(id, sizeof(id), "p%03d", i);
+        TEST_INT(script_state(id), 'H');
+    }
+    for (int i = 4; i < 300; i++) /* the bye would hand on to those still waiting, 128 a call */
+        (void) script_sayf("release s1 1 $ p%03d", i);
+    script_end();
+}
+
+/* A's override 0, B's override 3, A's resend of 0. */
+static void test_override_versions(void) {
+    script_begin();
+    EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "ok $ 0 *");
+    uint64_t first = script_number(3);
+    EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "ok $ 0 *"); /* sent again at once: it is there */
+    CU_ASSERT(script_number(3) == first);
+    EXPECT(script_sayf("override s2 1 $ db %" PRIu64 " idB set 3 0 ~", first), "ok $ 0 *");
+    EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "conflict $ *");
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    EXPECT(script_say("override s1 1 $ other 0 idC set 0 0 ~"), "unknown $");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 3 0 idB  ]] [] []");
+    script_end();
+}
+
+static void test_override_end(void) {
+    script_begin();
+    EXPECT(script_say("override s1 1 $ db 0 id1 set 2 0 kept"), "ok $ 0 *");
+    uint64_t version = script_number(3);
+    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 pause 0 1 soon", version), "ok $ 0 *"); /* 1 µs */
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 2 0 id2  kept]] [] []");
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " over-end"), 0);
+    script_end();
+}
+
+/* --- sessions --- */
+
+static void test_burial(void) {
+    script_begin();
+    EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "net 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "w", "db 4 100"), "ok $ 0 W *"); /* a dead waiter's place */
+    EXPECT(script_claim("s1", "c", "db 4 100"), "ok $ 0 W *");
+    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * [] [] []"); /* s2 beat with its hello, count 2 */
+    EXPECT(script_beat("s1", 2, 0), "ok $ 0 0 4 * [] [[s2 s2]] [[?* s2 name r-? * *] [?* s2 name r-? * *]]");
+    TEST_INT(script_state("c"), 'H');
+    TEST_INT(script_state("a"), '-');
+    TEST_INT(script_state("w"), '-');
+    EXPECT(script_beat("s2", 0, 0), "gone");
+    EXPECT(script_claim("s2", "x", "db 1 100"), "gone");
+    EXPECT(script_say("release s2 1 $ a"), "gone");
+    script_end();
+}
+
+static void test_burial_in_parts(void) {
+    int calls = 0;
+
+    script_begin();
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "EVAL %s 0",
+        "for i = 1, 9000 do local c = string.format('%032x', i) redis.call('SADD', 'berth:{t}:of:s2', c) "
+        "redis.call('HSET', 'berth:{t}:claims', c, 'H 1700000000000000 s2 net:1 1700000000000000 0 1700000000000000 0 r name ') "
+        "redis.call('SADD', 'berth:{t}:pool:net:held', c .. '#1') end");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(script_used("net"), 9000);
+    EXPECT(script_claim("s1", "a", "net 1 100"), "ok $ 0 W *");
+    do
+        EXPECT(script_beat("s1", calls == 0 ? 2 : 0, 0), "ok $ ? 0 *"); /* once begun it goes on */
+    while (++calls < 200 && script_number(2) > 0);
+    CU_ASSERT(calls > 9000 / 128 && calls < 9000 / 128 + 4);
+    TEST_INT(script_used("net"), 1);
+    TEST_INT(script_state("a"), 'H');
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:of:s2"), 0);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 1);
+    script_end();
+}
+
+static void test_connections(void) {
+    script_begin();
+    EXPECT(script_hello("s1", 2, 2, "db 4 net 2"), "ok $ 0 0 * 1 *");
+    EXPECT(script_claim("s1", "a", "db 1 100"), "stale");
+    EXPECT(script_beat("s1", 0, 0), "stale");
+    EXPECT(script_say("release s1 1 $ a"), "stale");
+    EXPECT(script_say("sync s1 1 $ 0 1 1"), "stale");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "stale 2");
+    EXPECT(script_say("bye s1 1"), "stale");
+    EXPECT(script_say("beat s1 2 $ 0 0 0"), "ok *");
+    script_end();
+}
+
+static void test_resend(void) {
+    char first[200];
+
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    uint64_t token = script_number(5);
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    CU_ASSERT(script_number(5) == token);
+    TEST_INT(script_used("db"), 3);
+    (void) snprintf(first, sizeof(first), "%.190s", script_claim("s1", "b", "db 2 100"));
+    TEST_STRING(script_claim("s1", "b", "db 2 100"), first);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 1);
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_used("db"), 2);
+    EXPECT(script_say("release s2 1 $ b"), "ok $ 0"); /* another's */
+    TEST_INT(script_used("db"), 2);
+    EXPECT(script_claim("s2", "b", "db 2 100"), "ERR claim of another session*");
+    script_end();
+}
+
+static void test_hello_refused(void) {
+    script_begin();
+    EXPECT(script_say("hello x 1 ~ s1 m2 v1 30000000 0 $ 0 0"), "name-taken $ 0 2 30000000");
+    EXPECT(script_say("hello x 1 ~ s1 m1 v1 30000000 0 $ 0 0"), "ok $ *"); /* the same machine */
+    EXPECT(script_say("bye x 1"), "ok *");
+    EXPECT(script_say("hello y 1 ~ cow m2 v1 6000000 0 $ 0 0"), "lease-differs $ 0 3 30000000");
+    EXPECT(script_say("hello y 1 s2 cow m2 v1 30000000 0 $ 0 0"), "ok $ *"); /* s2 ends */
+    TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 0);
+    EXPECT(script_say("bye y 1"), "ok *");
+    EXPECT(script_say("hello z 1 ~ cow m2 v1 6000000 0 $ 3 0"), "ok $ *"); /* s1's last beat was 1: dead, and nobody else says so */
+    TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
+    script_tell("HSET " META " schema 2");
+    EXPECT(script_hello("s1", 3, 0, ""), "schema 2");
+    script_tell("HSET " META " schema 1");
+    script_end();
+}
+
+static CU_TestInfo tests[] = {
+    {"order", test_order},
+    {"head start", test_head_start},
+    {"two pools", test_two_pools},
+    {"withdraw frees queue", test_withdraw_frees_queue},
+    {"refusals", test_refusals},
+    {"lowest limit", test_lowest_limit},
+    {"park", test_park},
+    {"park order", test_park_order},
+    {"many parked", test_many_parked},
+    {"override versions", test_override_versions},
+    {"override end", test_override_end},
+    {"burial", test_burial},
+    {"burial in parts", test_burial_in_parts},
+    {"connections", test_connections},
+    {"resend", test_resend},
+    {"hello refused", test_hello_refused},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "scripts", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return script_main(argc, argv, suites);
+}

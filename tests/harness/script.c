@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/script.h"
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "daemon/redis-script.h"
+
+#define WORDS_MAX 2100
+
+struct redis_server script_server;
+char script_epoch[32];
+char script_shown[1 << 16];
+static char sha[REDIS_SCRIPTS][REDIS_SHA_SIZE];
+
+/* --- saying and seeing --- */
+
+void script_tell(const char *command) {
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, command);
+
+    CU_ASSERT(r && r->type != REDIS_REPLY_ERROR);
+}
+
+static void show(const redisReply *r, FILE *out) {
+    switch (r->type) {
+    case REDIS_REPLY_INTEGER:
+        fprintf(out, "%lld", r->integer);
+        break;
+    case REDIS_REPLY_NIL:
+        fputs("nil", out);
+        break;
+    case REDIS_REPLY_ARRAY:
+        for (size_t i = 0; i < r->elements; i++) {
+            bool list = r->element[i]->type == REDIS_REPLY_ARRAY;
+
+            fputs(i > 0 ? " " : "", out);
+            fputs(list ? "[" : "", out);
+            show(r->element[i], out);
+            fputs(list ? "]" : "", out);
+        }
+        break;
+    default:
+        fputs(r->str, out);
+    }
+}
+
+static const char *show_reply(const redisReply *r) {
+    FILE *out = fmemopen(script_shown, sizeof(script_shown), "w");
+
+    if (!r || !out) {
+        (void) snprintf(script_shown, sizeof(script_shown), "no reply");
+    } else {
+        show(r, out);
+    }
+    if (out)
+        fclose(out);
+    return script_shown;
+}
+
+static enum redis_script find_script(const char *name) {
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
+        if (strcmp(redis_script_name(i), name) == 0)
+            return i;
+    abort();
+}
+
+/* Calls; the reply stays in `shown` until the next call. */
+const char *script_say(const char *line) {
+    _cleanup_free_ char *copy = strdup(line);
+    _cleanup_reply_ redisReply *reply = NULL;
+    const char *argv[WORDS_MAX] = {"EVALSHA", NULL, "1", META};
+    char *rest = copy, *word;
+    int argc = 1;
+
+    while ((word = strsep(&rest, " ")) && argc < WORDS_MAX)
+        if (argc == 1) {
+            argv[1] = sha[find_script(word)];
+            argc = 4;
+        } else {
+            argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : word;
+        }
+    _cleanup_reply_ redisReply *ping = redis_command(&script_server, "PING"); /* connects anew if need be */
+    reply = script_server.client ? redisCommandArgv(script_server.client, argc, argv, NULL) : NULL;
+    return show_reply(reply);
+}
+
+const char *script_sayf(const char *format, ...) {
+    _cleanup_free_ char *line = NULL;
+    va_list ap;
+
+    va_start(ap, format);
+    if (vasprintf(&line, format, ap) < 0)
+        line = NULL;
+    va_end(ap);
+    return script_say(line ? line : "");
+}
+
+void script_expect(const char *file, unsigned line, const char *actual, const char *pattern) {
+    char full[2048], text[4096];
+    size_t n = 0;
+
+    for (const char *p = pattern; *p && n + sizeof(script_epoch) < sizeof(full); p++)
+        if (*p == '$')
+            n += (size_t) snprintf(full + n, sizeof(full) - n, "%s", script_epoch);
+        else if (*p == '[' || *p == ']')
+            n += (size_t) snprintf(full + n, sizeof(full) - n, "\\%c", *p);
+        else
+            full[n++] = *p;
+    full[n] = '\0';
+    (void) snprintf(text, sizeof(text), "is \"%.1500s\", expected \"%s\"", actual, full);
+    CU_assertImplementation(fnmatch(full, actual, 0) == 0, line, text, file, "", CU_FALSE);
+}
+
+void script_learn_epoch(void) {
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "HGET " META " epoch");
+
+    (void) snprintf(script_epoch, sizeof(script_epoch), "%s", r && r->str ? r->str : "0");
+}
+
+/* A word of the last reply, from 0. */
+uint64_t script_number(unsigned index) {
+    const char *p = script_shown;
+
+    for (; index > 0 && p; index--)
+        p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL;
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+/* hello of a session "s1" of host "s1", with limits "db 2 net 1" and how many there are */
+const char *script_hello(const char *session, int connection, unsigned n, const char *limits) {
+    return script_sayf("hello %s %d ~ %s m1 v1 %d 0 %s 0 %u%s%s", session, connection, session, LEASE, script_epoch, n, n > 0 ? " " : "", limits);
+}
+
+const char *script_claim(const char *session, const char *id, const char *pools) {
+    return script_sayf("claim %s 1 $ %s r-%s name 0 0 0 7 %s", session, id, id, pools);
+}
+
+const char *script_beat(const char *session, uint64_t dead, uint64_t known) {
+    return script_sayf("beat %s 1 $ %" PRIu64 " %" PRIu64 " 0", session, dead, known);
+}
+
+static void load(void) {
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
+        _cleanup_free_ char *text = redis_script_text(i);
+        _cleanup_reply_ redisReply *r = redis_command(&script_server, "SCRIPT LOAD %s", text);
+
+        CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+        if (r->type == REDIS_REPLY_ERROR)
+            printf("%s: %s\n", redis_script_name(i), r->str);
+        CU_ASSERT_FATAL(r->type == REDIS_REPLY_STRING);
+        (void) snprintf(sha[i], sizeof(sha[i]), "%s", r->str);
+    }
+}
+
+/* An empty namespace, two hosts in it, no grace: s1 and s2 with db = 4 and net = 2. */
+void script_begin(void) {
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "FLUSHALL");
+
+    (void) strcpy(script_epoch, "0");
+    load();
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok * 0 1 1 0 * [] [] [] [] []");
+    script_learn_epoch();
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 2 0 * [] [] [] [] []");
+    EXPECT(script_say("sync s1 1 $ 0 1 1"), "ok $ 0 1 0 * [] []");
+    EXPECT(script_say("sync s2 1 $ 0 1 1"), "ok $ 0 1 0 * [] []");
+    EXPECT(script_say("grace s1 1 $"), "ok $ 0");
+}
+
+long long script_used(const char *pool) {
+    return redis_number(&script_server, "SCARD berth:{t}:pool:%s:held", pool);
+}
+
+char script_state(const char *id) {
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "HGET berth:{t}:claims %s", id);
+
+    return r && r->type == REDIS_REPLY_STRING ? r->str[0] : '-';
+}
+
+/* R16: all sessions say bye; what stays does not grow. */
+void script_end(void) {
+    _cleanup_reply_ redisReply *sessions = redis_command(&script_server, "ZRANGE berth:{t}:beats 0 -1");
+
+    for (size_t i = 0; sessions && i < sessions->elements; i++)
+        do
+            EXPECT(script_sayf("bye %s 99", sessions->element[i]->str), "ok * ?");
+        while (script_number(2) > 0);
+    _cleanup_reply_ redisReply *keys = redis_command(&script_server, "KEYS *");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(keys);
+    for (size_t i = 0; i < keys->elements; i++)
+        if (strcmp(keys->element[i]->str, "berth:{t}:overrides") != 0 && strcmp(keys->element[i]->str, "berth:{t}:debt") != 0)
+            TEST_STRING(keys->element[i]->str, META);
+    _cleanup_reply_ redisReply *fields = redis_command(&script_server, "HKEYS " META);
+    for (size_t i = 0; fields && i < fields->elements; i++)
+        CU_ASSERT(strncmp(fields->element[i]->str, "c:", 2) != 0 && strncmp(fields->element[i]->str, "h:", 2) != 0);
+}
+
+int script_main(int argc, char **argv, CU_SuiteInfo *suites) {
+    int r;
+
+    if (redis_server_start(&script_server, NULL) < 0) {
+        puts("no redis-server");
+        return 1;
+    }
+    r = test_main(argc, argv, suites);
+    redis_server_done(&script_server);
+    return r;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The scripts of daemon/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one, "$": the epoch); a
+ * reply is shown as one line, lists in brackets, and compared with a pattern of fnmatch(3) in which "$" is the epoch, too. */
+
+#include <inttypes.h>
+
+#include "tests/harness/redis.h"
+#include "tests/harness/test.h"
+
+#define META "berth:{t}:meta"
+#define LEASE 30000000 /* µs */
+
+extern struct redis_server script_server;
+extern char script_epoch[32];
+extern char script_shown[1 << 16]; /* the last reply */
+
+/* One plain command that must work. */
+void script_tell(const char *command);
+/* Calls a script: "claim s1 1 $ ..."; the reply as text, until the next call. */
+const char *script_say(const char *line);
+const char *script_sayf(const char *format, ...) _printf_(1, 2);
+void script_expect(const char *file, unsigned line, const char *actual, const char *pattern);
+#define EXPECT(actual, pattern) script_expect(__FILE__, __LINE__, (actual), (pattern))
+/* A word of the last reply as a number, from 0. */
+uint64_t script_number(unsigned index);
+void script_learn_epoch(void);
+
+/* An empty namespace, two hosts in it, no grace: s1 and s2, connection 1, with db = 4 and net = 2. Their hellos were counts 1 and 2. */
+void script_begin(void);
+/* R16: all sessions say bye; then nothing that grows may be left. */
+void script_end(void);
+/* hello of a session whose host has the same name, with n limits: "db 2 net 1" */
+const char *script_hello(const char *session, int connection, unsigned n, const char *limits);
+/* pools: "db 2 100 net 1 100" (pool, permits, queue-limit) */
+const char *script_claim(const char *session, const char *id, const char *pools);
+const char *script_beat(const char *session, uint64_t dead, uint64_t known);
+long long script_used(const char *pool);
+/* 'W', 'P', 'H', or '-': no such claim */
+char script_state(const char *id);
+
+/* Starts the server, runs the suites, stops it. */
+int script_main(int argc, char **argv, CU_SuiteInfo *suites);
