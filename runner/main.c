@@ -1,7 +1,175 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <systemd/sd-daemon.h>
 
-int main(void) {
-    puts("not built yet");
-    return 70;
+#include "base/number.h"
+#include "runner/runner.h"
+
+enum { EXIT_USAGE = 64, EXIT_INTERNAL = 70, EXIT_TEMPORARY = 75, EXIT_PERMISSION = 77, EXIT_CONFIG = 78 };
+
+static const char *arg_config = SETTINGS_PATH_DEFAULT;
+static int arg_socket_fd = -1;
+
+static void print_help(void) {
+    puts("berth-runner [-c FILE] [--version] [--help]\n"
+         "\n"
+         "Starts the jobs of a berth config when berthd asks for them, and watches over them.\n"
+         "\n"
+         "  -c, --config FILE  config to read, and FILE.d/*.conf (default " SETTINGS_PATH_DEFAULT ")\n"
+         "      --socket-fd N  internal, for berthd --with-runner: talk to berthd on this descriptor,\n"
+         "                     and end when it closes, instead of listening on runner/runner.sock\n"
+         "      --version      print the version\n"
+         "  -h, --help         print this help");
+}
+
+/* The socketpair must not go to commands. */
+static int parse_socket_fd(const char *text) {
+    uint64_t fd;
+
+    if (number_parse(text, INT32_MAX, &fd) < 0 || fcntl((int) fd, F_SETFD, FD_CLOEXEC) < 0 ||
+        fcntl((int) fd, F_SETFL, O_NONBLOCK) < 0) {
+        fprintf(stderr, "berth-runner: --socket-fd %s: not an open descriptor\n", text);
+        return -EINVAL;
+    }
+    arg_socket_fd = (int) fd;
+    return 0;
+}
+
+/* -1: go on; else the exit status. */
+static int parse_arguments(int argc, char **argv) {
+    enum { OPTION_SOCKET_FD = 256, OPTION_VERSION };
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"socket-fd", required_argument, NULL, OPTION_SOCKET_FD},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1)
+        switch (option) {
+        case 'c':
+            arg_config = optarg;
+            break;
+        case OPTION_SOCKET_FD:
+            if (parse_socket_fd(optarg) < 0)
+                return EXIT_USAGE;
+            break;
+        case OPTION_VERSION:
+            puts("berth-runner " VERSION);
+            return 0;
+        case 'h':
+            print_help();
+            return 0;
+        default:
+            return EXIT_USAGE;
+        }
+    if (optind < argc) {
+        fprintf(stderr, "berth-runner: unexpected argument '%s'; berth-runner --help shows what there is\n", argv[optind]);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static int load(struct journal *journal, struct settings **ret) {
+    struct settings_errors errors = {0};
+    int r = settings_load(arg_config, ret, &errors);
+
+    for (size_t i = 0; i < errors.n; i++)
+        journal_log(journal, LOG_ERR, "%s", errors.lines[i]);
+    if (r < 0)
+        journal_log(journal, LOG_ERR, "%s cannot be read: %s", arg_config, strerror(-r));
+    settings_errors_done(&errors);
+    return r;
+}
+
+static void on_alarm(_unused_ int signal) {
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, _unused_ void *userdata) {
+    /* HUP means nothing here: the config is read again when berthd names a job that is not known. */
+    if (info->ssi_signo != SIGHUP)
+        (void) sd_event_exit(sd_event_source_get_event(source), 0);
+    return 0;
+}
+
+/* Guards inherit the mask: what is meant for the runner does not end them. */
+static int add_signals(sd_event *event) {
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN}, note = {.sa_handler = on_alarm};
+    sigset_t mask;
+
+    if (sigemptyset(&mask) < 0 || sigaction(SIGPIPE, &ignore, NULL) < 0 || sigaction(SIGALRM, &note, NULL) < 0)
+        return -errno;
+    for (size_t i = 0; i < ELEMENTSOF(signals); i++)
+        (void) sigaddset(&mask, signals[i]);
+    if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
+        return -errno;
+    for (size_t i = 0; i < ELEMENTSOF(signals); i++) {
+        int r = sd_event_add_signal(event, NULL, signals[i], on_signal, NULL);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int status_of(int error) {
+    switch (error) {
+    case -EBUSY:
+    case -EADDRINUSE:
+        return EXIT_TEMPORARY;
+    case -EACCES:
+    case -EPERM:
+        return EXIT_PERMISSION;
+    default:
+        return EXIT_INTERNAL;
+    }
+}
+
+static int run(struct journal *journal, struct settings *settings) {
+    const struct runner_options options = {.config = arg_config, .settings = settings, .socket_fd = arg_socket_fd};
+    _cleanup_(runner_freep) struct runner *runner = NULL;
+    _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+    int r;
+
+    r = sd_event_new(&event);
+    if (r >= 0)
+        r = add_signals(event);
+    if (r < 0) {
+        settings_free(settings);
+        return EXIT_INTERNAL;
+    }
+    r = runner_new(&runner, event, journal, &options);
+    if (r < 0) {
+        journal_log(journal, LOG_ERR, "berth-runner cannot start: %s", strerror(-r));
+        return status_of(r);
+    }
+    (void) sd_notify(0, "READY=1");
+    r = sd_event_loop(event);
+    return r < 0 ? EXIT_INTERNAL : r;
+}
+
+int main(int argc, char **argv) {
+    _cleanup_(journal_freep) struct journal *journal = NULL;
+    struct settings *settings = NULL;
+    int r = parse_arguments(argc, argv);
+
+    if (r >= 0)
+        return r;
+    (void) umask(022);
+    if (journal_new(&journal, "berth-runner") < 0)
+        return EXIT_INTERNAL;
+    r = load(journal, &settings);
+    if (r != 0)
+        return r < 0 && r != -ENOENT ? EXIT_INTERNAL : EXIT_CONFIG;
+    return run(journal, settings);
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of exec that looks things up. Users and groups are names: a number is no name here, so a user "0day" or "0x0" is
+ * unknown and not root (CVE-2017-1000082, CVE-2020-13776). */
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner/exec.h"
+
+#define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define LANG_DEFAULT "C.UTF-8"
+#define GROUPS_MAX 65536 /* NGROUPS_MAX of Linux */
+
+/* --- environment --- */
+
+/* Adds NAME=value, in place of an earlier NAME=. */
+static int environment_add(struct exec_plan *plan, const char *entry) {
+    size_t name = strcspn(entry, "=");
+    char **more, *copy = strdup(entry);
+
+    if (!copy)
+        return ENOMEM;
+    for (size_t i = 0; i < plan->n_environment; i++)
+        if (strncmp(plan->environment[i], copy, name) == 0 && plan->environment[i][name] == '=') {
+            free(plan->environment[i]);
+            plan->environment[i] = copy;
+            return 0;
+        }
+    more = reallocarray(plan->environment, plan->n_environment + 2, sizeof(*more));
+    if (!more) {
+        free(copy);
+        return ENOMEM;
+    }
+    plan->environment = more;
+    plan->environment[plan->n_environment++] = copy;
+    plan->environment[plan->n_environment] = NULL;
+    return 0;
+}
+
+static int environment_set(struct exec_plan *plan, const char *name, const char *value) {
+    _cleanup_free_ char *entry = NULL;
+
+    if (asprintf(&entry, "%s=%s", name, value) < 0) {
+        entry = NULL;
+        return ENOMEM;
+    }
+    return environment_add(plan, entry);
+}
+
+struct variable {
+    const char *name, *value;
+};
+
+static int environment_set_all(struct exec_plan *plan, const struct variable *variables, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int r = environment_set(plan, variables[i].name, variables[i].value);
+
+        if (r > 0)
+            return r;
+    }
+    return 0;
+}
+
+/* user: whom the command runs as; NULL if that uid has no name. */
+static int environment_init(struct exec_plan *plan, const struct passwd *user, const struct record *record) {
+    const char *name = user ? user->pw_name : "", *shell = user && user->pw_shell[0] ? user->pw_shell : "/bin/sh";
+    const char *lang = getenv("LANG");
+    char token[24];
+    const struct variable first[] = {
+        {"HOME", user ? user->pw_dir : "/"}, {"USER", name}, {"LOGNAME", name},
+        {"SHELL", shell}, {"PATH", PATH_DEFAULT}, {"LANG", lang && *lang ? lang : LANG_DEFAULT},
+    };
+    const struct variable last[] = {
+        {"BERTH_JOB", record->job},   {"BERTH_RUN", record->run},   {"BERTH_POOLS", record->pools},
+        {"BERTH_TOKEN", token},       {"BERTH_HOST", record->host}, {"BERTH_NAMESPACE", record->namespace},
+    };
+    int r = environment_set_all(plan, first, ELEMENTSOF(first));
+
+    for (char **entry = plan->job->environment; r == 0 && entry && *entry; entry++)
+        r = environment_add(plan, *entry);
+    snprintf(token, sizeof(token), "%" PRIu64, record->token);
+    /* What berth says of a run is true, whatever a config says. */
+    return r == 0 ? environment_set_all(plan, last, ELEMENTSOF(last)) : r;
+}
+
+/* --- credentials --- */
+
+static int find_group(const char *name, gid_t *ret) {
+    struct group *group;
+
+    errno = 0;
+    group = getgrnam(name);
+    if (!group)
+        return errno == 0 || errno == ENOENT ? ESRCH : errno;
+    *ret = group->gr_gid;
+    return 0;
+}
+
+static int find_user(const char *name, struct passwd **ret) {
+    errno = 0;
+    *ret = getpwnam(name);
+    if (!*ret)
+        return errno == 0 || errno == ENOENT ? ESRCH : errno;
+    return (*ret)->pw_uid == (uid_t) -1 ? EINVAL : 0;
+}
+
+/* The user's supplementary groups as the system has them, and none of ours (CVE-2023-25173). */
+static int find_groups(struct exec_plan *plan, const char *user) {
+    int n = 64;
+
+    for (;;) {
+        gid_t *groups = reallocarray(plan->groups, (size_t) n, sizeof(*groups));
+        int room = n;
+
+        if (!groups)
+            return ENOMEM;
+        plan->groups = groups;
+        if (getgrouplist(user, plan->gid, groups, &n) >= 0)
+            break;
+        if (room >= GROUPS_MAX)
+            return E2BIG;
+        n = n > room ? n : 2 * room;
+    }
+    plan->n_groups = (size_t) n;
+    return 0;
+}
+
+/* Not root: the command can only be what this process is. */
+static bool is_own(const struct exec_plan *plan) {
+    return plan->uid == geteuid() && plan->gid == getegid();
+}
+
+static int plan_credentials(struct exec_plan *plan, struct passwd **ret_user, const char **ret_stage) {
+    const struct job_settings *job = plan->job;
+    int r = 0;
+
+    *ret_stage = "user";
+    plan->uid = geteuid();
+    plan->gid = getegid();
+    if (job->user[0])
+        r = find_user(job->user, ret_user);
+    else
+        *ret_user = getpwuid(plan->uid);
+    if (r > 0)
+        return r;
+    if (job->user[0]) {
+        plan->uid = (*ret_user)->pw_uid;
+        plan->gid = (*ret_user)->pw_gid;
+    }
+    if (job->group[0]) {
+        *ret_stage = "group";
+        r = find_group(job->group, &plan->gid);
+        if (r > 0)
+            return r;
+    }
+    if (!job->user[0] && !job->group[0])
+        return 0;
+    *ret_stage = "user";
+    if (geteuid() != 0)
+        return is_own(plan) ? 0 : EPERM;
+    plan->changes_user = true;
+    return find_groups(plan, *ret_user ? (*ret_user)->pw_name : "root");
+}
+
+int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct record *record, const char **ret_stage) {
+    struct passwd *user = NULL;
+    int r;
+
+    *plan = (struct exec_plan) {.job = job, .parent = getpid(), .deadline = USEC_INFINITY};
+    r = plan_credentials(plan, &user, ret_stage);
+    if (r > 0)
+        return r;
+    *ret_stage = "environment";
+    return environment_init(plan, user, record);
+}
+
+void exec_plan_done(struct exec_plan *plan) {
+    for (size_t i = 0; i < plan->n_environment; i++)
+        free(plan->environment[i]);
+    free(plan->environment);
+    free(plan->groups);
+    *plan = (struct exec_plan) {0};
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* What the child does between fork and exec, in the order that keeps it safe: first it gives up what it is, each step checked and
+ * shown not to come back, and only then touches what a user could have prepared (output file, directory, program). */
+
+#include "runner/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/journal.h"
+#include "base/supervise.h"
+
+static bool has_ids(const struct exec_plan *plan) {
+    uid_t uids[3];
+    gid_t gids[3];
+
+    if (getresuid(&uids[0], &uids[1], &uids[2]) < 0 || getresgid(&gids[0], &gids[1], &gids[2]) < 0)
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (uids[i] != plan->uid || gids[i] != plan->gid)
+            return false;
+    return true;
+}
+
+/* Return values alone prove little (CVE-2006-2607): it is looked at, and tried. */
+static bool may_come_back(const struct exec_plan *plan) {
+    if (plan->uid == 0)
+        return false;
+    return setuid(0) == 0 || seteuid(0) == 0 || (plan->gid != 0 && (setgid(0) == 0 || setegid(0) == 0)) || setgroups(0, NULL) == 0;
+}
+
+static int exec_drop(const struct exec_plan *plan) {
+    if (!plan->changes_user)
+        return 0;
+    if (setgroups(plan->n_groups, plan->groups) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+        setresuid(plan->uid, plan->uid, plan->uid) < 0)
+        return errno;
+    return has_ids(plan) && !may_come_back(plan) ? 0 : EPERM;
+}
+
+static int exec_open(const char *path, int flags) {
+    int fd = open(path, flags | O_CLOEXEC, 0666);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* Puts a descriptor in the place of another, and closes it. A negative errno instead of a descriptor is passed on. */
+static int exec_place(int fd, int place) {
+    int r = 0;
+
+    if (fd < 0)
+        return -fd;
+    if (fd == place)
+        return fcntl(fd, F_SETFD, 0) < 0 ? errno : 0;
+    if (dup2(fd, place) < 0)
+        r = errno;
+    close_fd(fd);
+    return r;
+}
+
+static int exec_open_file(const char *path) {
+    int fd = exec_open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK), flags;
+
+    if (fd < 0)
+        return fd;
+    flags = fcntl(fd, F_GETFL); /* not to wait was for a FIFO that nobody reads; the command gets an ordinary descriptor */
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
+        int r = -errno;
+
+        close_fd(fd);
+        return r;
+    }
+    return fd;
+}
+
+static int exec_output(const struct job_settings *job) {
+    int r = EINVAL;
+
+    switch (job->output) {
+    case JOB_OUTPUT_JOURNAL:
+        r = exec_place(journal_open_stream(job->name, LOG_INFO), STDOUT_FILENO);
+        break;
+    case JOB_OUTPUT_FILE:
+        r = exec_place(exec_open_file(job->output_path), STDOUT_FILENO);
+        break;
+    case JOB_OUTPUT_NULL:
+        r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);
+        break;
+    }
+    if (r == 0 && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
+        r = errno;
+    return r;
+}
+
+static int exec_signals(void) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t none;
+
+    /* KILL, STOP and those that the C library keeps for itself cannot be set; they are as they should be. */
+    for (int signal = 1; signal < NSIG; signal++)
+        (void) sigaction(signal, &action, NULL);
+    if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+        return errno;
+    return 0;
+}
+
+/* Nothing but 0, 1 and 2 goes to the command (CVE-2012-6097, CVE-2024-21626). Close-on-exec, not closed: the pipe that tells of a
+ * failed exec is among them. */
+static int exec_descriptors(void) {
+    return close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? errno : 0;
+}
+
+int exec_child(void *userdata, const char **ret_stage) {
+    const struct exec_plan *plan = userdata;
+    const struct job_settings *job = plan->job;
+    int r;
+
+    /* A session of its own: a command that signals its process group must not reach the guard. */
+    *ret_stage = "session";
+    if (setsid() < 0)
+        return errno;
+    *ret_stage = "user";
+    r = exec_drop(plan);
+    if (r > 0)
+        return r;
+    *ret_stage = "guard"; /* setresuid clears it, hence not before (prctl(2)) */
+    r = supervise_child_die_with_parent(plan->parent);
+    if (r > 0)
+        return r;
+    (void) umask(job->umask);
+    *ret_stage = "input";
+    r = exec_place(exec_open("/dev/null", O_RDONLY), STDIN_FILENO);
+    if (r > 0)
+        return r;
+    *ret_stage = "output";
+    r = exec_output(job);
+    if (r > 0)
+        return r;
+    *ret_stage = "directory";
+    if (chdir(job->directory) < 0)
+        return errno;
+    *ret_stage = "signals";
+    r = exec_signals();
+    if (r > 0)
+        return r;
+    *ret_stage = "descriptors";
+    r = exec_descriptors();
+    if (r > 0)
+        return r;
+    *ret_stage = "deadline"; /* opening and changing to things may have taken its time */
+    r = supervise_child_check_deadline(plan->deadline);
+    if (r > 0)
+        return r;
+    *ret_stage = "exec";
+    execve(job->command[0], job->command, plan->environment);
+    return errno;
+}

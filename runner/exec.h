@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* From a job's settings to its command: who it runs as, what it sees, where its output goes. The lookups are done before the
+ * fork (exec_plan_init), what cannot be undone in the child (exec_child). */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "conf/settings.h"
+#include "runner/record.h"
+
+struct exec_plan {
+    const struct job_settings *job;
+    bool changes_user;   /* drop to uid, gid, groups */
+    uid_t uid;
+    gid_t gid;
+    gid_t *groups;
+    size_t n_groups;
+    char **environment;  /* NAME=value, NULL-terminated */
+    size_t n_environment;
+    pid_t parent;        /* the guard: the command dies with it */
+    usec_t deadline;     /* boottime; USEC_INFINITY: none */
+};
+
+/* 0 or an errno, positive, with its stage: EPERM "user": a user or group is configured and this process may not become it;
+ * ESRCH "user" or "group": there is no such one. */
+int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct record *record, const char **ret_stage);
+void exec_plan_done(struct exec_plan *plan);
+
+/* A supervise_child_fn; userdata is the plan. */
+int exec_child(void *userdata, const char **ret_stage);

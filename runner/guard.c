@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/outbox.h"
+#include "base/protocol.h"
+#include "base/supervise.h"
+#include "runner/exec.h"
+
+#define REPORT_AGAIN USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
+
+enum { LISTEN_FD = 3, RECORD_FD };
+
+enum phase { PHASE_STARTING, PHASE_RUNNING, PHASE_STOPPING, PHASE_DONE };
+
+static const char *const phase_names[] = {"starting", "running", "stopping", "done"};
+
+struct guard {
+    const struct guard_start *start;
+    struct record record;             /* its deadline is the one in force */
+    enum phase phase;
+    enum supervise_reason reason;
+    pid_t pid;                        /* of the command; 0: not started */
+    usec_t started_realtime;
+
+    sd_event *event;
+    struct supervise *supervise;
+    int fd;                           /* berthd; -1: not there */
+    sd_event_source *source;
+    struct outbox outbox;
+    struct message_writer report;     /* once it is done */
+};
+
+static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+static void guard_leave_report(struct guard *g);
+
+/* --- to berthd --- */
+
+static void guard_drop_berthd(struct guard *g) {
+    g->source = sd_event_source_disable_unref(g->source);
+    g->fd = close_fd(g->fd);
+    outbox_done(&g->outbox);
+    if (g->phase == PHASE_DONE)
+        guard_leave_report(g);
+}
+
+/* A berthd that cannot be sent anything any more is dropped when its connection is read. */
+static void guard_say(struct guard *g, const struct message_writer *w) {
+    if (g->fd >= 0 && outbox_send(&g->outbox, g->fd, w) == OUTBOX_E_KEPT)
+        (void) sd_event_source_set_io_events(g->source, EPOLLIN | EPOLLOUT);
+}
+
+static void guard_put_deadline(const struct guard *g, struct message_writer *w) {
+    if (g->record.deadline != USEC_INFINITY)
+        message_put_u64(w, "deadline", g->record.deadline);
+}
+
+static void guard_put_started(const struct guard *g, struct message_writer *w) {
+    message_put_u64(w, "pid", (uint64_t) g->pid);
+    message_put_u64(w, "started", g->started_realtime);
+}
+
+static void guard_say_state(struct guard *g) {
+    const struct job_settings *job = g->start->job;
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_STATE);
+    record_put(&g->record, &w);
+    message_put(&w, "hash", g->record.hash);
+    message_put(&w, "phase", phase_names[g->phase]);
+    message_put(&w, "on-lease-lost", job->on_lease_lost == ON_LEASE_LOST_CONTINUE ? "continue" : "stop");
+    message_put_u64(&w, "stop-timeout", job->stop_timeout_usec);
+    message_put_u64(&w, "guard", (uint64_t) getpid());
+    guard_put_deadline(g, &w);
+    if (g->pid > 0)
+        guard_put_started(g, &w);
+    if (g->reason != SUPERVISE_REASON_NONE)
+        message_put(&w, "reason", supervise_reason_name(g->reason));
+    guard_say(g, &w);
+}
+
+/* --- the end --- */
+
+static _Noreturn void guard_end(struct guard *g) {
+    record_remove(g->start->directory, g->record.run);
+    _exit(0);
+}
+
+static int guard_on_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct guard *g = userdata;
+
+    if (g->fd < 0)
+        guard_leave_report(g);
+    return 0;
+}
+
+/* Nobody is there to be told: a file will tell. */
+static void guard_leave_report(struct guard *g) {
+    if (report_write(&g->report, g->start->directory, g->record.run) == 0)
+        guard_end(g);
+    (void) sd_event_add_time_relative(g->event, NULL, CLOCK_BOOTTIME, REPORT_AGAIN, 0, guard_on_again, g);
+}
+
+static void report_put_usage(struct message_writer *w, const struct rusage *usage) {
+    message_put_u64(w, "user-usec", (uint64_t) usage->ru_utime.tv_sec * USEC_PER_SEC + (uint64_t) usage->ru_utime.tv_usec);
+    message_put_u64(w, "system-usec", (uint64_t) usage->ru_stime.tv_sec * USEC_PER_SEC + (uint64_t) usage->ru_stime.tv_usec);
+    message_put_u64(w, "maxrss-kib", (uint64_t) usage->ru_maxrss);
+}
+
+static void report_put_failure(struct message_writer *w, int error, const char *stage) {
+    message_put_u64(w, "errno", (uint64_t) error);
+    message_put(w, "stage", stage);
+}
+
+static void report_put_result(const struct guard *g, struct message_writer *w, const struct supervise_result *result) {
+    message_put_u64(w, "started", g->started_realtime);
+    message_put_u64(w, "started-boot", result->started);
+    message_put_u64(w, "ended-boot", result->ended);
+    message_put_u64(w, result->code == CLD_EXITED ? "code" : "signal", (uint64_t) result->status);
+    if (result->deadline != USEC_INFINITY)
+        message_put_u64(w, "gone-before", usec_sub(result->deadline, result->ended));
+    report_put_usage(w, &result->usage);
+}
+
+/* The report is ready: told now, or left. */
+static void guard_report(struct guard *g) {
+    g->phase = PHASE_DONE;
+    if (g->fd >= 0)
+        guard_say(g, &g->report);
+    else
+        guard_leave_report(g);
+}
+
+static void guard_fail(struct guard *g, int error, const char *stage) {
+    report_begin(&g->report, &g->record, supervise_reason_name(g->reason));
+    report_put_failure(&g->report, error, stage);
+    guard_report(g);
+}
+
+/* --- from supervise --- */
+
+static void guard_on_started(_unused_ struct supervise *s, pid_t pid, void *userdata) {
+    struct guard *g = userdata;
+    struct message_writer w;
+
+    g->pid = pid;
+    g->started_realtime = clock_realtime();
+    if (g->phase == PHASE_STARTING)
+        g->phase = PHASE_RUNNING;
+    message_begin(&w, PROTOCOL_STARTED);
+    message_put(&w, "run", g->record.run);
+    guard_put_started(g, &w);
+    guard_say(g, &w);
+}
+
+static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reason reason, void *userdata) {
+    struct guard *g = userdata;
+    struct message_writer w;
+
+    g->phase = PHASE_STOPPING;
+    g->reason = reason;
+    message_begin(&w, PROTOCOL_STOPPING);
+    message_put(&w, "run", g->record.run);
+    message_put(&w, "reason", supervise_reason_name(reason));
+    guard_say(g, &w);
+}
+
+static void guard_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
+    struct guard *g = userdata;
+
+    report_begin(&g->report, &g->record, supervise_reason_name(result->reason));
+    if (result->exec_errno != 0)
+        report_put_failure(&g->report, result->exec_errno, result->stage);
+    else
+        report_put_result(g, &g->report, result);
+    g->supervise = supervise_free(s);
+    guard_report(g);
+}
+
+/* --- from berthd --- */
+
+static void guard_take_deadline(struct guard *g, const struct message *m) {
+    struct message_writer w;
+    usec_t deadline = USEC_INFINITY;
+
+    (void) message_get_u64(m, "deadline", &deadline);
+    if (g->start->job->on_lease_lost == ON_LEASE_LOST_CONTINUE)
+        deadline = USEC_INFINITY;
+    g->record.deadline = deadline;
+    if (g->supervise)
+        supervise_set_deadline(g->supervise, deadline);
+    message_begin(&w, PROTOCOL_ACK);
+    guard_put_deadline(g, &w);
+    guard_say(g, &w);
+}
+
+/* 0, or -EBADMSG for what is not a message to a guard. */
+static int guard_take(struct guard *g, const struct message *m) {
+    enum supervise_reason reason;
+    const char *name = message_get(m, "reason");
+    uint64_t deadline;
+
+    if (message_is(m, PROTOCOL_DEADLINE) && message_get_u64(m, "deadline", &deadline) != -EBADMSG)
+        guard_take_deadline(g, m);
+    else if (message_is(m, PROTOCOL_STOP) && name && supervise_reason_parse(name, &reason) == 0 &&
+             reason != SUPERVISE_REASON_NONE) {
+        if (g->supervise)
+            supervise_stop(g->supervise, reason);
+    } else if (message_is(m, PROTOCOL_DONE)) {
+        if (g->phase == PHASE_DONE)
+            guard_end(g);
+    } else
+        return -EBADMSG;
+    return 0;
+}
+
+static int guard_on_berthd(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+    struct guard *g = userdata;
+    struct message m;
+    int r;
+
+    if ((revents & EPOLLOUT) && outbox_flush(&g->outbox, fd) == 0)
+        (void) sd_event_source_set_io_events(g->source, EPOLLIN);
+    r = message_receive(fd, &m);
+    if (r == 0)
+        r = guard_take(g, &m);
+    if (r < 0 && r != -EAGAIN)
+        guard_drop_berthd(g);
+    return 0;
+}
+
+/* The newest connection is berthd's; what an older one still had to say came from one that is gone. */
+static void guard_accept(struct guard *g, int fd) {
+    g->source = sd_event_source_disable_unref(g->source);
+    close_fd(g->fd);
+    outbox_done(&g->outbox);
+    g->fd = fd;
+    if (sd_event_add_io(g->event, &g->source, fd, EPOLLIN, guard_on_berthd, g) < 0) {
+        guard_drop_berthd(g);
+        return;
+    }
+    guard_say_state(g);
+    if (g->phase == PHASE_DONE)
+        guard_say(g, &g->report);
+}
+
+static int guard_on_listen(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
+    struct guard *g = userdata;
+    int new = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (new < 0)
+        return 0;
+    if (access_is_allowed(g->start->access, new))
+        guard_accept(g, new);
+    else
+        close_fd(new);
+    return 0;
+}
+
+/* --- the start --- */
+
+/* 3: the socket, 4: the record; nothing else of the runner's. */
+static int guard_take_descriptors(int listen_fd, int record_fd) {
+    _cleanup_close_ int a = fcntl(listen_fd, F_DUPFD_CLOEXEC, RECORD_FD + 1), b = fcntl(record_fd, F_DUPFD_CLOEXEC, RECORD_FD + 1);
+
+    if (a < 0 || b < 0 || dup3(a, LISTEN_FD, O_CLOEXEC) < 0 || dup3(b, RECORD_FD, O_CLOEXEC) < 0 ||
+        close_range(RECORD_FD + 1, ~0U, 0) < 0)
+        return -errno;
+    a = b = -1;
+    return 0;
+}
+
+static int guard_supervise(struct guard *g) {
+    const struct job_settings *job = g->start->job;
+    const struct supervise_options options = {
+        .stop_signal = job->stop_signal,
+        .stop_timeout = job->stop_timeout_usec,
+        .timeout = job->timeout_usec,
+        .deadline = g->record.deadline,
+        .cgroup = g->record.cgroup[0] && cgroup_make(g->record.cgroup) == 0 ? g->record.cgroup : NULL,
+    };
+    const struct supervise_handler handler = {
+        .on_started = guard_on_started, .on_stopping = guard_on_stopping, .on_done = guard_on_done, .userdata = g};
+
+    return supervise_new(&g->supervise, g->event, &options, &handler);
+}
+
+/* The command, or a report why there is none. */
+static void guard_exec(struct guard *g) {
+    const char *stage = "guard";
+    struct exec_plan plan = {0};
+    int r = -guard_supervise(g);
+
+    if (r == 0)
+        r = exec_plan_init(&plan, g->start->job, &g->record, &stage);
+    if (r == 0) {
+        plan.deadline = g->record.deadline;
+        stage = "fork";
+        r = -supervise_start(g->supervise, exec_child, &plan);
+    }
+    exec_plan_done(&plan);
+    if (r == 0)
+        return;
+    g->supervise = supervise_free(g->supervise);
+    if (g->record.cgroup[0])
+        (void) cgroup_remove(g->record.cgroup);
+    guard_fail(g, r, stage);
+}
+
+static int guard_run(struct guard *g) {
+    int r;
+
+    if (setsid() < 0)
+        return -errno;
+    (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
+    r = guard_take_descriptors(g->start->listen_fd, g->start->record_fd);
+    if (r == 0)
+        r = record_add_guard(RECORD_FD, getpid());
+    if (r == 0)
+        r = sd_event_new(&g->event);
+    if (r >= 0)
+        r = sd_event_add_io(g->event, NULL, LISTEN_FD, EPOLLIN, guard_on_listen, g);
+    if (r < 0)
+        return r;
+    guard_exec(g);
+    return sd_event_loop(g->event);
+}
+
+_Noreturn void guard_main(const struct guard_start *start) {
+    static struct guard guard; /* its end is the process's end */
+
+    guard = (struct guard) {.start = start, .record = *start->record, .fd = -1};
+    outbox_init(&guard.outbox);
+    if (start->job->on_lease_lost == ON_LEASE_LOST_CONTINUE)
+        guard.record.deadline = USEC_INFINITY;
+    (void) guard_run(&guard);
+    /* Only what is broken gets here; the runner sees that the guard died without a report, kills what there is, and says so. */
+    _exit(70);
+}

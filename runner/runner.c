@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/outbox.h"
+#include "base/protocol.h"
+#include "base/socket.h"
+#include "runner/runs.h"
+
+#define CONNECTIONS_MAX 16
+#define LOCK_TIME 10 /* s; for a runner of the berthd before, which ends when it sees that its socket was closed */
+
+struct connection {
+    struct list link;          /* on runner->connections */
+    struct runner *runner;
+    int fd;
+    sd_event_source *source;
+    struct outbox outbox;
+};
+
+struct runner {
+    sd_event *event;
+    struct journal *journal;
+    char *config;
+    struct settings *settings; /* the last good ones */
+    struct access access;
+    struct runs *runs;
+    int lock_fd, listen_fd;
+    sd_event_source *listen_source;
+    bool ends_with_berthd;     /* on a socketpair */
+    struct list connections;   /* struct connection, oldest first */
+    size_t n_connections;
+    struct connection *berthd; /* the one that said hello last; NULL: none */
+    bool owes_gathered;        /* berthd waits for `gathered` until no sweep is under way */
+};
+
+/* --- to berthd --- */
+
+static struct connection *connection_free(struct connection *c) {
+    struct runner *r = c->runner;
+
+    if (r->berthd == c) {
+        r->berthd = NULL;
+        r->owes_gathered = false;
+    }
+    list_unlink(&c->link);
+    r->n_connections--;
+    sd_event_source_disable_unref(c->source);
+    close_fd(c->fd);
+    outbox_done(&c->outbox);
+    free(c);
+    return NULL;
+}
+
+/* What cannot be said to berthd is not lost: it reads the connection's end, comes again, and is told all at hello. */
+static void runner_say(struct runner *r, const struct message_writer *w) {
+    struct connection *c = r->berthd;
+    int k;
+
+    if (!c)
+        return;
+    k = outbox_send(&c->outbox, c->fd, w);
+    if (k == OUTBOX_E_KEPT)
+        (void) sd_event_source_set_io_events(c->source, EPOLLIN | EPOLLOUT);
+    else if (k < 0)
+        (void) shutdown(c->fd, SHUT_RDWR); /* freed when its end is read: a caller may still hold it */
+}
+
+static void runner_say_run(struct runner *r, const char *verb, const char *run) {
+    struct message_writer w;
+
+    message_begin(&w, verb);
+    message_put(&w, "run", run);
+    runner_say(r, &w);
+}
+
+static void runner_refuse(struct runner *r, const char *run, const char *reason, const char *text) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_REFUSED);
+    message_put(&w, "run", run);
+    message_put(&w, "reason", reason);
+    message_put_text(&w, "text", text);
+    runner_say(r, &w);
+}
+
+static void runner_say_report(const char *run, void *userdata) {
+    struct runner *r = userdata;
+    struct message_writer w;
+    int k;
+
+    if (!r->berthd)
+        return;
+    k = report_load(&w, runs_directory(r->runs), run);
+    if (k == 0)
+        runner_say(r, &w);
+    else if (k != -ENOENT)
+        journal_log(r->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-k));
+}
+
+/* Of a run that neither guard nor record nor report is left of: nothing of it runs. */
+static void runner_say_lost(struct runner *r, const char *run) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_REPORT);
+    message_put(&w, "run", run);
+    message_put_u64(&w, "ended", clock_realtime());
+    message_put(&w, "reason", "none");
+    message_put(&w, "lost", "1");
+    runner_say(r, &w);
+}
+
+static void runner_say_guard(const char *run, void *userdata) {
+    runner_say_run(userdata, PROTOCOL_GUARD, run);
+}
+
+static void runner_say_gathered(struct runner *r) {
+    struct message_writer w;
+
+    /* A run that is being swept has processes, so berthd must not take its permits for free. */
+    r->owes_gathered = runs_is_sweeping(r->runs);
+    if (r->owes_gathered)
+        return;
+    message_begin(&w, PROTOCOL_GATHERED);
+    runner_say(r, &w);
+}
+
+/* --- from berthd --- */
+
+static int runner_take_hello(struct runner *r, struct connection *from, const struct message *m) {
+    struct message_writer w;
+    uint64_t version;
+
+    if (message_get_u64(m, "version", &version) < 0)
+        return -EBADMSG;
+    list_foreach_safe(c, &r->connections, struct connection, link)
+        if (c != from)
+            connection_free(c); /* unread: whoever sent that is not berthd any more */
+    r->berthd = from;
+    message_begin(&w, PROTOCOL_HELLO);
+    message_put_u64(&w, "version", PROTOCOL_VERSION);
+    message_put_u64(&w, "pid", (uint64_t) getpid());
+    runner_say(r, &w);
+    runs_each_guard(r->runs, runner_say_guard, r);
+    if (runs_each_report(r->runs, runner_say_report, r) < 0)
+        return -EIO;
+    runner_say_gathered(r);
+    return 0;
+}
+
+/* Reads the config again, and keeps the one there is if that is bad. */
+static void runner_reload(struct runner *r) {
+    _cleanup_(settings_freep) struct settings *settings = NULL;
+    struct settings_errors errors = {0};
+    int k = settings_load(r->config, &settings, &errors);
+
+    for (size_t i = 0; i < errors.n; i++)
+        journal_log(r->journal, LOG_ERR, "%s", errors.lines[i]);
+    settings_errors_done(&errors);
+    if (k != 0) {
+        journal_log(r->journal, LOG_ERR, "%s is not taken, the config read before stays in force", r->config);
+        return;
+    }
+    settings_free(r->settings);
+    r->settings = steal_pointer(&settings);
+}
+
+static bool is_same(const struct job_settings *job, const struct record *record) {
+    return job && strcmp(job->hash, record->hash) == 0;
+}
+
+/* The job that berthd means, or NULL: it was refused. */
+static const struct job_settings *runner_find_job(struct runner *r, const struct record *record) {
+    const struct job_settings *job = settings_find_job(r->settings, record->job);
+
+    if (!is_same(job, record)) {
+        runner_reload(r);
+        job = settings_find_job(r->settings, record->job);
+    }
+    if (is_same(job, record))
+        return job;
+    if (job)
+        runner_refuse(r, record->run, "config-differs", "the job is defined otherwise in the runner's config");
+    else
+        runner_refuse(r, record->run, "unknown-job", "the job is not defined in the runner's config");
+    return NULL;
+}
+
+static void runner_start(struct runner *r, struct record *record) {
+    const struct job_settings *job = runner_find_job(r, record);
+    int k;
+
+    if (!job)
+        return;
+    k = runs_start(r->runs, record, job);
+    if (k < 0) {
+        journal_log(r->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job, strerror(-k));
+        runner_refuse(r, record->run, "resources", strerror(-k));
+        return;
+    }
+    runner_say_run(r, PROTOCOL_STARTING, record->run);
+}
+
+static void runner_take_start(struct runner *r, const char *run, const struct message *m) {
+    struct record record;
+
+    if (runs_exists(r->runs, run))
+        runner_say_run(r, PROTOCOL_EXISTS, run);
+    else if (record_parse(&record, m) < 0 || message_get(m, "cgroup") || message_get(m, "guard"))
+        runner_refuse(r, run, "bad-request", "a field is missing or malformed");
+    else
+        runner_start(r, &record);
+}
+
+static void runner_take_kill(struct runner *r, const char *run) {
+    int k = runs_kill(r->runs, run);
+
+    if (k == 1)
+        runner_say_report(run, r);
+    else if (k == -ENOENT)
+        runner_say_lost(r, run);
+}
+
+/* 0 or a negative errno; then the connection is closed: what talks like this is not our berthd. */
+static int runner_take(struct runner *r, struct connection *c, const struct message *m) {
+    char run[ID_TEXT_SIZE];
+
+    if (message_is(m, PROTOCOL_HELLO))
+        return runner_take_hello(r, c, m);
+    if (c != r->berthd || message_get_id(m, "run", run) < 0)
+        return -EBADMSG;
+    if (message_is(m, PROTOCOL_START))
+        runner_take_start(r, run, m);
+    else if (message_is(m, PROTOCOL_KILL))
+        runner_take_kill(r, run);
+    else if (message_is(m, PROTOCOL_FORGET))
+        runs_forget(r->runs, run);
+    else
+        return -EBADMSG;
+    return 0;
+}
+
+static int connection_on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+    struct connection *c = userdata;
+    struct runner *r = c->runner;
+    struct message m;
+    int k;
+
+    if ((revents & EPOLLOUT) && outbox_flush(&c->outbox, fd) == 0)
+        (void) sd_event_source_set_io_events(c->source, EPOLLIN);
+    k = message_receive(fd, &m);
+    if (k == 0)
+        k = runner_take(r, c, &m);
+    if (k == 0 || k == -EAGAIN)
+        return 0;
+    if (k == -EBADMSG)
+        journal_log(r->journal, LOG_WARNING, "a connection was closed: what came is not a message of berthd");
+    connection_free(c);
+    if (r->ends_with_berthd)
+        (void) sd_event_exit(r->event, 0);
+    return 0;
+}
+
+/* Takes the descriptor in any case. */
+static int runner_add_connection(struct runner *r, int fd) {
+    struct connection *c = calloc(1, sizeof(*c));
+    int k;
+
+    if (!c) {
+        close_fd(fd);
+        return -ENOMEM;
+    }
+    c->runner = r;
+    c->fd = fd;
+    outbox_init(&c->outbox);
+    list_append(&r->connections, &c->link);
+    r->n_connections++;
+    k = sd_event_add_io(r->event, &c->source, fd, EPOLLIN, connection_on_io, c);
+    if (k < 0)
+        connection_free(c);
+    return k;
+}
+
+static int runner_on_listen(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
+    struct runner *r = userdata;
+    int new = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (new < 0)
+        return 0;
+    if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, new))
+        (void) runner_add_connection(r, new);
+    else
+        close_fd(new);
+    return 0;
+}
+
+/* --- from the runs --- */
+
+static void runner_on_report(const char *run, void *userdata) {
+    runner_say_report(run, userdata);
+}
+
+static void runner_on_swept(void *userdata) {
+    struct runner *r = userdata;
+
+    if (r->owes_gathered)
+        runner_say_gathered(r);
+}
+
+/* --- the module --- */
+
+/* Makes a directory; one that is there must be ours, and nobody else's to write to. */
+static int runner_make_directory(struct runner *r, const char *path, mode_t mode, bool must_own) {
+    struct stat st;
+
+    if (mkdir(path, mode) < 0 && errno != EEXIST) {
+        int k = -errno;
+
+        journal_log(r->journal, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
+        return k;
+    }
+    if (lstat(path, &st) < 0)
+        return -errno;
+    if (!S_ISDIR(st.st_mode) || (must_own && (st.st_uid != geteuid() || (st.st_mode & 022)))) {
+        journal_log(r->journal, LOG_ERR, "%s must be a directory that belongs to berth-runner's user and that nobody else may write to", path);
+        return -EPERM;
+    }
+    return 0;
+}
+
+static int runner_lock(struct runner *r, const char *directory) {
+    char path[RECORD_PATH_SIZE];
+    int k = 0;
+
+    snprintf(path, sizeof(path), "%s/runner/lock", directory);
+    r->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (r->lock_fd < 0)
+        return -errno;
+    /* SIGALRM's handler does nothing but end the wait. */
+    (void) alarm(r->ends_with_berthd ? LOCK_TIME : 0);
+    if (flock(r->lock_fd, LOCK_EX | (r->ends_with_berthd ? 0 : LOCK_NB)) < 0)
+        k = errno == EINTR || errno == EWOULDBLOCK ? -EBUSY : -errno;
+    (void) alarm(0);
+    if (k < 0)
+        journal_log(r->journal, LOG_ERR, "another berth-runner has %s", path);
+    return k;
+}
+
+static int runner_prepare_directories(struct runner *r) {
+    const char *directory = r->settings->runtime_directory;
+    char path[RECORD_PATH_SIZE];
+    int k;
+
+    k = runner_make_directory(r, directory, 0755, false);
+    if (k < 0)
+        return k;
+    snprintf(path, sizeof(path), "%s/runner", directory);
+    k = runner_make_directory(r, path, 0711, true);
+    if (k < 0)
+        return k;
+    snprintf(path, sizeof(path), "%s/%s", directory, PROTOCOL_RUNS);
+    k = runner_make_directory(r, path, 0711, true);
+    return k < 0 ? k : runner_lock(r, directory);
+}
+
+static int runner_gather(struct runner *r) {
+    _cleanup_free_ char *cgroup = NULL;
+    const struct runs_handler handler = {.on_report = runner_on_report, .on_swept = runner_on_swept, .userdata = r};
+    char path[RECORD_PATH_SIZE];
+    int k;
+
+    k = cgroup_find_own(&cgroup);
+    if (k < 0)
+        journal_log(r->journal, LOG_INFO, "no cgroup may be made here (%s): processes are found by descent", strerror(-k));
+    snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNS);
+    k = runs_new(&r->runs, r->event, path, cgroup, &r->access, &handler);
+    return k < 0 ? k : runs_gather(r->runs);
+}
+
+static int runner_listen(struct runner *r) {
+    char path[RECORD_PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
+    r->listen_fd = socket_listen(path, SOCK_SEQPACKET, 0666);
+    if (r->listen_fd < 0) {
+        journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
+        return r->listen_fd;
+    }
+    return sd_event_add_io(r->event, &r->listen_source, r->listen_fd, EPOLLIN, runner_on_listen, r);
+}
+
+int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options) {
+    _cleanup_(runner_freep) struct runner *r = calloc(1, sizeof(*r));
+    _cleanup_close_ int socket_fd = options->socket_fd;
+    int k;
+
+    if (!r) {
+        settings_free(options->settings);
+        return -ENOMEM;
+    }
+    r->event = sd_event_ref(event);
+    r->journal = journal;
+    r->settings = options->settings;
+    r->lock_fd = r->listen_fd = -1;
+    r->ends_with_berthd = socket_fd >= 0;
+    list_init(&r->connections);
+    r->config = strdup(options->config);
+    if (!r->config)
+        return -ENOMEM;
+    access_init(&r->access);
+    k = runner_prepare_directories(r);
+    if (k >= 0)
+        k = runner_gather(r);
+    if (k >= 0)
+        k = r->ends_with_berthd ? runner_add_connection(r, steal_fd(&socket_fd)) : runner_listen(r);
+    if (k < 0)
+        return k;
+    *ret = steal_pointer(&r);
+    return 0;
+}
+
+struct runner *runner_free(struct runner *r) {
+    if (!r)
+        return NULL;
+    list_foreach_safe(c, &r->connections, struct connection, link)
+        connection_free(c);
+    sd_event_source_disable_unref(r->listen_source);
+    close_fd(r->listen_fd);
+    runs_free(r->runs);
+    close_fd(r->lock_fd);
+    settings_free(r->settings);
+    free(r->config);
+    sd_event_unref(r->event);
+    free(r);
+    return NULL;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cgroup.h"
+#include "base/list.h"
+#include "base/process-tree.h"
+#include "base/protocol.h"
+#include "base/socket.h"
+#include "runner/guard.h"
+
+#define SWEEP_AGAIN_FIRST (5 * USEC_PER_MSEC)
+#define SWEEP_AGAIN_MAX USEC_PER_SEC
+#define CGROUP_PREFIX "berth-"
+
+struct entry { /* of a run whose guard lives, or which is being swept */
+    struct list link;
+    struct runs *runs;
+    char run[ID_TEXT_SIZE];
+    pid_t pid;              /* of the guard; 0: not known */
+    int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
+    sd_event_source *source;
+    bool is_sweeping;
+};
+
+struct runs {
+    sd_event *event;
+    struct runs_handler handler;
+    const struct access *access;
+    char *directory, *cgroup;
+    struct list entries;          /* struct entry */
+    sd_event_source *timer, *signal;
+    usec_t again;
+};
+
+static int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
+
+/* --- entries --- */
+
+static struct entry *entry_find(const struct runs *r, const char *run) {
+    list_foreach(e, &r->entries, struct entry, link)
+        if (strcmp(e->run, run) == 0)
+            return e;
+    return NULL;
+}
+
+static struct entry *entry_new(struct runs *r, const char *run) {
+    struct entry *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->runs = r;
+    e->pidfd = -1;
+    memcpy(e->run, run, sizeof(e->run));
+    list_append(&r->entries, &e->link);
+    return e;
+}
+
+static void entry_free(struct entry *e) {
+    list_unlink(&e->link);
+    sd_event_source_disable_unref(e->source);
+    close_fd(e->pidfd);
+    free(e);
+}
+
+/* pid is certain to be the guard: our child, not waited for, or one that was seen to hold its lock afterwards. */
+static int entry_watch(struct entry *e, pid_t pid, int pidfd) {
+    int k = sd_event_add_io(e->runs->event, &e->source, pidfd, EPOLLIN, entry_on_end, e);
+
+    if (k < 0) {
+        close_fd(pidfd);
+        return k;
+    }
+    e->pid = pid;
+    e->pidfd = pidfd;
+    return 0;
+}
+
+static void runs_set_timer(struct runs *r, usec_t after) {
+    (void) sd_event_source_set_time(r->timer, usec_add(clock_boottime(), after));
+    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
+}
+
+/* --- sweeping --- */
+
+/* The report of a run whose guard died; without a record of it, only that. */
+static int sweep_report(const struct runs *r, const char *run) {
+    struct message_writer w;
+    struct record record;
+
+    if (record_load(&record, r->directory, run) < 0) {
+        record = (struct record) {0};
+        memcpy(record.run, run, sizeof(record.run));
+    }
+    report_begin(&w, &record, "none");
+    message_put(&w, "lost", "1");
+    return report_write(&w, r->directory, run);
+}
+
+/* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
+static int sweep_inherited(const struct runs *r) {
+    _cleanup_free_ pid_t *guards = NULL;
+    size_t n = 0;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        n++;
+    guards = calloc(n + 1, sizeof(*guards));
+    if (!guards)
+        return -ENOMEM;
+    n = 0;
+    list_foreach(e, &r->entries, struct entry, link)
+        if (!e->is_sweeping && e->pid > 0)
+            guards[n++] = e->pid;
+    return process_tree_signal_except(getpid(), SIGKILL, guards, n);
+}
+
+static bool sweep_cgroup(const struct runs *r, const char *run) {
+    struct record record;
+
+    if (record_load(&record, r->directory, run) < 0 || !record.cgroup[0])
+        return true;
+    (void) cgroup_kill(record.cgroup);
+    if (cgroup_is_populated(record.cgroup) != 0)
+        return false;
+    (void) cgroup_remove(record.cgroup);
+    return true;
+}
+
+/* Kills once more what is left of a run; if nothing is, reports it. */
+static void sweep_entry(struct entry *e, bool is_nothing_inherited) {
+    struct runs *r = e->runs;
+    char run[ID_TEXT_SIZE];
+
+    if (!sweep_cgroup(r, e->run) || !is_nothing_inherited || sweep_report(r, e->run) < 0)
+        return;
+    memcpy(run, e->run, sizeof(run));
+    record_remove(r->directory, run);
+    entry_free(e);
+    r->handler.on_report(run, r->handler.userdata);
+}
+
+static void runs_sweep(struct runs *r) {
+    bool was_sweeping = runs_is_sweeping(r), is_nothing_inherited;
+
+    if (!was_sweeping)
+        return;
+    is_nothing_inherited = sweep_inherited(r) == 0;
+    list_foreach_safe(e, &r->entries, struct entry, link)
+        if (e->is_sweeping)
+            sweep_entry(e, is_nothing_inherited);
+    if (runs_is_sweeping(r)) {
+        runs_set_timer(r, r->again);
+        r->again = r->again < SWEEP_AGAIN_MAX / 2 ? 2 * r->again : SWEEP_AGAIN_MAX;
+    } else
+        r->handler.on_swept(r->handler.userdata);
+}
+
+static void entry_sweep(struct entry *e) {
+    e->source = sd_event_source_disable_unref(e->source);
+    e->is_sweeping = true;
+    e->runs->again = SWEEP_AGAIN_FIRST;
+    runs_set_timer(e->runs, 0);
+}
+
+/* A guard has ended: as it should (it left nothing, or a report), or it died (it left its record). */
+static void entry_ended(struct entry *e) {
+    struct runs *r = e->runs;
+    char path[RECORD_PATH_SIZE], run[ID_TEXT_SIZE];
+
+    if (access(record_path(path, r->directory, e->run, RECORD_SUFFIX), F_OK) == 0 &&
+        access(record_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) < 0) {
+        entry_sweep(e);
+        return;
+    }
+    memcpy(run, e->run, sizeof(run));
+    record_remove(r->directory, run);
+    entry_free(e);
+    if (access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
+        r->handler.on_report(run, r->handler.userdata);
+}
+
+static int entry_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    entry_ended(userdata);
+    return 0;
+}
+
+/* --- guards of an earlier runner --- */
+
+/* A pid from a file is worth something only while the lock on that file is held: then it is the guard's, and a pidfd that was
+ * opened before stays the guard's. */
+static void entry_adopt(struct entry *e) {
+    struct runs *r = e->runs;
+    struct record record;
+    int pidfd = -1;
+
+    if (record_load(&record, r->directory, e->run) == 0 && record.guard > 0)
+        pidfd = pidfd_open(record.guard, 0);
+    if (record_is_locked(r->directory, e->run) == 0) {
+        close_fd(pidfd);
+        entry_ended(e);
+    } else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
+        runs_set_timer(r, SWEEP_AGAIN_MAX);
+}
+
+static int runs_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct runs *r = userdata;
+    bool again = false;
+
+    list_foreach_safe(e, &r->entries, struct entry, link)
+        if (e->pidfd < 0 && !e->is_sweeping) {
+            again = true;
+            entry_adopt(e);
+        }
+    runs_sweep(r);
+    if (again && !runs_is_sweeping(r))
+        runs_set_timer(r, SWEEP_AGAIN_MAX);
+    return 0;
+}
+
+/* Guards are known by their pidfds; here children are but taken away, orphans among them. */
+static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, _unused_ void *userdata) {
+    siginfo_t child;
+
+    do
+        child.si_pid = 0;
+    while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG) == 0 && child.si_pid != 0);
+    return 0;
+}
+
+/* The run's id, if a file's name is RUN + suffix. */
+static bool match_suffix(const char *name, const char *suffix, char ret[static ID_TEXT_SIZE]) {
+    size_t n = ID_TEXT_SIZE - 1;
+
+    if (strlen(name) != n + strlen(suffix) || strcmp(name + n, suffix) != 0)
+        return false;
+    memcpy(ret, name, n);
+    ret[n] = '\0';
+    return id_is_valid(ret);
+}
+
+static int each_file(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata) {
+    DIR *d = opendir(directory);
+    const struct dirent *file;
+    char run[ID_TEXT_SIZE];
+
+    if (!d)
+        return -errno;
+    while ((file = readdir(d)))
+        if (match_suffix(file->d_name, suffix, run))
+            each(run, userdata);
+    (void) closedir(d);
+    return 0;
+}
+
+static void gather_record(const char *run, void *userdata) {
+    struct entry *e = entry_find(userdata, run);
+
+    if (!e)
+        e = entry_new(userdata, run);
+    if (e)
+        entry_adopt(e);
+}
+
+/* A socket without a record: the runner ended before it forked the guard. */
+static void gather_socket(const char *run, void *userdata) {
+    const struct runs *r = userdata;
+    char path[RECORD_PATH_SIZE];
+
+    if (access(record_path(path, r->directory, run, RECORD_SUFFIX), F_OK) < 0)
+        (void) unlink(record_path(path, r->directory, run, PROTOCOL_SOCKET_SUFFIX));
+}
+
+static void gather_temporary(const char *run, void *userdata) {
+    const struct runs *r = userdata;
+    char path[RECORD_PATH_SIZE];
+
+    (void) unlink(record_path(path, r->directory, run, RECORD_SUFFIX ".tmp"));
+}
+
+int runs_gather(struct runs *r) {
+    int k = each_file(r->directory, RECORD_SUFFIX, gather_record, r);
+
+    if (k == 0)
+        k = each_file(r->directory, PROTOCOL_SOCKET_SUFFIX, gather_socket, r);
+    return k == 0 ? each_file(r->directory, RECORD_SUFFIX ".tmp", gather_temporary, r) : k;
+}
+
+/* --- what berthd wants --- */
+
+bool runs_exists(const struct runs *r, const char *run) {
+    char path[RECORD_PATH_SIZE];
+
+    return entry_find(r, run) || access(record_path(path, r->directory, run, RECORD_SUFFIX), F_OK) == 0 ||
+           access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0;
+}
+
+static int runs_choose_cgroup(const struct runs *r, struct record *record) {
+    int n = r->cgroup ? snprintf(record->cgroup, sizeof(record->cgroup), "%s/" CGROUP_PREFIX "%s", r->cgroup, record->run) : 0;
+
+    return n < 0 || (size_t) n >= sizeof(record->cgroup) ? -ENAMETOOLONG : 0;
+}
+
+static int entry_fork(struct entry *e, const struct guard_start *start) {
+    pid_t pid = fork();
+    int k, pidfd;
+
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        guard_main(start);
+    pidfd = pidfd_open(pid, 0);
+    k = pidfd < 0 ? -errno : entry_watch(e, pid, pidfd);
+    if (k < 0) { /* it cannot be watched, so it must not be; it may have started the command already */
+        (void) kill(pid, SIGKILL);
+        (void) waitpid(pid, NULL, 0);
+        entry_sweep(e);
+    }
+    return 0;
+}
+
+int runs_start(struct runs *r, struct record *record, const struct job_settings *job) {
+    _cleanup_close_ int listener = -1, lock = -1;
+    char path[RECORD_PATH_SIZE];
+    struct entry *e;
+    int k;
+
+    k = runs_choose_cgroup(r, record);
+    if (k < 0)
+        return k;
+    listener = socket_listen(record_path(path, r->directory, record->run, PROTOCOL_SOCKET_SUFFIX), SOCK_SEQPACKET, 0666);
+    if (listener < 0)
+        return listener;
+    e = entry_new(r, record->run);
+    lock = e ? record_create(record, r->directory) : -ENOMEM;
+    k = lock;
+    if (k >= 0) {
+        const struct guard_start start = {.record = record, .job = job, .access = r->access, .directory = r->directory,
+                                          .listen_fd = listener, .record_fd = lock};
+        k = entry_fork(e, &start);
+    }
+    if (k < 0) {
+        record_remove(r->directory, record->run);
+        if (e)
+            entry_free(e);
+        return k;
+    }
+    return 0;
+}
+
+int runs_kill(struct runs *r, const char *run) {
+    struct entry *e = entry_find(r, run);
+    char path[RECORD_PATH_SIZE];
+
+    if (e) {
+        if (!e->is_sweeping && e->pidfd >= 0)
+            (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
+        return 0;
+    }
+    return access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0 ? 1 : -ENOENT;
+}
+
+void runs_forget(struct runs *r, const char *run) {
+    char path[RECORD_PATH_SIZE];
+
+    (void) unlink(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX));
+}
+
+bool runs_is_sweeping(const struct runs *r) {
+    list_foreach(e, &r->entries, struct entry, link)
+        if (e->is_sweeping)
+            return true;
+    return false;
+}
+
+const char *runs_directory(const struct runs *r) {
+    return r->directory;
+}
+
+void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata) {
+    list_foreach(e, &r->entries, struct entry, link)
+        if (!e->is_sweeping)
+            each(e->run, userdata);
+}
+
+int runs_each_report(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata) {
+    return each_file(r->directory, PROTOCOL_REPORT_SUFFIX, each, userdata);
+}
+
+/* --- the module --- */
+
+static int runs_add_sources(struct runs *r) {
+    sigset_t mask;
+    int k;
+
+    if (sigemptyset(&mask) < 0 || sigaddset(&mask, SIGCHLD) < 0 || sigprocmask(SIG_BLOCK, &mask, NULL) < 0)
+        return -errno;
+    k = sd_event_add_signal(r->event, &r->signal, SIGCHLD, runs_on_sigchld, r);
+    if (k >= 0)
+        k = sd_event_add_time(r->event, &r->timer, CLOCK_BOOTTIME, UINT64_MAX, USEC_PER_MSEC, runs_on_timer, r);
+    return k < 0 ? k : sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+}
+
+int runs_new(struct runs **ret, sd_event *event, const char *directory, const char *cgroup, const struct access *access,
+             const struct runs_handler *handler) {
+    _cleanup_(runs_freep) struct runs *r = calloc(1, sizeof(*r));
+    int k;
+
+    if (!r)
+        return -ENOMEM;
+    list_init(&r->entries);
+    r->event = sd_event_ref(event);
+    r->handler = *handler;
+    r->access = access;
+    r->directory = strdup(directory);
+    r->cgroup = cgroup ? strdup(cgroup) : NULL;
+    if (!r->directory || (cgroup && !r->cgroup))
+        return -ENOMEM;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return -errno;
+    k = runs_add_sources(r);
+    if (k < 0)
+        return k;
+    *ret = steal_pointer(&r);
+    return 0;
+}
+
+struct runs *runs_free(struct runs *r) {
+    if (!r)
+        return NULL;
+    list_foreach_safe(e, &r->entries, struct entry, link)
+        entry_free(e);
+    sd_event_source_disable_unref(r->timer);
+    sd_event_source_disable_unref(r->signal);
+    free(r->directory);
+    free(r->cgroup);
+    sd_event_unref(r->event);
+    free(r);
+    return NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The runs that have a guard, or had one: forks guards, sees them end, and sweeps up after one that ended without a report: kills
+ * all that is left of its run, and writes the report itself. Survives this runner's end in the files of runner/record.h. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "conf/settings.h"
+#include "runner/access.h"
+#include "runner/record.h"
+
+struct runs;
+
+struct runs_handler {
+    void (*on_report)(const char *run, void *userdata); /* there is one now, nobody may have been told */
+    void (*on_swept)(void *userdata);                   /* no sweep is under way any more */
+    void *userdata;
+};
+
+/* directory: of the runs; cgroup: where groups may be made, or NULL; access must outlive it. Makes this process a subreaper. */
+int runs_new(struct runs **ret, sd_event *event, const char *directory, const char *cgroup, const struct access *access,
+             const struct runs_handler *handler);
+struct runs *runs_free(struct runs *r); /* leaves guards alone */
+DEFINE_CLEANUP(struct runs, runs_free)
+/* Finds what an earlier runner left: guards that live, and runs to sweep. Negative errno. */
+int runs_gather(struct runs *r);
+
+/* Whether it was started before and is not forgotten. */
+bool runs_exists(const struct runs *r, const char *run);
+/* Forks a guard, which listens when this returns. record->cgroup is set here. Negative errno: nothing was started. */
+int runs_start(struct runs *r, struct record *record, const struct job_settings *job);
+/* Kills the guard, if it lives; then the run is swept. 0; 1: there is a report already; -ENOENT: nothing is known of this run. */
+int runs_kill(struct runs *r, const char *run);
+void runs_forget(struct runs *r, const char *run);
+bool runs_is_sweeping(const struct runs *r);
+const char *runs_directory(const struct runs *r);
+/* Every run that has a guard; every run that has a report. */
+void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata);
+int runs_each_report(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata);
