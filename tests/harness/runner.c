@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/protocol.h"
+#include "base/socket.h"
+#include "conf/settings.h"
+#include "tests/harness/test.h"
+
+#define PATIENCE_MS 10000
+
+/* --- the directory --- */
+
+static void path_of(struct test_runner *t, char path[static 160], const char *name) {
+    snprintf(path, 160, "%s/%s", t->directory, name);
+}
+
+static char *fill_in(const char *text, const char *directory) {
+    size_t n = 0, size = strlen(text) + 1;
+    char *filled;
+
+    for (const char *c = text; *c; c++)
+        size += *c == '@' ? strlen(directory) : 0;
+    filled = malloc(size);
+    CU_ASSERT_FATAL(filled != NULL);
+    for (const char *c = text; *c; c++)
+        if (*c == '@') {
+            memcpy(filled + n, directory, strlen(directory));
+            n += strlen(directory);
+        } else
+            filled[n++] = *c;
+    filled[n] = '\0';
+    return filled;
+}
+
+void test_runner_configure(struct test_runner *t, const char *jobs) {
+    _cleanup_free_ char *text = NULL, *whole = NULL;
+    char path[160];
+
+    text = fill_in(jobs, t->directory);
+    CU_ASSERT_FATAL(asprintf(&whole, "host = \"h\"\nnamespace = \"n\"\nruntime-directory = \"%s/run\"\n%s\n", t->directory, text) > 0);
+    path_of(t, path, "berth.conf");
+    CU_ASSERT_FATAL(file_write_atomic(path, whole, strlen(whole), 0644) == 0);
+}
+
+void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid) {
+    *t = (struct test_runner) {.uid = uid, .fd = -1};
+    snprintf(t->directory, sizeof(t->directory), "/tmp/berth-runner-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(t->directory) != NULL);
+    CU_ASSERT_FATAL(chmod(t->directory, 0755) == 0 && chown(t->directory, uid, (gid_t) -1) == 0);
+    test_runner_configure(t, jobs);
+    test_runner_start(t);
+}
+
+static int remove_tree(const char *path) {
+    pid_t pid = fork();
+    int status = 0;
+
+    if (pid == 0) {
+        execl("/bin/rm", "rm", "-rf", path, (char *) NULL);
+        _exit(127);
+    }
+    return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+void test_runner_done(struct test_runner *t) {
+    t->fd = close_fd(t->fd);
+    if (t->pid > 0)
+        test_runner_end(t, SIGTERM);
+    TEST_INT(remove_tree(t->directory), 0);
+}
+
+bool test_runner_has(struct test_runner *t, const char *name) {
+    char path[160];
+
+    path_of(t, path, name);
+    return access(path, F_OK) == 0;
+}
+
+static bool wait_for(int fd, short events) {
+    struct pollfd p = {.fd = fd, .events = events};
+
+    return poll(&p, 1, PATIENCE_MS) == 1;
+}
+
+char *test_runner_read(struct test_runner *t, const char *name) {
+    _cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    char path[160], events[4096], *text = NULL;
+    size_t size = 0;
+
+    path_of(t, path, name);
+    CU_ASSERT_FATAL(watch >= 0 && inotify_add_watch(watch, t->directory, IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO) >= 0);
+    for (;;) {
+        if (file_read(path, 65536, &text, &size) == 0 && size > 0 && text[size - 1] == '\n')
+            return text;
+        free(text);
+        text = NULL;
+        if (!wait_for(watch, POLLIN)) {
+            CU_FAIL_FATAL("a file was not written");
+        }
+        (void) !read(watch, events, sizeof(events));
+    }
+}
+
+void test_runner_await_file(struct test_runner *t, char run, const char *suffix) {
+    _cleanup_close_ int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    char directory[160], name[80], events[4096];
+
+    path_of(t, directory, "run/" PROTOCOL_RUNS);
+    snprintf(name, sizeof(name), "run/%s/%s%s", PROTOCOL_RUNS, test_runner_id(run), suffix);
+    CU_ASSERT_FATAL(watch >= 0 && inotify_add_watch(watch, directory, IN_MOVED_TO | IN_CREATE) >= 0);
+    while (!test_runner_has(t, name)) {
+        if (!wait_for(watch, POLLIN)) {
+            CU_FAIL_FATAL("a file was not made");
+        }
+        (void) !read(watch, events, sizeof(events));
+    }
+}
+
+void test_kill_and_wait(pid_t pid) {
+    _cleanup_close_ int pidfd = pidfd_open(pid, 0);
+
+    CU_ASSERT_FATAL(pidfd >= 0);
+    CU_ASSERT(pidfd_send_signal(pidfd, SIGKILL, NULL, 0) == 0);
+    CU_ASSERT_FATAL(wait_for(pidfd, POLLIN));
+}
+
+/* --- the process --- */
+
+static _Noreturn void runner_exec(struct test_runner *t, int program, const char *notify) {
+    char config[160];
+    char *argv[] = {(char *) "berth-runner", (char *) "-c", config, NULL};
+
+    path_of(t, config, "berth.conf");
+    if (setenv("NOTIFY_SOCKET", notify, 1) < 0 || unsetenv("JOURNAL_STREAM") < 0 || setenv("BERTH_STRAY", "1", 1) < 0)
+        _exit(126);
+    if (t->uid != geteuid() && (setgroups(0, NULL) < 0 || setresgid(t->uid, t->uid, t->uid) < 0 || setresuid(t->uid, t->uid, t->uid) < 0))
+        _exit(126);
+    fexecve(program, argv, environ); /* the build may be where t->uid cannot look */
+    _exit(127);
+}
+
+void test_runner_start(struct test_runner *t) {
+    _cleanup_close_ int notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), program = -1;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *build = getenv("BERTH_BUILD");
+    char path[512], text[64] = "";
+
+    snprintf(path, sizeof(path), "%s/berth-runner", build ? build : "build");
+    program = open(path, O_PATH | O_CLOEXEC);
+    CU_ASSERT_FATAL(program >= 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", t->directory);
+    (void) unlink(address.sun_path);
+    CU_ASSERT_FATAL(bind(notify, (struct sockaddr *) &address, sizeof(address)) == 0 && chmod(address.sun_path, 0777) == 0);
+    t->pid = fork();
+    if (t->pid == 0)
+        runner_exec(t, program, address.sun_path);
+    CU_ASSERT_FATAL(t->pid > 0);
+    CU_ASSERT_FATAL(wait_for(notify, POLLIN));
+    CU_ASSERT_FATAL(recv(notify, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
+    TEST_STRING(text, "READY=1");
+}
+
+void test_runner_end(struct test_runner *t, int signal) {
+    int status = 0;
+
+    CU_ASSERT(kill(t->pid, signal) == 0);
+    CU_ASSERT(waitpid(t->pid, &status, 0) == t->pid);
+    CU_ASSERT(signal == SIGKILL ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    t->pid = 0;
+}
+
+/* --- messages --- */
+
+void test_await(int fd, struct message *m, const char *verb) {
+    int r;
+
+    while ((r = message_receive(fd, m)) == -EAGAIN)
+        if (!wait_for(fd, POLLIN)) {
+            CU_FAIL_FATAL("no message came");
+        }
+    TEST_INT(r, 0);
+    TEST_STRING(m->verb, verb);
+    CU_ASSERT_FATAL(r == 0 && strcmp(m->verb, verb) == 0);
+}
+
+void test_await_end(int fd) {
+    struct message m;
+    int r;
+
+    while ((r = message_receive(fd, &m)) == -EAGAIN)
+        if (!wait_for(fd, POLLIN)) {
+            CU_FAIL_FATAL("the connection was not closed");
+        }
+    TEST_INT(r, -ENOTCONN);
+}
+
+void test_say(int fd, const char *verb, const char *key, const char *value) {
+    struct message_writer w;
+
+    message_begin(&w, verb);
+    if (key)
+        message_put(&w, key, value);
+    TEST_INT(message_send(fd, &w), 0);
+}
+
+static int connect_to(struct test_runner *t, const char *name) {
+    char path[160];
+    int fd;
+
+    path_of(t, path, name);
+    fd = socket_connect(path, SOCK_SEQPACKET);
+    CU_ASSERT_FATAL(fd >= 0);
+    return fd;
+}
+
+int test_runner_connect(struct test_runner *t) {
+    return connect_to(t, "run/" PROTOCOL_RUNNER_SOCKET);
+}
+
+void test_runner_hello(_unused_ struct test_runner *t, int fd) {
+    struct message m;
+
+    test_say(fd, PROTOCOL_HELLO, "version", "1");
+    test_await(fd, &m, PROTOCOL_HELLO);
+    TEST_FIELD(&m, "version", "1");
+}
+
+void test_runner_join(struct test_runner *t) {
+    struct message m;
+
+    close_fd(t->fd);
+    t->fd = test_runner_connect(t);
+    test_runner_hello(t, t->fd);
+    test_await(t->fd, &m, PROTOCOL_GATHERED);
+}
+
+const char *test_runner_id(char run) {
+    static char id[ID_TEXT_SIZE];
+
+    memset(id, run, sizeof(id) - 1);
+    return id;
+}
+
+const char *test_runner_hash(struct test_runner *t, const char *job) {
+    _cleanup_(settings_freep) struct settings *settings = NULL;
+    const struct job_settings *found;
+    struct settings_errors errors = {0};
+    static char hash[17];
+    char path[160];
+    int r;
+
+    path_of(t, path, "berth.conf");
+    r = settings_load(path, &settings, &errors);
+    for (size_t i = 0; i < errors.n; i++)
+        puts(errors.lines[i]);
+    settings_errors_done(&errors);
+    CU_ASSERT_FATAL(r == 0);
+    found = settings_find_job(settings, job);
+    CU_ASSERT_FATAL(found != NULL);
+    memcpy(hash, found->hash, sizeof(hash));
+    return hash;
+}
+
+void test_runner_begin_start(struct message_writer *w, char run, const char *job, const char *hash) {
+    message_begin(w, PROTOCOL_START);
+    message_put(w, "run", test_runner_id(run));
+    message_put(w, "job", job);
+    message_put(w, "hash", hash);
+    message_put(w, "claim", test_runner_id('c'));
+    message_put_u64(w, "token", 1763640079123456);
+    message_put_u64(w, "ticket", 1763640079123455);
+    message_put(w, "pools", "db:2,net:1");
+    message_put(w, "namespace", "n");
+    message_put(w, "host", "h");
+    message_put_u64(w, "queued", 1763640079123000);
+}
+
+void test_runner_send_start(struct test_runner *t, char run, const char *job) {
+    struct message_writer w;
+
+    test_runner_begin_start(&w, run, job, test_runner_hash(t, job));
+    TEST_INT(message_send(t->fd, &w), 0);
+}
+
+int test_runner_guard(struct test_runner *t, char run) {
+    char name[80];
+
+    snprintf(name, sizeof(name), "run/%s/%s%s", PROTOCOL_RUNS, test_runner_id(run), PROTOCOL_SOCKET_SUFFIX);
+    return connect_to(t, name);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A real berth-runner on a directory of its own, and this test in the place of berthd. */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/message.h"
+
+struct test_runner {
+    char directory[64]; /* holds berth.conf, run/, and what the jobs write */
+    uid_t uid;          /* who the runner is */
+    pid_t pid;          /* 0: not there */
+    int fd;             /* berthd's connection; -1: none */
+};
+
+/* jobs: text for the config; every @ in it becomes the directory. The runner is started as uid. Fatal for the test if it fails. */
+void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid);
+void test_runner_done(struct test_runner *t); /* kills the runner and removes the directory; nothing of a run may be left */
+void test_runner_configure(struct test_runner *t, const char *jobs);
+void test_runner_start(struct test_runner *t);               /* returns when it is ready */
+void test_runner_end(struct test_runner *t, int signal);
+
+int test_runner_connect(struct test_runner *t);              /* without hello */
+void test_runner_hello(struct test_runner *t, int fd);       /* up to the answer to it */
+void test_runner_join(struct test_runner *t);                /* connects, says hello, reads on to `gathered` */
+/* Sends `start` for a job with the hash of the config as it is now. run: 32 times this digit. */
+void test_runner_send_start(struct test_runner *t, char run, const char *job);
+void test_runner_begin_start(struct message_writer *w, char run, const char *job, const char *hash);
+const char *test_runner_hash(struct test_runner *t, const char *job);
+int test_runner_guard(struct test_runner *t, char run);      /* a connection to a guard */
+const char *test_runner_id(char run);
+
+/* The next message, which must be this verb. 10 s. */
+void test_await(int fd, struct message *m, const char *verb);
+void test_await_end(int fd); /* the other side closes; no message before */
+void test_say(int fd, const char *verb, const char *key, const char *value);
+/* The fields of a message, shown when they differ; expected NULL: there is no such field. */
+#define TEST_FIELD(m, key, expected) TEST_STRING(message_get(m, key), expected)
+
+/* A file below the directory, to be freed; waits for it to have a whole line. */
+char *test_runner_read(struct test_runner *t, const char *name);
+bool test_runner_has(struct test_runner *t, const char *name);
+/* Waits until a file of this run is there: run/runner/runs/RUN + suffix. */
+void test_runner_await_file(struct test_runner *t, char run, const char *suffix);
+/* SIGKILL, and waits until it is gone; it need not be a child. */
+void test_kill_and_wait(pid_t pid);

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/* A real berth-runner, with this test in the place of berthd. */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/process-tree.h"
+#include "base/protocol.h"
+#include "tests/harness/runner.h"
+#include "tests/harness/test.h"
+
+#define SH(name, script) "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} output = \"@/" name ".out\" stop-timeout = \"200ms\" }\n"
+#define NOBODY 65534
+
+static struct test_runner t;
+static struct message m; /* large */
+
+/* Starts a run that ends by itself and returns its report: from its guard, which is told `done`, or from the runner. */
+static void run_job(char run, const char *job) {
+    _cleanup_close_ int guard = -1;
+
+    test_runner_send_start(&t, run, job);
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    TEST_FIELD(&m, "run", test_runner_id(run));
+    /* No berthd at its guard: it leaves a report, and the runner tells of it. */
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id(run));
+    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id(run));
+}
+
+static bool has_file(char run, const char *suffix) {
+    char name[80];
+
+    snprintf(name, sizeof(name), "run/runner/runs/%s%s", test_runner_id(run), suffix);
+    return test_runner_has(&t, name);
+}
+
+/* What the runner was told before is done when it answers this. */
+static void settle(void) {
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('e'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('e'));
+}
+
+static void test_start(void) {
+    test_runner_init(&t, SH("five", "exit 5"), getuid());
+    test_runner_join(&t);
+    run_job('1', "five");
+    TEST_FIELD(&m, "job", "five");
+    TEST_FIELD(&m, "claim", test_runner_id('c'));
+    TEST_FIELD(&m, "token", "1763640079123456");
+    TEST_FIELD(&m, "ticket", "1763640079123455");
+    TEST_FIELD(&m, "pools", "db:2,net:1");
+    TEST_FIELD(&m, "queued", "1763640079123000");
+    TEST_FIELD(&m, "reason", "none");
+    TEST_FIELD(&m, "code", "5");
+    TEST_FIELD(&m, "signal", NULL);
+    TEST_FIELD(&m, "errno", NULL);
+    TEST_FIELD(&m, "lost", NULL);
+    TEST_FIELD(&m, "gone-before", NULL); /* it had no deadline */
+    CU_ASSERT(message_get(&m, "started") && message_get(&m, "ended") && message_get(&m, "started-boot") &&
+              message_get(&m, "ended-boot") && message_get(&m, "maxrss-kib"));
+    settle();
+    CU_ASSERT(!has_file('1', ".report") && !has_file('1', ".sock") && !has_file('1', ".guard"));
+    test_runner_done(&t);
+}
+
+static void test_exists(void) {
+    struct message_writer w;
+
+    test_runner_init(&t, SH("long", "sleep 1000"), getuid());
+    test_runner_join(&t);
+    for (int i = 0; i < 3; i++) {
+        test_runner_send_start(&t, '1', "long");
+        test_await(t.fd, &m, i == 0 ? PROTOCOL_STARTING : PROTOCOL_EXISTS);
+        TEST_FIELD(&m, "run", test_runner_id('1'));
+    }
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "lost", "1");
+    /* Its report is there until it is forgotten, whatever is asked with this id. */
+    test_runner_begin_start(&w, '1', "unknown", "0123456789abcdef");
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_EXISTS);
+    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
+    test_runner_send_start(&t, '1', "long");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    test_runner_done(&t);
+}
+
+static void refused(const struct message_writer *w, const char *reason) {
+    TEST_INT(message_send(t.fd, w), 0);
+    test_await(t.fd, &m, PROTOCOL_REFUSED);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    TEST_FIELD(&m, "reason", reason);
+    CU_ASSERT(message_get(&m, "text") && *message_get(&m, "text"));
+    CU_ASSERT(!has_file('1', ".sock") && !has_file('1', ".guard") && !has_file('1', ".report"));
+}
+
+/* A start with one field in the place of another of its name, or left out (NULL). */
+static void refused_with(const char *key, const char *value) {
+    struct message_writer whole, w;
+
+    test_runner_begin_start(&whole, '1', "a", test_runner_hash(&t, "a"));
+    TEST_INT(message_parse(&m, whole.text, whole.size), 0);
+    message_begin(&w, PROTOCOL_START);
+    for (size_t i = 0; i < m.n_fields; i++)
+        if (strcmp(m.fields[i].key, key) != 0)
+            message_put(&w, m.fields[i].key, m.fields[i].value);
+    if (value)
+        message_put(&w, key, value);
+    refused(&w, "bad-request");
+}
+
+static void test_refused(void) {
+    static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "namespace", "host", "queued"};
+    struct message_writer w;
+
+    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_join(&t);
+    test_runner_begin_start(&w, '1', "b", test_runner_hash(&t, "a"));
+    refused(&w, "unknown-job");
+    test_runner_begin_start(&w, '1', "a", "0123456789abcdef");
+    refused(&w, "config-differs");
+    for (size_t i = 0; i < ELEMENTSOF(needed); i++)
+        refused_with(needed[i], NULL);
+    refused_with("job", "../a");
+    refused_with("hash", "x");
+    refused_with("hash", "0123456789ABCDEF");
+    refused_with("pools", "db:0");
+    refused_with("pools", "db:2,");
+    refused_with("token", "-1");
+    refused_with("deadline", "soon");
+    refused_with("claim", "1");
+    refused_with("host", "a b");
+    refused_with("cgroup", "/"); /* what only the runner writes into a record */
+    refused_with("guard", "1");
+    run_job('1', "a"); /* and it still works */
+    test_runner_done(&t);
+}
+
+static void test_no_resources(void) {
+    struct message_writer w;
+
+    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_join(&t);
+    /* A directory is where its socket should be. */
+    char path[160];
+    snprintf(path, sizeof(path), "%s/run/runner/runs/%s.sock", t.directory, test_runner_id('1'));
+    CU_ASSERT_FATAL(mkdir(path, 0700) == 0);
+    test_runner_begin_start(&w, '1', "a", test_runner_hash(&t, "a"));
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_REFUSED);
+    TEST_FIELD(&m, "reason", "resources");
+    TEST_INT(rmdir(path), 0);
+    run_job('1', "a");
+    test_runner_done(&t);
+}
+
+static void test_reload(void) {
+    struct message_writer w;
+    char old[17];
+
+    test_runner_init(&t, SH("a", "exit 1"), getuid());
+    test_runner_join(&t);
+    memcpy(old, test_runner_hash(&t, "a"), sizeof(old));
+    test_runner_configure(&t, SH("a", "exit 2") SH("b", "exit 3"));
+    run_job('1', "a"); /* an unknown hash makes it read the files */
+    TEST_FIELD(&m, "code", "2");
+    run_job('2', "b");
+    TEST_FIELD(&m, "code", "3");
+    test_runner_begin_start(&w, '1', "a", old);
+    refused(&w, "config-differs");
+    /* A bad config changes nothing. */
+    test_runner_begin_start(&w, '4', "b", test_runner_hash(&t, "b"));
+    test_runner_configure(&t, "job \"a\" {");
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "code", "3");
+    test_runner_begin_start(&w, '1', "new", "0123456789abcdef");
+    refused(&w, "unknown-job");
+    test_runner_done(&t);
+}
+
+static void test_hello(void) {
+    _cleanup_close_ int other = -1, first = -1;
+    struct message_writer w;
+
+    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    first = test_runner_connect(&t);
+    test_runner_hello(&t, first);
+    test_await(first, &m, PROTOCOL_GATHERED);
+    other = test_runner_connect(&t);
+    /* Stopped, the runner finds hello of the new berthd before a start of the old one. */
+    CU_ASSERT(kill(t.pid, SIGSTOP) == 0);
+    CU_ASSERT(waitpid(t.pid, NULL, WUNTRACED) == t.pid);
+    test_say(other, PROTOCOL_HELLO, "version", "1");
+    CU_ASSERT(kill(t.pid, SIGCONT) == 0);
+    test_await(other, &m, PROTOCOL_HELLO);
+    test_await(other, &m, PROTOCOL_GATHERED);
+    test_runner_begin_start(&w, '1', "a", test_runner_hash(&t, "a"));
+    test_await_end(first);
+    TEST_INT(message_send(first, &w), -EPIPE);
+    t.fd = steal_fd(&other);
+    settle();
+    CU_ASSERT(!has_file('1', ".guard"));
+    /* The same connection may say it again. */
+    test_runner_hello(&t, t.fd);
+    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_runner_done(&t);
+}
+
+/* A connection that sends this is closed. */
+static void closes(const char *text, size_t size, bool after_hello) {
+    _cleanup_close_ int fd = test_runner_connect(&t);
+
+    if (after_hello) {
+        test_runner_hello(&t, fd);
+        test_await(fd, &m, PROTOCOL_GATHERED);
+    }
+    TEST_INT(send(fd, text, size, MSG_NOSIGNAL), size);
+    test_await_end(fd);
+}
+#define CLOSES(text, after_hello) closes(text, sizeof(text) - 1, after_hello)
+
+static void test_malformed(void) {
+    static char large[MESSAGE_SIZE_MAX + 1];
+
+    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    CLOSES("nonsense", false);
+    CLOSES("hello\n", false);
+    CLOSES("hello\nversion=one\n", false);
+    CLOSES("kill\nrun=11111111111111111111111111111111\n", false); /* no hello before */
+    CLOSES("start\n", true);
+    CLOSES("start\nrun=1\n", true);
+    CLOSES("start\nrun=../../../../../../../../../../etc/pw\n", true);
+    CLOSES("stop\nrun=11111111111111111111111111111111\n", true);
+    CLOSES("kill\nrun=1111111111111111111111111111111/\n", true);
+    memset(large, 'a', sizeof(large));
+    closes(large, sizeof(large), true);
+    test_runner_join(&t); /* nobody else was hurt */
+    run_job('1', "a");
+    test_runner_done(&t);
+}
+
+static void test_strangers(void) {
+    int status = 0;
+    pid_t pid;
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can be somebody else");
+    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_join(&t);
+    pid = fork();
+    if (pid == 0) { /* it may connect, and is not answered */
+        int fd;
+
+        if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+            _exit(1);
+        fd = test_runner_connect(&t);
+        test_await_end(fd);
+        _exit(CU_get_number_of_failures() > 0 ? 2 : 0);
+    }
+    CU_ASSERT(waitpid(pid, &status, 0) == pid);
+    TEST_INT(status, 0);
+    run_job('1', "a");
+    test_runner_done(&t);
+}
+
+/* A guard's command that hid a process in a session of its own; the file tells its pid. */
+#define HIDES SH("hides", "setsid sh -c 'echo $$ >@/pid; exec sleep 1000' & sleep 1000")
+
+static pid_t hidden_pid(uint64_t *ret_start) {
+    _cleanup_free_ char *text = test_runner_read(&t, "pid");
+    pid_t pid = (pid_t) strtol(text, NULL, 10);
+
+    TEST_INT(process_start_time(pid, ret_start), 0);
+    return pid;
+}
+
+/* A zombie that nobody has waited for yet is not. */
+static bool is_alive(pid_t pid, uint64_t start) {
+    _cleanup_close_ int pidfd = pidfd_open(pid, 0);
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    uint64_t now = 0;
+
+    return pidfd >= 0 && process_start_time(pid, &now) == 0 && now == start && poll(&p, 1, 0) == 0;
+}
+
+static pid_t guard_pid(char run) {
+    _cleanup_close_ int guard = test_runner_guard(&t, run);
+    uint64_t pid = 0;
+
+    test_await(guard, &m, PROTOCOL_STATE);
+    TEST_INT(message_get_u64(&m, "guard", &pid), 0);
+    CU_ASSERT_FATAL(pid > 1);
+    return (pid_t) pid;
+}
+
+static void guard_dies(uid_t uid) {
+    uint64_t start = 0;
+    pid_t pid;
+
+    test_runner_init(&t, HIDES, uid);
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "hides");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    pid = hidden_pid(&start);
+    CU_ASSERT(kill(guard_pid('1'), SIGKILL) == 0);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    CU_ASSERT(!is_alive(pid, start)); /* it is told when nothing is left, not before */
+    TEST_FIELD(&m, "lost", "1");
+    TEST_FIELD(&m, "job", "hides");
+    TEST_FIELD(&m, "claim", test_runner_id('c'));
+    TEST_FIELD(&m, "token", "1763640079123456");
+    TEST_FIELD(&m, "code", NULL);
+    CU_ASSERT(has_file('1', ".report") && !has_file('1', ".sock") && !has_file('1', ".guard"));
+    test_runner_done(&t);
+}
+
+static void test_guard_dies(void) {
+    guard_dies(getuid());
+    if (getuid() == 0)
+        guard_dies(NOBODY); /* where there is no cgroup to kill */
+}
+
+static void test_guard_dies_others_live(void) {
+    uint64_t start = 0;
+    pid_t pid;
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can be somebody else");
+    test_runner_init(&t, HIDES SH("other", "sleep 1000"), NOBODY);
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "hides");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_send_start(&t, '2', "other");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    pid = hidden_pid(&start);
+    CU_ASSERT(kill(guard_pid('2'), SIGKILL) == 0);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('2'));
+    CU_ASSERT(is_alive(pid, start)); /* what is below a guard that lives is left alone */
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    CU_ASSERT(!is_alive(pid, start));
+    test_runner_done(&t);
+}
+
+static void test_runner_dies(void) {
+    _cleanup_close_ int guard = -1;
+
+    test_runner_init(&t, SH("waits", "echo here; trap 'exit 7' TERM; sleep 1000 & wait"), getuid());
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "waits");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    free(test_runner_read(&t, "waits.out"));
+    test_runner_end(&t, SIGKILL);
+    test_await_end(t.fd);
+    test_runner_start(&t);
+    t.fd = close_fd(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+    test_await(t.fd, &m, PROTOCOL_GUARD);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_runner_send_start(&t, '1', "waits");
+    test_await(t.fd, &m, PROTOCOL_EXISTS);
+    guard = test_runner_guard(&t, '1');
+    test_await(guard, &m, PROTOCOL_STATE);
+    TEST_FIELD(&m, "phase", "running");
+    test_say(guard, PROTOCOL_STOP, "reason", "stopped");
+    test_await(guard, &m, PROTOCOL_STOPPING);
+    test_await(guard, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "code", "7");
+    test_say(guard, PROTOCOL_DONE, NULL, NULL);
+    test_await_end(guard);
+    test_runner_done(&t);
+}
+
+static void runner_and_guard_die(uid_t uid, bool guard_first) {
+    uint64_t start = 0;
+    pid_t pid, guard;
+
+    test_runner_init(&t, HIDES, uid);
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "hides");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    pid = hidden_pid(&start);
+    guard = guard_pid('1');
+    test_runner_end(&t, SIGKILL);
+    if (guard_first)
+        test_kill_and_wait(guard);
+    test_runner_start(&t);
+    t.fd = close_fd(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+    if (!guard_first) {
+        test_await(t.fd, &m, PROTOCOL_GUARD);
+        test_await(t.fd, &m, PROTOCOL_GATHERED);
+        CU_ASSERT(kill(guard, SIGKILL) == 0); /* a guard that is not this runner's child */
+    }
+    /* What is being swept has processes: `gathered` comes after its report. */
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "lost", "1");
+    CU_ASSERT(!is_alive(pid, start));
+    if (guard_first)
+        test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_runner_done(&t);
+}
+
+static void test_both_die(void) {
+    runner_and_guard_die(getuid(), true);
+    runner_and_guard_die(getuid(), false);
+}
+
+/* Lets a job go on that waits for its FIFO. */
+static void let_go(void) {
+    _cleanup_fclose_ FILE *go = NULL;
+    char path[80];
+
+    snprintf(path, sizeof(path), "%s/go", t.directory);
+    go = fopen(path, "w");
+    CU_ASSERT_FATAL(go != NULL && fputs("\n", go) >= 0);
+}
+
+static void make_fifo(void) {
+    char path[80];
+
+    snprintf(path, sizeof(path), "%s/go", t.directory);
+    CU_ASSERT_FATAL(mkfifo(path, 0600) == 0);
+}
+#define WAITS SH("waits", "read x <@/go; exit 4")
+
+static void hello_tells_report(void) {
+    close_fd(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    TEST_FIELD(&m, "code", "4");
+    test_await(t.fd, &m, PROTOCOL_GATHERED);
+}
+
+static void test_all_away(void) {
+    test_runner_init(&t, WAITS, getuid());
+    make_fifo();
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "waits");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_end(&t, SIGTERM);
+    test_await_end(t.fd);
+    let_go();
+    test_runner_await_file(&t, '1', ".report"); /* neither runner nor berthd was needed for that */
+    test_runner_start(&t);
+    hello_tells_report();
+    hello_tells_report(); /* at each hello until it is forgotten */
+    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
+    settle();
+    CU_ASSERT(!has_file('1', ".report"));
+    test_runner_join(&t);
+    test_runner_done(&t);
+}
+
+static void test_berthd_away(void) {
+    bool is_told = false;
+
+    test_runner_init(&t, WAITS, getuid());
+    make_fifo();
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "waits");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    t.fd = close_fd(t.fd);
+    let_go();
+    test_runner_await_file(&t, '1', ".report");
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+    /* Its guard may not be quite gone, and be told of, too. */
+    for (int i = 0; i < 3 && !(is_told && message_is(&m, PROTOCOL_GATHERED)); i++) {
+        int r;
+
+        while ((r = message_receive(t.fd, &m)) == -EAGAIN)
+            ;
+        TEST_INT(r, 0);
+        is_told = is_told || message_is(&m, PROTOCOL_REPORT);
+    }
+    CU_ASSERT(is_told && message_is(&m, PROTOCOL_GATHERED));
+    test_runner_done(&t);
+}
+
+static void test_kill_unknown(void) {
+    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_join(&t);
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    TEST_FIELD(&m, "lost", "1");
+    run_job('1', "a");
+    test_runner_done(&t);
+}
+
+static CU_TestInfo tests[] = {
+    {"start", test_start},
+    {"exists", test_exists},
+    {"refused", test_refused},
+    {"no resources", test_no_resources},
+    {"reload", test_reload},
+    {"hello", test_hello},
+    {"malformed", test_malformed},
+    {"strangers", test_strangers},
+    {"guard dies", test_guard_dies},
+    {"guard dies, others live", test_guard_dies_others_live},
+    {"runner dies", test_runner_dies},
+    {"both die", test_both_die},
+    {"all away", test_all_away},
+    {"berthd away", test_berthd_away},
+    {"kill unknown", test_kill_unknown},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "runner", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
