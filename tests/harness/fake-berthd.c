@@ -160,18 +160,26 @@ void fake_hear_end(struct fake *f) {
     TEST_INT(read_more(f), false);
 }
 
+char *fake_quote(const char *json) {
+    char *text = strdup(json);
+
+    if (!text)
+        abort();
+    for (char *c = text; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    return text;
+}
+
 void fake_say_fd(struct fake *f, const char *json, int fd) {
     union {
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];
     } control = {0};
-    _cleanup_free_ char *text = strdup(json);
+    _cleanup_free_ char *text = fake_quote(json);
     struct iovec iov = {text, strlen(json) + 1};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 
-    for (char *c = text; *c; c++)
-        if (*c == '\'')
-            *c = '"';
     if (fd >= 0) {
         struct cmsghdr *h;
 
@@ -221,6 +229,16 @@ void fake_hear_started(struct fake *f) {
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
     f->command = (pid_t) json_integer_value(json_object_get(params, "pid"));
     TEST_INT(f->command > 1, true);
+    json_decref(params);
+}
+
+void fake_hear_ended(struct fake *f, int code, int signal, const char *result) {
+    json_t *params = fake_hear(f, "io.berth.Ended"), *c = json_object_get(params, "code"), *s = json_object_get(params, "signal");
+
+    TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
+    TEST_INT(json_is_integer(c) ? json_integer_value(c) : -1, code);
+    TEST_INT(json_is_integer(s) ? json_integer_value(s) : -1, signal);
+    TEST_STRING(json_string_value(json_object_get(params, "result")), result);
     json_decref(params);
 }
 

@@ -12,6 +12,8 @@
 
 #define FAKE_PATIENCE (10 * USEC_PER_SEC)
 #define FAKE_RUN "0123456789abcdef0123456789abcdef"
+#define FAKE_WAITING \
+    "{'parameters': {'state': 'waiting', 'run': '" FAKE_RUN "', 'position': {'db': 3, 'net': 1}, 'blocked_by': 'pool full: db'}, 'continues': true}"
 
 struct fake {
     char directory[64], socket[96], errors[96]; /* errors: a file, the child's standard error */
@@ -44,7 +46,9 @@ void fake_hang_up(struct fake *f);
 json_t *fake_hear(struct fake *f, const char *method);
 /* No more calls, the connection is closed by the other side. */
 void fake_hear_end(struct fake *f);
-/* Sends one reply ('...' for "..."), NUL added. */
+/* A copy with "..." for '...', to be freed. */
+char *fake_quote(const char *json);
+/* Sends one reply, quoted so, NUL added. */
 void fake_say(struct fake *f, const char *json);
 void fake_say_fd(struct fake *f, const char *json, int fd);
 /* Accepts, hears Hold (parameters forgotten), grants with a new hold. deadline: boottime, or 0: none. */
@@ -52,6 +56,8 @@ void fake_grant(struct fake *f, usec_t deadline);
 void fake_say_granted(struct fake *f, usec_t deadline, bool with_hold);
 /* Hears Started. */
 void fake_hear_started(struct fake *f);
+/* Hears Ended: code, signal (-1: not there), result (NULL: null or not there). */
+void fake_hear_ended(struct fake *f, int code, int signal, const char *result);
 
 /* Whether the hold has hung up by now. */
 bool fake_is_hold_over(struct fake *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` against a berthd that the test plays: answers, exit statuses, signals, losing and finding berthd again. */
+/* `berth run` against a berthd that the test plays: answers, exit statuses, signals, environment. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,22 +14,9 @@
 #include "tests/harness/test.h"
 
 #define OUTER "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
-#define WAITING "{'parameters': {'state': 'waiting', 'run': '" FAKE_RUN "', 'position': {'db': 3, 'net': 1}, 'blocked_by': 'pool full: db'}, 'continues': true}"
-#define OVER "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}"
 
 static const char *text_in(const json_t *params, const char *key) {
     return json_string_value(json_object_get(params, key));
-}
-
-/* How the end was told: code, signal (-1: not there), result (NULL: null or not there). */
-static void hear_ended(struct fake *f, int code, int signal, const char *result) {
-    json_t *params = fake_hear(f, "io.berth.Ended"), *c = json_object_get(params, "code"), *s = json_object_get(params, "signal");
-
-    TEST_STRING(text_in(params, "run"), FAKE_RUN);
-    TEST_INT(json_is_integer(c) ? json_integer_value(c) : -1, code);
-    TEST_INT(json_is_integer(s) ? json_integer_value(s) : -1, signal);
-    TEST_STRING(text_in(params, "result"), result);
-    json_decref(params);
 }
 
 /* Grants, and sees a command of sh end. */
@@ -40,7 +27,7 @@ static void ends(const char *script, int status, int code, int signal) {
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
     fake_hear_started(&f);
-    hear_ended(&f, code, signal, NULL);
+    fake_hear_ended(&f, code, signal, NULL);
     TEST_INT(fake_await_exit(&f), status);
     TEST_INT(fake_is_hold_over(&f), true);
     TEST_STRING(fake_errors(&f), "");
@@ -64,7 +51,7 @@ static void not_started(const char *command, int status, const char *error) {
     snprintf(words, sizeof(words), "-p db -- %s", command);
     fake_run(&f, words, NULL);
     fake_grant(&f, 0);
-    hear_ended(&f, -1, -1, "not-started");
+    fake_hear_ended(&f, -1, -1, "not-started");
     TEST_INT(fake_await_exit(&f), status);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);
@@ -95,11 +82,8 @@ static void test_environment(void) {
 
 static void check_params(struct fake *f, const char *words, const char *expected) {
     json_t *params, *wanted;
-    _cleanup_free_ char *copy = strdup(expected), *text = NULL;
+    _cleanup_free_ char *copy = fake_quote(expected), *text = NULL;
 
-    for (char *c = copy; *c; c++)
-        if (*c == '\'')
-            *c = '"';
     fake_run(f, words, NULL);
     fake_accept(f);
     params = fake_hear(f, "io.berth.Hold");
@@ -238,7 +222,7 @@ static void withdraws(int signal) {
     fake_run(&f, "-p db -v -- sh -c", "echo started");
     fake_accept(&f);
     json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, WAITING);
+    fake_say(&f, FAKE_WAITING);
     while (!strstr(fake_errors(&f), "waiting"))
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
     TEST_STRING(fake_errors(&f), "berth: waiting: position 3 in db, 1 in net (pool full: db)\n");
@@ -268,7 +252,7 @@ static void test_ignored_stays_ignored(void) {
     fake_run(&f, "-p db -- sh -c", "kill -HUP $$; kill -PIPE $$; echo not here");
     fake_accept(&f);
     json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, WAITING);
+    fake_say(&f, FAKE_WAITING);
     TEST_INT(kill(f.pid, SIGHUP), 0); /* nohup berth run */
     fake_say_granted(&f, 0, true);
     fake_hear_started(&f);
@@ -289,7 +273,7 @@ static void test_ignored_children(void) {
     fake_run(&f, "-p db -- sh -c", "exit 3");
     fake_grant(&f, 0);
     fake_hear_started(&f);
-    hear_ended(&f, 3, -1, NULL);
+    fake_hear_ended(&f, 3, -1, NULL);
     TEST_INT(fake_await_exit(&f), 3);
     fake_done(&f);
 }
@@ -330,236 +314,6 @@ static void test_signals_passed_on(void) {
     passes_on(SIGUSR2);
     passes_on(SIGCONT);
     passes_on(SIGWINCH);
-}
-
-static void test_deadline_without_server(void) {
-    usec_t deadline;
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap '' TERM; (trap '' TERM; echo ready; while :; do read x; done)");
-    deadline = clock_boottime() + USEC_PER_SEC;
-    fake_grant(&f, deadline);
-    fake_await_output(&f, "ready");
-    fake_stop(&f);
-    fake_await_hold_over(&f);
-    /* All that held it are gone by then (R8); a busy test machine may use up some of the margin, which is 500 ms at least. */
-    TEST_INT(clock_boottime() <= deadline + 400 * USEC_PER_MSEC, true);
-    TEST_INT(fake_await_exit(&f), 76);
-    TEST_STRING(fake_errors(&f), "berth: the lease was lost; the command was stopped\n");
-    fake_done(&f);
-}
-
-static void test_continue_without_server(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db --on-lease-lost continue -- sh -c", "trap 'exit 5' USR1; echo ready; read x");
-    fake_grant(&f, clock_boottime() + 300 * USEC_PER_MSEC);
-    fake_await_output(&f, "ready");
-    fake_stop(&f);
-    TEST_INT(fake_is_running(&f, 400 * USEC_PER_MSEC), true);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
-}
-
-static void test_deadline_in_the_past(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "echo started");
-    fake_grant(&f, clock_boottime() - 1);
-    hear_ended(&f, -1, -1, "not-started");
-    TEST_INT(fake_await_exit(&f), 76);
-    TEST_STRING(fake_errors(&f), "berth: the lease was lost before the command could be started\n");
-    fake_done(&f);
-}
-
-static void test_deadline_pushed(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
-    fake_await_output(&f, "ready");
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
-    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
-}
-
-/* While we were stopped the deadline that we know passed; the one in the socket has not. */
-static void test_deadline_pushed_while_stopped(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
-    fake_await_output(&f, "ready");
-    TEST_INT(kill(f.pid, SIGSTOP), 0);
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
-    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
-    TEST_INT(kill(f.pid, SIGCONT), 0);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
-}
-
-static void attach(struct fake *f, const char *run) {
-    json_t *params;
-
-    fake_accept(f);
-    params = fake_hear(f, "io.berth.Hold");
-    TEST_STRING(text_in(params, "run"), run);
-    TEST_STRING(text_in(params, "name"), "sh");
-    json_decref(params);
-}
-
-static void test_restart_while_running(void) {
-    pid_t command;
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
-    fake_hear_started(&f);
-    command = f.command;
-    fake_await_output(&f, "ready");
-    fake_stop(&f);
-    TEST_INT(fake_is_running(&f, 150 * USEC_PER_MSEC), true); /* tries at least once in vain */
-    fake_listen(&f);
-    attach(&f, FAKE_RUN);
-    fake_hear_started(&f); /* told again: this berthd may not know */
-    TEST_INT(f.command, command);
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
-    TEST_INT(fake_is_running(&f, USEC_PER_SEC), true);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    hear_ended(&f, 5, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
-}
-
-static void test_ended_while_away(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, 0);
-    fake_hear_started(&f);
-    fake_await_output(&f, "ready");
-    fake_hang_up(&f);
-    TEST_INT(kill(f.pid, SIGUSR1), 0); /* before the first try to come back */
-    attach(&f, FAKE_RUN);
-    fake_hear_started(&f);
-    hear_ended(&f, 5, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
-}
-
-/* A berthd that does not know the run (any more) cannot push its deadline. */
-static void test_unknown_while_running(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
-    fake_await_output(&f, "ready");
-    fake_hang_up(&f);
-    attach(&f, FAKE_RUN);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
-    TEST_INT(fake_await_exit(&f), 76);
-    fake_done(&f);
-}
-
-static void test_restart_while_waiting(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-v -p db -- sh -c", "exit 4");
-    fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, WAITING);
-    while (!strstr(fake_errors(&f), "waiting")) /* it has heard that, and which run it is */
-        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
-    fake_hang_up(&f);
-    attach(&f, FAKE_RUN);
-    fake_say(&f, WAITING);
-    fake_hang_up(&f);
-    attach(&f, FAKE_RUN);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
-    {
-        json_t *params = fake_hear(&f, "io.berth.Hold"); /* anew, on the same connection */
-
-        CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
-        json_decref(params);
-    }
-    fake_say_granted(&f, 0, true);
-    fake_hear_started(&f);
-    hear_ended(&f, 4, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 4);
-    fake_done(&f);
-}
-
-static void test_stopping_while_waiting(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "exit 4");
-    fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, WAITING);
-    fake_say(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
-    TEST_INT(fake_await_exit(&f), 69);
-    TEST_STRING(fake_errors(&f), "berth: berthd is about to stop\n");
-    fake_done(&f);
-}
-
-static void test_wait_is_over(void) {
-    json_t *params;
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db --wait 300ms -E 9 x", NULL);
-    fake_accept(&f);
-    params = fake_hear(&f, "io.berth.Hold");
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) > 200, true);
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) <= 300, true);
-    json_decref(params);
-    fake_say(&f, WAITING);
-    fake_stop(&f); /* and nobody comes back in time */
-    TEST_INT(fake_await_exit(&f), 9);
-    TEST_STRING(fake_errors(&f), "berth: no permit: the wait was over\n");
-    fake_done(&f);
-}
-
-static void test_wait_on_a_silent_server(void) {
-    usec_t begun = clock_boottime();
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db --wait 50ms x", NULL);
-    fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    TEST_INT(fake_await_exit(&f), 75);
-    TEST_INT(clock_boottime() - begun < 3 * USEC_PER_SEC, true);
-    fake_done(&f);
-}
-
-/* berthd has a moment to say itself why the wait is over. */
-static void test_wait_is_over_says_berthd(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db --wait 50ms x", NULL);
-    fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    TEST_INT(fake_is_running(&f, 200 * USEC_PER_MSEC), true);
-    fake_say(&f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'queue-timeout', 'pool': 'db'}}");
-    TEST_INT(fake_await_exit(&f), 75);
-    TEST_STRING(fake_errors(&f), "berth: no permit: queue-timeout (pool db)\n");
-    fake_done(&f);
 }
 
 static void be_nested(struct fake *f) {
@@ -612,9 +366,9 @@ static void stops(const char *reason, const char *script, int status, const char
     snprintf(json, sizeof(json), "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': '%s'}, 'continues': true}", reason);
     fake_say(&f, json);
     if (status == 128 + SIGTERM || status == 76)
-        hear_ended(&f, -1, SIGTERM, result);
+        fake_hear_ended(&f, -1, SIGTERM, result);
     else
-        hear_ended(&f, status, -1, result);
+        fake_hear_ended(&f, status, -1, result);
     TEST_INT(fake_await_exit(&f), status);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);
@@ -635,7 +389,7 @@ static void test_timeout(void) {
     fake_run(&f, "-p db --timeout 100ms -- sh -c", "while :; do read x; done");
     fake_grant(&f, 0);
     fake_hear_started(&f);
-    hear_ended(&f, -1, SIGTERM, "timeout");
+    fake_hear_ended(&f, -1, SIGTERM, "timeout");
     TEST_INT(fake_await_exit(&f), 124);
     TEST_STRING(fake_errors(&f), "berth: stopped after its timeout of 100ms\n");
     fake_done(&f);
@@ -660,7 +414,7 @@ static void test_whole_tree_is_awaited(void) {
     TEST_INT(fake_is_hold_over(&f), false);
     fd = open(fifo, O_WRONLY | O_CLOEXEC);
     close(fd);
-    hear_ended(&f, 5, -1, NULL);
+    fake_hear_ended(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
     TEST_INT(unlink(fifo), 0);
     fake_done(&f);
@@ -701,14 +455,11 @@ static void test_answers_in_pieces(void) {
     fake_accept(&f);
     json_decref(fake_hear(&f, "io.berth.Hold"));
     for (size_t i = 0; i < ELEMENTSOF(parts); i++) {
-        _cleanup_free_ char *part = strdup(parts[i]);
+        _cleanup_free_ char *part = fake_quote(parts[i]);
 
-        for (char *c = part; *c; c++)
-            if (*c == '\'')
-                *c = '"';
         TEST_INT(send(f.connection, part, strlen(part) + (i == ELEMENTSOF(parts) - 1), MSG_NOSIGNAL) > 0, true);
     }
-    fake_say(&f, WAITING);
+    fake_say(&f, FAKE_WAITING);
     fake_say_granted(&f, 0, true); /* several at once: the descriptor belongs to this one */
     fake_say(&f, "{'parameters': {'state': 'from the future'}, 'continues': true}");
     fake_hear_started(&f);
@@ -750,19 +501,6 @@ static CU_TestInfo tests[] = {
     {"ignored children", test_ignored_children},
     {"signals while running", test_signals_while_running},
     {"signals passed on", test_signals_passed_on},
-    {"deadline without server", test_deadline_without_server},
-    {"continue without server", test_continue_without_server},
-    {"deadline in the past", test_deadline_in_the_past},
-    {"deadline pushed", test_deadline_pushed},
-    {"deadline pushed while stopped", test_deadline_pushed_while_stopped},
-    {"restart while running", test_restart_while_running},
-    {"ended while away", test_ended_while_away},
-    {"unknown while running", test_unknown_while_running},
-    {"restart while waiting", test_restart_while_waiting},
-    {"stopping while waiting", test_stopping_while_waiting},
-    {"wait is over", test_wait_is_over},
-    {"wait on a silent server", test_wait_on_a_silent_server},
-    {"wait is over, says berthd", test_wait_is_over_says_berthd},
     {"nested", test_nested},
     {"strange run in environment", test_strange_run_in_environment},
     {"stop", test_stop},

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run` and time: deadlines that are pushed or not, a berthd that goes away and comes back, waits that are over. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/fake-berthd.h"
+#include "tests/harness/test.h"
+
+static const char *text_in(const json_t *params, const char *key) {
+    return json_string_value(json_object_get(params, key));
+}
+
+static void test_deadline_without_server(void) {
+    usec_t deadline;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap '' TERM; (trap '' TERM; echo ready; while :; do read x; done)");
+    deadline = clock_boottime() + USEC_PER_SEC;
+    fake_grant(&f, deadline);
+    fake_await_output(&f, "ready");
+    fake_stop(&f);
+    fake_await_hold_over(&f);
+    /* All that held it are gone by then (R8); a busy test machine may use up some of the margin, which is 500 ms at least. */
+    TEST_INT(clock_boottime() <= deadline + 400 * USEC_PER_MSEC, true);
+    TEST_INT(fake_await_exit(&f), 76);
+    TEST_STRING(fake_errors(&f), "berth: the lease was lost; the command was stopped\n");
+    fake_done(&f);
+}
+
+static void test_continue_without_server(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --on-lease-lost continue -- sh -c", "trap 'exit 5' USR1; echo ready; read x");
+    fake_grant(&f, clock_boottime() + 300 * USEC_PER_MSEC);
+    fake_await_output(&f, "ready");
+    fake_stop(&f);
+    TEST_INT(fake_is_running(&f, 400 * USEC_PER_MSEC), true);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+static void test_deadline_in_the_past(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo started");
+    fake_grant(&f, clock_boottime() - 1);
+    fake_hear_ended(&f, -1, -1, "not-started");
+    TEST_INT(fake_await_exit(&f), 76);
+    TEST_STRING(fake_errors(&f), "berth: the lease was lost before the command could be started\n");
+    fake_done(&f);
+}
+
+static void test_deadline_pushed(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
+    fake_await_output(&f, "ready");
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
+    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* While we were stopped the deadline that we know passed; the one in the socket has not. */
+static void test_deadline_pushed_while_stopped(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
+    fake_await_output(&f, "ready");
+    TEST_INT(kill(f.pid, SIGSTOP), 0);
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
+    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
+    TEST_INT(kill(f.pid, SIGCONT), 0);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+static void attach(struct fake *f, const char *run) {
+    json_t *params;
+
+    fake_accept(f);
+    params = fake_hear(f, "io.berth.Hold");
+    TEST_STRING(text_in(params, "run"), run);
+    TEST_STRING(text_in(params, "name"), "sh");
+    json_decref(params);
+}
+
+static void test_restart_while_running(void) {
+    pid_t command;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
+    fake_hear_started(&f);
+    command = f.command;
+    fake_await_output(&f, "ready");
+    fake_stop(&f);
+    TEST_INT(fake_is_running(&f, 150 * USEC_PER_MSEC), true); /* tries at least once in vain */
+    fake_listen(&f);
+    attach(&f, FAKE_RUN);
+    fake_hear_started(&f); /* told again: this berthd may not know */
+    TEST_INT(f.command, command);
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
+    TEST_INT(fake_is_running(&f, USEC_PER_SEC), true);
+    TEST_INT(kill(f.pid, SIGUSR1), 0);
+    fake_hear_ended(&f, 5, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+static void test_ended_while_away(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(&f, 0);
+    fake_hear_started(&f);
+    fake_await_output(&f, "ready");
+    fake_hang_up(&f);
+    TEST_INT(kill(f.pid, SIGUSR1), 0); /* before the first try to come back */
+    attach(&f, FAKE_RUN);
+    fake_hear_started(&f);
+    fake_hear_ended(&f, 5, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* A berthd that does not know the run (any more) cannot push its deadline. */
+static void test_unknown_while_running(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo ready; while :; do read x; done");
+    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
+    fake_await_output(&f, "ready");
+    fake_hang_up(&f);
+    attach(&f, FAKE_RUN);
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    TEST_INT(fake_await_exit(&f), 76);
+    fake_done(&f);
+}
+
+static void test_restart_while_waiting(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-v -p db -- sh -c", "exit 4");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, FAKE_WAITING);
+    while (!strstr(fake_errors(&f), "waiting")) /* it has heard that, and which run it is */
+        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
+    fake_hang_up(&f);
+    attach(&f, FAKE_RUN);
+    fake_say(&f, FAKE_WAITING);
+    fake_hang_up(&f);
+    attach(&f, FAKE_RUN);
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    {
+        json_t *params = fake_hear(&f, "io.berth.Hold"); /* anew, on the same connection */
+
+        CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
+        json_decref(params);
+    }
+    fake_say_granted(&f, 0, true);
+    fake_hear_started(&f);
+    fake_hear_ended(&f, 4, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 4);
+    fake_done(&f);
+}
+
+static void test_stopping_while_waiting(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "exit 4");
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, FAKE_WAITING);
+    fake_say(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
+    TEST_INT(fake_await_exit(&f), 69);
+    TEST_STRING(fake_errors(&f), "berth: berthd is about to stop\n");
+    fake_done(&f);
+}
+
+static void test_wait_is_over(void) {
+    json_t *params;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --wait 300ms -E 9 x", NULL);
+    fake_accept(&f);
+    params = fake_hear(&f, "io.berth.Hold");
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) > 200, true);
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) <= 300, true);
+    json_decref(params);
+    fake_say(&f, FAKE_WAITING);
+    fake_stop(&f); /* and nobody comes back in time */
+    TEST_INT(fake_await_exit(&f), 9);
+    TEST_STRING(fake_errors(&f), "berth: no permit: the wait was over\n");
+    fake_done(&f);
+}
+
+static void test_wait_on_a_silent_server(void) {
+    usec_t begun = clock_boottime();
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --wait 50ms x", NULL);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    TEST_INT(fake_await_exit(&f), 75);
+    TEST_INT(clock_boottime() - begun < 3 * USEC_PER_SEC, true);
+    fake_done(&f);
+}
+
+/* berthd has a moment to say itself why the wait is over. */
+static void test_wait_is_over_says_berthd(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db --wait 50ms x", NULL);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    TEST_INT(fake_is_running(&f, 200 * USEC_PER_MSEC), true);
+    fake_say(&f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'queue-timeout', 'pool': 'db'}}");
+    TEST_INT(fake_await_exit(&f), 75);
+    TEST_STRING(fake_errors(&f), "berth: no permit: queue-timeout (pool db)\n");
+    fake_done(&f);
+}
+
+static CU_TestInfo tests[] = {
+    {"deadline without server", test_deadline_without_server},
+    {"continue without server", test_continue_without_server},
+    {"deadline in the past", test_deadline_in_the_past},
+    {"deadline pushed", test_deadline_pushed},
+    {"deadline pushed while stopped", test_deadline_pushed_while_stopped},
+    {"restart while running", test_restart_while_running},
+    {"ended while away", test_ended_while_away},
+    {"unknown while running", test_unknown_while_running},
+    {"restart while waiting", test_restart_while_waiting},
+    {"stopping while waiting", test_stopping_while_waiting},
+    {"wait is over", test_wait_is_over},
+    {"wait on a silent server", test_wait_on_a_silent_server},
+    {"wait is over, says berthd", test_wait_is_over_says_berthd},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "run away", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
