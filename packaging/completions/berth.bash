@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Completion of berth(1) for bash: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
+
+# KEY (name, run, claim) of each object that `berth VERB --json` tells, with the caller's --socket. Each key on a line of its own;
+# a quote inside of a text stands behind a backslash there, so only keys begin a line. Holders and queue have names, too.
+_berth_live() {
+    local key=$1 drop='s/^$//' i
+    local -a command=(berth)
+    shift
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == --socket ]] && command+=(--socket "${COMP_WORDS[i + 1]}")
+    done
+    [[ $key == name ]] && drop='s/"holders": *\[[^]]*\]//g; s/"queue": *\[[^]]*\]//g'
+    timeout 2 "${command[@]}" "$@" --json 2>/dev/null | tr -d '\n' | sed -e "$drop" | tr ',{' '\n\n' |
+        sed -n "s/^ *\"$key\": *\"\\([^\"]*\\)\".*/\\1/p" | sort -u
+}
+
+_berth_words() {
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+}
+
+_berth_run() {
+    local i
+    for ((i = verb_at + 1; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} == -- ]]; then
+            if ((i + 1 == COMP_CWORD)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$current")
+            else
+                mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            fi
+            return
+        fi
+    done
+    case $previous in
+    -p) _berth_words "$(_berth_live name pools)" ;;
+    --on-lease-lost) _berth_words "stop continue" ;;
+    --wait | --timeout | --head-start | --stop-timeout) _berth_words "10s 1m 10m 1h" ;;
+    --name | -E) ;;
+    *) _berth_words "-p -n --wait --timeout --head-start --name --on-lease-lost --stop-timeout -E -v --help --" ;;
+    esac
+}
+
+_berth() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace reload check-config version help"
+    local verb='' verb_at i
+
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --socket) i=$((i + 1)) ;;
+        -*) ;;
+        *)
+            verb=${COMP_WORDS[i]} verb_at=$i
+            break
+            ;;
+        esac
+    done
+    if [[ $previous == --socket && -z $verb ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+    fi
+    case $verb in
+    "") _berth_words "$verbs --socket --help" ;;
+    run) _berth_run ;;
+    start) _berth_words "$(_berth_live name jobs) --wait --help" ;;
+    stop) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --help" ;;
+    jobs | hosts) _berth_words "--json --help" ;;
+    runs) _berth_words "--json --all --help" ;;
+    pools) _berth_words "$(_berth_live name pools) --json --help" ;;
+    limit)
+        case $previous in
+        limit) _berth_words "$(_berth_live name pools) --help" ;;
+        --for) _berth_words "10m 1h 1d" ;;
+        --reason) ;;
+        *) _berth_words "--for --reason --clear" ;;
+        esac
+        ;;
+    pause | resume) _berth_words "$(_berth_live name pools) --help" ;;
+    revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
+    grace) _berth_words "--end --help" ;;
+    check-config) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    help) _berth_words "$verbs" ;;
+    *) _berth_words "--help" ;;
+    esac
+}
+
+complete -o filenames -o bashdefault -F _berth berth

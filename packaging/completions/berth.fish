@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+# Completion of berth(1) for fish: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
+
+# KEY (name, run, claim) of each object that `berth VERB --json` tells, with the caller's --socket. Each key on a line of its own;
+# a quote inside of a text stands behind a backslash there, so only keys begin a line. Holders and queue have names, too.
+function __berth_live -a key verb
+    set -l words (commandline -opc)
+    set -l socket
+    set -l drop 's/^$//'
+    if set -l at (contains -i -- --socket $words)
+        set socket --socket $words[(math $at + 1)]
+    end
+    test $key = name; and set drop 's/"holders": *\[[^]]*\]//g; s/"queue": *\[[^]]*\]//g'
+    timeout 2 berth $socket $verb --json 2>/dev/null | tr -d '\n' | sed -e $drop | tr ',{' '\n\n' |
+        sed -n "s/^ *\"$key\": *\"\([^\"]*\)\".*/\1/p" | sort -u
+end
+
+# The verb that was typed, if there is one.
+function __berth_verb
+    set -l words (commandline -opc)
+    set -e words[1]
+    while set -q words[1]
+        switch $words[1]
+            case --socket
+                set -e words[1]
+            case '-*'
+            case '*'
+                echo $words[1]
+                return 0
+        end
+        set -e words[1]
+    end
+    return 1
+end
+function __berth_is
+    contains -- (__berth_verb; or echo none) $argv
+end
+# Behind `berth run ... --` stands a command of its own.
+function __berth_in_command
+    __berth_is run; and contains -- -- (commandline -opc)
+end
+function __berth_command
+    set -l words (commandline -opc) (commandline -ct)
+    set -l at (contains -i -- -- $words)
+    complete -C (string join ' ' -- $words[(math $at + 1)..-1])
+end
+
+complete -c berth -f
+complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of berthd'
+complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
+
+set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
+    runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'set another limit' \
+    pause 'set a limit of 0' resume 'end a pause' revoke 'stop whoever holds a claim' grace 'end the grace of a new namespace' \
+    reload 'bring a changed config into force' check-config 'print all errors of a config' version 'print versions' \
+    help 'explain a verb'
+while set -q verbs[1]
+    complete -c berth -n 'not __berth_verb; or __berth_is help' -a $verbs[1] -d $verbs[2]
+    set -e verbs[1..2]
+end
+
+set -l run '__berth_is run; and not __berth_in_command'
+complete -c berth -n $run -s p -x -a '(__berth_live name pools)' -d 'pool and permits'
+complete -c berth -n $run -s n -d 'do not wait'
+complete -c berth -n $run -l wait -x -a '10s 1m 10m 1h' -d 'wait at most'
+complete -c berth -n $run -l timeout -x -a '10s 1m 10m 1h' -d 'stop it after'
+complete -c berth -n $run -l head-start -x -a '10s 1m 10m 1h' -d 'as if it had waited so long'
+complete -c berth -n $run -l name -x -d label
+complete -c berth -n $run -l on-lease-lost -x -a 'stop continue' -d 'when the lease is lost'
+complete -c berth -n $run -l stop-timeout -x -a '10s 1m' -d 'from stop signal to kill'
+complete -c berth -n $run -s E -x -d 'exit status without a permit'
+complete -c berth -n $run -s v -d 'say what happens'
+complete -c berth -n __berth_in_command -a '(__berth_command)'
+
+complete -c berth -n '__berth_is jobs runs pools hosts' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is runs' -l all -d 'finished ones, too'
+complete -c berth -n '__berth_is start stop' -a '(__berth_live name jobs)' -d job
+complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
+complete -c berth -n '__berth_is stop' -a '(__berth_live run runs)' -d run
+complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
+complete -c berth -n '__berth_is limit' -l for -x -a '10m 1h 1d' -d 'end it after'
+complete -c berth -n '__berth_is limit revoke' -l reason -x -d why
+complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
+complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
+complete -c berth -n '__berth_is grace' -l end -d 'grant at once'
+complete -c berth -n '__berth_is check-config' -F
