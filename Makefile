@@ -29,7 +29,7 @@ INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -fno-common -fstack-protector-strong \
 	-DVERSION='"$(VERSION)"' -DLIBEXECDIR='"$(LIBEXECDIR)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
-	-I. -I$(BUILD)/generated $(INCLUDES) $(SANITIZE) $(CFLAGS)
+	-I. -I$(BUILD)/generated $(INCLUDES) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
 
 # Each folder but its main.c is one archive; what is not used is not linked.
@@ -43,11 +43,12 @@ HARNESS := $(BUILD)/harness.a
 PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth
 TEST_KINDS := unit contract integration
 TESTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.c)))
+SCRIPTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.sh,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.sh)))
 TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
 
-.PHONY: all tests deps check demo lint install clean
+.PHONY: all tests deps check demo lint clean
 all: $(PROGRAMS)
-tests: $(TESTS) $(TOOLS)
+tests: $(TESTS) $(SCRIPTS) $(TOOLS)
 
 $(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(CONF) $(BASE)
 $(BUILD)/berth-runner: $(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)
@@ -71,6 +72,9 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(CLI) $(RUNNER) $(DAE
 $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
+$(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
+	$(Q)install -D -m 0755 $< $@
 
 %.a:
 	@echo "  AR      $@"
@@ -106,12 +110,7 @@ lint: $(GENERATED)
 	@LINT_DEPS=yes tests/deps.sh
 	@tests/lint.sh
 
-install: all
-	install -D -m 0755 $(BUILD)/berthd $(DESTDIR)$(SBINDIR)/berthd
-	install -D -m 0755 $(BUILD)/berth $(DESTDIR)$(BINDIR)/berth
-	install -D -m 0755 $(BUILD)/berth-runner $(DESTDIR)$(LIBEXECDIR)/berth-runner
-	install -D -m 0644 conf/berth.conf $(DESTDIR)$(DOCDIR)/berth.conf
-	install -D -m 0644 README.md $(DESTDIR)$(DOCDIR)/README.md
+include packaging/packaging.mk
 
 clean:
 	rm -rf build

@@ -5,7 +5,7 @@
 # would start on port 6379 now or at the next boot.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
-    libcunit1-dev redis-tools"
+    libcunit1-dev redis-tools scdoc"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang clang-tidy cppcheck shellcheck"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2020
 # Completion of berth(1) for bash: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
 
 # KEY (name, run, claim) of each object that `berth VERB --json` tells, with the caller's --socket. Each key on a line of its own;

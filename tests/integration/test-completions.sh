@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# shellcheck disable=SC2016 # other shells' programs
 # The completions in bash, zsh and fish, with a `berth` of its own that tells fixed JSON: the same names in each shell, nothing of
 # holders, queues or descriptions among them. A shell that is not installed is skipped.
 set -u

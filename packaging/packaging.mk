@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+# Installing and packaging: `make install`, `make man`, `make deb`, `make rpm`, `make check-system`. Included by the Makefile.
+
+MANDIR ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+PRESETDIR ?= $(PREFIX)/lib/systemd/system-preset
+CATALOGDIR ?= $(PREFIX)/lib/systemd/catalog
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+INSTALL ?= install
+
+UNITS := $(patsubst units/%.in,$(BUILD)/units/%,$(wildcard units/*.in)) $(wildcard units/*.slice units/*.socket)
+MANPAGES := $(patsubst packaging/man/%.scd,$(BUILD)/man/%,$(wildcard packaging/man/*.scd))
+# The date in man pages is that of the last change, however often they are built (reproducible-builds.org).
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y NEWS.md)
+
+.PHONY: man units install install-programs install-units install-man install-completions install-config deb rpm check-system
+
+units: $(UNITS)
+$(BUILD)/units/%: units/%.in
+	@echo "  GEN     $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' $< >$@
+
+man: $(MANPAGES)
+$(BUILD)/man/%: packaging/man/%.scd
+	@echo "  MAN     $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc <$< >$@.tmp && mv $@.tmp $@
+
+install: install-programs install-units install-man install-completions install-config
+
+install-programs: all
+	$(INSTALL) -D -m 0755 $(BUILD)/berthd $(DESTDIR)$(SBINDIR)/berthd
+	$(INSTALL) -D -m 0755 $(BUILD)/berth $(DESTDIR)$(BINDIR)/berth
+	$(INSTALL) -D -m 0755 $(BUILD)/berth-runner $(DESTDIR)$(LIBEXECDIR)/berth-runner
+
+install-units: $(UNITS)
+	for u in $(UNITS); do $(INSTALL) -D -m 0644 $$u $(DESTDIR)$(UNITDIR)/$${u##*/} || exit; done
+	$(INSTALL) -D -m 0644 units/berth.preset $(DESTDIR)$(PRESETDIR)/80-berth.preset
+	$(INSTALL) -D -m 0644 units/berth.catalog $(DESTDIR)$(CATALOGDIR)/berth.catalog
+	$(INSTALL) -D -m 0644 units/berth.sysusers $(DESTDIR)$(SYSUSERSDIR)/berth.conf
+	$(INSTALL) -D -m 0644 units/berth.tmpfiles $(DESTDIR)$(TMPFILESDIR)/berth.conf
+
+install-man: $(MANPAGES)
+	for m in $(MANPAGES); do $(INSTALL) -D -m 0644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit; done
+
+install-completions:
+	$(INSTALL) -D -m 0644 packaging/completions/berth.bash $(DESTDIR)$(BASHDIR)/berth
+	$(INSTALL) -D -m 0644 packaging/completions/_berth $(DESTDIR)$(ZSHDIR)/_berth
+	$(INSTALL) -D -m 0644 packaging/completions/berth.fish $(DESTDIR)$(FISHDIR)/berth.fish
+
+# A config that is there is the administrator's.
+install-config:
+	[ -e $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf ] || \
+		$(INSTALL) -D -m 0644 conf/berth.conf $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf
+	$(INSTALL) -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/berth/berth.conf.d
+	$(INSTALL) -D -m 0644 conf/berth.conf $(DESTDIR)$(DOCDIR)/berth.conf
+	$(INSTALL) -D -m 0644 packaging/redis.acl $(DESTDIR)$(DOCDIR)/redis.acl
+	for f in $(wildcard README.md REFERENCE.md NEWS.md); do $(INSTALL) -D -m 0644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit; done
+
+# Packages are built from what is committed, out of the tree: build/deb/*.deb, build/rpm/*.rpm.
+deb:
+	@packaging/build-deb.sh $(VERSION) $(CURDIR)/build/deb
+rpm:
+	@packaging/build-rpm.sh $(VERSION) $(CURDIR)/build/rpm
+
+check-system:
+	@tests/system/check-system.sh

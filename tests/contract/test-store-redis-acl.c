@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+
+/* packaging/redis.acl: the contract of daemon/store.h kept by store-redis as that user, and nothing besides for it. */
+
+#include <dirent.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "conf/settings.h"
+#include "tests/harness/redis.h"
+#include "tests/harness/store-suite.h"
+
+#define LEASE (6 * USEC_PER_SEC)
+#define ACL_FILE "packaging/redis.acl"
+#define LUA "daemon/lua"
+#define FILE_MAX (64 * 1024)
+#define PASSWORD "a password"
+
+static struct redis_server server;
+
+static int make(void *userdata _unused_, unsigned host _unused_, const char *host_name, bool is_first, sd_event *event,
+                struct events *events, const struct store_listener *listener, struct store **ret) {
+    struct redis_settings settings = {.unix_path = server.socket, .timeout_usec = USEC_PER_SEC, .username = (char *) "berth"};
+    struct store_redis_options options = {.redis = &settings, .host = host_name, .namespace = "test", .version = "1",
+                                          .lease_usec = LEASE, .heartbeat_usec = LEASE / 6, .password = PASSWORD};
+
+    if (is_first) {
+        _cleanup_reply_ redisReply *reply = redis_command(&server, "FLUSHALL");
+
+        if (!reply)
+            return -EIO;
+    }
+    return store_redis_new(ret, event, events, &options, listener);
+}
+
+/* The one line of the file that is no comment; NULL: there is none. */
+static char *read_acl(void) {
+    _cleanup_free_ char *text = NULL;
+    char *line, *rest;
+    size_t size;
+
+    if (file_read(ACL_FILE, FILE_MAX, &text, &size) < 0)
+        return NULL;
+    for (rest = text; (line = strsep(&rest, "\n"));)
+        if (strncmp(line, "user berth ", 11) == 0)
+            return strdup(line);
+    return NULL;
+}
+
+static bool is_error(const redisReply *reply, const char *code) {
+    return reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, code, strlen(code)) == 0;
+}
+
+/* As the server's administrator, by the words of the file. */
+static int make_user(void) {
+    _cleanup_free_ char *line = read_acl(), *command = NULL;
+    _cleanup_reply_ redisReply *made = NULL, *password = NULL;
+
+    if (!line || asprintf(&command, "ACL SETUSER %s", line + 5) < 0) {
+        command = NULL;
+        return -EINVAL;
+    }
+    made = redis_command(&server, command);
+    password = redis_command(&server, "ACL SETUSER berth >%s", PASSWORD);
+    if (!made || made->type != REDIS_REPLY_STATUS || !password || password->type != REDIS_REPLY_STATUS) {
+        printf("%s: %s\n", ACL_FILE, made && made->str ? made->str : "no answer");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static void test_nothing_besides(void) {
+    static const char *const refused[] = {
+        "GET berth:{test}:meta", "SET x 1", "HGET other x", "DEL other", "KEYS *", "SCAN 0", "FLUSHALL", "FLUSHDB", "EVAL x 0",
+        "CONFIG GET maxmemory", "CONFIG SET maxmemory 1", "ACL LIST", "ACL WHOAMI", "CLIENT LIST", "CLIENT KILL ID 1", "DEBUG SLEEP 0",
+        "SCRIPT FLUSH", "FUNCTION LIST", "MONITOR", "PUBLISH other x", "SUBSCRIBE other", "PSUBSCRIBE *", "SHUTDOWN NOSAVE",
+        "REPLICAOF NO ONE", "HGETALL berth:{test}:meta",
+    };
+    redisContext *c = redisConnectUnix(server.socket);
+    _cleanup_reply_ redisReply *hello = NULL, *mine = NULL;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    hello = redisCommand(c, "AUTH berth %s", PASSWORD);
+    CU_ASSERT(hello && hello->type == REDIS_REPLY_STATUS);
+    mine = redisCommand(c, "HGET berth:{test}:meta x");
+    CU_ASSERT(mine && mine->type == REDIS_REPLY_NIL);
+    for (size_t i = 0; i < ELEMENTSOF(refused); i++) {
+        _cleanup_reply_ redisReply *reply = redisCommand(c, refused[i]);
+
+        TEST_STRING(is_error(reply, "NOPERM") ? "refused" : refused[i], "refused");
+    }
+    redisFree(c);
+}
+
+/* Adds the commands that a script calls to list, " hget hset ". */
+static void add_commands(const char *script, char *list, size_t size) {
+    for (const char *at = script; (at = strstr(at, "call('")); at++) {
+        size_t n = strcspn(at + 6, "'");
+        char word[32];
+
+        snprintf(word, sizeof(word), " %.*s ", (int) n, at + 6);
+        for (char *c = word; *c; c++)
+            *c = (char) (*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+        if (!strstr(list, word) && strlen(list) + strlen(word) < size)
+            strcat(list, word);
+    }
+}
+
+/* What berthd sends itself, and what its scripts call: each command is allowed, and none that is neither. */
+static void test_each_command(void) {
+    char used[2048] = " client|setname  select  info  script|load  evalsha  subscribe ", allowed[2048] = " ";
+    _cleanup_free_ char *line = read_acl();
+    DIR *scripts = opendir(LUA);
+    struct dirent *entry;
+    char *rest = line, *word;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(scripts);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(line);
+    while ((entry = readdir(scripts))) {
+        _cleanup_free_ char *text = NULL;
+        char path[512];
+        size_t size;
+
+        snprintf(path, sizeof(path), LUA "/%s", entry->d_name);
+        if (strstr(entry->d_name, ".lua") && file_read(path, FILE_MAX, &text, &size) == 0)
+            add_commands(text, used, sizeof(used));
+    }
+    closedir(scripts);
+    while ((word = strsep(&rest, " ")))
+        if (word[0] == '+') {
+            char padded[64];
+
+            snprintf(padded, sizeof(padded), " %s ", word + 1);
+            TEST_STRING(strstr(used, padded) ? "used" : word, "used");
+            strncat(allowed, padded, sizeof(allowed) - strlen(allowed) - 1);
+        }
+    for (rest = used; (word = strsep(&rest, " "));)
+        if (*word) {
+            char padded[64];
+
+            snprintf(padded, sizeof(padded), " %s ", word);
+            TEST_STRING(strstr(allowed, padded) ? "allowed" : word, "allowed");
+        }
+}
+
+static CU_TestInfo tests[] = {
+    {"nothing besides", test_nothing_besides},
+    {"each command", test_each_command},
+    CU_TEST_INFO_NULL,
+};
+
+static const struct store_fixture fixture = {.n_hosts = 3, .n_seeds = 1, .make = make};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "store-redis-acl", .pTests = store_suite_tests}, {.pName = "redis-acl", .pTests = tests}, CU_SUITE_INFO_NULL};
+    int r;
+
+    if (redis_server_start(&server, NULL) < 0 || make_user() < 0) {
+        puts("no redis-server with that user");
+        return 1;
+    }
+    store_suite_use(&fixture);
+    r = test_main(argc, argv, suites);
+    redis_server_done(&server);
+    return r;
+}

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2317 # what check() calls
+# The units and what comes with them, read by systemd's own tools: verify, security scores, sysusers, tmpfiles, presets, catalog.
+set -u
+passed=0 failed=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+root=$folder/root
+
+# check NAME COMMAND...: quiet if it succeeds.
+check() {
+    local name=$1 out
+    shift
+    if out=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s:\n%s\n' "$name" "$out"
+    fi
+}
+finish() {
+    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$1"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+if ! command -v systemd-analyze >/dev/null; then
+    echo "skipped: there is no systemd here"
+    finish 1
+fi
+
+installed() {
+    make --no-print-directory -s install-units BUILD="$folder/build" DESTDIR="$root" PREFIX=/usr
+    ! grep -rn '@[A-Z]*@' "$root/usr/lib/systemd/system"
+}
+# The programs are not installed here: any command will do to see whether systemd understands the rest.
+verified() {
+    mkdir -p "$folder/verify"
+    for unit in "$root"/usr/lib/systemd/system/*; do
+        sed -E 's|^Exec(Start\|Stop\|Reload)=([+-]?)/[^ ]*|Exec\1=\2/bin/true|' "$unit" >"$folder/verify/${unit##*/}"
+    done
+    out=$(systemd-analyze verify --man=no --recursive-errors=no "$folder"/verify/* 2>&1)
+    [ -z "$out" ] || { printf '%s\n' "$out" && false; }
+}
+score() { # unit, tenths at most
+    systemd-analyze security --no-pager --offline=true --threshold="$2" "$root/usr/lib/systemd/system/$1" || return
+}
+# Each line that takes something away says why: a comment stands in front of it, or of the lines it belongs to.
+explained() {
+    awk '/^\[/ { section = $0 } /^#/ { told = 1 } /^$/ { told = 0 }
+        section == "[Service]" && /^[A-Z]/ && !told && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
+            print FILENAME ": " $0; bad = 1 }
+        END { exit bad }' "$root/usr/lib/systemd/system/$1"
+}
+user_made() {
+    mkdir -p "$root/etc" && : >"$root/etc/passwd" && : >"$root/etc/group"
+    systemd-sysusers --root="$root" && grep -q '^berth:' "$root/etc/passwd" && grep -q '^berth:' "$root/etc/group"
+}
+# Whose a directory is only root can say.
+directories_made() {
+    [ "$(id -u)" -eq 0 ] || return 0
+    mkdir -p "$root/run"
+    sed -i 's/u:berth:/u:nobody:/' "$root/usr/lib/tmpfiles.d/berth.conf" # it asks this machine for names in ACLs
+    systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
+    [ "$(stat -c '%a %U' "$root/run/berth")" = "1775 root" ] && # 7: the ACL's mask
+        [ "$(stat -c '%a %U' "$root/run/berth/runner/runs")" = "711 root" ]
+}
+preset() {
+    systemctl --root="$root" preset berthd.service berth-runner.service || return
+    [ -h "$root/etc/systemd/system/multi-user.target.wants/berthd.service" ]
+}
+catalog() {
+    journalctl --root="$root" --update-catalog &&
+        [ "$(journalctl --root="$root" --list-catalog | grep -c ' berth: ')" -eq "$(grep -c '^-- ' units/berth.catalog)" ]
+}
+
+check "install-units" installed
+check "systemd-analyze verify" verified
+check "berthd.service: exposure above 1.5" score berthd.service 15
+check "berth-runner.service: exposure above 6.1" score berth-runner.service 61
+check "berthd.service: lines without a reason" explained berthd.service
+check "berth-runner.service: lines without a reason" explained berth-runner.service
+check "sysusers" user_made
+check "tmpfiles" directories_made
+check "preset" preset
+check "catalog" catalog
+finish 0
