@@ -207,8 +207,9 @@ static bool pidfd_is_alive(int pidfd) {
     return poll(&p, 1, 0) == 0;
 }
 
-/* Opens the command by pid. want_ticks: it must have started then; 0: whoever it is now. -ESRCH: it is gone. */
-static int hold_open_command(struct hold *h, pid_t pid, uint64_t want_ticks) {
+/* Opens the command by pid. client: it must descend from that one; 0: from anybody. want_ticks: it must have started then; 0: whenever.
+ * -ESRCH: it is gone. */
+static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t want_ticks) {
     _cleanup_close_ int pidfd = -1;
     _cleanup_(sd_event_source_disable_unrefp) sd_event_source *source = NULL;
     uint64_t ticks = 0;
@@ -219,7 +220,9 @@ static int hold_open_command(struct hold *h, pid_t pid, uint64_t want_ticks) {
     pidfd = pidfd_open(pid, 0);
     if (pidfd < 0)
         return -errno;
-    /* The time is that of the process behind pidfd only if that still lives after it was read. */
+    /* What is read here is about the process behind pidfd only if that still lives afterwards. */
+    if (client > 0 && process_tree_contains(client, pid) != 1)
+        return pidfd_is_alive(pidfd) ? -EPERM : -ESRCH;
     r = process_start_time(pid, &ticks);
     if (!pidfd_is_alive(pidfd))
         return -ESRCH;
@@ -323,7 +326,7 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
             return r;
         if (message_get_u64(record, FIELD_PID, &pid) == 0 && message_get_u64(record, FIELD_START, &ticks) == 0 && ticks > 0 &&
             pid <= INT32_MAX) {
-            r = hold_open_command(h, (pid_t) pid, ticks);
+            r = hold_open_command(h, 0, (pid_t) pid, ticks);
             if (r < 0 && r != -ESRCH && r != -EINVAL)
                 return r;
         }
@@ -340,12 +343,12 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
     return 0;
 }
 
-int hold_watch_command(struct hold *h, pid_t pid) {
+int hold_watch_command(struct hold *h, pid_t client, pid_t pid) {
     int r;
 
     if (h->over)
         return -ESRCH;
-    r = hold_open_command(h, pid, 0);
+    r = hold_open_command(h, client, pid, 0);
     return r < 0 ? r : hold_store(h);
 }
 

@@ -28,9 +28,10 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
               const struct hold_handler *handler);
 /* Replaces the record (new token, pid known, ...). */
 int hold_write_record(struct hold *h, const struct message_writer *record);
-/* The client told its command's pid: the hold lasts until that is gone, too. The pid must be a descendant of the client. Negative
- * errno: it is not there (any more); then the FIFO alone decides. */
-int hold_watch_command(struct hold *h, pid_t pid);
+/* The client told its command's pid: the hold lasts until that is gone, too. Its identity (boot, pid, start time) is added to the
+ * record as fields boot, command-pid and command-start. -ESRCH: it is not there (any more), -EPERM: it does not descend from the
+ * client; then the FIFO alone decides. Another negative errno: it cannot be watched, or the record not be written. */
+int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
 /* Removes both files and frees. hold_detach() frees and leaves the files, for a stopping berthd that leaves runs alone. */
 struct hold *hold_free(struct hold *h);
 struct hold *hold_detach(struct hold *h);

@@ -257,7 +257,7 @@ void manager_client_started(struct manager *m, struct run *r, pid_t pid) {
 
     if (r->state < RUN_STATE_STARTING || run_is_over(r) || r->pid > 0 || !r->hold)
         return;
-    k = hold_watch_command(r->hold, pid);
+    k = hold_watch_command(r->hold, r->client_pid, pid);
     if (k < 0 && k != -ESRCH)
         journal_log(events_get_journal(m->events), 4, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
                     strerror(-k));

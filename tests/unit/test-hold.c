@@ -222,7 +222,7 @@ static void test_command_outlives_fifo(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     close(fd);
     settle(&f);
     TEST_INT(f.over, 0);
@@ -239,7 +239,7 @@ static void test_fifo_outlives_command(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     command_end(pid, end);
     settle(&f);
     TEST_INT(f.over, 0);
@@ -274,14 +274,34 @@ static void test_no_such_command(void) {
     fd = begin(&f);
     pid = command_start(&end, -1);
     command_end(pid, end);
-    TEST_INT(hold_watch_command(f.hold, pid), -ESRCH);
-    TEST_INT(hold_watch_command(f.hold, 0), -EINVAL);
-    TEST_INT(hold_watch_command(f.hold, 1), -EINVAL);
-    TEST_INT(hold_watch_command(f.hold, -5), -EINVAL);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), -ESRCH);
+    TEST_INT(hold_watch_command(f.hold, getpid(), 0), -EINVAL);
+    TEST_INT(hold_watch_command(f.hold, getpid(), 1), -EINVAL);
+    TEST_INT(hold_watch_command(f.hold, getpid(), -5), -EINVAL);
     close(fd); /* the FIFO alone decides */
     settle(&f);
     TEST_INT(f.over, 1);
-    TEST_INT(hold_watch_command(f.hold, getpid()), -ESRCH);
+    TEST_INT(hold_watch_command(f.hold, getpid(), getpid()), -ESRCH);
+    fixture_done(&f);
+}
+
+/* A client can make the hold of its own processes longer, not lend it to somebody else's. */
+static void test_stranger(void) {
+    struct fixture f;
+    int fd, end, other_end;
+    pid_t client, stranger;
+
+    fixture_init(&f);
+    fd = begin(&f);
+    client = command_start(&end, -1);
+    stranger = command_start(&other_end, -1);
+    TEST_INT(hold_watch_command(f.hold, client, stranger), -EPERM);
+    TEST_INT(hold_watch_command(f.hold, client, getpid()), -EPERM);
+    close(fd);
+    settle(&f);
+    TEST_INT(f.over, 1);
+    command_end(client, end);
+    command_end(stranger, other_end);
     fixture_done(&f);
 }
 
@@ -296,7 +316,7 @@ static void test_zombie_is_gone(void) {
     pid = command_start(&end, -1);
     close(end);
     TEST_INT(waitid(P_PID, (id_t) pid, &info, WEXITED | WNOWAIT), 0);
-    TEST_INT(hold_watch_command(f.hold, pid), -ESRCH);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), -ESRCH);
     close(fd);
     settle(&f);
     TEST_INT(f.over, 1);
@@ -344,11 +364,11 @@ static void test_restart_with_command(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     close(fd);
     reopen(&f);
     reopen(&f); /* its identity is kept over the second restart, too */
-    TEST_INT(hold_watch_command(f.hold, pid), 0); /* told once more by the client that came back */
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0); /* told once more by the client that came back */
     reopen(&f);
     settle(&f);
     TEST_INT(f.over, 0);
@@ -365,7 +385,7 @@ static void test_restart_after_command(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     f.hold = hold_detach(f.hold);
     command_end(pid, end);
     CU_ASSERT_EQUAL_FATAL(gather(&f), 1);
@@ -398,7 +418,7 @@ static void test_reused_pid(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     f.hold = hold_detach(f.hold);
     close(fd);
     tamper(&f, "command-start", "12345"); /* the pid lives, but began at another time */
@@ -433,7 +453,7 @@ static void test_write_record(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     write_record(&w, RUN, "2");
     TEST_INT(hold_write_record(f.hold, &w), 0);
     reopen(&f);
@@ -505,7 +525,7 @@ static void test_lost_fifo(void) {
     fixture_init(&f);
     fd = begin(&f);
     pid = command_start(&end, -1);
-    TEST_INT(hold_watch_command(f.hold, pid), 0);
+    TEST_INT(hold_watch_command(f.hold, getpid(), pid), 0);
     TEST_INT(unlink(path_of(&f, RUN)), 0); /* somebody cleaned up: the command alone decides */
     f.hold = hold_detach(f.hold);
     CU_ASSERT_EQUAL_FATAL(gather(&f), 1);
@@ -559,6 +579,7 @@ static CU_TestInfo tests[] = {
     {"fifo outlives command", test_fifo_outlives_command},
     {"command inherits", test_command_inherits},
     {"no such command", test_no_such_command},
+    {"stranger", test_stranger},
     {"zombie is gone", test_zombie_is_gone},
     {"restart with writer", test_restart_with_writer},
     {"restart without writer", test_restart_without_writer},
