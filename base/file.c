@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,7 +93,7 @@ static void file_sync_directory(const char *path) {
         (void) fsync(fd);
 }
 
-static int file_fill(const char *path, const void *data, size_t size, unsigned mode) {
+static int file_fill(const char *path, const void *data, size_t size, unsigned mode, bool durable) {
     _cleanup_close_ int fd = -1;
     int r;
 
@@ -105,10 +106,10 @@ static int file_fill(const char *path, const void *data, size_t size, unsigned m
     r = file_write(fd, data, size);
     if (r < 0)
         return r;
-    return fchmod(fd, mode) < 0 || fsync(fd) < 0 ? -errno : 0;
+    return fchmod(fd, mode) < 0 || (durable && fsync(fd) < 0) ? -errno : 0;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode) {
+static int file_replace(const char *path, const void *data, size_t size, unsigned mode, bool durable) {
     _cleanup_free_ char *temporary = NULL;
     int r;
 
@@ -116,13 +117,22 @@ int file_write_atomic(const char *path, const void *data, size_t size, unsigned 
         temporary = NULL;
         return -ENOMEM;
     }
-    r = file_fill(temporary, data, size, mode);
+    r = file_fill(temporary, data, size, mode, durable);
     if (r == 0 && rename(temporary, path) < 0)
         r = -errno;
     if (r < 0) {
         (void) unlink(temporary);
         return r;
     }
-    file_sync_directory(path);
+    if (durable)
+        file_sync_directory(path);
     return 0;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode) {
+    return file_replace(path, data, size, mode, false);
+}
+
+int file_write_durable(const char *path, const void *data, size_t size, unsigned mode) {
+    return file_replace(path, data, size, mode, true);
 }

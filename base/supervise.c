@@ -116,10 +116,11 @@ static void supervise_set_timer(struct supervise *s) {
 }
 
 static void supervise_signal_tree(struct supervise *s, int signal) {
-    /* Errors are those of single processes, or /proc is not readable: then the cgroup, or the next try, must do. */
-    if (s->cgroup)
-        (void) cgroup_signal(s->cgroup, signal);
-    if (process_tree_signal(getpid(), signal) < 0 && s->pid > 0)
+    /* Once to each: many a program takes a second TERM for impatience. All of the cgroup descends from this process, but where /proc
+     * is not readable the cgroup must do. */
+    if (process_tree_signal(getpid(), signal) >= 0)
+        return;
+    if (!s->cgroup || cgroup_signal(s->cgroup, signal) < 0)
         (void) pidfd_send_signal(s->pidfd, signal, NULL, 0);
 }
 

@@ -87,8 +87,9 @@ static void take_report(struct run *r, const struct message *report) {
         r->exit_code = (int) value;
     if (message_get_u64(report, "signal", &value) == 0)
         r->signal = (int) value;
+    /* It was over before its guard could be asked. */
     if (message_get_u64(report, "started", &value) == 0 && r->started_realtime == 0)
-        r->started_realtime = value;
+        manager_run_started(r, 0, value);
     if (message_get_u64(report, "started-boot", &value) == 0 && message_get_u64(report, "ended-boot", &ended_boottime) == 0) {
         r->started_boottime = value;
         r->ended_boottime = ended_boottime;

@@ -169,7 +169,9 @@ void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, co
     if (!dir)
         return;
     while ((entry = readdir(dir)))
-        if (id_is_valid(entry->d_name) && record_read(m, PROTOCOL_WAITING, entry->d_name, &record) == 0)
+        if (strstr(entry->d_name, ".tmp")) /* begun by a berthd that was killed */
+            (void) unlinkat(dirfd(dir), entry->d_name, 0);
+        else if (id_is_valid(entry->d_name) && record_read(m, PROTOCOL_WAITING, entry->d_name, &record) == 0)
             found(m, &record);
     (void) closedir(dir);
 }

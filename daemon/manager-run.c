@@ -282,7 +282,10 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     e = manager_run_event(r, EVENT_STARTED, pools);
     e.has_wait = true;
     e.wait_usec = run_wait_usec(r, 0);
-    event_emit(r->manager->events, &e, "%s runs as process %d", r->name, (int) pid);
+    if (pid > 0)
+        event_emit(r->manager->events, &e, "%s runs as process %d", r->name, (int) pid);
+    else
+        event_emit(r->manager->events, &e, "%s has run", r->name);
     if (r->state == RUN_STATE_STARTING)
         manager_set_state(r, RUN_STATE_RUNNING);
 }

@@ -205,7 +205,7 @@ int report_write(const struct message_writer *w, const char *directory, const ch
 
     if (w->error < 0)
         return w->error;
-    return file_write_atomic(record_path(path, directory, run, PROTOCOL_REPORT_SUFFIX), w->text, w->size, 0600);
+    return file_write_durable(record_path(path, directory, run, PROTOCOL_REPORT_SUFFIX), w->text, w->size, 0600);
 }
 
 int report_load(struct message_writer *ret, const char *directory, const char *run) {
