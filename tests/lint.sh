@@ -13,11 +13,11 @@ trap 'exit 130' INT TERM
 sources=$(find base conf daemon runner cli tests -name '*.c' | sort)
 flags=${LINT_FLAGS:?run make lint} # quoted for a shell
 
-# Runs a compiler's command line on each source, some at once; shows what it says only if it fails.
+# Runs a compiler's command line on each of the sources that are read, some at once; shows what it says only if it fails.
 each_source() {
     # shellcheck disable=SC2016
     printf 'out=$(%s "$1" 2>&1) || { printf "%%s\\n" "$out"; exit 1; }\n' "$1" >"$folder/one"
-    printf '%s\n' "$sources" | xargs -P "$jobs" -n 1 sh "$folder/one"
+    xargs -P "$jobs" -n 1 sh "$folder/one"
 }
 
 check_cppcheck() {
@@ -25,13 +25,19 @@ check_cppcheck() {
         -DSYSCONFDIR='"/"' --include=tests/cppcheck.h --enable=warning,performance,portability --suppressions-list=tests/cppcheck.suppress \
         base conf daemon runner cli tests
 }
-# Leaks are LeakSanitizer's business: gcc 12 does not follow who owns what.
+# What gcc 12 does not follow: who owns what (LeakSanitizer does), that a list which is not empty has a first element, and in
+# daemon/control*.c the mark that keeps a call from being freed while it is under way. Tests may end where memory does.
 check_analyzer() {
-    each_source "gcc $flags -O0 -fanalyzer -Wno-analyzer-malloc-leak -c -o /dev/null"
+    analyze="gcc $flags -O0 -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-null-dereference"
+    printf '%s\n' "$sources" | grep -v -e '^tests/' -e '^daemon/control' | each_source "$analyze -c -o /dev/null" &&
+        printf '%s\n' "$sources" | grep '^daemon/control' |
+        each_source "$analyze -Wno-analyzer-use-after-free -Wno-analyzer-use-of-uninitialized-value -c -o /dev/null" &&
+        printf '%s\n' "$sources" | grep '^tests/' |
+        each_source "$analyze -Wno-analyzer-possible-null-dereference -Wno-analyzer-possible-null-argument -c -o /dev/null"
 }
 check_tidy() {
     # clang-tidy wants the file first.
-    each_source "f() { clang-tidy --quiet \"\$1\" -- $flags; }; f"
+    printf '%s\n' "$sources" | each_source "f() { clang-tidy --quiet \"\$1\" -- $flags; }; f"
 }
 check_shell() {
     find . -path ./build -prune -o -name '*.sh' -print | sort | xargs shellcheck .ci/run

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the layer check and every test program that was built under $BUILD/tests, two at a time; shows only what failed or was
+# Runs the checks of the sources and every test program that was built under $BUILD/tests, two at a time; shows only what failed or was
 # skipped; ends with one line "N passed, N failed, N skipped". Arguments: names of programs (all if there are none).
 set -u
 build=${BUILD:-build}
@@ -24,7 +24,9 @@ fi
 
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ]; then
-    if tests/check-layers.sh; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    for check in tests/check-layers.sh tests/check-events.sh; do
+        if "$check"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
 fi
 
 # shellcheck disable=SC2086,SC2016

@@ -118,6 +118,7 @@ static void set_environment(char *const environment[]) {
 _Noreturn static void exec_child(char *const argv[], char *const environment[]) {
     sigset_t none;
 
+    (void) prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test program that crashes leaves no daemons */
     (void) sigemptyset(&none);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
     set_environment(environment);

@@ -21,7 +21,7 @@ static void write_config(struct host *h, const char *text) {
         abort();
     fprintf(f,
             "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
-            h->name, CLUSTER_LEASE, CLUSTER_HEARTBEAT, h->runtime);
+            h->called ? h->called : h->name, cluster.lease, CLUSTER_HEARTBEAT, h->runtime);
     if (h->has_redis)
         fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", cluster.redis.socket);
     fputs(text, f);

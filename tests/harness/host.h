@@ -24,6 +24,7 @@
 
 struct host {
     char name[32];
+    const char *called;    /* in its config; NULL: as `name` */
     char config[64], runtime[64], socket[80]; /* paths */
     bool has_redis;
     struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
@@ -34,11 +35,12 @@ struct host {
 };
 
 struct cluster {
-    char folder[32];          /* under /tmp; short, for the sockets */
+    char folder[32];          /* short, for the sockets */
     char witness[48];         /* folder for tests/tools/witness */
     char build[256];          /* where the programs are */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
     struct redis_server redis;
+    const char *lease;        /* of hosts whose config is written from now on; "3s" with a heartbeat of 500ms */
     struct host *hosts[8];
     size_t n_hosts;
 };

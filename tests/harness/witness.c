@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "tests/harness/child.h"
 #include "tests/harness/test.h"
 
 void witness_prepare(const char *folder) {
@@ -66,7 +67,7 @@ static bool read_start(struct witness *w, const char *line) {
     struct witness_run *r = add(w);
     char token[32];
 
-    if (sscanf(line, "start %63s %d %" SCNu64 " %2277s %31s %64s %64s %2277s", r->id, &r->pid, &r->start, pools, token, r->name, r->host,
+    if (sscanf(line, "start %63s %d %" SCNu64 " %2240s %31s %64s %64s %2240s", r->id, &r->pid, &r->start, pools, token, r->name, r->host,
                seen) != 8)
         return false;
     r->token = strtoull(token, NULL, 10);
@@ -181,4 +182,15 @@ bool witness_is_alive(const char *folder, const struct witness_run *run) {
 
 size_t witness_count_alive(const char *folder) {
     return count_locked(folder, 0);
+}
+
+void witness_await_alive(const char *folder, size_t n) {
+    usec_t until = clock_boottime() + 20 * USEC_PER_SEC;
+    size_t is;
+
+    while ((is = witness_count_alive(folder)) != n && clock_boottime() < until)
+        child_turn(clock_boottime() + 2 * USEC_PER_MSEC);
+    if (is != n)
+        printf("%zu commands are alive, not %zu\n", is, n);
+    CU_ASSERT_FATAL(is == n);
 }

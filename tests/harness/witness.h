@@ -41,3 +41,5 @@ const struct witness_run *witness_find(const struct witness *w, const char *id);
 bool witness_is_alive(const char *folder, const struct witness_run *run);
 /* How many processes' locks are held. */
 size_t witness_count_alive(const char *folder);
+/* Awaits that there are so many; fatal after 20 s. */
+void witness_await_alive(const char *folder, size_t n);

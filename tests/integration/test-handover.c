@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What waiting costs: from a release on one host to the start on another, and Redis's work while a thousand claims wait. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/socket.h"
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define HANDOVERS 30
+
+static int by_number(const void *a, const void *b) {
+    const usec_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* From the moment that one command has written its end to the moment that the next one, on another host, writes its start: exit,
+ * release, grant, push, fork and exec are in between. */
+static void handover_takes_milliseconds(void) {
+    struct host *ant = host_up("ant", "pool \"db\" { limit = 1 }\n"), *bee = host_up("bee", "pool \"db\" { limit = 1 }\n");
+    struct child *runs[HANDOVERS + 1];
+    usec_t gaps[HANDOVERS] = {0};
+    struct witness w = {0};
+
+    for (size_t i = 0; i < ELEMENTSOF(runs); i++) {
+        host_mark(ant);
+        host_mark(bee);
+        runs[i] = berth_start(i % 2 ? bee : ant, "run -p db --name r%zu -- %s --id r%zu --for %d", i, cluster.command, i,
+                              i == 0 ? 1500 : 10);
+        host_await(i % 2 ? bee : ant, i == 0 ? "started" : "queued", "job=r%zu", i);
+    }
+    for (size_t i = 0; i < ELEMENTSOF(runs); i++)
+        TEST_INT(berth_end(runs[i]), 0);
+    witness_read(&w, cluster.witness);
+    TEST_INT(w.n, HANDOVERS + 1);
+    for (size_t i = 0; i + 1 < w.n; i++) {
+        CU_ASSERT_STRING_NOT_EQUAL(w.runs[i].host, w.runs[i + 1].host);
+        gaps[i] = usec_sub(w.runs[i + 1].start, w.runs[i].end);
+    }
+    TEST_INT(witness_max(&w, "db"), 1);
+    qsort(gaps, HANDOVERS, sizeof(*gaps), by_number);
+    printf("hand-over: median %" PRIu64 " us, fastest %" PRIu64 ", slowest %" PRIu64 "\n", gaps[HANDOVERS / 2], gaps[0],
+           gaps[HANDOVERS - 1]);
+    /* 20 ms on a quiet machine without sanitizers; far below any heartbeat on a busy one. */
+    CU_ASSERT(gaps[HANDOVERS / 2] < 200 * USEC_PER_MSEC);
+    witness_done(&w);
+}
+
+/* --- a thousand waiting claims --- */
+
+#define WAITING 1000
+#define BEATS 4
+
+static long long calls_of_scripts(void) {
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "INFO commandstats");
+    static const char *const commands[] = {"cmdstat_evalsha:calls=", "cmdstat_eval:calls=", "cmdstat_fcall:calls=",
+                                           "cmdstat_ping:calls=", "cmdstat_publish:calls=", "cmdstat_hget:calls="};
+    long long sum = 0;
+
+    TEST_FATAL(reply != NULL, "no Redis");
+    for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+        const char *at = strstr(reply->str, commands[i]);
+
+        sum += at ? strtoll(at + strlen(commands[i]), NULL, 10) : 0;
+    }
+    return sum;
+}
+
+static long long calls_in(usec_t time) {
+    usec_t until = clock_boottime() + time;
+    long long before = calls_of_scripts();
+
+    while (clock_boottime() < until)
+        child_turn(until);
+    return calls_of_scripts() - before;
+}
+
+/* Many calls on one connection: berthd answers them in order. */
+static void start_many(struct host *h, const char *job, size_t n) {
+    _cleanup_close_ int fd = -1;
+    char call[256], buffer[65536];
+    size_t answered = 0;
+    int size = snprintf(call, sizeof(call), "{\"method\": \"io.berth.Start\", \"parameters\": {\"job\": \"%s\"}}", job) + 1;
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    fd = socket_connect(h->socket, SOCK_STREAM);
+    TEST_FATAL(fd >= 0, "no control socket");
+    for (size_t sent = 0; answered < n && clock_boottime() < until;) {
+        ssize_t got;
+
+        if (sent < n && sent - answered < 100 && write(fd, call, (size_t) size) == size)
+            sent++;
+        while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+            for (ssize_t i = 0; i < got; i++)
+                answered += buffer[i] == '\0';
+        child_turn(0);
+    }
+    TEST_INT(answered, n);
+}
+
+static void waiting_claims_cost_redis_nothing(void) {
+    struct host *ant = host_up("ant",
+                               "pool \"db\" { limit = 1 }\n"
+                               "job \"waiter\" { command = {\"/bin/true\"} pools = {\"db\"} overlap = \"allow\" output = \"null\" }\n");
+    _cleanup_gate_ struct gate gate = {.fd = -1};
+    struct child *holder;
+    long long idle, busy;
+
+    gate_make(&gate, "gate");
+    holder = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
+    host_await(ant, "started", " ");
+    idle = calls_in(BEATS * USEC_PER_SEC / 2);
+    start_many(ant, "waiter", WAITING);
+    host_await_pool(ant, "db", "waiting", WAITING);
+    busy = calls_in(BEATS * USEC_PER_SEC / 2);
+    printf("calls of Redis in %d heartbeats: %lld idle, %lld with %d waiting\n", BEATS, idle, busy, WAITING);
+    CU_ASSERT(busy <= idle + 1); /* one heartbeat more may have fallen into the time */
+    CU_ASSERT(idle >= BEATS - 1);
+    host_stop(ant); /* withdraws them all */
+    TEST_INT(berth_end(holder), 143);
+}
+
+static CU_TestInfo tests[] = {
+    {"hand-over between hosts", handover_takes_milliseconds},
+    {"waiting claims cost Redis nothing", waiting_claims_cost_redis_nothing},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "hand-over", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

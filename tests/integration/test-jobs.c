@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Jobs of the config: what starts them, overlap, time limits, stop, what `berth start --wait` exits with, what a command gets. */
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOLS "pool \"db\" { limit = 1 }\npool \"disk\" { limit = 1 scope = \"host\" }\n"
+
+static struct host *ant;
+static struct gate gate;
+
+static void up(void) {
+    cluster_up();
+    gate = (struct gate) {.fd = -1};
+    gate_make(&gate, "gate");
+}
+
+static void down(void) {
+    gate_done(&gate);
+    cluster_down();
+}
+
+/* command = {...} of a witness with these words behind its folder, and output = "null". */
+static const char *witness_command(const char *words) {
+    static char text[1024];
+    char copy[512], *rest = copy;
+    size_t n;
+
+    snprintf(copy, sizeof(copy), "%s", words);
+    n = (size_t) snprintf(text, sizeof(text), "output = \"null\" command = {\"%s/tests/tools/witness\", \"%s\"", cluster.build,
+                          cluster.witness);
+    for (char *word; (word = strsep(&rest, " "));)
+        n += (size_t) snprintf(text + n, sizeof(text) - n, ", \"%s\"", word);
+    snprintf(text + n, sizeof(text) - n, "}");
+    return text;
+}
+
+static const char *at_gate(const char *id) {
+    static char words[256];
+
+    snprintf(words, sizeof(words), "--id %s --gate %s", id, gate.path);
+    return witness_command(words);
+}
+
+static void manual_start(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", at_gate("one"));
+    TEST_INT(berth(ant, "start one"), 0);
+    host_await(ant, "granted", "job=one pools=db:1");
+    host_await(ant, "started", "job=one");
+    TEST_INT(berth(ant, "start one"), 75); /* skipped: not over */
+    c = berth_start(ant, "start one --wait");
+    TEST_INT(berth_end(c), 75);
+    gate_open(&gate);
+    host_await(ant, "exited", "job=one result=success exit_code=0");
+    host_await(ant, "released", "job=one");
+    TEST_INT(berth(ant, "start one --wait"), 0);
+}
+
+static void wait_exits_as_the_command(void) {
+    ant = host_up("ant", POOLS "job \"seven\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} pools = {\"db\"} output = \"null\" }\n"
+                               "job \"killed\" { command = {\"/bin/sh\", \"-c\", 'kill -KILL $$'} output = \"null\" }\n"
+                               "job \"missing\" { command = {\"/nonexistent\"} pools = {\"db\"} output = \"null\" }\n"
+                               "job \"long\" { command = {\"/bin/sleep\", \"60\"} timeout = \"100ms\" pools = {\"db\"} output = \"null\" }\n"
+                               "job \"late\" { command = {\"/bin/true\"} queue-timeout = \"100ms\" pools = {\"db\"} output = \"null\" }\n");
+    TEST_INT(berth(ant, "start seven --wait"), 7);
+    host_await(ant, "exited", "job=seven result=failure exit_code=7");
+    TEST_INT(berth(ant, "start killed --wait"), 137);
+    host_await(ant, "exited", "job=killed result=failure signal=9");
+    TEST_INT(berth(ant, "start missing --wait"), 125);
+    host_await(ant, "exited", "job=missing result=not-started");
+    TEST_INT(berth(ant, "start long --wait"), 124);
+    host_await(ant, "stopping", "job=long");
+    host_await(ant, "exited", "job=long result=timeout");
+    TEST_INT(berth(ant, "pause db"), 0);
+    TEST_INT(berth(ant, "start late --wait"), 75);
+    host_await(ant, "withdrawn", "job=late result=queue-timeout");
+}
+
+static void at_start_and_every(void) {
+    ant = host_up("ant", POOLS "job \"once\" { %s at-start = true pools = {\"disk\"} }\n", witness_command("--id once"));
+    host_await(ant, "exited", "job=once result=success");
+    host_kill(ant);
+    host_start(ant); /* a restart of berthd is not a start of the service */
+    host_await(ant, "redis-connected", " ");
+    host_set_config(ant, POOLS "job \"often\" { %s every = \"200ms\" }\n", witness_command("--id often"));
+    TEST_INT(berth(ant, "reload"), 0);
+    while (host_count(ant, "exited", "job=often") < 3)
+        child_turn(clock_boottime() + HOST_PATIENCE);
+    TEST_INT(host_count(ant, "started", "job=once"), 0);
+    {
+        struct witness w = {0};
+
+        witness_read(&w, cluster.witness);
+        TEST_INT(witness_count(&w, "once"), 1);
+        for (size_t i = 2; i < w.n; i++) /* once, often, often ... */
+            CU_ASSERT(w.runs[i].start - w.runs[i - 1].start > 150 * USEC_PER_MSEC);
+        witness_done(&w);
+    }
+}
+
+static void overlap_rules(void) {
+    static char text[4096];
+    size_t n = (size_t) snprintf(text, sizeof(text), POOLS);
+    static const char *const rules[] = {"skip", "queue", "allow"};
+
+    for (size_t i = 0; i < ELEMENTSOF(rules); i++)
+        n += (size_t) snprintf(text + n, sizeof(text) - n, "job \"%s\" { %s overlap = \"%s\" }\n", rules[i], at_gate(rules[i]), rules[i]);
+    ant = host_up("ant", "%s", text);
+    for (size_t i = 0; i < ELEMENTSOF(rules); i++)
+        for (size_t k = 0; k < 4; k++)
+            (void) berth(ant, "start %s", rules[i]);
+    witness_await_alive(cluster.witness, 1 + 1 + 4);
+    gate_open(&gate);
+    host_await(ant, "exited", "job=skip");
+    while (host_count(ant, "exited", "job=queue") < 2 || host_count(ant, "exited", "job=allow") < 4)
+        child_turn(clock_boottime() + HOST_PATIENCE);
+    TEST_INT(host_count(ant, "started", "job=skip"), 1);
+    TEST_INT(host_count(ant, "started", "job=queue"), 2); /* one at most waits */
+    TEST_INT(host_count(ant, "started", "job=allow"), 4);
+}
+
+/* A stop reaches the whole tree: also who ignores TERM, and who forked twice. */
+static void stop_takes_the_whole_tree(void) {
+    struct child *c;
+    static char text[2048];
+    size_t n;
+
+    n = (size_t) snprintf(text, sizeof(text), POOLS "job \"deaf\" { %s pools = {\"db\"} stop-timeout = \"300ms\" }\n",
+                          witness_command("--id deaf --ignore-term --for 60000"));
+    snprintf(text + n, sizeof(text) - n, "job \"daemon\" { %s pools = {\"disk\"} stop-timeout = \"300ms\" stop-signal = \"INT\" }\n",
+             witness_command("--id daemon --child --for 60000"));
+    ant = host_up("ant", "%s", text);
+    c = berth_start(ant, "start deaf --wait");
+    TEST_INT(berth(ant, "start daemon"), 0);
+    witness_await_alive(cluster.witness, 2);
+    host_await(ant, "started", "job=daemon");
+    TEST_INT(host_count(ant, "exited", "job=daemon"), 0); /* its first process has gone, the other one has not */
+    TEST_INT(berth(ant, "stop deaf daemon"), 0);
+    host_await(ant, "stopping", "job=deaf");
+    host_await(ant, "exited", "job=deaf result=stopped");
+    host_await(ant, "exited", "job=daemon result=stopped");
+    TEST_INT(witness_count_alive(cluster.witness), 0);
+    TEST_INT(berth_end(c), 137);
+    {
+        struct witness w = {0};
+
+        witness_read(&w, cluster.witness);
+        TEST_INT(witness_find(&w, "deaf")->n_ignored, 1);
+        TEST_INT(witness_find(&w, "daemon")->signal, 2);
+        witness_done(&w);
+    }
+    TEST_INT(berth(ant, "stop deaf"), 0); /* nothing to stop is no error */
+}
+
+static void stop_of_a_waiting_run(void) {
+    struct child *holder, *waiter;
+
+    ant = host_up("ant", POOLS "job \"waits\" { %s pools = {\"db\"} }\n", at_gate("waits"));
+    holder = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
+    host_await(ant, "started", " ");
+    waiter = berth_start(ant, "start waits --wait");
+    host_await(ant, "queued", "job=waits");
+    TEST_INT(berth(ant, "stop waits"), 0);
+    host_await(ant, "withdrawn", "job=waits result=stopped");
+    TEST_INT(berth_end(waiter), 75);
+    gate_open(&gate);
+    TEST_INT(berth_end(holder), 0);
+}
+
+static void stop_of_berthd_stops_its_jobs(void) {
+    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_command("--id one --for 60000"));
+    TEST_INT(berth(ant, "start one"), 0);
+    witness_await_alive(cluster.witness, 1);
+    host_stop(ant);
+    host_await(ant, "stopping-daemon", " ");
+    host_await(ant, "exited", "job=one result=stopped");
+    host_await(ant, "released", "job=one");
+    TEST_INT(witness_count_alive(cluster.witness), 0);
+}
+
+static void environment_and_output(void) {
+    char text[4096] = "";
+    char path[64];
+    FILE *f;
+
+    ant = host_up("ant",
+                  POOLS "job \"env\" { command = {\"/bin/sh\", \"-c\", 'env; pwd; umask; ls /proc/self/fd | wc -l'} pools = {\"db\", \"disk\"} "
+                        "environment = {\"MINE=yes\"} directory = \"/usr\" umask = \"077\" output = \"%s/out\" }\n",
+                  cluster.folder);
+    TEST_INT(berth(ant, "start env --wait"), 0);
+    snprintf(path, sizeof(path), "%s/out", cluster.folder);
+    f = fopen(path, "re");
+    TEST_FATAL(f != NULL, "no output");
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    fclose(f);
+    CU_ASSERT(strstr(text, "BERTH_JOB=env\n") && strstr(text, "BERTH_HOST=ant\n") && strstr(text, "BERTH_NAMESPACE=test\n"));
+    CU_ASSERT(strstr(text, "BERTH_POOLS=db:1,disk:1\n") && strstr(text, "BERTH_TOKEN=1") && strstr(text, "BERTH_RUN="));
+    CU_ASSERT(strstr(text, "MINE=yes\n") && strstr(text, "HOME=/") && strstr(text, "PATH=/"));
+    CU_ASSERT(!strstr(text, "BERTH_BUILD") && !strstr(text, "ASAN_OPTIONS") && !strstr(text, "NO_COLOR"));
+    CU_ASSERT(strstr(text, "\n/usr\n") && strstr(text, "0077\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n4\n")); /* 0, 1, 2 and the one that ls opened */
+}
+
+/* `berth run` within a run that holds enough goes ahead under its permits; with more it must not wait without bound. */
+static void nested_runs(void) {
+    ant = host_up("ant", POOLS);
+    TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run -p db -- true", cluster.build, ant->socket), 0);
+    TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run -p disk -- true", cluster.build, ant->socket), 64);
+    TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run -n -p disk -- true", cluster.build, ant->socket), 0);
+    TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run --wait 5s -p disk -- sh -c 'exit 3'", cluster.build, ant->socket), 3);
+    host_await_pool(ant, "db", "used", 0);
+}
+
+static void revoked_claim(void) {
+    struct child *c;
+    json_t *json;
+    const char *claim;
+
+    ant = host_up("ant", POOLS);
+    c = berth_start(ant, "run -p db -- %s --for 60000", cluster.command);
+    host_await(ant, "started", " ");
+    json = berth_json(ant, "pools db");
+    claim = json_string_value(json_object_get(
+        json_array_get(json_object_get(json_array_get(json_object_get(json, "pools"), 0), "holders"), 0), "claim"));
+    TEST_FATAL(claim != NULL, "no holder");
+    TEST_INT(berth(ant, "revoke %s --reason 'needed elsewhere'", claim), 0);
+    json_decref(json);
+    host_await(ant, "revoked", " ");
+    TEST_INT(berth_end(c), 143);
+    host_await_pool(ant, "db", "used", 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"manual start", manual_start},
+    {"start --wait exits as the command did", wait_exits_as_the_command},
+    {"at-start and every", at_start_and_every},
+    {"overlap rules", overlap_rules},
+    {"a stop takes the whole tree", stop_takes_the_whole_tree},
+    {"stop of a waiting run", stop_of_a_waiting_run},
+    {"a stop of berthd stops its jobs", stop_of_berthd_stops_its_jobs},
+    {"environment and output", environment_and_output},
+    {"nested runs", nested_runs},
+    {"revoke", revoked_claim},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "jobs", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

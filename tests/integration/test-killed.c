@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+
+/* kill -9 of `berth run`, of berthd and of a guard: permits come back when the last process is gone, and not before; jobs outlive
+ * berthd until their deadline. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOLS "pool \"db\" { limit = 2 }\n"
+
+static struct host *ant, *bee;
+static struct gate gate;
+static struct witness w;
+
+static void up(void) {
+    cluster_up();
+    gate = (struct gate) {.fd = -1};
+    gate_make(&gate, "gate");
+}
+
+static void down(void) {
+    gate_done(&gate);
+    witness_done(&w);
+    cluster_down();
+}
+
+/* A host with a job NAME on all of db, a witness with these words. */
+static struct host *host_with_job(const char *host, const char *job, const char *words) {
+    char copy[256], *rest = copy, command[1024];
+    size_t n = (size_t) snprintf(command, sizeof(command), "\"%s/tests/tools/witness\", \"%s\"", cluster.build, cluster.witness);
+
+    snprintf(copy, sizeof(copy), "%s", words);
+    for (char *word; (word = strsep(&rest, " "));)
+        n += (size_t) snprintf(command + n, sizeof(command) - n, ", \"%s\"", word);
+    return host_up(host, POOLS "job \"%s\" { command = {%s} pools = {\"db:2\"} output = \"null\" stop-timeout = \"300ms\" }\n", job, command);
+}
+
+static const struct witness_run *seen(const char *id) {
+    const struct witness_run *r;
+
+    witness_read(&w, cluster.witness);
+    r = witness_find(&w, id);
+    TEST_FATAL(r != NULL, "a command has not run");
+    return r;
+}
+
+/* The process that started another one; 0 if that is gone. */
+static pid_t parent_of(pid_t pid) {
+    char path[64], line[512] = "", *after;
+    FILE *f;
+    pid_t parent = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+    f = fopen(path, "re");
+    if (!f)
+        return 0;
+    if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')))
+        (void) sscanf(after, ") %*c %d", &parent);
+    fclose(f);
+    return parent;
+}
+
+static void kill_berth_run(bool restart_berthd) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS);
+    c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id inner --gate %s & exec %s --id outer --gate %s'", cluster.command,
+                    gate.path, cluster.command, gate.path);
+    host_await(ant, "started", "job=held");
+    witness_await_alive(cluster.witness, 2);
+    child_kill(c, SIGKILL);
+    TEST_INT(berth_end(c), 137);
+    witness_await_alive(cluster.witness, 1); /* its command dies with it, what that had started goes on */
+    if (restart_berthd) {
+        host_kill(ant);
+        host_start(ant);
+        host_await(ant, "redis-connected", " ");
+    }
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    TEST_INT(host_pool(ant, "db", "used"), 2);
+    TEST_INT(host_count(ant, "released", "job=held"), 0);
+    gate_open(&gate);
+    host_await(ant, "released", "job=held");
+    TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
+    CU_ASSERT(seen("inner")->end > 0);
+    CU_ASSERT(seen("outer")->end == 0);
+}
+
+static void berth_run_is_killed(void) {
+    kill_berth_run(false);
+}
+
+static void berth_run_is_killed_and_berthd_restarted(void) {
+    kill_berth_run(true);
+}
+
+/* `berth run` itself goes on over a restart of berthd, and tells it the end. */
+static void berthd_restarts_under_berth_run(void) {
+    struct child *c, *waiter;
+
+    ant = host_up("ant", POOLS);
+    c = berth_start(ant, "run -p db:2 --name held -- %s --id held --gate %s --exit 3", cluster.command, gate.path);
+    host_await(ant, "started", "job=held");
+    waiter = berth_start(ant, "run -p db --name waiter -- %s --id waiter", cluster.command);
+    host_await(ant, "queued", "job=waiter");
+    host_kill(ant);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    host_await_pool(ant, "db", "used", 2);
+    gate_open(&gate);
+    TEST_INT(berth_end(c), 3);
+    host_await(ant, "exited", "job=held result=failure exit_code=3");
+    TEST_INT(berth_end(waiter), 0);
+    CU_ASSERT(seen("waiter")->start >= seen("held")->end);
+}
+
+static void job_goes_on_over_a_restart(void) {
+    char words[128];
+
+    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
+    ant = host_with_job("ant", "job", words);
+    TEST_INT(berth(ant, "start job"), 0);
+    witness_await_alive(cluster.witness, 1);
+    host_await(ant, "started", "job=job");
+    host_kill(ant);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(host_pool(ant, "db", "used"), 2);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    gate_open(&gate);
+    host_await(ant, "exited", "job=job result=failure exit_code=7");
+    host_await(ant, "released", "job=job");
+    TEST_INT(berth(ant, "start job --wait"), 7);
+    seen("job");
+    TEST_INT(witness_count(&w, "job"), 2);
+}
+
+/* It ends while no berthd is there: its status waits for the next one. */
+static void job_ends_while_berthd_is_away(void) {
+    char words[128];
+    json_t *json, *run;
+
+    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
+    ant = host_with_job("ant", "job", words);
+    TEST_INT(berth(ant, "start job"), 0);
+    witness_await_alive(cluster.witness, 1);
+    host_await(ant, "started", "job=job");
+    host_kill(ant);
+    gate_open(&gate);
+    witness_await_alive(cluster.witness, 0);
+    host_start(ant);
+    host_await(ant, "exited", "job=job result=failure exit_code=7");
+    json = berth_json(ant, "runs --all");
+    run = json_array_get(json_object_get(json, "runs"), 0);
+    TEST_STRING(json_string_value(json_object_get(run, "result")), "failure");
+    TEST_INT(json_integer_value(json_object_get(run, "exit_code")), 7);
+    json_decref(json);
+    host_await(ant, "redis-connected", " ");
+    host_await_pool(ant, "db", "used", 0);
+}
+
+/* Nobody pushes its deadline forward: the guard stops it, before anybody else gets the permits. */
+static void job_is_stopped_at_its_deadline(void) {
+    struct child *c;
+    usec_t killed;
+
+    ant = host_with_job("ant", "deaf", "--id deaf --ignore-term --for 60000");
+    bee = host_up("bee", POOLS);
+    TEST_INT(berth(ant, "start deaf"), 0);
+    witness_await_alive(cluster.witness, 1);
+    c = berth_start(bee, "run -p db:2 --name next -- %s --id next", cluster.command);
+    host_await(bee, "queued", "job=next");
+    host_kill(ant);
+    killed = clock_boottime();
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    witness_await_alive(cluster.witness, 0);
+    CU_ASSERT(clock_boottime() - killed < CLUSTER_LEASE_USEC);
+    CU_ASSERT(clock_boottime() - killed > CLUSTER_LEASE_USEC / 3); /* not at once: jobs outlive berthd */
+    TEST_INT(host_count(bee, "started", "job=next"), 0);
+    host_await(bee, "host-buried", "host=ant");
+    host_await(bee, "reclaimed", " ");
+    TEST_INT(berth_end(c), 0);
+    CU_ASSERT(seen("next")->start - killed < 2 * CLUSTER_LEASE_USEC);
+    TEST_INT(witness_max(&w, "db"), 2);
+    TEST_INT(seen("deaf")->n_ignored, 1);
+    host_start(ant); /* a new session; the report of what was stopped is recorded */
+    host_await(ant, "exited", "job=deaf result=lease-lost");
+    host_await(ant, "redis-connected", " ");
+}
+
+static void guard_is_killed(void) {
+    struct child *c;
+
+    ant = host_with_job("ant", "job", "--id job --ignore-term --for 60000");
+    c = berth_start(ant, "start job --wait");
+    witness_await_alive(cluster.witness, 1);
+    host_await(ant, "started", "job=job");
+    {
+        pid_t guard = parent_of((pid_t) seen("job")->pid);
+
+        TEST_FATAL(guard > 1 && guard != ant->berthd->pid && guard != getpid(), "the command has no guard");
+        TEST_INT(kill(guard, SIGKILL), 0);
+    }
+    host_await(ant, "guard-died", "job=job");
+    TEST_INT(berth_end(c), 125);
+    TEST_INT(witness_count_alive(cluster.witness), 0);
+    host_await(ant, "released", "job=job");
+}
+
+/* berthd's own runner dies: a new one finds the guards. */
+static void runner_is_killed(void) {
+    char words[128];
+
+    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
+    ant = host_with_job("ant", "job", words);
+    TEST_INT(berth(ant, "start job"), 0);
+    witness_await_alive(cluster.witness, 1);
+    host_await(ant, "started", "job=job");
+    {
+        pid_t runner = parent_of(parent_of((pid_t) seen("job")->pid));
+
+        TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
+        TEST_INT(kill(runner, SIGKILL), 0);
+    }
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    gate_open(&gate);
+    host_await(ant, "exited", "job=job result=failure exit_code=7");
+    host_await(ant, "released", "job=job");
+    TEST_INT(berth(ant, "start job --wait"), 7);
+}
+
+static CU_TestInfo tests[] = {
+    {"berth run is killed", berth_run_is_killed},
+    {"berth run is killed and berthd restarted", berth_run_is_killed_and_berthd_restarted},
+    {"berthd restarts under berth run", berthd_restarts_under_berth_run},
+    {"a job goes on over a restart of berthd", job_goes_on_over_a_restart},
+    {"a job ends while berthd is away", job_ends_while_berthd_is_away},
+    {"a job without berthd is stopped at its deadline", job_is_stopped_at_its_deadline},
+    {"a guard is killed", guard_is_killed},
+    {"the runner is killed", runner_is_killed},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "killed", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

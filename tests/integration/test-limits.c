@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Limits: raised and lowered by reload and override, pause and resume, disagreeing hosts, queue-limit, host-limit, head start
+ * (R1, R2, R14). */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define DB(limit) "pool \"db\" { limit = " #limit " }\npool \"net\" { limit = 2 }\n"
+
+static struct host *ant, *bee;
+static struct gate gate;
+
+static void up(void) {
+    cluster_up();
+    gate = (struct gate) {.fd = -1};
+    gate_make(&gate, "gate");
+}
+
+static void down(void) {
+    gate_done(&gate);
+    cluster_down();
+}
+
+/* A `berth run` that runs until the gate opens. */
+static struct child *hold(struct host *h, const char *pool, const char *name) {
+    struct child *c = berth_start(h, "run -p %s --name %s -- %s --id %s --gate %s", pool, name, cluster.command, name, gate.path);
+
+    host_await(h, "started", "job=%s", name);
+    return c;
+}
+
+static struct child *queue(struct host *h, const char *pool, const char *name, const char *what) {
+    struct child *c = berth_start(h, "run -p %s --name %s -- %s --id %s --gate %s", pool, name, cluster.command, name, gate.path);
+
+    host_await(h, what, "job=%s", name);
+    return c;
+}
+
+static void end_all(struct child **children, size_t n) {
+    gate_open(&gate);
+    for (size_t i = 0; i < n; i++)
+        TEST_INT(berth_end(children[i]), 0);
+}
+
+/* Raising works when the last host has, lowering with the first; hosts that disagree are an event and a column. */
+static void limit_by_reload(void) {
+    struct child *c[3];
+    json_t *json;
+
+    ant = host_up("ant", DB(1));
+    bee = host_up("bee", DB(1));
+    c[0] = hold(ant, "db", "a");
+    c[1] = queue(bee, "db", "b", "queued");
+    host_set_config(ant, DB(3));
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "config-loaded", " ");
+    host_await(ant, "limits-differ", "pools=db");
+    TEST_INT(host_pool(ant, "db", "limit"), 1);
+    json = berth_json(ant, "pools db");
+    CU_ASSERT(json_is_true(json_object_get(json_array_get(json_object_get(json, "pools"), 0), "limits_differ")));
+    json_decref(json);
+    host_set_config(bee, DB(3));
+    TEST_INT(berth(bee, "reload"), 0);
+    host_await(bee, "started", "job=b"); /* no release: the limit alone */
+    host_await_pool(ant, "db", "limit", 3);
+
+    host_set_config(bee, DB(2));
+    TEST_INT(berth(bee, "reload"), 0);
+    host_await_pool(ant, "db", "limit", 2);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    c[2] = queue(ant, "db", "c", "queued");
+    end_all(c, 3);
+}
+
+static void limit_by_override(void) {
+    struct child *c[3];
+
+    ant = host_up("ant", DB(3));
+    bee = host_up("bee", DB(3));
+    c[0] = hold(ant, "db", "a");
+    TEST_INT(berth(bee, "limit db 2 --reason 'too much load'"), 0);
+    host_await_pool(ant, "db", "limit", 2);
+    host_await(bee, "limit-changed", "pools=db");
+    c[1] = queue(bee, "db:3", "wide", "parked");
+    c[2] = hold(ant, "db", "narrow"); /* a parked claim is in nobody's way */
+    TEST_INT(berth(bee, "limit db 1"), 0);
+    host_await_pool(ant, "db", "limit", 1);
+    TEST_INT(host_pool(ant, "db", "used"), 2); /* lowering kills nobody */
+    TEST_INT(berth(ant, "limit db 4"), 0);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75); /* wide is back, at the head */
+    TEST_INT(berth(ant, "limit db 5"), 0);
+    host_await(bee, "started", "job=wide");
+    TEST_INT(berth(ant, "limit db --clear"), 0);
+    host_await_pool(bee, "db", "limit", 3);
+    end_all(c, 3);
+}
+
+static void override_for_a_while(void) {
+    ant = host_up("ant", DB(2));
+    TEST_INT(berth(ant, "limit db 0 --for 700ms"), 0);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    TEST_INT(berth(ant, "run -p db -- true"), 0); /* waits for the override's end */
+    TEST_INT(host_pool(ant, "db", "limit"), 2);
+}
+
+static void pause_and_resume(void) {
+    struct child *c[3];
+
+    ant = host_up("ant", DB(2));
+    bee = host_up("bee", DB(2));
+    c[0] = hold(ant, "db", "a");
+    TEST_INT(berth(bee, "limit db 1"), 0);
+    TEST_INT(berth(bee, "pause db net"), 0);
+    host_await_pool(ant, "db", "limit", 0);
+    TEST_INT(host_pool(ant, "net", "limit"), 0);
+    c[1] = queue(bee, "db", "b", "parked");
+    TEST_INT(berth(ant, "run -n -p net -- true"), 75);
+    TEST_INT(berth(ant, "resume db net"), 0);
+    host_await_pool(bee, "db", "limit", 1); /* what pause replaced */
+    TEST_INT(berth(ant, "limit db --clear"), 0);
+    host_await(bee, "started", "job=b");
+    TEST_INT(berth(ant, "run -n -p net -- true"), 0);
+    end_all(c, 2);
+}
+
+/* Two permits wait at the head; one that would fit does not slip past. Except with a head start. */
+static void nobody_is_overtaken(void) {
+    struct child *c[4];
+    struct witness w = {0};
+
+    ant = host_up("ant", DB(3));
+    bee = host_up("bee", DB(3));
+    c[0] = hold(ant, "db:2", "first");
+    c[1] = queue(bee, "db:2", "wide", "queued");
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75); /* one is free, and waits for the head */
+    c[2] = queue(ant, "db", "narrow", "queued");
+    TEST_INT(berth(bee, "run -n -p db --head-start 1h -- true"), 0);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    c[3] = berth_start(ant, "run -p db:3 --name last -- %s --id last", cluster.command);
+    host_await(ant, "queued", "job=last");
+    end_all(c, 4);
+    witness_read(&w, cluster.witness);
+    TEST_STRING(w.runs[0].id, "first");
+    TEST_STRING(w.runs[3].id, "last");
+    TEST_INT(witness_max(&w, "db"), 3);
+    witness_done(&w);
+}
+
+static void full_queue(void) {
+    struct child *c[2];
+
+    ant = host_up("ant", "pool \"db\" { limit = 1 queue-limit = 1 }\n");
+    c[0] = hold(ant, "db", "a");
+    c[1] = queue(ant, "db", "b", "queued");
+    TEST_INT(berth(ant, "run -p db --name c -- true"), 75);
+    host_await(ant, "refused", "job=c");
+    end_all(c, 2);
+}
+
+static void host_limit(void) {
+    struct child *c[3];
+
+    ant = host_up("ant", "pool \"db\" { limit = 3 host-limit = 1 }\n");
+    bee = host_up("bee", "pool \"db\" { limit = 3 host-limit = 1 }\n");
+    c[0] = hold(ant, "db", "a");
+    c[1] = queue(ant, "db", "b", "queued");
+    c[2] = hold(bee, "db", "c");
+    TEST_INT(host_pool(bee, "db", "used"), 2); /* of three: the host's own bound is what b waits for */
+    TEST_INT(berth(ant, "run -p db:2 -- true"), 64);
+    end_all(c, 3);
+}
+
+static void pool_of_the_host(void) {
+    struct child *c[2];
+
+    ant = host_add_alone("ant", "pool \"disk\" { limit = 1 scope = \"host\" }\n");
+    host_start(ant);
+    c[0] = hold(ant, "disk", "a");
+    c[1] = queue(ant, "disk", "b", "queued");
+    TEST_INT(berth(ant, "run -n -p disk -- true"), 75);
+    TEST_INT(host_pool(ant, "disk", "used"), 1);
+    end_all(c, 2);
+}
+
+static CU_TestInfo tests[] = {
+    {"limit raised and lowered by reload", limit_by_reload},
+    {"limit by override", limit_by_override},
+    {"override for a while", override_for_a_while},
+    {"pause and resume", pause_and_resume},
+    {"nobody is overtaken", nobody_is_overtaken},
+    {"full queue", full_queue},
+    {"host-limit", host_limit},
+    {"pool of the host, no Redis", pool_of_the_host},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "limits", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
