@@ -13,18 +13,24 @@ redis='' daemons='' runs=''
 
 # --- begin and end ---
 
-# Ends what is named by these process ids, all started here; KILL if TERM is not enough.
+# A process id is somebody else's once our process has ended: whose child it is tells.
+is_ours() {
+    [ "$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$1/stat" 2>/dev/null)" = $$ ]
+}
+
+# Ends the processes with these ids, all started here: TERM, and after 10 seconds KILL.
 end() {
-    [ $# -eq 0 ] || kill -TERM "$@" 2>/dev/null
     for pid in "$@"; do
-        (
-            sleep 10
-            kill -KILL "$pid" 2>/dev/null
-        ) >/dev/null 2>&1 &
-        watchdog=$!
+        is_ours "$pid" && kill -TERM "$pid" 2>/dev/null
+    done
+    tries=100
+    for pid in "$@"; do
+        while is_ours "$pid" && ! grep -q ') Z ' "/proc/$pid/stat" 2>/dev/null; do
+            [ "$tries" -gt 0 ] || kill -KILL "$pid" 2>/dev/null
+            tries=$((tries - 1))
+            sleep 0.1
+        done
         wait "$pid" 2>/dev/null
-        kill "$watchdog" 2>/dev/null
-        wait "$watchdog" 2>/dev/null
     done
 }
 
@@ -154,7 +160,7 @@ show() {
 # Most in use at once and how many runs, by what the commands wrote themselves: at one instant an end comes before a start. "POOL MOST
 # RUNS".
 judge() {
-    sort -k1,1n -k2,2 "$folder/witness" | awk '
+    sort -k1,1n -k2,2 "$folder/witness" 2>/dev/null | awk '
         {
             n = split($4, claims, ",")
             for (i = 1; i <= n; i++) {
