@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# build-deb.sh VERSION FOLDER: Debian packages of what is committed, into FOLDER. DEB_REVISION (default: 1) for a package that is to
+# be newer than another of the same version. Equal sources give equal packages. Tests are not run (DEB_BUILD_OPTIONS=nocheck), unless
+# DEB_BUILD_OPTIONS is set: `make check` does.
+set -eu
+version=$1 folder=$2 revision=${DEB_REVISION:-1}
+export LC_ALL=C.UTF-8 TZ=UTC DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-nocheck}"
+
+for tool in dpkg-buildpackage dh; do
+    command -v "$tool" >/dev/null || {
+        echo "make deb: there is no $tool: apt-get install dpkg-dev debhelper" >&2
+        exit 1
+    }
+done
+source=$folder/berth-$version
+rm -rf "$source" && mkdir -p "$source"
+git archive HEAD | tar -x -C "$source"
+cp -r "$source/packaging/debian" "$source/debian"
+sed -i "1s/([^)]*)/($version-$revision)/" "$source/debian/changelog"
+(
+    cd "$source"
+    umask 022
+    dpkg-buildpackage --no-sign --build=binary >"$folder/build.log" 2>&1
+) || {
+    tail -n 30 "$folder/build.log" >&2
+    exit 1
+}
+rm -rf "$source"
+ls "$folder/berth_$version-$revision"_*.deb
