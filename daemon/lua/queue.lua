@@ -155,10 +155,7 @@ local function grant_from(pool, left_out)
         elseif not in_epoch() then
             return false
         else
-            is_touched[pool] = true -- this loop goes on with it
-            for i = 1, #r.list, 2 do
-                if r.list[i] ~= pool then is_touched[r.list[i]] = nil end -- whoever is next there may have waited for this one
-            end
+            is_touched[pool] = true -- this loop goes on with it; its other pools are touched by the grant
             grant(c, r)
             grants = grants - 1
         end

@@ -101,6 +101,20 @@ static void test_wipe(void) {
     script_end();
 }
 
+/* R10: hosts remember overrides with their versions, and the clock; the newest of each counts. */
+static void test_wipe_remembered(void) {
+    script_begin();
+    script_tell("FLUSHALL");
+    EXPECT(script_say("hello s1 1 ~ s1 m1 v1 30000000 0 $ 0 1 db 4 db 1700000000000002 2 0 idB ~ newer"), "ok *");
+    script_learn_epoch();
+    EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 $ 0 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 - 0 idC ~ ~"),
+           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 - 0 idC  ]] [] [] [] []");
+    EXPECT(script_say("inspect pool db"), "ok 2 4 4 [2 0 newer] *");
+    EXPECT(script_say("sync s1 1 $ 4102444800000000 1 1"), "ok $ 0 1 0 4102444800000000 *");
+    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 W 4102444800000001 *");
+    script_end();
+}
+
 static void test_grace_pays_all(void) {
     script_begin();
     script_tell("FLUSHALL");
@@ -262,6 +276,7 @@ static CU_TestInfo tests[] = {
     {"failover at claim", test_failover_at_claim},
     {"failover at burial", test_failover_at_burial},
     {"wipe", test_wipe},
+    {"wipe remembered", test_wipe_remembered},
     {"grace pays all", test_grace_pays_all},
     {"sync drops", test_sync_drops},
     {"sync keep", test_sync_keep},

@@ -51,6 +51,21 @@ static void test_two_pools(void) {
     script_end();
 }
 
+/* Head of one queue and all of it free: that is not enough while somebody older waits in another of its queues. */
+static void test_first_everywhere(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "n", "net 2 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "y", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "x", "net 1 100 db 1 100"), "ok $ 0 W *");
+    EXPECT(script_say("release s1 1 $ n"), "ok $ 0");
+    TEST_INT(script_state("x"), 'W');
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    TEST_INT(script_state("y"), 'H');
+    TEST_INT(script_state("x"), 'H');
+    script_end();
+}
+
 static void test_withdraw_frees_queue(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
@@ -275,6 +290,7 @@ static CU_TestInfo tests[] = {
     {"order", test_order},
     {"head start", test_head_start},
     {"two pools", test_two_pools},
+    {"first everywhere", test_first_everywhere},
     {"withdraw frees queue", test_withdraw_frees_queue},
     {"refusals", test_refusals},
     {"lowest limit", test_lowest_limit},
