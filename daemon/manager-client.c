@@ -181,7 +181,7 @@ static void hold_on_over(struct hold *h, void *userdata) {
         manager_run_end(r, r->result);
         return;
     }
-    run_set_reason(r, "%s", started ? "`berth run` was killed; its command and all that inherited its hold are gone"
+    run_set_reason(r, "%s", started ? "`berth run` could not say how its command ended; all that had its hold are gone"
                                     : "its client has gone");
     e = manager_run_event(r, EVENT_EXITED, pools);
     e.result = run_result_name(started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED);

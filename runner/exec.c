@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -98,12 +99,13 @@ static int exec_output(const struct job_settings *job) {
 }
 
 static int exec_signals(void) {
-    struct sigaction action = {.sa_handler = SIG_DFL};
+    /* The kernel's struct: handler (0: SIG_DFL), flags, restorer, mask. The C library refuses to set the two signals that it keeps for
+     * itself, and its posix_spawn() leaves these ignored in whatever a shell or make has started, us included. */
+    const unsigned long standard[4] = {0};
     sigset_t none;
 
-    /* KILL, STOP and those that the C library keeps for itself cannot be set; they are as they should be. */
-    for (int signal = 1; signal < NSIG; signal++)
-        (void) sigaction(signal, &action, NULL);
+    for (int signal = 1; signal < NSIG; signal++) /* KILL and STOP cannot be set and need not */
+        (void) syscall(SYS_rt_sigaction, signal, standard, NULL, (size_t) (NSIG - 1) / 8);
     if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return errno;
     return 0;
