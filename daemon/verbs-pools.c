@@ -227,7 +227,8 @@ json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
 
 json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
     const struct store *s = manager_cluster_store(m);
-    const char *state = !s ? "none" : s->state == STORE_STATE_AWAY ? "away" : "connected";
+    /* It has just answered, or is known to be there. */
+    const char *state = !s ? "none" : cluster || s->state != STORE_STATE_AWAY ? "connected" : "away";
 
     return json_pack("{s:s, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0));
 }

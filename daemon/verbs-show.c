@@ -72,7 +72,7 @@ static int look_begin(struct look *look) {
         look->n_pending++;
     else
         k = -ENOMEM;
-    if (k == 0 && cluster && cluster->state != STORE_STATE_AWAY && store_inspect(cluster, look_on_cluster, look) == 0)
+    if (k == 0 && cluster && store_inspect(cluster, look_on_cluster, look) == 0)
         look->n_pending++;
     if (look->n_pending == 0) {
         look_free(look);
