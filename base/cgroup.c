@@ -4,12 +4,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -129,23 +132,32 @@ int cgroup_make(const char *path) {
 }
 
 static int cgroup_open(const char *path, const char *name, int flags) {
-    _cleanup_free_ char *file = NULL;
+    char file[PATH_MAX];
     int fd;
 
-    if (asprintf(&file, "%s/%s", path, name) < 0) {
-        file = NULL;
-        return -ENOMEM;
-    }
+    if ((size_t) snprintf(file, sizeof(file), "%s/%s", path, name) >= sizeof(file))
+        return -ENAMETOOLONG;
     fd = open(file, flags | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-int cgroup_open_procs(const char *path) {
-    return cgroup_open(path, "cgroup.procs", O_WRONLY);
+pid_t cgroup_fork(const char *path) {
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct clone_args arguments = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t) fd};
+    long pid;
+
+    if (fd < 0)
+        return -errno;
+    pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
+    return pid < 0 ? -errno : (pid_t) pid;
 }
 
-int cgroup_enter(int procs_fd) {
-    return write(procs_fd, "0", 1) == 1 ? 0 : errno;
+int cgroup_enter(const char *path) {
+    _cleanup_close_ int fd = cgroup_open(path, "cgroup.procs", O_WRONLY);
+
+    if (fd < 0)
+        return -fd;
+    return write(fd, "0", 1) == 1 ? 0 : errno;
 }
 
 /* Each number of one group's cgroup.procs. */

@@ -10,10 +10,11 @@
  * or any where no systemd manages them. -EOPNOTSUPP: there is no cgroup v2 here; -EACCES: it may not. */
 int cgroup_find_own(char **ret);
 int cgroup_make(const char *path);
-/* Moves the calling process into the group whose cgroup.procs is open as fd. Async-signal-safe. 0 or an errno, positive. */
-int cgroup_enter(int procs_fd);
-/* For cgroup_enter(): a descriptor or a negative errno. */
-int cgroup_open_procs(const char *path);
+/* Forks a child that is born in the group: clone3(CLONE_INTO_CGROUP), Linux 5.7. The child's pid, 0 in the child, or a negative
+ * errno; then fork(2) and cgroup_enter() do the same, but that waits some 10 ms for the kernel. */
+pid_t cgroup_fork(const char *path);
+/* Moves the calling process into the group. Allocates nothing. 0 or an errno, positive. */
+int cgroup_enter(const char *path);
 /* A signal for every process of the group and the groups below it. How many there were, or a negative errno. */
 int cgroup_signal(const char *path, int signal);
 /* SIGKILL for all of them, at once (cgroup.kill, Linux 5.14), else one by one. 0, also if the group is gone, or a negative errno. */

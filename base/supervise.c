@@ -30,6 +30,9 @@
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_AGAIN_FIRST (20 * USEC_PER_MSEC)
 #define KILL_AGAIN_MAX USEC_PER_SEC
+/* The kernel tells late (at most every 10 ms) and counts late that a cgroup has emptied: looked at again after so long. */
+#define LOOK_AGAIN_FIRST USEC_PER_MSEC
+#define LOOK_AGAIN_MAX USEC_PER_SEC
 #define TIMER_ACCURACY USEC_PER_MSEC
 
 struct child_failure { /* through the pipe, when the child did not get to exec */
@@ -52,6 +55,7 @@ struct supervise {
     bool is_stopping, is_killing, is_done;
     usec_t stop_begun;
     usec_t kill_again, kill_again_after;
+    usec_t look_again, look_again_after; /* USEC_INFINITY: no need */
 };
 
 static const char *const reason_names[] = {
@@ -89,7 +93,8 @@ static usec_t supervise_timeout_at(const struct supervise *s) {
     return usec_add(s->result.started, s->timeout);
 }
 
-static usec_t supervise_next(const struct supervise *s) {
+/* When the next step towards the end of the tree is due. */
+static usec_t supervise_due(const struct supervise *s) {
     usec_t stop_at, timeout_at;
 
     if (s->is_killing)
@@ -99,6 +104,12 @@ static usec_t supervise_next(const struct supervise *s) {
     stop_at = supervise_stop_at(s);
     timeout_at = supervise_timeout_at(s);
     return stop_at < timeout_at ? stop_at : timeout_at;
+}
+
+static usec_t supervise_next(const struct supervise *s) {
+    usec_t due = supervise_due(s);
+
+    return due < s->look_again ? due : s->look_again;
 }
 
 static bool supervise_is_running(const struct supervise *s) {
@@ -255,6 +266,13 @@ static void supervise_finish(struct supervise *s) {
     s->handler.on_done(s, &s->result, s->handler.userdata);
 }
 
+/* No descendants, yet the cgroup has somebody: one that is just ending, or one that was moved there. */
+static void supervise_look_again(struct supervise *s) {
+    s->look_again = usec_add(clock_boottime(), s->look_again_after);
+    s->look_again_after = s->look_again_after < LOOK_AGAIN_MAX / 2 ? 2 * s->look_again_after : LOOK_AGAIN_MAX;
+    supervise_set_timer(s);
+}
+
 /* The last call of each callback: s may be gone after it. */
 static void supervise_check(struct supervise *s) {
     if (!supervise_is_running(s))
@@ -263,8 +281,9 @@ static void supervise_check(struct supervise *s) {
     if (!supervise_reap(s) || s->pid > 0)
         return;
     if (s->cgroup && cgroup_is_populated(s->cgroup) == 1)
-        return;
-    supervise_finish(s);
+        supervise_look_again(s);
+    else
+        supervise_finish(s);
 }
 
 static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
@@ -286,8 +305,9 @@ static int supervise_on_timer(_unused_ sd_event_source *source, _unused_ uint64_
     struct supervise *s = userdata;
     usec_t now = clock_boottime();
 
+    s->look_again = USEC_INFINITY; /* now; supervise_check() says if once more */
     if (s->is_stopping) {
-        if (now >= supervise_next(s))
+        if (now >= supervise_due(s))
             supervise_kill(s);
         supervise_set_timer(s);
     } else if (now >= supervise_stop_at(s))
@@ -343,6 +363,8 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
     s->stop_timeout = options->stop_timeout;
     s->timeout = options->timeout;
     s->deadline = options->deadline;
+    s->look_again = USEC_INFINITY;
+    s->look_again_after = LOOK_AGAIN_FIRST;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
         return -errno;
     r = supervise_add_sources(s, event);
@@ -381,12 +403,12 @@ int supervise_child_check_deadline(usec_t deadline) {
     return clock_boottime() >= deadline ? ETIME : 0;
 }
 
-static int supervise_child_run(const struct supervise *s, int procs_fd, supervise_child_fn child, void *userdata,
+static int supervise_child_run(const struct supervise *s, bool must_enter, supervise_child_fn child, void *userdata,
                                const char **ret_stage) {
     int r;
 
     *ret_stage = "cgroup";
-    r = procs_fd >= 0 ? cgroup_enter(procs_fd) : 0;
+    r = must_enter ? cgroup_enter(s->cgroup) : 0;
     if (r > 0)
         return r;
     *ret_stage = "signals";
@@ -400,16 +422,27 @@ static int supervise_child_run(const struct supervise *s, int procs_fd, supervis
     return child(userdata, ret_stage);
 }
 
-static _Noreturn void supervise_child_main(const struct supervise *s, int procs_fd, int pipe_fd, supervise_child_fn child,
+static _Noreturn void supervise_child_main(const struct supervise *s, bool must_enter, int pipe_fd, supervise_child_fn child,
                                            void *userdata) {
     struct child_failure failure = {0};
     const char *stage = "";
 
-    failure.error = supervise_child_run(s, procs_fd, child, userdata, &stage);
+    failure.error = supervise_child_run(s, must_enter, child, userdata, &stage);
     strncpy(failure.stage, stage, sizeof(failure.stage) - 1);
     while (write(pipe_fd, &failure, sizeof(failure)) < 0 && errno == EINTR)
         ;
     _exit(failure.error == ENOENT ? 127 : 126);
+}
+
+/* In its cgroup from its first instruction on, if the kernel can do that. */
+static pid_t supervise_fork(const struct supervise *s, bool *ret_must_enter) {
+    pid_t pid = s->cgroup ? cgroup_fork(s->cgroup) : -ENOENT;
+
+    *ret_must_enter = s->cgroup && pid < 0;
+    if (pid >= 0)
+        return pid;
+    pid = fork();
+    return pid < 0 ? -errno : pid;
 }
 
 /* The parent's half. The child is not waited for yet, so its pid is still its own. */
@@ -429,7 +462,8 @@ static int supervise_adopt(struct supervise *s, pid_t pid) {
 }
 
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
-    _cleanup_close_ int reader = -1, writer = -1, procs = -1;
+    _cleanup_close_ int reader = -1, writer = -1;
+    bool must_enter = false;
     int fds[2], r;
     pid_t pid;
 
@@ -440,18 +474,13 @@ int supervise_start(struct supervise *s, supervise_child_fn child, void *userdat
     reader = fds[0], writer = fds[1];
     if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    if (s->cgroup) {
-        procs = cgroup_open_procs(s->cgroup);
-        if (procs < 0)
-            return procs;
-    }
     r = sd_event_add_io(sd_event_source_get_event(s->timer_source), &s->pipe_source, reader, EPOLLIN, supervise_on_pipe, s);
     if (r < 0)
         return r;
-    pid = fork();
+    pid = supervise_fork(s, &must_enter);
     if (pid == 0)
-        supervise_child_main(s, procs, writer, child, userdata);
-    r = pid < 0 ? -errno : supervise_adopt(s, pid);
+        supervise_child_main(s, must_enter, writer, child, userdata);
+    r = pid < 0 ? pid : supervise_adopt(s, pid);
     if (r < 0) {
         s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
         return r;
