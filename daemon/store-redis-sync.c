@@ -133,7 +133,7 @@ static void sync_finish(struct store_redis *r) {
             claim_finish(e);
     beat_start(r);
     if (r->declare_again)
-        link_declare(r);
+        hello_declare(r);
 }
 
 static void sync_on_reply(const struct redisReply *reply, void *userdata) {

@@ -98,7 +98,7 @@ static int redis_declare(struct store *s, const struct store_pool *pools, size_t
     r->declared = declared;
     r->n_declared = n;
     if (r->phase == PHASE_LIVE)
-        link_declare(r);
+        hello_declare(r);
     else
         r->declare_again = r->phase > PHASE_CONNECTING;
     return 0;

@@ -4,7 +4,8 @@
 /* Inside of the store on Redis; daemon/store.h is what others see. The files:
  *
  *   store-redis.c          made, started, stopped, freed; what was declared; the store's state
- *   store-redis-link.c     the two connections: connect, load scripts, subscribe, say hello; what an error calls for
+ *   store-redis-link.c     the two connections: connect, load scripts, subscribe; what an error calls for
+ *   store-redis-hello.c    hello: opens the session, declares limits
  *   store-redis-session.c  the session: its id and file, its end
  *   store-redis-sync.c     the whole truth in parts (R11)
  *   store-redis-beat.c     heartbeats, deadline, epochs and grace, what hosts tell about hosts
@@ -175,8 +176,6 @@ void link_resync(struct store_redis *r);
 void link_stopped(struct store_redis *r, int result);
 /* A call came that cannot be answered as long as Redis is away: said a turn later, if that is still so. */
 void link_tell_away(struct store_redis *r);
-/* Tells changed limits on a live connection. */
-void link_declare(struct store_redis *r);
 int link_init(struct store_redis *r);
 /* The words of a call, up to session and connection number. */
 void link_begin(struct store_redis *r, struct words *w, enum redis_script script);
@@ -187,6 +186,14 @@ int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, v
 bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during);
 /* A reply that does not have the form it must have. */
 void link_bad_reply(struct store_redis *r, const char *what);
+
+/* Whoever does not want to wait for Redis is told that it is away. */
+void link_away(struct store_redis *r);
+
+/* --- store-redis-hello.c --- */
+void hello_say(struct store_redis *r);
+/* Tells changed limits on a live connection. */
+void hello_declare(struct store_redis *r);
 
 /* --- store-redis-session.c --- */
 int session_open(struct store_redis *r);

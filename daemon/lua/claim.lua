@@ -25,11 +25,12 @@ if not ARGV[14] and not m[3] and not m[4] and (not m[7] or string.find(m[7], '^%
         and call('SCARD', base .. ':held') + n <= (tonumber(call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]) or 0)
         and string.find(call('INFO', 'replication'), 'master_replid:' .. m[5], 1, true) then
         local t = call('TIME')
-        local time = t[1] * 1000000 + t[2]
-        local token = math.max(tonumber(m[6]) + 1, time)
+        local time, token = t[1] * 1000000 + t[2], tonumber(m[6]) + 1
+        if time > token then token = time end
         local text = string.format('%.0f', token)
-        if call('HSETNX', at .. 'claims', c, string.format('H %.0f %s %s:%d %.0f %s %.0f %s %s %s ', token, s, pools, n, token,
-                ARGV[7], time, ARGV[10], ARGV[5], ARGV[6])) == 1 then
+        local since = time == token and text or string.format('%.0f', time)
+        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. ARGV[12] .. ' ' .. text .. ' ' ..
+                ARGV[7] .. ' ' .. since .. ' ' .. ARGV[10] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ') == 1 then
             if n == 1 then
                 call('SADD', base .. ':held', c .. '#1')
             else
@@ -39,7 +40,7 @@ if not ARGV[14] and not m[3] and not m[4] and (not m[7] or string.find(m[7], '^%
             end
             call('SADD', at .. 'of:' .. s, c)
             call('HSET', meta, 'clock', text, 'c:' .. s, connection .. ' ' .. text)
-            return {'ok', m[1], 0, 'H', text, text, last, 0, string.format('%.0f', time)}
+            return {'ok', m[1], 0, 'H', text, text, last, 0, since}
         end
     end
 end
