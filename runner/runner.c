@@ -19,7 +19,9 @@
 #include "runner/runs.h"
 
 #define CONNECTIONS_MAX 16
-#define LOCK_TIME 10 /* s; for a runner of the berthd before, which ends when it sees that its socket was closed */
+/* s; a runner of the berthd before ends when it sees its socket closed, and a guard just forked still holds its runner's lock */
+#define LOCK_TIME_CHILD 10
+#define LOCK_TIME 1
 
 struct connection {
     struct list link;          /* on runner->connections */
@@ -348,9 +350,9 @@ static int runner_lock(struct runner *r, const char *directory) {
     if (r->lock_fd < 0)
         return -errno;
     /* SIGALRM's handler does nothing but end the wait. */
-    (void) alarm(r->ends_with_berthd ? LOCK_TIME : 0);
-    if (flock(r->lock_fd, LOCK_EX | (r->ends_with_berthd ? 0 : LOCK_NB)) < 0)
-        k = errno == EINTR || errno == EWOULDBLOCK ? -EBUSY : -errno;
+    (void) alarm(r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME);
+    if (flock(r->lock_fd, LOCK_EX) < 0)
+        k = errno == EINTR ? -EBUSY : -errno;
     (void) alarm(0);
     if (k < 0)
         journal_log(r->journal, LOG_ERR, "another berth-runner has %s", path);

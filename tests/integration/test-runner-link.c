@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* berthd's links, against a real berth-runner: as a service, and as a child of our own. */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/protocol.h"
+#include "daemon/runner-link.h"
+#include "tests/harness/runner.h"
+#include "tests/harness/test.h"
+
+#define WAITS "job \"a\" { command = {\"/bin/sh\", \"-c\", \"trap 'exit 7' TERM; echo ready; sleep 1000 & wait\"} output = \"@/a.out\" }\n"
+
+static struct test_runner t;
+static sd_event *event;
+static struct runner_link *runner;
+static struct guard_link *guard;
+
+/* What was told so far. */
+static struct {
+    unsigned gathered, lost, started, existed, refused, reports, states, guard_started, stopping, acks, gone;
+    char guard[ID_TEXT_SIZE], refused_reason[32], report_code[8], phase[16];
+    usec_t ack;
+    bool done_is_due; /* answer the guard's report */
+} told;
+
+static void on_gathered(_unused_ void *userdata) {
+    told.gathered++;
+}
+static void on_guard(const char *run, _unused_ void *userdata) {
+    memcpy(told.guard, run, sizeof(told.guard));
+}
+static void on_started(_unused_ const char *run, bool existed, _unused_ void *userdata) {
+    if (existed)
+        told.existed++;
+    else
+        told.started++;
+}
+static void on_refused(_unused_ const char *run, const char *reason, _unused_ const char *text, _unused_ void *userdata) {
+    told.refused++;
+    snprintf(told.refused_reason, sizeof(told.refused_reason), "%s", reason);
+}
+static void take_report(const struct message *report) {
+    const char *code = message_get(report, "code");
+
+    told.reports++;
+    snprintf(told.report_code, sizeof(told.report_code), "%s", code ? code : "none");
+}
+static void on_report(const struct message *report, _unused_ void *userdata) {
+    char run[ID_TEXT_SIZE];
+
+    take_report(report);
+    TEST_INT(message_get_id(report, "run", run), 0);
+    TEST_INT(runner_link_forget(runner, run), 0);
+}
+static void on_lost(_unused_ void *userdata) {
+    told.lost++;
+}
+
+static const struct runner_link_handler runner_handler = {.on_gathered = on_gathered, .on_guard = on_guard, .on_started = on_started,
+                                                          .on_refused = on_refused, .on_report = on_report, .on_lost = on_lost};
+
+static void guard_on_state(_unused_ struct guard_link *g, const struct message *state, _unused_ void *userdata) {
+    told.states++;
+    snprintf(told.phase, sizeof(told.phase), "%s", message_get(state, "phase"));
+}
+static void guard_on_started(_unused_ struct guard_link *g, _unused_ const struct message *started, _unused_ void *userdata) {
+    told.guard_started++;
+}
+static void guard_on_stopping(_unused_ struct guard_link *g, enum supervise_reason reason, _unused_ void *userdata) {
+    TEST_INT(reason, SUPERVISE_REASON_REVOKED);
+    told.stopping++;
+}
+static void guard_on_ack(_unused_ struct guard_link *g, usec_t deadline, _unused_ void *userdata) {
+    told.acks++;
+    told.ack = deadline;
+}
+static void guard_on_report(struct guard_link *g, const struct message *report, _unused_ void *userdata) {
+    take_report(report);
+    guard_link_done(g);
+    guard = guard_link_free(g); /* a handler may */
+}
+static void guard_on_gone(struct guard_link *g, _unused_ void *userdata) {
+    told.gone++;
+    guard = guard_link_free(g);
+}
+
+static const struct guard_link_handler guard_handler = {.on_state = guard_on_state, .on_started = guard_on_started,
+                                                        .on_stopping = guard_on_stopping, .on_ack = guard_on_ack,
+                                                        .on_report = guard_on_report, .on_gone = guard_on_gone};
+
+/* Turns the loop until a count is reached. */
+static void until(const unsigned *count, unsigned least) {
+    usec_t end = clock_boottime() + 10 * USEC_PER_SEC;
+
+    while (*count < least) {
+        if (clock_boottime() > end || sd_event_run(event, USEC_PER_SEC) < 0) {
+            CU_FAIL_FATAL("it did not happen");
+        }
+    }
+}
+
+static void run_directory(char path[static 80]) {
+    snprintf(path, 80, "%s/run", t.directory);
+}
+
+static void begin(const char *with_runner) {
+    char directory[80], config[160];
+
+    memset(&told, 0, sizeof(told));
+    run_directory(directory);
+    snprintf(config, sizeof(config), "%s/berth.conf", t.directory);
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
+    CU_ASSERT_FATAL(runner_link_new(&runner, event, directory, with_runner, with_runner ? config : NULL, &runner_handler) == 0);
+    CU_ASSERT(!runner_link_is_up(runner));
+}
+
+static void end(void) {
+    runner = runner_link_free(runner);
+    event = sd_event_unref(event);
+}
+
+static void send_start(char run) {
+    struct message_writer w;
+
+    test_runner_begin_start(&w, run, "a", test_runner_hash(&t, "a"));
+    TEST_INT(runner_link_start(runner, &w), 0);
+}
+
+static void connect_guard(void) {
+    char directory[80];
+
+    run_directory(directory);
+    CU_ASSERT_FATAL(guard_link_new(&guard, event, directory, test_runner_id('1'), &guard_handler) == 0);
+    until(&told.states, told.states + 1);
+    CU_ASSERT(guard_link_pid(guard) > 1);
+}
+
+static void test_links(void) {
+    struct message_writer w;
+
+    test_runner_init(&t, WAITS, getuid());
+    begin(NULL);
+    message_begin(&w, PROTOCOL_START);
+    TEST_INT(runner_link_start(runner, &w), -ENOTCONN); /* hello comes first */
+    TEST_INT(runner_link_kill(runner, test_runner_id('1')), -ENOTCONN);
+    until(&told.gathered, 1);
+    CU_ASSERT(runner_link_is_up(runner));
+    test_runner_begin_start(&w, '2', "b", "0123456789abcdef");
+    TEST_INT(runner_link_start(runner, &w), 0);
+    until(&told.refused, 1);
+    TEST_STRING(told.refused_reason, "unknown-job");
+    send_start('1');
+    until(&told.started, 1);
+    send_start('1');
+    until(&told.existed, 1);
+    connect_guard();
+    free(test_runner_read(&t, "a.out"));
+    guard_link_set_deadline(guard, clock_boottime() + 100 * USEC_PER_SEC);
+    until(&told.acks, 1);
+    CU_ASSERT(told.ack > clock_boottime() && told.ack != USEC_INFINITY);
+    guard_link_set_deadline(guard, USEC_INFINITY);
+    until(&told.acks, 2);
+    CU_ASSERT(told.ack == USEC_INFINITY);
+    guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
+    until(&told.reports, 1);
+    TEST_INT(told.stopping, 1);
+    TEST_STRING(told.report_code, "7");
+    CU_ASSERT_PTR_NULL(guard);
+    TEST_INT(told.lost + told.gone, 0);
+    end();
+    test_runner_done(&t);
+}
+
+static void test_runner_away(void) {
+    test_runner_init(&t, WAITS, getuid());
+    test_runner_end(&t, SIGTERM);
+    begin(NULL);
+    until(&told.lost, 1); /* it is not there yet: told once, and tried again */
+    test_runner_start(&t);
+    until(&told.gathered, 1);
+    send_start('1');
+    until(&told.started, 1);
+    test_runner_end(&t, SIGKILL);
+    until(&told.lost, 2);
+    CU_ASSERT(!runner_link_is_up(runner));
+    TEST_INT(runner_link_kill(runner, test_runner_id('1')), -ENOTCONN);
+    test_runner_start(&t);
+    until(&told.gathered, 2);
+    TEST_STRING(told.guard, test_runner_id('1'));
+    TEST_INT(runner_link_kill(runner, test_runner_id('1')), 0);
+    until(&told.reports, 1);
+    TEST_STRING(told.report_code, "none");
+    end();
+    test_runner_done(&t);
+}
+
+static void test_guard_gone(void) {
+    char directory[80];
+
+    test_runner_init(&t, WAITS, getuid());
+    begin(NULL);
+    until(&told.gathered, 1);
+    run_directory(directory);
+    TEST_INT(guard_link_new(&guard, event, directory, test_runner_id('9'), &guard_handler), -ENOENT);
+    send_start('1');
+    until(&told.started, 1);
+    connect_guard();
+    test_kill_and_wait(guard_link_pid(guard));
+    until(&told.gone, 1);
+    until(&told.reports, 1);
+    TEST_STRING(told.report_code, "none");
+    end();
+    test_runner_done(&t);
+}
+
+/* A guard that does not read for a while is sent the newest deadline when it does. */
+static void test_newest_deadline(void) {
+    usec_t newest = 0;
+
+    test_runner_init(&t, WAITS, getuid());
+    begin(NULL);
+    until(&told.gathered, 1);
+    send_start('1');
+    until(&told.started, 1);
+    connect_guard();
+    CU_ASSERT(kill(guard_link_pid(guard), SIGSTOP) == 0);
+    for (int i = 0; i < 5000; i++) {
+        newest = clock_boottime() + 100 * USEC_PER_SEC + (usec_t) i;
+        guard_link_set_deadline(guard, newest);
+    }
+    CU_ASSERT(kill(guard_link_pid(guard), SIGCONT) == 0);
+    while (told.ack != newest) {
+        unsigned before = told.acks;
+
+        until(&told.acks, before + 1);
+    }
+    CU_ASSERT(told.acks < 5000); /* those between were never sent */
+    guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
+    until(&told.reports, 1);
+    end();
+    test_runner_done(&t);
+}
+
+/* --- a runner of our own --- */
+
+static pid_t child_pid(void) {
+    _cleanup_free_ char *text = NULL;
+    char path[64];
+    size_t size;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int) getpid());
+    CU_ASSERT_FATAL(file_read(path, 4096, &text, &size) == 0);
+    return (pid_t) strtol(text, NULL, 10);
+}
+
+static void test_with_runner(void) {
+    const char *build = getenv("BERTH_BUILD");
+    char program[512];
+    pid_t first;
+
+    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    test_runner_init(&t, WAITS, getuid());
+    test_runner_end(&t, SIGTERM);
+    begin(program);
+    until(&told.gathered, 1);
+    first = child_pid();
+    CU_ASSERT(first > 0);
+    send_start('1');
+    until(&told.started, 1);
+    free(test_runner_read(&t, "a.out"));
+    CU_ASSERT(kill(first, SIGKILL) == 0);
+    until(&told.gathered, 2); /* started again, and finds the guard */
+    TEST_INT(told.lost, 1);
+    CU_ASSERT(child_pid() > 0 && child_pid() != first);
+    TEST_STRING(told.guard, test_runner_id('1'));
+    connect_guard();
+    end(); /* waits for the runner; the guard goes on */
+    TEST_INT(child_pid(), 0);
+    begin(program);
+    until(&told.gathered, 1);
+    TEST_STRING(told.guard, test_runner_id('1'));
+    guard = guard_link_free(guard);
+    connect_guard();
+    TEST_STRING(told.phase, "running");
+    guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
+    until(&told.reports, 1);
+    TEST_STRING(told.report_code, "7");
+    end();
+    test_runner_done(&t);
+}
+
+static void test_no_program(void) {
+    test_runner_init(&t, WAITS, getuid());
+    test_runner_end(&t, SIGTERM);
+    begin("/nonexistent/berth-runner");
+    until(&told.lost, 1);
+    CU_ASSERT(!runner_link_is_up(runner));
+    end();
+    test_runner_done(&t);
+}
+
+/* --- the program's own arguments --- */
+
+static void exits(const char *const *arguments, int status) {
+    const char *build = getenv("BERTH_BUILD");
+    const char *argv[6] = {"berth-runner"};
+    char program[512];
+    int actual = 0;
+    pid_t pid;
+
+    for (int i = 0; i < 4 && arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    pid = fork();
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+            _exit(1);
+        execv(program, (char *const *) argv);
+        _exit(1);
+    }
+    CU_ASSERT_FATAL(waitpid(pid, &actual, 0) == pid);
+    CU_ASSERT(WIFEXITED(actual));
+    TEST_INT(WEXITSTATUS(actual), status);
+}
+#define EXITS(status, ...) exits((const char *const[]) {__VA_ARGS__, NULL}, status)
+
+static void test_arguments(void) {
+    char config[160];
+
+    EXITS(0, "--help");
+    EXITS(0, "-h");
+    EXITS(0, "--version");
+    EXITS(64, "--nonsense");
+    EXITS(64, "word");
+    EXITS(64, "-c");
+    EXITS(64, "--socket-fd", "x");
+    EXITS(64, "--socket-fd", "999");
+    EXITS(78, "-c", "/nonexistent/berth.conf");
+    test_runner_init(&t, WAITS, getuid());
+    snprintf(config, sizeof(config), "%s/berth.conf", t.directory);
+    EXITS(75, "-c", config); /* there is one on this directory already */
+    test_runner_configure(&t, "job \"a\" {");
+    EXITS(78, "-c", config);
+    test_runner_done(&t);
+}
+
+static CU_TestInfo tests[] = {
+    {"links", test_links},
+    {"runner away", test_runner_away},
+    {"guard gone", test_guard_gone},
+    {"newest deadline", test_newest_deadline},
+    {"with runner", test_with_runner},
+    {"no program", test_no_program},
+    {"arguments", test_arguments},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "runner link", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
