@@ -21,7 +21,7 @@ each_source() {
 }
 
 check_cppcheck() {
-    cppcheck --quiet --inline-suppr --error-exitcode=1 -j "$jobs" -I . --std=c11 -D_GNU_SOURCE -DVERSION='"0"' -DLIBEXECDIR='"/"' \
+    cppcheck --quiet --inline-suppr --error-exitcode=1 -j "$jobs" -I . -I "${BUILD:-build}/generated" --std=c11 -D_GNU_SOURCE -DVERSION='"0"' -DLIBEXECDIR='"/"' \
         -DSYSCONFDIR='"/"' --include=tests/cppcheck.h --enable=warning,performance,portability --suppressions-list=tests/cppcheck.suppress \
         base conf daemon runner cli tests
 }

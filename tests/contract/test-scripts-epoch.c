@@ -25,7 +25,7 @@ static void test_failover(void) {
     (void) script_say("release s1 1 $ a");
     TEST_INT(script_state("b"), 'W');
     TEST_INT(script_used("db"), 0);
-    (void) strcpy(old, script_epoch);
+    snprintf(old, sizeof(old), "%s", script_epoch);
     script_learn_epoch();
     CU_ASSERT(strcmp(old, script_epoch) < 0);
     EXPECT(script_sayf("beat s1 1 %s 0 0 0", old), "epoch $");
@@ -49,7 +49,7 @@ static void test_failover_at_claim(void) {
 
     script_begin();
     change_replid();
-    (void) strcpy(old, script_epoch);
+    snprintf(old, sizeof(old), "%s", script_epoch);
     (void) script_claim("s1", "a", "db 1 100");
     script_learn_epoch();
     CU_ASSERT(strcmp(old, script_epoch) != 0);

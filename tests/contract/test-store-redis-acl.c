@@ -103,7 +103,7 @@ static void add_commands(const char *script, char *list, size_t size) {
         for (char *c = word; *c; c++)
             *c = (char) (*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         if (!strstr(list, word) && strlen(list) + strlen(word) < size)
-            strcat(list, word);
+            strncat(list, word, size - strlen(list) - 1);
     }
 }
 

@@ -35,7 +35,7 @@ static void split(char *text, char **argv, size_t n) {
     argv[n] = NULL;
 }
 
-static struct child *start(struct host *h, const char *words, va_list args) {
+static _printf_(2, 0) struct child *start(struct host *h, const char *words, va_list args) {
     _cleanup_free_ char *text = NULL;
     char program[300], socket[128], *argv[WORDS_MAX] = {program};
     char *environment[] = {socket, NULL};

@@ -28,7 +28,7 @@ static void write_config(struct host *h, const char *text) {
     (void) fchmod(fileno(f), 0644);
 }
 
-static struct host *add(const char *name, bool has_redis, const char *config, va_list args) {
+static _printf_(3, 0) struct host *add(const char *name, bool has_redis, const char *config, va_list args) {
     struct host *h = calloc(1, sizeof(*h));
     _cleanup_free_ char *text = NULL;
 
@@ -251,7 +251,7 @@ static bool find_event(struct host *h, const char **at, const char *event, const
     return false;
 }
 
-static const char *await(struct host *h, usec_t within, const char *event, const char *fields, va_list args) {
+static _printf_(4, 0) const char *await(struct host *h, usec_t within, const char *event, const char *fields, va_list args) {
     char text[1024];
     usec_t until = clock_boottime() + within;
 

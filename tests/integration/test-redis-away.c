@@ -176,6 +176,8 @@ static void move_sessions_to_another_machine(void) {
         char moved[512];
 
         TEST_FATAL(rest != NULL, "a session's record is not NAME MACHINE ...");
+        if (!rest)
+            return;
         snprintf(moved, sizeof(moved), "%.*s another-machine%s", (int) (machine - record), record, rest);
         TEST_INT(redis_number(&cluster.redis, "HSET berth:{test}:sessions %s %s", sessions->element[0]->str, moved), 0);
     }
