@@ -194,3 +194,19 @@ void witness_await_alive(const char *folder, size_t n) {
         printf("%zu commands are alive, not %zu\n", is, n);
     CU_ASSERT_FATAL(is == n);
 }
+
+void witness_await_start(const char *folder, const char *id) {
+    usec_t until = clock_boottime() + 20 * USEC_PER_SEC;
+    struct witness w = {0};
+    bool started;
+
+    for (;;) {
+        witness_read(&w, folder);
+        started = witness_find(&w, id) != NULL;
+        witness_done(&w);
+        if (started || clock_boottime() >= until)
+            break;
+        child_turn(clock_boottime() + 2 * USEC_PER_MSEC);
+    }
+    CU_ASSERT_FATAL(started);
+}

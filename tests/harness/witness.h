@@ -41,5 +41,6 @@ const struct witness_run *witness_find(const struct witness *w, const char *id);
 bool witness_is_alive(const char *folder, const struct witness_run *run);
 /* How many processes' locks are held. */
 size_t witness_count_alive(const char *folder);
-/* Awaits that there are so many; fatal after 20 s. */
+/* Awaits that there are so many, or that a run with this id has started; fatal after 20 s. */
 void witness_await_alive(const char *folder, size_t n);
+void witness_await_start(const char *folder, const char *id);

@@ -221,13 +221,13 @@ static void test_split(void) {
         put(fd, ECHO, at);
         turn();
         TEST_STRING(answer(fd), "(nothing)");
-        put(fd, ECHO + at, sizeof(ECHO) - at);
+        put(fd, &ECHO[at], sizeof(ECHO) - at);
         TEST_STRING(answer(fd), ECHOED);
         close(fd);
     }
     int fd = client();
     for (size_t at = 0; at < sizeof(ECHO); at++) {
-        put(fd, ECHO + at, 1);
+        put(fd, &ECHO[at], 1);
         turn();
     }
     TEST_STRING(answer(fd), ECHOED);

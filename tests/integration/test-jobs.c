@@ -140,7 +140,8 @@ static void stop_takes_the_whole_tree(void) {
     ant = host_up("ant", "%s", text);
     c = berth_start(ant, "start deaf --wait");
     TEST_INT(berth(ant, "start daemon"), 0);
-    witness_await_alive(cluster.witness, 2);
+    witness_await_start(cluster.witness, "deaf");
+    witness_await_start(cluster.witness, "daemon");
     host_await(ant, "started", "job=daemon");
     TEST_INT(host_count(ant, "exited", "job=daemon"), 0); /* its first process has gone, the other one has not */
     TEST_INT(berth(ant, "stop deaf daemon"), 0);

@@ -7,7 +7,7 @@
  *     witness FOLDER [--id TEXT] [--for MSEC] [--gate FIFO] [--ignore-term] [--child] [--exit CODE]
  *
  * --for: end by itself so long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
- * TERM is noted, not obeyed; --child: leave a process behind (double fork) that ends as this one was told to, and end at once;
+ * TERM is noted, not obeyed; --child: leave a process behind (double fork) that goes on in this one's place, and end at once;
  * --exit: with this code. FOLDER/records gets the lines, FOLDER/locks the locks.
  *
  *     start ID PID USEC POOLS TOKEN NAME HOST SEEN        SEEN: what runs at once with it, itself included, "db:3,net:1"
@@ -218,8 +218,6 @@ int main(int argc, char **argv) {
 
     pools = from_environment("BERTH_POOLS");
     lock = lock_file(pools);
-    record("start %s %d %" PRIu64 " %s %s %s %s %s\n", arg_id, (int) getpid(), clock_boottime(), pools, from_environment("BERTH_TOKEN"),
-           from_environment("BERTH_JOB"), from_environment("BERTH_HOST"), count_locked(seen));
     if (arg_child) {
         pid_t pid = fork();
 
@@ -232,6 +230,8 @@ int main(int argc, char **argv) {
         if (pid > 0)
             return 0;
     }
+    record("start %s %d %" PRIu64 " %s %s %s %s %s\n", arg_id, (int) getpid(), clock_boottime(), pools, from_environment("BERTH_TOKEN"),
+           from_environment("BERTH_JOB"), from_environment("BERTH_HOST"), count_locked(seen));
     signal = wait_for_end(signals);
     record("end %s %d %" PRIu64 " %d\n", arg_id, (int) getpid(), clock_boottime(), signal);
     (void) close(lock);
