@@ -10,7 +10,7 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 
-#define HOLDERS_SHOWN 3 /* in the line of a pool; the others as "+N" */
+#define CLAIMS_SHOWN 3 /* in the line of a pool; the others as "+N" */
 #define INT "%" JSON_INTEGER_FORMAT
 
 /* berthd's answer as it is: it has "schema" already. */
@@ -55,25 +55,25 @@ static void tell_redis(const json_t *answer) {
 
 /* --- pools --- */
 
-/* "web-03:pg-dump x2, ant:copy, +3" */
-static const char *holders_text(const json_t *pool, char buffer[static WORDS_SIZE]) {
-    const json_t *holders = json_object_get(pool, "holders");
-    size_t n = 0, i, all = json_array_size(holders);
+/* "web-03:pg-dump x2, ant:copy, +3"; which: "holders" or "queue". More may be waiting than the answer lists. */
+static const char *claims_text(const json_t *pool, const char *which, size_t all, char buffer[static WORDS_SIZE]) {
+    const json_t *claims = json_object_get(pool, which);
+    size_t n = 0, i;
     json_t *h;
 
     buffer[0] = '\0';
-    json_array_foreach(holders, i, h) {
+    json_array_foreach(claims, i, h) {
         json_int_t permits = words_number(h, "permits");
 
-        if (i == HOLDERS_SHOWN)
+        if (i == CLAIMS_SHOWN)
             break;
         n += (size_t) snprintf(buffer + n, WORDS_SIZE - n, "%s%.64s:%.64s", i > 0 ? ", " : "", words_text(h, "host"),
                                words_text(h, "name"));
         if (permits > 1)
             n += (size_t) snprintf(buffer + n, WORDS_SIZE - n, " x" INT, permits);
     }
-    if (all > HOLDERS_SHOWN)
-        snprintf(buffer + n, WORDS_SIZE - n, ", +%zu", all - HOLDERS_SHOWN);
+    if (n > 0 && all > i)
+        snprintf(buffer + n, WORDS_SIZE - n, ", +%zu", all - i);
     return buffer;
 }
 
@@ -105,12 +105,13 @@ static void add_pool(struct table *t, const json_t *pool, usec_t now) {
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
     table_cell(t, differ ? TABLE_BAD : TABLE_DIM, "%s", differ ? "yes" : "");
     table_cell(t, TABLE_NOTICE, "%s", override_text(pool, now, text));
-    table_cell(t, TABLE_PLAIN, "%s", holders_text(pool, text));
+    table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "holders", json_array_size(json_object_get(pool, "holders")), text));
+    table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "queue", (size_t) waiting, text));
 }
 
 static int print_pools(const json_t *pools) {
     static const struct table_column columns[] = {{"POOL", false},    {"SCOPE", false},  {"LIMIT", true},     {"USED", true},
-                                                  {"WAITING", true}, {"DIFFER", false}, {"OVERRIDE", false}, {"HOLDERS", false}};
+                                                  {"WAITING", true}, {"DIFFER", false}, {"OVERRIDE", false}, {"HOLDERS", false}, {"QUEUE", false}};
     _cleanup_(table_freep) struct table *t = NULL;
     int r = table_new(&t, columns, ELEMENTSOF(columns));
     json_t *pool;
