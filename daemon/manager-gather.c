@@ -46,8 +46,11 @@ static void waiting_found(struct manager *m, const struct message *record) {
     char id[ID_TEXT_SIZE];
     int k;
 
-    if (message_get_id(record, "run", id) == 0 && manager_find_run(m, id))
-        return; /* a guard or a hold has it: it was granted after this was written */
+    if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
+        r->recorded = true; /* a guard, a report or a hold has it: it was granted after this was written */
+        manager_remove_waiting(r);
+        return;
+    }
     k = manager_read_run(m, record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, &r);
     if (k == 0) {
         r->recorded = true;

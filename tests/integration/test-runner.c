@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/cgroup.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -423,6 +424,10 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
 }
 
 static void test_both_die(void) {
+    _cleanup_free_ char *cgroup = NULL;
+
+    if (cgroup_find_own(&cgroup) < 0)
+        TEST_SKIP("no cgroup may be made here: nothing leads to what is left of a run when guard and runner are gone");
     runner_and_guard_die(getuid(), true);
     runner_and_guard_die(getuid(), false);
 }
