@@ -54,10 +54,12 @@
  *   waiting/RUN      a queued run, so that a restarted berthd keeps its place
  *   holds/RUN        FIFO of a granted `berth run`;  holds/RUN.claim  what it holds
  *   jobs/JOB         last start, last result
- *   session          the session's id (store-redis) */
+ *   session          the session's id (store-redis)
+ *   drained          there: this host takes nothing new */
 #define PROTOCOL_CONTROL_SOCKET "control.sock"
 #define PROTOCOL_LOCK "lock"
 #define PROTOCOL_WAITING "waiting"
 #define PROTOCOL_HOLDS "holds"
 #define PROTOCOL_JOBS "jobs"
 #define PROTOCOL_SESSION "session"
+#define PROTOCOL_DRAINED "drained"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs that do something: start, stop, revoke, grace, reload. */
+/* Verbs that do something: start, stop, revoke, grace, reload, drain. */
 #include <stdio.h>
 #include <string.h>
 
@@ -171,4 +171,22 @@ int verb_reload(int argc, char **argv) {
     if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
         return status;
     return client_ask("io.berth.Reload", NULL, NULL);
+}
+
+int verb_drain(int argc, char **argv) {
+    bool wait = false;
+    const struct verb_option options[] = {{"--wait", &wait, NULL}};
+    int words, status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+        return status;
+    return client_ask("io.berth.Drain", json_pack("{s:b}", "wait", wait), NULL);
+}
+
+int verb_undrain(int argc, char **argv) {
+    int words, status;
+
+    if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
+        return status;
+    return client_ask("io.berth.Undrain", NULL, NULL);
 }

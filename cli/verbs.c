@@ -61,6 +61,12 @@ static const struct verb verbs[] = {
      "\n"
      "After Redis restarted or lost its data nothing is granted for one lease, until all hosts have told what they hold. This ends it\n"
      "at once: only for a namespace that is known to be new, or limits may be exceeded.\n"},
+    {"drain", verb_drain, "take nothing new on this host",
+     "berth drain [--wait]\n"
+     "\n"
+     "This host begins no run any more, also after a restart of berthd, until `berth undrain`; what waits here is withdrawn (75), what\n"
+     "runs goes on. --wait: until the last run is over.\n"},
+    {"undrain", verb_undrain, "take work on this host again", "berth undrain\n"},
     {"reload", verb_reload, "read the config again",
      "berth reload\n"
      "\n"

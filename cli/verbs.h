@@ -5,7 +5,7 @@
  * returns the exit status (INTERFACES: Exit status). Which file has which:
  *     verbs.c    the table, help, the options before the verb
  *     options.c  a verb's own options
- *     show.c     pools, hosts, jobs, runs      act.c     start, stop, reload, revoke, grace
+ *     show.c     pools, hosts, jobs, runs      act.c     start, stop, reload, revoke, grace, drain
  *     limit.c    limit, pause, resume          check.c   check-config, version */
 
 #include <jansson.h>
@@ -63,6 +63,8 @@ int verb_resume(int argc, char **argv);
 int verb_revoke(int argc, char **argv);
 int verb_grace(int argc, char **argv);
 int verb_reload(int argc, char **argv);
+int verb_drain(int argc, char **argv);
+int verb_undrain(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);
 

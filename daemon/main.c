@@ -123,8 +123,13 @@ static int find_runner(char path[static PATH_MAX]) {
 /* --- signals --- */
 
 static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
-    /* Under systemd a restart must leave the jobs alone, and a stop cannot be told from it here. */
-    manager_stop(userdata, !getenv("NOTIFY_SOCKET"));
+    manager_stop(userdata, manager_stops_jobs(userdata));
+    return 0;
+}
+
+/* Under systemd a restart must leave the jobs alone, and a stop cannot be told from it by SIGTERM: units/berthd-stop says it. */
+static int main_on_stop_announced(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
+    manager_expect_stop(userdata);
     return 0;
 }
 
@@ -140,7 +145,7 @@ static int add_signals(sd_event *event, struct manager *m) {
     static const struct {
         int signal;
         sd_event_signal_handler_t handler;
-    } signals[] = {{SIGTERM, main_on_terminate}, {SIGINT, main_on_terminate}, {SIGHUP, main_on_hangup}};
+    } signals[] = {{SIGTERM, main_on_terminate}, {SIGINT, main_on_terminate}, {SIGHUP, main_on_hangup}, {SIGUSR1, main_on_stop_announced}};
     int r = 0;
 
     for (size_t i = 0; r >= 0 && i < ELEMENTSOF(signals); i++)
@@ -166,6 +171,8 @@ static int run(struct journal *journal, struct settings *settings) {
         options.with_runner = runner;
     }
     r = sd_event_default(&event);
+    if (r >= 0)
+        r = sd_event_set_watchdog(event, true);
     if (r < 0) {
         settings_free(settings);
         return EX_SOFTWARE;
@@ -213,6 +220,7 @@ int main(int argc, char **argv) {
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGINT);
     sigaddset(&blocked, SIGHUP);
+    sigaddset(&blocked, SIGUSR1);
     (void) sigprocmask(SIG_BLOCK, &blocked, NULL);
     return run(journal, settings);
 }

@@ -107,6 +107,8 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
     *ret_nested = false;
     if (m->phase >= MANAGER_PHASE_STOPPING)
         return MANAGER_E_STOPPING;
+    if (m->drained)
+        return MANAGER_E_DRAINED;
     k = check_pools(m, hold, ret_text);
     if (k != 0)
         return k;

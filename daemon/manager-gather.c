@@ -5,7 +5,6 @@
  * it is known, so that their first sync tells the whole truth (R11) and no run is ever started twice. */
 
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
@@ -93,7 +92,7 @@ static void become_ready(struct manager *m) {
         return;
     }
     begin_pending(m);
-    (void) sd_notify(0, "READY=1");
+    manager_service_ready(m);
     event_emit(m->events, &(struct event) {.type = EVENT_READY}, "berthd %s takes work; %zu runs found again", VERSION, n);
     manager_jobs_ready(m);
 }

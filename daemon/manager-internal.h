@@ -9,7 +9,8 @@
  *     manager-guard.c   runs of jobs: the runner, the guards, reports
  *     manager-client.c  runs of `berth run`: holds, clients, nesting
  *     manager-record.c  what berthd remembers of itself over a restart
- *     manager-why.c     what a waiting run waits for */
+ *     manager-why.c     what a waiting run waits for
+ *     manager-service.c what the service manager is told; draining */
 
 #include "base/message.h"
 #include "daemon/hold.h"
@@ -47,7 +48,11 @@ struct manager {
     size_t n_done;                   /* on runs[RUN_STATE_DONE] */
     struct list jobs;                /* struct job: of the config */
     sd_event_source *deadline_timer; /* when the cluster's deadline passes: guards that hang are killed */
-    sd_event_source *leave_timer;
+    bool drained;                    /* `berth drain`; also a file in the runtime directory */
+    bool has_service_manager;        /* NOTIFY_SOCKET */
+    bool stop_jobs_wanted;           /* the service manager stops, not restarts, us (manager_expect_stop) */
+    sd_event_source *status_timer;
+    struct list idle_watches;        /* struct manager_idle_watch */
     size_t n_stores_leaving;
     char text[256];                  /* explanations handed to clients, until the next call */
 };
@@ -110,6 +115,14 @@ void manager_jobs_forget_at_start(struct manager *m);
 size_t manager_count_runs(struct manager *m, const char *job, struct run **ret_oldest);
 int manager_begin_job(struct manager *m, const struct job_settings *settings, struct run **ret);
 
+/* --- manager-service.c --- */
+void manager_service_ready(struct manager *m);
+void manager_service_changed(struct manager *m); /* the status line, after a while */
+void manager_service_reloading(struct manager *m);
+void manager_service_stopping(struct manager *m);
+void manager_read_drained(struct manager *m);
+void manager_idle_check(struct manager *m); /* after a run's end: who waits for the last one? */
+
 /* --- manager.c --- */
-void manager_stop_check(struct manager *m); /* while stopping: is all gone? */
+void manager_stop_check(struct manager *m); /* while stopping and idle: leave */
 void manager_config_differs(struct manager *m); /* the runner has read another config: reload, once */

@@ -70,6 +70,8 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     int k = 0;
 
     j->last_trigger_realtime = clock_realtime();
+    if (m->drained)
+        return MANAGER_E_DRAINED;
     switch (job_decide(j, settings->overlap, n)) {
     case JOB_DECISION_BEGIN:
         k = manager_begin_job(m, settings, &run);
@@ -124,7 +126,9 @@ void manager_jobs_ready(struct manager *m) {
     struct run *run;
 
     list_foreach(j, &m->jobs, struct job, link) {
-        if (settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
+        if (m->drained)
+            ; /* `berth undrain` comes here again */
+        else if (settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
             j->at_start_done = true;
             (void) trigger(m, j, &run);
         } else if (j->queued && manager_count_runs(m, j->name, &run) == 0) {

@@ -59,6 +59,7 @@ int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
 void manager_set_state(struct run *r, enum run_state state) {
     r->manager->n_done += state == RUN_STATE_DONE;
     run_set_state(r, r->manager->runs, state);
+    manager_service_changed(r->manager);
 }
 
 void manager_disarm(struct run *r) {
@@ -265,7 +266,7 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
         e.reason = NULL;
         event_emit(m->events, &e, "the permits of %s are free", r->name);
     }
-    manager_stop_check(m);
+    manager_idle_check(m);
 }
 
 /* --- running and after --- */

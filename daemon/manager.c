@@ -204,6 +204,8 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->lock_fd = -1;
     m->event = sd_event_ref(event);
     list_init(&m->jobs);
+    list_init(&m->idle_watches);
+    m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     for (size_t i = 0; i < RUN_STATES; i++)
         list_init(&m->runs[i]);
     m->config = strdup(options->config);
@@ -221,6 +223,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = manager_jobs_update(m);
     if (k < 0)
         return k;
+    manager_read_drained(m);
     *ret = steal_pointer(&m);
     return 0;
 }
@@ -249,7 +252,7 @@ struct manager *manager_free(struct manager *m) {
     free_runs(m);
     manager_jobs_free(m);
     sd_event_source_disable_unref(m->deadline_timer);
-    sd_event_source_disable_unref(m->leave_timer);
+    sd_event_source_disable_unref(m->status_timer);
     events_free(m->events);
     settings_free(m->settings);
     close_fd(m->lock_fd);
@@ -287,17 +290,22 @@ static void store_on_stopped(_unused_ int r, void *userdata) {
 }
 
 void manager_stop_check(struct manager *m) {
-    if (m->phase != MANAGER_PHASE_STOPPING)
+    if (m->phase != MANAGER_PHASE_STOPPING || !manager_is_idle(m))
         return;
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        if (!list_is_empty(&m->runs[s]))
-            return;
     m->phase = MANAGER_PHASE_LEAVING;
     manager_jobs_forget_at_start(m);
     m->n_stores_leaving = 1 + (m->cluster_store ? 1 : 0);
     if (m->cluster_store)
         store_stop(m->cluster_store, store_on_stopped, m);
     store_stop(m->host_store, store_on_stopped, m);
+}
+
+void manager_expect_stop(struct manager *m) {
+    m->stop_jobs_wanted = true;
+}
+
+bool manager_stops_jobs(const struct manager *m) {
+    return m->stop_jobs_wanted || !m->has_service_manager;
 }
 
 void manager_stop(struct manager *m, bool stop_jobs) {
@@ -313,6 +321,7 @@ void manager_stop(struct manager *m, bool stop_jobs) {
         return;
     }
     m->phase = MANAGER_PHASE_STOPPING;
+    manager_service_stopping(m);
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             manager_stop_run(m, r, "shutdown");
@@ -352,7 +361,7 @@ static void use_settings(struct manager *m, struct settings *settings) {
     settings_free(old);
 }
 
-int manager_reload(struct manager *m, struct settings_errors *errors) {
+static int load_anew(struct manager *m, struct settings_errors *errors) {
     _cleanup_(settings_freep) struct settings *settings = NULL;
     const char *changed;
     int k;
@@ -370,6 +379,15 @@ int manager_reload(struct manager *m, struct settings_errors *errors) {
     event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED}, "%s: %zu pools, %zu jobs", m->config,
                m->settings->n_pools, m->settings->n_jobs);
     return 0;
+}
+
+int manager_reload(struct manager *m, struct settings_errors *errors) {
+    int k;
+
+    manager_service_reloading(m);
+    k = load_anew(m, errors);
+    manager_service_ready(m);
+    return k;
 }
 
 void manager_config_differs(struct manager *m) {

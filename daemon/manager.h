@@ -33,6 +33,10 @@ int manager_start(struct manager *m);
  * when it is done. */
 void manager_stop(struct manager *m, bool stop_jobs);
 
+/* The next manager_stop() stops the jobs, too, whatever it says: told by units/berthd-stop when a stop, not a restart, is under way. */
+void manager_expect_stop(struct manager *m);
+bool manager_stops_jobs(const struct manager *m); /* whether that was said, or there is no service manager that restarts us */
+
 /* --- what clients see --- */
 
 const struct settings *manager_settings(const struct manager *m);
@@ -66,6 +70,7 @@ enum { /* named answers */
     MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
     MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
     MANAGER_E_STOPPING,    /* berthd is about to stop */
+    MANAGER_E_DRAINED,     /* this host takes nothing new */
 };
 
 /* A manual trigger. */
@@ -99,5 +104,15 @@ void manager_client_ended(struct manager *m, struct run *r, enum run_result resu
 void manager_stop_run(struct manager *m, struct run *r, const char *reason);
 /* Stops by job name (all its runs) or run id. 0 or MANAGER_E_UNKNOWN. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
+/* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
+int manager_drain(struct manager *m);
+int manager_undrain(struct manager *m);
+bool manager_is_drained(const struct manager *m);
+bool manager_is_idle(const struct manager *m); /* no run waits or has a process */
+struct manager_idle_watch {
+    struct list link;
+    void (*on_idle)(struct manager_idle_watch *watch); /* once; it is on no list any more */
+};
+void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch); /* ends by list_unlink(&watch->link) */
 /* Reads the config again. 0, or SETTINGS_E_INVALID with errors; nothing has changed then. */
 int manager_reload(struct manager *m, struct settings_errors *errors);

@@ -256,6 +256,8 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
         return verbs_bad_request(call, "%s", text);
     case MANAGER_E_STOPPING:
         return control_call_error(call, "io.berth.Stopping", NULL);
+    case MANAGER_E_DRAINED:
+        return verbs_drained(call);
     default:
         return k < 0 ? k : -EPROTO;
     }

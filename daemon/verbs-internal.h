@@ -9,6 +9,7 @@
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have told
  *     verbs-act.c     SetLimit and its like: answered when a store has done it
  *     verbs-start.c   Start, and waiting for the run's end
+ *     verbs-drain.c   Drain, Undrain
  *     verbs-hold.c    Hold, Started, Ended: one `berth run` */
 
 #include <jansson.h>
@@ -48,6 +49,7 @@ int verbs_bad_request(struct control_call *call, const char *format, ...) _print
 int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_run(struct control_call *call, const char *name);
+int verbs_drained(struct control_call *call);
 
 /* --- verbs-json.c; NULL: no memory --- */
 
@@ -79,6 +81,8 @@ int verbs_pause(struct control_call *call, json_t *params, void *userdata);
 int verbs_resume(struct control_call *call, json_t *params, void *userdata);
 int verbs_revoke(struct control_call *call, json_t *params, void *userdata);
 int verbs_end_grace(struct control_call *call, json_t *params, void *userdata);
+int verbs_drain(struct control_call *call, json_t *params, void *userdata);
+int verbs_undrain(struct control_call *call, json_t *params, void *userdata);
 int verbs_hold(struct control_call *call, json_t *params, void *userdata);
 int verbs_started(struct control_call *call, json_t *params, void *userdata);
 int verbs_ended(struct control_call *call, json_t *params, void *userdata);

@@ -128,6 +128,8 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
         return skipped(call, job, run);
     case MANAGER_E_STOPPING:
         return control_call_error(call, "io.berth.Stopping", NULL);
+    case MANAGER_E_DRAINED:
+        return verbs_drained(call);
     default:
         return k < 0 ? k : -EPROTO;
     }

@@ -90,6 +90,8 @@ static const struct control_method methods[] = {
     {"io.berth.Start", verbs_start, true},
     {"io.berth.Stop", verbs_stop, true},
     {"io.berth.Reload", verbs_reload, true},
+    {"io.berth.Drain", verbs_drain, true},
+    {"io.berth.Undrain", verbs_undrain, true},
     {"io.berth.SetLimit", verbs_set_limit, true},
     {"io.berth.ClearLimit", verbs_clear_limit, true},
     {"io.berth.Pause", verbs_pause, true},

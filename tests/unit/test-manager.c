@@ -582,6 +582,50 @@ static void test_nowait_and_queue_timeout(void) {
     tear_down();
 }
 
+static unsigned n_idle;
+
+static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
+    n_idle++;
+}
+
+static void test_drain(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    struct manager_idle_watch watch = {.on_idle = watch_on_idle};
+    const char *text = NULL;
+    struct run *r, *w, *none = NULL;
+    bool nested;
+
+    set_up(true);
+    n_idle = 0;
+    r = run_it("one");
+    w = begin("one");
+    CU_ASSERT(await(is_waiting, w));
+    TEST_INT(manager_drain(manager), 0);
+    TEST_INT(manager_drain(manager), 0);
+    TEST_INT(w->state, RUN_STATE_DONE); /* what waits goes, what runs stays */
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    TEST_INT(manager_start_job(manager, "one", &none), MANAGER_E_DRAINED);
+    TEST_INT(demands_parse("wide", &pools), 0);
+    TEST_INT(manager_hold(manager, &hold, &none, &nested, &text), MANAGER_E_DRAINED);
+    manager_watch_idle(manager, &watch);
+    guard_reports(r, "code", 0, "none");
+    CU_ASSERT(await(is_released, r));
+    TEST_INT(n_idle, 1);
+
+    manager = manager_free(manager); /* it survives a restart */
+    at_start = true;
+    make_manager();
+    at_start = false;
+    runner.handler.on_gathered(runner.handler.userdata);
+    CU_ASSERT(manager_is_drained(manager));
+    CU_ASSERT(manager_is_idle(manager));
+    TEST_INT(manager_undrain(manager), 0);
+    CU_ASSERT(!manager_is_idle(manager)); /* the job that is to run at start */
+    tear_down();
+}
+
 static bool has_left(_unused_ void *userdata) {
     return sd_event_get_state(event) == SD_EVENT_FINISHED;
 }
@@ -618,6 +662,7 @@ static CU_TestInfo tests[] = {
     {"ad hoc", test_ad_hoc},
     {"client gone", test_client_gone},
     {"nowait and queue timeout", test_nowait_and_queue_timeout},
+    {"drain", test_drain},
     {"shutdown", test_shutdown},
     CU_TEST_INFO_NULL,
 };

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+
+/* berthd as a service: what it tells the service manager (sd_notify(3); nothing where there is none), and draining. */
+
+#include <fcntl.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include "base/protocol.h"
+#include "daemon/manager-internal.h"
+
+#define STATUS_DELAY USEC_PER_SEC                  /* of the status line: a burst of runs is one notification */
+#define STOP_EXTRA_USEC (15 * USEC_PER_SEC)        /* beyond the longest stop timeout: reports, bye */
+
+/* --- the service manager --- */
+
+static size_t count(const struct list *runs) {
+    size_t n = 0;
+
+    list_foreach(r, runs, struct run, link)
+        n++;
+    return n;
+}
+
+static int manager_on_status_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct manager *m = userdata;
+    size_t waiting = count(&m->runs[RUN_STATE_PENDING]) + count(&m->runs[RUN_STATE_WAITING]);
+    size_t running = count(&m->runs[RUN_STATE_STARTING]) + count(&m->runs[RUN_STATE_RUNNING]) + count(&m->runs[RUN_STATE_STOPPING]);
+
+    (void) sd_notifyf(0, "STATUS=%s%zu running, %zu waiting", m->drained ? "Drained; " : "", running, waiting);
+    return 0;
+}
+
+void manager_service_changed(struct manager *m) {
+    usec_t due = usec_add(clock_boottime(), STATUS_DELAY);
+    int enabled;
+
+    if (!m->has_service_manager)
+        return;
+    if (!m->status_timer) {
+        (void) sd_event_add_time(m->event, &m->status_timer, CLOCK_BOOTTIME, due, STATUS_DELAY, manager_on_status_due, m);
+        return;
+    }
+    if (sd_event_source_get_enabled(m->status_timer, &enabled) == 0 && enabled == SD_EVENT_OFF) {
+        (void) sd_event_source_set_time(m->status_timer, due);
+        (void) sd_event_source_set_enabled(m->status_timer, SD_EVENT_ONESHOT);
+    }
+}
+
+void manager_service_ready(struct manager *m) {
+    (void) sd_notify(0, "READY=1");
+    manager_service_changed(m);
+}
+
+void manager_service_reloading(_unused_ struct manager *m) {
+    struct timespec now;
+
+    /* A reload without the time is not believed (sd_notify(3)). */
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    (void) sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+                      (uint64_t) now.tv_sec * USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000);
+}
+
+void manager_service_stopping(struct manager *m) {
+    usec_t longest = 0;
+
+    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            if (r->stop_timeout_usec > longest)
+                longest = r->stop_timeout_usec;
+    (void) sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64, usec_add(longest, STOP_EXTRA_USEC));
+}
+
+/* --- draining --- */
+
+#define DRAINED_PATH_SIZE (RUNTIME_DIRECTORY_MAX + 16)
+
+static const char *drained_path(struct manager *m, char path[static DRAINED_PATH_SIZE]) {
+    snprintf(path, DRAINED_PATH_SIZE, "%s/%s", m->settings->runtime_directory, PROTOCOL_DRAINED);
+    return path;
+}
+
+void manager_read_drained(struct manager *m) {
+    char path[DRAINED_PATH_SIZE];
+
+    m->drained = access(drained_path(m, path), F_OK) == 0;
+}
+
+int manager_drain(struct manager *m) {
+    char path[DRAINED_PATH_SIZE];
+    int fd;
+
+    if (m->drained)
+        return 0;
+    fd = open(drained_path(m, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    close_fd(fd);
+    m->drained = true;
+    journal_log(events_get_journal(m->events), 5, "this host is drained: it takes nothing new until `berth undrain`");
+    for (enum run_state s = RUN_STATE_PENDING; s <= RUN_STATE_WAITING; s++)
+        list_foreach_safe(r, &m->runs[s], struct run, link)
+            manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
+    manager_service_changed(m);
+    return 0;
+}
+
+int manager_undrain(struct manager *m) {
+    char path[DRAINED_PATH_SIZE];
+
+    if (!m->drained)
+        return 0;
+    if (unlink(drained_path(m, path)) < 0 && errno != ENOENT)
+        return -errno;
+    m->drained = false;
+    journal_log(events_get_journal(m->events), 5, "this host is drained no longer");
+    if (m->phase == MANAGER_PHASE_READY)
+        manager_jobs_ready(m);
+    manager_service_changed(m);
+    return 0;
+}
+
+bool manager_is_drained(const struct manager *m) {
+    return m->drained;
+}
+
+bool manager_is_idle(const struct manager *m) {
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        if (!list_is_empty(&m->runs[s]))
+            return false;
+    return true;
+}
+
+void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch) {
+    list_init(&watch->link);
+    list_append(&m->idle_watches, &watch->link);
+}
+
+void manager_idle_check(struct manager *m) {
+    if (!manager_is_idle(m))
+        return;
+    list_foreach_safe(w, &m->idle_watches, struct manager_idle_watch, link) {
+        list_unlink(&w->link);
+        w->on_idle(w);
+    }
+    manager_stop_check(m);
+}
