@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/file-limit.h"
 #include "daemon/control-internal.h"
 
 #define GROUP "berth"
@@ -236,6 +237,8 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
     c->description = description;
     c->userdata = userdata;
     c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, CONTROL_CLIENTS_MAX, CONTROL_MESSAGE_TIME};
+    if (c->limits.clients > file_limit_get() / 2) /* runs need descriptors, too */
+        c->limits.clients = file_limit_get() / 2;
     r = control_listen(c, path, listen_fd);
     if (r >= 0)
         r = sd_event_add_io(event, &c->listen_source, c->listen_fd, EPOLLIN, control_on_connection, c);

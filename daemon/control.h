@@ -15,7 +15,7 @@
 
 #define CONTROL_MESSAGE_MAX (256 * 1024)  /* bytes of one message from a client */
 #define CONTROL_OUTPUT_MAX (16 * 1024 * 1024) /* bytes waiting for a client; one that reads slower is disconnected */
-#define CONTROL_CLIENTS_MAX 4096
+#define CONTROL_CLIENTS_MAX 4096 /* or half of the descriptors that this process may have */
 #define CONTROL_MESSAGE_TIME (10 * USEC_PER_SEC) /* for the rest of a message that has begun */
 
 struct control;

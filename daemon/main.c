@@ -11,6 +11,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "base/file-limit.h"
 #include "base/protocol.h"
 #include "daemon/manager.h"
 #include "daemon/verbs.h"
@@ -216,6 +217,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     (void) signal(SIGPIPE, SIG_IGN);
+    file_limit_raise();
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGINT);

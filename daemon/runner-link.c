@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/file-limit.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/socket.h"
@@ -124,6 +125,7 @@ static _Noreturn void child_main(const struct runner_link *l, int fd) {
     snprintf(number, sizeof(number), "%d", CHILD_SOCKET);
     /* Out of the terminal's process group: its Ctrl-C reaches berthd alone. */
     (void) setsid();
+    file_limit_restore();
     (void) sigemptyset(&none);
     if (fd == CHILD_SOCKET ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, CHILD_SOCKET) < 0)
         _exit(126);

@@ -9,7 +9,7 @@
 
 #include "daemon/verbs-internal.h"
 
-static const char description[] =
+static const char description[] = ""
 #include "daemon/io.berth.varlink.inc"
     ;
 

@@ -3,6 +3,7 @@
  * that are not `berth` hear. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/socket.h"
@@ -430,6 +431,28 @@ static void test_foreign_run(void) {
     TEST_INT(berth_end(holder), 143);
 }
 
+/* berthd serves thousands of clients; what it starts has the limits that it was started with. */
+static void test_file_limit(void) {
+    struct rlimit before, low = {512, 2048};
+    struct host *bee;
+    char path[96], text[16] = "";
+    _cleanup_fclose_ FILE *f = NULL;
+    struct rlimit raised;
+
+    TEST_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low.rlim_max = before.rlim_max;
+    TEST_INT(setrlimit(RLIMIT_NOFILE, &low), 0);
+    snprintf(path, sizeof(path), "%s/limit", cluster.folder);
+    bee = host_up("bee", "job \"limit\" { command = {\"/bin/sh\", \"-c\", \"ulimit -Sn\"} output = \"%s\" }\n", path);
+    TEST_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+    TEST_INT(prlimit(bee->berthd->pid, RLIMIT_NOFILE, NULL, &raised), 0);
+    CU_ASSERT(raised.rlim_cur > 512);
+    TEST_INT(berth(bee, "start limit --wait"), 0);
+    f = fopen(path, "re");
+    CU_ASSERT(f && fgets(text, sizeof(text), f));
+    TEST_STRING(text, "512\n");
+}
+
 static CU_TestInfo tests[] = {
     {"pools", test_pools},
     {"stale", test_stale},
@@ -442,6 +465,7 @@ static CU_TestInfo tests[] = {
     {"reload", test_reload},
     {"parameters", test_parameters},
     {"foreign-run", test_foreign_run},
+    {"file-limit", test_file_limit},
     CU_TEST_INFO_NULL,
 };
 
