@@ -26,7 +26,7 @@
 #include "base/process-tree.h"
 
 /* The kill is sent so long before the deadline, so that the last process is gone, not just told, when it comes (R8). */
-#define KILL_LEAD (50 * USEC_PER_MSEC)
+#define KILL_LEAD (100 * USEC_PER_MSEC)
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_AGAIN_FIRST (20 * USEC_PER_MSEC)
 #define KILL_AGAIN_MAX USEC_PER_SEC

@@ -263,8 +263,8 @@ static void push_deadline(struct scene *scene) {
 static void test_deadline_pushed(void) {
     struct scene scene;
 
-    scene_init(&scene, "echo a; sleep 0.1; echo b; sleep 0.2; exit 9");
-    scene.options.deadline = clock_boottime() + 200 * USEC_PER_MSEC;
+    scene_init(&scene, "echo a; sleep 0.2; echo b; sleep 0.4; exit 9");
+    scene.options.deadline = clock_boottime() + 500 * USEC_PER_MSEC;
     scene.options.stop_timeout = 0;
     scene.on_line = push_deadline;
     scene_run(&scene, run_script);
@@ -292,12 +292,12 @@ static void test_deadline_pulled(void) {
 
 static void test_deadline_during_stop(void) {
     struct scene scene;
-    usec_t deadline = clock_boottime() + 300 * USEC_PER_MSEC;
+    usec_t deadline = clock_boottime() + 400 * USEC_PER_MSEC;
 
     /* A stop with a long timeout must not reach beyond the deadline. */
     scene_init(&scene, "trap '' TERM; echo a; while :; do sleep 1000; done");
     scene.options.deadline = deadline;
-    scene.options.stop_timeout = 150 * USEC_PER_MSEC;
+    scene.options.stop_timeout = 250 * USEC_PER_MSEC;
     scene.on_line = stop_it;
     scene_run(&scene, run_script);
     TEST_INT(scene.result.reason, SUPERVISE_REASON_STOPPED);
