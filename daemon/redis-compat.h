@@ -3,7 +3,6 @@
 
 /* The one place that knows how hiredis 0.14 (Debian 12) and 1.x (Debian 13) differ. */
 
-#include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 
 #if HIREDIS_MAJOR >= 1

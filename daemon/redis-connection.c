@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+
+/* hiredis is used for writing commands, parsing answers, and its socket calls alone. Its asynchronous half is not used: version
+ * 0.14 aborts the program when a server says something that was not asked for. */
+
 #include "daemon/redis-connection.h"
 
 #include <errno.h>
@@ -12,12 +16,13 @@
 #include "base/list.h"
 #include "daemon/redis-compat.h"
 
-#define ANSWER_ELEMENTS_MAX 65536          /* of one array */
+#define ANSWER_ELEMENTS_MAX 65536           /* of one array */
 #define ANSWER_SIZE_MAX ((size_t) 32 << 20) /* unread bytes of one answer */
 
+#define OUT_KEPT ((size_t) 64 << 10)        /* of an empty buffer */
+
 struct pending { /* a command that waits for its answer */
-    struct redis_connection *connection;
-    struct list link; /* on connection->pendings, oldest first; a subscription leaves it with its acknowledgment */
+    struct list link; /* on connection->pendings, oldest first */
     usec_t deadline;
     redis_reply_fn fn;
     void *userdata;
@@ -26,24 +31,39 @@ struct pending { /* a command that waits for its answer */
 
 struct redis_connection {
     const struct redis_connection_options *options;
-    redisAsyncContext *context; /* NULL: over */
+    redisContext *context;
+    char *out;             /* commands not sent yet */
+    size_t out_size, out_allocated;
     sd_event_source *io, *timer, *defer;
-    uint32_t wanted;            /* EPOLLIN | EPOLLOUT: what hiredis asks for */
-    unsigned busy;              /* > 0: hiredis is on the stack, so its context must not be freed */
-    bool freed, down_told, up_told;
-    struct list pendings;       /* struct pending */
-    struct list subscriptions;  /* struct pending, acknowledged */
+    bool connected;        /* the socket is */
+    bool up_told, down_told, freed;
+    unsigned busy;         /* > 0: a callback is on the stack, so this must not be freed */
+    struct list pendings;  /* struct pending */
+    redis_reply_fn message_fn; /* of the subscription, once it is acknowledged */
+    void *message_userdata;
     enum redis_error error;
-    char text[256];
+    char text[256];        /* "" as long as nothing went wrong */
 };
 
-/* --- what went wrong --- */
+/* --- the end --- */
+
+static bool is_over(const struct redis_connection *c) {
+    return c->freed || c->text[0] != '\0';
+}
 
 static void note_error(struct redis_connection *c, enum redis_error error, const char *text) {
-    if (c->text[0] != '\0')
+    if (is_over(c))
         return;
     c->error = error;
-    (void) snprintf(c->text, sizeof(c->text), "%s", text && *text ? text : "connection lost");
+    (void) snprintf(c->text, sizeof(c->text), "%s", *text ? text : "connection lost");
+    /* Told a turn later, from no call's inside. */
+    (void) sd_event_source_set_enabled(c->io, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(c->defer, SD_EVENT_ONESHOT);
+}
+
+static void note_context_error(struct redis_connection *c) {
+    note_error(c, REDIS_ERROR_RETRY, c->context->err == REDIS_ERR_IO ? strerror(errno) : c->context->errstr);
 }
 
 static void destroy(struct redis_connection *c) {
@@ -51,42 +71,39 @@ static void destroy(struct redis_connection *c) {
         list_unlink(&p->link);
         free(p);
     }
-    list_foreach_safe(p, &c->subscriptions, struct pending, link) {
-        list_unlink(&p->link);
-        free(p);
-    }
+    sd_event_source_disable_unref(c->io);
     sd_event_source_disable_unref(c->timer);
     sd_event_source_disable_unref(c->defer);
+    if (c->context)
+        redisFree(c->context);
+    free(c->out);
     free(c);
 }
 
-/* Leaves hiredis's stack behind, then does what was put off on it. */
-static void settle(struct redis_connection *c) {
-    if (c->busy > 0)
-        return;
-    if (c->context && (c->freed || c->text[0] != '\0')) {
-        c->busy++;
-        redisAsyncFree(c->context);
-        c->busy--;
-    }
-    if (c->freed) {
+struct redis_connection *redis_connection_free(struct redis_connection *c) {
+    if (!c)
+        return NULL;
+    c->freed = true;
+    if (c->busy == 0)
         destroy(c);
-    } else if (!c->context && !c->down_told) {
-        note_error(c, REDIS_ERROR_RETRY, NULL);
-        c->down_told = true;
-        c->options->on_down(c, c->error, c->text, c->options->userdata); /* may free it */
-    }
+    return NULL;
 }
 
-/* Ends the connection from outside a callback of the event loop's own: told a turn later. */
-static void fail(struct redis_connection *c, enum redis_error error, const char *text) {
-    note_error(c, error, text);
-    (void) sd_event_source_set_enabled(c->defer, SD_EVENT_ONESHOT);
+static void leave(struct redis_connection *c) {
+    if (--c->busy == 0 && c->freed)
+        destroy(c);
 }
 
 static int connection_on_defer(sd_event_source *source, void *userdata) {
+    struct redis_connection *c = userdata;
+
     (void) source;
-    settle(userdata);
+    if (c->down_told)
+        return 0;
+    c->down_told = true;
+    c->busy++;
+    c->options->on_down(c, c->error, c->text, c->options->userdata);
+    leave(c);
     return 0;
 }
 
@@ -95,12 +112,9 @@ static int connection_on_defer(sd_event_source *source, void *userdata) {
 static void arm(struct redis_connection *c) {
     struct pending *first = list_first(&c->pendings, struct pending, link);
 
-    if (!first) {
-        (void) sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
-        return;
-    }
-    (void) sd_event_source_set_time(c->timer, first->deadline);
-    (void) sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
+    if (first)
+        (void) sd_event_source_set_time(c->timer, first->deadline);
+    (void) sd_event_source_set_enabled(c->timer, first && !is_over(c) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -108,107 +122,146 @@ static int connection_on_timer(sd_event_source *source, uint64_t usec, void *use
 
     (void) source, (void) usec;
     note_error(c, REDIS_ERROR_RETRY, c->up_told ? "no answer in time" : "cannot connect in time");
-    settle(c);
     return 0;
 }
 
-/* --- the adapter: hiredis asks, the event loop tells --- */
+/* --- answers --- */
+
+static void dispatch(struct redis_connection *c, const redisReply *reply) {
+    struct pending *p = list_first(&c->pendings, struct pending, link);
+    redis_reply_fn fn = p ? p->fn : c->message_fn;
+    void *userdata = p ? p->userdata : c->message_userdata;
+
+    if (!p && !c->message_fn) { /* such as "max number of clients reached", said to a client that has not asked anything */
+        const char *error = reply_error(reply);
+
+        note_error(c, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "an answer to nothing");
+        return;
+    }
+    if (p && p->subscription && !reply_error(reply)) {
+        c->message_fn = fn;
+        c->message_userdata = userdata;
+    }
+    if (p) {
+        list_unlink(&p->link);
+        free(p);
+        arm(c);
+    }
+    fn(reply, userdata);
+}
+
+static void read_answers(struct redis_connection *c) {
+    if (redisBufferRead(c->context) != REDIS_OK) {
+        note_context_error(c);
+        return;
+    }
+    while (!is_over(c)) {
+        void *reply = NULL;
+
+        if (redisGetReplyFromReader(c->context, &reply) != REDIS_OK) {
+            note_context_error(c);
+        } else if (!reply) {
+            if (c->context->reader->len - c->context->reader->pos > ANSWER_SIZE_MAX)
+                note_error(c, REDIS_ERROR_RETRY, "an answer is too long");
+            return;
+        } else {
+            dispatch(c, reply);
+        }
+        freeReplyObject(reply);
+    }
+}
+
+/* --- the socket --- */
+
+static void write_commands(struct redis_connection *c) {
+    int error = 0;
+    socklen_t size = sizeof(error);
+    ssize_t sent;
+
+    if (!c->connected) {
+        if (getsockopt(c->context->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+            error = errno;
+        if (error > 0) {
+            note_error(c, REDIS_ERROR_RETRY, strerror(error));
+            return;
+        }
+        c->connected = true;
+    }
+    sent = send(c->context->fd, c->out, c->out_size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+        note_error(c, REDIS_ERROR_RETRY, strerror(errno));
+    } else if (sent > 0) {
+        c->out_size -= (size_t) sent;
+        memmove(c->out, c->out + sent, c->out_size);
+    }
+    if (c->out_size == 0 && c->out_allocated > OUT_KEPT) { /* a sync's; claims need little */
+        free(c->out);
+        c->out = NULL;
+        c->out_allocated = 0;
+    }
+    if (c->out_size == 0 && sd_event_source_set_io_events(c->io, EPOLLIN) < 0)
+        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+}
 
 static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
     struct redis_connection *c = userdata;
 
     (void) source, (void) fd;
     c->busy++;
-    if (c->context && (revents & (EPOLLIN | EPOLLERR | EPOLLHUP)) && (c->wanted & EPOLLIN)) {
-        if (c->context->c.reader->len > ANSWER_SIZE_MAX)
-            note_error(c, REDIS_ERROR_RETRY, "an answer is too long");
-        else
-            redisAsyncHandleRead(c->context);
+    if (revents & EPOLLOUT)
+        write_commands(c);
+    if ((revents & (EPOLLIN | EPOLLERR | EPOLLHUP)) && !is_over(c)) {
+        if (c->connected)
+            read_answers(c);
+        else if (!(revents & EPOLLOUT))
+            write_commands(c); /* finds the error */
     }
-    if (c->context && c->text[0] == '\0' && (revents & (EPOLLOUT | EPOLLERR | EPOLLHUP)) && (c->wanted & EPOLLOUT))
-        redisAsyncHandleWrite(c->context);
-    c->busy--;
-    settle(c);
+    leave(c);
     return 0;
 }
 
-static void want(struct redis_connection *c, uint32_t events, bool on) {
-    uint32_t wanted = on ? c->wanted | events : c->wanted & ~events;
+/* Goes out when the loop has turned, with all else that is said until then. */
+static int put(struct redis_connection *c, const char *data, size_t size) {
+    if (c->out_size + size > c->out_allocated) {
+        size_t allocated = 2 * (c->out_size + size);
+        char *out = realloc(c->out, allocated);
 
-    if (wanted == c->wanted || !c->io)
-        return;
-    c->wanted = wanted;
-    if (sd_event_source_set_io_events(c->io, wanted) < 0 && c->text[0] == '\0')
-        fail(c, REDIS_ERROR_RETRY, "cannot watch the connection");
-}
-
-static void connection_add_read(void *data) {
-    want(data, EPOLLIN, true);
-}
-static void connection_del_read(void *data) {
-    want(data, EPOLLIN, false);
-}
-static void connection_add_write(void *data) {
-    want(data, EPOLLOUT, true);
-}
-static void connection_del_write(void *data) {
-    want(data, EPOLLOUT, false);
-}
-
-/* hiredis frees its context, whoever wanted it; after this it must not be touched. */
-static void connection_cleanup(void *data) {
-    struct redis_connection *c = data;
-    const char *text = c->context && c->context->err ? c->context->errstr : NULL;
-
-    if (text)
-        note_error(c, strncmp(text, "NO", 2) == 0 || strncmp(text, "ERR ", 4) == 0 ? redis_error_class(text) : REDIS_ERROR_RETRY,
-                   text);
-    c->context = NULL;
-    c->io = sd_event_source_disable_unref(c->io);
-}
-
-/* --- commands --- */
-
-static void connection_on_reply(redisAsyncContext *context, void *reply, void *privdata) {
-    struct pending *p = privdata;
-    struct redis_connection *c = p->connection;
-
-    (void) context;
-    if (!reply || c->freed || c->text[0] != '\0')
-        return; /* going down: destroy() frees it */
-    if (p->subscription) {
-        if (list_is_linked(&p->link)) {
-            list_unlink(&p->link);
-            list_append(&c->subscriptions, &p->link);
-            arm(c);
-        }
-        p->fn(reply, p->userdata);
-        return;
+        if (!out)
+            return -ENOMEM;
+        c->out = out;
+        c->out_allocated = allocated;
     }
-    list_unlink(&p->link);
-    arm(c);
-    p->fn(reply, p->userdata);
-    free(p);
+    memcpy(c->out + c->out_size, data, size);
+    c->out_size += size;
+    if (sd_event_source_set_io_events(c->io, EPOLLIN | EPOLLOUT) < 0) {
+        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+        return -ENOTCONN;
+    }
+    return 0;
 }
 
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 bool subscription) {
     struct pending *p;
+    char *command = NULL;
+    int size, r;
 
-    if (!c->context || c->freed || c->text[0] != '\0')
+    if (is_over(c))
         return -ENOTCONN;
     p = malloc(sizeof(*p));
     if (!p)
         return -ENOMEM;
-    *p = (struct pending) {.connection = c, .fn = fn, .userdata = userdata, .subscription = subscription,
+    *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription,
                            .deadline = usec_add(clock_boottime(), c->options->settings->timeout_usec)};
-    list_append(&c->pendings, &p->link);
-    if (redisAsyncCommandArgv(c->context, connection_on_reply, p, (int) argc, (const char **) (uintptr_t) argv, NULL) != REDIS_OK) {
-        list_unlink(&p->link);
+    size = redisFormatCommandArgv(&command, (int) argc, (const char **) (uintptr_t) argv, NULL);
+    r = size < 0 ? -ENOMEM : put(c, command, (size_t) size);
+    if (size >= 0)
+        redisFreeCommand(command);
+    if (r < 0) {
         free(p);
-        fail(c, REDIS_ERROR_RETRY, "cannot write a command");
-        return -ENOTCONN;
+        return r;
     }
+    list_append(&c->pendings, &p->link);
     arm(c);
     return 0;
 }
@@ -228,7 +281,7 @@ static void connection_on_setup(const struct redisReply *reply, void *userdata) 
     const char *error = reply_error(reply);
 
     if (error)
-        fail(c, redis_error_class(error), error);
+        note_error(c, redis_error_class(error), error);
 }
 
 /* Naming the connection is for people only: whatever the answer, the ones before it were good. */
@@ -237,9 +290,9 @@ static void connection_on_named(const struct redisReply *reply, void *userdata) 
     const char *error = reply_error(reply);
 
     if (error && redis_error_class(error) != REDIS_ERROR_FATAL) {
-        fail(c, redis_error_class(error), error);
+        note_error(c, redis_error_class(error), error);
     } else if (error && strncmp(error, "NOAUTH", 6) == 0) {
-        fail(c, REDIS_ERROR_FATAL, error);
+        note_error(c, REDIS_ERROR_FATAL, error);
     } else {
         c->up_told = true;
         c->options->on_up(c, c->options->userdata);
@@ -294,12 +347,11 @@ static void watch_peer(int fd, usec_t timeout) {
 }
 
 static int attach(struct redis_connection *c, sd_event *event) {
-    redisAsyncContext *context = c->context;
     int r;
 
     if (!c->options->settings->unix_path)
-        watch_peer(context->c.fd, c->options->settings->timeout_usec);
-    bound_arrays(context->c.reader);
+        watch_peer(c->context->fd, c->options->settings->timeout_usec);
+    bound_arrays(c->context->reader);
     r = sd_event_add_time(event, &c->timer, CLOCK_BOOTTIME, 0, 1000, connection_on_timer, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
@@ -307,20 +359,9 @@ static int attach(struct redis_connection *c, sd_event *event) {
         r = sd_event_add_defer(event, &c->defer, connection_on_defer, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->defer, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_add_io(event, &c->io, context->c.fd, 0, connection_on_io, c);
-    if (r < 0)
-        return r;
-    context->data = c;
-    context->ev.data = c;
-    context->ev.addRead = connection_add_read;
-    context->ev.delRead = connection_del_read;
-    context->ev.addWrite = connection_add_write;
-    context->ev.delWrite = connection_del_write;
-    context->ev.cleanup = connection_cleanup;
-    /* hiredis waits for the connection by its first write. */
-    want(c, EPOLLOUT, true);
-    return set_up(c);
+    if (r >= 0) /* writable is what a finished connect looks like */
+        r = sd_event_add_io(event, &c->io, c->context->fd, EPOLLOUT, connection_on_io, c);
+    return r < 0 ? r : set_up(c);
 }
 
 int redis_connection_new(struct redis_connection **ret, sd_event *event, const struct redis_connection_options *options) {
@@ -332,8 +373,7 @@ int redis_connection_new(struct redis_connection **ret, sd_event *event, const s
         return -ENOMEM;
     c->options = options;
     list_init(&c->pendings);
-    list_init(&c->subscriptions);
-    c->context = s->unix_path ? redisAsyncConnectUnix(s->unix_path) : redisAsyncConnect(s->host, s->port);
+    c->context = s->unix_path ? redisConnectUnixNonBlock(s->unix_path) : redisConnectNonBlock(s->host, s->port);
     if (!c->context) {
         r = -ENOMEM;
     } else if (c->context->err) {
@@ -347,12 +387,4 @@ int redis_connection_new(struct redis_connection **ret, sd_event *event, const s
     }
     *ret = c;
     return 0;
-}
-
-struct redis_connection *redis_connection_free(struct redis_connection *c) {
-    if (c) {
-        c->freed = true;
-        settle(c);
-    }
-    return NULL;
 }

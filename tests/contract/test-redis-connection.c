@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+
+/* One connection against a server that says whatever the test wants: nothing, half of something, nonsense, far too much. Each time
+ * it is down once, with a reason, and nothing else happens. */
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "daemon/redis-connection.h"
+#include "tests/harness/test.h"
+
+#define OK "+OK\r\n"
+
+struct setting {
+    sd_event *event;
+    char path[64];
+    int listener, peer;
+    const char *say;       /* when the client said something */
+    bool hang_up;
+    size_t flood;          /* so many bytes more */
+    unsigned n_up, n_down, n_replies;
+    enum redis_error error;
+    char text[256];
+    struct redis_settings settings;
+    struct redis_connection_options options;
+    struct redis_connection *connection;
+    sd_event_source *accept, *read;
+    bool free_on_up, free_on_reply, call_on_up;
+};
+
+static void on_reply(const struct redisReply *reply, void *userdata) {
+    struct setting *s = userdata;
+
+    CU_ASSERT_PTR_NOT_NULL(reply);
+    s->n_replies++;
+    if (s->free_on_reply)
+        s->connection = redis_connection_free(s->connection);
+}
+
+static void on_up(struct redis_connection *c, void *userdata) {
+    struct setting *s = userdata;
+
+    s->n_up++;
+    if (s->call_on_up)
+        TEST_INT(redis_connection_call(c, 1, (const char *[]) {"PING"}, on_reply, s), 0);
+    if (s->free_on_up)
+        s->connection = redis_connection_free(c);
+}
+
+static void on_down(struct redis_connection *c, enum redis_error error, const char *text, void *userdata) {
+    struct setting *s = userdata;
+
+    s->n_down++;
+    s->error = error;
+    (void) snprintf(s->text, sizeof(s->text), "%s", text);
+    TEST_INT(redis_connection_call(c, 1, (const char *[]) {"PING"}, on_reply, s), -ENOTCONN);
+    s->connection = redis_connection_free(c);
+}
+
+static void pour(struct setting *s, int fd) {
+    static char junk[65536];
+    ssize_t sent = send(fd, junk, s->flood < sizeof(junk) ? s->flood : sizeof(junk), MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (sent > 0)
+        s->flood -= (size_t) sent;
+    else if (errno != EAGAIN)
+        s->flood = 0;
+    if (s->flood == 0)
+        (void) sd_event_source_set_io_events(s->read, EPOLLIN);
+}
+
+static int on_peer(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+    struct setting *s = userdata;
+    char buffer[4096];
+
+    if (events & EPOLLOUT)
+        pour(s, fd);
+    if (!(events & EPOLLIN))
+        return 0;
+    if (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) <= 0) {
+        (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        return 0;
+    }
+    if (s->say)
+        (void) send(fd, s->say, strlen(s->say), MSG_NOSIGNAL);
+    s->say = NULL;
+    if (s->flood > 0)
+        CU_ASSERT(sd_event_source_set_io_events(source, EPOLLIN | EPOLLOUT) >= 0);
+    if (s->hang_up)
+        (void) shutdown(fd, SHUT_RDWR);
+    return 0;
+}
+
+static int on_accept(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata) {
+    struct setting *s = userdata;
+
+    s->peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    CU_ASSERT(s->peer >= 0);
+    CU_ASSERT(sd_event_add_io(s->event, &s->read, s->peer, EPOLLIN, on_peer, s) >= 0);
+    return 0;
+}
+
+static void begin(struct setting *s) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    (void) snprintf(s->path, sizeof(s->path), "/tmp/berth-connection-%d", (int) getpid());
+    (void) unlink(s->path);
+    (void) snprintf(address.sun_path, sizeof(address.sun_path), "%s", s->path);
+    s->peer = -1;
+    s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CU_ASSERT_FATAL(bind(s->listener, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(s->listener, 1) == 0);
+    CU_ASSERT_FATAL(sd_event_new(&s->event) >= 0);
+    CU_ASSERT_FATAL(sd_event_add_io(s->event, &s->accept, s->listener, EPOLLIN, on_accept, s) >= 0);
+    s->settings = (struct redis_settings) {.unix_path = s->path, .timeout_usec = 200 * USEC_PER_MSEC};
+    s->options = (struct redis_connection_options) {.settings = &s->settings, .client_name = "test", .on_up = on_up,
+                                                    .on_down = on_down, .userdata = s};
+    TEST_INT(redis_connection_new(&s->connection, s->event, &s->options), 0);
+}
+
+static void turn(struct setting *s, usec_t usec) {
+    usec_t end = clock_boottime() + usec;
+
+    while (clock_boottime() < end)
+        (void) sd_event_run(s->event, end - clock_boottime());
+}
+
+static void until_down(struct setting *s) {
+    usec_t end = clock_boottime() + 10 * USEC_PER_SEC;
+
+    while (s->n_down == 0 && clock_boottime() < end)
+        (void) sd_event_run(s->event, 100 * USEC_PER_MSEC);
+    turn(s, 20 * USEC_PER_MSEC);
+    TEST_INT(s->n_down, 1);
+    CU_ASSERT(*s->text != '\0');
+}
+
+static void end(struct setting *s) {
+    s->connection = redis_connection_free(s->connection);
+    sd_event_source_disable_unref(s->accept);
+    sd_event_source_disable_unref(s->read);
+    (void) close_fd(s->peer);
+    (void) close_fd(s->listener);
+    (void) unlink(s->path);
+    sd_event_unref(s->event);
+}
+
+static void expect_down(struct setting *s, enum redis_error error, const char *part) {
+    begin(s);
+    until_down(s);
+    TEST_INT(s->error, error);
+    if (!strstr(s->text, part))
+        TEST_STRING(s->text, part);
+    end(s);
+}
+
+static void test_silence(void) {
+    expect_down(&(struct setting) {0}, REDIS_ERROR_RETRY, "cannot connect in time");
+    expect_down(&(struct setting) {.say = "+O"}, REDIS_ERROR_RETRY, "cannot connect in time");
+    struct setting s = {.say = OK, .call_on_up = true};
+    expect_down(&s, REDIS_ERROR_RETRY, "no answer in time");
+    TEST_INT(s.n_up, 1);
+    TEST_INT(s.n_replies, 0);
+}
+
+static void test_hang_up(void) {
+    expect_down(&(struct setting) {.hang_up = true}, REDIS_ERROR_RETRY, "");
+    struct setting s = {.say = OK, .hang_up = true};
+    expect_down(&s, REDIS_ERROR_RETRY, "");
+    TEST_INT(s.n_up, 1);
+}
+
+/* CVE-2021-32765 and its like. */
+static void test_nonsense(void) {
+    static const char *const texts[] = {
+        "*2147483647\r\n", "*1073741824\r\n", "*70000\r\n", "*-2\r\n", "$-2\r\n", "hello\r\n", "\r\n\r\n", ":12x\r\n",
+        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+        struct setting s = {.say = texts[i]};
+
+        expect_down(&s, REDIS_ERROR_RETRY, "");
+        TEST_INT(s.n_up, 0);
+    }
+}
+
+static void test_flood(void) {
+    struct setting s = {.say = OK "$200000000\r\n", .flood = 200000000, .call_on_up = true};
+
+    begin(&s);
+    s.settings.timeout_usec = 60 * USEC_PER_SEC;
+    until_down(&s);
+    TEST_STRING(s.text, "an answer is too long");
+    end(&s);
+}
+
+static void test_errors(void) {
+    expect_down(&(struct setting) {.say = "-NOAUTH Authentication required.\r\n"}, REDIS_ERROR_FATAL, "NOAUTH");
+    expect_down(&(struct setting) {.say = "-LOADING Redis is loading\r\n"}, REDIS_ERROR_RETRY, "LOADING");
+    struct setting s = {.say = "-NOPERM no CLIENT SETNAME for you\r\n", .free_on_up = true}; /* for people only */
+    begin(&s);
+    turn(&s, 50 * USEC_PER_MSEC);
+    TEST_INT(s.n_up, 1);
+    TEST_INT(s.n_down, 0);
+    end(&s);
+}
+
+/* Freed inside its own callbacks, with more to be read behind. */
+static void test_freed_inside(void) {
+    struct setting up = {.say = OK OK OK, .free_on_up = true, .call_on_up = true};
+    begin(&up);
+    turn(&up, 50 * USEC_PER_MSEC);
+    TEST_INT(up.n_up, 1);
+    TEST_INT(up.n_replies + up.n_down, 0);
+    end(&up);
+    struct setting reply = {.say = OK OK "nonsense\r\n", .free_on_reply = true, .call_on_up = true};
+    begin(&reply);
+    turn(&reply, 50 * USEC_PER_MSEC);
+    TEST_INT(reply.n_replies, 1);
+    TEST_INT(reply.n_down, 0);
+    end(&reply);
+}
+
+static void test_nobody_there(void) {
+    struct setting s = {.settings = {.unix_path = (char[]) {"/nonexistent/redis.sock"}, .timeout_usec = USEC_PER_SEC}};
+    struct redis_connection *c = NULL;
+
+    CU_ASSERT_FATAL(sd_event_new(&s.event) >= 0);
+    s.options = (struct redis_connection_options) {.settings = &s.settings, .client_name = "test", .on_up = on_up,
+                                                   .on_down = on_down, .userdata = &s};
+    CU_ASSERT(redis_connection_new(&c, s.event, &s.options) < 0);
+    CU_ASSERT_PTR_NULL(c);
+    s.settings = (struct redis_settings) {.host = (char[]) {"127.0.0.1"}, .port = 1, .timeout_usec = USEC_PER_SEC};
+    if (redis_connection_new(&s.connection, s.event, &s.options) >= 0)
+        until_down(&s);
+    s.connection = redis_connection_free(s.connection);
+    sd_event_unref(s.event);
+}
+
+static CU_TestInfo tests[] = {
+    {"silence", test_silence}, {"hang up", test_hang_up},           {"nonsense", test_nonsense},         {"flood", test_flood},
+    {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "redis-connection", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
