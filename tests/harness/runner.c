@@ -146,9 +146,12 @@ void test_kill_and_wait(pid_t pid) {
 static _Noreturn void runner_exec(struct test_runner *t, int program, const char *notify) {
     char config[160];
     char *argv[] = {(char *) "berth-runner", (char *) "-c", config, NULL};
+    const gid_t stray = 4711; /* a group of the runner's that no other user's command may have */
 
     path_of(t, config, "berth.conf");
     if (setenv("NOTIFY_SOCKET", notify, 1) < 0 || unsetenv("JOURNAL_STREAM") < 0 || setenv("BERTH_STRAY", "1", 1) < 0)
+        _exit(126);
+    if (geteuid() == 0 && t->uid == 0 && setgroups(1, &stray) < 0)
         _exit(126);
     if (t->uid != geteuid() && (setgroups(0, NULL) < 0 || setresgid(t->uid, t->uid, t->uid) < 0 || setresuid(t->uid, t->uid, t->uid) < 0))
         _exit(126);
@@ -175,6 +178,28 @@ void test_runner_start(struct test_runner *t) {
     CU_ASSERT_FATAL(wait_for(notify, POLLIN));
     CU_ASSERT_FATAL(recv(notify, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
     TEST_STRING(text, "READY=1");
+}
+
+void test_runner_start_as_child(struct test_runner *t) {
+    const char *build = getenv("BERTH_BUILD");
+    char config[160], program[512];
+    int fds[2];
+
+    path_of(t, config, "berth.conf");
+    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    CU_ASSERT_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
+    close_fd(t->fd);
+    t->fd = fds[0];
+    test_say(t->fd, PROTOCOL_HELLO, "version", "1");
+    t->pid = fork();
+    if (t->pid == 0) {
+        if (dup2(fds[1], 3) < 0 || fcntl(3, F_SETFD, 0) < 0)
+            _exit(126);
+        execl(program, "berth-runner", "-c", config, "--socket-fd", "3", (char *) NULL);
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(t->pid > 0);
+    close_fd(fds[1]);
 }
 
 void test_runner_end(struct test_runner *t, int signal) {

@@ -20,6 +20,8 @@ void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid);
 void test_runner_done(struct test_runner *t); /* kills the runner and removes the directory; nothing of a run may be left */
 void test_runner_configure(struct test_runner *t, const char *jobs);
 void test_runner_start(struct test_runner *t);               /* returns when it is ready */
+/* As berthd --with-runner does, on a socketpair; hello is sent before the runner runs. t->fd is its end. */
+void test_runner_start_as_child(struct test_runner *t);
 void test_runner_end(struct test_runner *t, int signal);
 
 int test_runner_connect(struct test_runner *t);              /* without hello */

@@ -423,6 +423,33 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
     test_runner_done(&t);
 }
 
+/* berthd is there before the sweep is over: it must not hear `gathered` while processes of the run may be alive. */
+static void test_gathered_waits(void) {
+    uint64_t start = 0;
+    int status = 0;
+    pid_t pid, guard;
+
+    test_runner_init(&t, HIDES, getuid());
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "hides");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    pid = hidden_pid(&start);
+    guard = guard_pid('1');
+    test_runner_end(&t, SIGKILL);
+    test_kill_and_wait(guard);
+    test_runner_start_as_child(&t);
+    test_await(t.fd, &m, PROTOCOL_HELLO);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "lost", "1");
+    CU_ASSERT(!is_alive(pid, start));
+    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    t.fd = close_fd(t.fd); /* and with its socket it ends */
+    CU_ASSERT(waitpid(t.pid, &status, 0) == t.pid);
+    TEST_INT(status, 0);
+    t.pid = 0;
+    test_runner_done(&t);
+}
+
 static void test_both_die(void) {
     _cleanup_free_ char *cgroup = NULL;
 
@@ -530,6 +557,7 @@ static CU_TestInfo tests[] = {
     {"guard dies, others live", test_guard_dies_others_live},
     {"runner dies", test_runner_dies},
     {"both die", test_both_die},
+    {"gathered waits", test_gathered_waits},
     {"all away", test_all_away},
     {"berthd away", test_berthd_away},
     {"kill unknown", test_kill_unknown},

@@ -22,6 +22,7 @@ struct scene {
     int reader, writer;          /* the command's standard output; the writer is closed after the fork */
     char *cgroup;
     void (*on_line)(struct scene *scene);
+    bool stops_when_suspended;
     unsigned n_started, n_stopping, n_suspended, n_done;
     struct supervise_result result;
 };
@@ -51,7 +52,10 @@ static void on_suspended(struct supervise *s, void *userdata) {
     struct scene *scene = userdata;
 
     scene->n_suspended++;
-    TEST_INT(supervise_signal(s, SIGCONT), 0);
+    if (scene->stops_when_suspended)
+        supervise_stop(s, SUPERVISE_REASON_STOPPED);
+    else
+        TEST_INT(supervise_signal(s, SIGCONT), 0);
 }
 
 static void on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
@@ -183,8 +187,8 @@ static void test_stop_suspended(void) {
     struct scene scene;
 
     /* It stops itself and could not take the signal if it were not continued. */
-    scene_init(&scene, "trap 'exit 4' TERM; (echo ready); kill -STOP $$; exit 5");
-    scene.on_line = stop_it;
+    scene_init(&scene, "trap 'exit 4' TERM; kill -STOP $$; exit 5");
+    scene.stops_when_suspended = true;
     scene_run(&scene, run_script);
     TEST_INT(scene.result.status, 4);
 }
