@@ -79,7 +79,18 @@ static int test_pass(struct control_call *call, _unused_ json_t *params, _unused
     return r;
 }
 
+static int test_pass_big(struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
+    char *text = malloc(2000000);
+    int r;
+
+    memset(text, 'x', 2000000);
+    r = control_call_notify(call, json_pack("{s:s%}", "text", text, (size_t) 2000000), t.pass_fd);
+    free(text);
+    return r < 0 ? r : control_call_reply(call, NULL);
+}
+
 static const struct control_method methods[] = {
+    {"io.test.PassBig", test_pass_big, false},
     {"io.test.Echo", test_echo, false},     {"io.test.Note", test_note, false}, {"io.test.Keep", test_keep, false},
     {"io.test.Fail", test_fail, false},     {"io.test.Big", test_big, false},   {"io.test.Pass", test_pass, false},
     {"io.test.Forget", test_forget, false}, {"io.test.Secret", test_echo, true}, {NULL, NULL, false},
@@ -531,6 +542,7 @@ static void test_half_closed(void) {
 
 /* What it said before it went is done; then its calls are gone. */
 static void test_gone(void) {
+    static const char note[] = "{\"method\":\"io.test.Note\",\"oneway\":true}";
     int fd;
 
     serve();
@@ -544,6 +556,16 @@ static void test_gone(void) {
     turn();
     TEST_INT(t.n_notes, 1);
     TEST_INT(t.n_gone, 1);
+    /* A lot of it. */
+    t.n_notes = 0;
+    fd = client();
+    for (int i = 0; i < 1000; i++)
+        memcpy(heard.text + i * sizeof(note), note, sizeof(note));
+    put(fd, heard.text, 1000 * sizeof(note));
+    close(fd);
+    turn();
+    TEST_INT(t.n_notes, 1000);
+    t.n_notes = 1;
     /* Never read, then gone. */
     fd = client();
     put(fd, "{\"method\":\"io.test.Note\"}", sizeof("{\"method\":\"io.test.Note\"}"));
@@ -670,6 +692,33 @@ static void test_fd(void) {
     close(pipe_fds[1]);
     TEST_INT(read(pipe_fds[0], &byte, 1), 0);
     close(pipe_fds[0]);
+    serve_no_more();
+}
+
+/* With a message that goes out in parts: the descriptor comes once. */
+static void test_fd_in_parts(void) {
+    usec_t until = clock_boottime() + PATIENCE;
+    size_t ends = 0, n_fds = 0;
+    char data[65536];
+    int fd;
+
+    t.pass_fd = STDERR_FILENO;
+    serve();
+    fd = client();
+    say(fd, "{\"method\":\"io.test.PassBig\",\"more\":true}");
+    while (ends < 2 && clock_boottime() < until) {
+        int given = -1;
+        ssize_t n = hear(fd, data, sizeof(data), &given);
+
+        turn();
+        for (ssize_t i = 0; i < n; i++)
+            ends += data[i] == '\0';
+        n_fds += given >= 0;
+        close_fd(given);
+    }
+    TEST_INT(ends, 2);
+    TEST_INT(n_fds, 1);
+    close(fd);
     serve_no_more();
 }
 
@@ -834,6 +883,7 @@ static CU_TestInfo tests[] = {
     {"slow-reader", test_slow_reader},
     {"large-answers", test_large_answers},
     {"descriptor", test_fd},
+    {"descriptor-in-parts", test_fd_in_parts},
     {"unasked-descriptor", test_unasked_fd},
     {"many-clients", test_many_clients},
     {"not-allowed", test_not_allowed},

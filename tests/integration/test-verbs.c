@@ -163,7 +163,7 @@ static void test_hosts(void) {
 }
 
 static void test_runs_and_jobs(void) {
-    struct child *waiter;
+    struct child *waiter, *next;
     char words[64];
     json_t *json;
 
@@ -174,8 +174,11 @@ static void test_runs_and_jobs(void) {
     host_await(ant, "started", "job=slow");
     waiter = berth_start(ant, "run -p here --name w -- true");
     host_await(ant, "queued", "job=w");
+    next = berth_start(ant, "run -p here --name x -- true");
+    host_await(ant, "queued", "job=x");
     json = berth_json(ant, "runs");
-    TEST_INT(json_array_size(at(json, "runs")), 2);
+    TEST_INT(json_array_size(at(json, "runs")), 3);
+    AT_INT(json, "runs.2.position.here", 2);
     AT_STRING(json, "runs.0.name", "slow");
     AT_STRING(json, "runs.0.kind", "job");
     AT_STRING(json, "runs.0.state", "running");
@@ -197,6 +200,8 @@ static void test_runs_and_jobs(void) {
     json_decref(json);
     TEST_INT(berth(ant, "%s", words), 0);
     TEST_INT(berth_end(waiter), 75);
+    child_kill(next, 15);
+    TEST_INT(berth_end(next), 143);
     json = berth_json(ant, "jobs");
     AT_STRING(json, "jobs.4.name", "slow"); /* sorted */
     AT_STRING(json, "jobs.4.state", "running");
@@ -213,7 +218,7 @@ static void test_runs_and_jobs(void) {
     AT_INT(json, "jobs.4.last_signal", 15);
     json_decref(json);
     json = berth_json(ant, "runs --all");
-    TEST_INT(json_array_size(at(json, "runs")), 2);
+    TEST_INT(json_array_size(at(json, "runs")), 3);
     json_decref(json);
     TEST_INT(berth(ant, "stop slwo"), 65);
     TEST_INT(berth(ant, "stop 0123456789abcdef0123456789abcdef"), 65);
@@ -431,6 +436,34 @@ static void test_foreign_run(void) {
     TEST_INT(berth_end(holder), 143);
 }
 
+/* A service manager's restart: nobody who waits loses his place, and nobody notices. */
+static void test_restart(void) {
+    struct child *holder, *waiter;
+    uint64_t ticket;
+    struct host *bee;
+
+    TEST_INT(setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1), 0);
+    bee = host_up("bee", "pool \"one\" { limit = 1 scope = \"host\" }\n");
+    host_mark(bee);
+    holder = berth_start(bee, "run -p one --name h -- sleep 1000");
+    host_await(bee, "started", "job=h");
+    waiter = berth_start(bee, "run -p one --name w -- true");
+    ticket = event_get_u64(host_await(bee, "queued", "job=w"), "ticket");
+    host_stop(bee);
+    TEST_INT(host_count(bee, "withdrawn", " "), 0);
+    TEST_INT(host_count(bee, "stopping", " "), 0);
+    host_start(bee);
+    TEST_INT(unsetenv("NOTIFY_SOCKET"), 0);
+    host_await(bee, "ready", " ");
+    TEST_INT(host_pool(bee, "one", "used"), 1);
+    TEST_INT(host_pool(bee, "one", "waiting"), 1);
+    child_kill(holder, 15);
+    TEST_INT(berth_end(holder), 143);
+    TEST_INT(event_get_u64(host_await(bee, "granted", "job=w"), "ticket"), ticket);
+    TEST_INT(berth_end(waiter), 0);
+    bee->abandoned = true; /* it leaves its records for the one after it */
+}
+
 /* berthd serves thousands of clients; what it starts has the limits that it was started with. */
 static void test_file_limit(void) {
     struct rlimit before, low = {512, 2048};
@@ -465,6 +498,7 @@ static CU_TestInfo tests[] = {
     {"reload", test_reload},
     {"parameters", test_parameters},
     {"foreign-run", test_foreign_run},
+    {"restart", test_restart},
     {"file-limit", test_file_limit},
     CU_TEST_INFO_NULL,
 };
