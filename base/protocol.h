@@ -43,7 +43,7 @@
  * reason: none (it ended by itself) | stopped | revoked | lease-lost | timeout | shutdown.
  * As a file it is runs/RUN.report. */
 
-/* Where these things are, below the runtime directory (DESIGN: Who owns what). */
+/* Where these things are, below the runtime directory (ARCHITECTURE: Who owns what). */
 #define PROTOCOL_RUNNER_SOCKET "runner/runner.sock"
 #define PROTOCOL_RUNS "runner/runs"
 #define PROTOCOL_SOCKET_SUFFIX ".sock"

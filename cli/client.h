@@ -14,7 +14,7 @@
 #define CLIENT_SOCKET_DEFAULT "/run/berth/control.sock"
 #define CLIENT_MESSAGE_MAX (64 * 1024 * 1024) /* bytes of one reply; berthd itself stops at a quarter of that */
 
-enum exit_status { /* INTERFACES: Exit status */
+enum exit_status { /* REFERENCE: Exit status */
     EXIT_USAGE = 64,
     EXIT_UNKNOWN_NAME = 65,
     EXIT_AWAY = 69,

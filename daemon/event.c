@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The table of events, and how one becomes an entry: BERTH_* fields in the order of INTERFACES.md, BERTH_SEQ last. */
+/* The table of events, and how one becomes an entry: BERTH_* fields in the order of REFERENCE.md, BERTH_SEQ last. */
 
 #include "daemon/event.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The vocabulary of the audit record (INTERFACES: Events): each event has a name, a message id and fields. Made here, written by
+/* The vocabulary of the audit record (REFERENCE: Events): each event has a name, a message id and fields. Made here, written by
  * base/journal. */
 
 #include <stdbool.h>

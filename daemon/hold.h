@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The hold of one granted `berth run` (DESIGN: holds/): a FIFO whose write end the client and its command inherit, and a record of
+/* The hold of one granted `berth run` (holds/): a FIFO whose write end the client and its command inherit, and a record of
  * the claim beside it. The hold is over when the FIFO has hung up (nobody has the write end any more) and the command, if its pid
  * is known, is gone (pidfd). It outlives berthd: a starting berthd gathers the holds before it grants anything. */
 

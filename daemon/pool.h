@@ -2,7 +2,7 @@
 #pragma once
 
 /* The fair semaphore of one host, in memory: pools, and the claims that wait for their permits or hold them. Rules R1-R3, R5, R7
- * and R14 of DESIGN, without leases. Core: decisions only; no fd, no library, and the time is passed in.
+ * and R14 of PROTOCOL.md, without leases. Core: decisions only; no fd, no library, and the time is passed in.
  *
  * Orders and costs. A queue is a list ordered by place (ticket minus head start), and a claim is put in from the tail: one that has
  * no more head start than those before it finds its place at once, one with a head start walks over those that it overtakes (10 000

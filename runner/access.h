@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Who may talk to the runner and to guards: root, the runner's own user, and the user `berth` where there is one (DESIGN: Who owns
+/* Who may talk to the runner and to guards: root, the runner's own user, and the user `berth` where there is one (ARCHITECTURE: Who owns
  * what). Anybody may connect; nobody else is answered. */
 
 #include <stdbool.h>
