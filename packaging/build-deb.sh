@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build-deb.sh VERSION FOLDER: Debian packages of what is committed, into FOLDER. DEB_REVISION (default: 1) for a package that is to
+# build-deb.sh VERSION FOLDER [TAR]: Debian packages of what is committed, or of the tar file, into FOLDER. DEB_REVISION (default: 1) for a package that is to
 # be newer than another of the same version. Equal sources give equal packages. Tests are not run (DEB_BUILD_OPTIONS=nocheck), unless
 # DEB_BUILD_OPTIONS is set: `make check` does.
 set -eu
@@ -15,7 +15,11 @@ for tool in dpkg-buildpackage dh; do
 done
 source=$folder/berth-$version
 rm -rf "$source" && mkdir -p "$source"
-git archive HEAD | tar -x -C "$source"
+if [ $# -gt 2 ]; then
+    tar -x -C "$source" -f "$3"
+else
+    git archive HEAD | tar -x -C "$source"
+fi
 cp -r "$source/packaging/debian" "$source/debian"
 sed -i "1s/([^)]*)/($version-$revision)/" "$source/debian/changelog"
 (

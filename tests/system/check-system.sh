@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Installs the packages on real systemd, in containers, and goes through stories that administrators live through. Needs root,
+# mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none). What is committed is tested.
+# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: build/system); results, with each host's journal, are in
+# build/system/results. Ends with "N passed, N failed, N skipped", counted in stories.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+cache=${BERTH_SYSTEM_CACHE:-$PWD/build/system}
+packages=$cache/packages
+results=$PWD/build/system/results
+suites=${BERTH_SYSTEM_SUITES:-trixie bookworm}
+
+say() {
+    echo "check-system: $*" >&2
+}
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+for tool in mmdebstrap systemd-nspawn nsenter ip git; do
+    command -v $tool >/dev/null || missing="${missing:-} $tool"
+done
+[ "$(id -u)" -eq 0 ] || missing="${missing:-} root"
+if [ -n "${missing:-}" ]; then
+    say "skipped, without:$missing (apt-get install mmdebstrap systemd-container util-linux iproute2 git)"
+    echo "0 passed, 0 failed, 1 skipped"
+    # On a machine that could have all of it, a skip would hide that nothing was tested.
+    [ "${CI:-}" != true ]
+    exit
+fi
+. tests/system/images.sh
+. tests/system/hosts.sh
+
+for suite in $suites; do
+    make_image "$suite" host && make_image "$suite" build && make_package "$suite" 1 >/dev/null || exit 1
+done
+
+# Each story in a shell of its own, which takes its hosts down however it ends.
+tell() {
+    (
+        set -eu
+        shared=$(mktemp -d)
+        netns=''
+        trap 'keep_journals; hosts_down; rm -rf "$shared"' EXIT
+        chmod 1777 "$shared"
+        network_up
+        . "tests/system/stories/$story.sh"
+    )
+}
+
+rm -rf "$results" && mkdir -p "$results"
+[ $# -gt 0 ] || set -- $(cd tests/system/stories && ls ./*.sh | sed 's|^\./||; s|\.sh$||')
+passed=0 failed=0
+for story; do
+    begun=$(date +%s)
+    mkdir -p "$results/$story"
+    if tell >"$results/$story/log" 2>&1; then
+        passed=$((passed + 1))
+        say "$story: ok ($(($(date +%s) - begun)) s)"
+    else
+        failed=$((failed + 1))
+        say "$story: FAILED ($(($(date +%s) - begun)) s), see $results/$story"
+        tail -n 25 "$results/$story/log"
+    fi
+done
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

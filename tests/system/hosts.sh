@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Hosts: systemd-nspawn containers with an address each on one bridge, in a network namespace of its own, so that nothing of it is
+# seen outside. Sourced.
+
+# shellcheck disable=SC2034 # used by stories
+subnet=10.77.7
+declare -A host_pid=() nspawn_pid=() host_address=() host_suite=()
+
+network_up() {
+    netns=berth-system-$$
+    ip netns add "$netns"
+    ip -n "$netns" link add br0 type bridge
+    ip -n "$netns" addr add $subnet.254/24 dev br0
+    ip -n "$netns" link set br0 up
+    ip -n "$netns" link set lo up
+}
+
+# boot NAME SUITE: starts it; await_boot NAME... waits until all its units are up.
+boot() {
+    local name=$1 suite=$2 group
+    host_address[$name]=$subnet.$((${#host_address[@]} + 1))
+    host_suite[$name]=$suite
+    # Its own cgroup: without one all containers would share ours.
+    for group in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
+        [ -f $group/cgroup.procs ] && mkdir -p "$group/berth-system-$$-$name"
+    done
+    mkdir -p "$results/$story"
+    (
+        for group in /sys/fs/cgroup/{.,unified,systemd}/"berth-system-$$-$name"; do
+            [ -d "$group" ] && echo $BASHPID >"$group/cgroup.procs"
+        done
+        export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
+        exec nsenter --net="/run/netns/$netns" systemd-nspawn --quiet --directory="$cache/$suite-host" --boot --volatile=overlay \
+            --register=no --keep-unit --machine="$name" --hostname="$name" --network-bridge=br0 --resolv-conf=off \
+            --link-journal=no --bind-ro="$packages:/packages" --bind="$shared:/shared" </dev/null
+    ) >"$results/$story/$name.console" 2>&1 &
+    nspawn_pid[$name]=$!
+}
+
+await_boot() {
+    local name n
+    for name in "$@"; do
+        for ((n = 0; n < 300; n++)); do
+            host_pid[$name]=$(cat "/proc/${nspawn_pid[$name]}/task/${nspawn_pid[$name]}/children" 2>/dev/null)
+            host_pid[$name]=${host_pid[$name]%% *}
+            [ -n "${host_pid[$name]}" ] && on "$name" test -S /run/systemd/private 2>/dev/null && break
+            read -rt 0.1 <> <(:) || : # nothing tells from outside when its systemd listens
+        done
+        on "$name" systemctl is-system-running --wait >/dev/null || {
+            on "$name" systemctl --failed --no-legend
+            fail "$name did not come up"
+        }
+        on "$name" ip link set host0 up
+        on "$name" ip addr add "${host_address[$name]}/24" dev host0
+    done
+    for name in "${!host_address[@]}"; do
+        for other in "$@"; do on "$other" sh -c "echo ${host_address[$name]} $name >>/etc/hosts"; done
+    done
+}
+
+# on NAME COMMAND...: as root, in a cgroup of its own there.
+on() {
+    local name=$1 group
+    shift
+    (
+        for group in /sys/fs/cgroup/{.,unified}/"berth-system-$$-$name"/payload; do
+            [ -d "$group" ] || continue
+            mkdir -p "$group/story"
+            echo $BASHPID >"$group/story/cgroup.procs"
+        done
+        exec nsenter --target "${host_pid[$name]}" --all --wd=/root env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+            LANG=C.UTF-8 TERM=dumb NO_COLOR=1 "$@"
+    )
+}
+# script NAME: the same for a script on standard input.
+script() {
+    on "$1" bash -eu -s
+}
+
+# install_berth NAME [REVISION]: as an administrator does.
+install_berth() {
+    local deb
+    deb=$(make_package "${host_suite[$1]}" "${2:-1}") || fail "no package for ${host_suite[$1]}"
+    on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-download install "/packages/${deb#"$packages"/}" \
+        >"$results/$story/$1.apt" 2>&1 || {
+        cat "$results/$story/$1.apt"
+        fail "apt does not install the package on $1"
+    }
+}
+
+# The journal of each host is the story's evidence.
+keep_journals() {
+    local name
+    for name in "${!host_pid[@]}"; do
+        on "$name" journalctl --no-pager -o short-precise >"$results/$story/$name.journal" 2>/dev/null
+        on "$name" journalctl --no-pager -o export -t berthd >"$results/$story/$name.export" 2>/dev/null
+    done
+}
+
+hosts_down() {
+    local name group
+    for name in "${!nspawn_pid[@]}"; do kill -KILL "${nspawn_pid[$name]}" 2>/dev/null; done
+    for name in "${!nspawn_pid[@]}"; do wait "${nspawn_pid[$name]}" 2>/dev/null; done
+    for group in /sys/fs/cgroup/{.,unified,systemd}/"berth-system-$$-"*; do
+        [ -d "$group" ] || continue
+        [ ! -f "$group/cgroup.kill" ] || echo 1 >"$group/cgroup.kill"
+        for _ in $(seq 50); do
+            find "$group" -depth -type d -exec rmdir {} + 2>/dev/null
+            [ -d "$group" ] || break
+            read -rt 0.05 <> <(:) || :
+        done
+    done
+    ip netns del "$netns" 2>/dev/null
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Images of Debian, made once by mmdebstrap and kept in $cache, and the packages under test, built in them. Sourced.
+#
+#   $cache/SUITE-host    what an administrator's machine has; the dependencies of berth lie downloaded in apt's cache, not
+#                        installed: apt resolves and installs them without a network, as it would with one
+#   $cache/SUITE-build   with what berth needs to be built
+
+mirror=${BERTH_SYSTEM_MIRROR:-http://deb.debian.org/debian}
+host_packages="systemd systemd-sysv iproute2 procps sudo man-db libcap2-bin"
+build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredis-dev libjansson-dev libsmartcols-dev libsystemd-dev
+    pkgconf redis-tools scdoc"
+
+runtime_packages() { # SUITE: what apt is to find in its cache
+    case $1 in
+    bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libsmartcols1 redis-server ;;
+    trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libsmartcols1 redis-server valkey-server ;;
+    esac
+}
+
+# make_image SUITE host|build
+make_image() {
+    local suite=$1 kind=$2 packages downloads='' image hash
+    if [ "$kind" = host ]; then
+        packages=$host_packages downloads=$(runtime_packages "$suite")
+    else
+        packages=$build_packages
+        [ "$suite" = bookworm ] && packages="$packages systemd" || packages="$packages systemd-dev"
+    fi
+    image=$cache/$suite-$kind
+    hash=$(echo "$mirror $packages $downloads 1" | sha256sum | cut -c 1-16)
+    [ "$(cat "$image.made" 2>/dev/null)" = "$hash" ] && return
+    say "making the image $suite-$kind"
+    rm -rf "$image" "$image.made"
+    mkdir -p "$cache"
+    mmdebstrap --quiet --mode=root --variant=minbase --skip=cleanup/apt \
+        --aptopt='APT::Install-Recommends "false"' --aptopt='Binary::apt::APT::Keep-Downloaded-Packages "true"' \
+        --include="$(echo $packages | tr ' ' ',')" \
+        ${downloads:+--customize-hook="chroot \"\$1\" apt-get -qq -y install --download-only $downloads"} \
+        "$suite" "$image" "$mirror" >"$image.log" 2>&1 || {
+        tail -n 20 "$image.log" >&2
+        return 1
+    }
+    # A machine of its own each time it boots.
+    : >"$image/etc/machine-id"
+    echo "$hash" >"$image.made"
+}
+
+# make_package SUITE REVISION: prints the path of the .deb built from what is committed.
+make_package() {
+    local suite=$1 revision=$2 version commit out
+    version=$(sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
+    commit=$(git rev-parse --short HEAD)
+    out=$cache/packages/$commit-$suite
+    if ! ls "$out/berth_$version-$revision"_*.deb 2>/dev/null; then
+        say "building berth $version-$revision of $commit for $suite"
+        mkdir -p "$out"
+        git archive HEAD >"$out/source.tar"
+        SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --directory="$cache/$suite-build" --volatile=overlay \
+            --register=no --keep-unit --private-network --bind="$out:/out" --setenv=DEB_REVISION="$revision" --chdir=/out \
+            -- sh -c "mkdir /tmp/berth && tar -x -C /tmp/berth -f source.tar packaging && \
+                /tmp/berth/packaging/build-deb.sh $version /out /out/source.tar" </dev/null >"$out/log" 2>&1 || {
+            tail -n 30 "$out/log" >&2
+            return 1
+        }
+        ls "$out/berth_$version-$revision"_*.deb
+    fi
+}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Install the package, use it at once, look at what is there, take it away again. On each Debian.
+
+for suite in $suites; do
+    boot "$suite" "$suite"
+done
+for suite in $suites; do
+    await_boot "$suite"
+    install_berth "$suite"
+
+    script "$suite" <<'END'
+        fail() { echo "FAILED on $(hostname): $*"; exit 1; }
+        exits() { # STATUS COMMAND...
+            local expected=$1 status=0
+            shift
+            "$@" || status=$?
+            [ $status -eq "$expected" ] || fail "$* exits with $status, not $expected"
+        }
+        set -x
+        systemctl is-active berthd.service berth-runner.service
+        [ "$(systemctl show -P User berthd.service)" = berth ]
+        [ "$(ps -o user= -C berthd)" = berth ]
+
+        # the first minute
+        [ "$(berth run -p heavy -- echo done)" = done ]
+        exits 7 berth run -p heavy -- sh -c 'exit 7'
+        exits 127 berth run -p heavy -- /does/not/exist
+        exits 65 berth run -p heavi -- true
+        exits 64 berth run -p heavy:3 -- true
+        berth jobs
+        berth pools
+        berth pools --json | grep -q '"name": *"heavy"'
+        berth pools heavy
+        berthd --check
+
+        # two at once, not three
+        berth run -p heavy:2 -- sh -c 'berth runs; berth run -n -p heavy -- true' && fail "three permits of two"
+        berth run -p heavy:2 -- sh -c 'exec env -u BERTH_RUN berth run -n -p heavy:2 -- true' || : nested
+
+        # a job, as another user
+        useradd --create-home worker
+        cat >/etc/berth/berth.conf.d/jobs.conf <<'CONF'
+job "look" {
+    command = {"/bin/sh", "-c", "id -un; id -G; pwd; umask; cat /proc/self/cgroup; grep -E 'Cap(Eff|Prm|Inh|Amb)' /proc/self/status; ls /proc/self/fd"}
+    pools = {"heavy"}
+    user = "worker"
+    directory = "/home/worker"
+}
+job "adopt" {
+    command = {"/bin/sh", "-c", "sudo -n true; nice -n 5 taskset -c 0 unshare --user --map-root-user id -u; exit 3"}
+    user = "worker"
+}
+CONF
+        echo 'worker ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/worker
+        systemctl reload berthd.service
+        berth start look --wait
+        journalctl -t look --no-pager -o cat | tee /tmp/look
+        grep -qx worker /tmp/look && grep -qx /home/worker /tmp/look && grep -qx 0022 /tmp/look
+        grep -q 'CapEff:.0000000000000000' /tmp/look
+        grep -q '^0::/berth.slice/berth-runner.service/.' /tmp/look
+        exits 3 berth start adopt --wait
+        journalctl -t adopt --no-pager -o cat | tee /tmp/adopt
+        grep -qx 0 /tmp/adopt || fail "no user namespace"
+        grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
+
+        # a bad config changes nothing, and says so
+        echo 'pool "x" { limt = 1 }' >/etc/berth/berth.conf.d/bad.conf
+        systemctl reload berthd.service && fail "reload of a bad config succeeds"
+        exits 78 berth check-config
+        rm /etc/berth/berth.conf.d/bad.conf
+        [ "$(berth run -p heavy -- echo done)" = done ]
+
+        # who may what
+        useradd --groups berth operator
+        chmod o+x /root
+        exits 77 runuser -u nobody -- berth run -p heavy -- true
+        exits 0 runuser -u operator -- berth run -p heavy -- true
+        runuser -u berth -- ls /run/berth/runner && fail "berthd's user lists runner/"
+        runuser -u berth -- mv /run/berth/runner /run/berth/other && fail "berthd's user moves runner/"
+        runuser -u berth -- touch /etc/berth/berth.conf && fail "berthd's user writes the config"
+        runuser -u nobody -- touch /run/berth/x && fail "nobody writes to /run/berth"
+
+        # the password of Redis reaches berthd alone
+        systemctl show -P LoadCredential berthd.service
+        mkdir -p /etc/credstore && chmod 700 /etc/credstore && echo secret >/etc/credstore/redis-password
+        systemctl restart berthd.service
+        [ "$(cat /run/credentials/berthd.service/redis-password)" = secret ]
+        runuser -u nobody -- cat /run/credentials/berthd.service/redis-password && fail "nobody reads the password"
+        [ "$(berth run -p heavy -- echo done)" = done ]
+
+        # what systemd thinks of the units
+        systemd-analyze verify berthd.service berth-runner.service berth.slice
+        systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
+        systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
+
+        # the journal explains itself
+        journalctl -x --no-pager -t berthd | grep -q 'It has found the runs that were under way on this host'
+        journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'Support\|fencing token'
+        journalctl --list-catalog | grep -c ' berth: '
+        [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v 'bad.conf')" ] || fail "errors in the journal"
+
+        for page in 'berth.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
+            test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"
+        done
+
+        apt-get -qq -y purge berth
+        [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ]
+        ! systemctl is-active berthd.service berth-runner.service
+END
+done
