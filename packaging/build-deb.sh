@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build-deb.sh VERSION FOLDER [TAR]: Debian packages of what is committed, or of the tar file, into FOLDER. DEB_REVISION (default: 1) for a package that is to
-# be newer than another of the same version. Equal sources give equal packages. Tests are not run (DEB_BUILD_OPTIONS=nocheck), unless
-# DEB_BUILD_OPTIONS is set: `make check` does.
+# build-deb.sh VERSION FOLDER [TAR]: Debian packages of what is committed, or of the tar file, into FOLDER. DEB_REVISION (default: 1)
+# for a package that is to be newer than another of the same version. Equal sources give equal packages. Tests are not run
+# (DEB_BUILD_OPTIONS=nocheck), unless DEB_BUILD_OPTIONS is set: `make check` does.
 set -eu
 version=$1 folder=$2 revision=${DEB_REVISION:-1}
 export LC_ALL=C.UTF-8 TZ=UTC DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-nocheck}"

@@ -4,6 +4,7 @@
 # mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none). What is committed is tested.
 # Images and packages are kept in $BERTH_SYSTEM_CACHE (default: build/system); results, with each host's journal, are in
 # build/system/results. Ends with "N passed, N failed, N skipped", counted in stories.
+# shellcheck disable=SC2154,SC2181,SC1090 # variables and stories of files that are sourced
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 cache=${BERTH_SYSTEM_CACHE:-$PWD/build/system}
@@ -42,7 +43,7 @@ tell() {
         set -eu
         shared=$(mktemp -d)
         netns=''
-        trap 'keep_journals; hosts_down; rm -rf "$shared"' EXIT
+        trap 'status=$?; set +e; keep_journals; hosts_down; rm -rf "$shared"; exit $status' EXIT
         chmod 1777 "$shared"
         network_up
         . "tests/system/stories/$story.sh"
@@ -50,12 +51,15 @@ tell() {
 }
 
 rm -rf "$results" && mkdir -p "$results"
-[ $# -gt 0 ] || set -- $(cd tests/system/stories && ls ./*.sh | sed 's|^\./||; s|\.sh$||')
+if [ $# -eq 0 ]; then
+    for story in tests/system/stories/*.sh; do set -- "$@" "$(basename "$story" .sh)"; done
+fi
 passed=0 failed=0
 for story; do
     begun=$(date +%s)
     mkdir -p "$results/$story"
-    if tell >"$results/$story/log" 2>&1; then
+    tell >"$results/$story/log" 2>&1 # not in a condition: `set -e` would mean nothing in it
+    if [ $? -eq 0 ]; then
         passed=$((passed + 1))
         say "$story: ok ($(($(date +%s) - begun)) s)"
     else

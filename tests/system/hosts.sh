@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2086
 # Hosts: systemd-nspawn containers with an address each on one bridge, in a network namespace of its own, so that nothing of it is
 # seen outside. Sourced.
 
-# shellcheck disable=SC2034 # used by stories
 subnet=10.77.7
 declare -A host_pid=() nspawn_pid=() host_address=() host_suite=()
 
@@ -69,7 +68,7 @@ on() {
             mkdir -p "$group/story"
             echo $BASHPID >"$group/story/cgroup.procs"
         done
-        exec nsenter --target "${host_pid[$name]}" --all --wd=/root env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        exec nsenter --target "${host_pid[$name]}" --all env -i --chdir=/ PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
             LANG=C.UTF-8 TERM=dumb NO_COLOR=1 "$@"
     )
 }
@@ -82,7 +81,7 @@ script() {
 install_berth() {
     local deb
     deb=$(make_package "${host_suite[$1]}" "${2:-1}") || fail "no package for ${host_suite[$1]}"
-    on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-download install "/packages/${deb#"$packages"/}" \
+    on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install "/packages/${deb#"$packages"/}" \
         >"$results/$story/$1.apt" 2>&1 || {
         cat "$results/$story/$1.apt"
         fail "apt does not install the package on $1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2086
 # Images of Debian, made once by mmdebstrap and kept in $cache, and the packages under test, built in them. Sourced.
 #
 #   $cache/SUITE-host    what an administrator's machine has; the dependencies of berth lie downloaded in apt's cache, not
@@ -28,7 +28,7 @@ make_image() {
         [ "$suite" = bookworm ] && packages="$packages systemd" || packages="$packages systemd-dev"
     fi
     image=$cache/$suite-$kind
-    hash=$(echo "$mirror $packages $downloads 1" | sha256sum | cut -c 1-16)
+    hash=$(echo "$mirror $packages $downloads 2" | sha256sum | cut -c 1-16)
     [ "$(cat "$image.made" 2>/dev/null)" = "$hash" ] && return
     say "making the image $suite-$kind"
     rm -rf "$image" "$image.made"
@@ -41,8 +41,9 @@ make_image() {
         tail -n 20 "$image.log" >&2
         return 1
     }
-    # A machine of its own each time it boots.
+    # A machine of its own, with a name of its own, each time it boots.
     : >"$image/etc/machine-id"
+    rm -f "$image/etc/hostname" "$image/etc/resolv.conf"
     echo "$hash" >"$image.made"
 }
 
