@@ -99,16 +99,17 @@ keep_journals() {
 
 hosts_down() {
     local name group
-    for name in "${!nspawn_pid[@]}"; do kill -KILL "${nspawn_pid[$name]}" 2>/dev/null; done
-    for name in "${!nspawn_pid[@]}"; do wait "${nspawn_pid[$name]}" 2>/dev/null; done
+    # The first process of a host takes all others with it, and systemd-nspawn ends for that.
+    for name in "${!host_pid[@]}"; do [ -z "${host_pid[$name]}" ] || kill -KILL "${host_pid[$name]}" 2>/dev/null; done
     for group in /sys/fs/cgroup/{.,unified,systemd}/"berth-system-$$-"*; do
         [ -d "$group" ] || continue
         [ ! -f "$group/cgroup.kill" ] || echo 1 >"$group/cgroup.kill"
-        for _ in $(seq 50); do
-            find "$group" -depth -type d -exec rmdir {} + 2>/dev/null
+        for _ in $(seq 100); do
+            find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null
             [ -d "$group" ] || break
             read -rt 0.05 <> <(:) || :
         done
     done
+    for name in "${!nspawn_pid[@]}"; do wait "${nspawn_pid[$name]}" 2>/dev/null; done
     ip netns del "$netns" 2>/dev/null
 }
