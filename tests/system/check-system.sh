@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Installs the packages on real systemd, in containers, and goes through stories that administrators live through. Needs root,
 # mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none). What is committed is tested.
-# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: build/system); results, with each host's journal, are in
+# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system); results, with each host's journal, are in
 # build/system/results. Ends with "N passed, N failed, N skipped", counted in stories.
 # shellcheck disable=SC2154,SC2181,SC1090 # variables and stories of files that are sourced
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-cache=${BERTH_SYSTEM_CACHE:-$PWD/build/system}
+cache=${BERTH_SYSTEM_CACHE:-/var/cache/berth-system}
 packages=$cache/packages
 results=$PWD/build/system/results
 suites=${BERTH_SYSTEM_SUITES:-trixie bookworm}
