@@ -67,7 +67,9 @@ static void note_context_error(struct redis_connection *c) {
 }
 
 static void destroy(struct redis_connection *c) {
-    list_foreach_safe(p, &c->pendings, struct pending, link) {
+    struct pending *p;
+
+    while ((p = list_first(&c->pendings, struct pending, link))) {
         list_unlink(&p->link);
         free(p);
     }

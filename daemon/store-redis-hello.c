@@ -134,7 +134,7 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     beat_add_mark(r, count, sent);
     tell_differing(r, reply_at(reply, 8));
     tell_changed(r, reply_at(reply, 9));
-    if (r->from_file && !known && !grace) { /* it was buried while berthd was away */
+    if (!known && !grace && session_was_lost(r)) { /* it was buried while berthd was away */
         session_lost(r, "berthd was away for longer than the lease");
         return;
     }

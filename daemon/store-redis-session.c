@@ -61,6 +61,17 @@ void session_save(struct store_redis *r) {
                     strerror(-k));
 }
 
+void session_forget(struct store_redis *r) {
+    if (r->session_path && unlink(r->session_path) < 0 && errno != ENOENT)
+        journal_log(redis_journal(r), LOG_WARNING, "%s cannot be removed: %s", r->session_path, strerror(errno));
+}
+
+bool session_was_lost(const struct store_redis *r) {
+    if (r->from_file)
+        list_foreach(e, &r->entries, struct entry, link) if (e->claim->state == CLAIM_STATE_HELD) return true;
+    return false;
+}
+
 /* Held claims without `keep` are over; those with it, and waiting ones, come back by themselves in the new session. */
 static void lose_claims(struct store_redis *r) {
     list_foreach_safe(e, &r->entries, struct entry, link) {

@@ -67,6 +67,7 @@ static void bye_on_reply(const struct redisReply *reply, void *userdata) {
         if (link_call(r, &w, bye_on_reply, r) == 0)
             return;
     }
+    session_forget(r);
     link_stopped(r, 0);
 }
 

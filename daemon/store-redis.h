@@ -198,6 +198,10 @@ void hello_declare(struct store_redis *r);
 /* --- store-redis-session.c --- */
 int session_open(struct store_redis *r);
 void session_save(struct store_redis *r);
+/* It was ended by a bye: the next berthd has nothing to continue. */
+void session_forget(struct store_redis *r);
+/* Redis does not know the session, and it is no grace: whether anything was lost with it, held by an earlier berthd. */
+bool session_was_lost(const struct store_redis *r);
 /* The lease is over: claims are lost, a new session begins. */
 void session_lost(struct store_redis *r, const char *why);
 

@@ -241,7 +241,7 @@ static void test_numbers(void) {
 static void test_full(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 1 100"), "ok *");
-    _cleanup_reply_ redisReply *r = redis_command(&script_server, "CONFIG SET maxmemory 1000");
+    script_tell("CONFIG SET maxmemory 1000");
     EXPECT(script_claim("s1", "b", "db 1 100"), "OOM *");
     EXPECT(script_beat("s1", 0, 0), "ok *");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok *");
@@ -249,7 +249,7 @@ static void test_full(void) {
     EXPECT(script_say("inspect pool db a"), "ok 4 4 4 [] 1 0 0 [[a s1 name 1 5 * *]] [] 0 [0]");
     EXPECT(script_say("inspect sessions"), "ok $ 0 0 * [[s2 s2 v1 db=4,net=2 2 0] [s1 s1 v1 db=4,net=2 4 1]]");
     EXPECT(script_say("release s1 1 $ a"), "ok *");
-    _cleanup_reply_ redisReply *back = redis_command(&script_server, "CONFIG SET maxmemory 0");
+    script_tell("CONFIG SET maxmemory 0");
     EXPECT(script_claim("s1", "b", "db 1 100"), "ok *");
     script_end();
 }

@@ -212,6 +212,25 @@ static void give_back(struct probe *p) {
         probe_release(p);
 }
 
+/* R8: the deadline counts from before the heartbeat was sent, however late its answer is. */
+static void test_deadline_from_sending(void) {
+    struct bed b;
+
+    if (!begin(&b, &one))
+        return;
+    usec_t deadline = b.stores[0]->deadline, frozen = clock_boottime();
+    kill(server.pid, SIGSTOP);
+    while (clock_boottime() < frozen + 600 * USEC_PER_MSEC) /* a heartbeat is sent meanwhile */
+        (void) bed_turn(&b, frozen + 600 * USEC_PER_MSEC);
+    usec_t thawed = clock_boottime();
+    CU_ASSERT(b.stores[0]->deadline == deadline);
+    kill(server.pid, SIGCONT);
+    BED_UNTIL(&b, b.stores[0]->deadline != deadline);
+    CU_ASSERT(b.stores[0]->deadline > deadline);
+    CU_ASSERT(b.stores[0]->deadline < thawed + LEASE - settings_margin(LEASE) - 100 * USEC_PER_MSEC);
+    bed_done(&b);
+}
+
 static void test_connections_cut(void) {
     struct bed b;
 
@@ -318,6 +337,7 @@ static void test_refused_by_redis(void) {
     die(&b, 0);
     with.password = NULL;
     _cleanup_reply_ redisReply *reset = redis_command(&server, "CONFIG SET requirepass %s", "");
+    CU_ASSERT(reset && reset->type == REDIS_REPLY_STATUS);
     come_back(&b, 0, listener);
     CU_ASSERT(bed_start(&b));
     bed_done(&b);
@@ -408,7 +428,7 @@ static void test_restarted_daemon(void) {
     TEST_INT(count_events(&b, "session-lost: ") + count_events(&b, "host-buried: "), 0);
     bed_done(&b);
     with.session_path[0] = NULL;
-    (void) unlink(path);
+    TEST_INT(access(path, F_OK), -1); /* a bye leaves nothing to continue */
 }
 
 /* berthd comes back after its session was buried: what it finds is lost. */
@@ -561,6 +581,7 @@ static CU_TestInfo tests[] = {
     {"wiped", test_wiped},
     {"away too long", test_away_too_long},
     {"frozen", test_frozen},
+    {"deadline from sending", test_deadline_from_sending},
     {"connections cut", test_connections_cut},
     {"script flush", test_script_flush},
     {"failover", test_failover},

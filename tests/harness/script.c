@@ -80,7 +80,7 @@ const char *script_say(const char *line) {
         } else {
             argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : word;
         }
-    _cleanup_reply_ redisReply *ping = redis_command(&script_server, "PING"); /* connects anew if need be */
+    script_tell("PING"); /* connects anew if need be */
     reply = script_server.client ? redisCommandArgv(script_server.client, argc, argv, NULL) : NULL;
     return show_reply(reply);
 }
@@ -155,8 +155,7 @@ static void load(void) {
 
 /* An empty namespace, two hosts in it, no grace: s1 and s2 with db = 4 and net = 2. */
 void script_begin(void) {
-    _cleanup_reply_ redisReply *r = redis_command(&script_server, "FLUSHALL");
-
+    script_tell("FLUSHALL");
     (void) strcpy(script_epoch, "0");
     load();
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok * 0 1 1 0 * [] [] [] [] []");

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What store-redis decides by itself from what it remembers: who is dead (R4), how old the clock is (R10), what was missed (R12). */
+
+#include <stdlib.h>
+
+#include "daemon/store-redis.h"
+#include "tests/harness/test.h"
+
+#define LEASE (30 * USEC_PER_SEC)
+
+static void test_dead_count(void) {
+    struct store_redis *r = calloc(1, sizeof(*r));
+    const usec_t t = 1000 * USEC_PER_SEC;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    r->burial_usec = LEASE;
+    TEST_INT(beat_dead_count(r, t), 0);
+    r->marks[0] = (struct mark) {.count = 10, .sent = t - 5, .received = t};
+    r->marks[1] = (struct mark) {.count = 20, .sent = t + 5 * USEC_PER_SEC, .received = t + 6 * USEC_PER_SEC};
+    r->n_marks = 2;
+    TEST_INT(beat_dead_count(r, t + LEASE - 1), 0); /* a whole lease, and from the receipt */
+    TEST_INT(beat_dead_count(r, t + LEASE), 10);
+    TEST_INT(beat_dead_count(r, t + LEASE + 6 * USEC_PER_SEC - 1), 10);
+    TEST_INT(beat_dead_count(r, t + LEASE + 6 * USEC_PER_SEC), 20);
+    /* Alive after the sending of the newest heartbeat whose count is not above. */
+    TEST_INT(beat_seen(r, 25, t + 7 * USEC_PER_SEC), 2 * USEC_PER_SEC);
+    TEST_INT(beat_seen(r, 19, t + 7 * USEC_PER_SEC), 7 * USEC_PER_SEC + 5);
+    TEST_INT(beat_seen(r, 9, t + 7 * USEC_PER_SEC), LEASE + LEASE / 3);
+    free(r);
+}
+
+/* Marks reach back over a lease however often heartbeats are answered. */
+static void test_marks(void) {
+    struct store_redis *r = calloc(1, sizeof(*r));
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    r->burial_usec = LEASE;
+    for (unsigned i = 0; i < 1000; i++)
+        beat_add_mark(r, i + 1, 0);
+    TEST_INT(r->n_marks, 1);
+    for (unsigned i = 0; i < 200; i++) {
+        for (size_t k = 0; k < r->n_marks; k++)
+            r->marks[k].received -= LEASE / 32;
+        beat_add_mark(r, 2000 + i, 0);
+    }
+    TEST_INT(r->n_marks, MARKS_MAX);
+    CU_ASSERT(r->marks[MARKS_MAX - 1].received - r->marks[0].received >= LEASE);
+    free(r);
+}
+
+static void test_clock(void) {
+    struct store_redis *r = calloc(1, sizeof(*r));
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(beat_aged_clock(r, 5), 0);
+    r->clock = 1000;
+    r->clock_heard = 100;
+    TEST_INT(beat_aged_clock(r, 100), 1000);
+    TEST_INT(beat_aged_clock(r, 300), 1000 + 200 + 2); /* plus 1 % */
+    free(r);
+}
+
+static void test_chain(void) {
+    struct store_redis *r = calloc(1, sizeof(*r));
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    claim_hear_number(r, 0, 10);
+    TEST_INT(r->chain, 10);
+    claim_hear_number(r, 20, 30); /* 20 is not known yet */
+    claim_hear_number(r, 30, 40);
+    TEST_INT(r->chain, 10);
+    TEST_INT(r->n_early, 2);
+    claim_hear_number(r, 10, 20); /* it was on the other connection */
+    TEST_INT(r->chain, 40);
+    TEST_INT(r->n_early, 0);
+    claim_hear_number(r, 10, 20); /* told twice */
+    TEST_INT(r->chain, 40);
+    for (uint64_t i = 0; i < 2 * CHAIN_MAX; i++)
+        claim_hear_number(r, 1000 + i, 1001 + i);
+    TEST_INT(r->n_early, CHAIN_MAX); /* bounded; a sync will tell the rest */
+    claim_hear_number(r, r->chain, 5000);
+    TEST_INT(r->n_early, 0);
+    TEST_INT(r->chain, 5000);
+    free(r);
+}
+
+static CU_TestInfo tests[] = {
+    {"dead count", test_dead_count}, {"marks", test_marks}, {"clock", test_clock}, {"chain", test_chain}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "store-redis", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
