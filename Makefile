@@ -45,6 +45,7 @@ TEST_KINDS := unit contract integration
 TESTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.c)))
 SCRIPTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.sh,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.sh)))
 TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
+BENCH := $(BUILD)/tests/bench/berth-bench
 
 .PHONY: all tests deps check demo lint clean
 all: $(PROGRAMS)
@@ -76,6 +77,10 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
 $(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
 	$(Q)install -D -m 0755 $< $@
 
+$(BENCH): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c)) $(HARNESS) $(DAEMON) $(CONF) $(BASE)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
+
 %.a:
 	@echo "  AR      $@"
 	$(Q)mkdir -p $(@D)
@@ -100,6 +105,10 @@ deps:
 check: deps
 	@$(MAKE) --no-print-directory all tests
 	@BUILD=$(BUILD) tests/run.sh
+
+bench: deps
+	@$(MAKE) --no-print-directory all tests $(BENCH)
+	@BUILD=$(BUILD) tests/bench/run.sh
 
 demo: deps
 	@$(MAKE) --no-print-directory all

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Server time of each call by INFO commandstats, in rounds that alternate with the yardstick's, medians of those. */
+
+#include "tests/bench/benches.h"
+
+#include <string.h>
+
+#include "daemon/store-redis.h"
+#include "tests/bench/peer.h"
+#include "tests/bench/rig.h"
+
+#define ROUNDS 31
+#define PAIRS 200       /* in a round */
+#define HOSTS 10
+#define FULL_LIMIT 10
+
+static const struct store_pool pools[] = {{"busy", 10000000, 10000000}, {"full", FULL_LIMIT, 10000000}};
+
+struct costs { /* server µs, medians */
+    double empty, pair, claim, release;
+};
+
+/* The same slots, again and again: asked for, granted, given back. */
+static double cost_of_phase(struct rig *g, struct slot *slots, size_t n, bool ask) {
+    uint64_t calls;
+
+    rig_reset_stats(&g->server);
+    if (ask)
+        rig_ask_all(g, slots, n);
+    else
+        rig_release_all(g, slots, n);
+    double usec = rig_server_usec(&g->server, "evalsha", &calls);
+
+    if (calls != n)
+        rig_fail("%zu calls became %llu", n, (unsigned long long) calls);
+    return usec / (double) n;
+}
+
+static struct costs measure(struct rig *g, const char *pool) {
+    double empty[ROUNDS], pair[ROUNDS], claim[ROUNDS], release[ROUNDS];
+    struct slot *slots = rig_slots(g, PAIRS, 0, pool, 1);
+
+    peer_empty.prepare(&g->server, 0);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        empty[i] = peer_cost(&peer_empty, &g->server, PAIRS);
+        claim[i] = cost_of_phase(g, slots, PAIRS, true);
+        release[i] = cost_of_phase(g, slots, PAIRS, false);
+        pair[i] = claim[i] + release[i];
+    }
+    free(slots);
+    return (struct costs) {quantile(empty, ROUNDS, 0.5), quantile(pair, ROUNDS, 0.5), quantile(claim, ROUNDS, 0.5),
+                           quantile(release, ROUNDS, 0.5)};
+}
+
+static double median_of_peer(const struct peer *p, struct redis_server *s, unsigned n, unsigned rounds) {
+    double cost[ROUNDS];
+
+    for (size_t i = 0; i < rounds; i++)
+        cost[i] = peer_cost(p, s, n);
+    return quantile(cost, rounds, 0.5);
+}
+
+/* --- peers --- */
+
+static void add_peer(struct report *r, const struct peer *p, struct redis_server *s, double empty) {
+    char name[120];
+
+    p->prepare(s, 10);
+    snprintf(name, sizeof(name), "%s, server time a pair", p->name);
+    report_add(r, &(struct figure) {name, median_of_peer(p, s, PAIRS, ROUNDS), "µs", "two empty scripts", empty, GOAL_NONE, 0});
+}
+
+static void seeds_over_holders(struct report *r, struct redis_server *s) {
+    static const struct {
+        const struct peer *peer;
+        const char *curve;
+    } seeds[] = {{&peer_basic, "cost-seed-basic"}, {&peer_fair, "cost-seed-fair"}, {&peer_fair_script, "cost-seed-fair-script"}};
+
+    for (size_t i = 0; i < ELEMENTSOF(seeds); i++)
+        for (size_t holders = 1; holders <= 100000; holders *= 10) {
+            seeds[i].peer->prepare(s, holders);
+            report_point(r, seeds[i].curve, (double) holders,
+                         median_of_peer(seeds[i].peer, s, holders > 1000 ? 10 : 100, holders > 10000 ? 3 : 5));
+        }
+}
+
+/* --- calls other than pairs --- */
+
+/* One heartbeat of a host, answered. */
+static void beat(struct rig *g, struct rig_host *h) {
+    usec_t before = h->beat;
+
+    beat_send(store_redis_of(h->store));
+    RIG_UNTIL(g, h->beat > before);
+}
+
+static void measure_beat(struct report *r, struct rig *g, size_t claims, double *ret_usec) {
+    double cost[ROUNDS], empty[ROUNDS], usec, floor;
+    uint64_t calls;
+    char name[80];
+
+    for (size_t i = 0; i < ROUNDS; i++) {
+        empty[i] = peer_cost(&peer_empty, &g->server, PAIRS) / 2;
+        rig_reset_stats(&g->server);
+        for (size_t k = 0; k < 50; k++)
+            beat(g, &g->hosts[0]);
+        cost[i] = rig_server_usec(&g->server, "evalsha", &calls) / 50;
+    }
+    usec = quantile(cost, ROUNDS, 0.5);
+    floor = quantile(empty, ROUNDS, 0.5);
+    snprintf(name, sizeof(name), "heartbeat of a host with %zu claims, server time", claims);
+    report_add(r, &(struct figure) {name, usec, "µs", "an empty script", floor, GOAL_RATIO_AT_MOST, 5});
+    *ret_usec = usec;
+}
+
+static void beats_and_sync(struct report *r) {
+    static const size_t claims[] = {0, 1000, 10000};
+    struct rig g;
+    struct slot *slots;
+    double usec, first = 0;
+    uint64_t calls, held = 0;
+
+    rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    peer_empty.prepare(&g.server, 0);
+    slots = rig_slots(&g, 10000, 0, "busy", 1);
+    for (size_t i = 0; i < ELEMENTSOF(claims); i++) {
+        rig_ask_all(&g, slots + held, claims[i] - held);
+        held = claims[i];
+        measure_beat(r, &g, claims[i], &usec);
+        first = first > 0 ? first : usec;
+    }
+    report_add(r, &(struct figure) {"heartbeat with 10 000 claims, beside one with none", usec, "µs", "heartbeat with no claim", first,
+                                    GOAL_RATIO_AT_MOST, 1.2});
+    rig_reset_stats(&g.server);
+    g.hosts[0].beat = 0;
+    link_resync(store_redis_of(g.hosts[0].store));
+    RIG_UNTIL(&g, g.hosts[0].beat > 0);
+    usec = rig_server_usec(&g.server, "evalsha", &calls);
+    report_add(r, &(struct figure) {"sync of 10 000 held claims, server time a claim", usec / (double) held, "µs", "an empty script",
+                                    peer_cost(&peer_empty, &g.server, PAIRS) / 2, GOAL_NONE, 0});
+    free(slots);
+    rig_down(&g);
+}
+
+/* Each release of a full pool grants the oldest of the queue. */
+static void release_that_grants(struct report *r, struct rig *g, struct slot *held, struct slot *waiting, const char *circumstances) {
+    double cost[ROUNDS], empty[ROUNDS];
+    struct slot *next[FULL_LIMIT];
+    size_t at = 0;
+    uint64_t calls, released;
+    char name[100];
+
+    for (size_t i = 0; i < FULL_LIMIT; i++)
+        next[i] = &held[i];
+    for (size_t i = 0; i < ROUNDS; i++) {
+        empty[i] = peer_cost(&peer_empty, &g->server, PAIRS) / 2;
+        rig_reset_stats(&g->server);
+        for (size_t k = 0; k < 5; k++) {
+            released = g->n_released + FULL_LIMIT;
+            uint64_t granted = g->n_granted + FULL_LIMIT;
+
+            for (size_t x = 0; x < FULL_LIMIT; x++) {
+                slot_release(next[x]);
+                next[x] = &waiting[at++];
+            }
+            RIG_UNTIL(g, g->n_released >= released && g->n_granted >= granted);
+        }
+        cost[i] = rig_server_usec(&g->server, "evalsha", &calls) / (5 * FULL_LIMIT);
+    }
+    snprintf(name, sizeof(name), "release that grants%s, server time", circumstances);
+    report_add(r, &(struct figure) {name, quantile(cost, ROUNDS, 0.5), "µs", "an empty script", quantile(empty, ROUNDS, 0.5),
+                                    GOAL_RATIO_AT_MOST, 15});
+}
+
+static void waiting_and_grants(struct report *r, struct rig *g, size_t n, const char *circumstances) {
+    struct slot *held = rig_slots(g, FULL_LIMIT, 0, "full", 1), *waiting = rig_slots(g, n, 0, "full", 1);
+    struct costs c;
+    char name[100];
+
+    rig_ask_all(g, held, FULL_LIMIT);
+    rig_ask_all(g, waiting, n);
+    c = measure(g, "full"); /* each is queued behind all others, then withdrawn */
+    snprintf(name, sizeof(name), "claim that has to wait%s, server time", circumstances);
+    report_add(r, &(struct figure) {name, c.claim, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
+    snprintf(name, sizeof(name), "withdrawal%s, server time", circumstances);
+    report_add(r, &(struct figure) {name, c.release, "µs", "an empty script", c.empty / 2, GOAL_NONE, 0});
+    release_that_grants(r, g, held, waiting, circumstances);
+}
+
+/* --- pairs over holders --- */
+
+static void add_pair(struct report *r, const char *circumstances, const struct costs *c, double base) {
+    char name[120];
+
+    snprintf(name, sizeof(name), "claim, %s, server time", circumstances);
+    report_add(r, &(struct figure) {name, c->claim, "µs", "an empty script", c->empty / 2, GOAL_NONE, 0});
+    snprintf(name, sizeof(name), "release, %s, server time", circumstances);
+    report_add(r, &(struct figure) {name, c->release, "µs", "an empty script", c->empty / 2, GOAL_NONE, 0});
+    snprintf(name, sizeof(name), "claim+release, %s, server time", circumstances);
+    report_add(r, &(struct figure) {name, c->pair, "µs", "two empty scripts", c->empty, base > 0 ? GOAL_NONE : GOAL_RATIO_AT_MOST, 8});
+    if (base > 0) {
+        snprintf(name, sizeof(name), "claim+release, %s, beside 10 holders", circumstances);
+        /* Both as multiples of the empty scripts of their own rounds, so that a busier machine does not look like growth. */
+        report_add(r, &(struct figure) {name, c->pair / c->empty, "x empty", "the pair with 10 holders", base, GOAL_RATIO_AT_MOST, 1.2});
+    }
+}
+
+void bench_cost(struct report *r) {
+    struct rig g;
+    struct costs c;
+    double base = 0;
+    size_t held = 0;
+
+    report_section(r, "server time of calls");
+    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    for (size_t holders = 0; holders <= 100000; holders = holders > 0 ? holders * 10 : 10) {
+        char text[40];
+        struct slot *slots = rig_slots(&g, holders - held, 0, "busy", 1);
+
+        rig_ask_all(&g, slots, holders - held); /* the slots live as long as the stores */
+        held = holders;
+        c = measure(&g, "busy");
+        report_point(r, "cost-ours", holders > 0 ? (double) holders : 1, c.pair);
+        snprintf(text, sizeof(text), "%zu holders", holders);
+        if (holders == 10) {
+            add_pair(r, text, &c, 0);
+            base = c.pair / c.empty;
+            add_peer(r, &peer_arguments, &g.server, c.empty);
+            add_peer(r, &peer_commands, &g.server, c.empty);
+            add_peer(r, &peer_counter, &g.server, c.empty);
+            add_peer(r, &peer_basic, &g.server, c.empty);
+            add_peer(r, &peer_fair, &g.server, c.empty);
+            add_peer(r, &peer_fair_script, &g.server, c.empty);
+        } else if (holders == 10000) {
+            add_pair(r, text, &c, base);
+        }
+    }
+    waiting_and_grants(r, &g, 100000, ", 100 000 waiting");
+    c = measure(&g, "busy");
+    add_pair(r, "100 000 holders and 100 000 waiting", &c, base);
+    seeds_over_holders(r, &g.server);
+    rig_down(&g);
+
+    rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
+    peer_empty.prepare(&g.server, 0);
+    waiting_and_grants(r, &g, 2000, ", 2000 waiting");
+    rig_down(&g);
+    beats_and_sync(r);
+}

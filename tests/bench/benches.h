@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The parts of the bench; each brings its own servers along and takes them away. */
+
+#include "tests/bench/report.h"
+
+void bench_cost(struct report *r);     /* server time of each call, over holders and waiters */
+void bench_pairs(struct report *r);    /* pairs a second through the store, beside peers */
+void bench_handover(struct report *r); /* from a release to the next one's grant, and command */
+void bench_waiting(struct report *r);  /* what waiting costs: calls, memory */
+void bench_hosts(struct report *r);    /* thousands of hosts: load, lateness, recovery */
+void bench_commands(struct report *r); /* whole commands beside flock, sem, etcdctl */
+void bench_daemon(struct report *r);   /* real daemons: memory, hand-over, trigger to exec */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/bench/rig.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "conf/settings.h"
+
+#define START_AT_ONCE 100 /* hosts that connect at the same time when the rig goes up */
+#define ASK_AT_ONCE 4000
+
+void rig_fail(const char *format, ...) {
+    va_list ap;
+
+    va_start(ap, format);
+    fputs("bench: ", stdout);
+    vprintf(format, ap);
+    putchar('\n');
+    va_end(ap);
+    fflush(stdout);
+    exit(1);
+}
+
+/* --- the listener --- */
+
+static void on_waiting(struct claim *c, void *userdata _unused_) {
+    struct slot *s = list_entry(c, struct slot, claim);
+
+    s->host->rig->n_waiting++;
+    if (s->host->rig->on_waiting)
+        s->host->rig->on_waiting(s);
+}
+
+static void on_granted(struct claim *c, void *userdata _unused_) {
+    struct slot *s = list_entry(c, struct slot, claim);
+
+    s->host->rig->n_granted++;
+    if (s->host->rig->on_granted)
+        s->host->rig->on_granted(s);
+}
+
+static void on_refused(struct claim *c _unused_, enum store_refusal refusal, const char *pool, void *userdata _unused_) {
+    rig_fail("refused: %s %s", store_refusal_name(refusal), pool);
+}
+
+static void on_lost(struct claim *c _unused_, enum store_loss loss, void *userdata _unused_) {
+    rig_fail("a claim was lost (%d)", (int) loss);
+}
+
+static void on_released(struct claim *c, void *userdata _unused_) {
+    struct slot *s = list_entry(c, struct slot, claim);
+
+    s->host->rig->n_released++;
+    if (s->host->rig->on_released)
+        s->host->rig->on_released(s);
+}
+
+static void on_deadline(struct store *s _unused_, usec_t deadline _unused_, void *userdata) {
+    struct rig_host *h = userdata;
+    usec_t now = clock_boottime();
+
+    if (h->beat > 0 && now - h->beat > h->worst_gap)
+        h->worst_gap = now - h->beat;
+    h->beat = now;
+}
+
+static void on_state(struct store *s _unused_, enum store_state state _unused_, void *userdata _unused_) {
+}
+
+/* --- up and down --- */
+
+static int on_tick(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata _unused_) {
+    return 0;
+}
+
+static void make_host(struct rig *g, size_t i) {
+    const struct store_listener listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, &g->hosts[i]};
+    struct redis_settings settings = {.unix_path = g->server.socket, .timeout_usec = 20 * USEC_PER_SEC};
+    usec_t lease = g->options.lease_usec > 0 ? g->options.lease_usec : 3600 * USEC_PER_SEC;
+    char name[32];
+    struct store_redis_options options = {.redis = &settings, .host = name, .namespace = "bench", .version = "1",
+                                          .lease_usec = lease, .heartbeat_usec = lease / 6};
+
+    snprintf(name, sizeof(name), "host-%05zu", i);
+    g->hosts[i].rig = g;
+    if (store_redis_new(&g->hosts[i].store, g->event, g->events, &options, &listener) < 0 ||
+        store_declare(g->hosts[i].store, g->options.pools, g->options.n_pools) < 0)
+        rig_fail("no memory for host %zu", i);
+}
+
+static void on_reply(int r, void *userdata) {
+    *(int *) userdata = r;
+}
+
+static void end_grace(struct rig *g) {
+    int reply = -1;
+
+    RIG_UNTIL(g, g->hosts[0].store->state != STORE_STATE_AWAY);
+    if (g->hosts[0].store->state == STORE_STATE_READY)
+        return;
+    if (store_end_grace(g->hosts[0].store, on_reply, &reply) < 0)
+        rig_fail("cannot end grace");
+    RIG_UNTIL(g, reply == 0 && g->hosts[0].store->state == STORE_STATE_READY);
+}
+
+size_t rig_count_state(const struct rig *g, enum store_state state) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n_hosts; i++)
+        n += g->hosts[i].store->state == state;
+    return n;
+}
+
+void rig_up(struct rig *g, const struct rig_options *options) {
+    size_t ready = 0;
+
+    *g = (struct rig) {.options = *options, .n_hosts = options->n_hosts};
+    g->hosts = calloc(g->n_hosts, sizeof(*g->hosts));
+    if (redis_server_start(&g->server, options->redis) < 0)
+        rig_fail("no redis-server");
+    if (!g->hosts || journal_new(&g->journal, "bench") < 0 || events_new(&g->events, g->journal, "bench", "bench") < 0 ||
+        sd_event_new(&g->event) < 0 ||
+        sd_event_add_time_relative(g->event, &g->tick, CLOCK_BOOTTIME, 86400 * USEC_PER_SEC, 0, on_tick, NULL) < 0)
+        rig_fail("no memory");
+    for (size_t i = 0; i < g->n_hosts; i++)
+        make_host(g, i);
+    for (size_t i = 0; i < g->n_hosts; i++) {
+        if (store_start(g->hosts[i].store) < 0)
+            rig_fail("cannot start host %zu", i);
+        if (i == 0)
+            end_grace(g);
+        for (; ready + START_AT_ONCE < i; ready++)
+            RIG_UNTIL(g, g->hosts[ready].store->state == STORE_STATE_READY);
+    }
+    for (; ready < g->n_hosts; ready++)
+        RIG_UNTIL(g, g->hosts[ready].store->state == STORE_STATE_READY);
+}
+
+void rig_down(struct rig *g) {
+    for (size_t i = 0; i < g->n_hosts; i++)
+        store_free(g->hosts[i].store);
+    sd_event_source_disable_unref(g->tick);
+    sd_event_unref(g->event);
+    events_free(g->events);
+    journal_free(g->journal);
+    free(g->hosts);
+    redis_server_done(&g->server);
+}
+
+void rig_turn(struct rig *g, usec_t at_most) {
+    if (sd_event_run(g->event, at_most) < 0)
+        rig_fail("the event loop failed");
+}
+
+void rig_run_for(struct rig *g, usec_t time) {
+    usec_t end = clock_boottime() + time;
+
+    for (usec_t now; (now = clock_boottime()) < end;)
+        rig_turn(g, end - now);
+}
+
+void rig_forget_gaps(struct rig *g) {
+    for (size_t i = 0; i < g->n_hosts; i++)
+        g->hosts[i].worst_gap = 0;
+}
+
+/* --- claims --- */
+
+struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, uint32_t permits) {
+    struct slot *slots = calloc(n > 0 ? n : 1, sizeof(*slots));
+
+    if (!slots)
+        rig_fail("no memory");
+    for (size_t i = 0; i < n; i++) {
+        struct slot *s = &slots[i];
+
+        s->host = &g->hosts[(host + i) % g->n_hosts];
+        snprintf(s->demand.pool, sizeof(s->demand.pool), "%s", pool);
+        s->demand.permits = permits;
+        s->claim.demands = &s->demand;
+        s->claim.n_demands = 1;
+        s->claim.pid = 4711;
+        snprintf(s->claim.name, sizeof(s->claim.name), "pg-dump");
+        if (id_make(s->claim.run) < 0)
+            rig_fail("no random bits");
+    }
+    return slots;
+}
+
+void slot_ask(struct slot *s) {
+    s->claim.ticket = s->claim.token = 0;
+    if (id_make(s->claim.id) < 0 || store_claim(s->host->store, &s->claim) < 0)
+        rig_fail("cannot ask");
+}
+
+void slot_release(struct slot *s) {
+    store_release(s->host->store, &s->claim);
+}
+
+void rig_ask_all(struct rig *g, struct slot *slots, size_t n) {
+    for (size_t i = 0; i < n;) {
+        uint64_t end = g->n_granted + g->n_waiting;
+
+        for (size_t k = 0; k < ASK_AT_ONCE && i < n; k++, i++, end++)
+            slot_ask(&slots[i]);
+        RIG_UNTIL(g, g->n_granted + g->n_waiting >= end);
+    }
+}
+
+void rig_release_all(struct rig *g, struct slot *slots, size_t n) {
+    for (size_t i = 0; i < n;) {
+        uint64_t end = g->n_released;
+
+        for (size_t k = 0; k < ASK_AT_ONCE && i < n; k++, i++, end++)
+            slot_release(&slots[i]);
+        RIG_UNTIL(g, g->n_released >= end);
+    }
+}
+
+/* --- what the server says --- */
+
+void rig_reset_stats(struct redis_server *s) {
+    _cleanup_reply_ redisReply *reply = redis_command(s, "CONFIG RESETSTAT");
+
+    if (!reply || reply->type != REDIS_REPLY_STATUS)
+        rig_fail("CONFIG RESETSTAT failed");
+}
+
+static bool is_ours(const char *name, size_t length) {
+    static const char *const skipped[] = {"info", "config|resetstat", "script|load"};
+
+    for (size_t i = 0; i < ELEMENTSOF(skipped); i++)
+        if (strlen(skipped[i]) == length && strncmp(name, skipped[i], length) == 0)
+            return false;
+    return true;
+}
+
+double rig_server_usec(struct redis_server *s, const char *command, uint64_t *ret_calls) {
+    _cleanup_reply_ redisReply *reply = redis_command(s, "INFO commandstats");
+    double usec = 0;
+
+    *ret_calls = 0;
+    if (!reply || reply->type != REDIS_REPLY_STRING)
+        rig_fail("INFO failed");
+    for (const char *line = strstr(reply->str, "cmdstat_"); line; line = strstr(line, "cmdstat_")) {
+        const char *name = line + strlen("cmdstat_");
+        size_t length = strcspn(name, ":");
+        unsigned long long calls, took;
+
+        line = name;
+        if (sscanf(name + length, ":calls=%llu,usec=%llu", &calls, &took) != 2)
+            continue;
+        if (strcmp(command, "*") == 0 ? is_ours(name, length) : strlen(command) == length && strncmp(name, command, length) == 0) {
+            *ret_calls += calls;
+            usec += (double) took;
+        }
+    }
+    return usec;
+}
+
+double rig_server_cpu(struct redis_server *s) {
+    _cleanup_reply_ redisReply *reply = redis_command(s, "INFO cpu");
+    double sys = 0, user = 0;
+    const char *at;
+
+    if (!reply || reply->type != REDIS_REPLY_STRING)
+        rig_fail("INFO failed");
+    if ((at = strstr(reply->str, "used_cpu_sys:")))
+        sys = strtod(at + strlen("used_cpu_sys:"), NULL);
+    if ((at = strstr(reply->str, "used_cpu_user:")))
+        user = strtod(at + strlen("used_cpu_user:"), NULL);
+    return sys + user;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+double quantile(double *values, size_t n, double q) {
+    if (n == 0)
+        return 0;
+    qsort(values, n, sizeof(*values), compare);
+    return values[(size_t) (q * (double) (n - 1) + 0.5)];
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Many simulated hosts in one process: each has its own store on Redis, as in berthd, all on one event loop and one private
+ * redis-server. Nothing here asserts: what goes wrong ends the program with a message. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/store.h"
+#include "tests/harness/redis.h"
+
+struct rig;
+struct rig_host;
+
+struct slot { /* a claim that is asked for again and again */
+    struct claim claim;
+    struct demand demand;
+    struct rig_host *host;
+    usec_t at;       /* the bench's */
+};
+
+struct rig_host {
+    struct rig *rig;
+    struct store *store;
+    usec_t beat;           /* boottime of the last answered heartbeat */
+    usec_t worst_gap;      /* between two of them, since rig_forget_gaps() */
+};
+
+struct rig_options {
+    size_t n_hosts;
+    usec_t lease_usec;     /* 0: an hour, so that no heartbeat comes between */
+    const struct store_pool *pools;
+    size_t n_pools;
+    const char *const *redis; /* more arguments, or NULL */
+};
+
+struct rig {
+    struct redis_server server;
+    sd_event *event;
+    sd_event_source *tick;
+    struct journal *journal;
+    struct events *events;
+    struct rig_host *hosts;
+    size_t n_hosts;
+    struct rig_options options;
+    uint64_t n_granted, n_waiting, n_released; /* since the start */
+    /* Extra ears; may be NULL. */
+    void (*on_granted)(struct slot *s);
+    void (*on_released)(struct slot *s);
+    void (*on_waiting)(struct slot *s);
+    void *userdata;
+};
+
+_Noreturn void rig_fail(const char *format, ...) _printf_(1, 2);
+/* Starts the server and all hosts, and ends the grace of the new namespace. */
+void rig_up(struct rig *g, const struct rig_options *options);
+void rig_down(struct rig *g);
+/* One turn of the loop, for at most so long. */
+void rig_turn(struct rig *g, usec_t at_most);
+#define RIG_UNTIL(g, condition)                                                  \
+    do {                                                                         \
+        usec_t _end = clock_boottime() + 300 * USEC_PER_SEC;                     \
+        while (!(condition)) {                                                   \
+            rig_turn((g), USEC_PER_SEC);                                         \
+            if (clock_boottime() > _end)                                         \
+                rig_fail("%s:%d: awaited in vain: %s", __FILE__, __LINE__, #condition); \
+        }                                                                        \
+    } while (0)
+void rig_run_for(struct rig *g, usec_t time);
+size_t rig_count_state(const struct rig *g, enum store_state state);
+void rig_forget_gaps(struct rig *g);
+
+/* n slots of pool:permits, spread over the hosts from `host` on; to be freed. */
+struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, uint32_t permits);
+void slot_ask(struct slot *s);
+void slot_release(struct slot *s);
+/* Asks for all, some thousand at a time, and waits until they are granted or queued; gives back or withdraws all. */
+void rig_ask_all(struct rig *g, struct slot *slots, size_t n);
+void rig_release_all(struct rig *g, struct slot *slots, size_t n);
+
+/* Server time by INFO commandstats since rig_reset_stats(), over commands with this name ("evalsha"; "*": all but INFO and
+ * CONFIG): µs in all, and the number of calls. */
+void rig_reset_stats(struct redis_server *s);
+double rig_server_usec(struct redis_server *s, const char *command, uint64_t *ret_calls);
+/* CPU time of the server so far, s. */
+double rig_server_cpu(struct redis_server *s);
+
+/* Of an array, which is sorted by it. q: 0.5 is the median. */
+double quantile(double *values, size_t n, double q);
