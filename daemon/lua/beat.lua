@@ -24,11 +24,12 @@ if connection ~= ARGV[2] then return {'stale'} end
 
 local count = call('HINCRBY', meta, 'beat', 1)
 call('ZADD', at .. 'beats', count, s)
-local oldest = tonumber(call('ZRANGE', at .. 'beats', 0, 0, 'WITHSCORES')[2])
+local oldest = tonumber(call('ZRANGE', at .. 'beats', '0', '0', 'WITHSCORES')[2])
 local claims = call('SCARD', at .. 'of:' .. s)
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
 if not m[3] and not m[4] and not override_over and oldest > tonumber(ARGV[4]) and oldest > 0 and (m[5] or '0') == ARGV[6] then
-    return {'ok', m[1], 0, 0, count, last, claims, m[7], {}, {}, {}}
+    local none = {}
+    return {'ok', m[1], 0, 0, count, last, claims, m[7], none, none, none}
 end
 --#include core
 --#include queue

@@ -22,15 +22,14 @@ if connection ~= ARGV[2] then return {'stale'} end
 if not ARGV[14] and not m[3] and not m[4] and (not m[7] or string.find(m[7], '^%d+\t%-')) and ARGV[8] == '0' then
     local base, n = at .. 'pool:' .. pools, tonumber(ARGV[12])
     if call('ZCARD', base .. ':queue') == 0
-        and call('SCARD', base .. ':held') + n <= (tonumber(call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]) or 0)
+        and call('SCARD', base .. ':held') + n <= (tonumber(call('ZRANGE', base .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0)
         and string.find(call('INFO', 'replication'), 'master_replid:' .. m[5], 1, true) then
         local t = call('TIME')
-        local time, token = t[1] * 1000000 + t[2], tonumber(m[6]) + 1
-        if time > token then token = time end
-        local text = string.format('%.0f', token)
-        local since = time == token and text or string.format('%.0f', time)
-        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. ARGV[12] .. ' ' .. text .. ' ' ..
-                ARGV[7] .. ' ' .. since .. ' ' .. ARGV[10] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ') == 1 then
+        local time, last_clock = t[1] * 1000000 + t[2], tonumber(m[6])
+        local since = string.format('%d', time)
+        local text = last_clock < time and since or string.format('%d', last_clock + 1)
+        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. ARGV[12] .. ' ' .. text .. ' '
+                .. ARGV[7] .. ' ' .. since .. ' ' .. ARGV[10] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ') == 1 then
             if n == 1 then
                 call('SADD', base .. ':held', c .. '#1')
             else
@@ -76,7 +75,7 @@ r.ticket, r.since = ARGV[8] ~= '0' and ARGV[8] or fmt(tick()), fmt(now())
 local score, free = tonumber(r.ticket) - tonumber(r.head), not grace and not debt
 for i = 1, #r.list, 2 do
     local base = at .. 'pool:' .. r.list[i]
-    local head = call('ZRANGE', base .. ':queue', 0, 0, 'WITHSCORES')
+    local head = call('ZRANGE', base .. ':queue', '0', '0', 'WITHSCORES')
     free = free and not (head[2] and tonumber(head[2]) <= score)
         and call('SCARD', base .. ':held') + r.list[i + 1] <= limit_of(r.list[i])
 end

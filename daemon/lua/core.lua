@@ -16,7 +16,7 @@ local trusted = nil   -- whether Redis was found to be still in this epoch
 local limits = {}     -- pool -> limit in force, as far as it was asked for
 
 local function fmt(number)
-    return string.format('%.0f', number)
+    return string.format('%d', number) -- a 64-bit integer; %.0f costs four times as much
 end
 
 -- Redis's time in µs, one value a call. Used for tickets and tokens, for people, and for the end of overrides (R7).
@@ -100,8 +100,9 @@ local function parse_override(text)
     return o
 end
 
+-- Numbers given to call() are formatted with 17 digits, which costs more than the look-up: where they are known, they are texts.
 local function lowest_limit(pool)
-    return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', 0, 0, 'WITHSCORES')[2]) or 0
+    return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0
 end
 
 -- The lowest that a live session declares, or the override (R14).

@@ -118,7 +118,7 @@ end
 local function can_grant(c, r, left_out)
     for i = 1, #r.list, 2 do
         local base = at .. 'pool:' .. r.list[i]
-        if left_out[r.list[i]] or call('ZRANGE', base .. ':queue', 0, 0)[1] ~= c
+        if left_out[r.list[i]] or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c
             or call('SCARD', base .. ':held') + r.list[i + 1] > limit_of(r.list[i]) then
             return false
         end
@@ -144,7 +144,7 @@ end
 
 local function grant_from(pool, left_out)
     while grants > 0 do
-        local c = call('ZRANGE', at .. 'pool:' .. pool .. ':queue', 0, 0)[1]
+        local c = call('ZRANGE', at .. 'pool:' .. pool .. ':queue', '0', '0')[1]
         if not c then return true end
         local r = read_claim(c)
         if not r or r.state ~= 'W' then -- somebody deleted keys: heal, never hang

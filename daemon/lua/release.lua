@@ -13,13 +13,14 @@ local m = call('HMGET', meta, 'epoch', 'c:' .. s)
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
-local record = call('HGET', at .. 'claims', c)
+local claims = at .. 'claims'
+local record = call('HGET', claims, c)
 if not record then return {'ok', m[1], 0} end
 local state, session, pools = string.match(record, '^(%a) %d+ (%S+) (%S+)')
 if session ~= s then return {'ok', m[1], 0} end
 
 call('SREM', at .. 'of:' .. s, c)
-call('HDEL', at .. 'claims', c)
+call('HDEL', claims, c)
 local queues = {}
 for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do
     local base = at .. 'pool:' .. pool
@@ -40,6 +41,41 @@ for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do
     if state ~= 'P' and call('ZCARD', base .. ':queue') > 0 then queues[#queues + 1] = pool end
 end
 if #queues == 0 then return {'ok', m[1], 0} end
+
+-- One pool, and whoever is next wants this one alone, as nearly always: the same as below in half of the time. It goes on below where
+-- anything is odd, and if there may be somebody else to grant to.
+if #queues == 1 then
+    local pool = queues[1]
+    local base = at .. 'pool:' .. pool
+    local next_claim = call('ZRANGE', base .. ':queue', '0', '0')[1]
+    local text = call('HGET', claims, next_claim)
+    local owner, of_pool, n, ticket, head, queued, rest = string.match(text or '',
+        '^W %d+ (%S+) ([^:,]+):(%d+) (%d+) (%d+) (%d+) (.*)$')
+    if of_pool == pool then
+        local o = call('HMGET', meta, 'grace', 'debt', 'o:' .. pool, 'replid', 'clock', 'c:' .. owner)
+        local connection, last = string.match(o[6] or '', '^(%d+) (%d+)$')
+        if not o[1] and not o[2] and not o[3] and connection then
+            local limit = tonumber(call('ZRANGE', base .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0
+            local used = call('SCARD', base .. ':held') + n
+            if used > limit then return {'ok', m[1], 0} end
+            if n == '1' and string.find(call('INFO', 'replication'), 'master_replid:' .. o[4], 1, true) then
+                local t = call('TIME')
+                local time, last_clock = t[1] * 1000000 + t[2], tonumber(o[5])
+                local since = string.format('%d', time)
+                local token = last_clock < time and since or string.format('%d', last_clock + 1)
+                call('ZREM', base .. ':queue', next_claim)
+                call('ZREM', base .. ':wants', next_claim)
+                call('SADD', base .. ':held', next_claim .. '#1')
+                call('HSET', claims, next_claim, 'H ' .. token .. ' ' .. owner .. ' ' .. pool .. ':1 ' .. ticket .. ' ' .. head .. ' '
+                    .. since .. ' ' .. rest)
+                call('HSET', meta, 'clock', token, 'c:' .. owner, connection .. ' ' .. token)
+                call('PUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. next_claim .. ' '
+                    .. ticket .. ' ' .. queued)
+                if used == limit then return {'ok', m[1], 0} end
+            end
+        end
+    end
+end
 --#include core
 --#include queue
 for i = 1, #queues do touch(queues[i]) end
