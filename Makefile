@@ -45,7 +45,7 @@ TEST_KINDS := unit contract integration
 TESTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.c)))
 SCRIPTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.sh,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.sh)))
 TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
-BENCH := $(BUILD)/tests/bench/berth-bench
+BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
 .PHONY: all tests deps check demo lint clean
 all: $(PROGRAMS)
@@ -77,9 +77,12 @@ $(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
 $(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
 	$(Q)install -D -m 0755 $< $@
 
-$(BENCH): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c)) $(HARNESS) $(DAEMON) $(CONF) $(BASE)
+$(BUILD)/tests/bench/berth-bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c)) $(HARNESS) $(DAEMON) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
+
+$(BUILD)/tests/bench/tools/stamp: $(BUILD)/tests/bench/tools/stamp.o
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 %.a:
 	@echo "  AR      $@"

@@ -183,7 +183,7 @@ static int beat_on_deadline(sd_event_source *source, uint64_t usec, void *userda
 /* --- the heartbeat --- */
 
 static void judge_numbers(struct store_redis *r, uint64_t last, uint64_t claims, bool *ret_resync) {
-    bool missed = (r->early_sent && r->n_early > 0) || (r->doubt > 0 && r->chain < r->doubt) || claims != claim_count_sent(r);
+    bool missed = (r->early_sent && r->n_early > 0) || (r->doubt > 0 && r->chain < r->doubt) || claims != r->n_named;
 
     r->doubt = last > r->chain ? last : 0;
     *ret_resync = missed;

@@ -25,7 +25,13 @@ struct entry *claim_find(struct store_redis *r, const char *id) {
     return NULL;
 }
 
+void claim_set_named(struct entry *e, bool named) {
+    e->redis->n_named += (size_t) named - (size_t) e->named;
+    e->named = named;
+}
+
 static void entry_free(struct entry *e) {
+    claim_set_named(e, false);
     list_unlink(&e->link);
     list_unlink(&e->bucket);
     list_unlink(&e->finish);
@@ -53,7 +59,7 @@ static struct entry *entry_new(struct store_redis *r, struct claim *c, enum clai
 void claim_finish(struct entry *e) {
     if (list_is_linked(&e->finish))
         return;
-    e->named = false;
+    claim_set_named(e, false);
     list_append(&e->redis->finished, &e->finish);
     (void) sd_event_source_set_enabled(e->redis->finish, SD_EVENT_ONESHOT);
 }
@@ -89,8 +95,12 @@ static int claim_on_finish(sd_event_source *source, void *userdata) {
 static void tell_granted(struct entry *e) {
     struct store_redis *r = e->redis;
 
-    if (e->told || r->store.deadline == 0 || clock_boottime() >= r->store.deadline)
+    if (e->told)
         return;
+    if (r->store.deadline == 0 || clock_boottime() >= r->store.deadline) {
+        r->untold = true;
+        return;
+    }
     e->told = true;
     r->store.listener.on_granted(e->claim, r->store.listener.userdata);
 }
@@ -114,6 +124,9 @@ void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token, usec_t qu
 }
 
 void claim_tell_granted(struct store_redis *r) {
+    if (!r->untold)
+        return;
+    r->untold = false;
     list_foreach_safe(e, &r->entries, struct entry, link)
         if (e->claim->state == CLAIM_STATE_HELD && !e->told && !e->lost && !list_is_linked(&e->finish))
             tell_granted(e);
@@ -188,7 +201,7 @@ static void claim_hear_answer(struct entry *e, const struct redisReply *reply) {
         link_bad_reply(e->redis, "claim");
         return;
     }
-    e->named = true;
+    claim_set_named(e, true);
     beat_hear_clock(e->redis, token > ticket ? token : ticket);
     if (strcmp(state, "H") == 0) {
         claim_hear_number(e->redis, last, token);
@@ -341,13 +354,6 @@ void claim_flush(struct store_redis *r) {
 
 void claim_reset(struct store_redis *r) {
     list_foreach(e, &r->entries, struct entry, link) e->calls = 0;
-}
-
-size_t claim_count_sent(struct store_redis *r) {
-    size_t n = 0;
-
-    list_foreach(e, &r->entries, struct entry, link) n += e->named;
-    return n;
 }
 
 /* --- pushes --- */

@@ -77,7 +77,7 @@ static void lose_claims(struct store_redis *r) {
     list_foreach_safe(e, &r->entries, struct entry, link) {
         struct claim *c = e->claim;
 
-        e->named = false;
+        claim_set_named(e, false);
         if (list_is_linked(&e->finish) || e->lost)
             continue;
         switch (c->state) {

@@ -40,7 +40,7 @@ void sync_start(struct store_redis *r) {
 
     sync_reset(r);
     list_foreach(e, &r->entries, struct entry, link) {
-        e->named = false;
+        claim_set_named(e, false);
         n++;
     }
     r->sync = calloc(n + 1, sizeof(struct entry *));
@@ -92,7 +92,7 @@ static int hear_claim(struct store_redis *r, const struct redisReply *item) {
             claim_finish(e);
         return 0;
     }
-    e->named = true;
+    claim_set_named(e, true);
     if (strcmp(state, "H") == 0)
         claim_hear_held(e, ticket, token, since);
     else

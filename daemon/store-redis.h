@@ -127,6 +127,8 @@ struct store_redis {
     struct list entries;                 /* struct entry */
     struct list buckets[BUCKETS];        /* struct entry */
     struct list finished;                /* struct entry */
+    size_t n_named;                      /* entries with `named`; a heartbeat walks over none of them */
+    bool untold;                         /* there may be one that is held and not told */
     sd_event_source *finish;             /* defer: tells them */
     uint64_t chain;                      /* up to this number all that concerns this session was heard */
     struct chain_link early[CHAIN_MAX];
@@ -252,7 +254,7 @@ void claim_tell_granted(struct store_redis *r);
 /* A number given to this session and the one before it: whether all between them was heard. */
 void claim_hear_number(struct store_redis *r, uint64_t before, uint64_t number);
 void claim_on_push(const struct redisReply *reply, void *userdata);
-size_t claim_count_sent(struct store_redis *r);
+void claim_set_named(struct entry *e, bool named);
 
 /* --- store-redis-admin.c --- */
 int redis_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);

@@ -139,8 +139,8 @@ static void beats_and_sync(struct report *r) {
     usec = rig_server_usec(&g.server, "evalsha", &calls);
     report_add(r, &(struct figure) {"sync of 10 000 held claims, server time a claim", usec / (double) held, "µs", "an empty script",
                                     peer_cost(&peer_empty, &g.server, PAIRS) / 2, GOAL_NONE, 0});
-    free(slots);
     rig_down(&g);
+    free(slots);
 }
 
 static struct slot *granted[FULL_LIMIT]; /* in the full pool, now */

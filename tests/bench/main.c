@@ -13,7 +13,8 @@ static const struct {
     const char *name;
     void (*run)(struct report *r);
 } parts[] = {
-    {"cost", bench_cost},
+    {"cost", bench_cost},         {"pairs", bench_pairs}, {"handover", bench_handover},
+    {"waiting", bench_waiting},   {"hosts", bench_hosts},
 };
 
 static bool is_chosen(int argc, char **argv, const char *name) {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Thousands of hosts with ten jobs each and a lease of 30 s: what their heartbeats take of Redis's core, how late the latest one is,
+ * and how long it takes until all are known again when Redis comes back without its data. */
+
+#include "tests/bench/benches.h"
+
+#include "tests/bench/rig.h"
+
+#define LEASE (30 * USEC_PER_SEC)
+#define WATCHED (15 * USEC_PER_SEC)
+#define JOBS 10
+
+static const struct store_pool pools[] = {{"busy", 10000000, 10000000}};
+
+static double worst_lateness(const struct rig *g) {
+    usec_t worst = 0, now = clock_boottime();
+
+    for (size_t i = 0; i < g->n_hosts; i++) {
+        usec_t gap = now - g->hosts[i].beat > g->hosts[i].worst_gap ? now - g->hosts[i].beat : g->hosts[i].worst_gap;
+
+        worst = gap > worst ? gap : worst;
+    }
+    return (double) usec_sub(worst, LEASE / 6) / USEC_PER_MSEC;
+}
+
+static void heartbeats(struct report *r, struct rig *g, double at_most) {
+    char name[100];
+    uint64_t calls;
+    double usec, cpu;
+    usec_t began;
+
+    rig_run_for(g, LEASE / 6); /* the first ones are over */
+    rig_forget_gaps(g);
+    rig_reset_stats(&g->server);
+    cpu = rig_server_cpu(&g->server);
+    began = clock_boottime();
+    rig_run_for(g, WATCHED);
+    cpu = rig_server_cpu(&g->server) - cpu;
+    usec = rig_server_usec(&g->server, "evalsha", &calls);
+    double wall = (double) (clock_boottime() - began);
+
+    snprintf(name, sizeof(name), "heartbeats of %zu hosts x %d jobs, scripts' share of Redis's core", g->n_hosts, JOBS);
+    report_add(r, &(struct figure) {name, 100 * usec / wall, "%", NULL, 0, GOAL_VALUE_AT_MOST, at_most});
+    report_point(r, "load-hosts", (double) g->n_hosts, 100 * usec / wall);
+    snprintf(name, sizeof(name), "heartbeats of %zu hosts x %d jobs, Redis's CPU time in all", g->n_hosts, JOBS);
+    report_add(r, &(struct figure) {name, 100 * cpu * USEC_PER_SEC / wall, "%", NULL, 0, GOAL_NONE, 0});
+    report_point(r, "load-hosts-cpu", (double) g->n_hosts, 100 * cpu * USEC_PER_SEC / wall);
+    snprintf(name, sizeof(name), "worst lateness of a heartbeat, %zu hosts", g->n_hosts);
+    report_add(r, &(struct figure) {name, worst_lateness(g), "ms", NULL, 0, GOAL_VALUE_AT_MOST, (double) LEASE / 6 / USEC_PER_MSEC});
+}
+
+static void recovery(struct report *r, struct rig *g) {
+    char name[100];
+    usec_t began;
+
+    redis_server_kill(&g->server);
+    while (rig_count_state(g, STORE_STATE_AWAY) < g->n_hosts)
+        rig_turn(g, USEC_PER_SEC);
+    if (redis_server_resume(&g->server) < 0)
+        rig_fail("redis-server does not come back");
+    began = clock_boottime();
+    RIG_UNTIL(g, rig_count_state(g, STORE_STATE_AWAY) == 0);
+    snprintf(name, sizeof(name), "recovery: %zu hosts x %d jobs known again after a restart of Redis", g->n_hosts, JOBS);
+    report_add(r, &(struct figure) {name, (double) (clock_boottime() - began) / USEC_PER_MSEC, "ms", NULL, 0, GOAL_VALUE_AT_MOST,
+                                    (double) LEASE / USEC_PER_MSEC});
+    report_add(r, &(struct figure) {"  of that, Redis's CPU time", 1000 * rig_server_cpu(&g->server), "ms", NULL, 0, GOAL_NONE, 0});
+}
+
+static void measure(struct report *r, size_t n_hosts, double at_most) {
+    struct rig g;
+    struct slot *slots;
+
+    rig_up(&g, &(struct rig_options) {.n_hosts = n_hosts, .lease_usec = LEASE, .pools = pools, .n_pools = ELEMENTSOF(pools),
+                                      .redis = (const char *const[]) {"--maxclients", "30000", NULL}});
+    slots = rig_slots(&g, n_hosts * JOBS, 0, "busy", 1);
+    rig_ask_all(&g, slots, n_hosts * JOBS);
+    heartbeats(r, &g, at_most);
+    if (at_most > 0)
+        recovery(r, &g);
+    rig_down(&g);
+    free(slots);
+}
+
+void bench_hosts(struct report *r) {
+    report_section(r, "thousands of hosts");
+    measure(r, 100, 0.1);
+    measure(r, 1000, 1);
+    measure(r, 4500, 3.6);
+    measure(r, 10000, 8);
+}
