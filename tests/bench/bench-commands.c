@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Whole commands: what `berth run` adds to a command, beside flock, GNU parallel's sem and etcdctl lock. */
+
+#include "tests/bench/benches.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/bench/daemon.h"
+
+#define ROUNDS 201
+
+struct contestant {
+    const char *name;
+    const char *needs;        /* environment variable that names its program; NULL: nothing */
+    const char *argv[16];
+    unsigned rounds;
+    double usec;              /* median; 0: not measured */
+};
+
+/* In turns, so that all see the same machine. */
+static void race(struct contestant *c, size_t n) {
+    static double times[8][ROUNDS];
+    size_t done[8] = {0};
+
+    for (size_t i = 0; i < ROUNDS; i++)
+        for (size_t k = 0; k < n; k++)
+            if (c[k].argv[0] && i % (ROUNDS / c[k].rounds) == 0 && done[k] < c[k].rounds) {
+                double usec = command_time(c[k].argv);
+
+                if (usec < 0)
+                    c[k].argv[0] = NULL;
+                else
+                    times[k][done[k]++] = usec;
+            }
+    for (size_t k = 0; k < n; k++)
+        c[k].usec = c[k].argv[0] ? quantile(times[k], done[k], 0.5) : 0;
+}
+
+/* etcd listens on unix sockets alone, in a folder of its own. */
+static pid_t start_etcd(const char *program, const char *folder, char endpoint[static 128]) {
+    char data[128], peer[128];
+    const char *const argv[] = {program, "--data-dir", data, "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
+                                "--listen-peer-urls", peer, "--log-level", "error", "--unsafe-no-fsync", NULL};
+
+    snprintf(data, sizeof(data), "%s/etcd", folder);
+    snprintf(endpoint, 128, "unix://%s/etcd.sock:0", folder);
+    snprintf(peer, sizeof(peer), "unix://%s/etcd-peer.sock:0", folder);
+    return command_start(argv);
+}
+
+static const char *program(const char *variable) {
+    const char *path = getenv(variable);
+
+    return path && *path ? path : NULL;
+}
+
+void bench_commands(struct report *r) {
+    struct fleet f;
+    char lock[80], endpoint[128] = "", sem_home[80];
+    pid_t etcd = -1;
+
+    report_section(r, "whole commands");
+    fleet_up(&f, 1);
+    snprintf(lock, sizeof(lock), "%s/lock", f.folder);
+    snprintf(sem_home, sizeof(sem_home), "%s/parallel", f.folder);
+    (void) setenv("PARALLEL_HOME", sem_home, 1);
+    if (program("BENCH_ETCD"))
+        etcd = start_etcd(program("BENCH_ETCD"), f.folder, endpoint);
+    (void) setenv("ETCDCTL_API", "3", 1);
+
+    struct contestant c[] = {
+        {"bare fork+exec of true", NULL, {"true"}, ROUNDS, 0},
+        {"flock -- true", NULL, {"flock", lock, "true"}, ROUNDS, 0},
+        {"berth run -- true on an idle pool", NULL, {"berth", "--socket", f.daemons[0].socket, "run", "-p", "many", "--", "true"}, ROUNDS, 0},
+        {"berth version (starts, talks to nobody)", NULL, {"berth", "version"}, ROUNDS, 0},
+        {"etcdctl lock -- true", "BENCH_ETCDCTL", {program("BENCH_ETCDCTL"), "--endpoints", endpoint, "lock", "bench", "true"}, 21, 0},
+        {"sem --id -- true", "BENCH_SEM", {program("BENCH_SEM"), "--fg", "--id", "bench", "-j1", "true"}, 21, 0},
+    };
+
+    race(c, ELEMENTSOF(c));
+    for (size_t i = 0; i < ELEMENTSOF(c); i++) {
+        bool ours = i == 2;
+
+        if (c[i].usec > 0)
+            report_add(r, &(struct figure) {c[i].name, c[i].usec / 1000, "ms", "flock -- true", c[1].usec / 1000,
+                                            ours ? GOAL_RATIO_AT_MOST : GOAL_NONE, 3});
+        else
+            report_skip(r, c[i].name, c[i].needs ? "its program is missing or does not work here" : "it failed");
+    }
+    if (etcd > 0) {
+        (void) kill(etcd, SIGTERM);
+        (void) command_wait(etcd);
+    }
+    fleet_down(&f);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Real daemons: memory with many waiting claims, a guard's own memory, hand-over between hosts, trigger to exec. */
+
+#include "tests/bench/benches.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <string.h>
+
+#include "tests/bench/daemon.h"
+
+#define HOSTS 10
+#define RUNS 30        /* of each host, in the hand-over */
+#define TRIGGERS 200
+#define GUARDS 20
+#define STARTS 500     /* jobs named in one `berth start` */
+
+/* Kilobytes of a line of /proc/PID/FILE; 0: not there. */
+static double proc_kib(pid_t pid, const char *file, const char *key) {
+    char path[64], line[256];
+    _cleanup_fclose_ FILE *f = NULL;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, file);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            return strtod(line + strlen(key), NULL);
+    return 0;
+}
+
+/* Children of a process; how many there are. */
+static size_t children(pid_t parent, pid_t *ret, size_t size) {
+    DIR *d = opendir("/proc");
+    size_t n = 0;
+
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        pid_t pid = (pid_t) strtol(e->d_name, NULL, 10);
+
+        if (pid > 0 && n < size && (pid_t) proc_kib(pid, "status", "PPid:") == parent)
+            ret[n++] = pid;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void start_jobs(const struct fleet *f, const char *job, size_t n) {
+    const char *argv[STARTS + 5] = {"berth", "--socket", f->daemons[0].socket, "start"};
+
+    while (n > 0) {
+        size_t now = n < STARTS ? n : STARTS;
+
+        for (size_t i = 0; i < now; i++)
+            argv[4 + i] = job;
+        argv[4 + now] = NULL;
+        if (command_time(argv) < 0)
+            rig_fail("berth start %s failed", job);
+        n -= now;
+    }
+}
+
+/* --- memory --- */
+
+static void guards(struct report *r, const struct fleet *f) {
+    double sum = 0;
+    size_t counted = 0;
+    pid_t runners[4], all[GUARDS + 8];
+
+    start_jobs(f, "sleeper", GUARDS);
+    for (usec_t end = clock_boottime() + 10 * USEC_PER_SEC; counted < GUARDS && clock_boottime() < end; (void) poll(NULL, 0, 50)) {
+        sum = 0;
+        counted = 0;
+        for (size_t i = children(f->daemons[0].pid, runners, ELEMENTSOF(runners)); i > 0; i--)
+            for (size_t k = children(runners[i - 1], all, ELEMENTSOF(all)); k > 0; k--) {
+                pid_t command;
+                double kib = proc_kib(all[k - 1], "smaps_rollup", "Private_Clean:") + proc_kib(all[k - 1], "smaps_rollup", "Private_Dirty:");
+
+                if (children(all[k - 1], &command, 1) == 1) { /* has started it */
+                    sum += kib;
+                    counted++;
+                }
+            }
+    }
+    if (counted == GUARDS)
+        report_add(r, &(struct figure) {"a guard's private memory", sum / (double) counted, "KiB", NULL, 0, GOAL_VALUE_AT_MOST, 300});
+    else
+        report_skip(r, "a guard's private memory", "the guards were not found");
+}
+
+static void memory(struct report *r, const struct fleet *f) {
+    static const size_t waiting[] = {0, 1000, 10000};
+    pid_t pid = f->daemons[0].pid;
+    double idle = 0, rss;
+    size_t asked = 0;
+
+    for (size_t i = 0; i < ELEMENTSOF(waiting); i++) {
+        char name[80];
+
+        start_jobs(f, "waiter", waiting[i] - asked);
+        asked = waiting[i];
+        rss = proc_kib(pid, "status", "VmRSS:");
+        idle = i == 0 ? rss : idle;
+        snprintf(name, sizeof(name), "berthd's RSS with %zu waiting claims", waiting[i]);
+        report_add(r, &(struct figure) {name, rss, "KiB", NULL, 0, i == 0 ? GOAL_VALUE_AT_MOST : GOAL_NONE, 8192});
+        if (waiting[i] > 0) {
+            snprintf(name, sizeof(name), "  for each of the %zu", waiting[i]);
+            report_add(r, &(struct figure) {name, (rss - idle) / (double) waiting[i], "KiB", NULL, 0, GOAL_VALUE_AT_MOST, 1});
+        }
+    }
+}
+
+/* --- latency --- */
+
+/* Reads all of the stamps: BEGAN and ENDED in ns. */
+static size_t read_stamps(const struct fleet *f, double (*stamps)[2], size_t size) {
+    _cleanup_fclose_ FILE *file = fopen(f->stamps, "re");
+    size_t n = 0;
+
+    while (file && n < size && fscanf(file, "%lf %lf", &stamps[n][0], &stamps[n][1]) == 2)
+        n++;
+    return n;
+}
+
+static void await_stamps(const struct fleet *f, double (*stamps)[2], size_t n) {
+    usec_t end = clock_boottime() + 60 * USEC_PER_SEC;
+
+    while (read_stamps(f, stamps, n) < n) {
+        if (clock_boottime() > end)
+            rig_fail("only %zu of %zu commands ran", read_stamps(f, stamps, n), n);
+        (void) poll(NULL, 0, 1);
+    }
+}
+
+static void triggers(struct report *r, const struct fleet *f) {
+    const char *const start[] = {"berth", "--socket", f->daemons[0].socket, "start", "stamp", "--wait", NULL};
+    const char *const run[] = {"berth", "--socket", f->daemons[0].socket, "run", "-p", "many", "--", getenv("BENCH_STAMP"), f->stamps, NULL};
+    static double started[TRIGGERS], ran[TRIGGERS], stamps[1][2];
+
+    for (size_t i = 0; i < TRIGGERS; i++)
+        for (int k = 0; k < 2; k++) {
+            double began = (double) clock_boottime() * 1000;
+
+            (void) unlink(f->stamps);
+            if (command_time(k == 0 ? start : run) < 0)
+                rig_fail("a trigger failed");
+            await_stamps(f, stamps, 1);
+            (k == 0 ? started : ran)[i] = (stamps[0][0] - began) / 1000;
+        }
+    report_add(r, &(struct figure) {"berth start JOB: from its own fork to the command's first instant, p50",
+                                    quantile(started, TRIGGERS, 0.5), "µs", NULL, 0, GOAL_NONE, 0});
+    report_add(r, &(struct figure) {"berth run: from its own fork to the command's first instant, p50", quantile(ran, TRIGGERS, 0.5), "µs",
+                                    NULL, 0, GOAL_NONE, 0});
+}
+
+static int by_begin(const void *a, const void *b) {
+    double x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+/* RUNS commands of each host stand in the queue of one permit; each begins when the one before it ended somewhere. */
+static void handover(struct report *r, const struct fleet *f) {
+    static double stamps[HOSTS * RUNS][2], gaps[HOSTS * RUNS];
+    pid_t pids[HOSTS * RUNS];
+    size_t n = 0;
+    const char *const holder[] = {"berth", "--socket", f->daemons[0].socket, "run", "-p", "one", "--", "sleep", "3", NULL};
+    pid_t first = command_start(holder);
+
+    (void) unlink(f->stamps);
+    (void) poll(NULL, 0, 100);
+    for (; n < HOSTS * RUNS; n++) {
+        const char *const run[] = {"berth", "--socket", f->daemons[n % HOSTS].socket, "run", "-p", "one", "--", getenv("BENCH_STAMP"),
+                                   f->stamps, NULL};
+
+        pids[n] = command_start(run);
+    }
+    (void) command_wait(first);
+    for (size_t i = 0; i < n; i++)
+        if (command_wait(pids[i]) != 0)
+            rig_fail("a command of the hand-over failed");
+    await_stamps(f, stamps, n);
+    qsort(stamps, n, sizeof(stamps[0]), by_begin);
+    for (size_t i = 1; i < n; i++)
+        gaps[i - 1] = (stamps[i][0] - stamps[i - 1][1]) / 1000;
+    (void) quantile(gaps, n - 1, 0.5);
+    for (size_t i = 0; i < n - 1; i++)
+        report_point(r, "handover-daemons", gaps[i], (double) (i + 1) / (double) (n - 1));
+    report_add(r, &(struct figure) {"berth run on 10 hosts: from a command's end to the next one's first instant, p50",
+                                    quantile(gaps, n - 1, 0.5), "µs", NULL, 0, GOAL_NONE, 0});
+    report_add(r, &(struct figure) {"berth run on 10 hosts: from a command's end to the next one's first instant, p99",
+                                    quantile(gaps, n - 1, 0.99), "µs", NULL, 0, GOAL_VALUE_AT_MOST, 5000});
+}
+
+void bench_daemon(struct report *r) {
+    struct fleet f;
+
+    report_section(r, "real daemons");
+    fleet_up(&f, HOSTS);
+    handover(r, &f);
+    fleet_down(&f);
+    fleet_up(&f, 1);
+    triggers(r, &f);
+    guards(r, &f);
+    fleet_down(&f);
+    fleet_up(&f, 1);
+    memory(r, &f);
+    fleet_down(&f);
+}

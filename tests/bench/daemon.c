@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/bench/daemon.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+const char *build_path(const char *name, char buffer[static 300]) {
+    const char *build = getenv("BUILD");
+
+    snprintf(buffer, 300, "%s/%s", build ? build : "build", name);
+    return buffer;
+}
+
+pid_t command_start(const char *const *argv) {
+    posix_spawn_file_actions_t actions;
+    char berth[300];
+    pid_t pid;
+    int r;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&actions, 0, 1);
+    posix_spawn_file_actions_adddup2(&actions, 0, 2);
+    r = posix_spawnp(&pid, strcmp(argv[0], "berth") == 0 ? build_path("berth", berth) : argv[0], &actions, NULL,
+                     (char *const *) (uintptr_t) argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return r == 0 ? pid : -1;
+}
+
+int command_wait(pid_t pid) {
+    int status;
+
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return 127;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+double command_time(const char *const *argv) {
+    usec_t began = clock_boottime();
+    int status = command_wait(command_start(argv));
+
+    return status == 0 ? (double) (clock_boottime() - began) : -1;
+}
+
+static void write_config(const struct fleet *f, const struct bench_daemon *d) {
+    const char *stamp = getenv("BENCH_STAMP");
+    _cleanup_fclose_ FILE *file = fopen(d->config, "we");
+
+    if (!file || !stamp)
+        rig_fail("cannot write %s", d->config);
+    fprintf(file,
+            "host = \"%s\"\nnamespace = \"bench\"\nruntime-directory = \"%s\"\nredis { url = \"unix://%s\" }\n"
+            "pool \"many\" { limit = 1000000 }\npool \"one\" { limit = 1 }\npool \"none\" { limit = 0\n queue-limit = 100000 }\n"
+            "job \"stamp\" { command = {\"%s\", \"%s\"}\n pools = {\"many\"}\n output = \"null\" }\n"
+            "job \"sleeper\" { command = {\"/bin/sleep\", \"600\"}\n pools = {\"many\"}\n overlap = \"allow\"\n output = \"null\" }\n"
+            "job \"waiter\" { command = {\"/bin/true\"}\n pools = {\"none\"}\n overlap = \"allow\"\n output = \"null\" }\n",
+            d->name, d->folder, f->redis.socket, stamp, f->stamps);
+}
+
+static void daemon_start(struct bench_daemon *d) {
+    pid_t parent = getpid();
+    char berthd[300];
+
+    build_path("berthd", berthd);
+    d->pid = fork();
+    if (d->pid == 0) {
+        (void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(0);
+        execl(berthd, "berthd", "-c", d->config, "--with-runner", (char *) NULL);
+        _exit(127);
+    }
+}
+
+/* Until its answer to a call says that Redis is there. */
+static void daemon_await(const struct bench_daemon *d) {
+    const char *const pools[] = {"berth", "--socket", d->socket, "pools", NULL};
+    usec_t end = clock_boottime() + 30 * USEC_PER_SEC;
+
+    while (command_time(pools) < 0) {
+        if (clock_boottime() > end)
+            rig_fail("%s does not answer", d->name);
+        (void) poll(NULL, 0, 20);
+    }
+}
+
+void fleet_up(struct fleet *f, size_t n) {
+    *f = (struct fleet) {.folder = "/tmp/berth-bench-XXXXXX", .n = n, .daemons = calloc(n, sizeof(*f->daemons))};
+    if (!f->daemons || !mkdtemp(f->folder) || redis_server_start(&f->redis, NULL) < 0)
+        rig_fail("cannot make a fleet");
+    snprintf(f->stamps, sizeof(f->stamps), "%s/stamps", f->folder);
+    for (size_t i = 0; i < n; i++) {
+        struct bench_daemon *d = &f->daemons[i];
+
+        snprintf(d->name, sizeof(d->name), "host-%u", (unsigned) i % 1000);
+        snprintf(d->folder, sizeof(d->folder), "%s/%s", f->folder, d->name);
+        snprintf(d->socket, sizeof(d->socket), "%s/control.sock", d->folder);
+        snprintf(d->config, sizeof(d->config), "%s.conf", d->folder);
+        if (mkdir(d->folder, 0755) < 0)
+            rig_fail("cannot make %s", d->folder);
+        write_config(f, d);
+        daemon_start(d);
+    }
+    for (size_t i = 0; i < n; i++)
+        daemon_await(&f->daemons[i]);
+    const char *const grace[] = {"berth", "--socket", f->daemons[0].socket, "grace", "--end", NULL};
+    (void) command_time(grace); /* fails if it has ended */
+    for (size_t i = 0; i < n; i++) {
+        const char *const run[] = {"berth", "--socket", f->daemons[i].socket, "run", "-p", "many", "--", "true", NULL};
+
+        if (command_time(run) < 0)
+            rig_fail("%s runs nothing", f->daemons[i].name);
+    }
+}
+
+void fleet_down(struct fleet *f) {
+    const char *const remove[] = {"rm", "-rf", f->folder, NULL};
+
+    for (size_t i = 0; i < f->n; i++)
+        if (f->daemons[i].pid > 0)
+            (void) kill(f->daemons[i].pid, SIGTERM);
+    for (size_t i = 0; i < f->n; i++)
+        (void) command_wait(f->daemons[i].pid);
+    redis_server_done(&f->redis);
+    (void) command_time(remove);
+    free(f->daemons);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Real berthds for the bench, each in a folder of its own below /tmp, on one private redis-server; and commands that are run and
+ * timed. */
+
+#include <sys/types.h>
+
+#include "tests/bench/rig.h"
+
+struct bench_daemon {
+    char name[16];
+    char folder[64], socket[96], config[96];
+    pid_t pid;
+};
+
+struct fleet {
+    char folder[40];
+    char stamps[64];          /* file that the job `stamp` and commands write lines to */
+    struct redis_server redis;
+    struct bench_daemon *daemons;
+    size_t n;
+};
+
+/* Pools: many (no bound in practice), one (limit 1), none (limit 0). Jobs: stamp, sleeper (many), waiter (none). */
+void fleet_up(struct fleet *f, size_t n);
+void fleet_down(struct fleet *f);
+
+/* Starts a command with /dev/null as its standard descriptors; a leading "berth" means this build's. */
+pid_t command_start(const char *const *argv);
+/* Its exit status; 128+N for a signal. */
+int command_wait(pid_t pid);
+/* Starts it and waits: µs that it took; < 0: it failed. */
+double command_time(const char *const *argv);
+const char *build_path(const char *name, char buffer[static 300]);
