@@ -4,8 +4,11 @@
 
 #include "tests/bench/benches.h"
 
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/bench/daemon.h"
@@ -39,15 +42,26 @@ static void race(struct contestant *c, size_t n) {
         c[k].usec = c[k].argv[0] ? quantile(times[k], done[k], 0.5) : 0;
 }
 
-/* etcd listens on unix sockets alone, in a folder of its own. */
+/* etcd listens on the loopback interface, its data are in the fleet's folder. The ports: some that nobody had a moment ago. */
+static unsigned free_port(void) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(a);
+    _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *) &a, size) < 0 || getsockname(fd, (struct sockaddr *) &a, &size) < 0)
+        rig_fail("no free port");
+    return ntohs(a.sin_port);
+}
+
 static pid_t start_etcd(const char *program, const char *folder, char endpoint[static 128]) {
-    char data[128], peer[128];
+    char data[128], peer[128], cluster[160];
     const char *const argv[] = {program, "--data-dir", data, "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
-                                "--listen-peer-urls", peer, "--log-level", "error", "--unsafe-no-fsync", NULL};
+                                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster, "--log-level", "error", "--unsafe-no-fsync", NULL};
 
     snprintf(data, sizeof(data), "%s/etcd", folder);
-    snprintf(endpoint, 128, "unix://%s/etcd.sock:0", folder);
-    snprintf(peer, sizeof(peer), "unix://%s/etcd-peer.sock:0", folder);
+    snprintf(endpoint, 128, "http://127.0.0.1:%u", free_port());
+    snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", free_port());
+    snprintf(cluster, sizeof(cluster), "default=%s", peer);
     return command_start(argv);
 }
 

@@ -92,6 +92,7 @@ static void beat(struct rig *g, struct rig_host *h) {
     usec_t before = h->beat;
 
     beat_send(store_redis_of(h->store));
+    rig_touch(h);
     RIG_UNTIL(g, h->beat > before);
 }
 

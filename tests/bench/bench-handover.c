@@ -68,6 +68,29 @@ static void quantiles(struct report *r, const char *curve, double *values, size_
         report_point(r, curve, values[i], (double) (i + 1) / (double) n);
 }
 
+/* The npm package in the same situation; its waiters poll. */
+static void redis_semaphore(struct report *r, struct rig *g) {
+    static double took[SAMPLES];
+    const char *script = getenv("BENCH_REDIS_SEMAPHORE");
+    char command[600], line[64];
+    size_t n = 0;
+    FILE *f;
+
+    snprintf(command, sizeof(command), "exec node %s handover %s %d", script ? script : "", g->server.socket, SAMPLES / 5);
+    f = script ? popen(command, "re") : NULL;
+    while (f && n < SAMPLES && fgets(line, sizeof(line), f))
+        took[n++] = strtod(line, NULL);
+    if (!f || pclose(f) != 0 || n == 0) {
+        report_skip(r, "hand-over of the lock alone with redis-semaphore", "node or npm is missing");
+        return;
+    }
+    quantiles(r, "handover-redis-semaphore", took, n);
+    report_add(r, &(struct figure) {"hand-over of the lock alone with redis-semaphore, p50", quantile(took, n, 0.5), "µs", NULL, 0,
+                                    GOAL_NONE, 0});
+    report_add(r, &(struct figure) {"hand-over of the lock alone with redis-semaphore, p99", quantile(took, n, 0.99), "µs", NULL, 0,
+                                    GOAL_NONE, 0});
+}
+
 struct handover {
     double lock[SAMPLES], command[SAMPLES], round_trip[SAMPLES], spawn[SAMPLES];
 };
@@ -116,6 +139,7 @@ void bench_handover(struct report *r) {
         rig_fail("no memory");
     rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
     measure(h, &g);
+    redis_semaphore(r, &g);
     rig_down(&g);
     quantiles(r, "handover-lock", h->lock, SAMPLES);
     quantiles(r, "handover-command", h->command, SAMPLES);

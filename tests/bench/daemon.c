@@ -6,9 +6,12 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+#define COMMAND_MSEC_MAX 60000
 
 extern char **environ;
 
@@ -43,9 +46,19 @@ int command_wait(pid_t pid) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* A command that hangs is killed after a while. */
+static int wait_patiently(pid_t pid) {
+    _cleanup_close_ int fd = pid < 0 ? -1 : pidfd_open(pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    if (fd >= 0 && poll(&p, 1, COMMAND_MSEC_MAX) == 0)
+        (void) kill(pid, SIGKILL);
+    return command_wait(pid);
+}
+
 double command_time(const char *const *argv) {
     usec_t began = clock_boottime();
-    int status = command_wait(command_start(argv));
+    int status = wait_patiently(command_start(argv));
 
     return status == 0 ? (double) (clock_boottime() - began) : -1;
 }

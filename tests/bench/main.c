@@ -35,6 +35,41 @@ static void raise_limits(void) {
     }
 }
 
+static void note_first_line(struct report *r, const char *key, const char *command) {
+    FILE *f = popen(command, "re");
+    char line[256] = "";
+
+    if (f && fgets(line, sizeof(line), f)) {
+        line[strcspn(line, "\n")] = '\0';
+        report_note(r, key, line);
+    }
+    if (f)
+        pclose(f);
+}
+
+/* What the figures depend on. The load is that of others, too: figures are ratios of one run for this reason. */
+static void note_circumstances(struct report *r, const char *when) {
+    char date[CLOCK_TEXT_SIZE], key[40];
+
+    snprintf(key, sizeof(key), "date-%s", when);
+    report_note(r, key, clock_format(clock_realtime(), date));
+    snprintf(key, sizeof(key), "load-%s", when);
+    note_first_line(r, key, "cat /proc/loadavg");
+}
+
+static void note_versions(struct report *r) {
+    const char *package = getenv("BENCH_REDIS_SEMAPHORE_VERSION");
+
+    report_note(r, "berth", VERSION);
+    note_first_line(r, "redis", "\"${BERTH_REDIS_SERVER:-redis-server}\" --version");
+    note_first_line(r, "kernel", "uname -sr");
+    note_first_line(r, "cpu", "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo");
+    note_first_line(r, "cores", "nproc");
+    note_first_line(r, "system", "sed -n 's/^PRETTY_NAME=//p' /etc/os-release");
+    if (package)
+        report_note(r, "redis-semaphore", package);
+}
+
 int main(int argc, char **argv) {
     _cleanup_(report_freep) struct report *r = argc > 1 ? report_new(argv[1]) : NULL;
     char log[512];
@@ -44,11 +79,14 @@ int main(int argc, char **argv) {
         return 64;
     }
     raise_limits();
+    note_versions(r);
+    note_circumstances(r, "begin");
     snprintf(log, sizeof(log), "%s/events.log", argv[1]);
     if (!freopen(log, "we", stderr)) /* what the stores say */
         return 1;
     for (size_t i = 0; i < ELEMENTSOF(parts); i++)
         if (is_chosen(argc, argv, parts[i].name))
             parts[i].run(r);
+    note_circumstances(r, "end");
     return report_write(r) < 0;
 }

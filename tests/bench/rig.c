@@ -3,11 +3,14 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "conf/settings.h"
 
 #define START_AT_ONCE 100 /* hosts that connect at the same time when the rig goes up */
 #define ASK_AT_ONCE 4000
+#define HOSTS_A_LOOP 20
+#define LOOPS_AT_ONCE 64
 
 void rig_fail(const char *format, ...) {
     va_list ap;
@@ -69,8 +72,21 @@ static void on_state(struct store *s _unused_, enum store_state state _unused_, 
 
 /* --- up and down --- */
 
-static int on_tick(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata _unused_) {
-    return 0;
+void rig_touch(struct rig_host *h) {
+    h->loop->touched = true;
+}
+
+static void make_loops(struct rig *g) {
+    g->n_loops = (g->n_hosts + HOSTS_A_LOOP - 1) / HOSTS_A_LOOP;
+    g->loops = calloc(g->n_loops, sizeof(*g->loops));
+    g->epoll = epoll_create1(EPOLL_CLOEXEC);
+    for (size_t i = 0; i < g->n_loops; i++) {
+        struct epoll_event e = {.events = EPOLLIN, .data.u64 = i};
+
+        if (!g->loops || sd_event_new(&g->loops[i].event) < 0 ||
+            epoll_ctl(g->epoll, EPOLL_CTL_ADD, sd_event_get_fd(g->loops[i].event), &e) < 0)
+            rig_fail("no event loop");
+    }
 }
 
 static void make_host(struct rig *g, size_t i) {
@@ -83,7 +99,9 @@ static void make_host(struct rig *g, size_t i) {
 
     snprintf(name, sizeof(name), "host-%05zu", i);
     g->hosts[i].rig = g;
-    if (store_redis_new(&g->hosts[i].store, g->event, g->events, &options, &listener) < 0 ||
+    g->hosts[i].loop = &g->loops[i / HOSTS_A_LOOP];
+    rig_touch(&g->hosts[i]);
+    if (store_redis_new(&g->hosts[i].store, g->hosts[i].loop->event, g->events, &options, &listener) < 0 ||
         store_declare(g->hosts[i].store, g->options.pools, g->options.n_pools) < 0)
         rig_fail("no memory for host %zu", i);
 }
@@ -100,6 +118,7 @@ static void end_grace(struct rig *g) {
         return;
     if (store_end_grace(g->hosts[0].store, on_reply, &reply) < 0)
         rig_fail("cannot end grace");
+    rig_touch(&g->hosts[0]);
     RIG_UNTIL(g, reply == 0 && g->hosts[0].store->state == STORE_STATE_READY);
 }
 
@@ -118,15 +137,15 @@ void rig_up(struct rig *g, const struct rig_options *options) {
     g->hosts = calloc(g->n_hosts, sizeof(*g->hosts));
     if (redis_server_start(&g->server, options->redis) < 0)
         rig_fail("no redis-server");
-    if (!g->hosts || journal_new(&g->journal, "bench") < 0 || events_new(&g->events, g->journal, "bench", "bench") < 0 ||
-        sd_event_new(&g->event) < 0 ||
-        sd_event_add_time_relative(g->event, &g->tick, CLOCK_BOOTTIME, 86400 * USEC_PER_SEC, 0, on_tick, NULL) < 0)
+    if (!g->hosts || journal_new(&g->journal, "bench") < 0 || events_new(&g->events, g->journal, "bench", "bench") < 0)
         rig_fail("no memory");
+    make_loops(g);
     for (size_t i = 0; i < g->n_hosts; i++)
         make_host(g, i);
     for (size_t i = 0; i < g->n_hosts; i++) {
         if (store_start(g->hosts[i].store) < 0)
             rig_fail("cannot start host %zu", i);
+        rig_touch(&g->hosts[i]);
         if (i == 0)
             end_grace(g);
         for (; ready + START_AT_ONCE < i; ready++)
@@ -139,17 +158,42 @@ void rig_up(struct rig *g, const struct rig_options *options) {
 void rig_down(struct rig *g) {
     for (size_t i = 0; i < g->n_hosts; i++)
         store_free(g->hosts[i].store);
-    sd_event_source_disable_unref(g->tick);
-    sd_event_unref(g->event);
+    for (size_t i = 0; i < g->n_loops; i++)
+        sd_event_unref(g->loops[i].event);
+    free(g->loops);
+    close_fd(g->epoll);
     events_free(g->events);
     journal_free(g->journal);
     free(g->hosts);
     redis_server_done(&g->server);
 }
 
-void rig_turn(struct rig *g, usec_t at_most) {
-    if (sd_event_run(g->event, at_most) < 0)
+/* All that a loop has to do now; the last run, which finds nothing, arms its timers. */
+static void drain(struct rig_loop *l) {
+    int r;
+
+    l->touched = false;
+    while ((r = sd_event_run(l->event, 0)) > 0)
+        ;
+    if (r < 0)
         rig_fail("the event loop failed");
+}
+
+void rig_turn(struct rig *g, usec_t at_most) {
+    struct epoll_event ready[LOOPS_AT_ONCE];
+    int n;
+
+    if (g->n_loops == 1) {
+        if (sd_event_run(g->loops[0].event, at_most) < 0)
+            rig_fail("the event loop failed");
+        return;
+    }
+    for (size_t i = 0; i < g->n_loops; i++)
+        if (g->loops[i].touched)
+            drain(&g->loops[i]);
+    n = epoll_wait(g->epoll, ready, LOOPS_AT_ONCE, (int) (at_most / USEC_PER_MSEC));
+    for (int i = 0; i < n; i++)
+        drain(&g->loops[ready[i].data.u64]);
 }
 
 void rig_run_for(struct rig *g, usec_t time) {
@@ -191,10 +235,12 @@ void slot_ask(struct slot *s) {
     s->claim.ticket = s->claim.token = 0;
     if (id_make(s->claim.id) < 0 || store_claim(s->host->store, &s->claim) < 0)
         rig_fail("cannot ask");
+    rig_touch(s->host);
 }
 
 void slot_release(struct slot *s) {
     store_release(s->host->store, &s->claim);
+    rig_touch(s->host);
 }
 
 void rig_ask_all(struct rig *g, struct slot *slots, size_t n) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Many simulated hosts in one process: each has its own store on Redis, as in berthd, all on one event loop and one private
- * redis-server. Nothing here asserts: what goes wrong ends the program with a message. */
+/* Many simulated hosts in one process: each has its own store on Redis, as in berthd, all on one private redis-server. Some hosts share
+ * an event loop; an epoll around those loops turns the ones that have something to do, because sd-event polls anew for each event that
+ * it dispatches, which with thousands of connections on one loop would be all that is measured. Nothing here asserts: what goes wrong
+ * ends the program with a message. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -20,8 +22,14 @@ struct slot { /* a claim that is asked for again and again */
     usec_t at;       /* the bench's */
 };
 
+struct rig_loop {
+    sd_event *event;
+    bool touched;          /* something was asked of one of its hosts from outside */
+};
+
 struct rig_host {
     struct rig *rig;
+    struct rig_loop *loop;
     struct store *store;
     usec_t beat;           /* boottime of the last answered heartbeat */
     usec_t worst_gap;      /* between two of them, since rig_forget_gaps() */
@@ -37,8 +45,9 @@ struct rig_options {
 
 struct rig {
     struct redis_server server;
-    sd_event *event;
-    sd_event_source *tick;
+    struct rig_loop *loops;
+    size_t n_loops;
+    int epoll;
     struct journal *journal;
     struct events *events;
     struct rig_host *hosts;
@@ -73,6 +82,8 @@ void rig_forget_gaps(struct rig *g);
 
 /* n slots of pool:permits, spread over the hosts from `host` on; to be freed. */
 struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, uint32_t permits);
+/* After a call into a host's store from outside of its loop. */
+void rig_touch(struct rig_host *h);
 void slot_ask(struct slot *s);
 void slot_release(struct slot *s);
 /* Asks for all, some thousand at a time, and waits until they are granted or queued; gives back or withdraws all. */

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make bench: fetches what the peers need into $BUILD/bench (nothing is installed and no service is started), runs berth-bench, draws
+# the plots. Arguments: parts to run (all if there are none). What cannot be had is skipped with a word.
+set -eu
+build=$(cd "${BUILD:-build}" && pwd)
+out=$build/bench
+mkdir -p "$out/peers"
+export BUILD="$build" BENCH_STAMP="$build/tests/bench/tools/stamp"
+if ! command -v redis-server >/dev/null; then # see tests/deps.sh
+    ln -sf "$(command -v redis-check-rdb)" "$build/redis-server"
+    export BERTH_REDIS_SERVER="$build/redis-server"
+fi
+
+# The program NAME of a Debian package, unpacked here if it is not installed.
+peer() {
+    name=$1 package=$2
+    command -v "$name" && return
+    if [ ! -x "$out/peers/usr/bin/$name" ] && command -v apt-get >/dev/null; then
+        (cd "$out/peers" && apt-get download -qq "$package" >/dev/null 2>&1 && dpkg -x "$package"_*.deb . && rm -f "$package"_*.deb) || true
+    fi
+    if [ -x "$out/peers/usr/bin/$name" ]; then echo "$out/peers/usr/bin/$name"; else echo "bench: no $name ($package): skipped" >&2; fi
+}
+BENCH_ETCD=$(peer etcd etcd-server) BENCH_ETCDCTL=$(peer etcdctl etcd-client) BENCH_SEM=$(peer sem parallel)
+export BENCH_ETCD BENCH_ETCDCTL BENCH_SEM
+
+if command -v node >/dev/null && command -v npm >/dev/null; then
+    if [ ! -d "$out/npm/node_modules/redis-semaphore" ]; then
+        mkdir -p "$out/npm"
+        (cd "$out/npm" && npm install --silent --no-audit --no-fund --no-save redis-semaphore@5 ioredis@5 >/dev/null 2>&1) || true
+    fi
+    if [ -d "$out/npm/node_modules/redis-semaphore" ]; then
+        export NODE_PATH="$out/npm/node_modules" BENCH_REDIS_SEMAPHORE="$PWD/tests/bench/peers/redis-semaphore.js"
+        BENCH_REDIS_SEMAPHORE_VERSION=$(sed -n 's/.*"version": "\(.*\)".*/\1/p' "$NODE_PATH/redis-semaphore/package.json" | head -n 1)
+        export BENCH_REDIS_SEMAPHORE_VERSION
+    else
+        echo "bench: npm could not install redis-semaphore: skipped" >&2
+    fi
+fi
+
+"$build/tests/bench/berth-bench" "$out" "$@"
+
+if command -v gnuplot >/dev/null; then
+    (cd "$out" && gnuplot "$OLDPWD/tests/bench/plots.gnuplot")
+    echo "plots: $out/*.svg, $out/*.png"
+else
+    echo "bench: no gnuplot (gnuplot-nox): no plots" >&2
+fi
