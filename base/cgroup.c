@@ -128,7 +128,7 @@ int cgroup_find_own(char **ret) {
 }
 
 int cgroup_make(const char *path) {
-    return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+    return mkdir(path, 0755) < 0 ? -errno : 0;
 }
 
 static int cgroup_open(const char *path, const char *name, int flags) {

@@ -23,6 +23,7 @@
 
 #define SWEEP_AGAIN_FIRST (5 * USEC_PER_MSEC)
 #define SWEEP_AGAIN_MAX USEC_PER_SEC
+#define ADOPT_AGAIN (100 * USEC_PER_MSEC)
 #define CGROUP_PREFIX "berth-"
 
 struct entry { /* of a run whose guard lives, or which is being swept */
@@ -33,6 +34,7 @@ struct entry { /* of a run whose guard lives, or which is being swept */
     int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
     sd_event_source *source;
     bool is_sweeping;
+    bool must_die;          /* was to be killed before its pid was known */
 };
 
 struct runs {
@@ -211,7 +213,9 @@ static void entry_adopt(struct entry *e) {
         close_fd(pidfd);
         entry_ended(e);
     } else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
-        runs_set_timer(r, SWEEP_AGAIN_MAX);
+        runs_set_timer(r, ADOPT_AGAIN);
+    else if (e->must_die)
+        (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
 
 static int runs_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
@@ -225,7 +229,7 @@ static int runs_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t use
         }
     runs_sweep(r);
     if (again && !runs_is_sweeping(r))
-        runs_set_timer(r, SWEEP_AGAIN_MAX);
+        runs_set_timer(r, ADOPT_AGAIN);
     return 0;
 }
 
@@ -364,6 +368,7 @@ int runs_kill(struct runs *r, const char *run) {
     char path[RECORD_PATH_SIZE];
 
     if (e) {
+        e->must_die = true;
         if (!e->is_sweeping && e->pidfd >= 0)
             (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
         return 0;
