@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -155,6 +156,7 @@ static _Noreturn void runner_exec(struct test_runner *t, int program, const char
         _exit(126);
     if (t->uid != geteuid() && (setgroups(0, NULL) < 0 || setresgid(t->uid, t->uid, t->uid) < 0 || setresuid(t->uid, t->uid, t->uid) < 0))
         _exit(126);
+    (void) prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that fails half-way leaves it */
     fexecve(program, argv, environ); /* the build may be where t->uid cannot look */
     _exit(127);
 }
@@ -195,6 +197,7 @@ void test_runner_start_as_child(struct test_runner *t) {
     if (t->pid == 0) {
         if (dup2(fds[1], 3) < 0 || fcntl(3, F_SETFD, 0) < 0)
             _exit(126);
+        (void) prctl(PR_SET_PDEATHSIG, SIGTERM);
         execl(program, "berth-runner", "-c", config, "--socket-fd", "3", (char *) NULL);
         _exit(127);
     }
