@@ -14,7 +14,7 @@ void sync_reset(struct store_redis *r) {
     free(r->sync);
     r->sync = NULL;
     r->n_sync = r->sync_at = 0;
-    r->sync_begun = false;
+    r->sync_begun = r->sync_heard = false;
 }
 
 static bool is_held(const struct entry *e) {
@@ -159,13 +159,17 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
         return;
     }
     beat_hear_clock(r, clock);
+    if (!r->sync_heard) { /* what is granted between two parts may be missing in the first: its push must be awaited */
+        r->sync_heard = true;
+        r->sync_chain = last;
+    }
     if (r->phase != PHASE_SYNC)
         return;
     if (r->sync_at < r->n_sync || more > 0) {
         sync_send(r);
         return;
     }
-    claim_hear_number(r, r->chain, last);
+    claim_hear_number(r, r->chain, r->sync_chain);
     sync_finish(r);
 }
 

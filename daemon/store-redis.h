@@ -138,7 +138,8 @@ struct store_redis {
     /* sync */
     struct entry **sync;                 /* held ones first, then by ticket */
     size_t n_sync, sync_at;
-    bool sync_begun;                     /* its first part was sent */
+    bool sync_begun, sync_heard;         /* its first part was sent, was answered */
+    uint64_t sync_chain;                 /* the last number given to this session, in the first answer */
 
     /* declared, overrides */
     struct declared *declared;

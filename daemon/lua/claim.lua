@@ -52,7 +52,13 @@ end
 -- Sent again: say what became of it (R6).
 local r = read_claim(c)
 if r then
-    if r.session ~= s then return redis.error_reply('ERR claim of another session') end
+    if r.session ~= s then -- a late call of this host's session before; as in sync
+        call('SREM', at .. 'of:' .. r.session, c)
+        call('SREM', at .. 'unnamed:' .. r.session, c)
+        call('SADD', at .. 'of:' .. s, c)
+        r.session = s
+        write_claim(c, r)
+    end
     return answer(r)
 end
 if debt and not grace then

@@ -105,15 +105,13 @@ local function lowest_limit(pool)
     return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0
 end
 
--- The lowest that a live session declares, or the override (R14).
+-- The lowest that a live session declares, or the override (R14). One whose time is over is in force until a heartbeat ends it: so
+-- whom it parked is back in the queues before anybody is granted what it held back (R2).
 local function limit_of(pool)
     local limit = limits[pool]
     if not limit then
         local o = call('HGET', meta, 'o:' .. pool)
-        if o then
-            o = parse_override(o)
-            if o.until_usec == '0' or tonumber(o.until_usec) > now() then limit = tonumber(o.limit) end
-        end
+        if o then limit = tonumber(parse_override(o).limit) end
         limit = limit or lowest_limit(pool)
         limits[pool] = limit
     end

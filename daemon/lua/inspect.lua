@@ -67,7 +67,7 @@ local override = {}
 local text = call('HGET', meta, 'o:' .. pool)
 if text then
     local o = parse_override(text)
-    if o.limit ~= '-' and (o.until_usec == '0' or tonumber(o.until_usec) > now()) then
+    if o.limit ~= '-' then
         override = {tonumber(o.limit), o.until_usec, o.reason}
     end
 end

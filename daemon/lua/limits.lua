@@ -23,7 +23,8 @@ local function restore_override(o)
     o.restore = ''
 end
 
--- The earliest end among overrides in force; those that are over now are cleared.
+-- The earliest end among overrides in force; those that are over now are cleared. Not in grace: an end is a new version, and a host
+-- may still come that knows a newer one than this.
 local function end_overrides()
     local first
     for _, pool in ipairs(call('ZRANGE', at .. 'overrides', 0, -1)) do
@@ -31,7 +32,7 @@ local function end_overrides()
         o = o and parse_override(o)
         if o and o.until_usec ~= '0' then
             local ends_at = tonumber(o.until_usec)
-            if ends_at <= now() then
+            if ends_at <= now() and not grace then
                 restore_override(o)
                 o.version = fmt(tick())
                 write_override(pool, o)

@@ -165,7 +165,7 @@ end
 
 -- Does what has become possible in the touched pools and those in debt; what it may not or cannot do yet is remembered.
 local function settle()
-    local owed, left_out = {}, {}
+    local owed, left_out, cut = {}, {}, false
     if n_touched == 0 and not debt then return end
     if not grace then
         if debt then
@@ -175,16 +175,20 @@ local function settle()
         local i = 1
         while i <= n_touched do
             visits = visits - 1
-            if visits < 0 or not sort_out(touched[i]) then left_out[touched[i]] = true end
+            if visits < 0 then
+                left_out[touched[i]] = true
+            elseif not sort_out(touched[i]) then
+                cut = true -- who is still to come back may stand before others in any pool: no grants in this call (R2)
+            end
             i = i + 1
         end
         local sorted = n_touched
         i = 1
         while i <= n_touched and not grace do
             local pool = touched[i]
-            if i > sorted then visits = visits - 1 end
+            if i > sorted then visits = visits - 1 end -- the others were counted above: what was sorted out is granted from
             is_touched[pool] = nil
-            if left_out[pool] or visits < 0 or not grant_from(pool, left_out) then owed[#owed + 1] = pool end
+            if cut or left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out) then owed[#owed + 1] = pool end
             is_touched[pool] = nil
             i = i + 1
         end
