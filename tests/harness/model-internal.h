@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Inside of the model test; tests/harness/model.h says what it is. All times are µs of the one virtual time; where a host measures,
+ * its rate is reckoned in (vhost_lasts()). */
+
+#include <hiredis/hiredis.h>
+
+#include "base/clock.h"
+#include "daemon/redis-reply.h"
+#include "daemon/redis-script.h"
+#include "daemon/redis-words.h"
+#include "tests/harness/model.h"
+#include "tests/harness/redis.h"
+
+#define MODEL_KEY "berth:{m}:meta"
+#define HOSTS_MAX 4
+#define POOLS_MAX 3
+#define RUNS_MAX 96
+#define SESSIONS_MAX 250
+#define EVENTS_MAX 2048
+#define STEPS_MAX 96
+#define MARKS_KEPT 40
+#define EARLY_MAX 64
+#define NUMBER_SIZE 24
+#define OVERRIDE_SIZE 200
+
+/* --- the scripts on Redis --- */
+
+struct bridge {
+    struct redis_server server;
+    redisContext *client;
+    char sha[2][REDIS_SCRIPTS][REDIS_SHA_SIZE]; /* [1]: with bounds so low that they are reached */
+    char look[REDIS_SHA_SIZE], save[REDIS_SHA_SIZE], restore[REDIS_SHA_SIZE];
+};
+
+int bridge_open(struct bridge *b, const struct model_mutation *mutation);
+void bridge_close(struct bridge *b);
+/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, beat, debt, o:a, o:b, o:c}}; NULL
+ * if Redis is gone. To be freed. */
+redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
+                        const struct words *arguments);
+/* {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}: the data hangs together, and what is in it.
+ * To be freed. */
+redisReply *bridge_look(struct bridge *b);
+bool bridge_has_session(struct bridge *b, unsigned session); /* and its end was not begun */
+void bridge_wipe(struct bridge *b);
+void bridge_save(struct bridge *b); /* keeps a copy of all data, to be restored */
+void bridge_restore(struct bridge *b);
+
+/* --- what Redis must have --- */
+
+struct m_session {
+    bool live, ending; /* ending: its end was begun, the rest comes with later calls */
+    unsigned host;
+    uint64_t connection, last, count;
+    bool is_declared[POOLS_MAX];
+    uint32_t limits[POOLS_MAX];
+    usec_t beat; /* when its last heartbeat was executed */
+};
+
+struct m_claim {
+    char state; /* 0: not there; W, P, H */
+    unsigned session;
+    uint64_t ticket, token, head;
+    uint32_t permits[POOLS_MAX];
+    bool revoked, unnamed;
+};
+
+struct m_state { /* copied for snapshots */
+    bool empty, grace;
+    char epoch[NUMBER_SIZE];
+    unsigned replid;
+    uint64_t clock;
+    char overrides[POOLS_MAX][OVERRIDE_SIZE]; /* "": none */
+    struct m_session sessions[SESSIONS_MAX];
+    struct m_claim claims[RUNS_MAX];
+};
+
+/* --- hosts --- */
+
+enum host_phase { HOST_DOWN, HOST_HELLO, HOST_SYNC, HOST_LIVE };
+
+struct mark {
+    uint64_t count;
+    usec_t received;
+};
+
+struct known_override {
+    uint64_t version;
+    char words[6][64]; /* version limit until by restore reason */
+};
+
+struct host {
+    unsigned index;
+    double rate;           /* its clock's; 1: true time */
+    bool up;               /* berthd runs */
+    usec_t start_at;       /* berthd begins again; 0: it runs */
+    usec_t frozen_until, cut_until;
+    /* network */
+    unsigned wire;         /* number of the present pair of connections; answers and pushes of an older one are lost */
+    bool wire_dead;        /* a message was lost: nothing more gets through until the host notices */
+    usec_t last_call, last_answer, last_push; /* arrivals: order is kept */
+    bool lose_call, lose_answer, lose_push;   /* the next one */
+    usec_t stall_call, stall_answer, stall_push;
+    /* session */
+    enum host_phase phase;
+    unsigned session, replaced; /* 0: none */
+    uint64_t connection;
+    bool from_file, has_file;
+    unsigned file_session;
+    uint64_t file_connection;
+    usec_t retry;          /* 0: none */
+    char epoch[NUMBER_SIZE];
+    usec_t epoch_known;
+    bool grace;
+    uint64_t clock, max_started; /* max_started: the highest token that this berthd saw a process start with */
+    usec_t clock_heard;
+    struct mark marks[MARKS_KEPT];
+    size_t n_marks;
+    usec_t deadline;       /* 0: none */
+    /* heartbeats */
+    usec_t next_beat, beat_sent, hello_sent;
+    bool beat_under_way, beat_again, beaten, early_sent;
+    uint64_t chain, doubt;
+    struct { uint64_t before, number; } early[EARLY_MAX];
+    size_t n_early;
+    /* sync */
+    unsigned sync[RUNS_MAX];
+    size_t n_sync, sync_at;
+    bool sync_begun, sync_heard;
+    uint64_t sync_chain;
+    /* config and administrators */
+    uint32_t limits[POOLS_MAX];
+    bool declare_again;
+    struct known_override overrides[POOLS_MAX];
+    uint64_t overrides_version;
+    /* for the rules */
+    usec_t healthy_since, last_beat; /* in touch with Redis without a gap (0: not); its last heartbeat that was executed */
+};
+
+/* --- runs: a claim and its process --- */
+
+enum run_state { RUN_NONE, RUN_ASKED, RUN_WAITING, RUN_HELD, RUN_RELEASING, RUN_DONE };
+
+struct run {
+    enum run_state state;
+    unsigned host, id;
+    uint32_t permits[POOLS_MAX];
+    uint64_t head;
+    bool nowait, keep;
+    usec_t duration;
+    unsigned calls;
+    bool sent, named, told, lost, renew, revoked;
+    uint64_t ticket, token;
+    /* its process */
+    bool alive, over_lease;
+    usec_t ends, guard_deadline;
+    uint32_t granted_limit[POOLS_MAX]; /* in force when it was granted */
+    uint64_t granted_number;           /* orders grants */
+};
+
+/* --- the world --- */
+
+enum event_kind { EVENT_CALL, EVENT_ANSWER, EVENT_PUSH, EVENT_BROKEN };
+
+struct model_event {
+    enum event_kind kind;
+    usec_t at;
+    uint64_t order;
+    unsigned host, wire, session, run;
+    enum redis_script script;
+    enum host_phase during;
+    struct words words; /* of a call */
+    redisReply *reply;  /* of an answer: {reply, pushes, state} */
+    usec_t sent;
+    char *text;         /* of a push */
+};
+
+enum step_kind {
+    STEP_CLAIM, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL, STEP_LOSE_ANSWER,
+    STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
+    STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
+    STEP_RESUME, STEP_REVOKE, STEP_GRACE,
+    STEPS
+};
+
+struct step {
+    enum step_kind kind;
+    usec_t at;
+    unsigned host;
+    uint64_t a, b, c, d;
+};
+
+struct world {
+    struct bridge *bridge;
+    const struct model_mutation *mutation;
+    uint64_t seed, draws;
+    FILE *trace; /* or NULL */
+    /* what does not change in a sequence */
+    unsigned n_hosts, n_pools;
+    usec_t lease, heartbeat, margin;
+    bool tight;
+    size_t sync_part;
+    uint32_t limits[POOLS_MAX];
+    /* now */
+    usec_t now, redis_frozen_until;
+    int64_t redis_skew;
+    unsigned replid, n_sessions, n_runs, n_calls, n_admin;
+    struct m_state m, saved;
+    bool has_saved;
+    uint64_t n_grants, order;
+    uint64_t admin_versions[STEPS_MAX + 1]; /* what an override replaces, so that it can be said again */
+    struct host hosts[HOSTS_MAX];
+    struct run runs[RUNS_MAX];
+    struct model_event *events[EVENTS_MAX];
+    size_t n_events;
+    char failure[400]; /* "": none */
+};
+
+#define world_foreach_run(w, r) for (struct run *r = (w)->runs; r < (w)->runs + (w)->n_runs; r++)
+
+void model_fail(struct world *w, const char *format, ...) _printf_(2, 3); /* the first one counts */
+static inline bool model_failed(const struct world *w) {
+    return w->failure[0] != '\0';
+}
+uint64_t model_mix(uint64_t a, uint64_t b);
+uint64_t reply_number(const struct redisReply *r); /* 0 if it is none */
+const char *reply_word(const struct redisReply *r); /* "" if it is none */
+unsigned id_number(const char *id);                 /* of "c12" or "s3" */
+
+/* --- model-rules.c --- */
+usec_t world_redis_time(const struct world *w);
+void rules_begin(struct world *w); /* the data is gone */
+/* What a call did, by its answer; complains where a rule is broken. */
+void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer);
+uint32_t rules_limit(const struct world *w, unsigned pool);
+bool rules_is_first(const struct world *w, unsigned claim);
+bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
+bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
+uint32_t rules_held(const struct world *w, unsigned pool, bool ending);
+
+/* --- model-check.c --- */
+void check_grant(struct world *w, unsigned claim);     /* before it counts as held */
+void check_session_end(struct world *w, unsigned session);
+void check_start(struct world *w, const struct run *r); /* its process has just begun */
+void check_beat(struct world *w, const struct host *h);  /* others are buried in time (R4) */
+void check_idle(struct world *w);                        /* nothing that is possible is left undone */
+void check_data(struct world *w, bool at_rest);
+
+/* --- model-host.c --- */
+usec_t vhost_lasts(const struct host *h, usec_t duration); /* true time that the host takes for so much */
+void vhost_start(struct world *w, struct host *h);         /* berthd begins */
+void vhost_crash(struct world *w, struct host *h);         /* berthd ends without a word */
+void vhost_down(struct world *w, struct host *h, usec_t retry_in); /* its connections break */
+void vhost_resync(struct world *w, struct host *h);
+void vhost_declare(struct world *w, struct host *h);
+void vhost_session_lost(struct world *w, struct host *h);
+void vhost_hear_clock(struct world *w, struct host *h, uint64_t number);
+uint64_t vhost_aged_clock(const struct world *w, const struct host *h);
+void vhost_beat(struct world *w, struct host *h);
+void vhost_on_timer(struct world *w, struct host *h);
+usec_t vhost_next_timer(const struct host *h); /* USEC_INFINITY: none */
+void vhost_on_answer(struct world *w, const struct model_event *e);
+void vhost_begin(struct host *h, struct words *words);
+
+/* --- model-claim.c --- */
+void claim_ask(struct world *w, struct run *r);
+void claim_release(struct world *w, struct run *r);
+void claim_flush(struct world *w, struct host *h);
+void claim_forget_calls(struct world *w, struct host *h);
+void claim_lose(struct world *w, struct host *h);
+void claim_hear_item(struct world *w, struct host *h, const redisReply *item);
+void claim_hear_number(struct host *h, uint64_t before, uint64_t number);
+void claim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply);
+void claim_on_push(struct world *w, struct host *h, const char *text);
+void claim_start_told(struct world *w, struct host *h);
+void claim_extend(struct world *w, struct host *h);
+size_t claim_count(const struct world *w, const struct host *h);
+/* Claims of a sync: those to be named, held ones first, then by ticket. */
+void claim_gather(struct world *w, struct host *h);
+void claim_put(struct words *words, const struct run *r);
+bool claim_is_told(const struct run *r);
+/* Processes whose time is over end; their berthd, if it is there, gives their permits back. */
+void claim_pass_time(struct world *w);
+void claim_reap(struct world *w, struct host *h);
+usec_t claim_next_end(const struct world *w);
+
+/* --- model-world.c --- */
+/* Takes the words. */
+void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during, unsigned run);
+void world_push(struct world *w, unsigned session, const char *text);
+void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */
+void world_advance(struct world *w, usec_t until);
+redisReply *world_call(struct world *w, enum redis_script script, const struct words *words);
+void world_step(struct world *w, const struct step *s);
+void world_heal(struct world *w);
+void world_done(struct world *w);
+const char *step_name(enum step_kind kind);

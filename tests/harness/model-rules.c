@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What must become of each call. The order in which things are granted is not foretold: each grant that the scripts tell is judged,
+ * and after each call nothing that is possible may be left undone (check_idle). */
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "tests/harness/model-internal.h"
+
+struct effect { /* of the call that is being judged */
+    struct world *w;
+    struct m_state *m;
+    enum redis_script script;
+    char **args;
+    size_t n_args;
+    const redisReply *reply, *pushes, *state;
+    const char *word;
+    char old_epoch[NUMBER_SIZE];
+    bool mismatch, new_epoch; /* Redis was found to be another one than that of the epoch: before, in this call */
+    uint64_t more;
+};
+
+struct override {
+    uint64_t version, until_usec;
+    char limit[16], by[64], restore[64], reason[64];
+};
+
+void model_fail(struct world *w, const char *format, ...) {
+    va_list ap;
+
+    if (model_failed(w))
+        return;
+    va_start(ap, format);
+    (void) vsnprintf(w->failure, sizeof(w->failure), format, ap);
+    va_end(ap);
+}
+
+uint64_t reply_number(const struct redisReply *r) {
+    uint64_t n;
+
+    return reply_u64(r, &n) < 0 ? 0 : n;
+}
+
+const char *reply_word(const struct redisReply *r) {
+    const char *text = reply_text(r);
+
+    return text ? text : "";
+}
+
+unsigned id_number(const char *id) {
+    return *id ? (unsigned) strtoul(id + 1, NULL, 10) : 0;
+}
+
+static uint64_t number(const char *text) {
+    return strtoull(text, NULL, 10);
+}
+
+usec_t world_redis_time(const struct world *w) {
+    return (usec_t) ((int64_t) (1700000000 * USEC_PER_SEC + w->now) + w->redis_skew);
+}
+
+void rules_begin(struct world *w) {
+    w->m = (struct m_state) {.empty = true};
+}
+
+/* --- what is in force --- */
+
+static struct override parse_override(const char *text) {
+    struct override o = {.limit = "-"};
+    char *fields[6], copy[OVERRIDE_SIZE], *at = copy;
+
+    if (!*text)
+        return o;
+    (void) snprintf(copy, sizeof(copy), "%s", text);
+    for (size_t i = 0; i < ELEMENTSOF(fields); i++)
+        fields[i] = at ? strsep(&at, "\t") : copy + strlen(copy);
+    o.version = number(fields[0]);
+    (void) snprintf(o.limit, sizeof(o.limit), "%.15s", fields[1]);
+    o.until_usec = number(fields[2]);
+    (void) snprintf(o.by, sizeof(o.by), "%.63s", fields[3]);
+    (void) snprintf(o.restore, sizeof(o.restore), "%.63s", fields[4]);
+    (void) snprintf(o.reason, sizeof(o.reason), "%.63s", fields[5]);
+    return o;
+}
+
+static bool is_over(const struct world *w, const struct override *o) {
+    return o->until_usec != 0 && o->until_usec <= world_redis_time(w) + 20;
+}
+
+static void restore_override(const struct world *w, struct override *o) {
+    char limit[16], reason[64] = "";
+    uint64_t until_usec;
+
+    if (sscanf(o->restore, "%15s %" SCNu64 " %63s", limit, &until_usec, reason) >= 2) {
+        (void) snprintf(o->limit, sizeof(o->limit), "%s", limit);
+        o->until_usec = until_usec;
+        if (is_over(w, o))
+            until_usec = 0, limit[0] = '\0';
+    } else {
+        limit[0] = '\0';
+    }
+    if (!limit[0]) {
+        (void) snprintf(o->limit, sizeof(o->limit), "-");
+        o->until_usec = 0;
+    }
+    o->restore[0] = '\0';
+}
+
+uint32_t rules_limit(const struct world *w, unsigned pool) {
+    struct override o = parse_override(w->m.overrides[pool]);
+    uint32_t lowest = UINT32_MAX;
+
+    if (strcmp(o.limit, "-") != 0) /* until a heartbeat ends it */
+        return (uint32_t) number(o.limit);
+    for (unsigned s = 1; s <= w->n_sessions; s++)
+        if (w->m.sessions[s].live && w->m.sessions[s].is_declared[pool] && w->m.sessions[s].limits[pool] < lowest)
+            lowest = w->m.sessions[s].limits[pool];
+    return lowest == UINT32_MAX ? 0 : lowest;
+}
+
+bool rules_wants_too_much(const struct world *w, const struct m_claim *c) {
+    for (unsigned p = 0; p < w->n_pools; p++)
+        if (c->permits[p] > 0 && c->permits[p] > rules_limit(w, p))
+            return true;
+    return false;
+}
+
+uint32_t rules_held(const struct world *w, unsigned pool, bool ending) {
+    uint32_t held = 0;
+
+    for (unsigned i = 0; i < w->n_runs; i++)
+        if (w->m.claims[i].state == 'H' && (ending || !w->m.sessions[w->m.claims[i].session].ending))
+            held += w->m.claims[i].permits[pool];
+    return held;
+}
+
+/* Nobody who could be served stands before it in any of its queues. */
+bool rules_is_first(const struct world *w, unsigned claim) {
+    const struct m_claim *c = &w->m.claims[claim];
+
+    for (unsigned i = 0; i < w->n_runs; i++) {
+        const struct m_claim *d = &w->m.claims[i];
+        bool share = false;
+
+        if (i == claim || (d->state != 'W' && d->state != 'P') || d->revoked || w->m.sessions[d->session].ending)
+            continue;
+        if ((int64_t) (d->ticket - d->head) >= (int64_t) (c->ticket - c->head) || rules_wants_too_much(w, d))
+            continue;
+        for (unsigned p = 0; p < w->n_pools; p++)
+            share = share || (c->permits[p] > 0 && d->permits[p] > 0);
+        if (share)
+            return false;
+    }
+    return true;
+}
+
+bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack) {
+    const struct m_claim *c = &w->m.claims[claim];
+
+    for (unsigned p = 0; p < w->n_pools; p++)
+        if (c->permits[p] > 0 && rules_held(w, p, limit_slack == 0) + c->permits[p] > rules_limit(w, p))
+            return false;
+    return true;
+}
+
+/* --- parts of an effect --- */
+
+static void end_session(struct effect *e, unsigned s) {
+    check_session_end(e->w, s);
+    for (unsigned i = 0; i < e->w->n_runs; i++)
+        if (e->m->claims[i].session == s)
+            e->m->claims[i].state = 0;
+    e->m->sessions[s] = (struct m_session) {0};
+}
+
+static void apply_ended(struct effect *e, const redisReply *list, unsigned replaced, uint64_t dead, bool may_bury) {
+    const redisReply *item;
+    unsigned self = id_number(e->args[0]);
+
+    for (size_t i = 0; (item = reply_at(list, i)); i++) {
+        unsigned s = id_number(reply_word(reply_at(item, 0)));
+        const struct m_session *session = &e->m->sessions[s];
+
+        if (s != replaced || replaced == 0) {
+            if (e->mismatch || e->new_epoch)
+                model_fail(e->w, "R10: s%u was buried by a Redis that is not that of the epoch", s);
+            else if (!session->ending && (!may_bury || session->count > dead || s == self))
+                model_fail(e->w, "R4: s%u with count %" PRIu64 " was buried though the dead are up to %" PRIu64, s, session->count, dead);
+        }
+        end_session(e, s);
+    }
+    for (unsigned s = 1; s <= e->w->n_sessions; s++)
+        if (e->m->sessions[s].live && ((may_bury && s != self && e->m->sessions[s].count <= dead) || (s == replaced && s != self))) {
+            if (e->more == 0)
+                model_fail(e->w, "R4: s%u with count %" PRIu64 " was not buried, the dead are up to %" PRIu64, s, e->m->sessions[s].count,
+                           dead);
+            e->m->sessions[s].ending = true;
+        }
+}
+
+static void apply_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token) {
+    struct m_claim *claim = &e->m->claims[c];
+    struct m_session *session = &e->m->sessions[claim->session];
+
+    if (e->mismatch || e->m->grace)
+        model_fail(e->w, "R10: c%u was granted %s", c, e->mismatch ? "by a Redis that is not that of the epoch" : "in grace");
+    if (claim->state != 'W' || claim->revoked || !session->live)
+        model_fail(e->w, "c%u was granted, but its state is %c%s", c, claim->state ? claim->state : '-', claim->revoked ? ", revoked" : "");
+    if (token <= e->m->clock)
+        model_fail(e->w, "R7: c%u got token %" PRIu64 ", the clock was at %" PRIu64 " before", c, token, e->m->clock);
+    if (before != session->last)
+        model_fail(e->w, "R12: the grant of c%u names %" PRIu64 " as the number before it, that was %" PRIu64, c, before, session->last);
+    claim->token = token;
+    check_grant(e->w, c);
+    claim->state = 'H';
+    session->last = token;
+    e->m->clock = token;
+}
+
+static void apply_push(struct effect *e, const char *channel, const char *text) {
+    char verb[16] = "", epoch[NUMBER_SIZE] = "", id[16] = "";
+    uint64_t one = 0, two = 0;
+    unsigned s = id_number(strstr(channel, "to:") ? strstr(channel, "to:") + 3 : ""), c;
+
+    if (sscanf(text, "%15s %23s %" SCNu64 " %" SCNu64 " %15s", verb, epoch, &one, &two, id) != 5) {
+        model_fail(e->w, "a push makes no sense: %s", text);
+        return;
+    }
+    c = id_number(id);
+    if (strcmp(epoch, e->m->epoch) != 0 && !(strcmp(epoch, e->old_epoch) == 0 && (*verb == 'p' || *verb == 'q')))
+        model_fail(e->w, "R12: a push names epoch %s, it is %s", epoch, e->m->epoch);
+    if (e->m->claims[c].session != s)
+        model_fail(e->w, "R12: a push about c%u went to s%u", c, s);
+    if (strcmp(verb, "granted") == 0) {
+        apply_granted(e, c, one, two);
+    } else if (strcmp(verb, "revoked") == 0) {
+        if (one != e->m->sessions[s].last || two <= e->m->clock)
+            model_fail(e->w, "R12: the revocation of c%u has number %" PRIu64 " after %" PRIu64, c, two, one);
+        e->m->sessions[s].last = two;
+        e->m->clock = two;
+    } else {
+        bool parked = strcmp(verb, "parked") == 0;
+
+        if (parked != rules_wants_too_much(e->w, &e->m->claims[c]))
+            model_fail(e->w, "R2: c%u was %s", c, parked ? "parked, but no limit is too low" : "brought back, but a limit is too low");
+        e->m->claims[c].state = parked ? 'P' : 'W';
+    }
+}
+
+static void apply_pushes(struct effect *e) {
+    for (size_t i = 0; reply_at(e->pushes, i + 1); i += 2)
+        apply_push(e, reply_word(reply_at(e->pushes, i)), reply_word(reply_at(e->pushes, i + 1)));
+}
+
+static void parse_permits(struct effect *e, const char *text, uint32_t permits[static POOLS_MAX]) {
+    memset(permits, 0, POOLS_MAX * sizeof(*permits));
+    for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
+        if (*text >= 'a' && *text < 'a' + (char) e->w->n_pools)
+            permits[*text - 'a'] = (uint32_t) number(text + 2);
+}
+
+/* --- verbs --- */
+
+static void apply_hello(struct effect *e) {
+    unsigned s = id_number(e->args[0]), replaced = id_number(e->args[2]), n = (unsigned) number(e->args[10]);
+    struct m_session *session = &e->m->sessions[s];
+    uint64_t connection = number(e->args[1]), dead = number(e->args[9]);
+    bool may_bury = strcmp(e->args[8], e->m->epoch) == 0 && !e->new_epoch;
+
+    if (session->live && !session->ending && session->connection > connection) {
+        if (strcmp(e->word, "stale") != 0)
+            model_fail(e->w, "R6: a hello on connection %" PRIu64 " was answered '%s', %" PRIu64 " is there", connection, e->word,
+                       session->connection);
+        return;
+    }
+    if (e->mismatch)
+        model_fail(e->w, "R10: hello did not see that this is another Redis");
+    if (strcmp(e->word, "ok") != 0) {
+        model_fail(e->w, "hello was answered '%s'", e->word);
+        return;
+    }
+    apply_ended(e, reply_at(e->reply, 10), replaced, dead, may_bury);
+    session->last = session->live && !session->ending ? session->last : 0;
+    session->live = true;
+    session->ending = false;
+    session->host = (unsigned) (e->args[3][1] - '0');
+    session->connection = connection;
+    session->count = reply_number(reply_at(e->reply, 4));
+    session->beat = e->w->now;
+    memset(session->is_declared, 0, sizeof(session->is_declared));
+    for (size_t i = 11; i < 11 + 2 * n; i += 2) {
+        session->is_declared[e->args[i][0] - 'a'] = true;
+        session->limits[e->args[i][0] - 'a'] = (uint32_t) number(e->args[i + 1]);
+    }
+}
+
+static void apply_beat(struct effect *e) {
+    struct m_session *session = &e->m->sessions[id_number(e->args[0])];
+    bool grace = reply_number(reply_at(e->state, 1)) == 1;
+
+    if (e->m->grace && !grace) {
+        if (e->mismatch)
+            model_fail(e->w, "R10: grace was ended by a Redis that is not that of the epoch");
+        if (number(e->args[4]) < e->w->lease)
+            model_fail(e->w, "R10: grace was ended by a host that knew the epoch for %s us", e->args[4]);
+        e->m->grace = false;
+    } else if (e->m->grace && number(e->args[4]) >= e->w->lease && !e->mismatch) {
+        model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %s us", e->args[4]);
+    }
+    if (reply_number(reply_at(e->reply, 4)) <= session->count)
+        model_fail(e->w, "R4: the beat clock stands still at %" PRIu64, session->count);
+    session->count = reply_number(reply_at(e->reply, 4));
+    session->beat = e->w->now;
+    apply_ended(e, reply_at(e->reply, 9), 0, number(e->args[3]), !e->mismatch);
+}
+
+static void apply_claim(struct effect *e) {
+    unsigned c = id_number(e->args[3]);
+    struct m_claim *claim = &e->m->claims[c];
+    const char *state = reply_word(reply_at(e->reply, 3));
+    uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
+    bool refused = strcmp(e->word, "refused") == 0;
+
+    if (claim->state != 0) {
+        if (refused || *state != claim->state || ticket != claim->ticket)
+            model_fail(e->w, "R6: c%u was asked for again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
+        claim->session = id_number(e->args[0]);
+        return;
+    }
+    *claim = (struct m_claim) {.state = 'W', .session = id_number(e->args[0]), .head = number(e->args[6]), .ticket = ticket};
+    for (size_t i = 10; i + 2 < e->n_args; i += 3)
+        claim->permits[e->args[i][0] - 'a'] = (uint32_t) number(e->args[i + 1]);
+    if (refused) {
+        claim->ticket = clock + 1 > world_redis_time(e->w) ? clock + 1 : world_redis_time(e->w);
+        if (!e->m->grace && !e->mismatch && !*reply_word(reply_at(e->state, 4)) &&
+            rules_is_first(e->w, c) && rules_fits(e->w, c, 0))
+            model_fail(e->w, "c%u was refused as '%s' though all is free", c, state);
+        claim->state = 0;
+        return;
+    }
+    if (strcmp(e->args[7], "0") == 0 && ticket <= clock)
+        model_fail(e->w, "R7: c%u got ticket %" PRIu64 ", the clock was at %" PRIu64 " before", c, ticket, clock);
+    if (*state == 'H')
+        apply_granted(e, c, reply_number(reply_at(e->reply, 6)), token);
+    else if ((*state == 'P') != rules_wants_too_much(e->w, claim))
+        model_fail(e->w, "R2: c%u %s", c, *state == 'P' ? "is parked, but no limit is too low" : "waits, but a limit is too low");
+    claim->state = *state;
+}
+
+static void apply_release(struct effect *e) {
+    struct m_claim *claim = &e->m->claims[id_number(e->args[3])];
+
+    if (claim->session == id_number(e->args[0]))
+        claim->state = 0;
+}
+
+/* One claim of a sync and what was answered about it. */
+static void apply_told(struct effect *e, char **item, const redisReply *answer) {
+    unsigned c = id_number(item[0]), s = id_number(e->args[0]);
+    struct m_claim *claim = &e->m->claims[c];
+    bool was = claim->state != 0;
+    const char *state = reply_word(reply_at(answer, 1));
+    uint64_t token = reply_number(reply_at(answer, 3));
+
+    if (!was && *item[1] == 'A') {
+        if (strcmp(state, "-") != 0)
+            model_fail(e->w, "R11: c%u is not there, but '%s'", c, state);
+        return;
+    }
+    if (!was) {
+        *claim = (struct m_claim) {.head = number(item[4]), .ticket = number(item[3])};
+        parse_permits(e, item[9], claim->permits);
+    }
+    claim->session = s;
+    claim->unnamed = false;
+    if (*item[1] == 'H' || *item[1] == 'K') {
+        claim->state = 'H';
+        claim->token = *item[1] == 'H' ? number(item[2]) : token;
+        if (*item[1] == 'K') {
+            if (token <= e->m->clock)
+                model_fail(e->w, "R7: c%u got token %" PRIu64 ", the clock was at %" PRIu64 " before", c, token, e->m->clock);
+            e->m->clock = e->m->sessions[s].last = token;
+        }
+    } else if (!was) {
+        claim->state = rules_wants_too_much(e->w, claim) ? 'P' : 'W';
+    }
+    if (*state != claim->state || (claim->state == 'H' && token != claim->token))
+        model_fail(e->w, "R11: c%u is told as %s with %" PRIu64 ", must be %c with %" PRIu64, c, state, token, claim->state, claim->token);
+}
+
+static void apply_sync(struct effect *e) {
+    unsigned s = id_number(e->args[0]);
+    size_t n = 0;
+
+    for (unsigned i = 0; i < e->w->n_runs; i++)
+        if (strcmp(e->args[4], "1") == 0 && e->m->claims[i].state && e->m->claims[i].session == s)
+            e->m->claims[i].unnamed = true;
+    for (size_t i = 6; i + 9 < e->n_args; i += 10)
+        apply_told(e, e->args + i, reply_at(reply_at(e->reply, 6), n++));
+    for (unsigned i = 0; strcmp(e->args[5], "1") == 0 && e->more == 0 && i < e->w->n_runs; i++)
+        if (e->m->claims[i].unnamed && e->m->claims[i].session == s) {
+            e->m->claims[i].state = 0;
+            e->m->claims[i].unnamed = false;
+        }
+}
+
+static void apply_revoke(struct effect *e) {
+    struct m_claim *claim = &e->m->claims[id_number(e->args[3])];
+
+    if ((strcmp(e->word, "unknown") == 0) != (claim->state == 0))
+        model_fail(e->w, "revoke of %s was answered '%s'", e->args[3], e->word);
+    if (claim->state != 0 && claim->state != 'H' && !claim->revoked)
+        claim->revoked = true;
+}
+
+/* --- overrides --- */
+
+static bool is_told_by_hello(const struct effect *e, unsigned pool, const struct override *o) {
+    if (e->script != REDIS_SCRIPT_HELLO)
+        return false;
+    for (size_t i = 11 + 2 * number(e->args[10]); i + 6 < e->n_args; i += 7)
+        if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) == o->version && strcmp(e->args[i + 2], o->limit) == 0)
+            return true;
+    return false;
+}
+
+static void judge_override(struct effect *e, unsigned pool, const struct override *old, const struct override *o) {
+    bool ours = e->script == REDIS_SCRIPT_OVERRIDE && strcmp(e->word, "ok") == 0 && e->args[3][0] == 'a' + (char) pool;
+    struct override want = *old;
+
+    if (is_over(e->w, &want))
+        restore_override(e->w, &want);
+    if (ours && strcmp(e->args[6], "set") == 0)
+        (void) snprintf(want.limit, sizeof(want.limit), "%.15s", e->args[7]);
+    else if (ours && strcmp(e->args[6], "pause") == 0)
+        (void) snprintf(want.limit, sizeof(want.limit), "0");
+    else if (ours && strcmp(e->args[6], "clear") == 0)
+        (void) snprintf(want.limit, sizeof(want.limit), "-");
+    else if (ours)
+        restore_override(e->w, &want);
+    if (o->version <= old->version)
+        model_fail(e->w, "R6: an override of %c with version %" PRIu64 " came after %" PRIu64, 'a' + pool, o->version, old->version);
+    if (ours && number(e->args[4]) != old->version)
+        model_fail(e->w, "R6: an override of %c replaced version %" PRIu64 ", it named %s", 'a' + pool, old->version, e->args[4]);
+    if (is_told_by_hello(e, pool, o))
+        return;
+    if (!ours && !is_over(e->w, old))
+        model_fail(e->w, "the override of %c changed to %s by itself", 'a' + pool, o->limit);
+    else if (strcmp(o->limit, want.limit) != 0)
+        model_fail(e->w, "the override of %c is %s, must be %s", 'a' + pool, o->limit, want.limit);
+}
+
+static void apply_overrides(struct effect *e) {
+    for (unsigned p = 0; p < e->w->n_pools; p++) {
+        const char *text = reply_word(reply_at(e->state, 5 + p));
+
+        if (strcmp(text, e->m->overrides[p]) != 0) {
+            struct override old = parse_override(e->m->overrides[p]), o = parse_override(text);
+
+            judge_override(e, p, &old, &o);
+            (void) snprintf(e->m->overrides[p], sizeof(e->m->overrides[p]), "%s", text);
+        }
+    }
+}
+
+/* --- all together --- */
+
+/* What a call is answered that does not belong here; NULL: it does. */
+static const char *gate(const struct effect *e, bool was_mismatch) {
+    const struct m_session *session = &e->m->sessions[id_number(e->args[0])];
+
+    if (e->script == REDIS_SCRIPT_HELLO || e->script == REDIS_SCRIPT_BYE)
+        return NULL;
+    if (strcmp(e->args[2], e->old_epoch) != 0 || !*e->old_epoch)
+        return "epoch";
+    if (was_mismatch && (e->script == REDIS_SCRIPT_SYNC || e->script == REDIS_SCRIPT_GRACE))
+        return "epoch";
+    if (!session->live || session->ending)
+        return "gone";
+    return number(e->args[1]) != session->connection ? "stale" : NULL;
+}
+
+static void apply_epoch(struct effect *e) {
+    const char *epoch = reply_word(reply_at(e->state, 0));
+
+    if (strcmp(epoch, e->m->epoch) == 0)
+        return;
+    if (!e->mismatch)
+        model_fail(e->w, "R10: a new epoch, but Redis is the same");
+    if (number(epoch) <= number(e->m->epoch))
+        model_fail(e->w, "R10: epoch %s came after %s", epoch, e->m->epoch);
+    (void) snprintf(e->m->epoch, sizeof(e->m->epoch), "%s", epoch);
+    e->m->replid = e->w->replid;
+    e->m->grace = e->new_epoch = true;
+    e->m->empty = e->mismatch = false;
+}
+
+static void apply_verb(struct effect *e) {
+    switch (e->script) {
+    case REDIS_SCRIPT_HELLO:
+        apply_hello(e);
+        break;
+    case REDIS_SCRIPT_BYE:
+        if (e->m->sessions[id_number(e->args[0])].live && strcmp(e->word, "ok") == 0) {
+            if (e->more > 0)
+                e->m->sessions[id_number(e->args[0])].ending = true;
+            else
+                end_session(e, id_number(e->args[0]));
+        }
+        break;
+    case REDIS_SCRIPT_BEAT:
+        apply_beat(e);
+        break;
+    case REDIS_SCRIPT_CLAIM:
+        break; /* what is owed comes before it */
+    case REDIS_SCRIPT_RELEASE:
+        apply_release(e);
+        break;
+    case REDIS_SCRIPT_SYNC:
+        apply_sync(e);
+        break;
+    case REDIS_SCRIPT_REVOKE:
+        apply_revoke(e);
+        break;
+    case REDIS_SCRIPT_GRACE:
+        e->m->grace = false;
+        break;
+    case REDIS_SCRIPT_OVERRIDE:
+    case REDIS_SCRIPT_INSPECT:
+    case REDIS_SCRIPTS:
+        break;
+    }
+}
+
+/* With low bounds an end comes in parts that no answer names: look which claims are still there. */
+static void apply_partial(struct effect *e) {
+    _cleanup_reply_ redisReply *look = bridge_look(e->w->bridge);
+
+    for (unsigned s = 1; s <= e->w->n_sessions; s++) {
+        struct m_session *session = &e->m->sessions[s];
+
+        if (session->live && session->ending && bridge_has_session(e->w->bridge, s))
+            session->ending = false; /* its turn has not come yet */
+        else if (session->live && session->ending)
+            check_session_end(e->w, s);
+    }
+    for (unsigned i = 0; i < e->w->n_runs; i++) {
+        struct m_claim *claim = &e->m->claims[i];
+        bool found = false;
+
+        if (claim->state == 0 || (!claim->unnamed && !e->m->sessions[claim->session].ending))
+            continue;
+        for (size_t k = 2; reply_at(look, k); k += 5)
+            found = found || id_number(reply_word(reply_at(look, k))) == i;
+        if (!found)
+            claim->state = 0;
+    }
+}
+
+static void judge(struct effect *e) {
+    bool was_mismatch = e->mismatch;
+    const char *barred;
+
+    apply_epoch(e);
+    if (e->new_epoch && e->script == REDIS_SCRIPT_BEAT) /* it had beaten before it saw */
+        e->m->sessions[id_number(e->args[0])].count = reply_number(reply_at(e->state, 3));
+    barred = gate(e, was_mismatch);
+    if (barred && strcmp(e->word, barred) != 0)
+        model_fail(e->w, "%s: %s was answered '%s', must be '%s'", strcmp(barred, "stale") == 0 ? "R6" : "R10",
+                   redis_script_name(e->script), e->word, barred);
+    if (barred)
+        return;
+    if (e->new_epoch && strcmp(e->word, "epoch") == 0) { /* seen when it was about to grant: before that it may have moved others */
+        apply_overrides(e);
+        apply_pushes(e);
+        return;
+    }
+    if (strcmp(e->word, "epoch") == 0 || strcmp(e->word, "gone") == 0) {
+        model_fail(e->w, "%s was answered '%s' without a reason", redis_script_name(e->script), e->word);
+        return;
+    }
+    apply_overrides(e);
+    apply_verb(e);
+    apply_pushes(e);
+    if (e->script == REDIS_SCRIPT_CLAIM)
+        apply_claim(e);
+    if (e->w->tight)
+        apply_partial(e);
+    if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
+        model_fail(e->w, "R10: grace %s", e->m->grace ? "has ended without a reason" : "has begun without a new epoch");
+    /* Debts are paid by whoever comes next and looks, a heartbeat at the latest. */
+    if (strcmp(e->word, "ok") == 0 && e->more == 0 && !e->mismatch && !e->m->grace && !model_failed(e->w) &&
+        (e->script == REDIS_SCRIPT_BEAT || !*reply_word(reply_at(e->state, 4))))
+        check_idle(e->w);
+}
+
+void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer) {
+    struct effect e = {
+        .w = w, .m = &w->m, .script = script, .args = arguments->items, .n_args = arguments->n,
+        .reply = reply_at(answer, 0), .pushes = reply_at(answer, 1), .state = reply_at(answer, 2),
+    };
+    const char *error = answer ? reply_error(answer) : "no answer";
+    uint64_t clock;
+
+    if (!error)
+        error = reply_error(e.reply);
+    if (error) {
+        model_fail(w, "%s: %s", redis_script_name(script), error);
+        return;
+    }
+    e.word = reply_word(reply_at(e.reply, 0));
+    e.more = strcmp(e.word, "ok") == 0 ? reply_number(reply_at(e.reply, 2)) : 0;
+    e.mismatch = w->m.empty || w->m.replid != w->replid;
+    (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
+    judge(&e);
+    clock = reply_number(reply_at(e.state, 2));
+    if (clock < w->m.clock)
+        model_fail(w, "R7: the clock went from %" PRIu64 " to %" PRIu64, w->m.clock, clock);
+    w->m.clock = clock;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The permit protocol's scripts against a model of its rules (R1-R12, R14, R16). One virtual time, nobody sleeps: virtual hosts do
+ * what store-redis-*.c does (their clocks run at rates up to 1 % apart), a virtual network delays and loses calls, answers and
+ * pushes, a virtual operator crashes, wipes, restores, steps clocks and changes limits. The scripts are the real ones on a real
+ * Redis; a prelude gives them the virtual time and replication id, and hands out what they publish.
+ *
+ *   model-bridge.c  the scripts on a redis-server: composed with the prelude, called, snapshots, the look into Redis
+ *   model-rules.c   the model: what must become of each call
+ *   model-check.c   what must be true at each instant, and in Redis' data
+ *   model-host.c    the virtual host's session: hello, sync, heartbeats
+ *   model-claim.c   its claims and processes
+ *   model-world.c   time, network, faults
+ *   model-run.c     sequences: made from a seed, run, shrunk, printed */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A change that the model must notice: in the scripts' text, or in the virtual host. */
+struct model_mutation {
+    const char *name;
+    const char *from, *to;     /* each occurrence in a script; NULL: none */
+    bool early_burial;         /* hosts call others dead after 3/4 of a lease */
+    bool deadline_from_answer; /* hosts count their lease from the answer, not from the call */
+    bool no_ageing;            /* hosts do not age the clock that they remember */
+    bool any_epoch;            /* hosts take pushes of any epoch */
+    bool no_chain;             /* hosts do not look whether a push was missed */
+};
+
+/* Runs sequences of these seeds, until one fails: that is shrunk and told on standard output if `tell`. Returns the number of
+ * sequences that were run; *ret_failed says whether the last one failed. Negative errno if there is no Redis to run it with, or
+ * -ENOENT if the mutation's text is in no script. */
+int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *mutation, bool tell, bool *ret_failed);
