@@ -51,6 +51,12 @@ end
 
 -- Sent again: say what became of it (R6).
 local r = read_claim(c)
+if r and is_doubtful(r) then
+    call('SREM', at .. 'of:' .. r.session, c)
+    call('SREM', at .. 'unnamed:' .. r.session, c)
+    drop(c, r)
+    r = nil
+end
 if r then
     if r.session ~= s then -- a late call of this host's session before; as in sync
         call('SREM', at .. 'of:' .. r.session, c)
@@ -61,7 +67,7 @@ if r then
     end
     return answer(r)
 end
-if debt and not grace then
+if n_touched > 0 or (debt and not grace) then
     settle() -- what is owed to others comes first
     last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
 end

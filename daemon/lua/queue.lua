@@ -52,6 +52,12 @@ local function place(c, r)
     r.state = 'W'
 end
 
+-- Granted in an epoch before this one, to a host that does not know it: Redis may have lost what came after, when somebody else got
+-- these permits (R10).
+local function is_doubtful(r)
+    return r.state == 'H' and tonumber(r.token) < tonumber(epoch)
+end
+
 -- Where it stands in the queue in which it stands last, 1 first; 0: in none.
 local function position_of(c, r)
     local position = 0

@@ -74,6 +74,10 @@ for i = 7, #ARGV, 10 do
             end
         elseif not was then
             place(c, r)
+        elseif is_doubtful(r) then
+            displace(c, r)
+            r.token = '0'
+            place(c, r)
         end
         if r.state == 'W' and r.reason == '' then
             for p = 1, #r.list, 2 do touch(r.list[p]) end
