@@ -315,6 +315,11 @@ static void apply_beat(struct effect *e) {
     apply_ended(e, reply_at(e->reply, 9), 0, number(e->args[3]), !e->mismatch);
 }
 
+/* Held by the word of an earlier epoch alone: its host does not say so. */
+static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
+    return claim->state == 'H' && claim->token < number(e->m->epoch);
+}
+
 static void apply_claim(struct effect *e) {
     unsigned c = id_number(e->args[3]);
     struct m_claim *claim = &e->m->claims[c];
@@ -322,7 +327,7 @@ static void apply_claim(struct effect *e) {
     uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
     bool refused = strcmp(e->word, "refused") == 0;
 
-    if (claim->state != 0) {
+    if (claim->state != 0 && !is_doubtful(e, claim)) {
         if (refused || *state != claim->state || ticket != claim->ticket)
             model_fail(e->w, "R6: c%u was asked for again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
         claim->session = id_number(e->args[0]);
@@ -382,7 +387,7 @@ static void apply_told(struct effect *e, char **item, const redisReply *answer) 
                 model_fail(e->w, "R7: c%u got token %" PRIu64 ", the clock was at %" PRIu64 " before", c, token, e->m->clock);
             e->m->clock = e->m->sessions[s].last = token;
         }
-    } else if (!was) {
+    } else if (!was || is_doubtful(e, claim)) {
         claim->state = rules_wants_too_much(e->w, claim) ? 'P' : 'W';
     }
     if (*state != claim->state || (claim->state == 'H' && token != claim->token))
