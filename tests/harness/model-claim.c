@@ -27,7 +27,7 @@ static void process_start(struct world *w, struct host *h, struct run *r) {
     check_start(w, r);
 }
 
-usec_t claim_next_end(const struct world *w) {
+usec_t vclaim_next_end(const struct world *w) {
     usec_t next = USEC_INFINITY;
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++) {
@@ -41,7 +41,7 @@ usec_t claim_next_end(const struct world *w) {
     return next;
 }
 
-void claim_pass_time(struct world *w) {
+void vclaim_pass_time(struct world *w) {
     world_foreach_run(w, r) {
         if (!r->alive)
             continue;
@@ -56,13 +56,13 @@ void claim_pass_time(struct world *w) {
     }
 }
 
-void claim_reap(struct world *w, struct host *h) {
+void vclaim_reap(struct world *w, struct host *h) {
     world_foreach_run(w, r)
         if (r->host == h->index && r->state == RUN_HELD && r->told && !r->alive)
-            claim_release(w, r);
+            vclaim_release(w, r);
 }
 
-void claim_extend(struct world *w, struct host *h) {
+void vclaim_extend(struct world *w, struct host *h) {
     world_foreach_run(w, r)
         if (r->host == h->index && r->alive && r->state == RUN_HELD && r->told && !r->lost && !r->renew && !r->over_lease)
             r->guard_deadline = h->deadline > r->guard_deadline ? h->deadline : r->guard_deadline;
@@ -77,7 +77,7 @@ static void start_told(struct world *w, struct host *h, struct run *r) {
     process_start(w, h, r);
 }
 
-void claim_start_told(struct world *w, struct host *h) {
+void vclaim_start_told(struct world *w, struct host *h) {
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->told && !r->lost) start_told(w, h, r);
 }
 
@@ -108,10 +108,10 @@ static void hear_revoked(struct world *w, struct run *r) {
         return;
     r->revoked = true;
     r->alive = false;
-    claim_release(w, r);
+    vclaim_release(w, r);
 }
 
-void claim_hear_number(struct host *h, uint64_t before, uint64_t number) {
+void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number) {
     if (number <= h->chain)
         return;
     if (before > h->chain) {
@@ -134,7 +134,7 @@ void claim_hear_number(struct host *h, uint64_t before, uint64_t number) {
     }
 }
 
-void claim_on_push(struct world *w, struct host *h, const char *text) {
+void vclaim_on_push(struct world *w, struct host *h, const char *text) {
     char verb[16] = "", epoch[NUMBER_SIZE] = "", id[16] = "";
     uint64_t one = 0, two = 0, ticket = 0;
     struct run *r;
@@ -148,7 +148,7 @@ void claim_on_push(struct world *w, struct host *h, const char *text) {
         hear_waiting(r, ticket);
         return;
     }
-    claim_hear_number(h, one, two);
+    vclaim_hear_number(h, one, two);
     vhost_hear_clock(w, h, two);
     if (strcmp(verb, "granted") == 0)
         hear_held(w, h, r, ticket, two);
@@ -160,7 +160,7 @@ void claim_on_push(struct world *w, struct host *h, const char *text) {
 
 /* --- asking and giving back --- */
 
-static void claim_send(struct world *w, struct run *r) {
+static void vclaim_send(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
     struct words words = {0};
     char id[16];
@@ -197,17 +197,17 @@ static void release_send(struct world *w, struct run *r) {
     world_send(w, h, REDIS_SCRIPT_RELEASE, &words, HOST_LIVE, r->id);
 }
 
-void claim_ask(struct world *w, struct run *r) {
+void vclaim_ask(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
 
     r->state = RUN_ASKED;
     if (h->phase == HOST_LIVE && h->beaten)
-        claim_send(w, r);
+        vclaim_send(w, r);
     else if (r->nowait)
         r->state = RUN_DONE;
 }
 
-void claim_release(struct world *w, struct run *r) {
+void vclaim_release(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
 
     if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->state == RUN_NONE)
@@ -219,22 +219,22 @@ void claim_release(struct world *w, struct run *r) {
         release_send(w, r);
 }
 
-void claim_flush(struct world *w, struct host *h) {
+void vclaim_flush(struct world *w, struct host *h) {
     world_foreach_run(w, r) {
         if (r->host != h->index || r->calls > 0)
             continue;
         if (r->state == RUN_RELEASING)
             release_send(w, r);
         else if (r->state == RUN_ASKED && !r->sent)
-            claim_send(w, r);
+            vclaim_send(w, r);
     }
 }
 
-void claim_forget_calls(struct world *w, struct host *h) {
+void vclaim_forget_calls(struct world *w, struct host *h) {
     world_foreach_run(w, r) if (r->host == h->index) r->calls = 0;
 }
 
-size_t claim_count(const struct world *w, const struct host *h) {
+size_t vclaim_count(const struct world *w, const struct host *h) {
     size_t n = 0;
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
@@ -242,7 +242,7 @@ size_t claim_count(const struct world *w, const struct host *h) {
     return n;
 }
 
-void claim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
+void vclaim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
     struct run *r = &w->runs[e->run];
     const char *state = reply_word(reply_at(reply, 3));
     uint64_t ticket = reply_number(reply_at(reply, 4)), token = reply_number(reply_at(reply, 5));
@@ -257,7 +257,7 @@ void claim_on_answer(struct world *w, struct host *h, const struct model_event *
         r->named = true;
         vhost_hear_clock(w, h, token > ticket ? token : ticket);
         if (strcmp(state, "H") == 0) {
-            claim_hear_number(h, reply_number(reply_at(reply, 6)), token);
+            vclaim_hear_number(h, reply_number(reply_at(reply, 6)), token);
             hear_held(w, h, r, ticket, token);
         } else {
             hear_waiting(r, ticket);
@@ -269,7 +269,7 @@ void claim_on_answer(struct world *w, struct host *h, const struct model_event *
 
 /* --- a new session, and the truth --- */
 
-void claim_lose(struct world *w, struct host *h) {
+void vclaim_lose(struct world *w, struct host *h) {
     world_foreach_run(w, r) {
         if (r->host != h->index || r->lost)
             continue;
@@ -289,7 +289,7 @@ void claim_lose(struct world *w, struct host *h) {
     }
 }
 
-bool claim_is_told(const struct run *r) {
+bool vclaim_is_told(const struct run *r) {
     return r->sent && !r->lost && r->state != RUN_RELEASING && r->state != RUN_DONE && r->state != RUN_NONE;
 }
 
@@ -299,7 +299,7 @@ static bool comes_before(const struct run *a, const struct run *b) {
     return a->ticket < b->ticket;
 }
 
-void claim_gather(struct world *w, struct host *h) {
+void vclaim_gather(struct world *w, struct host *h) {
     h->n_sync = h->sync_at = 0;
     h->sync_begun = h->sync_heard = false;
     world_foreach_run(w, r) {
@@ -308,7 +308,7 @@ void claim_gather(struct world *w, struct host *h) {
         if (r->host != h->index)
             continue;
         r->named = false;
-        if (!claim_is_told(r))
+        if (!vclaim_is_told(r))
             continue;
         for (at = h->n_sync++; at > 0 && comes_before(r, &w->runs[h->sync[at - 1]]); at--)
             h->sync[at] = h->sync[at - 1];
@@ -316,7 +316,7 @@ void claim_gather(struct world *w, struct host *h) {
     }
 }
 
-void claim_put(struct words *words, const struct run *r) {
+void vclaim_put(struct words *words, const struct run *r) {
     bool held = r->state == RUN_HELD;
     char text[64] = "", id[16];
     size_t size = 0;
@@ -336,7 +336,7 @@ void claim_put(struct words *words, const struct run *r) {
     words_add(words, text);
 }
 
-void claim_hear_item(struct world *w, struct host *h, const redisReply *item) {
+void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item) {
     struct run *r = &w->runs[id_number(reply_word(reply_at(item, 0)))];
     const char *state = reply_word(reply_at(item, 1));
     uint64_t ticket = reply_number(reply_at(item, 2)), token = reply_number(reply_at(item, 3));

@@ -99,7 +99,7 @@ static void forget_calls(struct world *w, struct host *h) {
     h->doubt = 0;
     h->n_sync = h->sync_at = 0;
     h->healthy_since = 0;
-    claim_forget_calls(w, h);
+    vclaim_forget_calls(w, h);
 }
 
 static void say_hello(struct world *w, struct host *h) {
@@ -190,7 +190,7 @@ void vhost_session_lost(struct world *w, struct host *h) {
     new_session(w, h);
     h->replaced = old;
     h->deadline = 0;
-    claim_lose(w, h);
+    vclaim_lose(w, h);
 }
 
 void vhost_start(struct world *w, struct host *h) {
@@ -269,7 +269,7 @@ static void on_hello(struct world *w, struct host *h, const redisReply *reply) {
     h->replaced = 0;
     h->grace = grace;
     h->phase = HOST_SYNC;
-    claim_gather(w, h);
+    vclaim_gather(w, h);
     sync_send(w, h);
 }
 
@@ -295,8 +295,8 @@ static void sync_send(struct world *w, struct host *h) {
     for (size_t i = 0; i < w->sync_part && h->sync_at < h->n_sync; i++) {
         const struct run *r = &w->runs[h->sync[h->sync_at++]];
 
-        if (claim_is_told(r))
-            claim_put(&words, r);
+        if (vclaim_is_told(r))
+            vclaim_put(&words, r);
     }
     h->sync_begun = true;
     world_send(w, h, REDIS_SCRIPT_SYNC, &words, HOST_SYNC, 0);
@@ -306,7 +306,7 @@ static void on_sync(struct world *w, struct host *h, const redisReply *reply) {
     const redisReply *claims = reply_at(reply, 6);
 
     for (size_t i = 0; reply_at(claims, i); i++)
-        claim_hear_item(w, h, reply_at(claims, i));
+        vclaim_hear_item(w, h, reply_at(claims, i));
     vhost_hear_clock(w, h, reply_number(reply_at(reply, 5)));
     if (!h->sync_heard) {
         h->sync_heard = true;
@@ -316,7 +316,7 @@ static void on_sync(struct world *w, struct host *h, const redisReply *reply) {
         sync_send(w, h);
         return;
     }
-    claim_hear_number(h, h->chain, h->sync_chain);
+    vclaim_hear_number(h, h->chain, h->sync_chain);
     h->phase = HOST_LIVE;
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
     h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
@@ -362,21 +362,21 @@ static void on_beat(struct world *w, struct host *h, const redisReply *reply) {
     add_mark(w, h, reply_number(reply_at(reply, 4)));
     vhost_hear_clock(w, h, reply_number(reply_at(reply, 7)));
     missed = (h->early_sent && h->n_early > 0) || (h->doubt > 0 && h->chain < h->doubt) ||
-             reply_number(reply_at(reply, 6)) != claim_count(w, h);
+             reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
     if (w->mutation && w->mutation->no_chain)
-        missed = reply_number(reply_at(reply, 6)) != claim_count(w, h);
+        missed = reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
     h->doubt = last > h->chain ? last : 0;
     deadline = from + vhost_lasts(h, w->lease - w->margin);
     if (deadline > h->deadline) {
         h->deadline = deadline;
-        claim_extend(w, h);
+        vclaim_extend(w, h);
     }
     h->grace = reply_number(reply_at(reply, 3)) == 1;
     if (!h->beaten) {
         h->beaten = true;
-        claim_flush(w, h);
+        vclaim_flush(w, h);
     }
-    claim_start_told(w, h);
+    vclaim_start_told(w, h);
     if (h->phase == HOST_LIVE && missed)
         vhost_resync(w, h);
     else if (h->phase == HOST_LIVE && (more > 0 || h->beat_again))
@@ -465,7 +465,7 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
     else if (e->script == REDIS_SCRIPT_BEAT)
         on_beat(w, h, reply);
     else if (e->script == REDIS_SCRIPT_CLAIM || e->script == REDIS_SCRIPT_RELEASE)
-        claim_on_answer(w, h, e, reply);
+        vclaim_on_answer(w, h, e, reply);
     else if (reply_number(reply_at(reply, 2)) > 0)
         vhost_beat(w, h);
 }

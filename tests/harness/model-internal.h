@@ -265,26 +265,26 @@ void vhost_on_answer(struct world *w, const struct model_event *e);
 void vhost_begin(struct host *h, struct words *words);
 
 /* --- model-claim.c --- */
-void claim_ask(struct world *w, struct run *r);
-void claim_release(struct world *w, struct run *r);
-void claim_flush(struct world *w, struct host *h);
-void claim_forget_calls(struct world *w, struct host *h);
-void claim_lose(struct world *w, struct host *h);
-void claim_hear_item(struct world *w, struct host *h, const redisReply *item);
-void claim_hear_number(struct host *h, uint64_t before, uint64_t number);
-void claim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply);
-void claim_on_push(struct world *w, struct host *h, const char *text);
-void claim_start_told(struct world *w, struct host *h);
-void claim_extend(struct world *w, struct host *h);
-size_t claim_count(const struct world *w, const struct host *h);
+void vclaim_ask(struct world *w, struct run *r);
+void vclaim_release(struct world *w, struct run *r);
+void vclaim_flush(struct world *w, struct host *h);
+void vclaim_forget_calls(struct world *w, struct host *h);
+void vclaim_lose(struct world *w, struct host *h);
+void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item);
+void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number);
+void vclaim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply);
+void vclaim_on_push(struct world *w, struct host *h, const char *text);
+void vclaim_start_told(struct world *w, struct host *h);
+void vclaim_extend(struct world *w, struct host *h);
+size_t vclaim_count(const struct world *w, const struct host *h);
 /* Claims of a sync: those to be named, held ones first, then by ticket. */
-void claim_gather(struct world *w, struct host *h);
-void claim_put(struct words *words, const struct run *r);
-bool claim_is_told(const struct run *r);
+void vclaim_gather(struct world *w, struct host *h);
+void vclaim_put(struct words *words, const struct run *r);
+bool vclaim_is_told(const struct run *r);
 /* Processes whose time is over end; their berthd, if it is there, gives their permits back. */
-void claim_pass_time(struct world *w);
-void claim_reap(struct world *w, struct host *h);
-usec_t claim_next_end(const struct world *w);
+void vclaim_pass_time(struct world *w);
+void vclaim_reap(struct world *w, struct host *h);
+usec_t vclaim_next_end(const struct world *w);
 
 /* --- model-world.c --- */
 /* Takes the words. */

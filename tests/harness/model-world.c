@@ -230,7 +230,7 @@ static bool dispatch(struct world *w, struct model_event *e) {
     if (e->kind == EVENT_ANSWER)
         vhost_on_answer(w, e);
     else if (e->kind == EVENT_PUSH)
-        claim_on_push(w, h, e->text);
+        vclaim_on_push(w, h, e->text);
     else
         vhost_down(w, h, w->heartbeat / 8);
     return true;
@@ -267,14 +267,14 @@ static struct host *first_timer(struct world *w, usec_t *ret_at) {
 void world_advance(struct world *w, usec_t until) {
     while (!model_failed(w)) {
         size_t i = first_event(w);
-        usec_t timer, end = claim_next_end(w), event = w->n_events > 0 ? w->events[i]->at : USEC_INFINITY;
+        usec_t timer, end = vclaim_next_end(w), event = w->n_events > 0 ? w->events[i]->at : USEC_INFINITY;
         struct host *h = first_timer(w, &timer);
 
         if (end > until && event > until && timer > until)
             break;
         if (end <= event && end <= timer) {
             w->now = end > w->now ? end : w->now;
-            claim_pass_time(w);
+            vclaim_pass_time(w);
         } else if (event < timer || (event == timer && model_mix(w->seed, w->draws++) % 2 == 0)) {
             struct model_event *e = w->events[i];
 
@@ -293,7 +293,7 @@ void world_advance(struct world *w, usec_t until) {
         }
         for (unsigned k = 0; k < w->n_hosts; k++)
             if (w->hosts[k].up && w->hosts[k].frozen_until <= w->now)
-                claim_reap(w, &w->hosts[k]);
+                vclaim_reap(w, &w->hosts[k]);
     }
     if (w->now < until)
         w->now = until;
@@ -334,7 +334,7 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
         r->permits[0] = 1;
     w->n_runs++;
     trace(w, "h%u: c%u asks for %u %u %u", h->index, r->id, r->permits[0], r->permits[1], r->permits[2]);
-    claim_ask(w, r);
+    vclaim_ask(w, r);
 }
 
 static void step_withdraw(struct world *w, struct host *h, const struct step *s) {
@@ -348,7 +348,7 @@ static void step_withdraw(struct world *w, struct host *h, const struct step *s)
                 continue;
             if (pass == 1 && k++ == s->a % n) {
                 r->alive = false;
-                claim_release(w, r);
+                vclaim_release(w, r);
                 return;
             }
             n += pass == 0;
