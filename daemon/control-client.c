@@ -46,11 +46,12 @@ struct control_client *control_client_free(struct control_client *c) {
         free(call);
     }
     client_discard_output(c);
-    sd_event_source_disable_unref(c->io);
     sd_event_source_disable_unref(c->timer);
-    sd_event_source_disable_unref(c->later);
+    list_unlink(&c->woken);
     list_unlink(&c->link);
     c->control->n_clients--;
+    /* Closing alone would leave it there while a child that was just forked has a copy. */
+    (void) epoll_ctl(c->control->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     close_fd(c->fd);
     free(c->in);
     free(c);
@@ -323,9 +324,12 @@ static void client_arm(struct control_client *c) {
     uint32_t events = (c->eof || c->closing || client_is_full(c) || client_is_slow(c) ? 0 : EPOLLIN) |
                       (list_is_empty(&c->out) ? 0 : EPOLLOUT);
     usec_t deadline = client_deadline(c);
-    int r;
+    struct epoll_event wanted = {.events = events, .data.ptr = c};
+    int r = 0;
 
-    r = sd_event_source_set_io_events(c->io, events);
+    if (events != c->events && epoll_ctl(c->control->epoll_fd, EPOLL_CTL_MOD, c->fd, &wanted) < 0)
+        r = -errno;
+    c->events = events;
     /* Only when it changes: setting the time makes sd-event forget that a timer is due, so a client that says one byte after the
      * other would never see it fire. */
     if (r >= 0 && deadline != c->deadline) {
@@ -349,7 +353,7 @@ static bool client_is_over(const struct control_client *c) {
 }
 
 /* Takes what has come; then drops the client or arranges for the next turn. The client may be freed. */
-static void client_work(struct control_client *c) {
+void control_client_work(struct control_client *c) {
     unsigned n = 0;
 
     while (n < CALLS_A_TURN && client_take(c))
@@ -367,9 +371,7 @@ static void client_work(struct control_client *c) {
     client_arm(c);
 }
 
-static int client_on_io(_unused_ sd_event_source *source, _unused_ int fd, uint32_t revents, void *userdata) {
-    struct control_client *c = userdata;
-
+void control_client_io(struct control_client *c, uint32_t revents) {
     if (revents & EPOLLOUT)
         client_flush(c);
     if (revents & (EPOLLHUP | EPOLLERR))
@@ -378,13 +380,7 @@ static int client_on_io(_unused_ sd_event_source *source, _unused_ int fd, uint3
         client_discard_output(c);
     if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
         client_read(c);
-    client_work(c);
-    return 0;
-}
-
-static int client_on_later(_unused_ sd_event_source *source, void *userdata) {
-    client_work(userdata);
-    return 0;
+    control_client_work(c);
 }
 
 static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
@@ -396,18 +392,21 @@ static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t us
         c->failed = true;
     else if (c->in_since > 0 && now >= usec_add(c->in_since, limit))
         client_refuse(c, "the message was not finished in time");
-    client_work(c);
+    control_client_work(c);
     return 0;
 }
 
 void control_client_wake(struct control_client *c) {
+    if (!list_is_linked(&c->woken))
+        list_append(&c->control->woken, &c->woken);
     /* Fails only for what is no source of a living loop. */
-    (void) sd_event_source_set_enabled(c->later, SD_EVENT_ONESHOT);
+    (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
 }
 
 int control_client_new(struct control *control, int fd, const struct peer *peer, bool privileged) {
     struct control_client *c = calloc(1, sizeof(*c));
-    int r;
+    struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = c};
+    int r = 0;
 
     if (!c) {
         close_fd(fd);
@@ -418,20 +417,21 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     c->peer = *peer;
     c->privileged = privileged;
     c->deadline = USEC_INFINITY;
+    c->events = EPOLLIN;
+    list_init(&c->woken);
     list_init(&c->out);
     list_init(&c->calls);
     list_init(&c->link);
     list_append(&control->clients, &c->link);
     control->n_clients++;
-    r = sd_event_add_io(control->event, &c->io, fd, EPOLLIN, client_on_io, c);
+    if (epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) < 0)
+        r = -errno;
     if (r >= 0)
         r = sd_event_add_time(control->event, &c->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, client_on_time, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
     if (r >= 0)
-        r = sd_event_add_defer(control->event, &c->later, client_on_later, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->later, SD_EVENT_OFF);
+        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY);
     if (r < 0)
         control_client_free(c);
     return r < 0 ? r : 0;

@@ -9,10 +9,19 @@
 #include "base/list.h"
 #include "daemon/control.h"
 
+/* After everything else that berthd does: thousands of clients at once delay one another, but no heartbeat and no guard. */
+#define CONTROL_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+
 struct control {
     sd_event *event;
     int listen_fd;
     char *path;                       /* to be removed in the end; NULL: the listening socket was handed in */
+    /* All clients' sockets are in an epoll of their own, and so one source of the loop, which serves some of them in each turn:
+     * with thousands of sources ready at once sd-event would collect all of them again for each one that it dispatches. */
+    int epoll_fd;
+    sd_event_source *epoll_source;
+    sd_event_source *later_source;    /* on while `woken` is not empty */
+    struct list woken;                /* struct control_client.woken: have work without anything new from their sockets */
     sd_event_source *listen_source;
     sd_event_source *listen_timer;    /* out of descriptors: listens again when this fires */
     const struct control_method *methods;
@@ -38,7 +47,9 @@ struct control_client {
     int fd;
     struct peer peer;
     bool privileged;
-    sd_event_source *io, *timer, *later;
+    struct list woken;                /* on control->woken, or on none */
+    uint32_t events;                  /* that the epoll looks for */
+    sd_event_source *timer;
     usec_t deadline;                  /* boottime: when the timer fires; USEC_INFINITY: it is off */
     char *in;
     size_t in_size, in_allocated;
@@ -74,6 +85,9 @@ struct control_client *control_client_free(struct control_client *c);
 int control_client_send(struct control_client *c, json_t *document, int fd);
 /* A call was answered: goes on with what waits, in the next turn of the loop. */
 void control_client_wake(struct control_client *c);
+/* These may free the client they are about, and no other one. */
+void control_client_io(struct control_client *c, uint32_t revents);
+void control_client_work(struct control_client *c);
 
 /* --- control.c --- */
 /* Runs one call of a client. method, params: borrowed. */

@@ -16,6 +16,7 @@
 
 #define GROUP "berth"
 #define ACCEPTS_A_TURN 16
+#define CLIENTS_A_TURN 32
 #define LISTEN_AGAIN_TIME (200 * USEC_PER_MSEC) /* after descriptors ran out */
 
 /* --- calls --- */
@@ -196,6 +197,32 @@ static int control_on_connection(_unused_ sd_event_source *source, int listen_fd
     return 0;
 }
 
+/* --- serving --- */
+
+static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused_ uint32_t revents, void *userdata) {
+    struct epoll_event events[CLIENTS_A_TURN];
+    int n = epoll_wait(epoll_fd, events, CLIENTS_A_TURN, 0);
+
+    (void) userdata;
+    /* Each may free itself and no other: what was collected stays there. */
+    for (int i = 0; i < n; i++)
+        control_client_io(events[i].data.ptr, events[i].events);
+    return 0;
+}
+
+static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
+    struct control *c = userdata;
+    struct control_client *client;
+
+    for (unsigned i = 0; i < CLIENTS_A_TURN && (client = list_first(&c->woken, struct control_client, woken)); i++) {
+        list_unlink(&client->woken);
+        control_client_work(client);
+    }
+    if (!list_is_empty(&c->woken))
+        (void) sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT);
+    return 0;
+}
+
 /* --- made and freed --- */
 
 static int control_listen(struct control *c, const char *path, int listen_fd) {
@@ -222,6 +249,32 @@ static int control_listen(struct control *c, const char *path, int listen_fd) {
     return 0;
 }
 
+static int control_add_sources(struct control *c) {
+    int r;
+
+    c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (c->epoll_fd < 0)
+        return -errno;
+    r = sd_event_add_io(c->event, &c->epoll_source, c->epoll_fd, EPOLLIN, control_on_io, c);
+    if (r >= 0)
+        r = sd_event_source_set_priority(c->epoll_source, CONTROL_PRIORITY);
+    if (r >= 0)
+        r = sd_event_add_defer(c->event, &c->later_source, control_on_later, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_priority(c->later_source, CONTROL_PRIORITY);
+    if (r >= 0)
+        r = sd_event_add_io(c->event, &c->listen_source, c->listen_fd, EPOLLIN, control_on_connection, c);
+    if (r >= 0)
+        r = sd_event_source_set_priority(c->listen_source, CONTROL_PRIORITY);
+    if (r >= 0)
+        r = sd_event_add_time(c->event, &c->listen_timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, control_on_listen_again, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->listen_timer, SD_EVENT_OFF);
+    return r;
+}
+
 int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_method *methods,
                 const char *description, void *userdata) {
     _cleanup_(control_freep) struct control *c = calloc(1, sizeof(*c));
@@ -232,6 +285,8 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
         return -ENOMEM;
     }
     list_init(&c->clients);
+    list_init(&c->woken);
+    c->listen_fd = c->epoll_fd = -1;
     c->event = sd_event_ref(event);
     c->methods = methods;
     c->description = description;
@@ -241,11 +296,7 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
         c->limits.clients = file_limit_get() / 2;
     r = control_listen(c, path, listen_fd);
     if (r >= 0)
-        r = sd_event_add_io(event, &c->listen_source, c->listen_fd, EPOLLIN, control_on_connection, c);
-    if (r >= 0)
-        r = sd_event_add_time(event, &c->listen_timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, control_on_listen_again, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->listen_timer, SD_EVENT_OFF);
+        r = control_add_sources(c);
     if (r < 0)
         return r;
     *ret = steal_pointer(&c);
@@ -259,6 +310,9 @@ struct control *control_free(struct control *c) {
         control_client_free(list_first(&c->clients, struct control_client, link));
     sd_event_source_disable_unref(c->listen_source);
     sd_event_source_disable_unref(c->listen_timer);
+    sd_event_source_disable_unref(c->epoll_source);
+    sd_event_source_disable_unref(c->later_source);
+    close_fd(c->epoll_fd);
     close_fd(c->listen_fd);
     if (c->path)
         (void) unlink(c->path);
