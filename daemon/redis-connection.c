@@ -366,7 +366,8 @@ static int attach(struct redis_connection *c, sd_event *event) {
     return r < 0 ? r : set_up(c);
 }
 
-int redis_connection_new(struct redis_connection **ret, sd_event *event, const struct redis_connection_options *options) {
+int redis_connection_new(struct redis_connection **ret, sd_event *event, const char *address,
+                         const struct redis_connection_options *options) {
     const struct redis_settings *s = options->settings;
     struct redis_connection *c = calloc(1, sizeof(*c));
     int r;
@@ -375,7 +376,7 @@ int redis_connection_new(struct redis_connection **ret, sd_event *event, const s
         return -ENOMEM;
     c->options = options;
     list_init(&c->pendings);
-    c->context = s->unix_path ? redisConnectUnixNonBlock(s->unix_path) : redisConnectNonBlock(s->host, s->port);
+    c->context = s->unix_path ? redisConnectUnixNonBlock(s->unix_path) : redisConnectNonBlock(address, s->port);
     if (!c->context) {
         r = -ENOMEM;
     } else if (c->context->err) {

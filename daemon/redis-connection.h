@@ -28,8 +28,10 @@ struct redis_connection_options { /* must outlive the connection */
     void *userdata;
 };
 
-/* Begins to connect. 0 or a negative errno; then there is no connection and on_down is not called. */
-int redis_connection_new(struct redis_connection **ret, sd_event *event, const struct redis_connection_options *options);
+/* Begins to connect, to settings->unix_path, or to this address (numeric: a name would block) and settings->port. 0 or a negative
+ * errno; then there is no connection and on_down is not called. */
+int redis_connection_new(struct redis_connection **ret, sd_event *event, const char *address,
+                         const struct redis_connection_options *options);
 /* May be called from its callbacks; none is called after it. */
 struct redis_connection *redis_connection_free(struct redis_connection *c);
 DEFINE_CLEANUP(struct redis_connection, redis_connection_free)

@@ -17,6 +17,7 @@ static void link_connect(struct store_redis *r);
 void link_drop(struct store_redis *r) {
     r->commands = redis_connection_free(r->commands);
     r->pushes = redis_connection_free(r->pushes);
+    r->resolve = redis_resolve_free(r->resolve);
     r->phase = PHASE_DOWN;
     r->subscribed = false;
     r->refused[0] = '\0';
@@ -261,15 +262,40 @@ static void link_on_up(struct redis_connection *c, void *userdata) {
         link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
+static void link_connect_to(struct store_redis *r, const char *address) {
+    int k = redis_connection_new(&r->commands, r->event, address, &r->command_options);
+
+    if (k >= 0)
+        k = redis_connection_new(&r->pushes, r->event, address, &r->command_options);
+    if (k < 0)
+        link_down(r, REDIS_ERROR_RETRY, strerror(-k));
+}
+
+static void link_on_resolved(const char *address, void *userdata) {
+    struct store_redis *r = userdata;
+    char text[RESOLVE_ADDRESS_SIZE], why[160];
+
+    (void) snprintf(text, sizeof(text), "%s", address ? address : "");
+    r->resolve = redis_resolve_free(r->resolve);
+    if (*text) {
+        link_connect_to(r, text);
+        return;
+    }
+    (void) snprintf(why, sizeof(why), "the name %.100s has no address", r->settings.host);
+    link_down(r, REDIS_ERROR_RETRY, why);
+}
+
 static void link_connect(struct store_redis *r) {
     int k;
 
     r->phase = PHASE_CONNECTING;
     r->connection++;
     session_save(r);
-    k = redis_connection_new(&r->commands, r->event, &r->command_options);
-    if (k >= 0)
-        k = redis_connection_new(&r->pushes, r->event, &r->command_options);
+    if (r->settings.unix_path || redis_resolve_is_address(r->settings.host)) {
+        link_connect_to(r, r->settings.host);
+        return;
+    }
+    k = redis_resolve_new(&r->resolve, r->event, r->settings.host, r->settings.timeout_usec, link_on_resolved, r);
     if (k < 0)
         link_down(r, REDIS_ERROR_RETRY, strerror(-k));
 }

@@ -18,6 +18,7 @@
 
 #include "base/list.h"
 #include "daemon/redis-connection.h"
+#include "daemon/redis-resolve.h"
 #include "daemon/redis-script.h"
 #include "daemon/redis-words.h"
 #include "daemon/store.h"
@@ -93,6 +94,7 @@ struct store_redis {
     /* link */
     enum phase phase;
     bool started, stopping, connected_told, lost_told;
+    struct redis_resolve *resolve;       /* while the host's name is looked up */
     struct redis_connection *commands, *pushes;
     bool subscribed;
     unsigned loads;                      /* answers still to come before hello: scripts, INFO */

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "daemon/redis-connection.h"
+#include "daemon/redis-resolve.h"
 #include "tests/harness/test.h"
 
 #define OK "+OK\r\n"
@@ -115,7 +116,7 @@ static void begin(struct setting *s) {
     s->settings = (struct redis_settings) {.unix_path = s->path, .timeout_usec = 200 * USEC_PER_MSEC};
     s->options = (struct redis_connection_options) {.settings = &s->settings, .client_name = "test", .on_up = on_up,
                                                     .on_down = on_down, .userdata = s};
-    TEST_INT(redis_connection_new(&s->connection, s->event, &s->options), 0);
+    TEST_INT(redis_connection_new(&s->connection, s->event, NULL, &s->options), 0);
 }
 
 static void turn(struct setting *s, usec_t usec) {
@@ -229,18 +230,57 @@ static void test_nobody_there(void) {
     CU_ASSERT_FATAL(sd_event_new(&s.event) >= 0);
     s.options = (struct redis_connection_options) {.settings = &s.settings, .client_name = "test", .on_up = on_up,
                                                    .on_down = on_down, .userdata = &s};
-    CU_ASSERT(redis_connection_new(&c, s.event, &s.options) < 0);
+    CU_ASSERT(redis_connection_new(&c, s.event, NULL, &s.options) < 0);
     CU_ASSERT_PTR_NULL(c);
     s.settings = (struct redis_settings) {.host = (char[]) {"127.0.0.1"}, .port = 1, .timeout_usec = USEC_PER_SEC};
-    if (redis_connection_new(&s.connection, s.event, &s.options) >= 0)
+    if (redis_connection_new(&s.connection, s.event, s.settings.host, &s.options) >= 0)
         until_down(&s);
     s.connection = redis_connection_free(s.connection);
     sd_event_unref(s.event);
 }
 
+/* --- names --- */
+
+struct lookup {
+    struct redis_resolve *resolve;
+    char address[RESOLVE_ADDRESS_SIZE];
+    unsigned n;
+};
+
+static void on_resolved(const char *address, void *userdata) {
+    struct lookup *l = userdata;
+
+    (void) snprintf(l->address, sizeof(l->address), "%s", address ? address : "none");
+    l->n++;
+    l->resolve = redis_resolve_free(l->resolve);
+}
+
+static void resolve(const char *name, usec_t timeout, const char *expected) {
+    struct lookup l = {0};
+    sd_event *event = NULL;
+
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
+    CU_ASSERT_FATAL(redis_resolve_new(&l.resolve, event, name, timeout, on_resolved, &l) == 0);
+    while (l.n == 0)
+        (void) sd_event_run(event, USEC_PER_SEC);
+    TEST_STRING(l.address, expected);
+    sd_event_unref(event);
+}
+
+static void test_names(void) {
+    CU_ASSERT(redis_resolve_is_address("127.0.0.1"));
+    CU_ASSERT(redis_resolve_is_address("::1"));
+    CU_ASSERT_FALSE(redis_resolve_is_address("localhost"));
+    CU_ASSERT_FALSE(redis_resolve_is_address(""));
+    resolve("localhost", 10 * USEC_PER_SEC, "127.0.0.1");
+    resolve("no such name", 10 * USEC_PER_SEC, "none");
+    resolve("localhost", 0, "none"); /* too slow */
+}
+
 static CU_TestInfo tests[] = {
     {"silence", test_silence}, {"hang up", test_hang_up},           {"nonsense", test_nonsense},         {"flood", test_flood},
-    {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there}, CU_TEST_INFO_NULL,
+    {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there},
+    {"names", test_names},     CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

@@ -406,11 +406,11 @@ static void test_restarted_daemon(void) {
     uint64_t token = held->claim.token;
     die(&b, 0);
     come_back(&b, 0, listener);
-    struct claim as_found = waiting->claim;
-    waiting->claim = (struct claim) {.n_demands = as_found.n_demands, .demands = as_found.demands, .ticket = as_found.ticket};
-    memcpy(waiting->claim.id, as_found.id, sizeof(as_found.id));
-    memcpy(waiting->claim.run, as_found.run, sizeof(as_found.run));
-    memcpy(waiting->claim.name, as_found.name, sizeof(as_found.name));
+    struct claim found = {.n_demands = waiting->claim.n_demands, .demands = waiting->claim.demands, .ticket = waiting->claim.ticket};
+    memcpy(found.id, waiting->claim.id, sizeof(found.id));
+    memcpy(found.run, waiting->claim.run, sizeof(found.run));
+    memcpy(found.name, waiting->claim.name, sizeof(found.name));
+    waiting->claim = found;
     gone->claim.state = CLAIM_STATE_NONE; /* over meanwhile: not named, so dropped */
     TEST_INT(store_adopt(b.stores[0], &held->claim), 0);
     TEST_INT(store_adopt(b.stores[0], &waiting->claim), 0);
