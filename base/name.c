@@ -42,7 +42,10 @@ int id_make(char ret[static ID_TEXT_SIZE]) {
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return -errno;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        ret[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        ret[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+    ret[ID_TEXT_SIZE - 1] = '\0';
     return 0;
 }

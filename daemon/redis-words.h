@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The words of one command being put together. An allocation that fails is kept and told at the end. */
+/* The words of one command being put together. A usual command needs no allocation: its words stand in the struct itself, which for
+ * this reason is not to be copied. An allocation that fails is kept and told at the end. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,10 +10,16 @@
 
 #include "base/cleanup.h"
 
+#define WORDS_INLINE 32
+#define WORDS_BYTES_INLINE 640
+
 struct words {
     char **items;
     size_t n, size;
     bool failed;
+    size_t used;                     /* bytes of buffer */
+    char *first[WORDS_INLINE];       /* items, as long as they suffice */
+    char buffer[WORDS_BYTES_INLINE]; /* texts, as long as it suffices */
 };
 
 void words_add(struct words *w, const char *text); /* copied */
