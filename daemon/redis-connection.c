@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* hiredis is used for writing commands, parsing answers, and its socket calls alone. Its asynchronous half is not used: version
+/* hiredis is used for parsing answers and for its socket calls alone. Its asynchronous half is not used: version
  * 0.14 aborts the program when a server says something that was not asked for. */
 
 #include "daemon/redis-connection.h"
@@ -20,6 +20,8 @@
 #define ANSWER_SIZE_MAX ((size_t) 32 << 20) /* unread bytes of one answer */
 
 #define OUT_KEPT ((size_t) 64 << 10)        /* of an empty buffer */
+#define LENGTHS_KEPT 32                      /* of a command's words while it is written; more are counted again */
+#define COUNT_SIZE 24                        /* the most that put_count() writes */
 
 struct pending { /* a command that waits for its answer */
     struct list link; /* on connection->pendings, oldest first */
@@ -222,19 +224,60 @@ static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, v
     return 0;
 }
 
-/* Goes out when the loop has turned, with all else that is said until then. */
-static int put(struct redis_connection *c, const char *data, size_t size) {
-    if (c->out_size + size > c->out_allocated) {
-        size_t allocated = 2 * (c->out_size + size);
-        char *out = realloc(c->out, allocated);
+static int reserve(struct redis_connection *c, size_t size) {
+    size_t allocated = 2 * (c->out_size + size);
+    char *out;
 
-        if (!out)
-            return -ENOMEM;
-        c->out = out;
-        c->out_allocated = allocated;
+    if (c->out_size + size <= c->out_allocated)
+        return 0;
+    out = realloc(c->out, allocated);
+    if (!out)
+        return -ENOMEM;
+    c->out = out;
+    c->out_allocated = allocated;
+    return 0;
+}
+
+/* "*3\r\n", "$5\r\n": how many follow. Returns where it ends. */
+static char *put_count(char *at, char mark, size_t count) {
+    char digits[24];
+    size_t n = sizeof(digits);
+
+    do {
+        digits[--n] = (char) ('0' + count % 10);
+        count /= 10;
+    } while (count > 0);
+    *at++ = mark;
+    at = mempcpy(at, digits + n, sizeof(digits) - n);
+    return mempcpy(at, "\r\n", 2);
+}
+
+/* A command in Redis's protocol, straight into the buffer; hiredis prints each number with a printf of its own, which took a quarter
+ * of a claim's time here. It goes out when the loop has turned, with all else that is said until then. */
+static int put(struct redis_connection *c, size_t argc, const char *const *argv) {
+    size_t lengths[LENGTHS_KEPT], size = COUNT_SIZE;
+    char *at;
+    int r;
+
+    for (size_t i = 0; i < argc; i++) {
+        size_t length = strlen(argv[i]);
+
+        size += length + COUNT_SIZE + 2;
+        if (i < LENGTHS_KEPT)
+            lengths[i] = length;
     }
-    memcpy(c->out + c->out_size, data, size);
-    c->out_size += size;
+    r = reserve(c, size);
+    if (r < 0)
+        return r;
+    at = put_count(c->out + c->out_size, '*', argc);
+    for (size_t i = 0; i < argc; i++) {
+        size_t length = i < LENGTHS_KEPT ? lengths[i] : strlen(argv[i]);
+
+        at = put_count(at, '$', length);
+        at = mempcpy(at, argv[i], length);
+        at = mempcpy(at, "\r\n", 2);
+    }
+    c->out_size = (size_t) (at - c->out);
     if (sd_event_source_set_io_events(c->io, EPOLLIN | EPOLLOUT) < 0) {
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
         return -ENOTCONN;
@@ -245,8 +288,7 @@ static int put(struct redis_connection *c, const char *data, size_t size) {
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
                 bool subscription) {
     struct pending *p;
-    char *command = NULL;
-    int size, r;
+    int r;
 
     if (is_over(c))
         return -ENOTCONN;
@@ -255,10 +297,7 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
         return -ENOMEM;
     *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription,
                            .deadline = usec_add(clock_boottime(), c->options->settings->timeout_usec)};
-    size = redisFormatCommandArgv(&command, (int) argc, (const char **) (uintptr_t) argv, NULL);
-    r = size < 0 ? -ENOMEM : put(c, command, (size_t) size);
-    if (size >= 0)
-        redisFreeCommand(command);
+    r = put(c, argc, argv);
     if (r < 0) {
         free(p);
         return r;
