@@ -16,6 +16,7 @@
 
 #include "base/cgroup.h"
 #include "base/list.h"
+#include "base/process-environ.h"
 #include "base/process-tree.h"
 #include "base/protocol.h"
 #include "base/socket.h"
@@ -128,11 +129,20 @@ static int sweep_inherited(const struct runs *r) {
     return process_tree_signal_except(getpid(), SIGKILL, guards, n);
 }
 
-static bool sweep_cgroup(const struct runs *r, const char *run) {
+/* Where there is no cgroup, and an earlier runner was the subreaper, only its environment tells whose a process is. */
+static bool sweep_environ(const char *run) {
+    char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
+
+    snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
+    return process_environ_signal(assignment, SIGKILL) <= 0;
+}
+
+/* What the run's cgroup, or the last resort, finds: true if nothing is left. */
+static bool sweep_rest(const struct runs *r, const char *run) {
     struct record record;
 
     if (record_load(&record, r->directory, run) < 0 || !record.cgroup[0])
-        return true;
+        return sweep_environ(run);
     (void) cgroup_kill(record.cgroup);
     if (cgroup_is_populated(record.cgroup) != 0)
         return false;
@@ -145,7 +155,7 @@ static void sweep_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (!sweep_cgroup(r, e->run) || !is_nothing_inherited || sweep_report(r, e->run) < 0)
+    if (!sweep_rest(r, e->run) || !is_nothing_inherited || sweep_report(r, e->run) < 0)
         return;
     memcpy(run, e->run, sizeof(run));
     record_remove(r->directory, run);
