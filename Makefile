@@ -44,12 +44,14 @@ PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth
 TEST_KINDS := unit contract integration model
 TESTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.c)))
 SCRIPTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.sh,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.sh)))
-TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
+TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c)) $(BUILD)/tests/preload/clock-step.so
+FAULTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/faults/test-*.c))
+FAULT_PARTS := $(BUILD)/fault-parts.a
 BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
-.PHONY: all tests deps check demo lint clean
+.PHONY: all tests deps check faults demo lint clean
 all: $(PROGRAMS)
-tests: $(TESTS) $(SCRIPTS) $(TOOLS)
+tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS)
 
 $(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(CONF) $(BASE)
 $(BUILD)/berth-runner: $(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)
@@ -60,6 +62,7 @@ $(DAEMON): $(call objects,daemon)
 $(RUNNER): $(call objects,runner)
 $(CLI): $(call objects,cli)
 $(HARNESS): $(call objects,tests/harness)
+$(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
 
 $(PROGRAMS):
 	@echo "  LD      $@"
@@ -70,7 +73,17 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(CLI) $(RUNNER) $(DAE
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(findstring -wrap,$@),$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$*.c)) -o $@ $^ $(LIBS) -lcunit
 
-$(TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
+$(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI) $(DAEMON) $(CONF) $(BASE)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcunit
+
+# For redis-server, which knows nothing of sanitizers.
+$(BUILD)/tests/preload/%.so: tests/preload/%.c
+	@echo "  LD      $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -fPIC -shared $(LDFLAGS) -o $@ $<
+
+$(filter-out %.so,$(TOOLS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
@@ -112,6 +125,14 @@ check: deps
 bench: deps
 	@$(MAKE) --no-print-directory all tests $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run.sh
+
+# Faults alone and mixed, some minutes; FAULTS.md tells what came of it. make faults SEED=n MIXES=n JOBS=n
+SEED ?= 1
+MIXES ?= 20
+JOBS ?= 4
+faults: deps
+	@$(MAKE) --no-print-directory all tests
+	@BERTH_BUILD=$(BUILD) $(BUILD)/tests/faults/test-faults --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) --report FAULTS.md
 
 demo: deps
 	@$(MAKE) --no-print-directory all

@@ -241,7 +241,7 @@ void manager_hold_start(struct run *r) {
     }
     manager_remove_waiting(r); /* the hold's record has it now */
     if (r->client_pid == 0)
-        manager_arm(r, usec_add(clock_boottime(), MANAGER_CLIENT_TIME), run_on_client_overdue);
+        manager_arm(r, m->clients_due, run_on_client_overdue);
     manager_set_state(r, RUN_STATE_STARTING);
 }
 

@@ -74,8 +74,15 @@ static void begin_pending(struct manager *m) {
         }
         manager_run_resume(r);
         if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->client_pid == 0)
-            manager_arm(r, usec_add(clock_boottime(), MANAGER_CLIENT_TIME), run_on_client_overdue);
+            manager_arm(r, m->clients_due, run_on_client_overdue);
     }
+}
+
+/* A dead waiter's place and permits are free again within about a lease (R4), also if berthd died with it. */
+static usec_t client_time(const struct manager *m) {
+    usec_t lease = m->settings->lease_usec;
+
+    return lease > MANAGER_CLIENT_TIME ? MANAGER_CLIENT_TIME : lease < MANAGER_CLIENT_TIME_MIN ? MANAGER_CLIENT_TIME_MIN : lease;
 }
 
 static void become_ready(struct manager *m) {
@@ -83,6 +90,7 @@ static void become_ready(struct manager *m) {
 
     manager_each_waiting(m, waiting_found);
     m->phase = MANAGER_PHASE_READY;
+    m->clients_due = usec_add(clock_boottime(), client_time(m));
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach(r, &m->runs[s], struct run, link)
             n++;

@@ -19,7 +19,8 @@
 #include "daemon/runner-link.h"
 
 #define MANAGER_DONE_MAX 1000                     /* finished runs kept for `berth runs --all` */
-#define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back */
+#define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
+#define MANAGER_CLIENT_TIME_MIN (5 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
 #define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
 
 enum manager_phase {
@@ -48,6 +49,7 @@ struct manager {
     size_t n_done;                   /* on runs[RUN_STATE_DONE] */
     struct list jobs;                /* struct job: of the config */
     sd_event_source *deadline_timer; /* when the cluster's deadline passes: guards that hang are killed */
+    usec_t clients_due;              /* until then `berth run`s of runs found at start come back */
     bool drained;                    /* `berth drain`; also a file in the runtime directory */
     bool has_service_manager;        /* NOTIFY_SOCKET */
     bool stop_jobs_wanted;           /* the service manager stops, not restarts, us (manager_expect_stop) */

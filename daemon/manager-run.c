@@ -371,6 +371,8 @@ void manager_stop_run(struct manager *m, struct run *r, const char *reason) {
     manager_set_state(r, RUN_STATE_STOPPING);
     if (r->kind == RUN_KIND_JOB)
         manager_job_stop(r);
+    else if (r->client_pid == 0)
+        r->hold_fd = close_fd(r->hold_fd); /* nobody came for it: the hold is over */
 }
 
 const struct store_listener manager_listener = {

@@ -15,7 +15,7 @@ fi
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 
-programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' | sort)
+programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' ! -path '*/faults/*' | sort)
 if [ $# -gt 0 ]; then
     chosen=
     for name in "$@"; do chosen="$chosen $(printf '%s\n' "$programs" | grep -- "/$name\$")"; done

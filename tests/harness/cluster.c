@@ -19,7 +19,7 @@ struct cluster cluster;
 void cluster_up(void) {
     const char *build = getenv("BERTH_BUILD");
 
-    cluster = (struct cluster) {.lease = CLUSTER_LEASE};
+    cluster = (struct cluster) {.lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT, .redis_extra = cluster.redis_extra};
     /* Like /run it is in memory: renames on a disk may wait for it. */
     snprintf(cluster.folder, sizeof(cluster.folder), "%s/berth-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (!mkdtemp(cluster.folder) || chmod(cluster.folder, 0755) < 0 || !realpath(build && *build ? build : "build", cluster.build))
@@ -27,7 +27,7 @@ void cluster_up(void) {
     snprintf(cluster.witness, sizeof(cluster.witness), "%s/witness", cluster.folder);
     snprintf(cluster.command, sizeof(cluster.command), "%s/tests/tools/witness %s", cluster.build, cluster.witness);
     witness_prepare(cluster.witness);
-    if (redis_server_start(&cluster.redis, NULL) < 0)
+    if (redis_server_start(&cluster.redis, cluster.redis_extra) < 0)
         abort();
 }
 
@@ -116,6 +116,8 @@ void cluster_down(void) {
     if (!abandoned && cluster.redis.pid > 0 && cluster_leftovers() > 0)
         CU_FAIL("keys were left in Redis");
     redis_server_done(&cluster.redis);
+    if (cluster.on_stopped)
+        cluster.on_stopped();
     if (child_sweep(abandoned ? 2 * CLUSTER_LEASE_USEC : 5 * USEC_PER_SEC) > 0)
         CU_FAIL("processes were left behind");
     for (size_t i = 0; i < cluster.n_hosts; i++) {

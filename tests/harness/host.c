@@ -21,9 +21,9 @@ static void write_config(struct host *h, const char *text) {
         abort();
     fprintf(f,
             "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
-            h->called ? h->called : h->name, cluster.lease, CLUSTER_HEARTBEAT, h->runtime);
+            h->called ? h->called : h->name, cluster.lease, cluster.heartbeat, h->runtime);
     if (h->has_redis)
-        fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", cluster.redis.socket);
+        fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", h->redis ? h->redis : cluster.redis.socket);
     fputs(text, f);
     (void) fchmod(fileno(f), 0644);
 }
@@ -90,7 +90,7 @@ static void keep_log(struct host *h) {
     h->log.size += size;
 }
 
-void host_start(struct host *h) {
+void host_launch(struct host *h) {
     char program[300];
     char *argv[] = {program, (char *) "-c", h->config, (char *) "--with-runner", NULL};
 
@@ -104,6 +104,10 @@ void host_start(struct host *h) {
     host_mark(h);
     h->berthd = child_start(argv, NULL);
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");
+}
+
+void host_start(struct host *h) {
+    host_launch(h);
     host_await(h, "ready", " ");
 }
 

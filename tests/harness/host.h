@@ -27,6 +27,7 @@ struct host {
     const char *called;    /* in its config; NULL: as `name` */
     char config[64], runtime[64], socket[80]; /* paths */
     bool has_redis;
+    const char *redis;     /* socket in its config; NULL: that of the cluster's Redis */
     struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
     struct child_text log; /* of those before it */
     size_t mark;           /* where events are looked for from */
@@ -40,7 +41,9 @@ struct cluster {
     char build[256];          /* where the programs are */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
     struct redis_server redis;
-    const char *lease;        /* of hosts whose config is written from now on; "3s" with a heartbeat of 500ms */
+    const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
+    const char *const *redis_extra; /* before cluster_up(): more arguments of redis-server, or NULL */
+    void (*on_stopped)(void); /* or NULL: when all berthds have ended, before what is left is looked for */
     struct host *hosts[8];
     size_t n_hosts;
 };
@@ -60,6 +63,8 @@ struct host *host_add(const char *name, const char *config, ...) _printf_(2, 3);
 struct host *host_add_alone(const char *name, const char *config, ...) _printf_(2, 3);
 /* Replaces the config's text (for a reload). */
 void host_set_config(struct host *h, const char *config, ...) _printf_(2, 3);
+/* Starts berthd, and awaits nothing. */
+void host_launch(struct host *h);
 /* Starts berthd and awaits `ready`. */
 void host_start(struct host *h);
 /* Awaits `redis-connected` and ends the grace of a new namespace. */

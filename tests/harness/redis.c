@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -30,6 +31,8 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(0);
+    if (getenv("REDIS_PRELOAD")) /* a library that is for the server alone */
+        (void) setenv("LD_PRELOAD", getenv("REDIS_PRELOAD"), 1);
     execvp(arguments[0], (char *const *) arguments);
     _exit(127);
 }
@@ -154,6 +157,7 @@ static redisReply *command(struct redis_server *s, const char *format, va_list a
         s->client = redisConnectUnixWithTimeout(s->socket, (struct timeval) {.tv_sec = 5});
     if (!s->client || s->client->err)
         return NULL;
+    (void) redisSetTimeout(s->client, (struct timeval) {.tv_sec = 10});
     reply = redisvCommand(s->client, format, ap);
     return reply;
 }

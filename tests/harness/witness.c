@@ -176,6 +176,69 @@ static size_t count_locked(const char *folder, int pid) {
     return n;
 }
 
+static struct witness_lock *find_lock(struct witness_watch *watch, int pid) {
+    for (size_t i = watch->n; i-- > 0;)
+        if (watch->locks[i].pid == pid && !watch->locks[i].gone)
+            return &watch->locks[i];
+    if (watch->n % 64 == 0) {
+        struct witness_lock *grown = realloc(watch->locks, (watch->n + 64) * sizeof(*grown));
+
+        if (!grown)
+            abort();
+        watch->locks = grown;
+    }
+    watch->locks[watch->n] = (struct witness_lock) {.pid = pid, .first = clock_boottime()};
+    return &watch->locks[watch->n++];
+}
+
+void witness_watch_turn(struct witness_watch *watch, const char *folder) {
+    char path[512];
+    DIR *list;
+
+    snprintf(path, sizeof(path), "%s/locks", folder);
+    list = opendir(path);
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        const char *at = strrchr(entry->d_name, '@');
+        struct witness_lock *lock;
+
+        if (entry->d_name[0] == '.' || !at)
+            continue;
+        lock = find_lock(watch, (int) strtol(at + 1, NULL, 10));
+        if (is_locked(dirfd(list), entry->d_name)) {
+            lock->last = clock_boottime();
+            continue;
+        }
+        /* It is locked before it gets this name: free means gone. */
+        lock->gone = clock_boottime();
+        (void) unlinkat(dirfd(list), entry->d_name, 0);
+    }
+    if (list)
+        (void) closedir(list);
+}
+
+/* A pid may come again: the lock seen first at or after the start. */
+static const struct witness_lock *lock_of(const struct witness_watch *watch, const struct witness_run *r) {
+    for (size_t i = 0; i < watch->n; i++)
+        if (watch->locks[i].pid == r->pid && (watch->locks[i].gone == 0 || watch->locks[i].gone >= r->start))
+            return &watch->locks[i];
+    return NULL;
+}
+
+void witness_watch_apply(const struct witness_watch *watch, struct witness *w) {
+    for (size_t i = 0; i < w->n; i++) {
+        struct witness_run *r = &w->runs[i];
+        const struct witness_lock *lock = lock_of(watch, r);
+
+        r->alive = r->end ? r->end : lock && lock->last > r->start ? lock->last : r->start;
+        r->gone = r->end ? r->end : lock ? lock->gone : r->start;
+    }
+}
+
+void witness_watch_done(struct witness_watch *watch) {
+    free(watch->locks);
+    *watch = (struct witness_watch) {0};
+}
+
 bool witness_is_alive(const char *folder, const struct witness_run *run) {
     return count_locked(folder, run->pid) > 0;
 }

@@ -18,6 +18,7 @@ struct witness_run {
     unsigned n_ignored;
     uint64_t token;
     struct demands pools;
+    usec_t alive, gone; /* when it was alive for sure, last, and gone for sure, first: of witness_watch_apply(); gone 0: it is alive */
     struct demands seen; /* in use at its start by all whose kernel lock was held, itself included */
 };
 
@@ -41,6 +42,21 @@ const struct witness_run *witness_find(const struct witness *w, const char *id);
 bool witness_is_alive(const char *folder, const struct witness_run *run);
 /* How many processes' locks are held. */
 size_t witness_count_alive(const char *folder);
+
+/* Watches the locks while commands run, so that the end of one that could not write it (SIGKILL) is known, too: called
+ * every few milliseconds, it notes which locks are held, and removes those that are free. */
+struct witness_watch {
+    struct witness_lock {
+        int pid;
+        usec_t first, last, gone; /* seen held; seen free (0: not yet) */
+    } *locks;
+    size_t n;
+};
+void witness_watch_turn(struct witness_watch *watch, const char *folder);
+/* Fills in `alive` and `gone` of all runs, from their own records and from what was watched. */
+void witness_watch_apply(const struct witness_watch *watch, struct witness *w);
+void witness_watch_done(struct witness_watch *watch);
+
 /* Awaits that there are so many, or that a run with this id has started; fatal after 20 s. */
 void witness_await_alive(const char *folder, size_t n);
 void witness_await_start(const char *folder, const char *id);

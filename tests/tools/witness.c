@@ -8,7 +8,7 @@
  *
  * --for: end by itself so long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
  * TERM is noted, not obeyed; --child: leave a process behind (double fork) that goes on in this one's place, and end at once;
- * --exit: with this code. FOLDER/records gets the lines, FOLDER/locks the locks.
+ * --exit: with this code; --id @run: the run's id, from BERTH_RUN. FOLDER/records gets the lines, FOLDER/locks the locks.
  *
  *     start ID PID USEC POOLS TOKEN NAME HOST SEEN        SEEN: what runs at once with it, itself included, "db:3,net:1"
  *     end ID PID USEC SIGNAL                              SIGNAL: 0 if it ended by itself
@@ -216,8 +216,9 @@ int main(int argc, char **argv) {
     if (signals < 0)
         fail("signalfd");
 
+    if (strcmp(arg_id, "@run") == 0)
+        arg_id = from_environment("BERTH_RUN");
     pools = from_environment("BERTH_POOLS");
-    lock = lock_file(pools);
     if (arg_child) {
         pid_t pid = fork();
 
@@ -230,6 +231,7 @@ int main(int argc, char **argv) {
         if (pid > 0)
             return 0;
     }
+    lock = lock_file(pools); /* of the process that goes on: its name has the pid of the record */
     record("start %s %d %" PRIu64 " %s %s %s %s %s\n", arg_id, (int) getpid(), clock_boottime(), pools, from_environment("BERTH_TOKEN"),
            from_environment("BERTH_JOB"), from_environment("BERTH_HOST"), count_locked(seen));
     signal = wait_for_end(signals);

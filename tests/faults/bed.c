@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a case runs on: a cluster, and as the plan needs it proxies, a replica, small file systems, a redis-server whose clock is ours. */
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "tests/faults/fault.h"
+#include "tests/harness/test.h"
+
+static char clock_path[64], mounts[LOAD_HOSTS][80], folder[32];
+static size_t n_mounts;
+
+static int free_port(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *) &address, size) < 0 || getsockname(fd, (struct sockaddr *) &address, &size) < 0)
+        return 0;
+    return ntohs(address.sin_port);
+}
+
+/* For servers that are replicated: that needs TCP. Strings that stay. */
+static const char *const *replicated(size_t which) {
+    static char ports[2][8];
+    static const char *words[2][8];
+
+    snprintf(ports[which], sizeof(ports[which]), "%d", free_port());
+    words[which][0] = "--port";
+    words[which][1] = ports[which];
+    words[which][2] = "--bind";
+    words[which][3] = "127.0.0.1";
+    words[which][4] = "--repl-diskless-sync-delay";
+    words[which][5] = "0";
+    return words[which];
+}
+
+void bed_prepare(const struct plan *p) {
+    cluster.redis_extra = p->flags & FAULT_REPLICA ? replicated(0) : NULL;
+    if (p->flags & FAULT_CLOCK) {
+        char build[256], library[300];
+        int fd;
+
+        snprintf(clock_path, sizeof(clock_path), "/tmp/berth-clock-XXXXXX");
+        fd = mkstemp(clock_path);
+        if (fd < 0 || pwrite(fd, "0                   ", 20, 0) != 20 || !realpath(getenv("BERTH_BUILD") ? getenv("BERTH_BUILD") : "build", build))
+            abort();
+        (void) close(fd);
+        snprintf(library, sizeof(library), "%s/tests/preload/clock-step.so", build);
+        (void) setenv("REDIS_CLOCK_OFFSET", clock_path, 1);
+        (void) setenv("REDIS_PRELOAD", library, 1);
+    }
+}
+
+void bed_remove(void) {
+    for (size_t i = 0; i < n_mounts; i++) {
+        (void) umount2(mounts[i], MNT_DETACH);
+        (void) rmdir(mounts[i]);
+    }
+    if (n_mounts > 0)
+        (void) rmdir(folder);
+    if (clock_path[0])
+        (void) unlink(clock_path);
+}
+
+/* A mount namespace of our own: nobody else sees these. */
+static void mount_small(struct bed *b) {
+    TEST_FATAL(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "no mount namespace");
+    snprintf(folder, sizeof(folder), "%s", cluster.folder);
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        snprintf(mounts[i], sizeof(mounts[i]), "%s", b->load.hosts[i].host->runtime);
+        (void) mkdir(mounts[i], 0755);
+        TEST_FATAL(mount("tmpfs", mounts[i], "tmpfs", 0, "size=1m,nr_inodes=300,mode=0755") == 0, "no small file system");
+        n_mounts++;
+    }
+}
+
+void bed_up(struct bed *b, const struct plan *p) {
+    load_up(&b->load, p->seed);
+    b->master = &cluster.redis;
+    snprintf(b->clock, sizeof(b->clock), "%s", clock_path);
+    if (p->flags & FAULT_TMPFS)
+        mount_small(b);
+    if (p->flags & FAULT_REPLICA)
+        TEST_FATAL(redis_server_start(&b->replica, replicated(1)) == 0, "no replica");
+    for (size_t i = 0; i < LOAD_HOSTS && (p->flags & FAULT_PROXY); i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/proxy-%zu.sock", cluster.folder, i);
+        TEST_FATAL(proxy_start(&b->proxies[i], path, cluster.redis.socket) == 0, "no proxy");
+        b->load.hosts[i].host->redis = b->proxies[i].path;
+        load_reload(&b->load, i); /* not started yet: this writes the config alone */
+    }
+    for (size_t i = 0; i < LOAD_HOSTS; i++)
+        host_launch(b->load.hosts[i].host);
+    for (size_t i = 0; i < LOAD_HOSTS; i++)
+        host_await(b->load.hosts[i].host, "redis-connected", " ");
+    TEST_INT(berth(b->load.hosts[0].host, "grace --end"), 0);
+}
+
+/* After the cluster is down: its hosts say goodbye to whichever Redis is the master. */
+void bed_done(struct bed *b) {
+    for (size_t i = 0; i < LOAD_HOSTS; i++)
+        proxy_done(&b->proxies[i]);
+    redis_server_done(&b->replica);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The table of faults. A fault has a begin and perhaps an end; between the two the load goes on. */
+
+#include <stdbool.h>
+
+#include "tests/faults/load.h"
+#include "tests/harness/proxy.h"
+
+enum { /* what a fault needs, and what it excuses */
+    FAULT_HOST = 1 << 0,     /* breaks one host: what waits there is excused */
+    FAULT_REDIS = 1 << 1,    /* breaks Redis or the way to it for all */
+    FAULT_PROXY = 1 << 2,    /* needs proxies */
+    FAULT_REPLICA = 1 << 3,  /* needs a replica */
+    FAULT_CLOCK = 1 << 4,    /* needs redis-server's clock in our hands */
+    FAULT_TMPFS = 1 << 5,    /* needs runtime directories on small file systems */
+    FAULT_ALONE = 1 << 6,    /* not in mixes: breaks what another fault relies on, see the comment in the table */
+};
+
+#define PINNED_MAX 64
+
+struct injection {
+    const struct fault *fault;
+    usec_t at, until;         /* since the begin of the case; until 0: it has no end */
+    size_t host;              /* that it hits */
+    uint64_t random;          /* for what it draws itself */
+    bool begun, ended;
+    unsigned n_hit;           /* processes, connections ... */
+    int pinned[PINNED_MAX];   /* pidfds of processes that it stopped */
+    size_t n_pinned;
+};
+
+struct bed { /* what a case runs on */
+    struct load load;
+    struct proxy proxies[LOAD_HOSTS];
+    bool frozen;                 /* it is */
+    struct redis_server replica;
+    struct redis_server *master; /* where the hosts' proxies lead to */
+    char clock[64];              /* file with the offset of redis-server's clock, µs */
+    unsigned n_down[LOAD_HOSTS]; /* faults that keep a berthd down */
+};
+
+struct fault {
+    const char *name;
+    const char *what;            /* for the table, in words */
+    unsigned flags;
+    unsigned msec;               /* between begin and end; 0: no end */
+    void (*begin)(struct bed *b, struct injection *i);
+    void (*end)(struct bed *b, struct injection *i);
+    const char *lessons;         /* failures of other systems that this shows we do not have */
+};
+
+extern const struct fault faults_process[], faults_redis[], faults_net[], faults_host[]; /* ended by a NULL name */
+size_t faults_count(void);
+const struct fault *faults_get(size_t i);
+const struct fault *faults_find(const char *name);
+
+/* Processes of a host, by what they are: descendants of this program alone. */
+enum kind { KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND };
+/* Sends a signal to up to `most` of them; with `pin` they are remembered for unpin(). The number that was hit. */
+unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, unsigned most, bool pin);
+void unpin(struct injection *i); /* SIGCONT */
+/* The first one; 0: none. */
+int find_process(struct bed *b, size_t host, enum kind kind);
+/* Starts a host's berthd again if nobody else wants it down. */
+void revive(struct bed *b, size_t host);
+
+/* --- a case --- */
+
+struct plan {
+    char name[64];
+    uint64_t seed;
+    struct injection items[12];
+    size_t n;
+    unsigned flags;  /* of all of them together */
+    usec_t until;    /* the load goes on until then */
+};
+void plan_alone(struct plan *p, const struct fault *f, uint64_t seed);
+void plan_mix(struct plan *p, uint64_t seed);
+void plan_print(const struct plan *p);
+
+/* Before and after the cluster: what has to be there at its start. */
+void bed_prepare(const struct plan *p);
+void bed_up(struct bed *b, const struct plan *p);
+void bed_done(struct bed *b);
+void bed_remove(void);
+/* Runs it and judges; prints one line "result ..." and lines "margin ...", and what went wrong. Assertions are CUnit's. */
+void plan_run(struct plan *p);
+void plan_done(void); /* after cluster_down() */

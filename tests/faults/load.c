@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/faults/load.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/test.h"
+
+#define PAUSE (25 * USEC_PER_MSEC) /* between two new runs */
+#define JOBS 4
+
+uint64_t draw(uint64_t *state) {
+    uint64_t z = (*state += 0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+uint64_t draw_between(uint64_t *state, uint64_t lowest, uint64_t highest) {
+    return lowest + draw(state) % (highest - lowest + 1);
+}
+
+/* --- hosts --- */
+
+static const struct {
+    const char *pools, *options;
+} jobs[JOBS] = {
+    {"\"db\"", "\"--for\", \"700\", \"--exit\", \"5\""},
+    {"\"db:2\"", "\"--for\", \"300\", \"--ignore-term\""},
+    {"\"db\", \"net\"", "\"--for\", \"500\", \"--child\""},
+    {"\"net\"", "\"--for\", \"0\", \"--exit\", \"7\""},
+};
+static const int job_exits[JOBS] = {5, 0, 0, 7};
+
+static void write_host_config(struct load_host *h) {
+    char text[4096];
+    int n = snprintf(text, sizeof(text), "pool \"db\" { limit = %d description = \"%u\" }\npool \"net\" { limit = %d }\n", LOAD_DB, h->reload,
+                     LOAD_NET);
+
+    for (size_t i = 0; i < JOBS; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t) n,
+                      "job \"j%zu\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"@run\", %s} pools = {%s} overlap = \"allow\" "
+                      "output = \"null\" stop-timeout = \"300ms\" }\n",
+                      i, cluster.build, cluster.witness, jobs[i].options, jobs[i].pools);
+    host_set_config(h->host, "%s", text);
+}
+
+void load_reload(struct load *l, size_t host) {
+    struct load_host *h = &l->hosts[host];
+
+    h->reload++;
+    write_host_config(h);
+    host_signal(h->host, SIGHUP);
+}
+
+void load_touch(struct load *l, size_t host, usec_t until) {
+    struct load_host *h = &l->hosts[host];
+
+    if (h->n_touched == ELEMENTSOF(h->touched))
+        return;
+    h->touched[h->n_touched].from = clock_boottime();
+    h->touched[h->n_touched++].until = until;
+}
+
+static void note_limit(struct load *l, const char *pool, unsigned limit) {
+    struct judge_limit *entry;
+
+    if (l->n_limits == ELEMENTSOF(l->limits))
+        return;
+    entry = &l->limits[l->n_limits++];
+    entry->at = clock_boottime();
+    entry->limit = limit;
+    snprintf(entry->pool, sizeof(entry->pool), "%s", pool);
+}
+
+/* Asked of the first host that can be asked. A raise counts from before it, a lower limit once it was answered. */
+void load_set_limit(struct load *l, const char *pool, unsigned limit) {
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        struct child *c;
+        unsigned before = 0;
+
+        if (l->hosts[i].down || l->hosts[i].frozen || !l->hosts[i].host->berthd || l->hosts[i].host->berthd->ended)
+            continue;
+        for (size_t k = 0; k < l->n_limits; k++)
+            if (strcmp(l->limits[k].pool, pool) == 0)
+                before = l->limits[k].limit;
+        if (limit > before)
+            note_limit(l, pool, limit);
+        c = berth_start(l->hosts[i].host, "limit %s %u", pool, limit);
+        if (child_await(c, 3 * USEC_PER_SEC) && c->exit_code == 0 && limit < before)
+            note_limit(l, pool, limit);
+        child_free(c);
+        return;
+    }
+}
+
+void load_up(struct load *l, uint64_t seed) {
+    static const char *const names[LOAD_HOSTS] = {"ant", "bee", "cow"};
+
+    l->random = seed;
+    l->width = 9;
+    cluster.lease = "2s";
+    cluster.heartbeat = "300ms";
+    note_limit(l, "db", LOAD_DB);
+    note_limit(l, "net", LOAD_NET);
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        l->hosts[i].host = host_add(names[i], "pool \"db\" { limit = %d }\n", LOAD_DB);
+        write_host_config(&l->hosts[i]);
+    }
+}
+
+/* --- runs --- */
+
+static struct load_host *choose_host(struct load *l, size_t *ret) {
+    size_t first = draw_between(&l->random, 0, LOAD_HOSTS - 1);
+
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        struct load_host *h = &l->hosts[(first + i) % LOAD_HOSTS];
+
+        if (h->down || h->frozen || !h->host->berthd || h->host->berthd->ended)
+            continue;
+        *ret = (first + i) % LOAD_HOSTS;
+        return h;
+    }
+    return NULL;
+}
+
+static void begin_job(struct load *l, struct load_item *item, struct host *h) {
+    size_t which = draw_between(&l->random, 0, JOBS - 1);
+
+    item->job = true;
+    item->expected = job_exits[which];
+    item->leaves_child = which == 2;
+    item->child = berth_start(h, "start j%zu --wait", which);
+}
+
+static void begin_run(struct load *l, struct load_item *item, struct host *h) {
+    static const char *const demands[] = {"db:1", "db:2", "net:1", "db:1,net:1", "db:1", "net:1"};
+    static const char *const options[] = {"", "--ignore-term", "", "--exit 3"};
+    size_t which = draw_between(&l->random, 0, ELEMENTSOF(demands) - 1), option = draw_between(&l->random, 0, ELEMENTSOF(options) - 1);
+    unsigned msec = draw_between(&l->random, 0, 4) == 0 ? 0 : (unsigned) draw_between(&l->random, 50, 900);
+
+    CU_ASSERT(demands_parse(demands[which], &item->pools) == 0);
+    item->expected = option == 3 ? 3 : 0;
+    item->child = berth_start(h, "run -p %s %s --name %s -- %s --id %s --for %u %s", item->pools.n == 2 ? "db" : demands[which],
+                              item->pools.n == 2 ? "-p net" : "", item->id, cluster.command, item->id, msec, options[option]);
+}
+
+static void begin(struct load *l) {
+    struct load_item *item = &l->items[l->n];
+    struct load_host *h = choose_host(l, &item->host);
+
+    if (!h)
+        return;
+    snprintf(item->id, sizeof(item->id), "r%zu", l->n);
+    item->from = clock_boottime();
+    item->status = -1;
+    if (draw_between(&l->random, 0, 3) == 0)
+        begin_job(l, item, h->host);
+    else
+        begin_run(l, item, h->host);
+    l->n++;
+}
+
+static size_t reap(struct load *l) {
+    size_t open = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        struct load_item *item = &l->items[i];
+
+        if (!item->child)
+            continue;
+        if (!item->child->ended) {
+            open++;
+            continue;
+        }
+        item->until = clock_boottime();
+        item->status = item->child->signal ? 128 + item->child->signal : item->child->exit_code;
+        item->killed = item->child->signal != 0;
+        item->child = child_free(item->child);
+    }
+    return open;
+}
+
+static size_t turn(struct load *l, usec_t until) {
+    usec_t now = clock_boottime();
+    size_t open;
+
+    child_turn(until < now + 5 * USEC_PER_MSEC ? until : now + 5 * USEC_PER_MSEC);
+    witness_watch_turn(&l->watch, cluster.witness);
+    open = reap(l);
+    if (l->closed || open >= l->width || clock_boottime() < l->next || l->n == LOAD_ITEMS)
+        return open;
+    begin(l);
+    l->next = clock_boottime() + PAUSE;
+    return open;
+}
+
+void load_turn(struct load *l, usec_t until) {
+    do
+        (void) turn(l, until);
+    while (clock_boottime() < until);
+}
+
+size_t load_drain(struct load *l, usec_t within) {
+    usec_t until = clock_boottime() + within;
+    size_t open;
+
+    l->closed = true;
+    while ((open = turn(l, until)) > 0 && clock_boottime() < until)
+        ;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->items[i].child)
+            printf("%s on %s has not ended, status of its command would be %d: %s\n", l->items[i].id, l->hosts[l->items[i].host].host->name,
+                   l->items[i].expected, child_text(l->items[i].child, 2));
+    return open;
+}
+
+void load_done(struct load *l) {
+    for (size_t i = 0; i < l->n; i++)
+        l->items[i].child = child_free(l->items[i].child);
+    witness_watch_done(&l->watch);
+}

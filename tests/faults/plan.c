@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A case: faults at their times while the load goes on, then the drain, and what must be true afterwards. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/faults/fault.h"
+#include "tests/harness/test.h"
+
+#define WARM_UP (700 * USEC_PER_MSEC)
+#define PATIENCE (25 * USEC_PER_SEC)
+
+/* --- plans --- */
+
+static void add(struct plan *p, const struct fault *f, usec_t at, usec_t length, size_t host, uint64_t random) {
+    p->items[p->n++] = (struct injection) {.fault = f, .at = at, .until = length ? at + length : 0, .host = host, .random = random};
+    p->flags |= f->flags;
+    if (at + length + USEC_PER_SEC > p->until)
+        p->until = at + length + USEC_PER_SEC;
+}
+
+/* Twice, on two hosts. */
+void plan_alone(struct plan *p, const struct fault *f, uint64_t seed) {
+    uint64_t random = seed;
+    usec_t length = f->msec * USEC_PER_MSEC;
+    size_t host = draw_between(&random, 0, LOAD_HOSTS - 1);
+
+    *p = (struct plan) {.seed = seed};
+    snprintf(p->name, sizeof(p->name), "%s", f->name);
+    add(p, f, WARM_UP, length, host, draw(&random));
+    add(p, f, WARM_UP + length + USEC_PER_SEC, length, (host + 1) % LOAD_HOSTS, draw(&random));
+}
+
+/* Never the same fault twice at once, and what ends at all ends within the case. */
+void plan_mix(struct plan *p, uint64_t seed) {
+    uint64_t random = seed;
+    size_t n = draw_between(&random, 3, 5);
+
+    *p = (struct plan) {.seed = seed, .flags = FAULT_PROXY};
+    snprintf(p->name, sizeof(p->name), "mix");
+    while (p->n < n) {
+        const struct fault *f = faults_get(draw_between(&random, 0, faults_count() - 1));
+        usec_t at = WARM_UP + draw_between(&random, 0, 4000) * USEC_PER_MSEC;
+        usec_t length = f->msec ? (f->msec / 2 + draw_between(&random, 0, f->msec / 2)) * USEC_PER_MSEC : 0;
+        size_t host = draw_between(&random, 0, LOAD_HOSTS - 1);
+        uint64_t own = draw(&random);
+        bool again = (f->flags & FAULT_ALONE) != 0;
+
+        for (size_t i = 0; i < p->n; i++)
+            again = again || p->items[i].fault == f;
+        if (!again)
+            add(p, f, at, length, host, own);
+    }
+}
+
+void plan_print(const struct plan *p) {
+    for (size_t i = 0; i < p->n; i++) {
+        const struct injection *in = &p->items[i];
+
+        printf("plan %s seed %" PRIu64 ": at %" PRIu64 " ms for %" PRIu64 " ms on host %zu: %s\n", p->name, p->seed, in->at / USEC_PER_MSEC,
+               in->until ? (in->until - in->at) / USEC_PER_MSEC : 0, in->host, in->fault->name);
+    }
+}
+
+/* --- running it --- */
+
+static void inject(struct bed *b, struct plan *p, usec_t since) {
+    usec_t now = clock_boottime() - since;
+
+    for (size_t i = 0; i < p->n; i++) {
+        struct injection *in = &p->items[i];
+
+        if (!in->begun && now >= in->at) {
+            in->begun = true;
+            in->fault->begin(b, in);
+        }
+        if (in->begun && !in->ended && in->until && now >= in->until) {
+            in->ended = true;
+            if (in->fault->end)
+                in->fault->end(b, in);
+        }
+    }
+}
+
+/* The next time at which anything is to be done. */
+static usec_t next_time(const struct plan *p) {
+    usec_t next = p->until;
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct injection *in = &p->items[i];
+
+        if (!in->begun && in->at < next)
+            next = in->at;
+        if (in->begun && !in->ended && in->until && in->until < next)
+            next = in->until;
+    }
+    return next;
+}
+
+static void run_load(struct bed *b, struct plan *p) {
+    usec_t since = clock_boottime(), now;
+
+    while ((now = clock_boottime() - since) < p->until) {
+        usec_t next = next_time(p);
+
+        load_turn(&b->load, since + (next > now ? next : now));
+        inject(b, p, since);
+    }
+    /* Hosts that ended although nobody asked them to would be seen here. */
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        struct host *h = b->load.hosts[i].host;
+
+        if (h->berthd && h->berthd->ended && !h->abandoned) {
+            printf("%s ended by itself, status %d, signal %d\n", h->name, h->berthd->exit_code, h->berthd->signal);
+            CU_FAIL("berthd ended by itself");
+        }
+    }
+}
+
+/* All permits are free again, for everybody, and soon. */
+static void check_free(struct bed *b) {
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        struct child *c = berth_start(b->load.hosts[i].host, "run --wait 15s -p db:%d -p net:%d -- true", LOAD_DB, LOAD_NET);
+
+        if (!child_await(c, PATIENCE) || c->exit_code != 0) {
+            printf("%s: after all runs permits are not free: status %d: %s\n", b->load.hosts[i].host->name, c->exit_code, child_text(c, 2));
+            CU_FAIL("permits are not free at the end");
+        }
+        child_free(c);
+    }
+}
+
+/* How long a free permit may stay unused while somebody waits: a lease and a third for whom a host's death holds up (R4), a second for
+ * the machine; while Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost with it. */
+static usec_t allowed_idle(const struct plan *p) {
+    usec_t allowed = LOAD_LEASE * 4 / 3 + USEC_PER_SEC;
+
+    for (size_t i = 0; i < p->n; i++)
+        if (p->items[i].fault->flags & FAULT_REDIS)
+            allowed += (p->items[i].until ? p->items[i].until - p->items[i].at : 0) + LOAD_LEASE + USEC_PER_SEC;
+        else if (p->n > 2)
+            allowed += LOAD_LEASE;
+    return allowed;
+}
+
+static void dump(const char *name, struct bed *b) {
+    const char *folder = getenv("BERTH_FAULTS_DUMP");
+    char path[400];
+
+    if (!folder)
+        return;
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        struct host *h = b->load.hosts[i].host;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "%s/%s-%s.log", folder, name, h->name);
+        f = fopen(path, "we");
+        if (!f)
+            continue;
+        fputs(h->log.data ? h->log.data : "", f);
+        fputs(h->berthd ? child_text(h->berthd, 2) : "", f);
+        (void) fclose(f);
+    }
+    {
+        char from[128], line[4096];
+        FILE *in, *out;
+
+        snprintf(path, sizeof(path), "%s/%s-records.log", folder, name);
+        snprintf(from, sizeof(from), "%s/records", cluster.witness);
+        in = fopen(from, "re");
+        out = fopen(path, "we");
+        while (in && out && fgets(line, sizeof(line), in))
+            fputs(line, out);
+        if (in)
+            (void) fclose(in);
+        if (out)
+            (void) fclose(out);
+    }
+}
+
+static void print_result(const struct plan *p, const struct verdict *v, const char *verdict) {
+    unsigned hits = 0, injected = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        injected += p->items[i].begun;
+        hits += p->items[i].n_hit;
+    }
+    printf("result %s %" PRIu64 " %s injected %u hits %u runs %zu clean %zu overlaps %zu overlap_us %" PRIu64 " idle_us %" PRIu64
+           " doubled %zu lost %zu jobs %zu unrecorded %zu overtaken %zu\n",
+           p->name, p->seed, verdict, injected, hits, v->n_runs, v->n_clean, v->j.n_overlaps, v->j.worst_overlap, v->j.longest_idle,
+           v->j.n_doubled, v->n_lost, v->n_jobs, v->n_jobs_unrecorded, v->j.n_overtaken);
+    for (size_t i = 0; i < v->n_margins; i++)
+        printf("margin %" PRIu64 "\n", v->margins[i]);
+}
+
+static bool check(bool ok, const char *text) {
+    if (!ok) {
+        printf("WRONG: %s\n", text);
+        CU_FAIL("the judge found something");
+    }
+    return ok;
+}
+
+static bool check_verdict(const struct plan *p, const struct verdict *v) {
+    bool ok = check(v->j.n_overlaps == 0, v->j.overlap);
+    char text[512];
+
+    ok &= check(v->j.n_doubled == 0, "a run was started twice");
+    ok &= check(v->n_lost == 0, v->first);
+    ok &= check(v->n_jobs_unrecorded == 0, v->first);
+    snprintf(text, sizeof(text), "%s waited %" PRIu64 " ms from %" PRIu64 " on for what was free, allowed are %" PRIu64 " ms", v->j.idle,
+             v->j.longest_idle / USEC_PER_MSEC, v->j.idle_from, allowed_idle(p) / USEC_PER_MSEC);
+    ok &= check(v->j.longest_idle <= allowed_idle(p), text);
+    ok &= check((p->flags & FAULT_REDIS) || v->j.n_overtaken == 0, "somebody was overtaken");
+    return ok;
+}
+
+static struct bed b;
+
+void plan_run(struct plan *p) {
+    static struct verdict v;
+    size_t open;
+    char name[128];
+    bool ok;
+
+    b = (struct bed) {0};
+    bed_up(&b, p);
+    run_load(&b, p);
+    open = load_drain(&b.load, PATIENCE);
+    if (open == 0)
+        check_free(&b);
+    load_judge(&b.load, &v);
+    ok = check(open == 0, "runs did not end");
+    ok = check_verdict(p, &v) && ok;
+    print_result(p, &v, ok && CU_get_number_of_failures() == 0 ? "ok" : "FAILED");
+    snprintf(name, sizeof(name), "%s-%" PRIu64, p->name, p->seed);
+    if (!ok || CU_get_number_of_failures() > 0)
+        dump(name, &b);
+    load_done(&b.load);
+}
+
+void plan_done(void) {
+    bed_done(&b);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+
+/* FAULTS.md */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "tests/faults/report.h"
+
+static void pclosep(FILE **f) {
+    if (*f)
+        (void) pclose(*f);
+}
+
+static void write_row(FILE *f, const struct report_row *row) {
+    const struct fault *fault = faults_find(row->name);
+    char failed[32];
+
+    snprintf(failed, sizeof(failed), "**%u failed**", row->failed);
+    fprintf(f, "| %s | %u | %s | %s | %.1f s |\n", fault ? fault->what : "random mixes of 3 to 5 of them", row->injected,
+            row->failed ? failed : "kept", row->overlaps ? "**overlap**" : "0", (double) row->longest_idle / 1e6);
+}
+
+static int by_size(const void *a, const void *b) {
+    const usec_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static double part(const struct report *r, unsigned percent) {
+    return (double) r->margins[(r->n_margins - 1) * percent / 100] / 1000;
+}
+
+static void write_margins(FILE *f, struct report *r) {
+    if (r->n_margins == 0)
+        return;
+    qsort(r->margins, r->n_margins, sizeof(*r->margins), by_size);
+    fprintf(f,
+            "\n## Margins\n\n%zu times a command was stopped because its lease was about to end. Its last process was gone so long before the\n"
+            "end of the lease (`fenced` names it each time): least %.0f ms, 1 %% %.0f ms, median %.0f ms, most %.0f ms.\n",
+            r->n_margins, part(r, 0), part(r, 1), part(r, 50), part(r, 100));
+}
+
+/* Each lesson is carried by the faults that name it here, or by tests that name it in a comment: tests/check-lessons.sh. */
+static void write_lessons(FILE *f) {
+    fputs("\n## Failures of other systems that these faults look for\n\n| reported as | looked for by |\n|---|---|\n", f);
+    for (size_t i = 0; faults_get(i); i++)
+        if (faults_get(i)->lessons)
+            fprintf(f, "| %s | %s |\n", faults_get(i)->lessons, faults_get(i)->what);
+}
+
+static void write_head(FILE *f, const struct report *r) {
+    _cleanup_(pclosep) FILE *redis = NULL;
+    char version[128] = "", date[32];
+    struct utsname name;
+    time_t now = time(NULL);
+    struct tm tm;
+    uint64_t runs = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        runs += r->rows[i].runs;
+    (void) uname(&name);
+    (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &tm));
+    redis = popen("${BERTH_REDIS_SERVER:-redis-server} --version", "re");
+    if (redis && fgets(version, sizeof(version), redis) && strstr(version, " sha="))
+        *strstr(version, " sha=") = '\0';
+    fprintf(f,
+            "# Faults survived\n\n"
+            "Made by `make faults SEED=%" PRIu64 " MIXES=%" PRIu64 "` on %s with berth %s, %s, %s %s, in %" PRIu64 " s: %" PRIu64
+            " runs asked for on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
+            "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth.\n\n"
+            "Runs started twice: %" PRIu64 ". Exit statuses lost: %" PRIu64 " (of %" PRIu64 " runs of jobs that ended by themselves, all are in a journal).\n\n"
+            "Injected: how often. Kept: limit, order, exit statuses, no run twice, every waiting claim served, nothing left behind. Idle: the\n"
+            "longest time that the first in line waited while all that it asked for was free (while Redis is away nobody can be granted\n"
+            "anything; then comes a lease of grace).\n\n",
+            r->seed, r->mixes, date, VERSION, version, name.sysname, name.release, (clock_boottime() - r->since) / USEC_PER_SEC, runs,
+            r->doubled, r->lost, r->jobs);
+}
+
+static const char assumptions[] =
+    "\n## What is not covered\n\n"
+    "The limit depends on these assumptions; `tests/faults/test-assumptions` breaks each of them on purpose and shows the overlap.\n\n"
+    "| assumption | broken by | what berth does about it |\n|---|---|---|\n"
+    "| a machine's processes run | the whole host frozen with its commands (a paused virtual machine) for longer than a lease, then thawed | "
+    "commands are stopped as soon as it runs again; the token (`BERTH_TOKEN`) tells the old holder from the new one |\n"
+    "| one Redis master takes writes | a split: hosts on either side of it have a master that accepts writes | "
+    "set `min-replicas-to-write`; berthd warns when Redis has replicas and it is 0 |\n"
+    "| Redis keeps what it was told | keys deleted by hand | what a host holds comes back with its next sync, not before |\n"
+    "| a guard, or `berth run`, can act at its deadline | it was frozen or its processes outlive a SIGKILLed `berth run`, and the lease is lost, too | "
+    "berthd has the runner kill what a guard does not report in time; `berth run` has nobody behind it |\n";
+
+int report_write(struct report *r, const char *path) {
+    _cleanup_fclose_ FILE *f = fopen(path, "we");
+
+    if (!f) {
+        printf("%s: %s\n", path, strerror(errno));
+        return -errno;
+    }
+    write_head(f, r);
+    fputs("| fault | injected | result | overlap | longest idle |\n|---|---|---|---|---|\n", f);
+    for (size_t i = 0; i < r->n; i++)
+        write_row(f, &r->rows[i]);
+    write_margins(f, r);
+    fputs(assumptions, f);
+    write_lessons(f);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Gathers the results of cases and writes FAULTS.md. */
+
+#include "tests/faults/fault.h"
+
+struct report_row {
+    char name[64];
+    unsigned cases, failed, injected, hits;
+    uint64_t runs, overlaps, worst_overlap, longest_idle;
+};
+
+struct report {
+    uint64_t seed, mixes;
+    usec_t since;
+    struct report_row rows[128];
+    size_t n;
+    usec_t *margins;
+    size_t n_margins;
+    uint64_t doubled, lost, jobs;
+};
+
+/* text: what a case printed. */
+void report_add(struct report *r, const char *name, bool ok, const char *text);
+void report_print(const struct report *r);
+/* 0 or a negative errno, said. */
+int report_write(struct report *r, const char *path);
+void report_done(struct report *r);

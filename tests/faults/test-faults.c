@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Faults, each alone, and random mixes of them, while hosts run commands that witness themselves.
+ *
+ *     test-faults [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
+ *     test-faults --case FAULT|mix --seed N        one of them, in this process
+ *
+ * The same seed makes the same plan. Each case is a process of its own with its own hosts and Redis; some run at a time. A failed
+ * case's journals and records are left in BUILD/faults/. */
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/number.h"
+#include "tests/faults/report.h"
+#include "tests/harness/test.h"
+
+#define CASE_PATIENCE (150 * USEC_PER_SEC)
+#define JOBS_MAX 16
+
+static uint64_t arg_seed, arg_mixes, arg_jobs = 4;
+static bool arg_singles = true;
+static const char *arg_case, *arg_report;
+
+/* --- one case --- */
+
+static struct plan the_plan;
+
+static void case_up(void) {
+    bed_prepare(&the_plan);
+    cluster_up();
+    cluster.on_stopped = plan_done;
+}
+
+static void case_run(void) {
+    plan_run(&the_plan);
+}
+
+static void case_down(void) {
+    cluster_down();
+    bed_remove();
+}
+
+static int run_case(char *program) {
+    CU_TestInfo tests[] = {{"case", case_run}, CU_TEST_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "faults", .pSetUpFunc = case_up, .pTearDownFunc = case_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+    const struct fault *f = faults_find(arg_case);
+
+    if (f)
+        plan_alone(&the_plan, f, arg_seed);
+    else if (strcmp(arg_case, "mix") == 0)
+        plan_mix(&the_plan, arg_seed);
+    else
+        return 64;
+    plan_print(&the_plan);
+    return test_main(1, &program, suites);
+}
+
+/* --- all of them, some at a time --- */
+
+struct job {
+    const char *name;
+    uint64_t seed;
+    struct child *child;
+    usec_t until;
+};
+
+static struct child *start_case(const char *program, const struct job *job) {
+    char seed[32];
+    char *argv[] = {(char *) program, (char *) "--case", (char *) job->name, (char *) "--seed", seed, NULL};
+    char build[280], redis[280], folder[300];
+    char *environment[] = {build, folder, getenv("BERTH_REDIS_SERVER") ? redis : NULL, NULL};
+
+    snprintf(seed, sizeof(seed), "%" PRIu64, job->seed);
+    snprintf(build, sizeof(build), "BERTH_BUILD=%s", getenv("BERTH_BUILD") ? getenv("BERTH_BUILD") : "build");
+    snprintf(folder, sizeof(folder), "BERTH_FAULTS_DUMP=%s/faults", build + strlen("BERTH_BUILD="));
+    snprintf(redis, sizeof(redis), "BERTH_REDIS_SERVER=%s", getenv("BERTH_REDIS_SERVER") ? getenv("BERTH_REDIS_SERVER") : "");
+    (void) mkdir(folder + strlen("BERTH_FAULTS_DUMP="), 0755);
+    return child_start(argv, environment);
+}
+
+static bool end_case(struct report *report, struct job *job) {
+    bool ok = job->child->exit_code == 0 && job->child->signal == 0;
+
+    report_add(report, job->name, ok, child_text(job->child, 1));
+    if (!ok)
+        printf("--- %s, seed %" PRIu64 ": status %d, signal %d\n%s%s", job->name, job->seed, job->child->exit_code, job->child->signal,
+               child_text(job->child, 1), child_text(job->child, 2));
+    job->child = child_free(job->child);
+    return ok;
+}
+
+static void run_jobs(const char *program, struct job *jobs, size_t n, struct report *report, unsigned *ret_failed) {
+    size_t next = 0, open = 0;
+
+    while (next < n || open > 0) {
+        while (open < arg_jobs && next < n) {
+            jobs[next].child = start_case(program, &jobs[next]);
+            jobs[next].until = clock_boottime() + CASE_PATIENCE;
+            next++;
+            open++;
+        }
+        child_turn(clock_boottime() + 100 * USEC_PER_MSEC);
+        for (size_t i = 0; i < next; i++) {
+            if (jobs[i].child && !jobs[i].child->ended && clock_boottime() > jobs[i].until)
+                child_kill(jobs[i].child, SIGKILL);
+            if (!jobs[i].child || !jobs[i].child->ended)
+                continue;
+            *ret_failed += !end_case(report, &jobs[i]);
+            open--;
+        }
+    }
+}
+
+static int run_all(const char *program, char **names, size_t n_names) {
+    struct job *jobs = calloc(faults_count() + n_names + arg_mixes, sizeof(*jobs));
+    struct report report = {.seed = arg_seed, .mixes = arg_mixes, .since = clock_boottime()};
+    unsigned failed = 0;
+    size_t n = 0;
+
+    if (!jobs)
+        return 1;
+    for (size_t i = 0; i < n_names; i++)
+        jobs[n++] = (struct job) {.name = names[i], .seed = arg_seed};
+    for (size_t i = 0; n_names == 0 && arg_singles && faults_get(i); i++)
+        jobs[n++] = (struct job) {.name = faults_get(i)->name, .seed = arg_seed};
+    for (uint64_t i = 0; i < arg_mixes; i++)
+        jobs[n++] = (struct job) {.name = "mix", .seed = arg_seed + i};
+    printf("%zu cases, seed %" PRIu64 "\n", n, arg_seed);
+    run_jobs(program, jobs, n, &report, &failed);
+    report_print(&report);
+    if (arg_report && report_write(&report, arg_report) < 0)
+        failed++;
+    printf("%zu passed, %u failed, 0 skipped\n", n - failed, failed);
+    free(jobs);
+    report_done(&report);
+    return failed > 0 || n == 0;
+}
+
+static int parse(int argc, char **argv) {
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, 's'}, {"mixes", required_argument, NULL, 'm'},  {"jobs", required_argument, NULL, 'j'},
+        {"case", required_argument, NULL, 'c'}, {"report", required_argument, NULL, 'r'}, {"no-singles", no_argument, NULL, 'n'}, {0},
+    };
+
+    arg_seed = clock_realtime() / USEC_PER_SEC;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;)
+        switch (c) {
+        case 's':
+            if (number_parse(optarg, UINT64_MAX, &arg_seed) < 0)
+                return -1;
+            break;
+        case 'm':
+            if (number_parse(optarg, 100000, &arg_mixes) < 0)
+                return -1;
+            break;
+        case 'j':
+            if (number_parse(optarg, JOBS_MAX, &arg_jobs) < 0 || arg_jobs == 0)
+                return -1;
+            break;
+        case 'c': arg_case = optarg; break;
+        case 'r': arg_report = optarg; break;
+        case 'n': arg_singles = false; break;
+        default: return -1;
+        }
+    for (int i = optind; i < argc; i++)
+        if (!faults_find(argv[i]))
+            return -1;
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (parse(argc, argv) < 0) {
+        fputs("usage: test-faults [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]\n", stderr);
+        for (size_t i = 0; faults_get(i); i++)
+            fprintf(stderr, "    %-26s %s\n", faults_get(i)->name, faults_get(i)->what);
+        return 64;
+    }
+    return arg_case ? run_case(argv[0]) : run_all(argv[0], argv + optind, (size_t) (argc - optind));
+}

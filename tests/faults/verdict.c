@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What became of a load: gathers what the judge needs from the runs asked for and from the hosts' journals. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "tests/faults/load.h"
+
+#define SLACK USEC_PER_SEC
+
+static bool touches(const struct load_host *h, usec_t from, usec_t until) {
+    for (size_t i = 0; i < h->n_touched; i++)
+        if (h->touched[i].from < until && h->touched[i].until > from)
+            return true;
+    return false;
+}
+
+/* All lines that the host ever wrote. */
+static char *whole_log(struct host *h) {
+    const char *now;
+    char *text;
+
+    child_turn(0);
+    now = h->berthd ? child_text(h->berthd, 2) : "";
+    if (asprintf(&text, "%s%s", h->log.data ? h->log.data : "", now) < 0)
+        abort();
+    return text;
+}
+
+static bool starts_with(const char *line, const char *event) {
+    size_t n = strlen(event);
+
+    return strncmp(line, event, n) == 0 && line[n] == ':';
+}
+
+/* --- exit statuses --- */
+
+/* Statuses that say that berth stopped it, or never started it. */
+static bool is_excuse(int status) {
+    static const int excuses[] = {69, 70, 75, 76, 124, 125, 143};
+
+    for (size_t i = 0; i < ELEMENTSOF(excuses); i++)
+        if (status == excuses[i])
+            return true;
+    return false;
+}
+
+static void judge_item(const struct load_item *item, const struct witness *w, struct verdict *ret) {
+    const struct witness_run *run = witness_find(w, item->id);
+    bool wrong = false;
+
+    if (item->status == item->expected) {
+        ret->n_clean++;
+        wrong = !item->job && !run; /* it says that it ran */
+    } else if (item->killed || is_excuse(item->status)) {
+        wrong = false;
+    } else if (item->job) {
+        wrong = item->status != 137; /* its command was killed */
+    } else {
+        wrong = run && run->end && run->signal == 0; /* it ended by itself, and something else was told */
+        wrong = wrong || (item->status != 137 && item->status != 143);
+    }
+    if (!wrong)
+        return;
+    if (ret->n_lost++ == 0)
+        snprintf(ret->first, sizeof(ret->first), "%s%s ended with %d, expected %d; its command %s", item->id, item->job ? " (a job)" : "",
+                 item->status, item->expected, !run ? "did not run" : run->end ? "has ended" : "was killed");
+}
+
+/* Each job's run that ended by itself is in the journal as `exited` with its status. */
+static void judge_job_runs(const struct witness *w, char *const logs[static LOAD_HOSTS], struct verdict *ret) {
+    for (size_t i = 0; i < w->n; i++) {
+        char search[96];
+        bool found = false;
+
+        if (strlen(w->runs[i].id) != ID_TEXT_SIZE - 1 || !w->runs[i].end || w->runs[i].signal)
+            continue;
+        ret->n_jobs++;
+        snprintf(search, sizeof(search), "run=%s", w->runs[i].id);
+        for (size_t h = 0; h < LOAD_HOSTS && !found; h++)
+            for (const char *at = logs[h]; !found && (at = strstr(at, search)); at++) {
+                const char *line = at;
+
+                while (line > logs[h] && line[-1] != '\n')
+                    line--;
+                found = starts_with(line, "exited");
+            }
+        if (!found && ret->n_jobs_unrecorded++ == 0 && !ret->first[0])
+            snprintf(ret->first, sizeof(ret->first), "run %s of %s on %s ended, and no exited event says so", w->runs[i].id, w->runs[i].name,
+                     w->runs[i].host);
+    }
+}
+
+/* --- what hosts told --- */
+
+struct orders {
+    struct judge_order *items;
+    size_t n;
+};
+
+static void read_granted(struct orders *o, const char *line, bool excused) {
+    struct judge_order *order;
+
+    o->items = realloc(o->items, (o->n + 1) * sizeof(*o->items));
+    if (!o->items)
+        abort();
+    order = &o->items[o->n];
+    *order = (struct judge_order) {.ticket = event_get_u64(line, "ticket"), .token = event_get_u64(line, "token"), .excused = excused};
+    snprintf(order->pools, sizeof(order->pools), "%s", event_get(line, "pools"));
+    if (order->ticket && order->token)
+        o->n++;
+}
+
+static void read_fenced(struct verdict *ret, const char *line) {
+    const char *at = strstr(line, " was gone ");
+    char text[32];
+    usec_t margin;
+
+    if (at && sscanf(at, " was gone %31s", text) == 1 && duration_parse(text, &margin) == 0 && ret->n_margins < ELEMENTSOF(ret->margins))
+        ret->margins[ret->n_margins++] = margin;
+}
+
+static void read_log(char *log, bool excused, struct orders *o, struct verdict *ret) {
+    char *copy = strdup(log), *rest = copy;
+
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (starts_with(line, "granted"))
+            read_granted(o, line, excused);
+        else if (starts_with(line, "fenced"))
+            read_fenced(ret, line);
+    }
+    free(copy);
+}
+
+/* Its wait ends with its start. */
+static void fill_wait(const struct load *l, const struct load_item *item, const struct witness *w, struct judge_wait *wait) {
+    const struct witness_run *run = witness_find(w, item->id);
+
+    *wait = (struct judge_wait) {.pools = item->pools, .from = item->from, .until = run ? run->start : item->until};
+    snprintf(wait->id, sizeof(wait->id), "%s", item->id);
+    if (!wait->until)
+        wait->until = clock_boottime();
+    wait->excused = touches(&l->hosts[item->host], wait->from, wait->until);
+}
+
+void load_judge(struct load *l, struct verdict *ret) {
+    static struct judge_wait waits[LOAD_ITEMS];
+    struct witness w = {0};
+    struct orders orders = {0};
+    char *logs[LOAD_HOSTS];
+    struct judge j;
+    size_t n_waits = 0;
+
+    *ret = (struct verdict) {.n_runs = l->n};
+    witness_watch_turn(&l->watch, cluster.witness);
+    witness_read(&w, cluster.witness);
+    witness_watch_apply(&l->watch, &w);
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        logs[i] = whole_log(l->hosts[i].host);
+        read_log(logs[i], l->hosts[i].n_touched > 0, &orders, ret);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        judge_item(&l->items[i], &w, ret);
+        if (!l->items[i].job)
+            fill_wait(l, &l->items[i], &w, &waits[n_waits++]);
+    }
+    judge_job_runs(&w, logs, ret);
+    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = n_waits, .orders = orders.items,
+                        .n_orders = orders.n, .slack = SLACK};
+    judge(&j, &ret->j);
+    for (size_t i = 0; i < LOAD_HOSTS; i++)
+        free(logs[i]);
+    free(orders.items);
+    witness_done(&w);
+}

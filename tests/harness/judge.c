@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/judge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static unsigned limit_at(const struct judge *j, const char *pool, usec_t at) {
+    unsigned limit = 0;
+    usec_t newest = 0;
+
+    for (size_t i = 0; i < j->n_limits; i++)
+        if (j->limits[i].at <= at && j->limits[i].at >= newest && strcmp(j->limits[i].pool, pool) == 0) {
+            limit = j->limits[i].limit;
+            newest = j->limits[i].at;
+        }
+    return limit;
+}
+
+/* The highest limit that somebody may have been granted under who starts at this time. */
+static unsigned limit_around(const struct judge *j, const char *pool, usec_t at) {
+    unsigned limit = limit_at(j, pool, usec_sub(at, j->slack));
+
+    for (size_t i = 0; i < j->n_limits; i++)
+        if (strcmp(j->limits[i].pool, pool) == 0 && j->limits[i].at <= at && j->limits[i].at > usec_sub(at, j->slack) &&
+            j->limits[i].limit > limit)
+            limit = j->limits[i].limit;
+    return limit;
+}
+
+/* For certain: by those who lived for sure. */
+static unsigned used_for_sure(const struct judge *j, const char *pool, usec_t at) {
+    unsigned used = 0;
+
+    for (size_t i = 0; i < j->w->n && j->w->runs[i].start <= at; i++)
+        if (j->w->runs[i].alive > at)
+            used += demands_get(&j->w->runs[i].pools, pool);
+    return used;
+}
+
+/* At most: a command that was killed may have been there until it was seen to be gone. */
+static unsigned used_at_most(const struct judge *j, const char *pool, usec_t at) {
+    unsigned used = 0;
+
+    for (size_t i = 0; i < j->w->n && j->w->runs[i].start <= at; i++)
+        if (j->w->runs[i].gone == 0 || j->w->runs[i].gone > at)
+            used += demands_get(&j->w->runs[i].pools, pool);
+    return used;
+}
+
+/* How long use stays beyond the limit from here on. */
+static usec_t overlap_from(const struct judge *j, const char *pool, unsigned limit, usec_t from) {
+    usec_t until = USEC_INFINITY;
+
+    for (size_t i = 0; i < j->w->n; i++) {
+        usec_t end = j->w->runs[i].alive;
+
+        if (end > from && end < until && demands_get(&j->w->runs[i].pools, pool) > 0 && used_for_sure(j, pool, end) <= limit)
+            until = end;
+    }
+    return until == USEC_INFINITY ? 1 : until - from;
+}
+
+/* Use grows at starts alone: a start within the limit then in force is within it for ever. */
+static void judge_overlap(const struct judge *j, struct judgement *ret) {
+    for (size_t i = 0; i < j->w->n; i++) {
+        const struct witness_run *r = &j->w->runs[i];
+
+        for (size_t p = 0; p < r->pools.n; p++) {
+            const char *pool = r->pools.items[p].pool;
+            unsigned limit = limit_around(j, pool, r->start), used = used_for_sure(j, pool, r->start);
+            unsigned seen = demands_get(&r->seen, pool);
+            usec_t length;
+
+            if (used <= limit && seen <= limit)
+                continue;
+            length = used > limit ? overlap_from(j, pool, limit, r->start) : 1;
+            if (ret->n_overlaps++ == 0)
+                snprintf(ret->overlap, sizeof(ret->overlap),
+                         "%s on %s starts at %" PRIu64 ": %s has %u in use by records, %u by locks, limit %u, for %" PRIu64 " us", r->id,
+                         r->host, r->start, pool, used, seen, limit, length);
+            if (length > ret->worst_overlap)
+                ret->worst_overlap = length;
+        }
+    }
+}
+
+static void judge_doubled(const struct judge *j, struct judgement *ret) {
+    for (size_t i = 0; i < j->w->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(j->w->runs[i].id, j->w->runs[k].id) == 0) {
+                ret->n_doubled++;
+                break;
+            }
+}
+
+static bool fits(const struct judge *j, const struct demands *d, usec_t at) {
+    for (size_t i = 0; i < d->n; i++)
+        if (used_at_most(j, d->items[i].pool, at) + d->items[i].permits > limit_at(j, d->items[i].pool, at))
+            return false;
+    return true;
+}
+
+static int by_time(const void *a, const void *b) {
+    const usec_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Whoever has waited longest, unless he is excused. */
+static const struct judge_wait *first_in_line(const struct judge *j, usec_t at) {
+    const struct judge_wait *first = NULL;
+
+    for (size_t i = 0; i < j->n_waits; i++) {
+        const struct judge_wait *w = &j->waits[i];
+
+        if (!w->excused && w->from <= at && w->until > at && (!first || w->from < first->from))
+            first = w;
+    }
+    return first;
+}
+
+/* Between two of these times nothing changes. */
+static void judge_idle(const struct judge *j, struct judgement *ret) {
+    size_t n = 0;
+    _cleanup_free_ usec_t *times = calloc(2 * (j->w->n + j->n_waits) + j->n_limits + 1, sizeof(*times));
+    const struct judge_wait *before = NULL;
+    usec_t idle = 0, from = 0;
+
+    if (!times)
+        abort();
+    for (size_t i = 0; i < j->w->n; i++) {
+        times[n++] = j->w->runs[i].start;
+        times[n++] = j->w->runs[i].gone;
+    }
+    for (size_t i = 0; i < j->n_waits; i++) {
+        times[n++] = j->waits[i].from;
+        times[n++] = j->waits[i].until;
+    }
+    for (size_t i = 0; i < j->n_limits; i++)
+        times[n++] = j->limits[i].at;
+    qsort(times, n, sizeof(*times), by_time);
+    for (size_t i = 0; i + 1 < n; i++) {
+        const struct judge_wait *first = first_in_line(j, times[i]);
+
+        if (!first || first != before || !fits(j, &first->pools, times[i])) {
+            idle = 0;
+            from = times[i];
+        }
+        before = first;
+        if (!first || !fits(j, &first->pools, times[i]))
+            continue;
+        idle += times[i + 1] - times[i];
+        if (idle > ret->longest_idle) {
+            ret->longest_idle = idle;
+            ret->idle_from = from;
+            snprintf(ret->idle, sizeof(ret->idle), "%s", first->id);
+        }
+    }
+}
+
+static int by_token(const void *a, const void *b) {
+    const struct judge_order *x = a, *y = b;
+
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+static void judge_order(const struct judge *j, struct judgement *ret) {
+    if (j->n_orders)
+        qsort(j->orders, j->n_orders, sizeof(*j->orders), by_token);
+    for (size_t i = 0; i < j->n_orders; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!j->orders[i].excused && !j->orders[k].excused && j->orders[k].ticket > j->orders[i].ticket &&
+                strcmp(j->orders[i].pools, j->orders[k].pools) == 0) {
+                ret->n_overtaken++;
+                break;
+            }
+}
+
+void judge(const struct judge *j, struct judgement *ret) {
+    *ret = (struct judgement) {0};
+    judge_overlap(j, ret);
+    judge_doubled(j, ret);
+    judge_idle(j, ret);
+    judge_order(j, ret);
+    for (size_t i = 0; i < j->n_waits; i++)
+        ret->n_served += witness_count(j->w, j->waits[i].id) > 0;
+}

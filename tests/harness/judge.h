@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Judges a whole run of commands from the witness's records, from who waited when, and from the limits over time. It knows nothing of
+ * berth: what it is given was seen from outside. Times are boottime µs. */
+
+#include "tests/harness/witness.h"
+
+struct judge_limit { /* from this time on, until the next one of the same pool */
+    char pool[NAME_MAX_LENGTH + 1];
+    usec_t at;
+    unsigned limit;
+};
+
+struct judge_wait { /* somebody who was there to be served from `from` on, until his command started or he went away */
+    char id[64];
+    struct demands pools;
+    usec_t from, until;
+    bool excused; /* what he waited with was being broken: his waiting proves nothing */
+};
+
+struct judge_order { /* a grant, as told by hosts */
+    char pools[128];
+    uint64_t ticket, token;
+    bool excused;
+};
+
+struct judge {
+    const struct witness *w; /* after witness_watch_apply() */
+    const struct judge_limit *limits;
+    size_t n_limits;
+    const struct judge_wait *waits;
+    size_t n_waits;
+    struct judge_order *orders; /* sorted in place */
+    size_t n_orders;
+    /* A lowered limit counts so long after it was asked for: what was granted before may start a little later. */
+    usec_t slack;
+};
+
+struct judgement {
+    size_t n_overlaps;        /* starts beyond the limit */
+    usec_t worst_overlap;     /* the longest time beyond the limit after one of them; at least 1 if there was any */
+    char overlap[256];        /* the first one, in words */
+    size_t n_doubled;         /* ids that started twice */
+    usec_t longest_idle;      /* that the first in line waited although all that he asked for was free */
+    char idle[128];           /* who it was */
+    usec_t idle_from;
+    size_t n_overtaken;       /* grants with a lower ticket and a higher token than another of the same pools */
+    size_t n_served;          /* waits that ended with a start */
+};
+
+void judge(const struct judge *j, struct judgement *ret);
