@@ -120,6 +120,38 @@ static void berthd_restarts_under_berth_run(void) {
     CU_ASSERT(seen("waiter")->start >= seen("held")->end);
 }
 
+/* They die together: what waited is granted to nobody for long (R4), and does not keep berthd from ending. */
+static void berth_run_and_berthd_are_killed(void) {
+    struct child *c, *waiters[2];
+    json_t *json;
+
+    ant = host_up("ant", POOLS);
+    bee = host_up("bee", POOLS);
+    c = berth_start(bee, "run -p db:2 --name held -- %s --id held --gate %s", cluster.command, gate.path);
+    host_await(bee, "started", "job=held");
+    for (size_t i = 0; i < ELEMENTSOF(waiters); i++) {
+        waiters[i] = berth_start(ant, "run -p db --name w%zu -- %s --id waiter", i, cluster.command);
+        host_await(ant, "queued", "job=w%zu", i);
+    }
+    host_kill(ant);
+    for (size_t i = 0; i < ELEMENTSOF(waiters); i++) {
+        child_kill(waiters[i], SIGKILL);
+        TEST_INT(berth_end(waiters[i]), 137);
+    }
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    gate_open(&gate);
+    TEST_INT(berth_end(c), 0);
+    host_await(ant, "granted", "job=w0");
+    host_await(ant, "granted", "job=w1");
+    json = berth_json(ant, "runs");
+    TEST_INT(berth(ant, "stop %s", json_string_value(json_object_get(json_array_get(json_object_get(json, "runs"), 0), "run"))), 0);
+    json_decref(json);
+    host_await_pool(bee, "db", "used", 1);
+    TEST_INT(berth(bee, "run --wait 10s -p db:2 -- true"), 0);
+    CU_ASSERT(witness_count_alive(cluster.witness) == 0);
+}
+
 static void job_goes_on_over_a_restart(void) {
     char words[128];
 
@@ -239,6 +271,7 @@ static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
     {"berth run is killed and berthd restarted", berth_run_is_killed_and_berthd_restarted},
     {"berthd restarts under berth run", berthd_restarts_under_berth_run},
+    {"berth run and berthd are killed", berth_run_and_berthd_are_killed},
     {"a job goes on over a restart of berthd", job_goes_on_over_a_restart},
     {"a job ends while berthd is away", job_ends_while_berthd_is_away},
     {"a job without berthd is stopped at its deadline", job_is_stopped_at_its_deadline},
