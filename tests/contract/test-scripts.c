@@ -265,7 +265,12 @@ static void test_resend(void) {
     TEST_INT(script_used("db"), 2);
     EXPECT(script_say("release s2 1 $ b"), "ok $ 0"); /* another's */
     TEST_INT(script_used("db"), 2);
-    EXPECT(script_claim("s2", "b", "db 2 100"), "ERR claim of another session*");
+    EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 H *"); /* asked for again by the host's next session: it is that one's */
+    TEST_INT(script_used("db"), 2);
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s1"), 0);
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s2"), 1);
+    EXPECT(script_say("release s1 1 $ b"), "ok $ 0");
+    TEST_INT(script_used("db"), 2);
     script_end();
 }
 
