@@ -13,6 +13,7 @@ struct redis_resolve {
     redis_resolve_fn fn;
     void *userdata;
     pid_t pid;       /* our child, not waited for by anybody else; 0: reaped */
+    usec_t deadline;
     int fd;          /* it writes the address there and ends */
     sd_event_source *io, *timer;
 };
@@ -64,7 +65,7 @@ static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void
     (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
     (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
     reap(r);
-    r->fn(redis_resolve_is_address(text) ? text : NULL, r->userdata);
+    r->fn(redis_resolve_is_address(text) && clock_boottime() < r->deadline ? text : NULL, r->userdata);
     return 0;
 }
 
@@ -86,7 +87,8 @@ int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *h
 
     if (!r)
         return -ENOMEM;
-    *r = (struct redis_resolve) {.fn = fn, .userdata = userdata, .fd = -1};
+    *r = (struct redis_resolve) {.fn = fn, .userdata = userdata, .fd = -1,
+                                 .deadline = usec_add(clock_boottime(), timeout_usec)};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
         k = -errno;
         redis_resolve_free(r);
@@ -101,7 +103,7 @@ int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *h
     if (k >= 0)
         k = sd_event_add_io(event, &r->io, r->fd, EPOLLIN, resolve_on_io, r);
     if (k >= 0)
-        k = sd_event_add_time(event, &r->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), timeout_usec), 1, resolve_on_timer, r);
+        k = sd_event_add_time(event, &r->timer, CLOCK_BOOTTIME, r->deadline, 1000, resolve_on_timer, r);
     if (k < 0) {
         redis_resolve_free(r);
         return k;
