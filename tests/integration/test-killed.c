@@ -73,7 +73,8 @@ static void kill_berth_run(bool restart_berthd) {
     c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id inner --gate %s & exec %s --id outer --gate %s'", cluster.command,
                     gate.path, cluster.command, gate.path);
     host_await(ant, "started", "job=held");
-    witness_await_alive(cluster.witness, 2);
+    witness_await_start(cluster.witness, "inner");
+    witness_await_start(cluster.witness, "outer");
     child_kill(c, SIGKILL);
     TEST_INT(berth_end(c), 137);
     witness_await_alive(cluster.witness, 1); /* its command dies with it, what that had started goes on */
@@ -158,7 +159,7 @@ static void job_goes_on_over_a_restart(void) {
     snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
     ant = host_with_job("ant", "job", words);
     TEST_INT(berth(ant, "start job"), 0);
-    witness_await_alive(cluster.witness, 1);
+    witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     host_kill(ant);
     host_start(ant);
@@ -181,7 +182,7 @@ static void job_ends_while_berthd_is_away(void) {
     snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
     ant = host_with_job("ant", "job", words);
     TEST_INT(berth(ant, "start job"), 0);
-    witness_await_alive(cluster.witness, 1);
+    witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     host_kill(ant);
     gate_open(&gate);
@@ -205,7 +206,7 @@ static void job_is_stopped_at_its_deadline(void) {
     ant = host_with_job("ant", "deaf", "--id deaf --ignore-term --for 60000");
     bee = host_up("bee", POOLS);
     TEST_INT(berth(ant, "start deaf"), 0);
-    witness_await_alive(cluster.witness, 1);
+    witness_await_start(cluster.witness, "deaf");
     c = berth_start(bee, "run -p db:2 --name next -- %s --id next", cluster.command);
     host_await(bee, "queued", "job=next");
     host_kill(ant);
@@ -231,7 +232,7 @@ static void guard_is_killed(void) {
 
     ant = host_with_job("ant", "job", "--id job --ignore-term --for 60000");
     c = berth_start(ant, "start job --wait");
-    witness_await_alive(cluster.witness, 1);
+    witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     {
         pid_t guard = parent_of((pid_t) seen("job")->pid);
@@ -252,7 +253,7 @@ static void runner_is_killed(void) {
     snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
     ant = host_with_job("ant", "job", words);
     TEST_INT(berth(ant, "start job"), 0);
-    witness_await_alive(cluster.witness, 1);
+    witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     {
         pid_t runner = parent_of(parent_of((pid_t) seen("job")->pid));
