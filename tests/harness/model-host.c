@@ -8,7 +8,9 @@
 #include "tests/harness/model-internal.h"
 
 static const char *text_of_session(unsigned s, char buffer[static 16]) {
-    (void) snprintf(buffer, 16, s ? "s%u" : "", s);
+    buffer[0] = '\0';
+    if (s)
+        (void) snprintf(buffer, 16, "s%u", s);
     return buffer;
 }
 
