@@ -31,7 +31,9 @@ static int by_size(const void *a, const void *b) {
 }
 
 static double part(const struct report *r, unsigned percent) {
-    return (double) r->margins[(r->n_margins - 1) * percent / 100] / 1000;
+    size_t i = (r->n_margins - 1) * percent / 100;
+
+    return (double) r->margins[i] / 1000;
 }
 
 static void write_margins(FILE *f, struct report *r) {

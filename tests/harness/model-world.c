@@ -411,7 +411,7 @@ static void step_redis(struct world *w, const struct step *s) {
 }
 
 static void step_override(struct world *w, struct host *h, const struct step *s) {
-    static const char *const kinds[] = {[STEP_OVERRIDE - STEP_OVERRIDE] = "set", [STEP_CLEAR - STEP_OVERRIDE] = "clear",
+    static const char *const kinds[] = {[0] = "set", [STEP_CLEAR - STEP_OVERRIDE] = "clear",
                                         [STEP_PAUSE - STEP_OVERRIDE] = "pause", [STEP_RESUME - STEP_OVERRIDE] = "resume"};
     unsigned p = (unsigned) (s->a % w->n_pools);
     uint64_t id = s->c % (STEPS_MAX + 1);

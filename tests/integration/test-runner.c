@@ -27,8 +27,6 @@ static struct message m; /* large */
 
 /* Starts a run that ends by itself and returns its report: from its guard, which is told `done`, or from the runner. */
 static void run_job(char run, const char *job) {
-    _cleanup_close_ int guard = -1;
-
     test_runner_send_start(&t, run, job);
     test_await(t.fd, &m, PROTOCOL_STARTING);
     TEST_FIELD(&m, "run", test_runner_id(run));
