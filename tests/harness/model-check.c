@@ -16,9 +16,21 @@ static uint32_t in_use(const struct world *w, unsigned pool, const struct run *b
     return n;
 }
 
+/* Somebody remembers the clock from before it was granted, and has told it to Redis: aged by his own clock it is beyond what was
+ * given since, but for what he had not heard by then (a heartbeat and a bit), and as long as Redis' clock did not run ahead. */
+static bool is_remembered(const struct world *w, const struct run *r, uint64_t token) {
+    if (w->was_ahead || r->token < token + w->heartbeat * 3 / 2)
+        return false;
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        if (w->hosts[i].up && w->hosts[i].phase == HOST_LIVE && strcmp(w->hosts[i].epoch, w->m.epoch) == 0 &&
+            w->hosts[i].live_since > 0 && w->hosts[i].live_since < r->granted_at)
+            return true;
+    return false;
+}
+
 static void check_token(struct world *w, const struct run *run, uint64_t token) {
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        if (r->alive && !r->over_lease && r != run && r->token >= token)
+        if (r->alive && r != run && (r->over_lease ? is_remembered(w, r, token) : r->token >= token))
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u lives with %" PRIu64, run->id, token, r->id, r->token);
     for (unsigned i = 0; i < w->n_hosts; i++) {
         const struct host *h = &w->hosts[i];
@@ -42,6 +54,7 @@ void check_grant(struct world *w, unsigned claim) {
                        rules_limit(w, p));
     check_token(w, run, c->token);
     run->granted_number = ++w->n_grants;
+    run->granted_at = w->now;
     for (unsigned p = 0; p < w->n_pools; p++)
         run->granted_limit[p] = rules_limit(w, p);
 }
@@ -55,6 +68,9 @@ void check_session_end(struct world *w, unsigned session) {
 
 /* The one granted last was granted when all others were held: what was in force then is the most that there may be. */
 void check_start(struct world *w, const struct run *run) {
+    if (strcmp(w->hosts[run->host].epoch, w->m.epoch) == 0 && w->m.replid == w->replid && w->m.claims[run->id].state != 'H')
+        model_fail(w, "R12: a process of c%u begins, but in Redis that is %c", run->id,
+                   w->m.claims[run->id].state ? w->m.claims[run->id].state : '-');
     for (unsigned p = 0; p < w->n_pools; p++) {
         const struct run *last = run;
         uint32_t used = in_use(w, p, NULL);

@@ -107,6 +107,7 @@ static void forget_calls(struct world *w, struct host *h) {
 static void say_hello(struct world *w, struct host *h) {
     struct words words = {0};
     char session[16], name[16];
+    unsigned declared = 0;
 
     vhost_begin(h, &words);
     words_add(&words, text_of_session(h->replaced, session));
@@ -118,8 +119,12 @@ static void say_hello(struct world *w, struct host *h) {
     words_add_u64(&words, vhost_aged_clock(w, h));
     words_add(&words, *h->epoch ? h->epoch : "0");
     words_add_u64(&words, dead_count(w, h));
-    words_add_u64(&words, w->n_pools);
+    for (unsigned p = 0; p < w->n_pools; p++)
+        declared += h->limits[p] > 0;
+    words_add_u64(&words, declared);
     for (unsigned p = 0; p < w->n_pools; p++) {
+        if (h->limits[p] == 0)
+            continue;
         words_add(&words, (char[]) {(char) ('a' + p), '\0'});
         words_add_u64(&words, h->limits[p]);
     }
@@ -197,6 +202,7 @@ void vhost_session_lost(struct world *w, struct host *h) {
 
 void vhost_start(struct world *w, struct host *h) {
     h->up = true;
+    h->live_since = 0;
     h->phase = HOST_DOWN;
     h->n_marks = 0;
     h->epoch[0] = '\0';
@@ -320,6 +326,8 @@ static void on_sync(struct world *w, struct host *h, const redisReply *reply) {
     }
     vclaim_hear_number(h, h->chain, h->sync_chain);
     h->phase = HOST_LIVE;
+    if (h->live_since == 0)
+        h->live_since = w->now;
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
     h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
     vhost_beat(w, h);

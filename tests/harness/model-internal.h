@@ -96,6 +96,7 @@ struct host {
     double rate;           /* its clock's; 1: true time */
     bool up;               /* berthd runs */
     usec_t start_at;       /* berthd begins again; 0: it runs */
+    usec_t live_since;     /* first time since then; 0: not yet */
     usec_t frozen_until, cut_until;
     /* network */
     unsigned wire;         /* number of the present pair of connections; answers and pushes of an older one are lost */
@@ -155,7 +156,7 @@ struct run {
     uint64_t ticket, token;
     /* its process */
     bool alive, over_lease;
-    usec_t ends, guard_deadline;
+    usec_t ends, guard_deadline, granted_at;
     uint32_t granted_limit[POOLS_MAX]; /* in force when it was granted */
     uint64_t granted_number;           /* orders grants */
 };
@@ -206,6 +207,7 @@ struct world {
     /* now */
     usec_t now, redis_frozen_until;
     int64_t redis_skew;
+    bool was_ahead; /* Redis' clock was stepped forward once */
     unsigned replid, n_sessions, n_runs, n_calls, n_admin;
     struct m_state m, saved;
     bool has_saved;
@@ -234,11 +236,15 @@ usec_t world_redis_time(const struct world *w);
 void rules_begin(struct world *w); /* the data is gone */
 /* What a call did, by its answer; complains where a rule is broken. */
 void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer);
-uint32_t rules_limit(const struct world *w, unsigned pool);
 bool rules_is_first(const struct world *w, unsigned claim);
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
 uint32_t rules_held(const struct world *w, unsigned pool, bool ending);
+
+/* --- model-limits.c --- */
+uint32_t rules_limit(const struct world *w, unsigned pool); /* in force */
+/* Takes over the overrides that a call has changed; complains if it may not have. */
+void limits_apply(struct world *w, enum redis_script script, char **args, size_t n_args, const char *word, const redisReply *state);
 
 /* --- model-check.c --- */
 void check_grant(struct world *w, unsigned claim);     /* before it counts as held */
@@ -293,7 +299,11 @@ void world_push(struct world *w, unsigned session, const char *text);
 void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */
 void world_advance(struct world *w, usec_t until);
 redisReply *world_call(struct world *w, enum redis_script script, const struct words *words);
-void world_step(struct world *w, const struct step *s);
-void world_heal(struct world *w);
 void world_done(struct world *w);
+usec_t world_draw(struct world *w, usec_t most); /* a short delay */
+void world_trace(const struct world *w, const char *format, ...) _printf_(2, 3);
+
+/* --- model-steps.c --- */
+void world_step(struct world *w, const struct step *s);
+void world_heal(struct world *w); /* all faults end */
 const char *step_name(enum step_kind kind);

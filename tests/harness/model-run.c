@@ -91,13 +91,16 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
         s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u);
         s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
         break;
+    case STEP_STALL_ANSWER:
+        s->a = roll(d, 3) == 0 ? s->a : w->lease / 4 + roll(d, w->lease * 6 / 10);
+        break;
     case STEP_CLOCK:
         s->a = roll(d, 3) == 0 ? 3600 * USEC_PER_SEC : some_time(d, w->lease);
         s->b = roll(d, 3); /* 1: back */
         break;
     case STEP_LIMIT:
         s->a = roll(d, w->n_pools);
-        s->b = 1 + roll(d, 5);
+        s->b = roll(d, 6); /* 0: it declares that pool no more */
         break;
     case STEP_OVERRIDE:
     case STEP_CLEAR:
@@ -119,6 +122,34 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
     default:
         break;
     }
+}
+
+/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it heard a late answer; Redis
+ * becomes another one, with connections kept, while a push is under way. */
+static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w) {
+    struct step *next = &q->steps[q->n];
+
+    if (q->n == STEPS_MAX || roll(d, 2) == 0)
+        return;
+    if (s->kind == STEP_STALL_ANSWER) {
+        static const enum step_kind kinds[] = {STEP_CUT, STEP_CRASH, STEP_FREEZE};
+
+        *next = (struct step) {.kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = some_time(d, w->lease)};
+        next->at = s->at + s->a + roll(d, w->heartbeat * 3 / 2);
+        q->n++;
+    } else if (s->kind == STEP_STALL_PUSH) {
+        static const enum step_kind kinds[] = {STEP_WIPE, STEP_RESTART, STEP_RESTORE};
+
+        *next = (struct step) {.kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = 1};
+        next->at = s->at + roll(d, w->lease / 2);
+        q->n++;
+    }
+}
+
+static int compare_steps(const void *a, const void *b) {
+    const struct step *x = a, *y = b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
 }
 
 static void make_sequence(struct sequence *q, uint64_t seed, const struct world *w) {
@@ -159,6 +190,9 @@ static void make_sequence(struct sequence *q, uint64_t seed, const struct world 
         s->at = at;
         fill_step(&d, s, w, q, i);
     }
+    for (size_t i = 0, n = q->n; i < n; i++)
+        follow(&d, q, &q->steps[i], w);
+    qsort(q->steps, q->n, sizeof(*q->steps), compare_steps);
 }
 
 /* --- run --- */

@@ -8,10 +8,12 @@
  *
  *   model-bridge.c  the scripts on a redis-server: composed with the prelude, called, snapshots, the look into Redis
  *   model-rules.c   the model: what must become of each call
+ *   model-limits.c  the limit in force, overrides
  *   model-check.c   what must be true at each instant, and in Redis' data
  *   model-host.c    the virtual host's session: hello, sync, heartbeats
  *   model-claim.c   its claims and processes
- *   model-world.c   time, network, faults
+ *   model-world.c   time and network
+ *   model-steps.c   claims, faults, administrators
  *   model-run.c     sequences: made from a seed, run, shrunk, printed */
 
 #include <stdbool.h>

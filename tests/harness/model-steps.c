@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The steps of a sequence: what is asked for, and what befalls hosts, network and Redis. */
+
+#include <string.h>
+
+#include "tests/harness/model-internal.h"
+
+static const char *const step_names[STEPS] = {
+    [STEP_CLAIM] = "claim", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash", [STEP_REBOOT] = "reboot",
+    [STEP_LOSE_FILE] = "crash and lose the session's file", [STEP_FREEZE] = "freeze", [STEP_CUT] = "cut",
+    [STEP_LOSE_CALL] = "lose a call", [STEP_LOSE_ANSWER] = "lose an answer", [STEP_STALL_CALL] = "stall a call",
+    [STEP_STALL_ANSWER] = "stall an answer", [STEP_LOSE_PUSH] = "lose a push", [STEP_STALL_PUSH] = "stall a push",
+    [STEP_RECONNECT] = "reconnect", [STEP_BYE] = "bye", [STEP_WIPE] = "Redis restarts empty", [STEP_FLUSH] = "FLUSHALL",
+    [STEP_RESTART] = "Redis restarts with its data", [STEP_SAVE] = "snapshot", [STEP_RESTORE] = "Redis comes back with the snapshot",
+    [STEP_REDIS_FROZEN] = "freeze Redis", [STEP_CLOCK] = "step Redis' clock", [STEP_LIMIT] = "declare a limit",
+    [STEP_OVERRIDE] = "override", [STEP_CLEAR] = "clear an override", [STEP_PAUSE] = "pause", [STEP_RESUME] = "resume",
+    [STEP_REVOKE] = "revoke", [STEP_GRACE] = "end grace",
+};
+
+const char *step_name(enum step_kind kind) {
+    return step_names[kind];
+}
+
+static void step_claim(struct world *w, struct host *h, const struct step *s) {
+    struct run *r = &w->runs[w->n_runs];
+    uint32_t sum = 0;
+
+    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX)
+        return;
+    *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d};
+    for (unsigned p = 0; p < w->n_pools; p++) {
+        r->permits[p] = (uint32_t) (s->a >> (8 * p)) & 0xff;
+        if (h->limits[p] == 0)
+            r->permits[p] = 0;
+        if (r->permits[p] > w->limits[p])
+            r->permits[p] = w->limits[p];
+        sum += r->permits[p];
+    }
+    if (sum == 0)
+        r->permits[0] = 1;
+    w->n_runs++;
+    world_trace(w, "h%u: c%u asks for %u %u %u", h->index, r->id, r->permits[0], r->permits[1], r->permits[2]);
+    vclaim_ask(w, r);
+}
+
+static void step_withdraw(struct world *w, struct host *h, const struct step *s) {
+    unsigned n = 0;
+
+    for (unsigned pass = 0; pass < 2; pass++) {
+        unsigned k = 0;
+
+        world_foreach_run(w, r) {
+            if (r->host != h->index || !h->up || r->state < RUN_ASKED || r->state > RUN_HELD)
+                continue;
+            if (pass == 1 && k++ == s->a % n) {
+                r->alive = false;
+                vclaim_release(w, r);
+                return;
+            }
+            n += pass == 0;
+        }
+        if (n == 0)
+            return;
+    }
+}
+
+static void step_bye(struct world *w, struct host *h) {
+    struct words words = {0};
+
+    if (!h->up || h->phase == HOST_DOWN)
+        return;
+    vhost_begin(h, &words);
+    world_foreach_run(w, r) {
+        if (r->host != h->index)
+            continue;
+        r->alive = false;
+        r->state = RUN_DONE;
+    }
+    world_send(w, h, REDIS_SCRIPT_BYE, &words, h->phase, 0);
+    vhost_crash(w, h);
+    h->has_file = false;
+    h->replaced = h->session;
+}
+
+static void break_all(struct world *w) {
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        if (w->hosts[i].up && w->hosts[i].phase != HOST_DOWN)
+            world_break(w, &w->hosts[i], world_draw(w, w->heartbeat / 4));
+}
+
+static void step_redis(struct world *w, const struct step *s) {
+    switch (s->kind) {
+    case STEP_WIPE:
+    case STEP_FLUSH:
+        bridge_wipe(w->bridge);
+        rules_begin(w);
+        break;
+    case STEP_RESTORE:
+        if (!w->has_saved)
+            return;
+        bridge_restore(w->bridge);
+        w->m = w->saved;
+        break;
+    case STEP_SAVE:
+        bridge_save(w->bridge);
+        w->saved = w->m;
+        w->has_saved = true;
+        return;
+    default:
+        break;
+    }
+    if (s->kind == STEP_FLUSH)
+        return;
+    w->replid++;
+    if (s->a % 2 == 0) /* a replica promoted and demoted again can keep connections */
+        break_all(w);
+}
+
+static void step_override(struct world *w, struct host *h, const struct step *s) {
+    static const char *const kinds[] = {[STEP_OVERRIDE - STEP_OVERRIDE] = "set", [STEP_CLEAR - STEP_OVERRIDE] = "clear",
+                                        [STEP_PAUSE - STEP_OVERRIDE] = "pause", [STEP_RESUME - STEP_OVERRIDE] = "resume"};
+    unsigned p = (unsigned) (s->a % w->n_pools);
+    uint64_t id = s->c % (STEPS_MAX + 1);
+    struct words words = {0};
+    char by[24];
+
+    if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
+        return;
+    if (w->admin_versions[id] == 0) /* else it is said again */
+        w->admin_versions[id] = h->overrides[p].version + 1;
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    words_add(&words, (char[]) {(char) ('a' + p), '\0'});
+    words_add_u64(&words, w->admin_versions[id] - 1);
+    (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
+    if (id == 0)
+        w->admin_versions[0] = 0;
+    words_add(&words, by);
+    words_add(&words, kinds[s->kind - STEP_OVERRIDE]);
+    words_add_u64(&words, s->b);
+    words_add_u64(&words, s->d);
+    words_add(&words, "why");
+    world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, 0);
+}
+
+static void step_revoke(struct world *w, struct host *h, const struct step *s) {
+    struct words words = {0};
+    char id[24];
+
+    if (!h->up || h->phase != HOST_LIVE || w->n_runs == 0 || h->frozen_until > w->now)
+        return;
+    (void) snprintf(id, sizeof(id), "c%u", (unsigned) (s->a % w->n_runs));
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    words_add(&words, id);
+    words_add(&words, "enough");
+    world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, 0);
+}
+
+/* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
+static bool may_end_grace(const struct world *w) {
+    if (w->m.empty || w->m.replid != w->replid)
+        return false;
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        if (w->hosts[i].up && (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].epoch, w->m.epoch) != 0))
+            return false;
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        if (r->alive && !r->over_lease && (w->m.claims[r->id].state != 'H' || !w->hosts[r->host].up))
+            return false;
+    return true;
+}
+
+static void step_grace(struct world *w, struct host *h) {
+    struct words words = {0};
+
+    if (h->up && h->phase == HOST_LIVE && may_end_grace(w)) {
+        vhost_begin(h, &words);
+        words_add(&words, h->epoch);
+        freeReplyObject(world_call(w, REDIS_SCRIPT_GRACE, &words));
+    }
+    words_done(&words);
+}
+
+static void step_end_berthd(struct world *w, struct host *h, const struct step *s) {
+    unsigned session = h->session;
+
+    if (!h->up)
+        return;
+    if (s->kind == STEP_BYE) {
+        step_bye(w, h);
+    } else {
+        if (s->kind == STEP_REBOOT)
+            world_foreach_run(w, r) if (r->host == h->index) r->alive = false;
+        vhost_crash(w, h);
+        if (s->kind != STEP_CRASH)
+            h->has_file = false;
+        h->replaced = s->kind == STEP_REBOOT ? session : 0;
+    }
+    h->start_at = w->now + 1 + s->a;
+}
+
+void world_step(struct world *w, const struct step *s) {
+    struct host *h = &w->hosts[s->host % w->n_hosts];
+    unsigned p = (unsigned) (s->a % w->n_pools);
+
+    world_trace(w, "-- %s h%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step_name(s->kind), h->index, s->a, s->b, s->c, s->d);
+    switch (s->kind) {
+    case STEP_CLAIM:
+        step_claim(w, h, s);
+        break;
+    case STEP_WITHDRAW:
+        step_withdraw(w, h, s);
+        break;
+    case STEP_CRASH:
+    case STEP_REBOOT:
+    case STEP_LOSE_FILE:
+    case STEP_BYE:
+        step_end_berthd(w, h, s);
+        break;
+    case STEP_FREEZE:
+        h->frozen_until = w->now + s->a;
+        break;
+    case STEP_CUT:
+        h->cut_until = w->now + s->a;
+        world_break(w, h, w->heartbeat / 2);
+        break;
+    case STEP_LOSE_CALL:
+        h->lose_call = true;
+        break;
+    case STEP_LOSE_ANSWER:
+        h->lose_answer = true;
+        break;
+    case STEP_STALL_CALL:
+        h->stall_call = s->a;
+        break;
+    case STEP_STALL_ANSWER:
+        h->stall_answer = s->a;
+        break;
+    case STEP_LOSE_PUSH:
+        h->lose_push = true;
+        break;
+    case STEP_STALL_PUSH:
+        h->stall_push = s->a;
+        break;
+    case STEP_RECONNECT:
+        vhost_down(w, h, 1);
+        break;
+    case STEP_WIPE:
+    case STEP_FLUSH:
+    case STEP_RESTART:
+    case STEP_SAVE:
+    case STEP_RESTORE:
+        step_redis(w, s);
+        break;
+    case STEP_REDIS_FROZEN:
+        w->redis_frozen_until = w->now + s->a;
+        break;
+    case STEP_CLOCK:
+        w->redis_skew += (int64_t) s->a * (s->b % 2 == 0 ? 1 : -1);
+        w->was_ahead = w->was_ahead || s->b % 2 == 0;
+        break;
+    case STEP_LIMIT:
+        h->limits[p] = (uint32_t) s->b;
+        vhost_declare(w, h);
+        break;
+    case STEP_OVERRIDE:
+    case STEP_CLEAR:
+    case STEP_PAUSE:
+    case STEP_RESUME:
+        step_override(w, h, s);
+        break;
+    case STEP_REVOKE:
+        step_revoke(w, h, s);
+        break;
+    case STEP_GRACE:
+        step_grace(w, h);
+        break;
+    case STEPS:
+        break;
+    }
+}
+
+void world_heal(struct world *w) {
+    world_trace(w, "-- all faults end");
+    w->redis_frozen_until = 0;
+    world_foreach_run(w, r) { /* no need to watch them run */
+        if (r->duration > w->lease / 20)
+            r->duration = w->lease / 20;
+        if (r->alive && r->ends > w->now + w->lease / 20)
+            r->ends = w->now + w->lease / 20;
+    }
+    for (unsigned i = 0; i < w->n_hosts; i++) {
+        struct host *h = &w->hosts[i];
+
+        h->cut_until = h->frozen_until = 0;
+        h->lose_call = h->lose_answer = h->lose_push = false;
+        h->stall_call = h->stall_answer = h->stall_push = 0;
+        memcpy(h->limits, w->limits, sizeof(h->limits));
+        if (h->up)
+            vhost_declare(w, h);
+        else
+            h->start_at = w->now + 1;
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A test of the test: what the model must notice when a rule is taken out of the scripts or of the virtual hosts. The first six are
+ * those that models of earlier drafts had to catch. By hand: MUTATION=part-of-a-name tells what was found, SEED=N begins elsewhere. */
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "tests/harness/model.h"
+#include "tests/harness/test.h"
+
+#define SEQUENCES_MAX 400
+
+static const struct model_mutation mutations[] = {
+    {.name = "burial after 3/4 of a lease", .early_burial = true},
+    {.name = "grace halved", .from = "if known >= tonumber(lease) and", .to = "if known >= tonumber(lease) / 2 and"},
+    {.name = "no look whether it is first in all its queues", .from = "or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c\n", .to = "\n"},
+    {.name = "burial without the replication id", .from = "if not in_epoch() or not end_session(s)", .to = "if not end_session(s)"},
+    {.name = "connection numbers ignored in beats", .from = "if connection ~= ARGV[2] then return {'stale'} end", .to = ""},
+    {.name = "deadline counted from the answer", .deadline_from_answer = true},
+
+    {.name = "tokens follow Redis' clock alone", .from = "clock = math.max(clock + 1, now())", .to = "clock = now()"},
+    {.name = "debts forgotten", .from = "for i = 1, #owed do call('SADD', at .. 'debt', owed[i]) end", .to = ""},
+    {.name = "debts of grace forgotten by claim", .from = "for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end", .to = ""},
+    {.name = "versions of overrides ignored", .from = "if o.version ~= ARGV[5] then", .to = "if false then"},
+    {.name = "older overrides win after a wipe", .from = "if not known or tonumber(known) < tonumber(ARGV[i + 1]) then", .to = "if true then"},
+    {.name = "heartbeats of another epoch beat", .from = "if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end\n", .to = ""},
+    {.name = "grants without the replication id", .from = "elseif not in_epoch() then\n            return false", .to = "elseif false then"},
+    {.name = "claims granted in grace", .from = "free = tonumber(r.ticket) - tonumber(r.head), not grace and not debt",
+     .to = "free = tonumber(r.ticket) - tonumber(r.head), true"},
+    {.name = "the limit not looked at", .from = "<= limit_of(r.list[i])\nend\nif free", .to = "<= 99\nend\nif free"},
+    {.name = "a claim's own place not looked at", .from = "not (head[2] and tonumber(head[2]) <= score)", .to = "true"},
+    {.name = "what a sync does not name stays", .from = "if r and r.session == s then drop(c, r) end", .to = ""},
+    {.name = "nobody is told of a grant", .from = "tell(r.session, 'granted'", .to = "tell('nobody', 'granted'"},
+    {.name = "grants do not name their predecessor", .from = "tell(r.session, 'granted', epoch, last,",
+     .to = "tell(r.session, 'granted', epoch, r.token,"},
+    {.name = "a release wakes nobody", .from = "for i = 1, #queues do touch(queues[i]) end", .to = ""},
+    {.name = "the dead are not buried", .from = "call('ZRANGEBYSCORE', at .. 'beats', '-inf', dead,",
+     .to = "call('ZRANGEBYSCORE', at .. 'beats', '-inf', 0,"},
+    {.name = "permits of the dead stay", .from = "call('SREM', base .. ':held', unpack(members(c, r.list[i + 1])))", .to = ""},
+    {.name = "a raised limit brings nobody back", .from = "call('ZRANGEBYSCORE', base .. ':parked', '-inf', limit,",
+     .to = "call('ZRANGEBYSCORE', base .. ':parked', '-inf', -1,"},
+    {.name = "a lowered limit parks nobody", .from = "call('ZRANGEBYSCORE', base .. ':wants', '(' .. limit, '+inf',",
+     .to = "call('ZRANGEBYSCORE', base .. ':wants', '+inf', '+inf',"},
+    {.name = "grants before all are back in their queues", .from = "cut = true", .to = "cut = false"},
+    {.name = "limits of the dead stay", .from = "call('ZREM', at .. 'pool:' .. pool .. ':limits', s)\n            limits[pool] = nil",
+     .to = ""},
+    {.name = "pools that a host declares no more stay", .from = "call('ZREM', at .. 'pool:' .. pool .. ':limits', s)\n        limits[pool] = nil",
+     .to = ""},
+    {.name = "grants of lost writes are believed", .from = "return r.state == 'H' and tonumber(r.token) < tonumber(epoch)",
+     .to = "return false"},
+    {.name = "runs beyond their lease keep their token", .from = "if kind == 'K' then", .to = "if false then"},
+    {.name = "what hosts remember of the clock is not heard", .from = "if number and number > clock then clock = number end", .to = ""},
+    {.name = "remembered clocks do not age", .no_ageing = true},
+    {.name = "hosts take pushes of any epoch", .any_epoch = true},
+    {.name = "hosts do not miss pushes", .no_chain = true},
+    {.name = "a sync's answer names its own grants", .from = "-- Not the last token by now:",
+     .to = "last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$') --"},
+};
+
+static void test_mutations(void) {
+    const char *wanted = getenv("MUTATION"), *seed_text = getenv("SEED");
+    uint64_t seed = 1;
+
+    if (seed_text && number_parse(seed_text, UINT64_MAX, &seed) < 0)
+        seed = 1;
+    for (size_t i = 0; i < ELEMENTSOF(mutations); i++) {
+        bool failed = false;
+        int k;
+
+        if (wanted && !strstr(mutations[i].name, wanted))
+            continue;
+        k = model_run(seed, SEQUENCES_MAX, &mutations[i], wanted && *wanted, &failed);
+        if (wanted)
+            printf("%4d sequences: %s%s\n", k, mutations[i].name, failed ? "" : " (NOT FOUND)");
+        if (!failed)
+            CU_assertImplementation(CU_FALSE, __LINE__, mutations[i].name, __FILE__, k < 0 ? "its text is in no script" : "not found", CU_FALSE);
+    }
+}
+
+static CU_TestInfo tests[] = {
+    {"model: each mutation is found", test_mutations},
+    CU_TEST_INFO_NULL,
+};
+
+static CU_SuiteInfo suites[] = {
+    {.pName = "mutations", .pTests = tests},
+    CU_SUITE_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    return test_main(argc, argv, suites);
+}
