@@ -6,13 +6,12 @@
 
 #include "tests/harness/model-internal.h"
 
-/* Permits in use by processes that have not outlived their lease (only runs with `keep` may do that). */
-static uint32_t in_use(const struct world *w, unsigned pool, const struct run *but) {
+/* Permits in use by processes that have not outlived their lease (only runs with `keep` may do that), but for one of them. */
+static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
     uint32_t n = 0;
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        if (r->alive && !r->over_lease && r != but)
-            n += r->permits[pool];
+        n += r->id != but && r->alive && !r->over_lease ? r->permits[pool] : 0;
     return n;
 }
 
@@ -49,8 +48,8 @@ void check_grant(struct world *w, unsigned claim) {
     if (!rules_fits(w, claim, w->tight))
         model_fail(w, "R1: c%u was granted beyond a limit", claim);
     for (unsigned p = 0; p < w->n_pools; p++)
-        if (c->permits[p] > 0 && in_use(w, p, run) + c->permits[p] > rules_limit(w, p))
-            model_fail(w, "R1: c%u was granted %u of pool %c while processes use %u of %u", claim, c->permits[p], 'a' + p, in_use(w, p, run),
+        if (c->permits[p] > 0 && in_use(w, p, run->id) + c->permits[p] > rules_limit(w, p))
+            model_fail(w, "R1: c%u was granted %u of pool %c while processes use %u of %u", claim, c->permits[p], 'a' + p, in_use(w, p, run->id),
                        rules_limit(w, p));
     check_token(w, run, c->token);
     run->granted_number = ++w->n_grants;
@@ -73,7 +72,7 @@ void check_start(struct world *w, const struct run *run) {
                    w->m.claims[run->id].state ? w->m.claims[run->id].state : '-');
     for (unsigned p = 0; p < w->n_pools; p++) {
         const struct run *last = run;
-        uint32_t used = in_use(w, p, NULL);
+        uint32_t used = in_use(w, p, RUNS_MAX);
 
         if (run->permits[p] == 0 || run->over_lease)
             continue;

@@ -9,7 +9,7 @@
 
 static const char *text_of_session(unsigned s, char buffer[static 16]) {
     buffer[0] = '\0';
-    if (s)
+    if (s > 0)
         (void) snprintf(buffer, 16, "s%u", s);
     return buffer;
 }

@@ -118,8 +118,7 @@ static void step_redis(struct world *w, const struct step *s) {
 }
 
 static void step_override(struct world *w, struct host *h, const struct step *s) {
-    static const char *const kinds[] = {[STEP_OVERRIDE - STEP_OVERRIDE] = "set", [STEP_CLEAR - STEP_OVERRIDE] = "clear",
-                                        [STEP_PAUSE - STEP_OVERRIDE] = "pause", [STEP_RESUME - STEP_OVERRIDE] = "resume"};
+    const char *kind = s->kind == STEP_OVERRIDE ? "set" : s->kind == STEP_CLEAR ? "clear" : s->kind == STEP_PAUSE ? "pause" : "resume";
     unsigned p = (unsigned) (s->a % w->n_pools);
     uint64_t id = s->c % (STEPS_MAX + 1);
     struct words words = {0};
@@ -137,7 +136,7 @@ static void step_override(struct world *w, struct host *h, const struct step *s)
     if (id == 0)
         w->admin_versions[0] = 0;
     words_add(&words, by);
-    words_add(&words, kinds[s->kind - STEP_OVERRIDE]);
+    words_add(&words, kind);
     words_add_u64(&words, s->b);
     words_add_u64(&words, s->d);
     words_add(&words, "why");

@@ -90,7 +90,9 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
     }
     e = event_add(w, EVENT_CALL, h, in_order(&h->last_call, at));
     e->script = script;
-    e->words = *words;
+    for (size_t i = 0; i < words->n; i++)
+        words_add(&e->words, words->items[i]);
+    words_done(words);
     e->during = during;
     e->run = run;
     e->session = h->session;
