@@ -105,8 +105,7 @@ static int declare(struct manager *m, struct store *s, bool host) {
 
         if (host && cluster && p->host_limit == 0)
             continue;
-        if (!host && !cluster)
-            continue;
+        pools[n].elsewhere = !host && !cluster;
         memcpy(pools[n].name, p->name, sizeof(pools[n].name));
         pools[n].limit = host && cluster ? p->host_limit : p->limit;
         pools[n++].queue_limit = p->queue_limit;

@@ -21,7 +21,10 @@ static void put_hello(struct store_redis *r, struct words *w) {
     words_add_u64(w, r->n_declared);
     for (size_t i = 0; i < r->n_declared; i++) {
         words_add(w, r->declared[i].pool.name);
-        words_add_u64(w, r->declared[i].pool.limit);
+        if (r->declared[i].pool.elsewhere)
+            words_add(w, "host");
+        else
+            words_add_u64(w, r->declared[i].pool.limit);
     }
     for (size_t i = 0; i < r->n_overrides; i++) {
         const struct known_override *o = &r->overrides[i];
@@ -36,22 +39,32 @@ static void put_hello(struct store_redis *r, struct words *w) {
     }
 }
 
+static void tell_one_differing(struct store_redis *r, struct declared *d, uint64_t lowest, uint64_t highest, uint64_t elsewhere) {
+    const struct event e = {.type = EVENT_LIMITS_DIFFER, .pools = d->pool.name};
+
+    if (lowest != highest && (lowest != d->lowest || highest != d->highest) && !d->pool.elsewhere)
+        event_emit(r->events, &e, "hosts declare limits of %" PRIu64 " to %" PRIu64 " for pool %s, this one %" PRIu32
+                                  ": the lowest is in force", lowest, highest, d->pool.name, d->pool.limit);
+    if (elsewhere > 0 && elsewhere != d->elsewhere)
+        event_emit(r->events, &e, "%" PRIu64 " hosts count pool %s each by itself (scope host), others share it (scope cluster); "
+                                  "this one has scope %s", elsewhere, d->pool.name, d->pool.elsewhere ? "host" : "cluster");
+    d->lowest = lowest;
+    d->highest = highest;
+    d->elsewhere = elsewhere;
+}
+
 static void tell_differing(struct store_redis *r, const struct redisReply *list) {
     for (size_t i = 0; i < r->n_declared; i++) {
         struct declared *d = &r->declared[i];
+        uint64_t lowest = 0, highest = 0, elsewhere = 0;
         const struct redisReply *item;
-        uint64_t lowest = 0, highest = 0;
 
         for (size_t k = 0; (item = reply_at(list, k)); k++)
             if (reply_is(reply_at(item, 0), d->pool.name) &&
-                (reply_u64(reply_at(item, 1), &lowest) < 0 || reply_u64(reply_at(item, 2), &highest) < 0))
-                lowest = highest = 0;
-        if (lowest != highest && (lowest != d->lowest || highest != d->highest))
-            event_emit(r->events, &(struct event) {.type = EVENT_LIMITS_DIFFER, .pools = d->pool.name},
-                       "hosts declare limits of %" PRIu64 " to %" PRIu64 " for pool %s, this one %" PRIu32 ": the lowest is in force",
-                       lowest, highest, d->pool.name, d->pool.limit);
-        d->lowest = lowest;
-        d->highest = highest;
+                (reply_u64(reply_at(item, 1), &lowest) < 0 || reply_u64(reply_at(item, 2), &highest) < 0 ||
+                 reply_u64(reply_at(item, 3), &elsewhere) < 0))
+                lowest = highest = elsewhere = 0;
+        tell_one_differing(r, d, lowest, highest, elsewhere);
     }
 }
 

@@ -59,6 +59,10 @@ static int add_limits(struct snapshot_session *s, const char *declared) {
         char number[12];
         uint64_t limit;
 
+        if (length > 5 && strncmp(declared + length - 5, "=host", 5) == 0) { /* no limit of the cluster's */
+            declared += length + (declared[length] == ',');
+            continue;
+        }
         if (!equals || (size_t) (equals - declared) > NAME_MAX_LENGTH || length - (size_t) (equals - declared) > sizeof(number))
             return -EBADMSG;
         (void) snprintf(l->pool, sizeof(l->pool), "%.*s", (int) (equals - declared), declared);
@@ -244,12 +248,13 @@ static int read_positions(struct inspection *n, const struct question *call, con
 
 static int read_pool(struct inspection *n, const struct question *call, const struct redisReply *reply) {
     struct snapshot_pool *p = &n->snapshot->pools[call->pool];
-    uint64_t lowest = 0, highest = 0;
+    uint64_t lowest = 0, highest = 0, elsewhere = 0;
     int k;
 
     (void) reply_u64(reply_at(reply, 2), &lowest); /* -1: declared by nobody any more */
     (void) reply_u64(reply_at(reply, 3), &highest);
-    p->limits_differ = lowest != highest;
+    (void) reply_u64(reply_at(reply, 12), &elsewhere);
+    p->limits_differ = lowest != highest || elsewhere > 0;
     if (reply_u32(reply_at(reply, 1), &p->limit) < 0 || reply_u32(reply_at(reply, 5), &p->used) < 0 ||
         reply_u32(reply_at(reply, 6), &p->waiting) < 0 || reply_u32(reply_at(reply, 7), &p->parked) < 0)
         return -EBADMSG;

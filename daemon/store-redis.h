@@ -65,6 +65,7 @@ struct entry {               /* a claim, as long as it is the store's */
 struct declared {
     struct store_pool pool;
     uint64_t lowest, highest; /* last told by limits-differ; equal: they agree */
+    uint64_t elsewhere;       /* likewise: sessions that have it with scope host, while others share it */
 };
 
 struct known_override {       /* the newest that was heard of (R10) */

@@ -9,15 +9,16 @@
 --       host machine version lease-µs
 --       clock      the highest ticket or token that this host remembers, aged (R10)
 --       epoch      that it knew last, 0 if none;  dead: as in beat, of that epoch
---       limits     how many, then for each: pool limit
+--       limits     how many, then for each: pool limit; limit "host": there it is of scope host
 --       then overrides that it remembers, for each: pool version limit until-µs by restore reason
 -- Reply {'ok', epoch, more, grace, count, known(1: the session was there), clock, overrides, differing, changed, ended, reclaimed}
---         differing: {pool, lowest, highest} of its pools that live sessions declare differently
+--         differing: {pool, lowest, highest, elsewhere} of its pools that live sessions declare differently; elsewhere: so many
+--           have it with scope host, and others share it
 --         changed: {pool, before, now} of limits in force that this call changed; the rest as in beat
 --       {'lease-differs', epoch, more, count, lease-µs}: another lease, and a session lives by it (R4)
 --       {'name-taken', epoch, more, count, lease-µs}: a live session of this host name on another machine
 --       {'stale', connection}: a newer connection was there;  {'schema', n}: the data is newer than this script
--- Cost  about 15 calls and 4 a pool declared
+-- Cost  about 15 calls and 5 a pool declared
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local schema = call('HGET', meta, 'schema')
@@ -59,24 +60,25 @@ call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, 
 local count = call('HINCRBY', meta, 'beat', 1)
 call('ZADD', at .. 'beats', count, s)
 
-local declared, is_declared, changed, first_override = {}, {}, {}, 12 + 2 * tonumber(ARGV[11])
+local declared, kind, changed, first_override = {}, {}, {}, 12 + 2 * tonumber(ARGV[11])
+for i = 12, first_override - 1, 2 do kind[ARGV[i]] = ARGV[i + 1] == 'host' and 'host' or 'limit' end
+local before = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+ %S+ %S+ (%S*)$')
+before = parse_declared(before or '')
+for i = 1, #before, 2 do
+    if kind[before[i]] ~= (before[i + 1] == 'host' and 'host' or 'limit') then undeclare(s, before[i], before[i + 1]) end
+end
 for i = 12, first_override - 1, 2 do
     declared[#declared + 1] = ARGV[i] .. '=' .. ARGV[i + 1]
-    is_declared[ARGV[i]] = true
     local key = at .. 'pool:' .. ARGV[i] .. ':limits'
-    local old = call('EXISTS', key) == 1 and limit_of(ARGV[i])
-    if call('ZADD', key, 'CH', ARGV[i + 1], s) == 1 then
-        limits[ARGV[i]] = nil
-        touch(ARGV[i])
-        if old and old ~= limit_of(ARGV[i]) then changed[#changed + 1] = {ARGV[i], old, limit_of(ARGV[i])} end
-    end
-end
-local before = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+ %S+ %S+ (%S*)$')
-for i, pool in ipairs(parse_declared(before or '')) do
-    if i % 2 == 1 and not is_declared[pool] then
-        call('ZREM', at .. 'pool:' .. pool .. ':limits', s)
-        limits[pool] = nil
-        touch(pool)
+    if ARGV[i + 1] == 'host' then
+        call('ZADD', at .. 'pool:' .. ARGV[i] .. ':elsewhere', 0, s)
+    else
+        local old = call('EXISTS', key) == 1 and limit_of(ARGV[i])
+        if call('ZADD', key, 'CH', ARGV[i + 1], s) == 1 then
+            limits[ARGV[i]] = nil
+            touch(ARGV[i])
+            if old and old ~= limit_of(ARGV[i]) then changed[#changed + 1] = {ARGV[i], old, limit_of(ARGV[i])} end
+        end
     end
 end
 call('HSET', at .. 'sessions', s, table.concat({host, ARGV[5], ARGV[6], table.concat(declared, ',')}, ' '))
@@ -93,10 +95,11 @@ if first_override <= #ARGV then end_overrides() end
 
 local differing = {}
 for i = 12, first_override - 1, 2 do
-    local key = at .. 'pool:' .. ARGV[i] .. ':limits'
-    local lowest = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
-    local highest = call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
-    if lowest ~= highest then differing[#differing + 1] = {ARGV[i], lowest, highest} end
+    local base = at .. 'pool:' .. ARGV[i]
+    local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]
+    local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2]
+    local elsewhere = call('ZCARD', base .. ':elsewhere')
+    if lowest ~= highest or (lowest and elsewhere > 0) then differing[#differing + 1] = {ARGV[i], lowest, highest, elsewhere} end
 end
 settle()
 save_clock()

@@ -4,19 +4,25 @@
 -- sessions   hash  session -> "host machine version pool=limit,..."
 -- beats      zset  session -> the beat clock at its last heartbeat; 0: its end was begun, and each heartbeat goes on with it
 -- of:S       set   its claims;  unnamed:S: those that a sync under way has not named yet
--- pool:P:limits  zset  session -> the limit that it declares
+-- pool:P:limits  zset  session -> the limit that it declares;  pool:P:elsewhere  zset  sessions for which it is of scope host
 
 local ends = 128                -- claims and sessions that this call may still end
 local ended, reclaimed = {}, {} -- told in the answer: {session, host}, {claim, host, name, run, pools, token}
 
--- What is declared in a session's record, as {pool, limit, ...}
+-- What is declared in a session's record, as {pool, limit or 'host', ...}
 local function parse_declared(text)
     local list = {}
-    for pool, limit in string.gmatch(text, '([^=,]+)=(%d+)') do
+    for pool, limit in string.gmatch(text, '([^=,]+)=(%w+)') do
         list[#list + 1] = pool
-        list[#list + 1] = tonumber(limit)
+        list[#list + 1] = limit
     end
     return list
+end
+
+local function undeclare(s, pool, limit)
+    call('ZREM', at .. 'pool:' .. pool .. (limit == 'host' and ':elsewhere' or ':limits'), s)
+    limits[pool] = nil
+    touch(pool)
 end
 
 -- Its claims go, its limits go. False if the bound cut it short.
@@ -47,13 +53,8 @@ local function end_session(s)
         more = 1
         return false
     end
-    for i, pool in ipairs(parse_declared(declared or '')) do
-        if i % 2 == 1 then
-            call('ZREM', at .. 'pool:' .. pool .. ':limits', s)
-            limits[pool] = nil
-            touch(pool)
-        end
-    end
+    local list = parse_declared(declared or '')
+    for i = 1, #list, 2 do undeclare(s, list[i], list[i + 1]) end
     call('HDEL', at .. 'sessions', s)
     call('ZREM', at .. 'beats', s)
     if host and call('HGET', meta, 'h:' .. host) == s then call('HDEL', meta, 'h:' .. host) end

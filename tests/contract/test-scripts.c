@@ -94,15 +94,28 @@ static void test_refusals(void) {
 static void test_lowest_limit(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
-    EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4]] [[db 4 2]] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4 0]] [[db 4 2]] [] []");
     EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 P * 0 * 0 *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
     TEST_INT(script_state("b"), 'H');
-    EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5]] [[db 2 4]] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5 0]] [[db 2 4]] [] []");
     TEST_INT(script_state("c"), 'W'); /* 2 used of 4 */
     EXPECT(script_say("bye s1 1"), "ok $ 0");
     EXPECT(script_claim("s2", "d", "db 5 100"), "ok $ 0 H *");
+    script_end();
+}
+
+/* Scope host here, cluster there: said to both, in either order, and no longer when it is over (R14). */
+static void test_scopes_differ(void) {
+    script_begin();
+    EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] []");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] []");
+    EXPECT(script_say("inspect pool db"), "ok 4 4 4 * [] 1");
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] []");
+    EXPECT(script_say("bye s2 1"), "ok $ 0");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] []");
     script_end();
 }
 
@@ -299,6 +312,7 @@ static CU_TestInfo tests[] = {
     {"withdraw frees queue", test_withdraw_frees_queue},
     {"refusals", test_refusals},
     {"lowest limit", test_lowest_limit},
+    {"scopes differ", test_scopes_differ},
     {"park", test_park},
     {"park order", test_park_order},
     {"many parked", test_many_parked},

@@ -552,6 +552,24 @@ static void test_limits_differ(void) {
     bed_done(&b);
 }
 
+static void test_scopes_differ(void) {
+    struct store_pool changed[ELEMENTSOF(pools)];
+    struct bed b;
+
+    if (!begin(&b, &two))
+        return;
+    memcpy(changed, pools, sizeof(pools));
+    changed[0].elsewhere = true;
+    TEST_INT(bed_declare(&b, 1, changed, ELEMENTSOF(changed)), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "limits-differ: "));
+    _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
+    const struct snapshot_pool *db = snapshot_find(s, "db");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(db);
+    TEST_INT(db->limit, 4);
+    CU_ASSERT(db->limits_differ);
+    bed_done(&b);
+}
+
 /* More claims than go into one part of a sync, and than one call grants. */
 static void test_large_sync(void) {
     static const struct store_pool wide[] = {{.name = "db", .limit = 450, .queue_limit = 1000}};
@@ -595,6 +613,7 @@ static CU_TestInfo tests[] = {
     {"lease differs", test_lease_differs},
     {"name taken", test_name_taken},
     {"limits differ", test_limits_differ},
+    {"scopes differ", test_scopes_differ},
     {"large sync", test_large_sync},
     CU_TEST_INFO_NULL,
 };
