@@ -13,7 +13,11 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 VERSION := $(shell sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
 
-ifneq ($(SAN),)
+ifneq ($(FUZZ),)
+BUILD ?= build/fuzz
+CC := clang
+SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else ifneq ($(SAN),)
 BUILD ?= build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 else
@@ -47,9 +51,10 @@ SCRIPTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.sh,$(BUILD)/tests/%,$
 TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c)) $(BUILD)/tests/preload/clock-step.so
 FAULTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/faults/test-*.c))
 FAULT_PARTS := $(BUILD)/fault-parts.a
+FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c))
 BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
-.PHONY: all tests deps check faults demo lint clean
+.PHONY: all tests deps check faults faults-slice fuzz fuzzers demo lint clean
 all: $(PROGRAMS)
 tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS)
 
@@ -76,6 +81,10 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(CLI) $(RUNNER) $(DAE
 $(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI) $(DAEMON) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcunit
+
+$(FUZZERS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(CLI) $(RUNNER) $(DAEMON) $(CONF) $(BASE)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 # For redis-server, which knows nothing of sanitizers.
 $(BUILD)/tests/preload/%.so: tests/preload/%.c
@@ -133,6 +142,19 @@ JOBS ?= 4
 faults: deps
 	@$(MAKE) --no-print-directory all tests
 	@BERTH_BUILD=$(BUILD) $(BUILD)/tests/faults/test-faults --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) --report FAULTS.md
+
+# About a minute of it: each fault once, and two mixes.
+faults-slice: deps
+	@$(MAKE) --no-print-directory all tests
+	@BERTH_BUILD=$(BUILD) $(BUILD)/tests/faults/test-faults --slice --seed $(SEED) --mixes 4 --jobs 6
+
+# libFuzzer, ten minutes each: make fuzz SECONDS=n
+SECONDS ?= 600
+fuzz:
+	@LINT_DEPS=yes tests/deps.sh
+	@$(MAKE) --no-print-directory FUZZ=1 fuzzers
+	@BUILD=build/fuzz tests/fuzz/run.sh $(SECONDS)
+fuzzers: $(FUZZERS)
 
 demo: deps
 	@$(MAKE) --no-print-directory all

@@ -7,7 +7,7 @@ set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
     libcunit1-dev redis-tools scdoc"
 # Linters, and shells whose completions are tested where they are there.
-[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang clang-tidy cppcheck shellcheck zsh fish"
+[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     missing=

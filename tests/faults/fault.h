@@ -38,6 +38,7 @@ struct bed { /* what a case runs on */
     struct redis_server replica;
     struct redis_server *master; /* where the hosts' proxies lead to */
     char clock[64];              /* file with the offset of redis-server's clock, µs */
+    bool limit_owed;             /* nobody could be asked to restore it */
     unsigned n_down[LOAD_HOSTS]; /* faults that keep a berthd down */
 };
 
@@ -76,7 +77,7 @@ struct plan {
     unsigned flags;  /* of all of them together */
     usec_t until;    /* the load goes on until then */
 };
-void plan_alone(struct plan *p, const struct fault *f, uint64_t seed);
+void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times);
 void plan_mix(struct plan *p, uint64_t seed);
 void plan_print(const struct plan *p);
 

@@ -221,13 +221,12 @@ static void demote_and_promote(struct bed *b, struct injection *i) {
 /* --- limits --- */
 
 static void change_limit(struct bed *b, struct injection *i) {
-    load_set_limit(&b->load, "db", (unsigned) draw_between(&i->random, 0, 2));
-    i->n_hit++;
+    i->n_hit += load_set_limit(&b->load, "db", (unsigned) draw_between(&i->random, 0, 2));
 }
 
 static void restore_limit(struct bed *b, struct injection *i) {
     (void) i;
-    load_set_limit(&b->load, "db", LOAD_DB);
+    b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
 }
 
 const struct fault faults_redis[] = {

@@ -76,25 +76,30 @@ static void note_limit(struct load *l, const char *pool, unsigned limit) {
     snprintf(entry->pool, sizeof(entry->pool), "%s", pool);
 }
 
-/* Asked of the first host that can be asked. A raise counts from before it, a lower limit once it was answered. */
-void load_set_limit(struct load *l, const char *pool, unsigned limit) {
+/* Asked of the first host that does it. A raise counts from before it, a lower limit once it was answered. */
+bool load_set_limit(struct load *l, const char *pool, unsigned limit) {
+    unsigned before = 0;
+
+    for (size_t k = 0; k < l->n_limits; k++)
+        if (strcmp(l->limits[k].pool, pool) == 0)
+            before = l->limits[k].limit;
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         struct child *c;
-        unsigned before = 0;
+        bool done;
 
         if (l->hosts[i].down || l->hosts[i].frozen || !l->hosts[i].host->berthd || l->hosts[i].host->berthd->ended)
             continue;
-        for (size_t k = 0; k < l->n_limits; k++)
-            if (strcmp(l->limits[k].pool, pool) == 0)
-                before = l->limits[k].limit;
         if (limit > before)
             note_limit(l, pool, limit);
         c = berth_start(l->hosts[i].host, "limit %s %u", pool, limit);
-        if (child_await(c, 3 * USEC_PER_SEC) && c->exit_code == 0 && limit < before)
-            note_limit(l, pool, limit);
+        done = child_await(c, 2 * USEC_PER_SEC) && c->exit_code == 0;
         child_free(c);
-        return;
+        if (done && limit < before)
+            note_limit(l, pool, limit);
+        if (done)
+            return true;
     }
+    return false;
 }
 
 void load_up(struct load *l, uint64_t seed) {

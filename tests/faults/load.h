@@ -58,7 +58,8 @@ void load_turn(struct load *l, usec_t until);
 /* Awaits the end of all runs; the number of those that did not end in time. */
 size_t load_drain(struct load *l, usec_t within);
 void load_touch(struct load *l, size_t host, usec_t until);
-void load_set_limit(struct load *l, const char *pool, unsigned limit);
+/* Whether a host did it. */
+bool load_set_limit(struct load *l, const char *pool, unsigned limit);
 /* Writes another config and asks for a reload. */
 void load_reload(struct load *l, size_t host);
 

@@ -23,8 +23,8 @@ static void add(struct plan *p, const struct fault *f, usec_t at, usec_t length,
         p->until = at + length + USEC_PER_SEC;
 }
 
-/* Twice, on two hosts. */
-void plan_alone(struct plan *p, const struct fault *f, uint64_t seed) {
+/* Once, or a second time on another host. */
+void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times) {
     uint64_t random = seed;
     usec_t length = f->msec * USEC_PER_MSEC;
     size_t host = draw_between(&random, 0, LOAD_HOSTS - 1);
@@ -32,7 +32,8 @@ void plan_alone(struct plan *p, const struct fault *f, uint64_t seed) {
     *p = (struct plan) {.seed = seed};
     snprintf(p->name, sizeof(p->name), "%s", f->name);
     add(p, f, WARM_UP, length, host, draw(&random));
-    add(p, f, WARM_UP + length + USEC_PER_SEC, length, (host + 1) % LOAD_HOSTS, draw(&random));
+    if (times > 1)
+        add(p, f, WARM_UP + length + USEC_PER_SEC, length, (host + 1) % LOAD_HOSTS, draw(&random));
 }
 
 /* Never the same fault twice at once, and what ends at all ends within the case. */
@@ -109,6 +110,10 @@ static void run_load(struct bed *b, struct plan *p) {
 
         load_turn(&b->load, since + (next > now ? next : now));
         inject(b, p, since);
+    }
+    for (usec_t until = clock_boottime() + 10 * USEC_PER_SEC; b->limit_owed && clock_boottime() < until;) {
+        load_turn(&b->load, clock_boottime() + 200 * USEC_PER_MSEC);
+        b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
     }
     /* Hosts that ended although nobody asked them to would be seen here. */
     for (size_t i = 0; i < LOAD_HOSTS; i++) {

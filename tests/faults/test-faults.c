@@ -2,10 +2,10 @@
 
 /* Faults, each alone, and random mixes of them, while hosts run commands that witness themselves.
  *
- *     test-faults [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
+ *     test-faults [--slice] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
  *     test-faults --case FAULT|mix --seed N        one of them, in this process
  *
- * The same seed makes the same plan. Each case is a process of its own with its own hosts and Redis; some run at a time. A failed
+ * --slice: each fault once, not on two hosts one after the other. The same seed makes the same plan. Each case is a process of its own with its own hosts and Redis; some run at a time. A failed
  * case's journals and records are left in BUILD/faults/. */
 
 #include <getopt.h>
@@ -23,7 +23,7 @@
 #define JOBS_MAX 16
 
 static uint64_t arg_seed, arg_mixes, arg_jobs = 4;
-static bool arg_singles = true;
+static bool arg_singles = true, arg_slice;
 static const char *arg_case, *arg_report;
 
 /* --- one case --- */
@@ -51,7 +51,7 @@ static int run_case(char *program) {
     const struct fault *f = faults_find(arg_case);
 
     if (f)
-        plan_alone(&the_plan, f, arg_seed);
+        plan_alone(&the_plan, f, arg_seed, arg_slice ? 1 : 2);
     else if (strcmp(arg_case, "mix") == 0)
         plan_mix(&the_plan, arg_seed);
     else
@@ -71,7 +71,7 @@ struct job {
 
 static struct child *start_case(const char *program, const struct job *job) {
     char seed[32];
-    char *argv[] = {(char *) program, (char *) "--case", (char *) job->name, (char *) "--seed", seed, NULL};
+    char *argv[] = {(char *) program, (char *) "--case", (char *) job->name, (char *) "--seed", seed, (char *) (arg_slice ? "--slice" : NULL), NULL};
     char build[280], redis[280], folder[300];
     char *environment[] = {build, folder, getenv("BERTH_REDIS_SERVER") ? redis : NULL, NULL};
 
@@ -135,6 +135,7 @@ static int run_all(const char *program, char **names, size_t n_names) {
     report_print(&report);
     if (arg_report && report_write(&report, arg_report) < 0)
         failed++;
+    printf("seed %" PRIu64 ", %zu cases in %" PRIu64 " s\n", arg_seed, n, (clock_boottime() - report.since) / USEC_PER_SEC);
     printf("%zu passed, %u failed, 0 skipped\n", n - failed, failed);
     free(jobs);
     report_done(&report);
@@ -144,7 +145,8 @@ static int run_all(const char *program, char **names, size_t n_names) {
 static int parse(int argc, char **argv) {
     static const struct option options[] = {
         {"seed", required_argument, NULL, 's'}, {"mixes", required_argument, NULL, 'm'},  {"jobs", required_argument, NULL, 'j'},
-        {"case", required_argument, NULL, 'c'}, {"report", required_argument, NULL, 'r'}, {"no-singles", no_argument, NULL, 'n'}, {0},
+        {"case", required_argument, NULL, 'c'}, {"report", required_argument, NULL, 'r'}, {"no-singles", no_argument, NULL, 'n'},
+        {"slice", no_argument, NULL, 'l'},      {0},
     };
 
     arg_seed = clock_realtime() / USEC_PER_SEC;
@@ -164,6 +166,7 @@ static int parse(int argc, char **argv) {
             break;
         case 'c': arg_case = optarg; break;
         case 'r': arg_report = optarg; break;
+        case 'l': arg_slice = true; break;
         case 'n': arg_singles = false; break;
         default: return -1;
         }
@@ -176,7 +179,7 @@ static int parse(int argc, char **argv) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (parse(argc, argv) < 0) {
-        fputs("usage: test-faults [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]\n", stderr);
+        fputs("usage: test-faults [--slice] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]\n", stderr);
         for (size_t i = 0; faults_get(i); i++)
             fprintf(stderr, "    %-26s %s\n", faults_get(i)->name, faults_get(i)->what);
         return 64;

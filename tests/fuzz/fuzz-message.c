@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Messages between berthd, runner and guards, and records and reports on disk. What is one can be written again. */
+
+#include <string.h>
+
+#include "base/protocol.h"
+#include "runner/record.h"
+#include "tests/fuzz/fuzz.h"
+
+static void write_again(const struct message *m) {
+    static struct message_writer w;
+    static struct message again;
+
+    message_begin(&w, m->verb);
+    for (size_t i = 0; i < m->n_fields; i++)
+        message_put(&w, m->fields[i].key, m->fields[i].value);
+    FUZZ_ASSERT(w.error == 0);
+    FUZZ_ASSERT(message_parse(&again, w.text, w.size) == 0);
+    FUZZ_ASSERT(again.n_fields == m->n_fields && strcmp(again.verb, m->verb) == 0);
+    for (size_t i = 0; i < m->n_fields; i++)
+        FUZZ_ASSERT(strcmp(message_get(&again, m->fields[i].key), m->fields[i].value) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static struct message m;
+    static struct record record;
+    static struct message_writer w;
+    char id[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
+    uint64_t number;
+
+    if (message_parse(&m, data, size) < 0)
+        return 0;
+    write_again(&m);
+    (void) message_get_u64(&m, "deadline", &number);
+    if (message_get_id(&m, "run", id) == 0)
+        FUZZ_ASSERT(strlen(id) == ID_TEXT_SIZE - 1);
+    if (message_get_name(&m, "job", name) == 0)
+        FUZZ_ASSERT(name_is_valid(name));
+    if (record_parse(&record, &m) == 0) {
+        message_begin(&w, PROTOCOL_STATE);
+        record_put(&record, &w);
+        FUZZ_ASSERT(w.error == 0);
+    }
+    return 0;
+}
