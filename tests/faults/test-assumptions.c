@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What the limit depends on, broken on purpose: each of these tests sees more commands at once than the limit allows. They show that the
+ * witness sees an overlap when there is one, and that FAULTS.md is right about what is not covered. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/faults/fault.h"
+#include "tests/harness/test.h"
+
+#define POOLS "pool \"db\" { limit = 1 }\n"
+
+static struct bed bed;
+static struct injection injection;
+static struct host *ant, *bee;
+static struct witness w;
+
+static void stop_replica(void) {
+    redis_server_done(&bed.replica);
+}
+
+static void up(void) {
+    cluster_up();
+    cluster.on_stopped = stop_replica;
+    bed = (struct bed) {0};
+    injection = (struct injection) {0};
+}
+
+static void down(void) {
+    unpin(&injection);
+    witness_done(&w);
+    cluster_down();
+}
+
+static unsigned most(void) {
+    witness_read(&w, cluster.witness);
+    return witness_max(&w, "db");
+}
+
+static void two_hosts(void) {
+    ant = host_up("ant", POOLS);
+    bee = host_up("bee", POOLS);
+    bed.load.hosts[0].host = ant;
+    bed.load.hosts[1].host = bee;
+}
+
+static struct child *run_for(struct host *h, const char *id, unsigned msec) {
+    struct child *c = berth_start(h, "run -p db --name %s -- %s --id %s --for %u", id, cluster.command, id, msec);
+
+    return c;
+}
+
+/* A virtual machine paused by its hypervisor: everything on the host stands still, its clocks as well, and goes on after its permits
+ * were given to somebody else. Here its processes alone stand still (swarthy/redis-semaphore#24). */
+static void paused_machine(void) {
+    static const enum kind kinds[] = {KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND};
+    struct child *old, *new;
+    uint64_t token;
+
+    two_hosts();
+    old = run_for(ant, "old", 60000);
+    host_await(ant, "started", "job=old");
+    witness_await_alive(cluster.witness, 1);
+    for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
+        (void) hit(&bed, &injection, kinds[i], SIGSTOP, 10, true);
+    new = run_for(bee, "new", 300);
+    host_await(bee, "host-buried", "host=ant");
+    TEST_INT(berth_end(new), 0);
+    CU_ASSERT(most() > 1);
+    unpin(&injection);
+    TEST_INT(berth_end(old), 76); /* stopped as soon as it could be */
+    token = witness_find(&w, "old")->token;
+    CU_ASSERT(witness_find(&w, "new")->token > token); /* whoever checks tokens refuses the old one */
+}
+
+/* `berth run` is frozen, and the lease is lost: nobody is there who could stop its command. */
+static void frozen_run(void) {
+    struct child *old, *new;
+
+    two_hosts();
+    old = run_for(ant, "old", 60000);
+    host_await(ant, "started", "job=old");
+    witness_await_alive(cluster.witness, 1);
+    TEST_INT(hit(&bed, &injection, KIND_RUN, SIGSTOP, 1, true), 1);
+    TEST_INT(hit(&bed, &injection, KIND_BERTHD, SIGSTOP, 1, true), 1);
+    new = run_for(bee, "new", 300);
+    TEST_INT(berth_end(new), 0);
+    CU_ASSERT(most() > 1);
+    unpin(&injection);
+    TEST_INT(berth_end(old), 76);
+}
+
+/* Somebody deletes keys by hand: what is held is not known any more, until its host tells of it again (redisson/redisson#3573,
+ * dv/redis-semaphore#40). */
+static void deleted_keys(void) {
+    struct child *old, *new;
+
+    two_hosts();
+    old = run_for(ant, "old", 60000);
+    host_await(ant, "started", "job=old");
+    witness_await_alive(cluster.witness, 1);
+    TEST_INT(redis_number(&cluster.redis, "DEL berth:{test}:pool:db:held"), 1);
+    new = run_for(bee, "new", 0);
+    TEST_INT(berth_end(new), 0);
+    CU_ASSERT(most() > 1);
+    TEST_INT(redis_number(&cluster.redis, "DEL berth:{test}:claims"), 1); /* now a heartbeat sees that something is missing */
+    child_kill(old, SIGTERM);
+    TEST_INT(berth_end(old), 143);
+    TEST_INT(berth(bee, "run --wait 10s -p db -- true"), 0); /* it heals by itself */
+}
+
+/* Two masters at once, each with a host that can reach it alone. */
+static void split_redis(void) {
+    static const char *const extra[] = {"--port", "0", NULL};
+    struct child *old, *new;
+
+    TEST_FATAL(redis_server_start(&bed.replica, extra) == 0, "no second Redis");
+    ant = host_up("ant", POOLS);
+    bee = host_add("bee", POOLS);
+    bee->redis = bed.replica.socket;
+    host_set_config(bee, POOLS);
+    host_start(bee);
+    host_open(bee);
+    old = run_for(ant, "old", 2000);
+    host_await(ant, "started", "job=old");
+    new = run_for(bee, "new", 0);
+    TEST_INT(berth_end(new), 0);
+    CU_ASSERT(most() > 1);
+    TEST_INT(berth_end(old), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"a paused machine", paused_machine},
+    {"a frozen berth run whose lease is lost", frozen_run},
+    {"deleted keys", deleted_keys},
+    {"two masters", split_redis},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "assumptions", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
