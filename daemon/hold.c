@@ -18,7 +18,7 @@
 #define RECORD_SUFFIX ".claim"
 #define READS_PER_TURN 16
 /* A client says how its command ended, then closes the write end: of what one turn finds, its words are heard first. */
-#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
 /* What a hold adds to its record: a pid alone is nobody's identity (another boot, another process by now). */
 #define FIELD_BOOT "boot"

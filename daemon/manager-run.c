@@ -204,12 +204,12 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     e = manager_run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
     e.position = c->position;
     e.ticket = c->ticket;
+    manager_write_waiting(r); /* before it is told: who heard of it finds it after a restart, too */
     if (parked)
         event_emit(r->manager->events, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
     else if (!r->queued_told)
         event_emit(r->manager->events, &e, "%s waits for its permits", r->name);
     r->queued_told = true;
-    manager_write_waiting(r);
     run_changed(r);
 }
 
