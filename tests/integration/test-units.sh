@@ -63,6 +63,7 @@ directories_made() {
     mkdir -p "$root/run"
     sed -i 's/u:berth:/u:nobody:/' "$root/usr/lib/tmpfiles.d/berth.conf" # it asks this machine for names in ACLs
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
+    systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return # an upgrade does it again
     [ "$(stat -c '%a %U' "$root/run/berth")" = "1775 root" ] && # 7: the ACL's mask
         [ "$(stat -c '%a %U' "$root/run/berth/runner/runs")" = "711 root" ]
 }

@@ -4,9 +4,9 @@
 # mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none). What is committed is tested.
 # Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system); results, with each host's journal, are in
 # build/system/results. Ends with "N passed, N failed, N skipped", counted in stories.
-# shellcheck disable=SC2154,SC2181,SC1090 # variables and stories of files that are sourced
+# shellcheck disable=SC2154,SC1090 # variables and stories of files that are sourced
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1
 cache=${BERTH_SYSTEM_CACHE:-/var/cache/berth-system}
 packages=$cache/packages
 results=$PWD/build/system/results
@@ -33,23 +33,23 @@ fi
 . tests/system/images.sh
 . tests/system/hosts.sh
 
+# Each story in a process of its own, which takes its hosts down however it ends.
+if [ "${1:-}" = --tell ]; then
+    story=$2
+    set -e
+    shared=$(mktemp -d)
+    netns=''
+    trap 'exit 143' TERM INT HUP
+    trap 'status=$?; set +e; keep_journals; hosts_down; rm -rf "$shared"; exit $status' EXIT
+    chmod 1777 "$shared"
+    network_up
+    . "tests/system/stories/$story.sh"
+    exit
+fi
+
 for suite in $suites; do
     make_image "$suite" host && make_image "$suite" build && make_package "$suite" 1 >/dev/null || exit 1
 done
-
-# Each story in a shell of its own, which takes its hosts down however it ends.
-tell() {
-    (
-        set -eu
-        shared=$(mktemp -d)
-        netns=''
-        trap 'status=$?; set +e; keep_journals; hosts_down; rm -rf "$shared"; exit $status' EXIT
-        chmod 1777 "$shared"
-        network_up
-        . "tests/system/stories/$story.sh"
-    )
-}
-
 rm -rf "$results" && mkdir -p "$results"
 if [ $# -eq 0 ]; then
     for story in tests/system/stories/*.sh; do set -- "$@" "$(basename "$story" .sh)"; done
@@ -58,8 +58,7 @@ passed=0 failed=0
 for story; do
     begun=$(date +%s)
     mkdir -p "$results/$story"
-    tell >"$results/$story/log" 2>&1 # not in a condition: `set -e` would mean nothing in it
-    if [ $? -eq 0 ]; then
+    if timeout --kill-after=60 "${BERTH_SYSTEM_TIMEOUT:-300}" tests/system/check-system.sh --tell "$story" >"$results/$story/log" 2>&1; then
         passed=$((passed + 1))
         say "$story: ok ($(($(date +%s) - begun)) s)"
     else

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154,SC2034
+# Four hosts, both Debians, and a Redis of their own (then a Valkey in its place), which they may use as packaging/redis.acl says and
+# no further. 40 runs of jobs of four users, limit 3: never more than three at once, and three at times.
+
+boot ant trixie
+boot bee trixie
+boot cow trixie
+boot dog "${suites##* }"
+boot redis trixie
+await_boot ant bee cow dog redis
+hosts="ant bee cow dog"
+users="alice bob carol dave"
+
+# What installing a server starts listens to this machine alone; ours is started by hand, on the bridge.
+on redis systemctl mask redis-server.service valkey-server.service
+on redis env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install redis-server valkey-server >"$results/$story/redis.apt" 2>&1
+serve() { # redis|valkey
+    script redis <<END
+        printf '%s\n' 'port 6379' 'bind * -::*' 'dir /tmp' 'save ""' 'daemonize yes' 'aclfile /tmp/users.acl' >/tmp/server.conf
+        echo 'user default off' >/tmp/users.acl
+        sed -n 's/^user berth.*/& >secret/p' /shared/redis.acl >>/tmp/users.acl
+        $1-server /tmp/server.conf
+        until $1-cli --user berth --pass secret --no-auth-warning info server >/dev/null; do read -rt 0.1 <> <(:) || :; done
+END
+}
+cp packaging/redis.acl "$shared/"
+serve redis
+
+for host in $hosts; do
+    install_berth "$host"
+    script "$host" <<'END'
+        cat >/etc/berth/berth.conf.d/cluster.conf <<'CONF'
+lease = "6s"
+redis { url = "redis://berth@redis:6379" }
+pool "db" { limit = 3 }
+CONF
+        for user in alice bob carol dave; do
+            useradd --create-home $user
+            cat >>/etc/berth/berth.conf.d/cluster.conf <<CONF
+job "work-$user" {
+    command = {"/bin/sh", "-c", "date +'%s%N 1' >/shared/\$BERTH_RUN; sleep 0.4; date +'%s%N -1' >>/shared/\$BERTH_RUN; exit 5"}
+    pools = {"db"}
+    user = "$user"
+    overlap = "allow"
+}
+CONF
+        done
+        install -d -m 700 /etc/credstore
+        echo secret >/etc/credstore/redis-password
+        systemctl restart berthd.service
+END
+done
+
+# Most at once, by what the jobs wrote themselves (all hosts have one clock), and how many there were.
+most() {
+    sort -n "$shared"/????????????????????????????????  | awk '{ n += $2; if (n > most) most = n } END { print most, NR / 2 }'
+}
+work() { # STORY-PART: 40 runs
+    local host user n pids='' pid
+    for host in $hosts; do
+        for user in $users; do
+            for n in 1 2 3; do
+                case $user$n in dave[23]) continue ;; esac # ten on each host
+                script "$host" <<END &
+                    status=0
+                    berth start --wait work-$user || status=\$?
+                    [ \$status -eq 5 ] || { echo "work-$user on $host: \$status"; exit 1; }
+END
+                pids="$pids $!"
+            done
+        done
+    done
+    for pid in $pids; do wait "$pid" || fail "$1: a run went wrong"; done
+    [ "$(most)" = "3 40" ] || fail "$1: most at once and how many: $(most)"
+    [ "$(stat -c %u "$shared"/???????????????????????????????? | sort | uniq | wc -l)" -eq 4 ] || fail "$1: not of four users"
+    rm -f "$shared"/????????????????????????????????
+}
+
+work redis
+on ant berth hosts
+on ant berth pools
+[ "$(on dog berth pools --json db | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/')" = 0 ]
+
+# Another server in its place, empty: a new epoch, its grace, and everything goes on.
+on redis redis-cli --user berth --pass secret --no-auth-warning ping 2>&1 | grep -q NOPERM
+script redis <<'END'
+    pid=$(pgrep -f '^redis-server')
+    kill "$pid"
+    while [ -e "/proc/$pid" ]; do read -rt 0.1 <> <(:) || :; done
+END
+serve valkey
+work valkey
+for host in $hosts; do
+    on "$host" journalctl --no-pager -q -t berthd BERTH_EVENT=grace-begun -o cat
+    [ "$(on "$host" journalctl --no-pager -q -t berthd BERTH_EVENT=exited -o cat | grep -c failure)" -eq 20 ] || fail "not 20 runs on $host"
+    ! on "$host" journalctl --no-pager -q -t berthd -o cat --output-fields=BERTH_EVENT,MESSAGE BERTH_EVENT=overcommitted | grep . ||
+        fail "overcommitted on $host"
+done
