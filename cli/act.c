@@ -108,7 +108,7 @@ static int start_all(size_t n, char **jobs, bool wait) {
 
 int verb_start(int argc, char **argv) {
     bool wait = false;
-    const struct verb_option options[] = {{"--wait", &wait, NULL}};
+    const struct verb_option options[] = {{"--wait", &wait, NULL, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)
@@ -143,7 +143,7 @@ int verb_stop(int argc, char **argv) {
 
 int verb_revoke(int argc, char **argv) {
     const char *reason = NULL;
-    const struct verb_option options[] = {{"--reason", NULL, &reason}};
+    const struct verb_option options[] = {{"--reason", NULL, &reason, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 1, &words, &status) != 0)
@@ -155,7 +155,7 @@ int verb_revoke(int argc, char **argv) {
 
 int verb_grace(int argc, char **argv) {
     bool end = false;
-    const struct verb_option options[] = {{"--end", &end, NULL}};
+    const struct verb_option options[] = {{"--end", &end, NULL, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
@@ -175,7 +175,7 @@ int verb_reload(int argc, char **argv) {
 
 int verb_drain(int argc, char **argv) {
     bool wait = false;
-    const struct verb_option options[] = {{"--wait", &wait, NULL}};
+    const struct verb_option options[] = {{"--wait", &wait, NULL, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)

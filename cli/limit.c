@@ -31,7 +31,7 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
 int verb_limit(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
     bool clear = false;
-    const struct verb_option options[] = {{"--clear", &clear, NULL}, {"--for", NULL, &duration}, {"--reason", NULL, &reason}};
+    const struct verb_option options[] = {{"--clear", &clear, NULL, NULL}, {"--for", NULL, &duration, NULL}, {"--reason", NULL, &reason, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 2, &words, &status) != 0)
@@ -66,7 +66,7 @@ static int each_pool(char **argv, int words, const char *method, const char *rea
 
 int verb_pause(int argc, char **argv) {
     const char *reason = NULL;
-    const struct verb_option options[] = {{"--reason", NULL, &reason}};
+    const struct verb_option options[] = {{"--reason", NULL, &reason, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)

@@ -10,8 +10,9 @@
 #include "base/nearest.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
+#include "cli/when.h"
 
-#define OPTIONS_MAX 8
+#define OPTIONS_MAX 12
 
 int wrong_usage(const char *verb, const char *format, ...) {
     const struct verb *v = verb_find(verb);
@@ -44,6 +45,12 @@ int parse_msec(const char *verb, const char *option, const char *text, json_int_
     return 0;
 }
 
+int parse_when(const char *verb, const char *option, const char *text, usec_t *ret) {
+    if (!text || when_parse(text, clock_realtime(), ret) == 0)
+        return 0;
+    return wrong_usage(verb, "%s %.100s: must be a time such as 2026-11-20T11:00:00Z, \"2026-11-20 11:00\" or -2h", option, text);
+}
+
 static int unknown_option(const char *verb, const char *word, size_t length, const struct verb_option *options, size_t n_options) {
     const char *known[OPTIONS_MAX + 1] = {"--help"}, *near;
     char name[NAME_MAX_LENGTH + 1];
@@ -53,6 +60,18 @@ static int unknown_option(const char *verb, const char *word, size_t length, con
     snprintf(name, sizeof(name), "%.*s", (int) length, word);
     near = nearest(name, known, (n_options < OPTIONS_MAX ? n_options : OPTIONS_MAX) + 1);
     return near ? wrong_usage(verb, "unknown option %s; did you mean %s?", name, near) : wrong_usage(verb, "unknown option %s", name);
+}
+
+static int take_value(const char *verb, const struct verb_option *o, const char *value) {
+    if (o->list && o->list->n == WORD_LIST_MAX)
+        return wrong_usage(verb, "%s is given more than %d times", o->name, WORD_LIST_MAX);
+    if (!o->list && *o->value)
+        return wrong_usage(verb, "%s is given twice", o->name);
+    if (o->list)
+        o->list->items[o->list->n++] = value;
+    else
+        *o->value = value;
+    return 0;
 }
 
 /* The option at argv[*i]; *i is moved over its value. 0 or EXIT_USAGE. */
@@ -71,16 +90,11 @@ static int take_option(int argc, char **argv, int *i, const struct verb_option *
             *o->flag = true;
             return 0;
         }
-        if (*o->value)
-            return wrong_usage(argv[0], "%s is given twice", o->name);
-        if (word[length] == '=') {
-            *o->value = word + length + 1;
-            return 0;
-        }
+        if (word[length] == '=')
+            return take_value(argv[0], o, word + length + 1);
         if (*i + 1 == argc)
             return wrong_usage(argv[0], "%s needs a value", o->name);
-        *o->value = argv[++*i];
-        return 0;
+        return take_value(argv[0], o, argv[++*i]);
     }
     return unknown_option(argv[0], word, length, options, n_options);
 }

@@ -13,8 +13,7 @@
 #define CLAIMS_SHOWN 3 /* in the line of a pool; the others as "+N" */
 #define INT "%" JSON_INTEGER_FORMAT
 
-/* berthd's answer as it is: it has "schema" already. */
-static int print_json(const json_t *answer) {
+int print_json(const json_t *answer) {
     size_t flags = isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT;
 
     if (json_dumpf(answer, stdout, flags) < 0)
@@ -23,7 +22,7 @@ static int print_json(const json_t *answer) {
     return 0;
 }
 
-static int print_table(struct table *t, const char *nothing) {
+int print_table(struct table *t, const char *nothing) {
     int r;
 
     if (table_is_empty(t)) {
@@ -37,7 +36,7 @@ static int print_table(struct table *t, const char *nothing) {
     return EXIT_INTERNAL;
 }
 
-static int no_table(int r) {
+int no_table(int r) {
     fprintf(stderr, "berth: %s\n", strerror(-r));
     return EXIT_INTERNAL;
 }
@@ -200,7 +199,7 @@ static int print_each_pool(const json_t *pools) {
 int verb_pools(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
     bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL}};
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL}};
     json_t *wanted;
     int words, status;
 
@@ -265,7 +264,7 @@ static int print_hosts(const json_t *hosts) {
 int verb_hosts(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
     bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL}};
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
@@ -323,7 +322,7 @@ static int print_jobs(const json_t *jobs) {
 int verb_jobs(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
     bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL}};
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
@@ -370,7 +369,7 @@ static int print_runs(const json_t *runs, bool all) {
 int verb_runs(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
     bool json = false, all = false;
-    const struct verb_option options[] = {{"--json", &json, NULL}, {"--all", &all, NULL}};
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL}, {"--all", &all, NULL, NULL}};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)

@@ -71,6 +71,12 @@ static const struct verb verbs[] = {
      "berth reload\n"
      "\n"
      "Waits for the result. A config with errors changes nothing: they are printed, 78.\n"},
+    {"history", verb_history, "runs, as the journal has them",
+     "berth history [--job JOB] [--pool POOL] [--since TIME] [--until TIME] [--directory DIR... | -m] [--unit UNIT] [--json]\n"
+     "\n"
+     "One line a run, from boot to boot: when it began, where, how long it waited and ran, how it ended. Reads this machine's journal;\n"
+     "-m: all that was collected here; --directory: the journal files in DIR. TIME: 2026-11-20T11:00:00Z, \"2026-11-20 11:00\", -2h.\n"
+     "--unit: the unit whose berthd is meant (berthd.service). Needs no berthd. 65: there is no such journal, or it cannot be read.\n"},
     {"check-config", verb_check_config, "check a config file",
      "berth check-config [FILE]\n"
      "\n"

@@ -6,13 +6,15 @@
  *     verbs.c    the table, help, the options before the verb
  *     options.c  a verb's own options
  *     show.c     pools, hosts, jobs, runs      act.c     start, stop, reload, revoke, grace, drain
- *     limit.c    limit, pause, resume          check.c   check-config, version */
+ *     limit.c    limit, pause, resume          check.c   check-config, version
+ *     history.c  history                       audit.c   audit                    logs.c  logs */
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
 
@@ -30,10 +32,18 @@ const struct verb *verb_find(const char *name);
 
 /* --- options.c --- */
 
+#define WORD_LIST_MAX 64
+
+struct word_list {
+    const char *items[WORD_LIST_MAX];
+    size_t n;
+};
+
 struct verb_option {
-    const char *name;   /* "--json" */
-    bool *flag;         /* set when it is there; or */
-    const char **value; /* its value (the next word, or after '=') */
+    const char *name;       /* "--json" */
+    bool *flag;             /* set when it is there; or */
+    const char **value;     /* its value (the next word, or after '='); or */
+    struct word_list *list; /* the values, if it may be given several times */
 };
 
 /* Takes the options out of argv, wherever they stand before a "--"; what is left are the words, argv[1] to argv[*ret_words]. 0; else
@@ -48,6 +58,18 @@ int wrong_usage(const char *verb, const char *format, ...) _printf_(2, 3);
 int check_name(const char *verb, const char *kind, const char *name);
 /* A duration in milliseconds. 0 or EXIT_USAGE. */
 int parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret);
+
+/* A time as of cli/when.h, of now. NULL is left alone. 0 or EXIT_USAGE. */
+int parse_when(const char *verb, const char *option, const char *text, usec_t *ret);
+
+/* --- show.c --- */
+
+/* As it is: it has "schema" already. 0 or EXIT_INTERNAL. */
+int print_json(const json_t *document);
+/* nothing: said on standard error where the table is empty. 0 or EXIT_INTERNAL, explained. */
+struct table;
+int print_table(struct table *t, const char *nothing);
+int no_table(int r);
 
 /* --- the verbs --- */
 
@@ -65,6 +87,7 @@ int verb_grace(int argc, char **argv);
 int verb_reload(int argc, char **argv);
 int verb_drain(int argc, char **argv);
 int verb_undrain(int argc, char **argv);
+int verb_history(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);
 

@@ -43,7 +43,7 @@ done <<EOF
 confuse conf/parser*
 hiredis daemon/redis-*
 jansson daemon/control* daemon/verb* cli/*
-systemd/sd-journal base/journal.c
+systemd/sd-journal base/journal*.c
 systemd/sd-daemon daemon/main.c daemon/manager*.c runner/main.c base/journal.c
 libsmartcols cli/table*
 EOF

@@ -43,7 +43,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace reload check-config version help"
+    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace reload history check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -80,6 +80,16 @@ _berth() {
     pause | resume) _berth_words "$(_berth_live name pools) --help" ;;
     revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
     grace) _berth_words "--end --help" ;;
+    history)
+        case $previous in
+        --job) _berth_words "$(_berth_live name jobs)" ;;
+        --pool) _berth_words "$(_berth_live name pools)" ;;
+        --since | --until) _berth_words "-1h -1d -7d" ;;
+        --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        --unit) ;;
+        *) _berth_words "--job --pool --since --until --directory -m --unit --json --help" ;;
+        esac
+        ;;
     check-config) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     help) _berth_words "$verbs" ;;
     *) _berth_words "--help" ;;

@@ -52,7 +52,7 @@ complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
     runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'set another limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'stop whoever holds a claim' grace 'end the grace of a new namespace' \
-    reload 'bring a changed config into force' check-config 'print all errors of a config' version 'print versions' \
+    reload 'bring a changed config into force' history 'runs, as the journal has them' check-config 'print all errors of a config' version 'print versions' \
     help 'explain a verb'
 while set -q verbs[1]
     complete -c berth -n 'not __berth_verb; or __berth_is help' -a $verbs[1] -d $verbs[2]
@@ -84,3 +84,11 @@ complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
 complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'grant at once'
 complete -c berth -n '__berth_is check-config' -F
+complete -c berth -n '__berth_is history' -l job -x -a '(__berth_live name jobs)' -d 'of this job'
+complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
+complete -c berth -n '__berth_is history' -l since -x -a '-1h -1d -7d' -d 'from then on'
+complete -c berth -n '__berth_is history' -l until -x -d 'up to then'
+complete -c berth -n '__berth_is history' -l directory -x -a '(__fish_complete_directories)' -d 'journal files below it'
+complete -c berth -n '__berth_is history' -s m -d 'all collected journals'
+complete -c berth -n '__berth_is history' -l unit -x -d 'unit of berthd'
+complete -c berth -n '__berth_is history' -l json -d 'one JSON document'

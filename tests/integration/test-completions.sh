@@ -104,6 +104,8 @@ for shell in bash zsh fish; do
     expect $shell "pause EMPTY" "db net" "holder waiter trap"
     expect $shell "revoke EMPTY" "c1 c2" "db"
     expect $shell "grace --" "--end" "db"
+    expect $shell "history --pool EMPTY" "db net" "holder trap"
+    expect $shell "history --" "--job --pool --since --until --directory" "db"
     expect $shell "runs --" "--json --all" "db"
     expect $shell "run -p db -- ber" "berth" "db"
 done

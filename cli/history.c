@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* berth history: one line a run, put together from the run's events. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/demand.h"
+#include "base/name.h"
+#include "cli/client.h"
+#include "cli/sources.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+
+struct past { /* what is known of a run; texts are the entries' */
+    const char *run, *name, *host, *pools, *result;
+    usec_t first, queued, granted, started, ended; /* realtime; 0: not told */
+    int64_t wait_ms, run_ms, exit_code, signal;    /* -1: not told */
+    uint64_t token;
+};
+
+struct filter {
+    const char *job, *pool;
+    usec_t since, until;
+};
+
+/* --- from events to runs --- */
+
+static int compare_entries(const void *a, const void *b) {
+    const struct entry *x = *(struct entry *const *) a, *y = *(struct entry *const *) b;
+    int c = strcmp(x->run, y->run);
+
+    return c != 0 ? c : x->time != y->time ? (x->time < y->time ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+static int compare_pasts(const void *a, const void *b) {
+    const struct past *x = a, *y = b;
+
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : strcmp(x->run, y->run);
+}
+
+static void past_set_time(usec_t *time, const struct entry *e) {
+    if (*time == 0)
+        *time = e->time;
+}
+
+static void past_end(struct past *p, const struct entry *e, const char *result) {
+    past_set_time(&p->ended, e);
+    p->result = e->result ? e->result : result;
+    p->exit_code = e->exit_code;
+    p->signal = e->signal;
+    p->run_ms = e->run_ms >= 0 ? e->run_ms : p->run_ms;
+}
+
+static void past_hear(struct past *p, const struct entry *e) {
+    past_set_time(&p->first, e);
+    p->name = e->job ? e->job : p->name;
+    p->pools = e->pools ? e->pools : p->pools;
+    p->host = e->host[0] ? e->host : p->host;
+    p->token = e->token > 0 ? e->token : p->token;
+    p->wait_ms = e->wait_ms >= 0 ? e->wait_ms : p->wait_ms;
+    if (strcmp(e->event, "queued") == 0 || strcmp(e->event, "parked") == 0)
+        past_set_time(&p->queued, e);
+    else if (strcmp(e->event, "granted") == 0)
+        past_set_time(&p->granted, e);
+    else if (strcmp(e->event, "started") == 0)
+        past_set_time(&p->started, e);
+    else if (strcmp(e->event, "exited") == 0 || strcmp(e->event, "withdrawn") == 0)
+        past_end(p, e, NULL);
+    else if (strcmp(e->event, "refused") == 0)
+        past_end(p, e, "not-started");
+    else if (strcmp(e->event, "reclaimed") == 0 && p->ended == 0)
+        past_end(p, e, "reclaimed"); /* its host was gone; if it was heard of again, it says better how it ended */
+}
+
+/* entries: those with a run, sorted. */
+static size_t make_pasts(struct entry **entries, size_t n, struct past *pasts) {
+    size_t n_pasts = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || strcmp(entries[i]->run, entries[i - 1]->run) != 0)
+            pasts[n_pasts++] = (struct past) {
+                .run = entries[i]->run, .name = "", .host = "", .pools = "", .wait_ms = -1, .run_ms = -1, .exit_code = -1, .signal = -1};
+        past_hear(&pasts[n_pasts - 1], entries[i]);
+    }
+    qsort(pasts, n_pasts, sizeof(*pasts), compare_pasts);
+    return n_pasts;
+}
+
+static bool past_uses(const struct past *p, const char *pool) {
+    struct demands demands;
+
+    return demands_parse(p->pools, &demands) == 0 && demands_get(&demands, pool) > 0;
+}
+
+/* It was there at some time between since and until. */
+static bool past_is_wanted(const struct past *p, const struct filter *f) {
+    return (!f->job || strcmp(f->job, p->name) == 0) && (!f->pool || past_uses(p, f->pool)) && p->first < f->until &&
+           (p->ended == 0 || p->ended >= f->since);
+}
+
+/* --- as JSON --- */
+
+static json_t *json_when(usec_t time) {
+    char text[CLOCK_TEXT_SIZE];
+
+    return time > 0 ? json_string(clock_format(time, text)) : json_null();
+}
+
+static json_t *json_number(int64_t value) {
+    return value >= 0 ? json_integer((json_int_t) value) : json_null();
+}
+
+static json_t *json_pools(const char *text) {
+    json_t *pools = json_object();
+    struct demands demands;
+
+    if (demands_parse(text, &demands) == 0)
+        for (size_t i = 0; i < demands.n; i++)
+            (void) json_object_set_new(pools, demands.items[i].pool, json_integer(demands.items[i].permits));
+    return pools;
+}
+
+static json_t *json_past(const struct past *p) {
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", p->run, "name", p->name,
+                     "host", p->host, "pools", json_pools(p->pools), "token", json_number(p->token > 0 ? (int64_t) p->token : -1),
+                     "queued", json_when(p->queued), "granted", json_when(p->granted), "started", json_when(p->started), "ended",
+                     json_when(p->ended), "wait_ms", json_number(p->wait_ms), "run_ms", json_number(p->run_ms), "result",
+                     p->result ? json_string(p->result) : json_null(), "exit_code", json_number(p->exit_code), "signal",
+                     json_number(p->signal));
+}
+
+static int show_json(const struct past *pasts, size_t n) {
+    _cleanup_json_ json_t *document = NULL;
+    json_t *runs = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        k |= json_array_append_new(runs, json_past(&pasts[i]));
+    document = json_pack("{s:i, s:o}", "schema", 1, "runs", runs);
+    return k == 0 && document ? print_json(document) : no_table(-ENOMEM);
+}
+
+/* --- as a table --- */
+
+static const char *msec_text(int64_t msec, char buffer[static WORDS_SIZE]) {
+    return msec >= 0 ? words_msec((json_int_t) msec, buffer) : "";
+}
+
+static const char *result_text(const struct past *p, char buffer[static WORDS_SIZE]) {
+    const char *result = p->result ? p->result : p->started > 0 || p->granted > 0 ? "running" : "waiting";
+
+    if (p->signal >= 0)
+        snprintf(buffer, WORDS_SIZE, "%.64s (signal %" PRIi64 ")", result, p->signal);
+    else if (p->exit_code > 0)
+        snprintf(buffer, WORDS_SIZE, "%.64s (exit %" PRIi64 ")", result, p->exit_code);
+    else
+        snprintf(buffer, WORDS_SIZE, "%.64s", result);
+    return buffer;
+}
+
+static enum table_colour result_colour(const struct past *p) {
+    if (!p->result)
+        return TABLE_NOTICE;
+    return strcmp(p->result, "success") == 0 ? TABLE_GOOD : TABLE_BAD;
+}
+
+static void add_past(struct table *t, const struct past *p) {
+    char text[WORDS_SIZE], time[CLOCK_TEXT_SIZE];
+
+    clock_format(p->started > 0 ? p->started : p->first, time);
+    table_line(t);
+    table_cell(t, p->started > 0 ? TABLE_PLAIN : TABLE_DIM, "%.19sZ", time);
+    table_cell(t, TABLE_PLAIN, "%s", p->run);
+    table_cell(t, TABLE_PLAIN, "%s", p->name);
+    table_cell(t, TABLE_PLAIN, "%s", p->host);
+    table_cell(t, TABLE_PLAIN, "%s", p->pools);
+    table_cell(t, TABLE_PLAIN, "%s", msec_text(p->wait_ms, text));
+    table_cell(t, TABLE_PLAIN, "%s", msec_text(p->run_ms, text));
+    table_cell(t, result_colour(p), "%s", result_text(p, text));
+}
+
+static int show_table(const struct past *pasts, size_t n) {
+    static const struct table_column columns[] = {{"STARTED", false}, {"RUN", false},    {"NAME", false}, {"HOST", false},
+                                                  {"POOLS", false},   {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
+    _cleanup_(table_freep) struct table *t = NULL;
+    int k = table_new(&t, columns, ELEMENTSOF(columns));
+
+    if (k < 0)
+        return no_table(k);
+    for (size_t i = 0; i < n; i++)
+        add_past(t, &pasts[i]);
+    return print_table(t, "the journal has no such run");
+}
+
+/* --- the verb --- */
+
+static int show(const struct entries *e, const struct filter *f, bool json) {
+    _cleanup_free_ struct entry **with_run = calloc(e->n + 1, sizeof(*with_run));
+    _cleanup_free_ struct past *pasts = calloc(e->n + 1, sizeof(*pasts));
+    size_t n = 0, n_wanted = 0;
+
+    if (!with_run || !pasts)
+        return no_table(-ENOMEM);
+    for (size_t i = 0; i < e->n; i++)
+        if (e->items[i].run)
+            with_run[n++] = &e->items[i];
+    qsort(with_run, n, sizeof(struct entry *), compare_entries);
+    n = make_pasts(with_run, n, pasts);
+    for (size_t i = 0; i < n; i++)
+        if (past_is_wanted(&pasts[i], f))
+            pasts[n_wanted++] = pasts[i];
+    return json ? show_json(pasts, n_wanted) : show_table(pasts, n_wanted);
+}
+
+int verb_history(int argc, char **argv) {
+    _cleanup_(entries_done) struct entries entries = {};
+    struct filter filter = {.until = USEC_INFINITY};
+    struct sources sources = {};
+    const char *since = NULL, *until = NULL;
+    bool json = false;
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL},       {"--job", NULL, &filter.job, NULL},
+                                          {"--pool", NULL, &filter.pool, NULL}, {"--since", NULL, &since, NULL},
+                                          {"--until", NULL, &until, NULL},     SOURCES_OPTIONS(&sources)};
+    int words, status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+        return status;
+    status = parse_when("history", "--since", since, &filter.since);
+    if (status == 0)
+        status = parse_when("history", "--until", until, &filter.until);
+    if (status == 0 && filter.job)
+        status = check_name("history", "job", filter.job);
+    if (status == 0 && filter.pool)
+        status = check_name("history", "pool", filter.pool);
+    if (status == 0)
+        status = sources_read("history", &sources, &entries);
+    return status != 0 ? status : show(&entries, &filter, json);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/sources.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client.h"
+
+int sources_explain(const char *verb, const char *directory, int error) {
+    if (error == -ENOMEM) {
+        fprintf(stderr, "berth %s: %s\n", verb, strerror(ENOMEM));
+        return EXIT_INTERNAL;
+    }
+    if (error == -ENODATA)
+        fprintf(stderr, "berth %s: %s: no journal is there, or none that you may read\n", verb, directory ? directory : "the journal");
+    else
+        fprintf(stderr, "berth %s: %s: cannot be read: %s\n", verb, directory ? directory : "the journal", strerror(-error));
+    return EXIT_UNKNOWN_NAME;
+}
+
+static int read_one(const char *verb, const struct sources *s, const char *directory, struct entries *ret) {
+    _cleanup_(journal_reader_freep) struct journal_reader *reader = NULL;
+    int k = journal_reader_new(&reader, directory, s->merged);
+
+    k = k < 0 ? k : entries_read(ret, reader, s->unit);
+    return k < 0 ? sources_explain(verb, directory, k) : 0;
+}
+
+int sources_read(const char *verb, const struct sources *s, struct entries *ret) {
+    int status = 0;
+
+    if (s->merged && s->directories.n > 0)
+        return wrong_usage(verb, "either -m or --directory");
+    if (s->directories.n == 0)
+        return read_one(verb, s, NULL, ret);
+    for (size_t i = 0; i < s->directories.n && status == 0; i++)
+        status = read_one(verb, s, s->directories.items[i], ret);
+    return status;
+}

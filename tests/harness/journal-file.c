@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/journal-file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "tests/harness/child.h"
+#include "tests/harness/test.h"
+
+#define PROGRAM "/lib/systemd/systemd-journal-remote"
+#define PATIENCE (20 * USEC_PER_SEC)
+
+bool journal_file_possible(void) {
+    if (access(PROGRAM, X_OK) == 0)
+        return true;
+    test_skip("systemd-journal-remote is not installed");
+    return false;
+}
+
+void journal_file_begin(struct journal_file *f, const char *host, unsigned number) {
+    *f = (struct journal_file) {.host = host, .number = number, .pid = 100, .boot = 1, .cut = -1};
+    f->stream = open_memstream(&f->text, &f->size);
+    if (!f->stream)
+        abort();
+}
+
+void journal_file_entry(struct journal_file *f, long at_msec, const char *fields, const char *message) {
+    usec_t time = JOURNAL_FILE_EPOCH + (usec_t) at_msec * USEC_PER_MSEC;
+
+    f->monotonic++; /* entries of one moment keep their order */
+    if (f->n++ == f->cut)
+        return;
+    fprintf(f->stream,
+            "__REALTIME_TIMESTAMP=%llu\n__MONOTONIC_TIMESTAMP=%llu\n_BOOT_ID=%031x%x\n_MACHINE_ID=%032x\n_HOSTNAME=%s\n"
+            "MESSAGE=%s\n",
+            (unsigned long long) (time + f->monotonic), (unsigned long long) ((usec_t) at_msec * USEC_PER_MSEC + f->monotonic),
+            f->number + 16, f->boot, f->number + 1, f->host, message);
+    for (const char *c = fields; *c; c++)
+        fputc(*c == ' ' ? '\n' : *c, f->stream);
+    fputs("\n\n", f->stream);
+}
+
+void journal_file_event(struct journal_file *f, long at_msec, const char *event, const char *fields) {
+    char all[1024];
+
+    snprintf(all, sizeof(all), "BERTH_EVENT=%s BERTH_SEQ=%lu _SYSTEMD_UNIT=berthd.service _PID=%u%s%s%s%s", event, ++f->seq, f->pid,
+             strstr(fields, "BERTH_HOST=") ? "" : " BERTH_HOST=", strstr(fields, "BERTH_HOST=") ? "" : f->host, *fields ? " " : "",
+             fields);
+    journal_file_entry(f, at_msec, all, event);
+}
+
+void journal_file_restart(struct journal_file *f, bool new_boot) {
+    f->pid++;
+    f->boot += new_boot;
+    f->seq = 0;
+}
+
+static bool convert(const char *from, const char *to) {
+    char output[320];
+    char *argv[] = {(char *) PROGRAM, (char *) "-o", output, (char *) from, NULL};
+    struct child *c;
+    bool good;
+
+    snprintf(output, sizeof(output), "%s", to);
+    c = child_start(argv, NULL);
+    good = c && child_await(c, PATIENCE) && c->exit_code == 0;
+    if (c && !good)
+        printf("%s: %s\n", PROGRAM, child_text(c, 2));
+    child_free(c);
+    return good;
+}
+
+bool journal_file_write(struct journal_file *f, const char *directory) {
+    char from[256], to[256];
+    bool good = (mkdir(directory, 0755) == 0 || errno == EEXIST) && fclose(f->stream) == 0;
+
+    snprintf(from, sizeof(from), "%s/%s.export", directory, f->host);
+    snprintf(to, sizeof(to), "%s/%s.journal", directory, f->host);
+    if (good) {
+        _cleanup_fclose_ FILE *file = fopen(from, "we");
+
+        good = file && fwrite(f->text, 1, f->size, file) == f->size;
+    }
+    free(f->text);
+    f->text = NULL;
+    f->stream = NULL;
+    good = good && convert(from, to) && unlink(from) == 0;
+    CU_ASSERT(good);
+    return good;
+}

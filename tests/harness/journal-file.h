@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Real journal files with events of a host that a test makes up: written in the export format (systemd.io/JOURNAL_EXPORT_FORMATS) and
+ * made a journal by systemd-journal-remote. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+#define JOURNAL_FILE_EPOCH ((usec_t) 1763640000 * USEC_PER_SEC) /* realtime of millisecond 0 */
+
+struct journal_file {
+    const char *host;
+    unsigned number;      /* of the host: makes its machine id */
+    unsigned pid, boot;
+    unsigned long seq;    /* of the last event */
+    int cut;              /* leaves out this entry (0 is the first) if it is not negative */
+    int n;                /* entries so far, with those left out */
+    usec_t monotonic;
+    char *text;
+    size_t size;
+    FILE *stream;
+};
+
+/* Whether the program that makes them is installed; if not, the test is skipped by test_skip(). */
+bool journal_file_possible(void);
+void journal_file_begin(struct journal_file *f, const char *host, unsigned number);
+/* An event with the next BERTH_SEQ; fields: "BERTH_RUN=... BERTH_POOLS=..." split at spaces, BERTH_HOST is there without. */
+void journal_file_event(struct journal_file *f, long at_msec, const char *event, const char *fields);
+/* Any entry; fields as above. */
+void journal_file_entry(struct journal_file *f, long at_msec, const char *fields, const char *message);
+/* Another berthd: its count begins anew. new_boot: after a reboot. */
+void journal_file_restart(struct journal_file *f, bool new_boot);
+/* Makes DIRECTORY (if needed) and DIRECTORY/HOST.journal, and frees what is in f. False after a failed assertion. */
+bool journal_file_write(struct journal_file *f, const char *directory);
