@@ -193,12 +193,12 @@ void bridge_close(struct bridge *b) {
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct words *arguments) {
     const char **words = calloc(arguments->n + 5, sizeof(*words));
-    char injected[80];
+    char injected[100];
     redisReply *reply;
 
     if (!words)
         abort();
-    (void) snprintf(injected, sizeof(injected), "%" PRIu64 " %" PRIu64 " replid%u", redis_time / USEC_PER_SEC, redis_time % USEC_PER_SEC,
+    (void) snprintf(injected, sizeof(injected), "%" PRIu64 " %" PRIu64 " %040u", redis_time / USEC_PER_SEC, redis_time % USEC_PER_SEC,
                     replid);
     words[0] = "EVALSHA";
     words[1] = b->sha[tight][script];
