@@ -170,7 +170,7 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
         return;
     }
     c = id_number(id);
-    if (strcmp(epoch, e->m->epoch) != 0 && !(strcmp(epoch, e->old_epoch) == 0 && (*verb == 'p' || *verb == 'q')))
+    if (strcmp(epoch, e->m->epoch) != 0 && !(strcmp(epoch, e->old_epoch) == 0 && *verb != 'g'))
         model_fail(e->w, "R12: a push names epoch %s, it is %s", epoch, e->m->epoch);
     if (e->m->claims[c].session != s)
         model_fail(e->w, "R12: a push about c%u went to s%u", c, s);
