@@ -48,7 +48,6 @@ struct manager {
     void *runs_by_id;                /* tsearch(3) tree of struct run */
     size_t n_done;                   /* on runs[RUN_STATE_DONE] */
     struct list jobs;                /* struct job: of the config */
-    sd_event_source *deadline_timer; /* when the cluster's deadline passes: guards that hang are killed */
     usec_t clients_due;              /* until then `berth run`s of runs found at start come back */
     bool drained;                    /* `berth drain`; also a file in the runtime directory */
     bool has_service_manager;        /* NOTIFY_SOCKET */

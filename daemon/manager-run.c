@@ -231,6 +231,8 @@ static void run_on_refused(struct claim *c, enum store_refusal refusal, const ch
         refused(r, store_refusal_name(refusal), pool);
 }
 
+static int run_on_stop_overdue(sd_event_source *source, uint64_t usec, void *userdata);
+
 static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *userdata) {
     struct run *r = c->owner;
     char pools[DEMANDS_TEXT_SIZE];
@@ -248,6 +250,10 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
         e = manager_run_event(r, EVENT_LEASE_LOST, pools);
         event_emit(r->manager->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
         manager_stop_run(r->manager, r, "lease-lost");
+        /* Its guard has killed it by now, and its report is on its way. A guard that hangs has half of the margin (R8), then the
+         * runner does it, before the lease ends. */
+        if (!run_is_over(r))
+            manager_arm(r, usec_add(clock_boottime(), settings_margin(r->manager->settings->lease_usec) / 2), run_on_stop_overdue);
         break;
     }
 }

@@ -113,28 +113,9 @@ static int declare(struct manager *m, struct store *s, bool host) {
     return store_declare(s, pools, n);
 }
 
-static int store_on_deadline_passed(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline, void *userdata) {
     struct manager *m = userdata;
 
-    /* Every guard has ended its command by now. One that has not hangs: the runner does it. */
-    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            if (r->kind == RUN_KIND_JOB && r->starting_sent && manager_run_deadline(r) != USEC_INFINITY)
-                (void) runner_link_kill(m->runner, r->id);
-    return 0;
-}
-
-static void store_on_deadline(struct store *s, usec_t deadline, void *userdata) {
-    struct manager *m = userdata;
-
-    (void) s;
-    if (m->deadline_timer) {
-        (void) sd_event_source_set_time(m->deadline_timer, deadline);
-        (void) sd_event_source_set_enabled(m->deadline_timer, SD_EVENT_ONESHOT);
-    } else {
-        (void) sd_event_add_time(m->event, &m->deadline_timer, CLOCK_BOOTTIME, deadline, USEC_PER_MSEC,
-                                 store_on_deadline_passed, m);
-    }
     for (enum run_state state = RUN_STATE_STARTING; state < RUN_STATE_DONE; state++)
         list_foreach_safe(r, &m->runs[state], struct run, link) {
             if (manager_run_deadline(r) == USEC_INFINITY)
@@ -250,7 +231,6 @@ struct manager *manager_free(struct manager *m) {
     m->host_store = store_free(m->host_store);
     free_runs(m);
     manager_jobs_free(m);
-    sd_event_source_disable_unref(m->deadline_timer);
     sd_event_source_disable_unref(m->status_timer);
     events_free(m->events);
     settings_free(m->settings);

@@ -20,17 +20,28 @@ static const struct snapshot_pool *find_pool(const struct snapshot *s, const cha
 
 /* --- from a snapshot --- */
 
-static int put_holders(json_t *pool, const struct snapshot_pool *p) {
+/* Redis is not told a pid for its own sake; of its own runs this berthd knows it. */
+static uint32_t find_pid(struct manager *m, const char *claim) {
+    for (enum run_state s = RUN_STATE_RUNNING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, manager_runs(m, s), struct run, link)
+            if (strcmp(r->cluster_claim.id, claim) == 0 || strcmp(r->host_claim.id, claim) == 0)
+                return (uint32_t) r->pid;
+    return 0;
+}
+
+static int put_holders(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
     json_t *holders = json_array();
     int k = 0;
 
     for (size_t i = 0; i < p->n_holders; i++) {
         const struct snapshot_holder *h = &p->holders[i];
+        bool own = strcmp(h->host, manager_settings(m)->host) == 0;
+        uint32_t pid = h->pid == 0 && own ? find_pid(m, h->claim) : h->pid;
 
         k |= append(holders, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host, "name",
                                        h->name, "permits", (json_int_t) h->permits, "token", (json_int_t) h->token, "since",
                                        json_time(h->since_realtime), "seen_ms", json_msec(h->seen_usec), "pid",
-                                       json_number(h->pid, h->pid > 0)));
+                                       json_number(pid, pid > 0)));
     }
     return k | json_object_set_new(pool, "holders", holders);
 }
@@ -57,7 +68,7 @@ static json_t *json_override(const struct snapshot_pool *p) {
                      json_text(p->override_reason));
 }
 
-static int put_snapshot(json_t *pool, const struct snapshot_pool *p) {
+static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
     int k = 0;
 
     k |= json_object_set_new(pool, "limit", json_integer(p->limit));
@@ -65,7 +76,7 @@ static int put_snapshot(json_t *pool, const struct snapshot_pool *p) {
     k |= json_object_set_new(pool, "used", json_integer(p->used));
     k |= json_object_set_new(pool, "waiting", json_integer((json_int_t) p->waiting + p->parked));
     k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
-    k |= put_holders(pool, p);
+    k |= put_holders(m, pool, p);
     return k | put_queue(pool, p);
 }
 
@@ -146,7 +157,7 @@ static int add_pool(struct manager *m, json_t *pools, json_t *wanted, const stru
     k |= json_object_set_new(o, "configured", json_number(settings ? settings->limit : 0, settings));
     k |= json_object_set_new(o, "description",
                              json_text(settings && settings->description && settings->description[0] ? settings->description : NULL));
-    k |= snapshot ? put_snapshot(o, snapshot) : put_own(m, o, settings);
+    k |= snapshot ? put_snapshot(m, o, snapshot) : put_own(m, o, settings);
     return k | append(pools, o);
 }
 

@@ -230,6 +230,10 @@ static void test_outlives_command(void) {
     CU_ASSERT(scene.result.ended - scene.result.started >= 100 * USEC_PER_MSEC);
 }
 
+/* The kill is sent 100 ms before the deadline. On a busy machine the last process may be seen to be gone some time after it; R8 has a
+ * margin of 500 ms for that. */
+#define BUSY (400 * USEC_PER_MSEC)
+
 static void test_deadline(void) {
     struct scene scene;
     usec_t deadline = clock_boottime() + 400 * USEC_PER_MSEC;
@@ -242,7 +246,7 @@ static void test_deadline(void) {
     TEST_INT(scene.result.status, SIGKILL);
     TEST_INT(scene.n_stopping, 1);
     CU_ASSERT(scene.result.deadline == deadline);
-    CU_ASSERT(scene.result.ended < deadline);
+    CU_ASSERT(scene.result.ended < deadline + BUSY);
     CU_ASSERT(scene.result.ended + 200 * USEC_PER_MSEC > deadline); /* the stop timeout was given */
 }
 
@@ -305,7 +309,7 @@ static void test_deadline_during_stop(void) {
     scene.on_line = stop_it;
     scene_run(&scene, run_script);
     TEST_INT(scene.result.reason, SUPERVISE_REASON_STOPPED);
-    CU_ASSERT(scene.result.ended < deadline);
+    CU_ASSERT(scene.result.ended < deadline + BUSY);
 }
 
 static void test_deadline_before_exec(void) {
