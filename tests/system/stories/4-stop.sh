@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+# A stop of berthd stops its runs, in their stop timeouts, with all that they left behind; so does the end of the host.
+
+for suite in $suites; do
+    boot "$suite" "$suite"
+done
+for suite in $suites; do
+    await_boot "$suite"
+    install_berth "$suite"
+    script "$suite" <<'END'
+        fail() { echo "FAILED on $(hostname): $*"; exit 1; }
+        await() { # CONDITION...
+            local n
+            for n in $(seq 150); do
+                "$@" && return
+                read -rt 0.1 <> <(:) || :
+            done
+            fail "in vain: $*"
+        }
+        events() { journalctl -q -t berthd -o cat BERTH_EVENT="$1" | wc -l; }
+        useradd --create-home worker
+        cat >/etc/berth/berth.conf.d/stop.conf <<'CONF'
+pool "two" { limit = 2 scope = "host" }
+# forks twice, leaves its session, ignores TERM
+job "stubborn" {
+    command = {"/bin/sh", "-c", "trap '' TERM; (setsid setsid sleep 7101 & sleep 7102 & wait) & sleep 7103 & wait"}
+    pools = {"two"}
+    user = "worker"
+    stop-timeout = "1s"
+}
+job "polite" {
+    command = {"/bin/sh", "-c", "trap 'echo goodbye; exit 0' TERM; sleep 7104 & wait"}
+    pools = {"two"}
+    user = "worker"
+}
+CONF
+        systemctl reload berthd.service
+        berth start stubborn polite
+        await sh -c '[ "$(pgrep -fc "^sleep 710")" -ge 4 ]'
+        cgroups=$(find /sys/fs/cgroup/berth.slice/berth-runner.service -mindepth 1 -type d | wc -l)
+        [ "$cgroups" -ge 2 ] || fail "no cgroup for each run"
+
+        # a restart first: nothing happens to them
+        systemctl restart berthd.service
+        [ "$(pgrep -fc '^sleep 710')" -ge 4 ] || fail "a restart stopped them"
+
+        begun=$(date +%s%N)
+        systemctl stop berthd.service
+        took=$((($(date +%s%N) - begun) / 1000000))
+        echo "the stop took $took ms"
+        [ "$took" -lt 5000 ] || fail "the stop took $took ms"
+        ! pgrep -f '^sleep 710' || fail "something is left"
+        journalctl -q -t polite -o cat | grep -x goodbye
+        [ "$(events exited)" -eq 2 ] && [ "$(events released)" -eq 2 ] || fail "exited $(events exited), released $(events released)"
+        await sh -c '[ -z "$(find /sys/fs/cgroup/berth.slice/berth-runner.service -mindepth 1 -type d)" ]'
+        systemctl start berthd.service
+        berth pools two
+
+        # the next one is stopped with the host
+        berth start polite
+        await pgrep -f '^sleep 7104'
+        mkdir -p /var/log/journal && systemctl restart systemd-journald.service
+END
+    on "$suite" systemctl poweroff || : # it says that there is no logind
+done
+# The container ends when its host has.
+for suite in $suites; do
+    for ((n = 0; n < 300; n++)); do
+        [ -d "/proc/${host_pid[$suite]}" ] || break
+        read -rt 0.1 <> <(:) || :
+    done
+    [ "$n" -lt 300 ] || fail "$suite does not go down"
+    echo "$suite was down after $((n / 10)) s"
+    host_pid[$suite]=''
+done
