@@ -30,7 +30,7 @@ job "stubborn" {
     stop-timeout = "1s"
 }
 job "polite" {
-    command = {"/bin/sh", "-c", "trap 'echo goodbye; exit 0' TERM; sleep 7104 & wait"}
+    command = {"/bin/sh", "-c", "trap 'echo goodbye; uname -n >>/shared/goodbye; exit 0' TERM; sleep 7104 & wait"}
     pools = {"two"}
     user = "worker"
 }
@@ -60,7 +60,6 @@ CONF
         # the next one is stopped with the host
         berth start polite
         await pgrep -f '^sleep 7104'
-        mkdir -p /var/log/journal && systemctl restart systemd-journald.service
 END
     on "$suite" systemctl poweroff || : # it says that there is no logind
 done
@@ -72,5 +71,6 @@ for suite in $suites; do
     done
     [ "$n" -lt 300 ] || fail "$suite does not go down"
     echo "$suite was down after $((n / 10)) s"
-    host_pid[$suite]=''
+    unset "host_pid[$suite]"
+    [ "$(grep -cx "$suite" "$shared/goodbye")" -eq 2 ] || fail "the job on $suite was not stopped in order at shutdown"
 done
