@@ -43,7 +43,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace reload history check-config version help"
+    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload history check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -80,6 +80,7 @@ _berth() {
     pause | resume) _berth_words "$(_berth_live name pools) --help" ;;
     revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
     grace) _berth_words "--end --help" ;;
+    drain) _berth_words "--wait --help" ;;
     history)
         case $previous in
         --job) _berth_words "$(_berth_live name jobs)" ;;

@@ -52,6 +52,7 @@ complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
     runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'set another limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'stop whoever holds a claim' grace 'end the grace of a new namespace' \
+    drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' history 'runs, as the journal has them' check-config 'print all errors of a config' version 'print versions' \
     help 'explain a verb'
 while set -q verbs[1]
@@ -83,6 +84,7 @@ complete -c berth -n '__berth_is limit revoke' -l reason -x -d why
 complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
 complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'grant at once'
+complete -c berth -n '__berth_is drain' -l wait -d 'until the last run is over'
 complete -c berth -n '__berth_is check-config' -F
 complete -c berth -n '__berth_is history' -l job -x -a '(__berth_live name jobs)' -d 'of this job'
 complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'

@@ -92,8 +92,18 @@ expect() {
     fi
 }
 
+# Every verb that berth has, in each shell and in the man page.
+verbs=$("${BERTH_BUILD:-build}/berth" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
+for verb in $verbs; do
+    if grep -q "^\*berth $verb\*\|^\*berth $verb " packaging/man/berth.1.scd || [ "$verb" = help ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "berth.1 says nothing of berth $verb"
+    fi
+done
 for shell in bash zsh fish; do
-    expect $shell "EMPTY" "run start stop pools check-config help" "db dump"
+    expect $shell "EMPTY" "$verbs" "db dump"
     expect $shell "st" "start stop" "run pools"
     expect $shell "run -p EMPTY" "db net" "holder waiter trap dump far"
     expect $shell "--socket /x pools EMPTY" "far-db net" "holder waiter trap"
