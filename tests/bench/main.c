@@ -9,13 +9,14 @@
 #include "tests/bench/benches.h"
 #include "tests/bench/rig.h"
 
+#define FILES_WANTED 40000
+
 static const struct {
     const char *name;
     void (*run)(struct report *r);
 } parts[] = {
-    {"cost", bench_cost},         {"pairs", bench_pairs}, {"handover", bench_handover},
-    {"waiting", bench_waiting},   {"commands", bench_commands}, {"daemon", bench_daemon},
-    {"hosts", bench_hosts},
+    {"cost", bench_cost},       {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
+    {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"hosts", bench_hosts},
 };
 
 static bool is_chosen(int argc, char **argv, const char *name) {
@@ -29,10 +30,14 @@ static bool is_chosen(int argc, char **argv, const char *name) {
 static void raise_limits(void) {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void) setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    const struct rlimit wanted = {.rlim_cur = FILES_WANTED, .rlim_max = FILES_WANTED};
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= FILES_WANTED)
+        return;
+    if (limit.rlim_max < FILES_WANTED && setrlimit(RLIMIT_NOFILE, &wanted) == 0) /* root may */
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void) setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void note_first_line(struct report *r, const char *key, const char *command) {
