@@ -141,6 +141,39 @@ void report_note(struct report *r, const char *key, const char *value) {
     json_object_set_new(r->notes, key, json_string(value));
 }
 
+/* The same table for BENCH.md. */
+static void write_markdown(const struct report *r) {
+    char path[512], a[32], b[32], c[32];
+    _cleanup_fclose_ FILE *out = NULL;
+    const char *key;
+    json_t *f, *value;
+    size_t i;
+
+    snprintf(path, sizeof(path), "%s/table.md", r->folder);
+    out = fopen(path, "we");
+    if (!out)
+        return;
+    json_object_foreach(r->notes, key, value)
+        fprintf(out, "- %s: %s\n", key, json_string_value(value));
+    fputs("\n| figure | value | yardstick | ratio | goal | met |\n|---|---:|---|---:|---|---|\n", out);
+    json_array_foreach(r->figures, i, f) {
+        const json_t *ratio = json_object_get(f, "ratio"), *met = json_object_get(f, "met");
+        const char *yardstick = json_string_value(json_object_get(f, "yardstick")), *goal = json_string_value(json_object_get(f, "goal"));
+
+        value = json_object_get(f, "value");
+        if (!json_is_number(value)) {
+            fprintf(out, "| %s | %s | | | | |\n", json_string_value(json_object_get(f, "name")),
+                    json_string_value(json_object_get(f, "skipped")));
+            continue;
+        }
+        snprintf(c, sizeof(c), "%s", json_is_number(ratio) ? number(json_number_value(json_object_get(f, "yardstick_value")), b) : "");
+        fprintf(out, "| %s | %s %s | %s%s%s | %s | %s | %s |\n", json_string_value(json_object_get(f, "name")),
+                number(json_number_value(value), a), json_string_value(json_object_get(f, "unit")), yardstick ? yardstick : "",
+                *c ? ": " : "", c, json_is_number(ratio) ? number(json_number_value(ratio), b) : "", goal ? goal : "",
+                !json_is_boolean(met) ? "" : json_is_true(met) ? "yes" : "**no**");
+    }
+}
+
 int report_write(struct report *r) {
     char path[512];
     json_t *root = json_object(), *f;
@@ -154,6 +187,7 @@ int report_write(struct report *r) {
         met += json_is_true(json_object_get(f, "met"));
     }
     printf("%zu of %zu goals met\n", met, goals);
+    write_markdown(r);
     json_object_set(root, "run", r->notes);
     json_object_set(root, "figures", r->figures);
     snprintf(path, sizeof(path), "%s/bench.json", r->folder);
