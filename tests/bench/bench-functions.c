@@ -48,7 +48,7 @@ static void put_function(FILE *out, const char *name, enum redis_script script) 
     const char *body = text ? strchr(text, '\n') : NULL; /* without "#!lua" */
 
     if (!body)
-        rig_fail("no memory");
+        abort();
     fprintf(out, "redis.register_function{function_name='%s', flags={'allow-oom'}, callback=function(KEYS, ARGV)%s\nend}\n", name, body);
 }
 
@@ -58,7 +58,7 @@ static void load_library(struct redis_server *s) {
     FILE *out = open_memstream(&library, &size);
 
     if (!out)
-        rig_fail("no memory");
+        abort();
     fputs("#!lua name=berth\n", out);
     put_function(out, "berth_claim", REDIS_SCRIPT_CLAIM);
     put_function(out, "berth_release", REDIS_SCRIPT_RELEASE);

@@ -136,7 +136,7 @@ void bench_handover(struct report *r) {
 
     report_section(r, "hand-over from host to host");
     if (!h)
-        rig_fail("no memory");
+        abort();
     rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
     measure(h, &g);
     redis_semaphore(r, &g);

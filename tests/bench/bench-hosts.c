@@ -84,11 +84,11 @@ static void measure(struct report *r, size_t n_hosts, double at_most) {
     free(slots);
 }
 
-/* Two connections each, and some for the rest. */
+/* Two connections each, and some for the event loops and the rest. */
 static size_t hosts_possible(void) {
     struct rlimit limit;
 
-    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < 1000 ? 0 : (limit.rlim_cur - 600) / 2;
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < 2000 ? 0 : (limit.rlim_cur - 1400) / 2;
 }
 
 void bench_hosts(struct report *r) {

@@ -93,5 +93,6 @@ int main(int argc, char **argv) {
         if (is_chosen(argc, argv, parts[i].name))
             parts[i].run(r);
     note_circumstances(r, "end");
-    return report_write(r) < 0;
+    report_write(r);
+    return 0;
 }

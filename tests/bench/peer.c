@@ -70,8 +70,15 @@ static const char *sha_of(redisContext *c, const char *text) {
     return known[i].sha;
 }
 
+/* Of a command that must work. */
+static void check(redisReply *reply) {
+    if (!reply || reply->type == REDIS_REPLY_ERROR)
+        rig_fail("a command failed: %s", reply ? reply->str : "no answer");
+    freeReplyObject(reply);
+}
+
 static void load(struct redis_server *s, const char *text) {
-    _cleanup_reply_ redisReply *reply = redisCommand(peer_connect(s), "SCRIPT LOAD %s", text);
+    check(redisCommand(peer_connect(s), "SCRIPT LOAD %s", text));
 }
 
 /* --- the floor --- */
@@ -134,8 +141,8 @@ static unsigned commands_release(redisContext *c, unsigned number) {
 }
 
 static void commands_prepare(struct redis_server *s, size_t holders _unused_) {
-    _cleanup_reply_ redisReply *reply = redis_command(s, "HSET y:meta epoch 1763640000000000 replid " SESSION " clock 1");
-    _cleanup_reply_ redisReply *limits = redis_command(s, "ZADD y:pool:busy:limits 1000000 " SESSION);
+    check(redis_command(s, "HSET y:meta epoch 1763640000000000 replid " SESSION " clock 1"));
+    check(redis_command(s, "ZADD y:pool:busy:limits 1000000 " SESSION));
 }
 
 const struct peer peer_commands = {"the same commands without a script", "*", SIZE_MAX, commands_prepare, commands_acquire,
@@ -252,8 +259,7 @@ static const char counter_release_text[] =
     "redis.call('publish', KEYS[2], value)\n";
 
 static void counter_prepare(struct redis_server *s, size_t holders _unused_) {
-    _cleanup_reply_ redisReply *reply = redis_command(s, "SET counter 1000000");
-
+    check(redis_command(s, "SET counter 1000000"));
     load(s, counter_acquire_text);
     load(s, counter_release_text);
 }

@@ -35,7 +35,10 @@ struct report *report_free(struct report *r) {
     return NULL;
 }
 
-void report_section(struct report *r _unused_, const char *title) {
+static void save(const struct report *r);
+
+void report_section(struct report *r, const char *title) {
+    save(r); /* a part that fails ends the program */
     printf("== %s\n", title);
     fflush(stdout);
 }
@@ -174,11 +177,22 @@ static void write_markdown(const struct report *r) {
     }
 }
 
-int report_write(struct report *r) {
+static void save(const struct report *r) {
     char path[512];
-    json_t *root = json_object(), *f;
+    json_t *root = json_object();
+
+    write_markdown(r);
+    json_object_set(root, "run", r->notes);
+    json_object_set(root, "figures", r->figures);
+    snprintf(path, sizeof(path), "%s/bench.json", r->folder);
+    if (json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(5)) < 0)
+        printf("bench: %s cannot be written\n", path);
+    json_decref(root);
+}
+
+void report_write(struct report *r) {
     size_t i, goals = 0, met = 0;
-    int k;
+    json_t *f;
 
     printf("\n%-62s %10s %-8s %8s %s\n", "figure", "value", "unit", "ratio", "goal");
     json_array_foreach(r->figures, i, f) {
@@ -187,11 +201,5 @@ int report_write(struct report *r) {
         met += json_is_true(json_object_get(f, "met"));
     }
     printf("%zu of %zu goals met\n", met, goals);
-    write_markdown(r);
-    json_object_set(root, "run", r->notes);
-    json_object_set(root, "figures", r->figures);
-    snprintf(path, sizeof(path), "%s/bench.json", r->folder);
-    k = json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(5));
-    json_decref(root);
-    return k < 0 ? -EIO : 0;
+    save(r);
 }

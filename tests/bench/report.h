@@ -43,5 +43,5 @@ void report_skip(struct report *r, const char *name, const char *why);
 void report_point(struct report *r, const char *curve, double x, double y);
 /* A fact about this run ("redis": "7.0.15"). */
 void report_note(struct report *r, const char *key, const char *value);
-/* Prints the table and writes bench.json. 0 or a negative errno. */
-int report_write(struct report *r);
+/* Prints the table; writes bench.json and table.md, as each section does. */
+void report_write(struct report *r);

@@ -9,7 +9,7 @@
 
 #define START_AT_ONCE 100 /* hosts that connect at the same time when the rig goes up */
 #define ASK_AT_ONCE 4000
-#define HOSTS_A_LOOP 20
+#define HOSTS_A_LOOP 50
 #define LOOPS_AT_ONCE 64
 
 void rig_fail(const char *format, ...) {
@@ -138,7 +138,7 @@ void rig_up(struct rig *g, const struct rig_options *options) {
     if (redis_server_start(&g->server, options->redis) < 0)
         rig_fail("no redis-server");
     if (!g->hosts || journal_new(&g->journal, "bench") < 0 || events_new(&g->events, g->journal, "bench", "bench") < 0)
-        rig_fail("no memory");
+        abort();
     make_loops(g);
     for (size_t i = 0; i < g->n_hosts; i++)
         make_host(g, i);
@@ -214,7 +214,7 @@ struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, u
     struct slot *slots = calloc(n > 0 ? n : 1, sizeof(*slots));
 
     if (!slots)
-        rig_fail("no memory");
+        abort();
     for (size_t i = 0; i < n; i++) {
         struct slot *s = &slots[i];
 
