@@ -64,7 +64,7 @@ static const char *sha_of(redisContext *c, const char *text) {
         rig_fail("too many scripts");
     reply = redisCommand(c, "SCRIPT LOAD %s", text);
     if (!reply || reply->type != REDIS_REPLY_STRING)
-        rig_fail("SCRIPT LOAD failed");
+        abort();
     known[i].text = text;
     snprintf(known[i].sha, sizeof(known[i].sha), "%s", reply->str);
     return known[i].sha;
