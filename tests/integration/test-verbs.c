@@ -82,6 +82,7 @@ static void test_pools(void) {
     AT_STRING(db, "holders.0.name", "first");
     AT_INT(db, "holders.0.permits", 2);
     CU_ASSERT(json_integer_value(at(db, "holders.0.token")) > 0);
+    CU_ASSERT(json_integer_value(at(db, "holders.0.pid")) > 0);
     CU_ASSERT(json_integer_value(at(db, "holders.0.seen_ms")) <= 5000);
     TEST_INT(strlen(json_string_value(at(db, "holders.0.since"))), strlen("2026-11-20T11:01:19.123456Z"));
     TEST_INT(json_array_size(at(db, "queue")), 1);
