@@ -37,6 +37,28 @@ static void add_list(uint64_t *hash, const char *key, char *const *list) {
         add_text(hash, key, list[i]);
 }
 
+/* What came after the first version counts where it is set alone: a job without it keeps its hash over an upgrade. */
+static void add_bounds(uint64_t *hash, const struct job_settings *job) {
+    char key[24];
+
+    for (size_t i = 0; i < job->n_limits; i++) {
+        snprintf(key, sizeof(key), "limit-%d", job->limits[i].resource);
+        add_number(hash, key, job->limits[i].value);
+    }
+    if (job->nice != JOB_INHERIT)
+        add_number(hash, "nice", (uint64_t) (job->nice + 20));
+    if (job->oom_score_adjust != JOB_INHERIT)
+        add_number(hash, "oom-score-adjust", (uint64_t) (job->oom_score_adjust + 1000));
+    if (job->no_new_privileges)
+        add_number(hash, "no-new-privileges", 1);
+    if (job->memory_max > 0)
+        add_number(hash, "memory-max", job->memory_max);
+    if (job->cpu_weight > 0)
+        add_number(hash, "cpu-weight", job->cpu_weight);
+    if (job->tasks_max > 0)
+        add_number(hash, "tasks-max", job->tasks_max);
+}
+
 void job_hash(const struct job_settings *job, char ret[static 17]) {
     uint64_t hash = FNV_OFFSET;
     char pools[DEMANDS_TEXT_SIZE];
@@ -61,5 +83,6 @@ void job_hash(const struct job_settings *job, char ret[static 17]) {
     add_number(&hash, "output", job->output);
     add_text(&hash, "output-path", job->output_path ? job->output_path : "");
     add_text(&hash, "description", job->description);
+    add_bounds(&hash, job);
     snprintf(ret, 17, "%016" PRIx64, hash);
 }

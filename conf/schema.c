@@ -51,6 +51,13 @@ static const struct schema_option job_options[] = {
     [JOB_ENVIRONMENT] = {"environment", true},
     [JOB_UMASK] = {"umask", false},
     [JOB_OUTPUT] = {"output", false},
+    [JOB_LIMITS] = {"limits", true},
+    [JOB_NICE] = {"nice", false},
+    [JOB_OOM_SCORE_ADJUST] = {"oom-score-adjust", false},
+    [JOB_NO_NEW_PRIVILEGES] = {"no-new-privileges", false},
+    [JOB_MEMORY_MAX] = {"memory-max", false},
+    [JOB_CPU_WEIGHT] = {"cpu-weight", false},
+    [JOB_TASKS_MAX] = {"tasks-max", false},
     [JOB_DESCRIPTION] = {"description", false},
 };
 

@@ -29,10 +29,17 @@ enum {
     JOB_ENVIRONMENT,
     JOB_UMASK,
     JOB_OUTPUT,
+    JOB_LIMITS,
+    JOB_NICE,
+    JOB_OOM_SCORE_ADJUST,
+    JOB_NO_NEW_PRIVILEGES,
+    JOB_MEMORY_MAX,
+    JOB_CPU_WEIGHT,
+    JOB_TASKS_MAX,
     JOB_DESCRIPTION,
     N_JOB
 };
-#define SCHEMA_OPTIONS_MAX 24 /* no section has more options */
+#define SCHEMA_OPTIONS_MAX 32 /* no section has more options; they are bits of an uint32_t, too */
 
 struct schema_option {
     const char *name;

@@ -191,6 +191,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     job->umask = UMASK_DEFAULT;
     value_umask(&r, JOB_UMASK, &job->umask);
     read_output(job, &r);
+    settings_read_bounds(job, &r);
     value_text(&r, JOB_DESCRIPTION, "", &job->description);
     check_stop_timeout(s, job, &r);
     if (!notes->out_of_memory)
@@ -236,5 +237,6 @@ void job_settings_done(struct job_settings *job) {
     free(job->group);
     free(job->directory);
     free(job->output_path);
+    free(job->limits);
     free(job->description);
 }

@@ -21,6 +21,9 @@ void settings_note_twice(struct notes *notes, const char *what, const char *name
 /* -1, 0, 1: which of two places comes first in the order of s->files. */
 int settings_compare_places(const struct settings *s, const struct settings_place *a, const struct settings_place *b);
 
+/* limits, nice, memory-max and what else bounds a command. */
+void settings_read_bounds(struct job_settings *job, const struct value_reader *r);
+
 void redis_settings_free(struct redis_settings *redis);
 void pool_settings_done(struct pool_settings *pool);
 void job_settings_done(struct job_settings *job);

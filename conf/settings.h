@@ -4,6 +4,7 @@
 /* The configuration as plain values. conf/settings.c makes them from text (no I/O: tests and fuzzers feed it from memory);
  * conf/load.c reads the files. Nothing of libconfuse is seen outside conf/. */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -47,6 +48,13 @@ struct pool_settings {
     struct settings_place place;
 };
 
+#define JOB_INHERIT INT_MIN
+
+struct job_limit {             /* setrlimit(2), soft and hard */
+    int resource;              /* RLIMIT_... */
+    uint64_t value;            /* in the resource's own unit; RLIM_INFINITY: unlimited */
+};
+
 struct job_settings {
     char name[NAME_MAX_LENGTH + 1];
     char **command;            /* argv, NULL-terminated, at least one */
@@ -66,6 +74,14 @@ struct job_settings {
     mode_t umask;
     enum job_output output;
     char *output_path;         /* for JOB_OUTPUT_FILE, else NULL */
+    struct job_limit *limits;  /* sorted by resource, each once */
+    size_t n_limits;
+    int nice;                  /* -20 to 19, or JOB_INHERIT */
+    int oom_score_adjust;      /* -1000 to 1000, or JOB_INHERIT */
+    bool no_new_privileges;
+    uint64_t memory_max;       /* bytes; 0: none */
+    uint32_t cpu_weight;       /* 1 to 10000; 0: as it comes */
+    uint32_t tasks_max;        /* processes and threads; 0: no bound */
     char *description;
     char hash[17];             /* of the job's canonical text, 16 hex digits: equal jobs, equal hashes, wherever they stand */
     struct settings_place place;

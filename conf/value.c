@@ -132,6 +132,43 @@ bool value_number(const struct value_reader *r, unsigned option, uint32_t max, u
     return true;
 }
 
+void value_optional_integer(const struct value_reader *r, unsigned option, int min, int max, int *io) {
+    const char *text = value_get(r, option, 0, false);
+    bool is_negative = text && text[0] == '-';
+    uint64_t value;
+
+    if (!text || *text == '\0')
+        return;
+    if (number_parse(text + is_negative, (uint64_t) (is_negative ? -min : max), &value) < 0 || (is_negative && value == 0))
+        value_error(r, option, 0, "must be a decimal number from %d to %d, or \"\" for none", min, max);
+    else
+        *io = is_negative ? -(int) value : (int) value;
+}
+
+void value_optional_number(const struct value_reader *r, unsigned option, uint32_t max, uint32_t *io) {
+    const char *text = value_get(r, option, 0, false);
+    uint64_t value;
+
+    if (!text || *text == '\0')
+        return;
+    if (number_parse(text, max, &value) < 0 || value == 0)
+        value_error(r, option, 0, "must be a decimal number from 1 to %" PRIu32 ", or \"\" for none", max);
+    else
+        *io = (uint32_t) value;
+}
+
+void value_optional_size(const struct value_reader *r, unsigned option, uint64_t *io) {
+    const char *text = value_get(r, option, 0, false);
+    uint64_t value;
+
+    if (!text || *text == '\0')
+        return;
+    if (size_parse(text, &value) < 0 || value == 0 || value > INT64_MAX)
+        value_error(r, option, 0, "must be a size such as \"512M\" or \"2G\", or \"\" for none");
+    else
+        *io = value;
+}
+
 void value_umask(const struct value_reader *r, unsigned option, mode_t *io) {
     const char *text = value_get(r, option, 0, false);
     size_t n = text ? strspn(text, "01234567") : 0;

@@ -31,6 +31,12 @@ void value_duration(const struct value_reader *r, unsigned option, usec_t min, u
 void value_optional_duration(const struct value_reader *r, unsigned option, usec_t min, usec_t *io);
 /* Whether it was given and right. */
 bool value_number(const struct value_reader *r, unsigned option, uint32_t max, uint32_t *io);
+/* A number that may be negative. "" leaves *io as it is. */
+void value_optional_integer(const struct value_reader *r, unsigned option, int min, int max, int *io);
+/* A number of at least 1. "" leaves *io as it is. */
+void value_optional_number(const struct value_reader *r, unsigned option, uint32_t max, uint32_t *io);
+/* A size of at least 1 byte. "" leaves *io as it is. */
+void value_optional_size(const struct value_reader *r, unsigned option, uint64_t *io);
 void value_bool(const struct value_reader *r, unsigned option, bool *io);
 /* One of n names: its index. */
 void value_choice(const struct value_reader *r, unsigned option, const char *const *names, size_t n, unsigned *io);

@@ -283,6 +283,51 @@ static void test_jobs(void) {
     refuse_all(wrong, ELEMENTSOF(wrong));
 }
 
+#define LIMIT_FORM "must be NAME=VALUE, such as \"nofile=1024\" or \"core=0\""
+#define OR_NONE ", or \"\" for none"
+#define SIZE_FORM "must be a size such as \"512M\" or \"2G\"" OR_NONE
+
+static void test_bounds(void) {
+    static const struct wrong wrong[] = {
+        {JOB("limits = 5"), "c:1: \"limits\" takes a list; write limits = {\"...\"}"},
+        {JOB("limits = {nofile}"), "c:1: job \"j\": limits \"nofile\" " LIMIT_FORM},
+        {JOB("limits = {\"=5\"}"), "c:1: job \"j\": limits \"=5\" " LIMIT_FORM},
+        {JOB("limits = {\"\"}"), "c:1: job \"j\": limits \"\" " LIMIT_FORM},
+        {JOB("limits = {\"core=0\",\n\"nofiles=5\"}"), "c:2: job \"j\": limits \"nofiles=5\" is no limit of setrlimit(2); did you mean \"nofile\"?"},
+        {JOB("limits = {\"RLIMIT_X=5\"}"), "c:1: job \"j\": limits \"RLIMIT_X=5\" is no limit of setrlimit(2); there are as, core, cpu, data,"
+                                         " fsize, locks, memlock, msgqueue, nice, nofile, nproc, rss, rtprio, rttime, sigpending, stack"},
+        {JOB("limits = {\"nofile=\"}"), "c:1: job \"j\": limits \"nofile=\" must be a decimal number; the kernel knows no unlimited nofile"},
+        {JOB("limits = {\"nofile=unlimited\"}"),
+         "c:1: job \"j\": limits \"nofile=unlimited\" must be a decimal number; the kernel knows no unlimited nofile"},
+        {JOB("limits = {\"nofile=1K\"}"), "c:1: job \"j\": limits \"nofile=1K\" must be a decimal number; the kernel knows no unlimited nofile"},
+        {JOB("limits = {\"nproc=-1\"}"), "c:1: job \"j\": limits \"nproc=-1\" must be a decimal number, or unlimited"},
+        {JOB("limits = {\"nproc=010\"}"), "c:1: job \"j\": limits \"nproc=010\" must be a decimal number, or unlimited"},
+        {JOB("limits = {\"cpu=infinity\"}"), "c:1: job \"j\": limits \"cpu=infinity\" must be a decimal number, or unlimited"},
+        {JOB("limits = {\"as=4GB\"}"), "c:1: job \"j\": limits \"as=4GB\" must be a size such as \"64M\" or \"2G\", or unlimited"},
+        {JOB("limits = {\"core=18446744073709551615\"}"),
+         "c:1: job \"j\": limits \"core=18446744073709551615\" must be a size such as \"64M\" or \"2G\", or unlimited"},
+        {JOB("limits = {\"core=0\",\n\"as=1G\",\n\"core=1M\"}"), "c:3: job \"j\": limits \"core=1M\" is the second of this name, the first is in"
+                                                              " line 1; keep one"},
+        {JOB("nice = -21"), "c:1: job \"j\": nice \"-21\" must be a decimal number from -20 to 19" OR_NONE},
+        {JOB("nice = 20"), "c:1: job \"j\": nice \"20\" must be a decimal number from -20 to 19" OR_NONE},
+        {JOB("nice = -0"), "c:1: job \"j\": nice \"-0\" must be a decimal number from -20 to 19" OR_NONE},
+        {JOB("nice = \"--5\""), "c:1: job \"j\": nice \"--5\" must be a decimal number from -20 to 19" OR_NONE},
+        {JOB("nice = \"+5\""), "c:1: job \"j\": nice \"+5\" must be a decimal number from -20 to 19" OR_NONE},
+        {JOB("oom-score-adjust = 1001"), "c:1: job \"j\": oom-score-adjust \"1001\" must be a decimal number from -1000 to 1000" OR_NONE},
+        {JOB("oom-score-adjust = -1001"), "c:1: job \"j\": oom-score-adjust \"-1001\" must be a decimal number from -1000 to 1000" OR_NONE},
+        {JOB("no-new-privileges = 1"), "c:1: job \"j\": no-new-privileges \"1\" must be true or false"},
+        {JOB("memory-max = 0"), "c:1: job \"j\": memory-max \"0\" " SIZE_FORM},
+        {JOB("memory-max = 1.5G"), "c:1: job \"j\": memory-max \"1.5G\" " SIZE_FORM},
+        {JOB("memory-max = 9223372036854775808"), "c:1: job \"j\": memory-max \"9223372036854775808\" " SIZE_FORM},
+        {JOB("cpu-weight = 0"), "c:1: job \"j\": cpu-weight \"0\" must be a decimal number from 1 to 10000" OR_NONE},
+        {JOB("cpu-weight = 10001"), "c:1: job \"j\": cpu-weight \"10001\" must be a decimal number from 1 to 10000" OR_NONE},
+        {JOB("tasks-max = 0"), "c:1: job \"j\": tasks-max \"0\" must be a decimal number from 1 to 4194304" OR_NONE},
+        {JOB("tasks-max = 4194305"), "c:1: job \"j\": tasks-max \"4194305\" must be a decimal number from 1 to 4194304" OR_NONE},
+    };
+
+    refuse_all(wrong, ELEMENTSOF(wrong));
+}
+
 /* ---- one with another ---- */
 
 static void test_demands(void) {
@@ -412,6 +457,7 @@ static CU_TestInfo value_tests[] = {
     {"redis", test_redis},
     {"pools", test_pools},
     {"jobs", test_jobs},
+    {"bounds", test_bounds},
     {"demands", test_demands},
     {"stop-timeout", test_stop_timeout},
     {"all-at-once", test_all_at_once},

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/harness/test.h"
 
@@ -154,6 +155,13 @@ static void test_job_defaults(void) {
     TEST_INT(job->output, JOB_OUTPUT_JOURNAL);
     CU_ASSERT_PTR_NULL(job->output_path);
     TEST_STRING(job->description, "");
+    TEST_INT(job->n_limits, 0);
+    TEST_INT(job->nice, JOB_INHERIT);
+    TEST_INT(job->oom_score_adjust, JOB_INHERIT);
+    CU_ASSERT(!job->no_new_privileges);
+    TEST_INT(job->memory_max, 0);
+    TEST_INT(job->cpu_weight, 0);
+    TEST_INT(job->tasks_max, 0);
     TEST_INT(strlen(job->hash), 16);
     TEST_INT(job->place.line, 4);
     TEST_STRING(job->place.file, "a.conf");
@@ -207,6 +215,38 @@ static void test_job(void) {
     CU_ASSERT(!settings_needs_cluster(s, &job->pools));
 }
 
+static void test_bounds(void) {
+    _cleanup_(settings_freep) struct settings *s =
+        parse("job j { command = {\"/j\"} limits = {\"nofile=1024\", \"core=0\", 'as=4G', \"nproc=unlimited\"} nice = -20 oom-score-adjust = -1000\n"
+              "no-new-privileges = true memory-max = 64M cpu-weight = 10000 tasks-max = 4194304 }\n"
+              "job k { command = {\"/k\"} limits = {} nice = 19 oom-score-adjust = 0 cpu-weight = \"\" tasks-max = 1 }");
+    static const struct job_limit expected[] = {
+        {RLIMIT_CORE, 0}, {RLIMIT_NPROC, RLIM_INFINITY}, {RLIMIT_NOFILE, 1024}, {RLIMIT_AS, UINT64_C(4) << 30}};
+    const struct job_settings *job;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    job = settings_find_job(s, "j");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(job);
+    TEST_INT(job->n_limits, ELEMENTSOF(expected));
+    for (size_t i = 0; i < ELEMENTSOF(expected); i++) {
+        TEST_INT(job->limits[i].resource, expected[i].resource);
+        CU_ASSERT(job->limits[i].value == expected[i].value);
+    }
+    TEST_INT(job->nice, -20);
+    TEST_INT(job->oom_score_adjust, -1000);
+    CU_ASSERT(job->no_new_privileges);
+    TEST_INT(job->memory_max, 64 << 20);
+    TEST_INT(job->cpu_weight, 10000);
+    TEST_INT(job->tasks_max, 4194304);
+    job = settings_find_job(s, "k");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(job);
+    TEST_INT(job->n_limits, 0);
+    TEST_INT(job->nice, 19);
+    TEST_INT(job->oom_score_adjust, 0);
+    TEST_INT(job->cpu_weight, 0);
+    TEST_INT(job->tasks_max, 1);
+}
+
 static void test_heavy_in_paused_pool(void) {
     /* limit 0 pauses the pool: a job that needs permits waits, it is no error. */
     _cleanup_(settings_freep) struct settings *s = parse("pool p { limit = 0 scope = host }\njob j { command = {\"/j\"} pools = {\"p:3\"} }");
@@ -258,6 +298,10 @@ static void test_hash(void) {
         "command = {\"/j\", \"ab\"} user = u", "command = {\"/j\", \"ab\"} group = u", "command = {\"/j\", \"ab\"} directory = \"/x\"",
         "command = {\"/j\", \"ab\"} umask = 0", "command = {\"/j\", \"ab\"} output = null", "command = {\"/j\", \"ab\"} output = \"/x\"",
         "command = {\"/j\", \"ab\"} description = u",
+        "command = {\"/j\", \"ab\"} limits = {\"core=0\"}", "command = {\"/j\", \"ab\"} limits = {\"core=1\"}",
+        "command = {\"/j\", \"ab\"} limits = {\"as=0\"}", "command = {\"/j\", \"ab\"} nice = 0", "command = {\"/j\", \"ab\"} nice = -1",
+        "command = {\"/j\", \"ab\"} oom-score-adjust = 0", "command = {\"/j\", \"ab\"} no-new-privileges = true",
+        "command = {\"/j\", \"ab\"} memory-max = 1", "command = {\"/j\", \"ab\"} cpu-weight = 1", "command = {\"/j\", \"ab\"} tasks-max = 1",
     };
     char first[17], other[ELEMENTSOF(others)][17], text[256];
 
@@ -266,6 +310,10 @@ static void test_hash(void) {
     job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\" }",
                 text);
     TEST_STRING(text, first);
+    /* So does the order of limits. */
+    job_hash_of("job j { command = {\"/j\", \"ab\"} limits = {\"core=0\", \"as=1K\"} }", other[0]);
+    job_hash_of("job j { command = {\"/j\", \"ab\"} limits = {\"as=1024\", \"core=0\"} }", text);
+    TEST_STRING(text, other[0]);
     TEST_STRING(first, "d3f9e4b6dffa822c"); /* berthd and berth-runner may be of different versions while one is upgraded */
     for (size_t i = 0; i < ELEMENTSOF(others); i++) {
         snprintf(text, sizeof(text), "pool p { limit = 2 scope = host } job j { %s }", others[i]);
@@ -359,6 +407,7 @@ static CU_TestInfo values[] = {
     {"pools", test_pools},
     {"job-defaults", test_job_defaults},
     {"job", test_job},
+    {"bounds", test_bounds},
     {"heavy-in-paused-pool", test_heavy_in_paused_pool},
     {"files", test_files},
     {"hash", test_hash},
