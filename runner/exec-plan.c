@@ -108,6 +108,12 @@ static int find_user(const char *name, struct passwd **ret) {
     return (*ret)->pw_uid == (uid_t) -1 ? EINVAL : 0;
 }
 
+static int compare_groups(const void *a, const void *b) {
+    gid_t x = *(const gid_t *) a, y = *(const gid_t *) b;
+
+    return (x > y) - (x < y);
+}
+
 /* The user's supplementary groups as the system has them, and none of ours (CVE-2023-25173). */
 static int find_groups(struct exec_plan *plan, const char *user) {
     int n = 64;
@@ -126,6 +132,7 @@ static int find_groups(struct exec_plan *plan, const char *user) {
         n = n > room ? n : 2 * room;
     }
     plan->n_groups = (size_t) n;
+    qsort(plan->groups, plan->n_groups, sizeof(*plan->groups), compare_groups);
     return 0;
 }
 

@@ -2,11 +2,8 @@
 /* What the child does between fork and exec, in the order that keeps it safe: first it gives up what it is, each step checked and
  * shown not to come back, and only then touches what a user could have prepared (output file, directory, program). */
 
-#include "runner/exec.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,34 +12,7 @@
 
 #include "base/journal.h"
 #include "base/supervise.h"
-
-static bool has_ids(const struct exec_plan *plan) {
-    uid_t uids[3];
-    gid_t gids[3];
-
-    if (getresuid(&uids[0], &uids[1], &uids[2]) < 0 || getresgid(&gids[0], &gids[1], &gids[2]) < 0)
-        return false;
-    for (int i = 0; i < 3; i++)
-        if (uids[i] != plan->uid || gids[i] != plan->gid)
-            return false;
-    return true;
-}
-
-/* Return values alone prove little (CVE-2006-2607): it is looked at, and tried. */
-static bool may_come_back(const struct exec_plan *plan) {
-    if (plan->uid == 0)
-        return false;
-    return setuid(0) == 0 || seteuid(0) == 0 || (plan->gid != 0 && (setgid(0) == 0 || setegid(0) == 0)) || setgroups(0, NULL) == 0;
-}
-
-static int exec_drop(const struct exec_plan *plan) {
-    if (!plan->changes_user)
-        return 0;
-    if (setgroups(plan->n_groups, plan->groups) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-        setresuid(plan->uid, plan->uid, plan->uid) < 0)
-        return errno;
-    return has_ids(plan) && !may_come_back(plan) ? 0 : EPERM;
-}
+#include "runner/exec-internal.h"
 
 static int exec_open(const char *path, int flags) {
     int fd = open(path, flags | O_CLOEXEC, 0666);
@@ -126,8 +96,10 @@ int exec_child(void *userdata, const char **ret_stage) {
     *ret_stage = "session";
     if (setsid() < 0)
         return errno;
-    *ret_stage = "user";
-    r = exec_drop(plan);
+    r = exec_bounds(plan, ret_stage);
+    if (r > 0)
+        return r;
+    r = exec_drop(plan, ret_stage);
     if (r > 0)
         return r;
     *ret_stage = "guard"; /* setresuid clears it, hence not before (prctl(2)) */
@@ -154,8 +126,14 @@ int exec_child(void *userdata, const char **ret_stage) {
     r = exec_descriptors();
     if (r > 0)
         return r;
+    r = exec_bounds_late(plan, ret_stage);
+    if (r > 0)
+        return r;
     *ret_stage = "deadline"; /* opening and changing to things may have taken its time */
     r = supervise_child_check_deadline(plan->deadline);
+    if (r > 0)
+        return r;
+    r = exec_renounce(plan, ret_stage);
     if (r > 0)
         return r;
     *ret_stage = "exec";

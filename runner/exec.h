@@ -16,7 +16,7 @@ struct exec_plan {
     bool changes_user;   /* drop to uid, gid, groups */
     uid_t uid;
     gid_t gid;
-    gid_t *groups;
+    gid_t *groups;       /* sorted */
     size_t n_groups;
     char **environment;  /* NAME=value, NULL-terminated */
     size_t n_environment;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Giving up what the runner is. Return values alone prove little (CVE-2006-2607): the result is looked at, and coming back is tried. */
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "runner/exec-internal.h"
+
+/* Of the C library, which leaves their declaration to libcap. */
+int capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *data);
+int capget(struct __user_cap_header_struct *header, struct __user_cap_data_struct *data);
+
+static bool has_ids(const struct exec_plan *plan) {
+    uid_t uids[3];
+    gid_t gids[3];
+
+    if (getresuid(&uids[0], &uids[1], &uids[2]) < 0 || getresgid(&gids[0], &gids[1], &gids[2]) < 0)
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (uids[i] != plan->uid || gids[i] != plan->gid)
+            return false;
+    return true;
+}
+
+/* Exactly these supplementary groups. The kernel keeps them sorted, and so does the plan. */
+static bool has_groups(const struct exec_plan *plan) {
+    _cleanup_free_ gid_t *groups = calloc(plan->n_groups + 1, sizeof(*groups));
+
+    return groups && getgroups((int) plan->n_groups + 1, groups) == (int) plan->n_groups &&
+           memcmp(groups, plan->groups, plan->n_groups * sizeof(*groups)) == 0;
+}
+
+static bool may_come_back(const struct exec_plan *plan) {
+    if (plan->uid == 0)
+        return false;
+    return setuid(0) == 0 || seteuid(0) == 0 || (plan->gid != 0 && (setgid(0) == 0 || setegid(0) == 0)) || setgroups(0, NULL) == 0;
+}
+
+/* setresuid() leaves the inheritable ones, and with some secure bits all of them (capabilities(7)). The bounding set is the unit's. */
+static int drop_capabilities(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}}, left[_LINUX_CAPABILITY_U32S_3];
+
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || capset(&header, none) < 0 || capget(&header, left) < 0)
+        return errno;
+    return memcmp(left, none, sizeof(none)) == 0 ? 0 : EPERM;
+}
+
+int exec_drop(const struct exec_plan *plan, const char **ret_stage) {
+    int r;
+
+    *ret_stage = "user";
+    if (plan->changes_user && (setgroups(plan->n_groups, plan->groups) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+                               setresuid(plan->uid, plan->uid, plan->uid) < 0))
+        return errno;
+    if (plan->uid != 0) {
+        *ret_stage = "capabilities";
+        r = drop_capabilities();
+        if (r > 0)
+            return r;
+    }
+    *ret_stage = "user";
+    if (!plan->changes_user)
+        return 0;
+    return has_ids(plan) && has_groups(plan) && !may_come_back(plan) ? 0 : EPERM;
+}
+
+int exec_renounce(const struct exec_plan *plan, const char **ret_stage) {
+    *ret_stage = "privileges";
+    if (plan->job->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return errno;
+    return 0;
+}

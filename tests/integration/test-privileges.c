@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Who a job is and what it may do, looked at from inside a job of a real berth-runner; and whom and what the runner refuses. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/protocol.h"
+#include "tests/harness/runner.h"
+#include "tests/harness/test.h"
+
+#define JOB(name, script, more) \
+    "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} output = \"@/" name ".out\" " more " }\n"
+#define STATUS(pattern) "grep -E '^(" pattern "):' /proc/self/status"
+#define NOBODY 65534
+#define DAEMON 1
+
+static struct test_runner t;
+static struct message m; /* large */
+
+static void begin(const char *jobs, uid_t uid) {
+    test_runner_init(&t, jobs, uid);
+    CU_ASSERT(chmod(t.directory, 0777) == 0); /* a job's output is opened as its user */
+    test_runner_join(&t);
+}
+
+static void run_to_report(const char *job) {
+    test_runner_send_start(&t, '1', job);
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
+}
+
+static void prints(const char *job, const char *expected) {
+    _cleanup_free_ char *text = NULL;
+    char name[40];
+
+    run_to_report(job);
+    TEST_FIELD(&m, "errno", NULL);
+    TEST_FIELD(&m, "code", "0");
+    snprintf(name, sizeof(name), "%s.out", job);
+    text = test_runner_read(&t, name);
+    TEST_STRING(text, expected);
+}
+
+static void fails_at(const char *job, int error, const char *stage) {
+    uint64_t told = 0;
+    char name[40];
+
+    run_to_report(job);
+    TEST_INT(message_get_u64(&m, "errno", &told), 0);
+    TEST_INT(told, error);
+    TEST_FIELD(&m, "stage", stage);
+    TEST_FIELD(&m, "started", NULL);
+    snprintf(name, sizeof(name), "%s.out", job);
+    CU_ASSERT(!test_runner_has(&t, name));
+}
+
+/* --- from inside --- */
+
+#define NONE "0000000000000000"
+
+static void test_credentials(void) {
+    gid_t groups[64];
+    char expected[1024] = "";
+    int n = ELEMENTSOF(groups);
+    size_t length = 0;
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can become somebody else");
+    begin(JOB("status", STATUS("Uid|Gid|CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs"), "user = daemon")
+          JOB("id", "id -u; id -ru; id -g; id -rg; id -un; id -gn", "user = daemon group = nogroup")
+          JOB("groups", "id -G", "user = daemon") JOB("root", "id -u; id -g; id -G", "user = root"), 0);
+    prints("status", "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nCapInh:\t" NONE "\nCapPrm:\t" NONE "\nCapEff:\t" NONE "\nCapAmb:\t" NONE "\nNoNewPrivs:\t0\n");
+    prints("id", "1\n1\n65534\n65534\ndaemon\nnogroup\n");
+    /* The harness gave the runner a group of its own to pass on; what the system says is right. */
+    CU_ASSERT_FATAL(getgrouplist("daemon", DAEMON, groups, &n) > 0);
+    for (int i = 0; i < n; i++)
+        length += (size_t) snprintf(expected + length, sizeof(expected) - length, "%u%s", groups[i], i + 1 < n ? " " : "\n");
+    prints("groups", expected);
+    run_to_report("root");
+    TEST_FIELD(&m, "code", "0");
+    test_runner_done(&t);
+}
+
+/* As another user the same: nothing is open but 0, 1 and 2, nothing is ignored or blocked, nothing of the runner's environment. */
+static void test_surroundings(void) {
+    _cleanup_free_ char *text = NULL;
+    char expected[512];
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can become somebody else");
+    begin(JOB("fds", "ls /proc/$$/fd; readlink /proc/$$/fd/0", "user = daemon")
+          JOB("signals", STATUS("SigBlk|SigIgn"), "user = daemon")
+          "job \"env\" { command = {\"/usr/bin/env\", \"-0\"} output = \"@/env.out\" user = nobody environment = {\"LAST=\\n\"} }\n", 0);
+    prints("fds", "0\n1\n2\n/dev/null\n");
+    prints("signals", "SigBlk:\t" NONE "\nSigIgn:\t" NONE "\n");
+    run_to_report("env");
+    TEST_FIELD(&m, "code", "0");
+    snprintf(expected, sizeof(expected), "%s/env.out", t.directory);
+    size_t size;
+    CU_ASSERT_FATAL(file_read(expected, 65536, &text, &size) == 0);
+    for (size_t i = 0; i < size; i++)
+        text[i] = text[i] == '\0' ? '|' : text[i];
+    snprintf(expected, sizeof(expected),
+             "HOME=/nonexistent|USER=nobody|LOGNAME=nobody|SHELL=/usr/sbin/nologin|PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
+             "/sbin:/bin|LANG=C.UTF-8|LAST=\n|BERTH_JOB=env|BERTH_RUN=%s|BERTH_POOLS=db:2,net:1|BERTH_TOKEN=1763640079123456|BERTH_HOST=h|"
+             "BERTH_NAMESPACE=n|", test_runner_id('1'));
+    if (!getenv("LANG"))
+        TEST_STRING(text, expected);
+    test_runner_done(&t);
+}
+
+static void test_bounds(void) {
+    if (getuid() != 0)
+        TEST_SKIP("only root can become somebody else");
+    begin(JOB("limits", "ulimit -c; ulimit -Hc; ulimit -n; ulimit -Hn; ulimit -p; ulimit -f",
+              "user = daemon limits = {\"nofile=1024\", \"core=0\", \"nproc=300\", \"fsize=1M\"}")
+          JOB("few", "ulimit -n; ulimit -Hn", "limits = {\"nofile=5\"}") /* fewer than the guard has open */
+          JOB("nice", "nice; cat /proc/self/oom_score_adj", "user = daemon nice = 7 oom-score-adjust = 300")
+          JOB("plain", STATUS("NoNewPrivs"), "user = daemon") JOB("renounced", STATUS("NoNewPrivs"), "user = daemon no-new-privileges = true")
+          JOB("many", "echo no", "limits = {\"nofile=4000000000\"}"), 0);
+    prints("limits", "0\n0\n1024\n1024\n300\n2048\n"); /* of 512 bytes */
+    prints("few", "5\n5\n");
+    prints("nice", "7\n300\n");
+    prints("plain", "NoNewPrivs:\t0\n");
+    prints("renounced", "NoNewPrivs:\t1\n");
+    fails_at("many", EPERM, "limits"); /* more than the kernel allows anybody */
+    test_runner_done(&t);
+}
+
+/* A runner without rights starts no job that needs some, and no job without what it asks for. */
+static void test_bounds_not_allowed(void) {
+    if (getuid() != 0)
+        TEST_SKIP("only root can be somebody else");
+    begin(JOB("nice", "echo no", "nice = -5") JOB("oom", "echo no", "oom-score-adjust = -500")
+          JOB("limits", "echo no", "limits = {\"nofile=4000000000\"}")
+          JOB("less", "nice; ulimit -n;" STATUS("NoNewPrivs|CapEff"), "nice = 3 limits = {\"nofile=100\"} no-new-privileges = true"), NOBODY);
+    fails_at("nice", EACCES, "nice");
+    fails_at("oom", EACCES, "oom-score");
+    fails_at("limits", EPERM, "limits");
+    prints("less", "3\n100\nCapEff:\t" NONE "\nNoNewPrivs:\t1\n");
+    test_runner_done(&t);
+}
+
+/* --- who is refused, and what --- */
+
+/* As somebody else: connects, and says all that berthd would. Nothing comes back. */
+static void speak_as(uid_t uid) {
+    unsigned failures = CU_get_number_of_failures();
+    struct message_writer w;
+    int status = 0;
+    pid_t pid;
+
+    test_runner_begin_start(&w, '1', "a", test_runner_hash(&t, "a"));
+    pid = fork();
+    if (pid == 0) {
+        int fd;
+
+        if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
+            _exit(1);
+        fd = test_runner_connect(&t);
+        (void) !send(fd, "hello\nversion=1\n", 16, MSG_NOSIGNAL); /* it may be closed already */
+        (void) !send(fd, w.text, w.size, MSG_NOSIGNAL);
+        test_await_end(fd);
+        _exit(CU_get_number_of_failures() > failures ? 2 : 0);
+    }
+    CU_ASSERT_FATAL(waitpid(pid, &status, 0) == pid);
+    TEST_INT(status, 0);
+}
+
+static void test_other_users(void) {
+    if (getuid() != 0)
+        TEST_SKIP("only root can be somebody else");
+    begin(JOB("a", "echo run", ""), 0);
+    speak_as(NOBODY);
+    speak_as(DAEMON);
+    CU_ASSERT(!test_runner_has(&t, "a.out"));
+    prints("a", "run\n"); /* the run's id was never taken, and our connection is berthd's still */
+    test_runner_done(&t);
+}
+
+static void refuses(const char *job, const char *hash, const char *reason) {
+    struct message_writer w;
+
+    test_runner_begin_start(&w, '1', job, hash);
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_REFUSED);
+    TEST_FIELD(&m, "reason", reason);
+}
+
+/* Only what the runner's own config defines is started, and a config that somebody else could write is none. */
+static void test_only_what_is_configured(void) {
+    char path[160], old[17], new[17];
+
+    begin(JOB("a", "echo a", ""), getuid());
+    memcpy(old, test_runner_hash(&t, "a"), sizeof(old));
+    refuses("b", old, "unknown-job");
+    snprintf(path, sizeof(path), "%s/berth.conf", t.directory);
+    test_runner_configure(&t, JOB("a", "echo changed", "") JOB("b", "echo b", ""));
+    memcpy(new, test_runner_hash(&t, "b"), sizeof(new));
+    CU_ASSERT(chmod(path, 0666) == 0);
+    refuses("b", new, "unknown-job");
+    CU_ASSERT(chmod(path, 0664) == 0);
+    refuses("b", new, "unknown-job");
+    if (getuid() == 0) {
+        CU_ASSERT(chmod(path, 0644) == 0 && chown(path, DAEMON, 0) == 0);
+        refuses("b", new, "unknown-job");
+        CU_ASSERT(chown(path, 0, 0) == 0);
+    }
+    CU_ASSERT(chmod(path, 0644) == 0);
+    prints("b", "b\n"); /* as it should be: now it is taken */
+    refuses("a", old, "config-differs");
+    CU_ASSERT(!test_runner_has(&t, "a.out"));
+    test_runner_done(&t);
+}
+
+/* Nor does it begin with such a config. */
+static void test_start_with_foreign_config(void) {
+    const char *build = getenv("BERTH_BUILD");
+    char program[512], path[160];
+    int status = 0, null;
+    pid_t pid;
+
+    begin(JOB("a", "echo a", ""), getuid());
+    test_runner_end(&t, SIGTERM);
+    snprintf(path, sizeof(path), "%s/berth.conf", t.directory);
+    CU_ASSERT(chmod(path, 0646) == 0);
+    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    pid = fork();
+    if (pid == 0) {
+        null = open("/dev/null", O_WRONLY);
+        if (null < 0 || dup2(null, STDERR_FILENO) < 0)
+            _exit(1);
+        execl(program, "berth-runner", "-c", path, (char *) NULL);
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(waitpid(pid, &status, 0) == pid);
+    CU_ASSERT(WIFEXITED(status));
+    TEST_INT(WEXITSTATUS(status), 78);
+    test_runner_done(&t);
+}
+
+static CU_TestInfo tests[] = {
+    {"credentials", test_credentials},
+    {"surroundings", test_surroundings},
+    {"bounds", test_bounds},
+    {"bounds not allowed", test_bounds_not_allowed},
+    {"other users", test_other_users},
+    {"only what is configured", test_only_what_is_configured},
+    {"start with foreign config", test_start_with_foreign_config},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "privileges", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
