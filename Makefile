@@ -56,7 +56,7 @@ BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
 .PHONY: all tests deps check faults faults-slice fuzz fuzzers demo lint clean
 all: $(PROGRAMS)
-tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS)
+tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS) $(BENCH)
 
 $(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(CONF) $(BASE)
 $(BUILD)/berth-runner: $(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)

@@ -148,7 +148,7 @@ int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, v
 /* --- up --- */
 
 static void link_advance(struct store_redis *r) {
-    if (r->phase != PHASE_CONNECTING || r->loads > 0 || !r->subscribed)
+    if (r->phase != PHASE_CONNECTING || r->info_due || r->loads > 0 || !r->subscribed)
         return;
     r->phase = PHASE_HELLO;
     hello_say(r);
@@ -205,25 +205,37 @@ static void link_on_memory(const struct redisReply *reply, void *userdata) {
     link_down(r, REDIS_ERROR_FATAL, why);
 }
 
-static void link_on_replication(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const char *text = reply_text(reply);
+static void warn_of_replicas(struct store_redis *r, const char *info) {
     char replicas[24], good[24];
 
-    if (r->phase != PHASE_CONNECTING || !text || r->connected_told)
-        return;
-    find_info(text, "connected_slaves", replicas, sizeof(replicas));
-    find_info(text, "min_slaves_good_slaves", good, sizeof(good));
+    find_info(info, "connected_slaves", replicas, sizeof(replicas));
+    find_info(info, "min_slaves_good_slaves", good, sizeof(good));
     if (strcmp(replicas, "0") != 0 && *replicas && !*good)
         journal_log(redis_journal(r), LOG_WARNING,
                     "Redis has %s replica(s) and min-replicas-to-write is 0: a partitioned old master would go on granting", replicas);
 }
 
-static int link_load(struct store_redis *r) {
+static void link_on_replication(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *text = reply_text(reply);
+
+    if (r->phase != PHASE_CONNECTING)
+        return;
+    r->info_due = false;
+    if (text && !r->connected_told)
+        warn_of_replicas(r, text);
+    link_advance(r);
+}
+
+/* Asks what must be known of Redis, and loads the scripts: once, and again when Redis says that it does not have them. When thousands
+ * of hosts come back to a Redis that restarted, the first ones load them for all. */
+static int link_load(struct store_redis *r, bool again) {
     int k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "memory"}, link_on_memory, r);
 
     if (k >= 0)
         k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "replication"}, link_on_replication, r);
+    if (*r->sha[REDIS_SCRIPTS - 1] && !again)
+        return k;
     r->loads = REDIS_SCRIPTS;
     for (enum redis_script i = 0; k >= 0 && i < REDIS_SCRIPTS; i++) {
         _cleanup_free_ char *text = redis_script_text(i);
@@ -253,7 +265,7 @@ static void link_on_up(struct redis_connection *c, void *userdata) {
     int k;
 
     if (c == r->commands) {
-        k = link_load(r);
+        k = link_load(r, false);
     } else {
         (void) snprintf(channel, sizeof(channel), "%sto:%s", r->prefix, r->session);
         k = redis_connection_subscribe(c, channel, link_on_pushes, r);
@@ -289,6 +301,8 @@ static void link_connect(struct store_redis *r) {
     int k;
 
     r->phase = PHASE_CONNECTING;
+    r->info_due = true;
+    r->loads = 0;
     r->connection++;
     session_save(r);
     if (r->settings.unix_path || redis_resolve_is_address(r->settings.host)) {
@@ -332,7 +346,7 @@ static void link_reload(struct store_redis *r) {
     sync_reset(r);
     beat_reset(r);
     r->phase = PHASE_CONNECTING;
-    if (link_load(r) == -ENOMEM)
+    if (link_load(r, true) == -ENOMEM)
         link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 

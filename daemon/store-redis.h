@@ -98,7 +98,8 @@ struct store_redis {
     struct redis_resolve *resolve;       /* while the host's name is looked up */
     struct redis_connection *commands, *pushes;
     bool subscribed;
-    unsigned loads;                      /* answers still to come before hello: scripts, INFO */
+    bool info_due;                       /* the answer to INFO comes before hello */
+    unsigned loads;                      /* answers to SCRIPT LOAD still to come before hello */
     char sha[REDIS_SCRIPTS][REDIS_SHA_SIZE];
     sd_event_source *retry;              /* to connect again, or to say hello again */
     sd_event_source *away;               /* defer: tells administrators' calls that Redis is away */

@@ -13,7 +13,7 @@
 #define ROUNDS 21
 #define PAIRS 200
 
-static const struct store_pool pools[] = {{"busy", 10000000, 10000000}};
+static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}};
 
 static struct {
     const struct store_redis *store; /* whose session is used */

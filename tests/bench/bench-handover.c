@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-static const struct store_pool pools[] = {{"one", 1, 1000000}};
+static const struct store_pool pools[] = {{.name = "one", .limit = 1, .queue_limit = 1000000}};
 
 static uint64_t now_nsec(void) {
     struct timespec t;

@@ -13,7 +13,7 @@
 #define WATCHED (15 * USEC_PER_SEC)
 #define JOBS 10
 
-static const struct store_pool pools[] = {{"busy", 10000000, 10000000}};
+static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}};
 
 static double worst_lateness(const struct rig *g) {
     usec_t worst = 0, now = clock_boottime();

@@ -14,7 +14,7 @@
 #define DEPTH 64
 #define PAIRS 20000 /* in a round */
 
-static const struct store_pool pools[] = {{"busy", 10000000, 10000000}};
+static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}};
 
 static uint64_t pairs_left;
 

@@ -12,7 +12,7 @@
 #define BEATS 6
 #define BEATS_AN_HOUR 720
 
-static const struct store_pool pools[] = {{"none", 1, 1000000}};
+static const struct store_pool pools[] = {{.name = "none", .limit = 1, .queue_limit = 1000000}};
 
 /* All commands of the host, heartbeats included, over some heartbeats. */
 static double calls_an_hour(struct rig *g) {
