@@ -139,14 +139,17 @@ bench: deps
 SEED ?= 1
 MIXES ?= 20
 JOBS ?= 4
+RESTARTS ?= 20
+WITH_FAILPOINTS = BUILD=build/failpoints CPPFLAGS="$(CPPFLAGS) -DBERTH_FAILPOINTS"
 faults: deps
-	@$(MAKE) --no-print-directory all tests
-	@BERTH_BUILD=$(BUILD) $(BUILD)/tests/faults/test-faults --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) --report FAULTS.md
+	@$(MAKE) --no-print-directory $(WITH_FAILPOINTS) all tests
+	@RESTARTS=$(RESTARTS) BERTH_BUILD=build/failpoints tests/faults/run.sh --failpoints --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) \
+		--report FAULTS.md
 
-# About a minute of it: each fault once, and two mixes.
+# Two minutes of it: each fault once, a few mixes.
 faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
-	@BERTH_BUILD=$(BUILD) $(BUILD)/tests/faults/test-faults --slice --seed $(SEED) --mixes 4 --jobs 6
+	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(JOBS)
 
 # libFuzzer, ten minutes each: make fuzz SECONDS=n
 SECONDS ?= 600

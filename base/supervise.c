@@ -23,6 +23,7 @@
 #include <time.h>
 
 #include "base/cgroup.h"
+#include "base/failpoint.h"
 #include "base/process-tree.h"
 
 /* The kill is sent so long before the deadline, so that the last process is gone, not just told, when it comes (R8). */
@@ -418,6 +419,7 @@ static int supervise_child_run(const struct supervise *s, bool must_enter, super
     r = supervise_child_check_deadline(s->deadline);
     if (r > 0)
         return r;
+    FAILPOINT("command-before-exec");
     *ret_stage = "exec";
     return child(userdata, ret_stage);
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-id128.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/process-tree.h"
 
@@ -259,6 +260,7 @@ int hold_new(struct hold **ret, sd_event *event, const char *directory, const ch
         return r;
     if (mkfifo(h->fifo, 0600) < 0)
         return -errno;
+    FAILPOINT("hold-fifo-made");
     r = hold_open_fifo(h);
     if (r < 0)
         goto fail;
@@ -273,6 +275,7 @@ int hold_new(struct hold **ret, sd_event *event, const char *directory, const ch
     r = hold_write_record(h, record);
     if (r < 0)
         goto fail;
+    FAILPOINT("hold-record-written");
     *ret_write_fd = steal_fd(&write_fd);
     *ret = steal_pointer(&h);
     return 0;

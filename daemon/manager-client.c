@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/failpoint.h"
 #include "base/process-tree.h"
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
@@ -179,6 +180,7 @@ static void hold_on_over(struct hold *h, void *userdata) {
     (void) h;
     if (run_is_over(r))
         return;
+    FAILPOINT("hold-over");
     if (r->ended_told) {
         manager_run_end(r, r->result);
         return;
@@ -239,6 +241,7 @@ void manager_hold_start(struct run *r) {
         manager_run_end(r, RUN_RESULT_NOT_STARTED);
         return;
     }
+    FAILPOINT("hold-made");
     manager_remove_waiting(r); /* the hold's record has it now */
     if (r->client_pid == 0)
         manager_arm(r, m->clients_due, run_on_client_overdue);
@@ -264,6 +267,7 @@ void manager_client_started(struct manager *m, struct run *r, pid_t pid) {
         journal_log(events_get_journal(m->events), 4, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
                     strerror(-k));
     manager_run_started(r, pid, clock_realtime());
+    FAILPOINT("hold-started-seen");
     manager_hold_write(r);
 }
 
@@ -285,6 +289,7 @@ void manager_client_ended(struct manager *m, struct run *r, enum run_result resu
 
     if (run_is_over(r) || r->ended_told || r->state < RUN_STATE_STARTING)
         return;
+    FAILPOINT("hold-ended-seen");
     r->ended_told = true;
     r->exit_code = code;
     r->signal = signal;

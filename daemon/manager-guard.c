@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/failpoint.h"
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
 
@@ -34,8 +35,10 @@ void manager_job_start(struct run *r) {
     message_put_u64(&w, "queued", r->queued_realtime);
     if (deadline != USEC_INFINITY)
         message_put_u64(&w, "deadline", deadline);
+    FAILPOINT("start-sending");
     /* Where the runner is not there now, it is told when it is back (runner_on_gathered). */
     r->starting_sent = runner_link_start(m->runner, &w) == 0;
+    FAILPOINT("start-sent");
 }
 
 void manager_job_stop(struct run *r) {
@@ -120,6 +123,7 @@ static void report_run(struct run *r, const struct message *report) {
     enum run_result result;
     struct event e;
 
+    FAILPOINT("report-seen");
     take_report(r, report);
     result = result_of(report, r->exit_code);
     if (result == RUN_RESULT_GUARD_DIED) {
@@ -137,6 +141,7 @@ static void report_run(struct run *r, const struct message *report) {
     e.has_run_time = true;
     e.run_usec = run_time_usec(r, r->started_boottime);
     event_emit(m->events, &e, "%s is over: %s", r->name, run_result_name(result));
+    FAILPOINT("exited-told");
     manager_run_end(r, result);
 }
 
@@ -197,6 +202,7 @@ static void guard_on_report(struct guard_link *g, const struct message *report, 
 
     if (!run_is_over(r))
         report_run(r, report);
+    FAILPOINT("done-sending");
     guard_link_done(g);
     drop_guard(r);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
@@ -149,6 +150,7 @@ void manager_write_waiting(struct run *r) {
     manager_put_run(&w, r);
     record_write(r->manager, PROTOCOL_WAITING, r->id, &w);
     r->recorded = true;
+    FAILPOINT("waiting-written");
 }
 
 void manager_remove_waiting(struct run *r) {
@@ -158,6 +160,7 @@ void manager_remove_waiting(struct run *r) {
         return;
     r->recorded = false;
     (void) unlink(record_path(r->manager, PROTOCOL_WAITING, r->id, path));
+    FAILPOINT("waiting-removed");
 }
 
 void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record)) {

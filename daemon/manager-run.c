@@ -7,6 +7,7 @@
 #include <search.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "daemon/manager-internal.h"
 
 static int compare_ids(const void *a, const void *b) {
@@ -103,11 +104,13 @@ static void run_granted(struct run *r) {
     struct event e;
 
     manager_disarm(r);
+    FAILPOINT("grant-seen");
     r->granted = true;
     e = manager_run_event(r, EVENT_GRANTED, pools);
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
     event_emit(r->manager->events, &e, "%s may start", r->name);
+    FAILPOINT("granted-told");
     if (r->kind == RUN_KIND_JOB) {
         manager_set_state(r, RUN_STATE_STARTING);
         manager_job_start(r);
@@ -282,6 +285,7 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     struct event e;
 
     manager_remove_waiting(r);
+    FAILPOINT("started-seen");
     r->pid = pid;
     r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
     r->started_realtime = started_realtime;
@@ -293,6 +297,7 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
         event_emit(r->manager->events, &e, "%s runs as process %d", r->name, (int) pid);
     else
         event_emit(r->manager->events, &e, "%s has run", r->name);
+    FAILPOINT("started-told");
     if (r->state == RUN_STATE_STARTING)
         manager_set_state(r, RUN_STATE_RUNNING);
 }
@@ -318,6 +323,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     manager_hold_done(r);
     release(m->cluster_store, &r->cluster_claim);
     release(m->host_store, &r->host_claim);
+    FAILPOINT("run-ended");
     manager_set_state(r, RUN_STATE_DONE);
     manager_job_over(r);
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)

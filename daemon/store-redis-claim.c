@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "base/number.h"
 #include "daemon/store-redis.h"
 
@@ -218,6 +219,7 @@ static void claim_on_answer(const struct redisReply *reply, void *userdata) {
     uint64_t more = 0;
 
     e->calls--;
+    FAILPOINT("claim-answered");
     if (error && redis_error_class(error) == REDIS_ERROR_FULL) {
         claim_refuse(e, STORE_REFUSAL_NO_MEMORY, e->claim->demands[0].pool);
         return;
@@ -245,6 +247,7 @@ static void claim_send(struct entry *e) {
     const struct claim *c = e->claim;
     _cleanup_words_ struct words w = {0};
 
+    FAILPOINT("claim-sending");
     link_begin(r, &w, REDIS_SCRIPT_CLAIM);
     words_add(&w, r->epoch);
     words_add(&w, c->id);
@@ -262,6 +265,7 @@ static void claim_send(struct entry *e) {
     if (link_call(r, &w, claim_on_answer, e) < 0)
         return; /* stays asked: it goes out when we are live again */
     e->calls++;
+    FAILPOINT("claim-sent");
     e->sent = true;
 }
 
@@ -310,6 +314,7 @@ static void claim_on_released(const struct redisReply *reply, void *userdata) {
     e->calls--;
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
+    FAILPOINT("release-answered");
     claim_finish(e);
     if (reply_u64(reply_at(reply, 2), &more) == 0 && more > 0)
         beat_send(r);
@@ -319,6 +324,7 @@ static void release_send(struct entry *e) {
     struct store_redis *r = e->redis;
     _cleanup_words_ struct words w = {0};
 
+    FAILPOINT("release-sending");
     link_begin(r, &w, REDIS_SCRIPT_RELEASE);
     words_add(&w, r->epoch);
     words_add(&w, e->claim->id);

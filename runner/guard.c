@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/failpoint.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/supervise.h"
@@ -93,6 +94,7 @@ static void guard_say_state(struct guard *g) {
 /* --- the end --- */
 
 static _Noreturn void guard_end(struct guard *g) {
+    FAILPOINT("guard-ending");
     record_remove(g->start->directory, g->record.run);
     _exit(0);
 }
@@ -107,6 +109,7 @@ static int guard_on_again(_unused_ sd_event_source *source, _unused_ uint64_t us
 
 /* Nobody is there to be told: a file will tell. */
 static void guard_leave_report(struct guard *g) {
+    FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
         guard_end(g);
     (void) sd_event_add_time_relative(g->event, NULL, CLOCK_BOOTTIME, REPORT_AGAIN, 0, guard_on_again, g);
@@ -154,6 +157,7 @@ static void guard_on_started(_unused_ struct supervise *s, pid_t pid, void *user
     struct guard *g = userdata;
     struct message_writer w;
 
+    FAILPOINT("guard-started-seen");
     g->pid = pid;
     g->started_realtime = clock_realtime();
     if (g->phase == PHASE_STARTING)
@@ -179,6 +183,7 @@ static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reaso
 static void guard_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct guard *g = userdata;
 
+    FAILPOINT("guard-exit-seen");
     report_begin(&g->report, &g->record, supervise_reason_name(result->reason));
     if (result->exec_errno != 0)
         report_put_failure(&g->report, result->exec_errno, result->stage);
@@ -302,6 +307,7 @@ static void guard_exec(struct guard *g) {
     struct exec_plan plan = {0};
     int r = -guard_supervise(g);
 
+    FAILPOINT("guard-cgroup-made");
     if (r == 0)
         r = exec_plan_init(&plan, g->start->job, &g->record, &stage);
     if (r == 0) {
@@ -309,6 +315,7 @@ static void guard_exec(struct guard *g) {
         stage = "fork";
         r = -supervise_start(g->supervise, exec_child, &plan);
     }
+    FAILPOINT("guard-command-forked");
     exec_plan_done(&plan);
     if (r == 0)
         return;
@@ -323,10 +330,12 @@ static int guard_run(struct guard *g) {
 
     if (setsid() < 0)
         return -errno;
+    FAILPOINT("guard-begun");
     (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
     r = guard_take_descriptors(g->start->listen_fd, g->start->record_fd);
     if (r == 0)
         r = record_add_guard(RECORD_FD, getpid());
+    FAILPOINT("guard-pid-written");
     if (r == 0)
         r = sd_event_new(&g->event);
     if (r >= 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/failpoint.h"
 #include "base/list.h"
 #include "base/process-environ.h"
 #include "base/process-tree.h"
@@ -190,6 +191,7 @@ static void entry_sweep(struct entry *e) {
 static void entry_ended(struct entry *e) {
     struct runs *r = e->runs;
     char path[RECORD_PATH_SIZE], run[ID_TEXT_SIZE];
+    FAILPOINT("runner-guard-ended");
 
     if (access(record_path(path, r->directory, e->run, RECORD_SUFFIX), F_OK) == 0 &&
         access(record_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) < 0) {
@@ -334,6 +336,7 @@ static int entry_fork(struct entry *e, const struct guard_start *start) {
         return -errno;
     if (pid == 0)
         guard_main(start);
+    FAILPOINT("runner-guard-forked");
     pidfd = pidfd_open(pid, 0);
     k = pidfd < 0 ? -errno : entry_watch(e, pid, pidfd);
     if (k < 0) { /* it cannot be watched, so it must not be; it may have started the command already */
@@ -350,14 +353,17 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
     struct entry *e;
     int k;
 
+    FAILPOINT("runner-start-seen");
     k = runs_choose_cgroup(r, record);
     if (k < 0)
         return k;
     listener = socket_listen(record_path(path, r->directory, record->run, PROTOCOL_SOCKET_SUFFIX), SOCK_SEQPACKET, 0666);
     if (listener < 0)
         return listener;
+    FAILPOINT("runner-socket-made");
     e = entry_new(r, record->run);
     lock = e ? record_create(record, r->directory) : -ENOMEM;
+    FAILPOINT("runner-record-made");
     k = lock;
     if (k >= 0) {
         const struct guard_start start = {.record = record, .job = job, .access = r->access, .directory = r->directory,

@@ -85,6 +85,7 @@ static void mount_small(struct bed *b) {
 
 void bed_up(struct bed *b, const struct plan *p) {
     load_up(&b->load, p->seed);
+    b->load.focus = p->failpoint != NULL;
     b->master = &cluster.redis;
     snprintf(b->clock, sizeof(b->clock), "%s", clock_path);
     if (p->flags & FAULT_TMPFS)
@@ -99,8 +100,12 @@ void bed_up(struct bed *b, const struct plan *p) {
         b->load.hosts[i].host->redis = b->proxies[i].path;
         load_reload(&b->load, i); /* not started yet: this writes the config alone */
     }
-    for (size_t i = 0; i < LOAD_HOSTS; i++)
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        if (i == 0 && p->failpoint)
+            failpoint_arm(p);
         host_launch(b->load.hosts[i].host);
+        failpoint_disarm();
+    }
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         host_await(b->load.hosts[i].host, "redis-connected", " ");
     TEST_INT(berth(b->load.hosts[0].host, "grace --end"), 0);

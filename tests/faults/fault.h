@@ -31,6 +31,8 @@ struct injection {
     size_t n_pinned;
 };
 
+struct plan;
+
 struct bed { /* what a case runs on */
     struct load load;
     struct proxy proxies[LOAD_HOSTS];
@@ -67,6 +69,18 @@ int find_process(struct bed *b, size_t host, enum kind kind);
 /* Starts a host's berthd again if nobody else wants it down. */
 void revive(struct bed *b, size_t host);
 
+/* Steps at which a build with failpoints can be made to die or hang (base/failpoint.h). */
+struct failpoint {
+    const char *name;
+    const char *fault; /* without which it is not reached, or NULL */
+};
+extern const struct failpoint failpoints[]; /* ended by a NULL name */
+/* Sets what host 0 is to be started with, and takes it away again. */
+void failpoint_arm(const struct plan *p);
+void failpoint_disarm(void);
+/* Whether it was reached. */
+bool failpoint_is_over(void);
+
 /* --- a case --- */
 
 struct plan {
@@ -74,11 +88,15 @@ struct plan {
     uint64_t seed;
     struct injection items[12];
     size_t n;
+    const struct failpoint *failpoint; /* at which a process of host 0 dies or hangs, once; NULL: none */
+    const char *action; /* "crash" or "hang" */
     unsigned flags;  /* of all of them together */
     usec_t until;    /* the load goes on until then */
 };
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times);
 void plan_mix(struct plan *p, uint64_t seed);
+/* name: "STEP:ACTION". Whether there is such a step. */
+bool plan_failpoint(struct plan *p, const char *name, uint64_t seed);
 void plan_print(const struct plan *p);
 
 /* Before and after the cluster: what has to be there at its start. */

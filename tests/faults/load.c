@@ -122,6 +122,8 @@ void load_up(struct load *l, uint64_t seed) {
 static struct load_host *choose_host(struct load *l, size_t *ret) {
     size_t first = draw_between(&l->random, 0, LOAD_HOSTS - 1);
 
+    if (l->focus && draw_between(&l->random, 0, 1) == 0)
+        first = 0;
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         struct load_host *h = &l->hosts[(first + i) % LOAD_HOSTS];
 
@@ -163,7 +165,7 @@ static void begin(struct load *l) {
     snprintf(item->id, sizeof(item->id), "r%zu", l->n);
     item->from = clock_boottime();
     item->status = -1;
-    if (draw_between(&l->random, 0, 3) == 0)
+    if (draw_between(&l->random, 0, l->focus ? 1 : 3) == 0)
         begin_job(l, item, h->host);
     else
         begin_run(l, item, h->host);
@@ -195,6 +197,8 @@ static size_t turn(struct load *l, usec_t until) {
     size_t open;
 
     child_turn(until < now + 5 * USEC_PER_MSEC ? until : now + 5 * USEC_PER_MSEC);
+    if (clock_boottime() - now > l->stalled)
+        l->stalled = clock_boottime() - now;
     witness_watch_turn(&l->watch, cluster.witness);
     open = reap(l);
     if (l->closed || open >= l->width || clock_boottime() < l->next || l->n == LOAD_ITEMS)
@@ -217,7 +221,7 @@ size_t load_drain(struct load *l, usec_t within) {
     l->closed = true;
     while ((open = turn(l, until)) > 0 && clock_boottime() < until)
         ;
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; within > 0 && i < l->n; i++)
         if (l->items[i].child)
             printf("%s on %s has not ended, status of its command would be %d: %s\n", l->items[i].id, l->hosts[l->items[i].host].host->name,
                    l->items[i].expected, child_text(l->items[i].child, 2));

@@ -58,6 +58,25 @@ void plan_mix(struct plan *p, uint64_t seed) {
     }
 }
 
+bool plan_failpoint(struct plan *p, const char *name, uint64_t seed) {
+    const char *action = strchr(name, ':');
+
+    *p = (struct plan) {.seed = seed};
+    if (!action || (strcmp(action, ":crash") != 0 && strcmp(action, ":hang") != 0))
+        return false;
+    for (p->failpoint = failpoints; p->failpoint->name; p->failpoint++)
+        if (strncmp(p->failpoint->name, name, (size_t) (action - name)) == 0 && !p->failpoint->name[action - name])
+            break;
+    if (!p->failpoint->name)
+        return false;
+    snprintf(p->name, sizeof(p->name), "%s", name);
+    p->action = action + 1;
+    p->until = strcmp(p->action, "hang") == 0 ? 5 * USEC_PER_SEC : 3 * USEC_PER_SEC;
+    if (p->failpoint->fault)
+        add(p, faults_find(p->failpoint->fault), 2 * WARM_UP, 1800 * USEC_PER_MSEC, 0, seed);
+    return true;
+}
+
 void plan_print(const struct plan *p) {
     for (size_t i = 0; i < p->n; i++) {
         const struct injection *in = &p->items[i];
@@ -102,12 +121,25 @@ static usec_t next_time(const struct plan *p) {
     return next;
 }
 
+/* Whoever died at the failpoint is started again, as a service manager would do. Returns `next`. */
+static usec_t attend_failpoint(struct bed *b, usec_t next) {
+    struct load_host *h = &b->load.hosts[0];
+
+    if (h->n_touched == 0)
+        load_touch(&b->load, 0, USEC_INFINITY);
+    if (h->host->berthd && h->host->berthd->ended && b->n_down[0] == 0)
+        host_launch(h->host);
+    return next;
+}
+
 static void run_load(struct bed *b, struct plan *p) {
     usec_t since = clock_boottime(), now;
 
     while ((now = clock_boottime() - since) < p->until) {
         usec_t next = next_time(p);
 
+        if (p->failpoint)
+            next = attend_failpoint(b, next < now + 50 * USEC_PER_MSEC ? next : now + 50 * USEC_PER_MSEC);
         load_turn(&b->load, since + (next > now ? next : now));
         inject(b, p, since);
     }
@@ -143,6 +175,9 @@ static void check_free(struct bed *b) {
  * the machine; while Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost with it. */
 static usec_t allowed_idle(const struct plan *p) {
     usec_t allowed = LOAD_LEASE * 4 / 3 + USEC_PER_SEC;
+
+    if (p->failpoint)
+        allowed += 2 * LOAD_LEASE;
 
     for (size_t i = 0; i < p->n; i++)
         if (p->items[i].fault->flags & FAULT_REDIS)
@@ -235,12 +270,17 @@ void plan_run(struct plan *p) {
     b = (struct bed) {0};
     bed_up(&b, p);
     run_load(&b, p);
+    /* It may be reached late. */
+    for (usec_t until = clock_boottime() + PATIENCE; p->failpoint && load_drain(&b.load, 0) > 0 && clock_boottime() < until;)
+        load_turn(&b.load, attend_failpoint(&b, clock_boottime() + 50 * USEC_PER_MSEC));
     open = load_drain(&b.load, PATIENCE);
     if (open == 0)
         check_free(&b);
     load_judge(&b.load, &v);
     ok = check(open == 0, "runs did not end");
+    ok = check(!p->failpoint || failpoint_is_over(), "the failpoint was not reached") && ok;
     ok = check_verdict(p, &v) && ok;
+    printf("stalled %" PRIu64 "\n", b.load.stalled);
     print_result(p, &v, ok && CU_get_number_of_failures() == 0 ? "ok" : "FAILED");
     snprintf(name, sizeof(name), "%s-%" PRIu64, p->name, p->seed);
     if (!ok || CU_get_number_of_failures() > 0)

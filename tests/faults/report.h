@@ -14,10 +14,11 @@ struct report_row {
 struct report {
     uint64_t seed, mixes;
     usec_t since;
-    struct report_row rows[128];
+    struct report_row rows[256];
     size_t n;
     usec_t *margins;
     size_t n_margins;
+    unsigned again;   /* cases run once more because the machine stood still */
     uint64_t doubled, lost, jobs;
 };
 

@@ -2,9 +2,10 @@
 
 /* Faults, each alone, and random mixes of them, while hosts run commands that witness themselves.
  *
- *     test-faults [--slice] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
+ *     test-faults [--slice] [--failpoints] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]
  *     test-faults --case FAULT|mix --seed N        one of them, in this process
  *
+ * --failpoints: also each step of a build with -DBERTH_FAILPOINTS, in $BERTH_BUILD, dying and hanging there.
  * --slice: each fault once, not on two hosts one after the other. The same seed makes the same plan. Each case is a process of its own with its own hosts and Redis; some run at a time. A failed
  * case's journals and records are left in BUILD/faults/. */
 
@@ -21,9 +22,12 @@
 
 #define CASE_PATIENCE (150 * USEC_PER_SEC)
 #define JOBS_MAX 16
+#define STALL_MAX (150 * USEC_PER_MSEC)
+#define AGAIN_MAX 2
+#define FAILPOINTS_MAX 64
 
 static uint64_t arg_seed, arg_mixes, arg_jobs = 4;
-static bool arg_singles = true, arg_slice;
+static bool arg_singles = true, arg_slice, arg_failpoints;
 static const char *arg_case, *arg_report;
 
 /* --- one case --- */
@@ -54,7 +58,7 @@ static int run_case(char *program) {
         plan_alone(&the_plan, f, arg_seed, arg_slice ? 1 : 2);
     else if (strcmp(arg_case, "mix") == 0)
         plan_mix(&the_plan, arg_seed);
-    else
+    else if (!plan_failpoint(&the_plan, arg_case, arg_seed))
         return 64;
     plan_print(&the_plan);
     return test_main(1, &program, suites);
@@ -63,6 +67,7 @@ static int run_case(char *program) {
 /* --- all of them, some at a time --- */
 
 struct job {
+    unsigned again; /* how often it was run once more because the machine stood still */
     const char *name;
     uint64_t seed;
     struct child *child;
@@ -81,6 +86,14 @@ static struct child *start_case(const char *program, const struct job *job) {
     snprintf(redis, sizeof(redis), "BERTH_REDIS_SERVER=%s", getenv("BERTH_REDIS_SERVER") ? getenv("BERTH_REDIS_SERVER") : "");
     (void) mkdir(folder + strlen("BERTH_FAULTS_DUMP="), 0755);
     return child_start(argv, environment);
+}
+
+/* A lease of 2 s has a margin of half a second: where the machine itself did not run this program, which wants to run every 5 ms, for
+ * nearly as long, it did not run the guards either, and proves nothing (R8). */
+static bool has_stalled(const struct job *job) {
+    const char *at = strstr(child_text(job->child, 1), "\nstalled ");
+
+    return at && strtoull(at + strlen("\nstalled "), NULL, 10) > STALL_MAX;
 }
 
 static bool end_case(struct report *report, struct job *job) {
@@ -110,6 +123,15 @@ static void run_jobs(const char *program, struct job *jobs, size_t n, struct rep
                 child_kill(jobs[i].child, SIGKILL);
             if (!jobs[i].child || !jobs[i].child->ended)
                 continue;
+            if (jobs[i].child->exit_code != 0 && has_stalled(&jobs[i]) && jobs[i].again < AGAIN_MAX) {
+                printf("again: %s, seed %" PRIu64 ": the machine stood still\n", jobs[i].name, jobs[i].seed);
+                child_free(jobs[i].child);
+                jobs[i].child = start_case(program, &jobs[i]);
+                jobs[i].until = clock_boottime() + CASE_PATIENCE;
+                jobs[i].again++;
+                report->again++;
+                continue;
+            }
             *ret_failed += !end_case(report, &jobs[i]);
             open--;
         }
@@ -117,7 +139,8 @@ static void run_jobs(const char *program, struct job *jobs, size_t n, struct rep
 }
 
 static int run_all(const char *program, char **names, size_t n_names) {
-    struct job *jobs = calloc(faults_count() + n_names + arg_mixes, sizeof(*jobs));
+    static char steps[2 * FAILPOINTS_MAX][64];
+    struct job *jobs = calloc(faults_count() + n_names + arg_mixes + ELEMENTSOF(steps), sizeof(*jobs));
     struct report report = {.seed = arg_seed, .mixes = arg_mixes, .since = clock_boottime()};
     unsigned failed = 0;
     size_t n = 0;
@@ -128,6 +151,11 @@ static int run_all(const char *program, char **names, size_t n_names) {
         jobs[n++] = (struct job) {.name = names[i], .seed = arg_seed};
     for (size_t i = 0; n_names == 0 && arg_singles && faults_get(i); i++)
         jobs[n++] = (struct job) {.name = faults_get(i)->name, .seed = arg_seed};
+    for (size_t i = 0; arg_failpoints && failpoints[i].name; i++)
+        for (size_t k = 0; k < 2; k++) {
+            snprintf(steps[2 * i + k], sizeof(steps[0]), "%s:%s", failpoints[i].name, k ? "hang" : "crash");
+            jobs[n++] = (struct job) {.name = steps[2 * i + k], .seed = arg_seed};
+        }
     for (uint64_t i = 0; i < arg_mixes; i++)
         jobs[n++] = (struct job) {.name = "mix", .seed = arg_seed + i};
     printf("%zu cases, seed %" PRIu64 "\n", n, arg_seed);
@@ -146,7 +174,7 @@ static int parse(int argc, char **argv) {
     static const struct option options[] = {
         {"seed", required_argument, NULL, 's'}, {"mixes", required_argument, NULL, 'm'},  {"jobs", required_argument, NULL, 'j'},
         {"case", required_argument, NULL, 'c'}, {"report", required_argument, NULL, 'r'}, {"no-singles", no_argument, NULL, 'n'},
-        {"slice", no_argument, NULL, 'l'},      {0},
+        {"slice", no_argument, NULL, 'l'},    {"failpoints", no_argument, NULL, 'f'},      {0},
     };
 
     arg_seed = clock_realtime() / USEC_PER_SEC;
@@ -166,6 +194,7 @@ static int parse(int argc, char **argv) {
             break;
         case 'c': arg_case = optarg; break;
         case 'r': arg_report = optarg; break;
+        case 'f': arg_failpoints = true; break;
         case 'l': arg_slice = true; break;
         case 'n': arg_singles = false; break;
         default: return -1;
@@ -179,7 +208,7 @@ static int parse(int argc, char **argv) {
 int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (parse(argc, argv) < 0) {
-        fputs("usage: test-faults [--slice] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]\n", stderr);
+        fputs("usage: test-faults [--slice] [--failpoints] [--seed N] [--mixes N] [--jobs N] [--no-singles] [--report FILE] [FAULT...]\n", stderr);
         for (size_t i = 0; faults_get(i); i++)
             fprintf(stderr, "    %-26s %s\n", faults_get(i)->name, faults_get(i)->what);
         return 64;
