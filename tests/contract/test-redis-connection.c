@@ -3,6 +3,8 @@
 /* One connection against a server that says whatever the test wants: nothing, half of something, nonsense, far too much. Each time
  * it is down once, with a reason, and nothing else happens. */
 
+/* What went wrong elsewhere: redis/hiredis#396, redis/hiredis#1170. */
+
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -226,6 +226,7 @@ static void test_burial(void) {
     script_end();
 }
 
+/* What went wrong elsewhere: swarthy/redis-semaphore#28, SGrondin/bottleneck#115. */
 static void test_burial_in_parts(void) {
     int calls = 0;
 

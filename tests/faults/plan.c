@@ -158,7 +158,8 @@ static void run_load(struct bed *b, struct plan *p) {
     }
 }
 
-/* All permits are free again, for everybody, and soon. */
+/* All permits are free again, for everybody, and soon.
+ * No counter has drifted (PrefectHQ/prefect#21794, apache/airflow#43448, apache/airflow#15399, taskforcesh/bullmq#3929, mperham/sidekiq#6185). */
 static void check_free(struct bed *b) {
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         struct child *c = berth_start(b->load.hosts[i].host, "run --wait 15s -p db:%d -p net:%d -- true", LOAD_DB, LOAD_NET);

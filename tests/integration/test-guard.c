@@ -345,6 +345,7 @@ static void test_environment(void) {
     test_runner_done(&t);
 }
 
+/* What went wrong elsewhere: CVE-2012-6097, CVE-2024-21626. */
 static void test_surroundings(void) {
     begin(OUT("fds", "ls /proc/$$/fd", "") OUT("stdin", "readlink /proc/$$/fd/0", "")
           OUT("where", "pwd; umask", "directory = \"/usr\" umask = \"027\"") OUT("default", "pwd; umask", "")
@@ -397,6 +398,7 @@ static void test_failures(void) {
     test_runner_done(&t);
 }
 
+/* What went wrong elsewhere: CVE-2006-2607, CVE-2023-25173. */
 static void test_user(void) {
     struct stat st;
     char path[80];

@@ -21,7 +21,8 @@ static int by_number(const void *a, const void *b) {
 }
 
 /* From the moment that one command has written its end to the moment that the next one, on another host, writes its start: exit,
- * release, grant, push, fork and exec are in between. */
+ * release, grant, push, fork and exec are in between.
+ * What went wrong elsewhere: hashicorp/consul#1006. */
 static void handover_takes_milliseconds(void) {
     struct host *ant = host_up("ant", "pool \"db\" { limit = 1 }\n"), *bee = host_up("bee", "pool \"db\" { limit = 1 }\n");
     struct child *runs[HANDOVERS + 1];
@@ -104,6 +105,7 @@ static void start_many(struct host *h, const char *job, size_t n) {
     TEST_INT(answered, n);
 }
 
+/* What went wrong elsewhere: mperham/sidekiq#2944. */
 static void waiting_claims_cost_redis_nothing(void) {
     struct host *ant = host_up("ant",
                                "pool \"db\" { limit = 1 }\n"

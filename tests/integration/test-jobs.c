@@ -160,6 +160,7 @@ static void stop_takes_the_whole_tree(void) {
     TEST_INT(berth(ant, "stop deaf"), 0); /* nothing to stop is no error */
 }
 
+/* What went wrong elsewhere: dagster-io/dagster#28456. */
 static void stop_of_a_waiting_run(void) {
     struct child *holder, *waiter;
 
@@ -186,6 +187,7 @@ static void stop_of_berthd_stops_its_jobs(void) {
     TEST_INT(witness_count_alive(cluster.witness), 0);
 }
 
+/* What went wrong elsewhere: dkron-io/dkron#1202. */
 static void environment_and_output(void) {
     char text[4096] = "";
     char path[64];

@@ -101,6 +101,7 @@ static void not_reachable(void) {
         TEST_INT(berth(ant, "%s", words[i]), 69);
 }
 
+/* What went wrong elsewhere: redisson/redisson#757, redisson/redisson#5019. */
 static void no_permit(void) {
     struct child *holder = berth_start(ant, "run -p db:2 -- sleep 60");
     char run[64];
@@ -137,6 +138,7 @@ static void time_limit(void) {
     TEST_INT(witness_count_alive(cluster.witness), 0);
 }
 
+/* What went wrong elsewhere: hashicorp/consul#4439. */
 static void signals_while_waiting(void) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct child *holder = berth_start(ant, "run -p db:2 -- sleep 60");

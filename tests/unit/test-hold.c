@@ -410,6 +410,7 @@ static void tamper(struct fixture *f, const char *key, const char *value) {
     TEST_INT(file_write_atomic(path_of(f, RUN ".claim"), w.text, w.size, 0600), 0);
 }
 
+/* What went wrong elsewhere: hashicorp/nomad#23969. */
 static void test_reused_pid(void) {
     struct fixture f;
     int fd, end;

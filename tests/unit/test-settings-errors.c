@@ -231,6 +231,7 @@ static void test_pools(void) {
     refuse_all(wrong, ELEMENTSOF(wrong));
 }
 
+/* What went wrong elsewhere: CVE-2017-1000082, CVE-2020-13776, CVE-2018-19788. */
 static void test_jobs(void) {
     static const struct wrong wrong[] = {
         {"\njob j { }", "c:2: job \"j\": command is missing; write command = {\"/path/to/program\", \"argument\"}"},

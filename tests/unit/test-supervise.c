@@ -385,6 +385,7 @@ static void test_die_with_parent(void) {
     CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+/* What went wrong elsewhere: hashicorp/nomad#6823. */
 static void test_cgroup(void) {
     _cleanup_free_ char *own = NULL;
     struct scene scene;
