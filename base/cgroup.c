@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/cgroup-control.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -97,17 +97,6 @@ static int cgroup_find(char **ret) {
     return -EOPNOTSUPP;
 }
 
-/* systemd marks what it delegates; what it does not is its own, even where root could write (systemd: CGROUP_DELEGATION). */
-static bool cgroup_is_delegated(const char *path) {
-    static const char *const names[] = {"trusted.delegate", "user.delegate"};
-    char value[2];
-
-    for (size_t i = 0; i < ELEMENTSOF(names); i++)
-        if (getxattr(path, names[i], value, sizeof(value)) == 1 && value[0] == '1')
-            return true;
-    return false;
-}
-
 int cgroup_find_own(char **ret) {
     _cleanup_free_ char *path = NULL, *procs = NULL;
     int r = cgroup_find(&path);
@@ -121,6 +110,7 @@ int cgroup_find_own(char **ret) {
     /* Whoever moves a process needs to write to the common ancestor's cgroup.procs, too. */
     if (access(path, W_OK) < 0 || access(procs, W_OK) < 0)
         return -EACCES;
+    /* What systemd does not delegate is its own, even where root could write (systemd: CGROUP_DELEGATION). */
     if (geteuid() == 0 && access("/run/systemd/system", F_OK) == 0 && !cgroup_is_delegated(path))
         return -EACCES;
     *ret = steal_pointer(&path);

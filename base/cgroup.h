@@ -2,7 +2,8 @@
 #pragma once
 
 /* Control groups v2, used for one thing: to know and to kill all processes of a run, whatever they did to hide
- * (Linux: Documentation/admin-guide/cgroup-v2.rst). No controllers. Where none may be made, supervise does without. */
+ * (Linux: Documentation/admin-guide/cgroup-v2.rst). Controllers are in
+ * base/cgroup-control.h. Where none may be made, supervise does without. */
 
 #include <sys/types.h>
 

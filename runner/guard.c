@@ -17,6 +17,7 @@
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/supervise.h"
+#include "runner/bounds.h"
 #include "runner/exec.h"
 
 #define REPORT_AGAIN USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
@@ -308,6 +309,10 @@ static void guard_exec(struct guard *g) {
     int r = -guard_supervise(g);
 
     FAILPOINT("guard-cgroup-made");
+    if (r == 0 && g->record.cgroup[0]) {
+        stage = "cgroup";
+        r = bounds_apply(g->record.cgroup, g->start->job);
+    }
     if (r == 0)
         r = exec_plan_init(&plan, g->start->job, &g->record, &stage);
     if (r == 0) {

@@ -12,10 +12,12 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/cgroup-control.h"
 #include "base/cgroup.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/socket.h"
+#include "runner/bounds.h"
 #include "runner/runs.h"
 
 #define CONNECTIONS_MAX 16
@@ -199,12 +201,25 @@ static const struct job_settings *runner_find_job(struct runner *r, const struct
     return NULL;
 }
 
+/* A job that asks for bounds that this host does not have runs without. */
+static void runner_warn_of_missing(struct runner *r, const struct record *record, unsigned missing) {
+    const struct journal_field fields[] = {{"BERTH_JOB", record->job}, {"BERTH_RUN", record->run}};
+    char names[CGROUP_NAMES_SIZE], text[160];
+
+    if (missing == 0)
+        return;
+    snprintf(text, sizeof(text), "%s runs without the bounds that its config asks for: no cgroup controller here for %s", record->job,
+             cgroup_format(missing, names));
+    journal_send(r->journal, LOG_WARNING, NULL, "unbounded", text, fields, ELEMENTSOF(fields));
+}
+
 static void runner_start(struct runner *r, struct record *record) {
     const struct job_settings *job = runner_find_job(r, record);
     int k;
 
     if (!job)
         return;
+    runner_warn_of_missing(r, record, runs_prepare(r->runs, job));
     k = runs_start(r->runs, record, job);
     if (k < 0) {
         journal_log(r->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job, strerror(-k));
@@ -376,6 +391,21 @@ static int runner_prepare_directories(struct runner *r) {
     return k < 0 ? k : runner_lock(r, directory);
 }
 
+/* The unit's ExecStopPost= has taken the controllers from runs that go on. */
+static void runner_bound_again(const char *run, void *userdata) {
+    struct runner *r = userdata;
+    const struct job_settings *job;
+    struct record record;
+
+    if (record_load(&record, runs_directory(r->runs), run) < 0 || !record.cgroup[0])
+        return;
+    job = settings_find_job(r->settings, record.job);
+    if (!is_same(job, &record) || bounds_needed(job) == 0)
+        return;
+    runner_warn_of_missing(r, &record, runs_prepare(r->runs, job));
+    (void) bounds_apply(record.cgroup, job);
+}
+
 static int runner_gather(struct runner *r) {
     _cleanup_free_ char *cgroup = NULL;
     const struct runs_handler handler = {.on_report = runner_on_report, .on_swept = runner_on_swept, .userdata = r};
@@ -387,7 +417,11 @@ static int runner_gather(struct runner *r) {
         journal_log(r->journal, LOG_INFO, "no cgroup may be made here (%s): processes are found by descent", strerror(-k));
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNS);
     k = runs_new(&r->runs, r->event, path, cgroup, &r->access, &handler);
-    return k < 0 ? k : runs_gather(r->runs);
+    if (k == 0)
+        k = runs_gather(r->runs);
+    if (k == 0)
+        runs_each_guard(r->runs, runner_bound_again, r);
+    return k;
 }
 
 static int runner_listen(struct runner *r) {

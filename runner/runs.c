@@ -21,6 +21,7 @@
 #include "base/process-tree.h"
 #include "base/protocol.h"
 #include "base/socket.h"
+#include "runner/bounds.h"
 #include "runner/guard.h"
 
 #define SWEEP_AGAIN_FIRST (5 * USEC_PER_MSEC)
@@ -345,6 +346,10 @@ static int entry_fork(struct entry *e, const struct guard_start *start) {
         entry_sweep(e);
     }
     return 0;
+}
+
+unsigned runs_prepare(const struct runs *r, const struct job_settings *job) {
+    return bounds_prepare(r->cgroup, bounds_needed(job));
 }
 
 int runs_start(struct runs *r, struct record *record, const struct job_settings *job) {

@@ -32,6 +32,8 @@ int runs_gather(struct runs *r);
 bool runs_exists(const struct runs *r, const char *run);
 /* Forks a guard, which listens when this returns. record->cgroup is set here. Negative errno: nothing was started. */
 int runs_start(struct runs *r, struct record *record, const struct job_settings *job);
+/* Which cgroup controllers this job asks for and cannot have here; before runs_start(). */
+unsigned runs_prepare(const struct runs *r, const struct job_settings *job);
 /* Kills the guard, if it lives; then the run is swept. 0; 1: there is a report already; -ENOENT: nothing is known of this run. */
 int runs_kill(struct runs *r, const char *run);
 void runs_forget(struct runs *r, const char *run);

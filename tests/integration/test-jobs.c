@@ -64,6 +64,19 @@ static void manual_start(void) {
     TEST_INT(berth(ant, "start one --wait"), 0);
 }
 
+/* Bounds that this machine has no cgroup controllers for: said in the journal, and the job runs. */
+static void unbounded(void) {
+    ant = host_up("ant", POOLS "job \"one\" { command = {\"/bin/true\"} output = \"null\" memory-max = \"64M\" cpu-weight = 50 tasks-max = 9 }\n"
+                               "job \"two\" { command = {\"/bin/true\"} output = \"null\" nice = 1 }\n");
+    TEST_INT(berth(ant, "start one --wait"), 0);
+    TEST_INT(berth(ant, "start two --wait"), 0);
+    host_await(ant, "exited", "job=two result=success");
+    TEST_INT(host_count(ant, "unbounded", "job=two"), 0);
+    if (host_count(ant, "unbounded", " ") == 0)
+        TEST_SKIP("this machine has the controllers");
+    host_await(ant, "unbounded", "job=one");
+}
+
 static void wait_exits_as_the_command(void) {
     ant = host_up("ant", POOLS "job \"seven\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} pools = {\"db\"} output = \"null\" }\n"
                                "job \"killed\" { command = {\"/bin/sh\", \"-c\", 'kill -KILL $$'} output = \"null\" }\n"
@@ -242,6 +255,7 @@ static void revoked_claim(void) {
 
 static CU_TestInfo tests[] = {
     {"manual start", manual_start},
+    {"unbounded", unbounded},
     {"start --wait exits as the command did", wait_exits_as_the_command},
     {"at-start and every", at_start_and_every},
     {"overlap rules", overlap_rules},

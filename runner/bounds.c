@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/bounds.h"
+
+#include <errno.h>
+
+#define GUARDS_GROUP "guards"
+
+unsigned bounds_needed(const struct job_settings *job) {
+    return (job->cpu_weight > 0 ? CGROUP_CPU : 0U) | (job->memory_max > 0 ? CGROUP_MEMORY : 0U) | (job->tasks_max > 0 ? CGROUP_PIDS : 0U);
+}
+
+/* A group with processes of its own must not have controllers below it, and we are in this one. Controllers of a group outlive us: the
+ * unit's ExecStopPost= switches them off again, for systemd before 254 cannot start a service in such a group. We move where
+ * systemd delegated, and nowhere else: processes of others may be in another group. */
+unsigned bounds_prepare(const char *cgroup, unsigned controllers) {
+    if (controllers == 0 || !cgroup)
+        return controllers;
+    if ((cgroup_enabled(cgroup) & controllers) == controllers)
+        return 0;
+    if (cgroup_is_delegated(cgroup) && cgroup_move_down(cgroup, GUARDS_GROUP) < 0)
+        return controllers & ~cgroup_enabled(cgroup);
+    return cgroup_enable(cgroup, controllers);
+}
+
+int bounds_apply(const char *cgroup, const struct job_settings *job) {
+    const struct {
+        const char *file;
+        uint64_t value;
+    } bounds[] = {{"memory.max", job->memory_max}, {"cpu.weight", job->cpu_weight}, {"pids.max", job->tasks_max}};
+
+    for (size_t i = 0; i < ELEMENTSOF(bounds); i++) {
+        int r = bounds[i].value > 0 ? cgroup_set(cgroup, bounds[i].file, bounds[i].value) : 0;
+
+        if (r < 0 && r != -ENOENT)
+            return -r;
+    }
+    return 0;
+}

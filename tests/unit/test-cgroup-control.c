@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Cgroup controllers, on folders with files of the kernel's names: what is written where. That the kernel heeds it takes a machine
+ * whose cgroup v2 has controllers. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "runner/bounds.h"
+#include "tests/harness/test.h"
+
+static char directory[64];
+
+static const char *path(const char *name) {
+    static char text[128];
+
+    snprintf(text, sizeof(text), "%s/%s", directory, name);
+    return text;
+}
+
+static void put(const char *name, const char *text) {
+    CU_ASSERT_FATAL(file_write_atomic(path(name), text, strlen(text), 0644) == 0);
+}
+
+static void holds(const char *name, const char *expected) {
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+
+    TEST_INT(file_read(path(name), 4096, &text, &size), 0);
+    TEST_STRING(text, expected);
+}
+
+static void begin(const char *enabled) {
+    snprintf(directory, sizeof(directory), "/tmp/berth-test-cgroup-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(directory) != NULL);
+    put("cgroup.subtree_control", enabled);
+}
+
+static void end(void) {
+    static const char *const names[] = {"cgroup.subtree_control", "cgroup.procs", "memory.max", "cpu.weight", "pids.max", "guards/cgroup.procs"};
+
+    for (size_t i = 0; i < ELEMENTSOF(names); i++)
+        (void) unlink(path(names[i]));
+    (void) rmdir(path("guards"));
+    TEST_INT(rmdir(directory), 0);
+}
+
+static void test_needed(void) {
+    TEST_INT(bounds_needed(&(struct job_settings) {.nice = 5}), 0);
+    TEST_INT(bounds_needed(&(struct job_settings) {.cpu_weight = 1}), CGROUP_CPU);
+    TEST_INT(bounds_needed(&(struct job_settings) {.memory_max = 1}), CGROUP_MEMORY);
+    TEST_INT(bounds_needed(&(struct job_settings) {.tasks_max = 1, .memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
+}
+
+static void test_format(void) {
+    char text[CGROUP_NAMES_SIZE];
+
+    TEST_STRING(cgroup_format(0, text), "");
+    TEST_STRING(cgroup_format(CGROUP_PIDS, text), "pids");
+    TEST_STRING(cgroup_format(CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS, text), "cpu, memory, pids");
+}
+
+static void test_enabled(void) {
+    begin("cpuset cpu io pids\n");
+    TEST_INT(cgroup_enabled(directory), CGROUP_CPU | CGROUP_PIDS);
+    TEST_INT(bounds_prepare(directory, CGROUP_CPU | CGROUP_PIDS), 0);
+    TEST_INT(bounds_prepare(directory, 0), 0);
+    TEST_INT(bounds_prepare(NULL, CGROUP_CPU), CGROUP_CPU);
+    holds("cgroup.subtree_control", "cpuset cpu io pids\n"); /* nothing was to do */
+    end();
+    TEST_INT(cgroup_enabled(directory), 0); /* gone */
+    TEST_INT(cgroup_enable(directory, CGROUP_MEMORY), CGROUP_MEMORY);
+}
+
+static void test_enable(void) {
+    begin("\n");
+    TEST_INT(cgroup_enable(directory, CGROUP_MEMORY), CGROUP_MEMORY); /* no kernel here: what is asked for does not come */
+    holds("cgroup.subtree_control", "+memory");
+    end();
+}
+
+/* Processes of a delegated group step aside; those of any other are left alone. */
+static void test_move(void) {
+    begin("\n");
+    CU_ASSERT_FATAL(mkdir(path("guards"), 0755) == 0);
+    put("cgroup.procs", "4711\n");
+    put("guards/cgroup.procs", "");
+    TEST_INT(bounds_prepare(directory, CGROUP_PIDS), CGROUP_PIDS);
+    holds("guards/cgroup.procs", "");
+    holds("cgroup.subtree_control", "+pids");
+    CU_ASSERT(!cgroup_is_delegated(directory));
+    if (setxattr(directory, "trusted.delegate", "1", 1, 0) < 0 && setxattr(directory, "user.delegate", "1", 1, 0) < 0) {
+        end();
+        TEST_SKIP("no extended attributes below /tmp");
+    }
+    CU_ASSERT(cgroup_is_delegated(directory));
+    TEST_INT(bounds_prepare(directory, CGROUP_PIDS), CGROUP_PIDS);
+    holds("guards/cgroup.procs", "4711");
+    end();
+}
+
+static void test_apply(void) {
+    const struct job_settings job = {.memory_max = UINT64_C(5) << 30, .cpu_weight = 10, .tasks_max = 64};
+
+    begin("\n");
+    TEST_INT(bounds_apply(directory, &job), 0); /* no controller, no file: told before */
+    put("memory.max", "");
+    put("cpu.weight", "");
+    put("pids.max", "");
+    TEST_INT(bounds_apply(directory, &(struct job_settings) {0}), 0);
+    holds("memory.max", "");
+    TEST_INT(bounds_apply(directory, &job), 0);
+    holds("memory.max", "5368709120");
+    holds("cpu.weight", "10");
+    holds("pids.max", "64");
+    CU_ASSERT(unlink(path("pids.max")) == 0 && mkdir(path("pids.max"), 0700) == 0);
+    TEST_INT(bounds_apply(directory, &job), EISDIR);
+    CU_ASSERT(rmdir(path("pids.max")) == 0);
+    end();
+}
+
+static CU_TestInfo tests[] = {
+    {"needed", test_needed}, {"format", test_format}, {"enabled", test_enabled}, {"enable", test_enable},
+    {"move", test_move},     {"apply", test_apply},   CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "cgroup-control", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
