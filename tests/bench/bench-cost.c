@@ -15,7 +15,8 @@
 #define HOSTS 10
 #define FULL_LIMIT 10
 
-static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000}, {.name = "full", .limit = FULL_LIMIT, .queue_limit = 10000000}};
+static const struct store_pool pools[] = {{.name = "busy", .limit = 10000000, .queue_limit = 10000000},
+                                          {.name = "full", .limit = FULL_LIMIT, .queue_limit = 10000000}};
 
 struct costs { /* server µs, medians */
     double empty, pair, claim, release;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # make bench: fetches what the peers need into $BUILD/bench (nothing is installed and no service is started), runs berth-bench, draws
-# the plots. Arguments: parts to run (all if there are none). What cannot be had is skipped with a word.
+# the plots; with BENCH_WRITE=yes puts table and plots into BENCH.md. Arguments: parts to run (all if there are none). What cannot be
+# had is skipped with a word.
 set -eu
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/bench
@@ -45,4 +46,10 @@ if command -v gnuplot >/dev/null; then
     echo "plots: $out/*.svg, $out/*.png"
 else
     echo "bench: no gnuplot (gnuplot-nox): no plots" >&2
+fi
+
+if [ "${BENCH_WRITE:-}" = yes ]; then
+    sed -e '/^<!-- table -->/,/^<!-- \/table -->/{' -e '/^<!-- table -->/{p;r '"$out/table.md" -e '}' -e '/^<!-- \/table -->/!d' -e '}' BENCH.md >"$out/BENCH.md"
+    cp "$out/BENCH.md" BENCH.md
+    cp "$out"/*.svg "$out"/*.png tests/bench/plots/
 fi
