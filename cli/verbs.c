@@ -77,6 +77,13 @@ static const struct verb verbs[] = {
      "One line a run, from boot to boot: when it began, where, how long it waited and ran, how it ended. Reads this machine's journal;\n"
      "-m: all that was collected here; --directory: the journal files in DIR. TIME: 2026-11-20T11:00:00Z, \"2026-11-20 11:00\", -2h.\n"
      "--unit: the unit whose berthd is meant (berthd.service). Needs no berthd. 65: there is no such journal, or it cannot be read.\n"},
+    {"audit", verb_audit, "prove from journals that the limits were kept",
+     "berth audit [--directory DIR... | -m] [--since TIME] [--limit POOL=N...] [-c CONFIG] [--tolerance DURATION] [--unit UNIT] [--json]\n"
+     "\n"
+     "Replays the events of one or many hosts, which must be all that share the pools: use never above the limit in force, grants in\n"
+     "the order of tickets and head starts, tokens that grow, every grant ended, no entry missing. 0: proved; 1: each violation is named\n"
+     "with its entry; 65: a journal is not there or cannot be read, or has no events. Limits are what the journals tell; of pools of\n"
+     "which they tell nothing what CONFIG says; --limit: instead of both. --since: only what happened since then is judged.\n"},
     {"check-config", verb_check_config, "check a config file",
      "berth check-config [FILE]\n"
      "\n"

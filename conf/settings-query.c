@@ -30,6 +30,23 @@ usec_t settings_stop_timeout_default(const struct settings *s) {
     return sixth < STOP_TIMEOUT_DEFAULT ? sixth : STOP_TIMEOUT_DEFAULT;
 }
 
+char *settings_format_limits(const struct settings *s) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = s->n_pools > 0 ? open_memstream(&text, &size) : NULL;
+
+    if (!f)
+        return NULL;
+    for (size_t i = 0; i < s->n_pools; i++)
+        fprintf(f, "%s%s:%" PRIu32 "%s", i > 0 ? "," : "", s->pools[i].name, s->pools[i].limit,
+                s->pools[i].scope == POOL_SCOPE_HOST ? "/host" : "");
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 static int compare_pool(const void *name, const void *pool) {
     return strcmp(name, ((const struct pool_settings *) pool)->name);
 }

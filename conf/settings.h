@@ -110,6 +110,8 @@ usec_t settings_stop_timeout_max(const struct settings *s);
 /* The default of stop-timeout: 5s, or a sixth of the lease if that is less. */
 usec_t settings_stop_timeout_default(const struct settings *s);
 
+/* "db:4,local:2/host", all pools by name, as in BERTH_LIMITS; to be freed. NULL: out of memory, or there are no pools. */
+char *settings_format_limits(const struct settings *s);
 const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
 /* Whether a job or ad hoc run on these pools holds permits of the cluster (and so has a deadline). */

@@ -10,7 +10,7 @@
 
 #include "base/name.h"
 
-#define FIELDS_MAX 17        /* one of each BERTH_* field */
+#define FIELDS_MAX 20        /* one of each BERTH_* field */
 #define NUMBER_TEXT_SIZE 24  /* of any 64-bit number, sign and NUL included */
 #define MESSAGE_SIZE 1024
 
@@ -85,6 +85,9 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->ticket > 0, "BERTH_TICKET", event->ticket);
     fields_add(f, "BERTH_HOST", event->host ? event->host : e->host);
     fields_add(f, "BERTH_NAMESPACE", e->namespace);
+    fields_add_number(f, event->head_start_usec > 0, "BERTH_HEAD_START_MS", event->head_start_usec / USEC_PER_MSEC);
+    fields_add(f, "BERTH_ON_LEASE_LOST", event->continues ? "continue" : NULL);
+    fields_add(f, "BERTH_LIMITS", event->limits);
     fields_add_number(f, event->has_wait, "BERTH_WAIT_MS", event->wait_usec / USEC_PER_MSEC);
     fields_add_number(f, event->has_run_time, "BERTH_RUN_MS", event->run_usec / USEC_PER_MSEC);
     fields_add_number(f, event->position > 0, "BERTH_POSITION", event->position);

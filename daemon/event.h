@@ -22,10 +22,13 @@ enum event_type {
 struct event { /* fields that are NULL or 0 are left out, but for those with has_... */
     enum event_type type;
     const char *job, *run, *pools, *result, *reason;
+    const char *limits;            /* "db:4,local:2/host": as this host declares them, or as they are now; "db:-": an override ended */
     const char *host;              /* NULL: this host */
     uint64_t token, ticket;
     bool has_wait, has_run_time, has_exit_code, has_signal, has_uid;
     usec_t wait_usec, run_usec;
+    usec_t head_start_usec;
+    bool continues;                /* on-lease-lost = "continue" */
     uint32_t position;
     int exit_code, signal;
     unsigned uid;

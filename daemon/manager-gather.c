@@ -86,6 +86,7 @@ static usec_t client_time(const struct manager *m) {
 }
 
 static void become_ready(struct manager *m) {
+    _cleanup_free_ char *limits = NULL;
     size_t n = 0;
 
     manager_each_waiting(m, waiting_found);
@@ -101,7 +102,8 @@ static void become_ready(struct manager *m) {
     }
     begin_pending(m);
     manager_service_ready(m);
-    event_emit(m->events, &(struct event) {.type = EVENT_READY}, "berthd %s takes work; %zu runs found again", VERSION, n);
+    limits = settings_format_limits(m->settings);
+    event_emit(m->events, &(struct event) {.type = EVENT_READY, .limits = limits}, "berthd %s takes work; %zu runs found again", VERSION, n);
     manager_jobs_ready(m);
 }
 

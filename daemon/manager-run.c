@@ -81,6 +81,7 @@ struct event manager_run_event(const struct run *r, enum event_type type, char p
     e.pools = r->n_demands > 0 ? run_format_pools(r, pools) : NULL;
     e.token = run_token(r);
     e.ticket = r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
+    e.head_start_usec = r->head_start_usec;
     if (r->kind == RUN_KIND_ADHOC) {
         e.has_uid = true;
         e.uid = r->uid;
@@ -107,6 +108,7 @@ static void run_granted(struct run *r) {
     FAILPOINT("grant-seen");
     r->granted = true;
     e = manager_run_event(r, EVENT_GRANTED, pools);
+    e.continues = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
     event_emit(r->manager->events, &e, "%s may start", r->name);

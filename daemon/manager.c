@@ -341,6 +341,7 @@ static void use_settings(struct manager *m, struct settings *settings) {
 }
 
 static int load_anew(struct manager *m, struct settings_errors *errors) {
+    _cleanup_free_ char *limits = NULL;
     _cleanup_(settings_freep) struct settings *settings = NULL;
     const char *changed;
     int k;
@@ -355,7 +356,8 @@ static int load_anew(struct manager *m, struct settings_errors *errors) {
         return k;
     }
     use_settings(m, steal_pointer(&settings));
-    event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED}, "%s: %zu pools, %zu jobs", m->config,
+    limits = settings_format_limits(m->settings);
+    event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED, .limits = limits}, "%s: %zu pools, %zu jobs", m->config,
                m->settings->n_pools, m->settings->n_jobs);
     return 0;
 }

@@ -193,12 +193,17 @@ static struct reply *memory_add_reply(struct memory *m, store_reply_fn fn, store
 /* --- limits --- */
 
 static void memory_emit_limits(struct memory *m) {
-    list_foreach(pool, &m->pools.pools, struct pool, link)
-        if (m->is_started && pool_has_new_limit(pool))
-            event_emit(m->events,
-                       &(struct event){.type = EVENT_LIMIT_CHANGED, .pools = pool->name, .reason = pool->override.reason},
-                       "the limit of pool %s on this host is %" PRIu32 " now, it was %" PRIu32, pool->name, pool_limit(pool),
-                       pool->settled_limit);
+    char limits[NAME_MAX_LENGTH + 32];
+
+    list_foreach(pool, &m->pools.pools, struct pool, link) {
+        if (!m->is_started || !pool_has_new_limit(pool))
+            continue;
+        (void) snprintf(limits, sizeof(limits), "%s:%" PRIu32 "/host", pool->name, pool_limit(pool));
+        event_emit(m->events,
+                   &(struct event){.type = EVENT_LIMIT_CHANGED, .pools = pool->name, .limits = limits, .reason = pool->override.reason},
+                   "the limit of pool %s on this host is %" PRIu32 " now, it was %" PRIu32, pool->name, pool_limit(pool),
+                   pool->settled_limit);
+    }
 }
 
 /* After any change of limits, or when the timer says so: overrides end, claims are parked, brought back and granted. */

@@ -89,6 +89,7 @@ static struct known_override *find_override(struct store_redis *r, const char *p
 
 static int hear_override(struct store_redis *r, const struct redisReply *item) {
     struct known_override o, *known;
+    char limits[NAME_MAX_LENGTH + 16];
     uint64_t number;
 
     memset(&o, 0, sizeof(o));
@@ -106,11 +107,12 @@ static int hear_override(struct store_redis *r, const struct redisReply *item) {
         r->overrides_version = o.version;
     if (o.version <= known->version)
         return 0;
+    (void) snprintf(limits, sizeof(limits), "%s:%s", o.pool, o.limit);
     if (r->overrides_heard && strcmp(o.limit, "-") == 0)
-        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool},
+        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .limits = limits},
                    "the limit of pool %s is again what hosts declare", o.pool);
     else if (r->overrides_heard)
-        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .reason = *o.reason ? o.reason : NULL},
+        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .limits = limits, .reason = *o.reason ? o.reason : NULL},
                    "the limit of pool %s is %s by override", o.pool, o.limit);
     *known = o;
     return 0;

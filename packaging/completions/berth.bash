@@ -43,7 +43,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload history check-config version help"
+    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload history audit check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -89,6 +89,16 @@ _berth() {
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --unit) ;;
         *) _berth_words "--job --pool --since --until --directory -m --unit --json --help" ;;
+        esac
+        ;;
+    audit)
+        case $previous in
+        --since) _berth_words "-1h -1d -7d" ;;
+        --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        -c) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        --limit) mapfile -t COMPREPLY < <(compgen -S = -W "$(_berth_live name pools)" -- "$current") ;;
+        --unit | --tolerance) ;;
+        *) _berth_words "--since --directory -m --limit -c --tolerance --unit --json --help" ;;
         esac
         ;;
     check-config) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

@@ -57,6 +57,10 @@ static void emits(const struct event *event, const char *message, const char *ex
 }
 
 static void test_fields(void) {
+    emits(&(struct event){.type = EVENT_READY, .limits = "db:4,own:1/host"}, "m",
+          "ready: m host=ant namespace=demo limits=db:4,own:1/host seq=1\n");
+    emits(&(struct event){.type = EVENT_GRANTED, .continues = true, .head_start_usec = 1500 * USEC_PER_MSEC}, "m",
+          "granted: m host=ant namespace=demo head_start_ms=1500 on_lease_lost=continue seq=1\n");
     emits(&(struct event){.type = EVENT_READY}, "berthd is ready", "ready: berthd is ready host=ant namespace=demo seq=1\n");
     emits(&(struct event){.type = EVENT_GRANTED, .job = "pg-dump", .run = "0123", .pools = "db:2", .token = 1763640079123456,
                           .ticket = 1763640079000001, .has_wait = true, .wait_usec = 1999, .position = 3},

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The record itself: is it whole, and does every grant end? */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/audit-model.h"
+
+const char *audit_kind_name(enum audit_kind kind) {
+    switch (kind) {
+    case AUDIT_SEQ_GAP:
+        return "seq-gap";
+    case AUDIT_SEQ_TWICE:
+        return "seq-twice";
+    case AUDIT_ABOVE_LIMIT:
+        return "above-limit";
+    case AUDIT_NO_LIMIT:
+        return "no-limit";
+    case AUDIT_OVERTAKEN:
+        return "overtaken";
+    case AUDIT_TOKEN_TWICE:
+        return "token-twice";
+    case AUDIT_TOKEN_ORDER:
+        return "token-order";
+    case AUDIT_NOT_ENDED:
+        return "not-ended";
+    case AUDIT_NOT_GRANTED:
+        return "not-granted";
+    case AUDIT_MALFORMED:
+        return "malformed";
+    }
+    return "?";
+}
+
+void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
+    struct audit_report *r = a->report;
+    struct audit_finding *f;
+    va_list arguments;
+    int n;
+
+    if (entry->time < a->options->since)
+        return;
+    if (r->n_findings == r->allocated) {
+        size_t allocated = r->allocated > 0 ? 2 * r->allocated : 16;
+
+        f = reallocarray(r->findings, allocated, sizeof(*f));
+        if (!f) {
+            r->out_of_memory = true;
+            return;
+        }
+        r->findings = f;
+        r->allocated = allocated;
+    }
+    f = &r->findings[r->n_findings];
+    *f = (struct audit_finding) {.kind = kind, .entry = entry};
+    va_start(arguments, format);
+    n = vasprintf(&f->text, format, arguments);
+    va_end(arguments);
+    if (n < 0)
+        r->out_of_memory = true;
+    else
+        r->n_findings++;
+}
+
+/* --- BERTH_SEQ --- */
+
+struct place { /* of an event in the record */
+    const struct entry *entry;
+    size_t start; /* which berthd's, in the order of their first entries */
+    size_t at;
+};
+
+struct start {
+    const char *process;
+    usec_t time; /* of its first entry */
+    bool has_first;
+};
+
+static int compare_places(const void *a, const void *b) {
+    const struct place *x = a, *y = b;
+
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->entry->seq != y->entry->seq)
+        return x->entry->seq < y->entry->seq ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Each berthd counts from 1. A pid may come again; the same entry may, too, where a journal is given twice. */
+static size_t find_start(struct start *starts, size_t *n, const struct entry *e) {
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(starts[i].process, e->process) == 0) {
+            if (e->seq == 1 && starts[i].has_first && starts[i].time == e->time)
+                return i;
+            found = i;
+        }
+    if (found == SIZE_MAX || (e->seq == 1 && starts[found].has_first)) {
+        found = (*n)++;
+        starts[found] = (struct start) {.process = e->process, .time = e->time};
+    }
+    if (e->seq == 1) {
+        starts[found].has_first = true;
+        starts[found].time = e->time;
+    }
+    return found;
+}
+
+static void check_place(struct audit *a, const struct place *before, const struct place *p) {
+    bool first = !before || before->start != p->start;
+    uint64_t expected = first ? 1 : before->entry->seq + 1;
+
+    a->report->n_starts += first;
+    if (p->entry->seq == expected)
+        return;
+    if (!first && p->entry->seq < expected)
+        audit_find(a, AUDIT_SEQ_TWICE, p->entry, "a second entry with BERTH_SEQ %" PRIu64, p->entry->seq);
+    else if (first)
+        audit_find(a, AUDIT_SEQ_GAP, p->entry,
+                   "the record of this berthd begins with BERTH_SEQ %" PRIu64 ": what was before is missing, or was rotated away "
+                   "(then --since a later time can be proved)", p->entry->seq);
+    else
+        audit_find(a, AUDIT_SEQ_GAP, p->entry, "BERTH_SEQ %" PRIu64 " follows %" PRIu64 ": %" PRIu64 " missing", p->entry->seq,
+                   before->entry->seq, p->entry->seq - expected);
+}
+
+/* Puts the events in order, too. */
+static int order_events(struct audit *a, const struct entries *entries) {
+    _cleanup_free_ struct place *places = calloc(entries->n + 1, sizeof(*places));
+    _cleanup_free_ struct start *starts = calloc(entries->n + 1, sizeof(*starts));
+    size_t n = 0, n_starts = 0;
+    const struct place *before = NULL;
+
+    a->events = calloc(entries->n + 1, sizeof(*a->events));
+    if (!places || !starts || !a->events)
+        return -ENOMEM;
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct entry *e = &entries->items[i];
+
+        if (strcmp(e->namespace ? e->namespace : "", a->options->namespace) != 0)
+            continue;
+        if (e->seq == 0)
+            audit_find(a, AUDIT_MALFORMED, e, "an event without BERTH_SEQ");
+        else
+            places[n++] = (struct place) {.entry = e, .start = find_start(starts, &n_starts, e), .at = i};
+    }
+    qsort(places, n, sizeof(*places), compare_places);
+    for (size_t i = 0; i < n; i++) {
+        const struct place *p = &places[i];
+
+        if (before && before->start == p->start && before->entry->seq == p->entry->seq && before->entry->time == p->entry->time &&
+            strcmp(before->entry->event, p->entry->event) == 0)
+            continue; /* the same entry in two files */
+        check_place(a, before, p);
+        a->events[a->n_events++] = p->entry;
+        before = p;
+    }
+    return 0;
+}
+
+/* --- ends --- */
+
+static bool goes_on(const struct audit *a, const struct entry *after, bool other_boot) {
+    bool lost = false, later = false;
+
+    for (size_t i = 0; i < a->n_events; i++) {
+        const struct entry *e = a->events[i];
+
+        if (e->time <= after->time || strcmp(e->host, after->host) != 0)
+            continue;
+        if (other_boot && e->boot && after->boot && strcmp(e->boot, after->boot) == 0)
+            continue;
+        if (!other_boot && strcmp(e->process, after->process) != 0)
+            continue;
+        lost |= strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0;
+        later |= e->time > after->time + AUDIT_RELEASE_USEC;
+    }
+    return later && (other_boot || !lost);
+}
+
+static void check_end(struct audit *a, const struct audit_run *r) {
+    if (!r->granted) {
+        if (r->started && r->queued)
+            audit_find(a, AUDIT_NOT_GRANTED, r->started, "it was started, and nothing tells that it was granted its permits");
+        return;
+    }
+    a->report->n_granted++;
+    if (r->reclaimed || r->released)
+        return;
+    if (!r->exited)
+        a->report->n_running++;
+    if (r->token == 0)
+        return; /* permits of its own host: they end with its last process */
+    if (r->exited && goes_on(a, r->exited, false))
+        audit_find(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
+    else if (!r->exited && goes_on(a, r->granted, true))
+        audit_find(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
+}
+
+void audit_check_ends(struct audit *a) {
+    for (size_t i = 0; i < a->n_runs; i++)
+        check_end(a, &a->runs[i]);
+}
+
+/* --- all of it --- */
+
+static int compare_findings(const void *a, const void *b) {
+    const struct audit_finding *x = a, *y = b;
+
+    return x->entry->time != y->entry->time ? (x->entry->time < y->entry->time ? -1 : 1) : (int) x->kind - (int) y->kind;
+}
+
+int audit_check(const struct entries *entries, const struct audit_options *options, struct audit_report *ret) {
+    _cleanup_(audit_model_done) struct audit a = {.options = options, .report = ret};
+    int k;
+
+    *ret = (struct audit_report) {};
+    k = order_events(&a, entries);
+    k = k < 0 ? k : audit_model_make(&a);
+    k = k < 0 ? k : audit_check_use(&a);
+    k = k < 0 ? k : audit_check_order(&a);
+    if (k == 0)
+        audit_check_ends(&a);
+    ret->n_events = a.n_events;
+    ret->n_hosts = a.n_hosts;
+    ret->n_pools = a.n_pools;
+    if (ret->n_findings > 0)
+        qsort(ret->findings, ret->n_findings, sizeof(*ret->findings), compare_findings);
+    return k < 0 || ret->out_of_memory ? -ENOMEM : 0;
+}
+
+void audit_report_done(struct audit_report *report) {
+    for (size_t i = 0; i < report->n_findings; i++)
+        free(report->findings[i].text);
+    free(report->findings);
+    *report = (struct audit_report) {};
+}

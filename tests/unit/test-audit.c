@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/* The audit on records that a test makes up: good ones are proved, and each kind of wrong one is found. */
+#include "cli/audit-check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/test.h"
+
+#define BASE (UINT64_C(1763640000) * USEC_PER_SEC) /* Redis's clock at millisecond 0 */
+
+static struct entries record;
+static struct audit_report report;
+static struct audit_options options;
+
+struct writer { /* a berthd */
+    const char *host, *process, *boot;
+    uint64_t seq;
+    int64_t ahead; /* µs, its clock */
+};
+static struct writer ant, bee;
+
+static void begin(void) {
+    entries_done(&record);
+    ant = (struct writer) {"ant", "ant/1", "boot-a1", 0, 0};
+    bee = (struct writer) {"bee", "bee/1", "boot-b1", 0, 0};
+    options = (struct audit_options) {.namespace = "test", .tolerance = 10 * USEC_PER_MSEC};
+}
+
+static struct entry entry(struct writer *w, long msec, const char *event, const char *run, const char *pools) {
+    return (struct entry) {.event = (char *) event, .host = (char *) w->host, .run = (char *) run, .pools = (char *) pools,
+                           .namespace = (char *) "test", .cursor = (char *) "cursor", .boot = (char *) w->boot,
+                           .process = (char *) w->process, .seq = ++w->seq, .wait_ms = -1, .run_ms = -1, .head_start_ms = -1,
+                           .exit_code = -1, .signal = -1, .time = BASE + (usec_t) msec * USEC_PER_MSEC + (usec_t) w->ahead};
+}
+
+static void add(const struct entry *e) {
+    TEST_INT(entries_add(&record, e), 0);
+}
+
+static void say(struct writer *w, long msec, const char *event, const char *run, const char *pools) {
+    struct entry e = entry(w, msec, event, run, pools);
+
+    add(&e);
+}
+
+static void limits(struct writer *w, long msec, const char *event, const char *text) {
+    struct entry e = entry(w, msec, event, NULL, NULL);
+
+    e.limits = (char *) text;
+    add(&e);
+}
+
+/* asked: milliseconds, its ticket; granted: its token. Heard of 1 ms later. */
+static void grant(struct writer *w, long asked, long granted, const char *run, const char *pools) {
+    struct entry e = entry(w, granted + 1, "granted", run, pools);
+
+    e.ticket = BASE + (usec_t) asked * USEC_PER_MSEC;
+    e.token = BASE + (usec_t) granted * USEC_PER_MSEC;
+    e.wait_ms = granted + 1 - asked;
+    add(&e);
+}
+
+static void over(struct writer *w, long msec, const char *run, const char *pools) {
+    say(w, msec, "exited", run, pools);
+    say(w, msec + 1, "released", run, pools);
+}
+
+static void check(void) {
+    audit_report_done(&report);
+    TEST_INT(audit_check(&record, &options, &report), 0);
+}
+
+static void proves(void) {
+    check();
+    for (size_t i = 0; i < report.n_findings; i++)
+        printf("%s: %s\n", audit_kind_name(report.findings[i].kind), report.findings[i].text);
+    TEST_INT(report.n_findings, 0);
+}
+
+static void finds(enum audit_kind kind, const char *run, const char *text) {
+    check();
+    TEST_INT(report.n_findings, 1);
+    if (report.n_findings == 0)
+        return;
+    TEST_STRING(audit_kind_name(report.findings[0].kind), audit_kind_name(kind));
+    TEST_STRING(report.findings[0].entry->run ? report.findings[0].entry->run : "-", run);
+    if (!strstr(report.findings[0].text, text))
+        TEST_STRING(report.findings[0].text, text);
+}
+
+/* Two hosts, one permit: a on ant, then b on bee, then c on ant. */
+static void good_record(void) {
+    begin();
+    limits(&ant, 0, "ready", "db:1,own:1/host");
+    limits(&bee, 0, "ready", "db:1,own:1/host");
+    grant(&ant, 100, 100, "a", "db:1");
+    say(&ant, 103, "started", "a", "db:1");
+    say(&bee, 150, "queued", "b", "db:1");
+    over(&ant, 500, "a", "db:1");
+    grant(&bee, 150, 501, "b", "db:1");
+    say(&bee, 503, "started", "b", "db:1");
+    over(&bee, 900, "b", "db:1");
+    grant(&ant, 600, 901, "c", "db:1");
+    say(&ant, 903, "started", "c", "db:1");
+}
+
+static void test_good(void) {
+    good_record();
+    proves();
+    TEST_INT(report.n_granted, 3);
+    TEST_INT(report.n_running, 1);
+    TEST_INT(report.n_hosts, 2);
+    TEST_INT(report.n_starts, 2);
+}
+
+/* Clocks that are hours apart: tokens tell the order, and how far a clock is ahead. */
+static void test_clocks(void) {
+    begin();
+    ant.ahead = 7200 * (int64_t) USEC_PER_SEC;
+    bee.ahead = -3600 * (int64_t) USEC_PER_SEC;
+    limits(&ant, 0, "ready", "db:1");
+    limits(&bee, 0, "ready", "db:1");
+    grant(&ant, 100, 100, "a", "db:1");
+    over(&ant, 500, "a", "db:1");
+    grant(&bee, 150, 501, "b", "db:1");
+    over(&bee, 900, "b", "db:1");
+    grant(&bee, 1000, 1000, "c", "db:1");
+    grant(&ant, 1001, 1500, "d", "db:1");
+    over(&bee, 2000, "c", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "d", "2 permits of pool db in use, its limit is 1; held before: c on bee");
+    CU_ASSERT(report.doubt <= 3 * USEC_PER_MSEC);
+}
+
+static size_t cut_entry(size_t which) { /* leaves it out; how many there are */
+    struct entries all = record, kept = {};
+
+    for (size_t i = 0; i < all.n; i++)
+        if (i != which)
+            TEST_INT(entries_add(&kept, &all.items[i]), 0);
+    entries_done(&record);
+    record = kept;
+    return kept.n + 1;
+}
+
+static void test_cut(void) {
+    size_t n = 2;
+
+    for (size_t i = 0; i < n; i++) {
+        good_record();
+        n = cut_entry(i);
+        if (i == 10 || i == n - 1)
+            continue; /* the last of a host, see below */
+        check();
+        CU_ASSERT(report.n_findings > 0);
+        if (report.n_findings == 1)
+            TEST_INT(report.findings[0].kind, AUDIT_SEQ_GAP);
+    }
+    /* The last entry of a host leaves no gap behind, nor could it. */
+    good_record();
+    (void) cut_entry(n - 1);
+    proves();
+    good_record();
+    (void) cut_entry(0);
+    check();
+    TEST_INT(report.findings[0].kind, AUDIT_SEQ_GAP);
+    options.since = BASE + 1000 * USEC_PER_MSEC;
+    proves();
+}
+
+static void test_seq(void) {
+    good_record();
+    ant.seq += 2;
+    say(&ant, 2000, "redis-lost", NULL, NULL);
+    finds(AUDIT_SEQ_GAP, "-", "BERTH_SEQ 10 follows 7: 2 missing");
+    good_record();
+    ant.seq--;
+    say(&ant, 2000, "redis-lost", NULL, NULL);
+    finds(AUDIT_SEQ_TWICE, "-", "a second entry");
+    good_record();
+    bee = (struct writer) {"bee", "bee/2", "boot-b1", 0, 0}; /* a restart counts anew */
+    limits(&bee, 2000, "ready", "db:1");
+    proves();
+    TEST_INT(report.n_starts, 3);
+    good_record();
+    ant.seq = 0; /* so does one that has the same pid */
+    limits(&ant, 2000, "ready", "db:1");
+    proves();
+    TEST_INT(report.n_starts, 3);
+    good_record();
+    for (size_t i = 0, n = record.n; i < n; i++) { /* the same journal given twice */
+        struct entry copy = record.items[i];
+
+        add(&copy);
+    }
+    proves();
+    TEST_INT(report.n_granted, 3);
+    good_record();
+    ant.seq = UINT64_MAX;
+    say(&ant, 2000, "redis-lost", NULL, NULL);
+    finds(AUDIT_MALFORMED, "-", "without BERTH_SEQ");
+}
+
+static void test_limit(void) {
+    good_record();
+    grant(&bee, 950, 950, "d", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
+    /* Raised, told a little later; lowered afterwards: what runs may, nothing more may begin. */
+    good_record();
+    grant(&bee, 950, 950, "d", "db:1");
+    limits(&ant, 960, "limit-changed", "db:2");
+    proves();
+    limits(&ant, 1000, "limit-changed", "db:1");
+    over(&bee, 20000, "d", "db:1");
+    grant(&bee, 19000, 20001, "e", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "e", "2 permits");
+    /* An override ends. */
+    good_record();
+    limits(&ant, 1000, "limit-changed", "db:2");
+    limits(&ant, 2000, "limit-changed", "db:-");
+    grant(&bee, 30000, 30000, "d", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "d", "its limit is 1");
+    /* The lowest that is declared counts, of hosts that live. */
+    good_record();
+    limits(&ant, 1000, "config-loaded", "db:2,own:1/host");
+    grant(&bee, 30000, 30000, "d", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "d", "its limit is 1");
+    good_record();
+    limits(&ant, 1000, "config-loaded", "db:2,own:1/host");
+    say(&bee, 1100, "stopping-daemon", NULL, NULL);
+    grant(&ant, 30000, 30000, "d", "db:1");
+    proves();
+}
+
+static void test_given_limits(void) {
+    struct audit_limit given = {"db", 1, false, true};
+
+    begin();
+    say(&ant, 0, "ready", NULL, NULL);
+    grant(&ant, 100, 100, "a", "db:1");
+    finds(AUDIT_NO_LIMIT, "a", "--limit db=N");
+    options.limits = &given;
+    options.n_limits = 1;
+    proves();
+    grant(&ant, 200, 200, "b", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "b", "its limit is 1");
+    given = (struct audit_limit) {"db", 2, false, false}; /* of a config */
+    proves();
+    good_record();
+    options.limits = &given; /* the journal knows better */
+    options.n_limits = 1;
+    grant(&bee, 950, 950, "d", "db:1");
+    finds(AUDIT_ABOVE_LIMIT, "d", "its limit is 1");
+    given.fixed = true;
+    proves();
+}
+
+static void test_host_pools(void) {
+    good_record();
+    grant(&ant, 100, 100, "x", "own:1");
+    grant(&bee, 100, 100, "y", "own:1"); /* each host has its own */
+    proves();
+    over(&ant, 1000, "x", "own:1");
+    grant(&ant, 900, 999, "z", "own:1"); /* its numbers are of no cluster; the journal's order counts */
+    proves();
+    grant(&ant, 1100, 1100, "w", "own:1");
+    finds(AUDIT_ABOVE_LIMIT, "w", "pool own");
+}
+
+static void test_order(void) {
+    /* e asked first and got its permit last */
+    good_record();
+    over(&ant, 1500, "c", "db:1");
+    grant(&bee, 1300, 1501, "f", "db:1");
+    over(&bee, 2000, "f", "db:1");
+    grant(&ant, 1200, 2001, "e", "db:1");
+    finds(AUDIT_OVERTAKEN, "f", "granted before run e on ant");
+    say(&ant, 1250, "redis-lost", NULL, NULL);
+    proves();
+    TEST_INT(report.n_explained, 1);
+    /* f counts as if it had waited already */
+    good_record();
+    over(&ant, 1500, "c", "db:1");
+    grant(&bee, 1300, 1501, "f", "db:1");
+    record.items[record.n - 1].head_start_ms = 150;
+    over(&bee, 2000, "f", "db:1");
+    grant(&ant, 1200, 2001, "e", "db:1");
+    proves();
+    record.items[record.n - 4].head_start_ms = 50;
+    finds(AUDIT_OVERTAKEN, "f", "run e");
+    /* e gave up after it had been overtaken */
+    good_record();
+    say(&ant, 1201, "queued", "e", "db:1");
+    record.items[record.n - 1].ticket = BASE + 1200 * USEC_PER_MSEC;
+    over(&ant, 1500, "c", "db:1");
+    grant(&bee, 1300, 1501, "f", "db:1");
+    say(&ant, 1800, "withdrawn", "e", "db:1");
+    finds(AUDIT_OVERTAKEN, "f", "run e");
+    /* parked: the limit was below what e wants */
+    good_record();
+    over(&ant, 1500, "c", "db:1");
+    grant(&bee, 1300, 1501, "f", "db:1");
+    over(&bee, 2000, "f", "db:1");
+    say(&ant, 1999, "parked", "e", "db:1");
+    grant(&ant, 1200, 2001, "e", "db:1");
+    proves();
+    /* other pools are other queues */
+    good_record();
+    limits(&ant, 1200, "config-loaded", "db:1,net:1");
+    over(&ant, 1500, "c", "db:1");
+    grant(&bee, 1300, 1501, "f", "net:1");
+    grant(&ant, 1200, 2001, "e", "db:1");
+    proves();
+}
+
+static void test_tokens(void) {
+    int twice = 0;
+
+    good_record();
+    over(&ant, 1500, "c", "db:1");
+    grant(&bee, 150, 501, "f", "db:1");
+    check();
+    for (size_t i = 0; i < report.n_findings; i++)
+        twice += report.findings[i].kind == AUDIT_TOKEN_TWICE;
+    TEST_INT(twice, 1);
+    /* A token below one that was granted before this run asked. */
+    begin();
+    limits(&ant, 0, "ready", "db:9");
+    limits(&bee, 0, "ready", "db:9");
+    grant(&ant, 100, 100, "a", "db:1");
+    grant(&ant, 3000, 3000, "b", "db:1");
+    grant(&bee, 200, 200, "x", "db:1");
+    grant(&bee, 1000, 1000, "c", "db:1");
+    proves();
+    record.items[record.n - 1].time += 5 * USEC_PER_SEC; /* heard late: no harm */
+    record.items[record.n - 1].wait_ms += 5000;
+    proves();
+    record.items[record.n - 1].wait_ms = 10; /* but it had asked at 6 s */
+    record.items[record.n - 1].ticket--;
+    finds(AUDIT_TOKEN_ORDER, "c", "of run b");
+}
+
+static void test_ends(void) {
+    good_record();
+    say(&ant, 2000, "exited", "c", "db:1");
+    proves(); /* its release may be under way */
+    say(&ant, 100000, "lease-late", NULL, NULL);
+    finds(AUDIT_NOT_ENDED, "c", "it is over");
+    good_record();
+    say(&ant, 2000, "exited", "c", "db:1");
+    say(&ant, 2001, "redis-lost", NULL, NULL);
+    say(&ant, 100000, "lease-late", NULL, NULL);
+    proves();
+    /* The host was booted anew: somebody must have reclaimed it. */
+    good_record();
+    ant = (struct writer) {"ant", "ant/2", "boot-a2", 0, 0};
+    limits(&ant, 100000, "ready", "db:1");
+    finds(AUDIT_NOT_ENDED, "c", "booted anew");
+    say(&bee, 40000, "reclaimed", "c", "db:1");
+    record.items[record.n - 1].host[0] = 'a'; /* the host that held it; bee wrote it */
+    proves();
+    grant(&bee, 39999, 39999, "d", "db:1"); /* granted in the same call */
+    proves();
+    good_record();
+    say(&bee, 1000, "queued", "d", "db:1");
+    say(&bee, 1001, "started", "d", "db:1");
+    finds(AUDIT_NOT_GRANTED, "d", "nothing tells");
+}
+
+/* Its lease was lost, others have its permits: wanted so with `continue`, else a violation. */
+static void test_continue(void) {
+    for (int continues = 0; continues < 2; continues++) {
+        good_record();
+        record.items[record.n - 2].continues = continues == 1;
+        say(&bee, 40000, "reclaimed", "c", "db:1");
+        grant(&bee, 40000, 40000, "d", "db:1");
+        say(&ant, 60000, "exited", "c", "db:1");
+        if (continues)
+            proves();
+        else
+            finds(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
+        TEST_INT(report.n_continued, continues);
+    }
+}
+
+static void test_malformed(void) {
+    good_record();
+    say(&ant, 2000, "granted", "d", "db:1:1");
+    finds(AUDIT_MALFORMED, "d", "BERTH_POOLS");
+    good_record();
+    say(&ant, 2000, "granted", "d", "db:1");
+    check();
+    TEST_INT(report.findings[0].kind, AUDIT_MALFORMED);
+    begin();
+    proves();
+}
+
+static int done(void) {
+    entries_done(&record);
+    audit_report_done(&report);
+    return 0;
+}
+
+static CU_TestInfo tests[] = {{"good", test_good},     {"clocks", test_clocks}, {"cut", test_cut},     {"seq", test_seq},
+                              {"limit", test_limit},   {"given-limits", test_given_limits}, {"host-pools", test_host_pools},
+                              {"order", test_order},   {"tokens", test_tokens}, {"ends", test_ends},   {"continue", test_continue},
+                              {"malformed", test_malformed}, CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "audit", .pCleanupFunc = done, .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
