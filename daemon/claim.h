@@ -24,10 +24,10 @@ struct claim {
     /* the owner's */
     struct run *owner;
     char id[ID_TEXT_SIZE];
-    char run[ID_TEXT_SIZE];
-    char name[NAME_MAX_LENGTH + 1]; /* job or label, for people */
+    const char *run;                /* the run's id */
+    const char *name;               /* job or label, for people */
     size_t n_demands;
-    struct demand *demands;         /* owned by the owner; at least one, all of this store's scope */
+    struct demand *demands;         /* at least one, all of this store's scope */
     usec_t head_start_usec;
     bool nowait;                    /* grant at once or refuse (`busy`) */
     bool keep;                      /* on-lease-lost = continue: goes on when the session is lost, comes back with a new token */

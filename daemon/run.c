@@ -53,13 +53,17 @@ static int claim_init(struct claim *c, struct run *r, const struct settings *set
 
     list_init(&c->link);
     c->owner = r;
-    memcpy(c->run, r->id, sizeof(c->run));
-    memcpy(c->name, r->name, sizeof(c->name));
+    c->run = r->id;
+    c->name = r->name;
     for (size_t i = 0; i < r->n_demands; i++)
         c->n_demands += is_part(settings, r->demands[i].pool);
     k = id_make(c->id);
     if (k < 0 || c->n_demands == 0)
         return k;
+    if (c->n_demands == r->n_demands) { /* the usual case: all are of one scope */
+        c->demands = r->demands;
+        return 0;
+    }
     c->demands = calloc(c->n_demands, sizeof(*c->demands));
     if (!c->demands)
         return -ENOMEM;
@@ -81,6 +85,7 @@ int run_new(struct run **ret, struct manager *manager, const struct run_spec *sp
     r->kind = spec->kind;
     r->exit_code = r->signal = r->hold_fd = -1;
     r->queue_timeout_usec = USEC_INFINITY;
+    r->reason = "";
     snprintf(r->name, sizeof(r->name), "%s", spec->name);
     if (spec->id)
         snprintf(r->id, sizeof(r->id), "%s", spec->id);
@@ -109,9 +114,12 @@ struct run *run_free(struct run *r) {
     list_foreach_safe(w, &r->watches, struct run_watch, link)
         list_unlink(&w->link);
     list_unlink(&r->link);
-    free(r->host_claim.demands);
-    free(r->cluster_claim.demands);
+    if (r->host_claim.demands != r->demands)
+        free(r->host_claim.demands);
+    if (r->cluster_claim.demands != r->demands)
+        free(r->cluster_claim.demands);
     free(r->demands);
+    free(r->reason_text);
     free(r);
     return NULL;
 }
@@ -134,8 +142,10 @@ void run_set_reason(struct run *r, const char *format, ...) {
     if (r->reason[0] != '\0')
         return;
     va_start(ap, format);
-    (void) vsnprintf(r->reason, sizeof(r->reason), format, ap);
+    if (vasprintf(&r->reason_text, format, ap) < 0)
+        r->reason_text = NULL;
     va_end(ap);
+    r->reason = r->reason_text ? r->reason_text : "out of memory";
 }
 
 uint64_t run_token(const struct run *r) {

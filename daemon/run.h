@@ -77,7 +77,8 @@ struct run {
 
     enum run_result result;
     int exit_code, signal;          /* -1: none */
-    char reason[160];               /* why it was refused, not started or stopped; "" : nothing to say */
+    const char *reason;             /* why it was refused, not started or stopped; "" : nothing to say */
+    char *reason_text;              /* what reason points to, if it was made for this run */
 
     struct guard_link *guard;       /* job: connection to its guard, or NULL */
     struct hold *hold;              /* ad hoc: granted, or NULL */

@@ -224,9 +224,10 @@ struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, u
         s->claim.demands = &s->demand;
         s->claim.n_demands = 1;
         s->claim.pid = 4711;
-        snprintf(s->claim.name, sizeof(s->claim.name), "pg-dump");
-        if (id_make(s->claim.run) < 0)
+        s->claim.name = "pg-dump";
+        if (id_make(s->run) < 0)
             rig_fail("no random bits");
+        s->claim.run = s->run;
     }
     return slots;
 }

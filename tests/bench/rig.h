@@ -17,6 +17,7 @@ struct rig_host;
 
 struct slot { /* a claim that is asked for again and again */
     struct claim claim;
+    char run[ID_TEXT_SIZE];
     struct demand demand;
     struct rig_host *host;
     usec_t at;       /* the bench's */

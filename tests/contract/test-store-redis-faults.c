@@ -408,8 +408,8 @@ static void test_restarted_daemon(void) {
     come_back(&b, 0, listener);
     struct claim found = {.n_demands = waiting->claim.n_demands, .demands = waiting->claim.demands, .ticket = waiting->claim.ticket};
     memcpy(found.id, waiting->claim.id, sizeof(found.id));
-    memcpy(found.run, waiting->claim.run, sizeof(found.run));
-    memcpy(found.name, waiting->claim.name, sizeof(found.name));
+    found.run = waiting->claim.run;
+    found.name = waiting->claim.name;
     waiting->claim = found;
     gone->claim.state = CLAIM_STATE_NONE; /* over meanwhile: not named, so dropped */
     TEST_INT(store_adopt(b.stores[0], &held->claim), 0);

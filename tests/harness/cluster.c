@@ -31,6 +31,12 @@ void cluster_up(void) {
         abort();
 }
 
+void cluster_up_patient(void) {
+    cluster_up();
+    cluster.lease = "30s";
+    cluster.heartbeat = "2s";
+}
+
 void cluster_up_without_redis(void) {
     cluster_up();
     redis_server_kill(&cluster.redis);

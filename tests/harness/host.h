@@ -50,6 +50,7 @@ struct cluster {
 extern struct cluster cluster;
 
 void cluster_up(void);           /* with a Redis */
+void cluster_up_patient(void); /* a lease that no busy machine loses, for tests that are not about leases */
 void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) starts it */
 void cluster_down(void);
 /* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */

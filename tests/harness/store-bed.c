@@ -219,13 +219,14 @@ void bed_done(struct bed *b) {
 struct probe *bed_probe(struct bed *b, unsigned host, const char *pools) {
     struct probe *p = calloc(1, sizeof(*p));
 
-    if (!p || demands_parse(pools, &p->demands) != 0 || id_make(p->claim.id) < 0 || id_make(p->claim.run) < 0)
+    if (!p || demands_parse(pools, &p->demands) != 0 || id_make(p->claim.id) < 0)
         abort();
     p->bed = b;
     p->host = host % b->n_hosts;
     p->claim.demands = p->demands.items;
     p->claim.n_demands = p->demands.n;
-    snprintf(p->claim.name, sizeof(p->claim.name), "probe");
+    p->claim.run = p->claim.id;
+    p->claim.name = "probe";
     list_append(&b->probes, &p->link);
     return p;
 }

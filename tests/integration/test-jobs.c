@@ -16,7 +16,7 @@ static struct host *ant;
 static struct gate gate;
 
 static void up(void) {
-    cluster_up();
+    cluster_up_patient();
     gate = (struct gate) {.fd = -1};
     gate_make(&gate, "gate");
 }

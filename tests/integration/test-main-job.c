@@ -103,7 +103,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "main job", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "main job", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 
