@@ -20,7 +20,7 @@
 
 #define MANAGER_DONE_MAX 1000                     /* finished runs kept for `berth runs --all` */
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
-#define MANAGER_CLIENT_TIME_MIN (5 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
+#define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
 #define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
 
 enum manager_phase {

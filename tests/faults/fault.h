@@ -25,7 +25,7 @@ struct injection {
     usec_t at, until;         /* since the begin of the case; until 0: it has no end */
     size_t host;              /* that it hits */
     uint64_t random;          /* for what it draws itself */
-    bool begun, ended;
+    bool led_in, begun, ended;
     unsigned n_hit;           /* processes, connections ... */
     int pinned[PINNED_MAX];   /* pidfds of processes that it stopped */
     size_t n_pinned;

@@ -45,6 +45,10 @@ static void write_host_config(struct load_host *h) {
                       "job \"j%zu\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"@run\", %s} pools = {%s} overlap = \"allow\" "
                       "output = \"null\" stop-timeout = \"300ms\" }\n",
                       i, cluster.build, cluster.witness, jobs[i].options, jobs[i].pools);
+    (void) snprintf(text + n, sizeof(text) - (size_t) n,
+                    "job \"long\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"@run\", \"--for\", \"4000\", \"--child\"} "
+                    "pools = {\"db\"} head-start = \"1h\" overlap = \"allow\" output = \"null\" stop-timeout = \"300ms\" }\n",
+                    cluster.build, cluster.witness);
     host_set_config(h->host, "%s", text);
 }
 
@@ -157,20 +161,43 @@ static void begin_run(struct load *l, struct load_item *item, struct host *h) {
                               item->pools.n == 2 ? "-p net" : "", item->id, cluster.command, item->id, msec, options[option]);
 }
 
-static void begin(struct load *l) {
+static struct load_item *new_item(struct load *l, size_t host) {
     struct load_item *item = &l->items[l->n];
-    struct load_host *h = choose_host(l, &item->host);
+
+    snprintf(item->id, sizeof(item->id), "r%zu", l->n++);
+    item->from = clock_boottime();
+    item->host = host;
+    item->status = -1;
+    return item;
+}
+
+static void begin(struct load *l) {
+    size_t host = 0;
+    struct load_host *h = choose_host(l, &host);
+    struct load_item *item;
 
     if (!h)
         return;
-    snprintf(item->id, sizeof(item->id), "r%zu", l->n);
-    item->from = clock_boottime();
-    item->status = -1;
+    item = new_item(l, host);
     if (draw_between(&l->random, 0, l->focus ? 1 : 3) == 0)
         begin_job(l, item, h->host);
     else
         begin_run(l, item, h->host);
-    l->n++;
+}
+
+void load_begin_long(struct load *l, size_t host, unsigned msec) {
+    struct load_host *h = &l->hosts[host];
+    struct load_item *item;
+
+    if (h->down || h->frozen || !h->host->berthd || h->host->berthd->ended || l->n + 2 > LOAD_ITEMS)
+        return;
+    item = new_item(l, host);
+    CU_ASSERT(demands_parse("db:1", &item->pools) == 0);
+    item->child = berth_start(h->host, "run -p db --head-start 1h --name %s -- %s --id %s --for %u %s", item->id, cluster.command, item->id,
+                              msec, draw_between(&l->random, 0, 1) ? "--ignore-term" : "");
+    item = new_item(l, host);
+    item->job = true;
+    item->child = berth_start(h->host, "start long --wait");
 }
 
 static size_t reap(struct load *l) {

@@ -12,6 +12,7 @@
 #include "tests/harness/test.h"
 
 #define WARM_UP (700 * USEC_PER_MSEC)
+#define LEAD_IN (400 * USEC_PER_MSEC) /* before a fault, something that it must stop is started */
 #define PATIENCE (25 * USEC_PER_SEC)
 
 /* --- plans --- */
@@ -94,6 +95,11 @@ static void inject(struct bed *b, struct plan *p, usec_t since) {
     for (size_t i = 0; i < p->n; i++) {
         struct injection *in = &p->items[i];
 
+        if (!in->led_in && now + LEAD_IN >= in->at) {
+            in->led_in = true;
+            if ((in->fault->flags & (FAULT_HOST | FAULT_REDIS)) && in->until)
+                load_begin_long(&b->load, in->host, (unsigned) ((in->until - in->at) / USEC_PER_MSEC) + 1000);
+        }
         if (!in->begun && now >= in->at) {
             in->begun = true;
             in->fault->begin(b, in);
@@ -113,7 +119,9 @@ static usec_t next_time(const struct plan *p) {
     for (size_t i = 0; i < p->n; i++) {
         const struct injection *in = &p->items[i];
 
-        if (!in->begun && in->at < next)
+        if (!in->led_in && in->at - LEAD_IN < next)
+            next = in->at - LEAD_IN;
+        if (in->led_in && !in->begun && in->at < next)
             next = in->at;
         if (in->begun && !in->ended && in->until && in->until < next)
             next = in->until;
