@@ -59,6 +59,9 @@ static void lose_answers(struct bed *b, struct injection *i) {
 static void double_requests(struct bed *b, struct injection *i) {
     harm(b, i, PROXY_DOUBLE, false, false);
 }
+static void double_answers(struct bed *b, struct injection *i) {
+    harm(b, i, PROXY_ECHO, false, false);
+}
 static void drop_some(struct bed *b, struct injection *i) {
     harm(b, i, PROXY_DROP_SOME, false, false);
 }
@@ -87,6 +90,7 @@ const struct fault faults_net[] = {
     {"truncated", "answers cut in the middle, connection closed", ONE, 1500, truncate_one, heal, NULL},
     {"answers-lost", "answers lost with their connection", ONE, 1500, lose_answers, heal, "redisson/redisson#1966 concourse/pool-resource#20"},
     {"requests-doubled", "requests reach Redis twice", ONE, 1000, double_requests, heal, "rails/solid_queue#761 dv/redis-semaphore#65"},
+    {"answers-doubled", "answers come twice", ONE, 1000, double_answers, heal, NULL},
     {"answers-dropped", "every fourth answer dropped, connection stays", ONE, 1500, drop_some, heal, NULL},
     {"garbage", "answers followed by what is no answer", ONE, 1000, garbage, heal, NULL},
     {0},

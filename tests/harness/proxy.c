@@ -127,6 +127,7 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
         if (!answer && !p->subscriber)
             double_request(p, data, size);
         return pass(other, data, size);
+    case PROXY_ECHO: return pass(other, data, size) && (!answer || pass(other, data, size));
     case PROXY_DROP_SOME: return answer && ++p->n_answers % 4 == 0 ? true : pass(other, data, size);
     case PROXY_GARBAGE: return pass(other, data, size) && (!answer || pass(other, "?what\r\n", 7));
     case PROXY_PASS: break;

@@ -20,6 +20,7 @@ enum proxy_mode {
     PROXY_TRUNCATE,     /* half of each answer, then the connection is closed */
     PROXY_LOSE_ANSWER,  /* a request goes through, its answer is lost with the connection */
     PROXY_DOUBLE,       /* each request reaches Redis twice, the second time on another connection; one answer comes back */
+    PROXY_ECHO,         /* each answer comes twice */
     PROXY_DROP_SOME,    /* every fourth answer is swallowed, the connection stays */
     PROXY_GARBAGE,      /* answers are followed by what is no answer */
 };
