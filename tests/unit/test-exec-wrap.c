@@ -108,7 +108,7 @@ static char root[] = "/";
 static char *command[] = {(char[]) {"/bin/sh"}, (char[]) {"-c"}, NULL, NULL};
 static char *environment[] = {(char[]) {"PATH=/usr/bin:/bin"}, NULL};
 static gid_t groups[] = OTHER_GROUPS;
-static struct job_limit limits[] = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 16}, {RLIMIT_NPROC, 500}};
+static struct job_limit limits[] = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 5}, {RLIMIT_NPROC, 500}};
 
 struct outcome {
     int error;      /* 0: the command ran */
@@ -273,7 +273,7 @@ static void test_what_it_is(void) {
 
     if (getuid() != 0)
         TEST_SKIP("only root can become somebody else");
-    prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t4 60000 \n" NO_RIGHTS "NoNewPrivs:\t1\n0\n16\n16\n500\n5\n500\n");
+    prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t4 60000 \n" NO_RIGHTS "NoNewPrivs:\t1\n0\n5\n5\n500\n5\n500\n");
     plan.n_groups = 0;
     job.no_new_privileges = false;
     job.n_limits = 0;
