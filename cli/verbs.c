@@ -71,6 +71,11 @@ static const struct verb verbs[] = {
      "berth reload\n"
      "\n"
      "Waits for the result. A config with errors changes nothing: they are printed, 78.\n"},
+    {"logs", verb_logs, "what a job or a run wrote",
+     "berth logs JOB|RUN [-f] [-n N] [--since TIME] [--directory DIR | -m] [--unit UNIT]\n"
+     "\n"
+     "The output of a job (output = \"journal\") or of one of its runs, from the journal. Which lines are a run's says its cgroup. -n: the\n"
+     "last N lines; -f: goes on with what is written from now on. `berth run` leaves its command's output to the caller. Needs no berthd.\n"},
     {"history", verb_history, "runs, as the journal has them",
      "berth history [--job JOB] [--pool POOL] [--since TIME] [--until TIME] [--directory DIR... | -m] [--unit UNIT] [--json]\n"
      "\n"

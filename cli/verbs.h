@@ -89,6 +89,7 @@ int verb_drain(int argc, char **argv);
 int verb_undrain(int argc, char **argv);
 int verb_history(int argc, char **argv);
 int verb_audit(int argc, char **argv);
+int verb_logs(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);
 

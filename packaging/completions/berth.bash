@@ -43,7 +43,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload history audit check-config version help"
+    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload logs history audit check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -81,6 +81,15 @@ _berth() {
     revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
     grace) _berth_words "--end --help" ;;
     drain) _berth_words "--wait --help" ;;
+    logs)
+        case $previous in
+        --since) _berth_words "-1h -1d -7d" ;;
+        --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        -n) _berth_words "10 100 1000" ;;
+        --unit) ;;
+        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) -f -n --since --directory -m --unit --help" ;;
+        esac
+        ;;
     history)
         case $previous in
         --job) _berth_words "$(_berth_live name jobs)" ;;

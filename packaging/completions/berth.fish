@@ -53,7 +53,7 @@ set -l verbs run 'run a command while it holds permits' start 'trigger jobs' sto
     runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'set another limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'stop whoever holds a claim' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
-    reload 'bring a changed config into force' history 'runs, as the journal has them' \
+    reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
     audit 'prove from journals that the limits were kept' check-config 'print all errors of a config' version 'print versions' \
     help 'explain a verb'
 while set -q verbs[1]
@@ -89,12 +89,16 @@ complete -c berth -n '__berth_is drain' -l wait -d 'until the last run is over'
 complete -c berth -n '__berth_is check-config' -F
 complete -c berth -n '__berth_is history' -l job -x -a '(__berth_live name jobs)' -d 'of this job'
 complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
-complete -c berth -n '__berth_is history audit' -l since -x -a '-1h -1d -7d' -d 'from then on'
+complete -c berth -n '__berth_is logs history audit' -l since -x -a '-1h -1d -7d' -d 'from then on'
 complete -c berth -n '__berth_is history' -l until -x -d 'up to then'
-complete -c berth -n '__berth_is history audit' -l directory -x -a '(__fish_complete_directories)' -d 'journal files below it'
-complete -c berth -n '__berth_is history audit' -s m -d 'all collected journals'
-complete -c berth -n '__berth_is history audit' -l unit -x -d 'unit of berthd'
+complete -c berth -n '__berth_is logs history audit' -l directory -x -a '(__fish_complete_directories)' -d 'journal files below it'
+complete -c berth -n '__berth_is logs history audit' -s m -d 'all collected journals'
+complete -c berth -n '__berth_is logs history audit' -l unit -x -d 'unit of berthd'
 complete -c berth -n '__berth_is history audit' -l json -d 'one JSON document'
 complete -c berth -n '__berth_is audit' -l limit -x -d 'POOL=N instead of what journals tell'
 complete -c berth -n '__berth_is audit' -s c -r -F -d 'where they tell nothing'
 complete -c berth -n '__berth_is audit' -l tolerance -x -d 'for clocks of hosts'
+complete -c berth -n '__berth_is logs' -a '(__berth_live name jobs)' -d job
+complete -c berth -n '__berth_is logs' -a '(__berth_live run runs)' -d run
+complete -c berth -n '__berth_is logs' -s f -d follow
+complete -c berth -n '__berth_is logs' -s n -x -a '10 100 1000' -d 'last lines'

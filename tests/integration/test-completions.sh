@@ -117,6 +117,7 @@ for shell in bash zsh fish; do
     expect $shell "history --pool EMPTY" "db net" "holder trap"
     expect $shell "history --" "--job --pool --since --until --directory" "db"
     expect $shell "audit --" "--since --limit --directory --tolerance" "--job"
+    expect $shell "logs EMPTY" "dump load 0123456789abcdef0123456789abcdef" "db"
     expect $shell "runs --" "--json --all" "db"
     expect $shell "run -p db -- ber" "berth" "db"
 done

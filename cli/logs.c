@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* berth logs: what jobs wrote. Whose line it is says the run's cgroup, which journald looked up itself (_SYSTEMD_CGROUP, below the
+ * unit of berth-runner); the identifier could be anybody's. Where runs have no cgroup of their own it is told by the identifier, of
+ * the same unit, while a run of that name was running. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/name.h"
+#include "base/number.h"
+#include "cli/client.h"
+#include "cli/known-runs.h"
+#include "cli/sources.h"
+#include "cli/verbs.h"
+
+#define RUNNER_UNIT "berth-runner.service"
+#define FOLLOW_LINES 10     /* shown first with -f */
+#define LINES_MAX 1000000   /* of -n */
+#define RUN_SHOWN 8         /* digits */
+
+struct logs {
+    struct journal_reader *reader;
+    const char *unit;           /* of berthd */
+    const char *run;            /* asked for; NULL: all of the job */
+    char job[NAME_MAX_LENGTH + 1]; /* asked for, or of the run; "": not known yet */
+    usec_t since;
+    struct known_runs runs;
+    bool found;                 /* anything of it */
+    char **last;                /* the last lines, a ring, until they are printed */
+    size_t n_last, next, n_lines;
+};
+
+/* An event of berthd: which runs there are, and when. */
+static int hear_event(struct logs *l, const char *event) {
+    _cleanup_free_ char *run = NULL, *job = NULL;
+    struct known *known;
+    int k = journal_reader_get(l->reader, "BERTH_RUN", &run);
+
+    k = k < 0 ? k : journal_reader_get(l->reader, "BERTH_JOB", &job);
+    if (k < 0 || !run || !job || !id_is_valid(run))
+        return k;
+    if (l->run && strcmp(run, l->run) == 0)
+        snprintf(l->job, sizeof(l->job), "%s", job);
+    known = known_runs_add(&l->runs, run);
+    if (!known)
+        return -ENOMEM;
+    known->is_wanted |= strcmp(job, l->job) == 0;
+    if (strcmp(event, "granted") == 0 || strcmp(event, "started") == 0)
+        known->is_active = true;
+    else if (strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0)
+        known->is_active = false;
+    l->found |= l->run ? strcmp(run, l->run) == 0 : known->is_wanted;
+    return 0;
+}
+
+/* The run in a cgroup's path: "/berth.slice/berth-runner.service/RUN/below". */
+static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
+    for (const char *at = cgroup; *at;) {
+        size_t length = strcspn(at, "/");
+        const char *id = length >= ID_TEXT_SIZE - 1 ? at + length - (ID_TEXT_SIZE - 1) : NULL; /* also "run-RUN" */
+
+        if (id) {
+            snprintf(ret, ID_TEXT_SIZE, "%.*s", ID_TEXT_SIZE - 1, id);
+            if (id_is_valid(ret))
+                return true;
+        }
+        at += length + (at[length] == '/');
+    }
+    return false;
+}
+
+/* Without a cgroup: the only run of that name at this time. "" if that is not clear. */
+static const char *only_active(const struct logs *l) {
+    const char *found = "";
+
+    for (const struct known *known = l->runs.first; known; known = known->next)
+        if (known->is_wanted && known->is_active) {
+            if (found[0])
+                return "";
+            found = known->id;
+        }
+    return found;
+}
+
+/* Whether the current entry, of the runner's unit, is wanted; ret: of which run, "" if that is not clear. */
+static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
+    _cleanup_free_ char *cgroup = NULL, *identifier = NULL, *transport = NULL;
+    const struct known *known;
+    int k = journal_reader_get(l->reader, "_SYSTEMD_CGROUP", &cgroup);
+
+    k = k < 0 ? k : journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
+    k = k < 0 ? k : journal_reader_get(l->reader, "_TRANSPORT", &transport);
+    if (k < 0)
+        return k;
+    if (cgroup && find_run(cgroup, ret)) {
+        if (l->run)
+            return strcmp(ret, l->run) == 0;
+        known = known_runs_find(&l->runs, ret);
+        if (known)
+            return known->is_wanted;
+        return identifier && strcmp(identifier, l->job) == 0; /* its events were rotated away: its name is all there is */
+    }
+    if (!identifier || strcmp(identifier, l->job) != 0 || !transport || strcmp(transport, "stdout") != 0)
+        return 0;
+    snprintf(ret, ID_TEXT_SIZE, "%s", only_active(l));
+    return !l->run || strcmp(ret, l->run) == 0;
+}
+
+/* --- lines --- */
+
+/* Nothing that a job wrote speaks to the terminal: control characters are escaped, those of two bytes (C1), too. */
+static void put_escaped(FILE *f, const char *text) {
+    for (const unsigned char *c = (const unsigned char *) text; *c; c++)
+        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
+            fprintf(f, "\\x%02x", c[1]);
+            c++;
+        } else if ((*c < ' ' && *c != '\t') || *c == 0x7f) {
+            fprintf(f, "\\x%02x", *c);
+        } else {
+            fputc(*c, f);
+        }
+}
+
+static int make_line(struct logs *l, const char *run, char **ret) {
+    _cleanup_free_ char *message = NULL, *host = NULL;
+    char time_text[CLOCK_TEXT_SIZE];
+    size_t size;
+    usec_t time = 0;
+    FILE *f;
+    int k = journal_reader_time(l->reader, &time);
+
+    k = k < 0 ? k : journal_reader_get(l->reader, "MESSAGE", &message);
+    k = k < 0 ? k : journal_reader_get(l->reader, "_HOSTNAME", &host);
+    *ret = NULL;
+    if (k < 0 || time < l->since)
+        return k;
+    f = open_memstream(ret, &size);
+    if (!f)
+        return -ENOMEM;
+    fprintf(f, "%s ", clock_format(time, time_text));
+    put_escaped(f, host ? host : "");
+    fprintf(f, " %s[%.*s]: ", l->job[0] ? l->job : "?", RUN_SHOWN, run);
+    put_escaped(f, message ? message : "");
+    return fclose(f) == 0 ? 0 : -ENOMEM;
+}
+
+/* Prints it, or keeps it until all that came before the end is known. Takes the line. */
+static void give_line(struct logs *l, char *line) {
+    if (!l->last) {
+        puts(line);
+        free(line);
+        return;
+    }
+    free(l->last[l->next]);
+    l->last[l->next] = line;
+    l->next = (l->next + 1) % l->n_last;
+    l->n_lines += l->n_lines < l->n_last;
+}
+
+static void flush_last(struct logs *l) {
+    for (size_t i = 0; l->last && i < l->n_lines; i++) {
+        size_t at = (l->next + l->n_last - l->n_lines + i) % l->n_last;
+
+        puts(l->last[at]);
+        free(l->last[at]);
+    }
+    free(l->last);
+    l->last = NULL;
+}
+
+static int take_entry(struct logs *l) {
+    _cleanup_free_ char *unit = NULL, *event = NULL, *line = NULL;
+    char run[ID_TEXT_SIZE] = "";
+    int k = journal_reader_get(l->reader, "_SYSTEMD_UNIT", &unit);
+
+    if (k < 0 || !unit)
+        return k;
+    if (strcmp(unit, l->unit) == 0) {
+        k = journal_reader_get(l->reader, "BERTH_EVENT", &event);
+        return k < 0 || !event ? k : hear_event(l, event);
+    }
+    k = is_wanted(l, run);
+    if (k <= 0)
+        return k;
+    l->found = true;
+    k = make_line(l, run, &line);
+    if (k >= 0 && line)
+        give_line(l, steal_pointer(&line));
+    return k;
+}
+
+static int read_all(struct logs *l) {
+    int k;
+
+    while ((k = journal_reader_next(l->reader)) > 0) {
+        k = take_entry(l);
+        if (k < 0)
+            return k;
+    }
+    return k;
+}
+
+/* Until it is interrupted, or nobody reads any more. */
+static int follow(struct logs *l) {
+    int k = 0;
+
+    while (k >= 0 && fflush(stdout) == 0 && !ferror(stdout)) {
+        k = journal_reader_wait(l->reader, USEC_INFINITY);
+        k = k < 0 ? k : read_all(l);
+    }
+    return k;
+}
+
+/* --- the verb --- */
+
+static int logs_open(struct logs *l, const struct sources *s) {
+    _cleanup_free_ char *berthd = NULL;
+    int k = journal_reader_new(&l->reader, s->directories.n > 0 ? s->directories.items[0] : NULL, s->merged);
+
+    if (k < 0)
+        return k;
+    if (asprintf(&berthd, "_SYSTEMD_UNIT=%s", l->unit) < 0) {
+        berthd = NULL;
+        return -ENOMEM;
+    }
+    k = journal_reader_match(l->reader, berthd);
+    return k < 0 ? k : journal_reader_match(l->reader, "_SYSTEMD_UNIT=" RUNNER_UNIT);
+}
+
+static int logs_show(struct logs *l, const struct sources *s, const char *name, bool wants_follow) {
+    const char *directory = s->directories.n > 0 ? s->directories.items[0] : NULL;
+    int k = logs_open(l, s);
+
+    k = k < 0 ? k : read_all(l);
+    if (k < 0)
+        return sources_explain("logs", directory, k);
+    flush_last(l);
+    if (wants_follow) {
+        k = follow(l);
+        return k < 0 ? sources_explain("logs", directory, k) : 0;
+    }
+    if (l->found)
+        return 0;
+    fprintf(stderr, "berth logs: the journal knows no job and no run %s; `berth jobs` and `berth history` list them\n", name);
+    return EXIT_UNKNOWN_NAME;
+}
+
+static void logs_done(struct logs *l) {
+    flush_last(l);
+    known_runs_done(&l->runs);
+    l->reader = journal_reader_free(l->reader);
+}
+
+/* 0 or an exit status. */
+static int set_lines(struct logs *l, const char *lines, bool wants_follow) {
+    uint64_t n = FOLLOW_LINES;
+
+    if (lines && (number_parse(lines, LINES_MAX, &n) < 0 || n == 0))
+        return wrong_usage("logs", "-n %.100s: must be 1 to %d", lines, LINES_MAX);
+    if (!lines && !wants_follow)
+        return 0;
+    l->n_last = (size_t) n;
+    l->last = calloc(l->n_last, sizeof(*l->last));
+    return l->last ? 0 : sources_explain("logs", NULL, -ENOMEM);
+}
+
+int verb_logs(int argc, char **argv) {
+    _cleanup_(logs_done) struct logs l = {};
+    struct sources sources = {};
+    const char *lines = NULL, *since = NULL;
+    bool wants_follow = false;
+    const struct verb_option options[] = {{"-f", &wants_follow, NULL, NULL}, {"-n", NULL, &lines, NULL}, {"--since", NULL, &since, NULL},
+                                          SOURCES_OPTIONS(&sources)};
+    int words, status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 1, &words, &status) != 0)
+        return status;
+    status = check_name("logs", "job", argv[1]);
+    if (status == 0 && (sources.directories.n > 1 || (sources.merged && sources.directories.n > 0)))
+        status = wrong_usage("logs", "one --directory, or -m");
+    if (status == 0)
+        status = parse_when("logs", "--since", since, &l.since);
+    if (status == 0)
+        status = set_lines(&l, lines, wants_follow);
+    if (status != 0)
+        return status;
+    l.unit = sources.unit ? sources.unit : ENTRIES_UNIT_DEFAULT;
+    if (id_is_valid(argv[1]))
+        l.run = argv[1];
+    else
+        snprintf(l.job, sizeof(l.job), "%s", argv[1]);
+    return logs_show(&l, &sources, argv[1], wants_follow);
+}
