@@ -121,14 +121,6 @@ static void arm(struct redis_connection *c) {
     (void) sd_event_source_set_enabled(c->timer, first && !is_over(c) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-    struct redis_connection *c = userdata;
-
-    (void) source, (void) usec;
-    note_error(c, REDIS_ERROR_RETRY, c->up_told ? "no answer in time" : "cannot connect in time");
-    return 0;
-}
-
 /* --- answers --- */
 
 static void dispatch(struct redis_connection *c, const redisReply *reply) {
@@ -154,10 +146,13 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
     fn(reply, userdata);
 }
 
-static void read_answers(struct redis_connection *c) {
+/* True: there was one. */
+static bool read_answers(struct redis_connection *c) {
+    bool any = false;
+
     if (redisBufferRead(c->context) != REDIS_OK) {
         note_context_error(c);
-        return;
+        return any;
     }
     while (!is_over(c)) {
         void *reply = NULL;
@@ -167,12 +162,28 @@ static void read_answers(struct redis_connection *c) {
         } else if (!reply) {
             if (c->context->reader->len - c->context->reader->pos > ANSWER_SIZE_MAX)
                 note_error(c, REDIS_ERROR_RETRY, "an answer is too long");
-            return;
+            return any;
         } else {
             dispatch(c, reply);
+            any = true;
         }
         freeReplyObject(reply);
     }
+    return any;
+}
+
+/* If this process did not run for a while, answers may be there that came in time, and the loop may take the deadline first. */
+static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct redis_connection *c = userdata;
+
+    (void) source, (void) usec;
+    c->busy++;
+    if (c->connected && read_answers(c))
+        arm(c);
+    else
+        note_error(c, REDIS_ERROR_RETRY, c->up_told ? "no answer in time" : "cannot connect in time");
+    leave(c);
+    return 0;
 }
 
 /* --- the socket --- */
@@ -216,7 +227,7 @@ static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, v
         write_commands(c);
     if ((revents & (EPOLLIN | EPOLLERR | EPOLLHUP)) && !is_over(c)) {
         if (c->connected)
-            read_answers(c);
+            (void) read_answers(c);
         else if (!(revents & EPOLLOUT))
             write_commands(c); /* finds the error */
     }

@@ -5,7 +5,9 @@
 
 /* What went wrong elsewhere: redis/hiredis#396, redis/hiredis#1170. */
 
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -22,7 +24,7 @@ struct setting {
     const char *say;       /* when the client said something */
     bool hang_up;
     size_t flood;          /* so many bytes more */
-    unsigned n_up, n_down, n_replies;
+    unsigned n_up, n_down, n_replies, n_heard;
     enum redis_error error;
     char text[256];
     struct redis_settings settings;
@@ -85,6 +87,7 @@ static int on_peer(sd_event_source *source, int fd, uint32_t events, void *userd
         (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
         return 0;
     }
+    s->n_heard++;
     if (s->say)
         (void) send(fd, s->say, strlen(s->say), MSG_NOSIGNAL);
     s->say = NULL;
@@ -279,10 +282,43 @@ static void test_names(void) {
     resolve("localhost", 0, "none"); /* too slow */
 }
 
+static int on_other(sd_event_source *source _unused_, int fd _unused_, uint32_t events _unused_, void *userdata _unused_) {
+    return 0;
+}
+
+/* This process did not run for a while (frozen, or a busy machine): what was answered meanwhile is not "no answer in time", whichever
+ * of the things that are ready the loop takes first. With something ready before the answer that is the deadline. */
+static void test_late(void) {
+    struct setting s = {.say = OK};
+    usec_t limit = clock_boottime() + 10 * USEC_PER_SEC;
+    _cleanup_close_ int ready = eventfd(1, EFD_CLOEXEC);
+    sd_event_source *other = NULL;
+
+    begin(&s);
+    while (s.n_up == 0 && clock_boottime() < limit)
+        (void) sd_event_run(s.event, 100 * USEC_PER_MSEC);
+    TEST_INT(s.n_up, 1);
+    s.n_heard = 0;
+    TEST_INT(redis_connection_call(s.connection, 1, (const char *[]) {"PING"}, on_reply, &s), 0);
+    while (s.n_heard == 0 && clock_boottime() < limit)
+        (void) sd_event_run(s.event, 100 * USEC_PER_MSEC);
+    CU_ASSERT(sd_event_add_io(s.event, &other, ready, EPOLLIN, on_other, NULL) >= 0);
+    CU_ASSERT(sd_event_source_set_enabled(other, SD_EVENT_ONESHOT) >= 0);
+    TEST_INT(send(s.peer, OK, strlen(OK), MSG_NOSIGNAL), strlen(OK));
+    limit = clock_boottime() + s.settings.timeout_usec + USEC_PER_MSEC;
+    while (clock_boottime() < limit)
+        (void) poll(NULL, 0, 1);
+    turn(&s, 20 * USEC_PER_MSEC);
+    TEST_INT(s.n_replies, 1);
+    TEST_INT(s.n_down, 0);
+    sd_event_source_disable_unref(other);
+    end(&s);
+}
+
 static CU_TestInfo tests[] = {
     {"silence", test_silence}, {"hang up", test_hang_up},           {"nonsense", test_nonsense},         {"flood", test_flood},
     {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there},
-    {"names", test_names},     CU_TEST_INFO_NULL,
+    {"names", test_names},     {"late", test_late},                 CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
