@@ -14,7 +14,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     for p in libsystemd hiredis libconfuse jansson smartcols cunit; do
         pkg-config --exists "$p" 2>/dev/null || missing="$missing $p"
     done
-    command -v redis-server >/dev/null || command -v redis-check-rdb >/dev/null || missing="$missing redis-server"
+    command -v redis-server >/dev/null || command -v valkey-server >/dev/null || command -v redis-check-rdb >/dev/null ||
+        missing="$missing redis-server"
     [ -z "$missing" ] && exit 0
     echo "make deps: this is not Debian or Ubuntu. Install these, with their development files:$missing" >&2
     exit 1

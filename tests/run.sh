@@ -7,11 +7,6 @@ build=${BUILD:-build}
 out=$build/tests/results
 rm -rf "$out" && mkdir -p "$out"
 export BERTH_BUILD="$build"
-if ! command -v redis-server >/dev/null; then # see tests/deps.sh
-    ln -sf "$(command -v redis-check-rdb)" "$build/redis-server"
-    BERTH_REDIS_SERVER=$(cd "$build" && pwd)/redis-server
-    export BERTH_REDIS_SERVER
-fi
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 

@@ -66,7 +66,7 @@ static void note_versions(struct report *r) {
     const char *package = getenv("BENCH_REDIS_SEMAPHORE_VERSION");
 
     report_note(r, "berth", VERSION);
-    note_first_line(r, "redis", "\"${BERTH_REDIS_SERVER:-redis-server}\" --version");
+    note_first_line(r, "redis", "\"${BERTH_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)}\" --version");
     note_first_line(r, "kernel", "uname -sr");
     note_first_line(r, "cpu", "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo");
     note_first_line(r, "cores", "nproc");

@@ -8,10 +8,6 @@ build=$(cd "${BUILD:-build}" && pwd)
 out=$build/bench
 mkdir -p "$out/peers"
 export BUILD="$build" BENCH_STAMP="$build/tests/bench/tools/stamp"
-if ! command -v redis-server >/dev/null; then # see tests/deps.sh
-    ln -sf "$(command -v redis-check-rdb)" "$build/redis-server"
-    export BERTH_REDIS_SERVER="$build/redis-server"
-fi
 
 # The program NAME of a Debian package, unpacked here if it is not installed.
 peer() {

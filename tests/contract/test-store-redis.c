@@ -8,15 +8,18 @@
 #include "tests/harness/redis.h"
 #include "tests/harness/store-suite.h"
 
-#define LEASE (6 * USEC_PER_SEC)
+/* Nothing here waits for a lease or a timeout to pass: both are long, so that a busy machine's stalls end no connection. */
+#define LEASE (30 * USEC_PER_SEC)
+#define HEARTBEAT USEC_PER_SEC
+#define TIMEOUT (10 * USEC_PER_SEC)
 
 static struct redis_server server;
 
 static int make(void *userdata _unused_, unsigned host _unused_, const char *host_name, bool is_first, sd_event *event,
                 struct events *events, const struct store_listener *listener, struct store **ret) {
-    struct redis_settings settings = {.unix_path = server.socket, .timeout_usec = USEC_PER_SEC};
+    struct redis_settings settings = {.unix_path = server.socket, .timeout_usec = TIMEOUT};
     struct store_redis_options options = {.redis = &settings, .host = host_name, .namespace = "test", .version = "1",
-                                          .lease_usec = LEASE, .heartbeat_usec = LEASE / 6};
+                                          .lease_usec = LEASE, .heartbeat_usec = HEARTBEAT};
 
     if (is_first) {
         _cleanup_reply_ redisReply *reply = redis_command(&server, "FLUSHALL");

@@ -90,7 +90,7 @@ static void write_head(FILE *f, const struct report *r) {
         runs += r->rows[i].runs;
     (void) uname(&name);
     (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &tm));
-    redis = popen("${BERTH_REDIS_SERVER:-redis-server} --version", "re");
+    redis = popen("\"${BERTH_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)}\" --version", "re");
     if (redis && fgets(version, sizeof(version), redis) && strstr(version, " sha="))
         *strstr(version, " sha=") = '\0';
     fprintf(f,

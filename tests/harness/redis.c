@@ -34,6 +34,10 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
     if (getenv("REDIS_PRELOAD")) /* a library that is for the server alone */
         (void) setenv("LD_PRELOAD", getenv("REDIS_PRELOAD"), 1);
     execvp(arguments[0], (char *const *) arguments);
+    if (!binary) { /* redis-tools has the server, too, by another name: it goes by the name that it is called with */
+        execvp("redis-check-rdb", (char *const *) arguments);
+        execvp("valkey-server", (char *const *) arguments);
+    }
     _exit(127);
 }
 

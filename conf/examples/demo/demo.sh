@@ -79,7 +79,7 @@ berth() {
 
 # Where Debian's redis-tools alone is installed the server is called redis-check-rdb; called redis-server it is one.
 start_redis() {
-    ln -s "$(command -v redis-server || command -v redis-check-rdb)" "$folder/redis-server" || fail "no redis-server"
+    ln -s "$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)" "$folder/redis-server" || fail "no redis-server"
     "$folder/redis-server" --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" --save '' --appendonly no >"$folder/redis.log" 2>&1 &
     redis=$!
     await test -S "$folder/redis.sock" || fail "redis-server does not start"
