@@ -108,8 +108,6 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
     *ret_nested = false;
     if (m->phase >= MANAGER_PHASE_STOPPING)
         return MANAGER_E_STOPPING;
-    if (m->drained)
-        return MANAGER_E_DRAINED;
     k = check_pools(m, hold, ret_text);
     if (k != 0)
         return k;
@@ -119,6 +117,8 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
         *ret_nested = true;
         return 0;
     }
+    if (m->drained)
+        return MANAGER_E_DRAINED;
     if (outer && !hold->nowait && hold->wait_usec == USEC_INFINITY) {
         snprintf(m->text, sizeof(m->text),
                  "inside run %s (%s) this asks for more than that holds: give -n or --wait, nobody waits without bound "

@@ -63,6 +63,33 @@ static void waiting_found(struct manager *m, const struct message *record) {
     }
 }
 
+static int compare_queued(const void *a, const void *b) {
+    const struct run *x = *(struct run *const *) a, *y = *(struct run *const *) b;
+
+    return (x->queued_boottime > y->queued_boottime) - (x->queued_boottime < y->queued_boottime);
+}
+
+/* A folder has no order; who has no ticket yet gets it in the order of queueing (R2). */
+static int sort_pending(struct manager *m) {
+    _cleanup_free_ struct run **runs = NULL;
+    size_t n = 0;
+
+    list_foreach(r, &m->runs[RUN_STATE_PENDING], struct run, link)
+        n++;
+    runs = calloc(n + 1, sizeof(struct run *));
+    if (!runs)
+        return -ENOMEM;
+    n = 0;
+    list_foreach(r, &m->runs[RUN_STATE_PENDING], struct run, link)
+        runs[n++] = r;
+    qsort(runs, n, sizeof(struct run *), compare_queued);
+    for (size_t i = 0; i < n; i++) {
+        list_unlink(&runs[i]->link);
+        list_append(&m->runs[RUN_STATE_PENDING], &runs[i]->link);
+    }
+    return 0;
+}
+
 /* Runs that were pending because we gathered, and those found waiting, in the order of their queueing. */
 static void begin_pending(struct manager *m) {
     list_foreach_safe(r, &m->runs[RUN_STATE_PENDING], struct run, link) {
@@ -95,7 +122,7 @@ static void become_ready(struct manager *m) {
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach(r, &m->runs[s], struct run, link)
             n++;
-    if (store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
+    if (sort_pending(m) < 0 || store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
         journal_log(events_get_journal(m->events), 2, "out of memory at start");
         (void) sd_event_exit(m->event, 70);
         return;

@@ -247,6 +247,10 @@ static void found_on_state(struct guard_link *g, const struct message *state, vo
     int k;
 
     (void) g;
+    if (manager_find_run(m, f->run)) { /* the runner was lost and back meanwhile, and named it twice */
+        found_done(f);
+        return;
+    }
     k = manager_read_run(m, state, RUN_KIND_JOB, &r);
     if (k == 0 && strcmp(r->id, f->run) != 0)
         k = -EBADMSG;

@@ -22,6 +22,7 @@
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
 #define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
 #define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
+#define MANAGER_LEAVE_SLACK (2 * MANAGER_STOP_SLACK) /* when all is stopped: what is not gone so long after its stop timeout is left */
 
 enum manager_phase {
     MANAGER_PHASE_NEW,
@@ -53,6 +54,7 @@ struct manager {
     bool has_service_manager;        /* NOTIFY_SOCKET */
     bool stop_jobs_wanted;           /* the service manager stops, not restarts, us (manager_expect_stop) */
     sd_event_source *status_timer;
+    sd_event_source *leave_timer;    /* while stopping */
     struct list idle_watches;        /* struct manager_idle_watch */
     size_t n_stores_leaving;
     char text[256];                  /* explanations handed to clients, until the next call */
@@ -120,7 +122,7 @@ int manager_begin_job(struct manager *m, const struct job_settings *settings, st
 void manager_service_ready(struct manager *m);
 void manager_service_changed(struct manager *m); /* the status line, after a while */
 void manager_service_reloading(struct manager *m);
-void manager_service_stopping(struct manager *m);
+void manager_service_stopping(usec_t longest); /* stop timeout of what runs */
 void manager_read_drained(struct manager *m);
 void manager_idle_check(struct manager *m); /* after a run's end: who waits for the last one? */
 

@@ -33,10 +33,11 @@ static void forget_run(struct manager *m, struct run *r) {
     run_free(r);
 }
 
-/* Finished runs are kept for `berth runs --all`, up to a bound; one that still owes its release is not forgotten. */
+/* Finished runs are kept for `berth runs --all`, up to a bound; one that still owes its release is not forgotten, nor the newest: its
+ * end may be what begins another run. */
 static void forget_old_runs(struct manager *m) {
     list_foreach_safe(r, &m->runs[RUN_STATE_DONE], struct run, link) {
-        if (m->n_done <= MANAGER_DONE_MAX)
+        if (m->n_done <= MANAGER_DONE_MAX || r->link.next == &m->runs[RUN_STATE_DONE])
             return;
         if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE &&
             list_is_empty(&r->watches))

@@ -62,13 +62,7 @@ void manager_service_reloading(_unused_ struct manager *m) {
                       (uint64_t) now.tv_sec * USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000);
 }
 
-void manager_service_stopping(struct manager *m) {
-    usec_t longest = 0;
-
-    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            if (r->stop_timeout_usec > longest)
-                longest = r->stop_timeout_usec;
+void manager_service_stopping(usec_t longest) {
     (void) sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64, usec_add(longest, STOP_EXTRA_USEC));
 }
 

@@ -232,6 +232,7 @@ struct manager *manager_free(struct manager *m) {
     free_runs(m);
     manager_jobs_free(m);
     sd_event_source_disable_unref(m->status_timer);
+    sd_event_source_disable_unref(m->leave_timer);
     events_free(m->events);
     settings_free(m->settings);
     close_fd(m->lock_fd);
@@ -279,6 +280,32 @@ void manager_stop_check(struct manager *m) {
     store_stop(m->host_store, store_on_stopped, m);
 }
 
+/* What is left then nobody here can stop: processes that outlived a killed `berth run`, a client or a runner that hangs. Without a
+ * bye their permits stay taken; the next berthd finds them. */
+static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct manager *m = userdata;
+
+    if (m->phase != MANAGER_PHASE_STOPPING)
+        return 0;
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            journal_log(events_get_journal(m->events), 4, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
+    manager_jobs_forget_at_start(m);
+    m->phase = MANAGER_PHASE_LEAVING;
+    leave(m);
+    return 0;
+}
+
+static usec_t longest_stop(const struct manager *m) {
+    usec_t longest = 0;
+
+    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            if (r->stop_timeout_usec > longest)
+                longest = r->stop_timeout_usec;
+    return longest;
+}
+
 void manager_expect_stop(struct manager *m) {
     m->stop_jobs_wanted = true;
 }
@@ -288,6 +315,8 @@ bool manager_stops_jobs(const struct manager *m) {
 }
 
 void manager_stop(struct manager *m, bool stop_jobs) {
+    usec_t longest;
+
     if (m->phase >= MANAGER_PHASE_STOPPING) {
         (void) sd_event_exit(m->event, 0); /* asked twice: leave at once, what runs is left to its guards */
         return;
@@ -300,7 +329,11 @@ void manager_stop(struct manager *m, bool stop_jobs) {
         return;
     }
     m->phase = MANAGER_PHASE_STOPPING;
-    manager_service_stopping(m);
+    longest = longest_stop(m);
+    manager_service_stopping(longest);
+    if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
+                          USEC_PER_MSEC, manager_on_leave_due, m) < 0)
+        journal_log(events_get_journal(m->events), 3, "out of memory: this stop has no time limit");
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             manager_stop_run(m, r, "shutdown");

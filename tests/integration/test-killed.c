@@ -101,6 +101,26 @@ static void berth_run_is_killed_and_berthd_restarted(void) {
     kill_berth_run(true);
 }
 
+/* Nobody is there who could stop what a killed `berth run` left: berthd ends all the same, and the permits stay taken. */
+static void berthd_stops_beside_an_orphan(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS);
+    c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id orphan --gate %s & wait'", cluster.command, gate.path);
+    witness_await_start(cluster.witness, "orphan");
+    host_await(ant, "started", "job=held");
+    child_kill(c, SIGKILL);
+    TEST_INT(berth_end(c), 137);
+    host_stop(ant);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    gate_open(&gate);
+    host_await(ant, "released", "job=held");
+    TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
+}
+
 /* `berth run` itself goes on over a restart of berthd, and tells it the end. */
 static void berthd_restarts_under_berth_run(void) {
     struct child *c, *waiter;
@@ -271,6 +291,7 @@ static void runner_is_killed(void) {
 static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
     {"berth run is killed and berthd restarted", berth_run_is_killed_and_berthd_restarted},
+    {"berthd stops beside an orphan", berthd_stops_beside_an_orphan},
     {"berthd restarts under berth run", berthd_restarts_under_berth_run},
     {"berth run and berthd are killed", berth_run_and_berthd_are_killed},
     {"a job goes on over a restart of berthd", job_goes_on_over_a_restart},

@@ -225,6 +225,9 @@ static bool is_over(void *r) {
 static bool is_released(void *r) {
     return is_over(r) && !((struct run *) r)->granted;
 }
+static bool is_store_ready(_unused_ void *userdata) {
+    return manager_host_store(manager)->state == STORE_STATE_READY;
+}
 static bool has_started(void *n) {
     return n_started >= *(unsigned *) n;
 }
@@ -470,6 +473,57 @@ static void test_restart(void) {
     tear_down();
 }
 
+/* The runner was lost and came back before a guard told its state: it names that guard once more. */
+static void test_guard_named_twice(void) {
+    struct message_writer state;
+    struct guard_link *twice[2];
+    char id[ID_TEXT_SIZE];
+    struct message m;
+    struct run *r;
+
+    set_up(true);
+    r = run_it("one");
+    memcpy(id, r->id, sizeof(id));
+    message_begin(&state, PROTOCOL_STATE);
+    put_identity(&state, r);
+    message_put_u64(&state, "pid", (uint64_t) getpid());
+    parse(&m, &state);
+    manager = manager_free(manager);
+    make_manager();
+    for (size_t i = 0; i < ELEMENTSOF(twice); i++) {
+        runner.handler.on_guard(id, runner.handler.userdata);
+        twice[i] = newest_guard();
+    }
+    runner.handler.on_gathered(runner.handler.userdata);
+    for (size_t i = 0; i < ELEMENTSOF(twice); i++)
+        twice[i]->handler.on_state(twice[i], &m, twice[i]->handler.userdata);
+    r = manager_find_run(manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT(await(is_store_ready, NULL));
+    guard_reports(r, "code", 0, "none");
+    CU_ASSERT(await(is_released, r));
+    tear_down();
+}
+
+/* What waited without a ticket (Redis was away) keeps its order over a restart. */
+static void test_restart_keeps_order(void) {
+    char ids[8][ID_TEXT_SIZE];
+    size_t n = 0;
+
+    set_up(true);
+    for (size_t i = 0; i < ELEMENTSOF(ids); i++)
+        memcpy(ids[i], begin("one")->id, sizeof(ids[i]));
+    manager = manager_free(manager);
+    make_manager();
+    runner.handler.on_gathered(runner.handler.userdata);
+    list_foreach(r, manager_runs(manager, RUN_STATE_WAITING), struct run, link) {
+        CU_ASSERT_FATAL(n < ELEMENTSOF(ids));
+        TEST_STRING(r->id, ids[n++]);
+    }
+    TEST_INT(n, ELEMENTSOF(ids));
+    tear_down();
+}
+
 static void test_report_of_unknown_run(void) {
     struct run *r;
     char id[ID_TEXT_SIZE];
@@ -609,6 +663,10 @@ static void test_drain(void) {
     TEST_INT(manager_start_job(manager, "one", &none), MANAGER_E_DRAINED);
     TEST_INT(demands_parse("wide", &pools), 0);
     TEST_INT(manager_hold(manager, &hold, &none, &nested, &text), MANAGER_E_DRAINED);
+    hold.nested = r->id; /* what runs goes on: also what it has inside */
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(manager, &hold, &none, &nested, &text), 0);
+    CU_ASSERT(nested);
     manager_watch_idle(manager, &watch);
     guard_reports(r, "code", 0, "none");
     CU_ASSERT(await(is_released, r));
@@ -658,6 +716,8 @@ static CU_TestInfo tests[] = {
     {"not started", test_not_started},
     {"runner away", test_runner_away},
     {"restart", test_restart},
+    {"a guard named twice", test_guard_named_twice},
+    {"a restart keeps the order", test_restart_keeps_order},
     {"report of an unknown run", test_report_of_unknown_run},
     {"ad hoc", test_ad_hoc},
     {"client gone", test_client_gone},
