@@ -10,7 +10,7 @@ status=0
 {
     "$programs/test-assumptions"
     "$programs/test-restarts"
-    "$programs/test-faults" "$@"
+    "$programs/test-faults" "$@" # a failed case's own last line is indented
 } >"$log" 2>&1 || status=1
 grep -vE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log"
 sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log" |

@@ -96,13 +96,23 @@ static bool has_stalled(const struct job *job) {
     return at && strtoull(at + strlen("\nstalled "), NULL, 10) > STALL_MAX;
 }
 
+/* Indented, so that its last line is not taken for ours. */
+static void show(const char *text) {
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        printf("    %.*s\n", (int) n, text);
+    }
+}
+
 static bool end_case(struct report *report, struct job *job) {
     bool ok = job->child->exit_code == 0 && job->child->signal == 0;
 
     report_add(report, job->name, ok, child_text(job->child, 1));
-    if (!ok)
-        printf("--- %s, seed %" PRIu64 ": status %d, signal %d\n%s%s", job->name, job->seed, job->child->exit_code, job->child->signal,
-               child_text(job->child, 1), child_text(job->child, 2));
+    if (!ok) {
+        printf("--- %s, seed %" PRIu64 ": status %d, signal %d\n", job->name, job->seed, job->child->exit_code, job->child->signal);
+        show(child_text(job->child, 1));
+        show(child_text(job->child, 2));
+    }
     job->child = child_free(job->child);
     return ok;
 }
