@@ -5,6 +5,7 @@
 
 /* What went wrong elsewhere: redis/hiredis#396, redis/hiredis#1170. */
 
+#include <netdb.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -273,10 +274,15 @@ static void resolve(const char *name, usec_t timeout, const char *expected) {
 }
 
 static void test_names(void) {
+    struct addrinfo *found = NULL;
+
     CU_ASSERT(redis_resolve_is_address("127.0.0.1"));
     CU_ASSERT(redis_resolve_is_address("::1"));
     CU_ASSERT_FALSE(redis_resolve_is_address("localhost"));
     CU_ASSERT_FALSE(redis_resolve_is_address(""));
+    if (getaddrinfo("localhost", NULL, &(struct addrinfo) {.ai_family = AF_INET}, &found) != 0)
+        TEST_SKIP("localhost has no address here: no /etc/hosts");
+    freeaddrinfo(found);
     resolve("localhost", 10 * USEC_PER_SEC, "127.0.0.1");
     resolve("no such name", 10 * USEC_PER_SEC, "none");
     resolve("localhost", 0, "none"); /* too slow */
