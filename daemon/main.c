@@ -95,9 +95,14 @@ static int load(struct journal *journal, struct settings **ret) {
     return r;
 }
 
-static void print_checked(const struct settings *s) {
+/* The exit status. */
+static int print_checked(const struct settings *s) {
     printf("%s: %zu pool%s, %zu job%s, ok\n", arg_config, s->n_pools, s->n_pools == 1 ? "" : "s", s->n_jobs,
            s->n_jobs == 1 ? "" : "s");
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    perror("berthd: standard output");
+    return EX_SOFTWARE;
 }
 
 /* Beside berthd, else where it is installed. */
@@ -212,9 +217,9 @@ int main(int argc, char **argv) {
     if (r != 0)
         return r == -ENOMEM ? EX_SOFTWARE : EX_CONFIG;
     if (arg_check) {
-        print_checked(settings);
+        status = print_checked(settings);
         settings_free(settings);
-        return 0;
+        return status;
     }
     (void) signal(SIGPIPE, SIG_IGN);
     file_limit_raise();

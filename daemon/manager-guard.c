@@ -3,6 +3,7 @@
 /* Runs of jobs: berth-runner starts them, a guard each watches over them, a report ends them. A run's permits are released only on a
  * report, because only that says that none of its processes is left. */
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/duration.h"
@@ -82,6 +83,15 @@ static enum run_result result_of(const struct message *report, int exit_code) {
     return exit_code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
 }
 
+/* ESRCH of getpwnam() and its like is not about a process. */
+static const char *explain(const char *stage, int error) {
+    if (error == ESRCH && strcmp(stage, "user") == 0)
+        return "there is no such user";
+    if (error == ESRCH && strcmp(stage, "group") == 0)
+        return "there is no such group";
+    return strerror(error);
+}
+
 static void take_report(struct run *r, const struct message *report) {
     const char *stage = message_get(report, "stage"), *reason = message_get(report, "reason");
     uint64_t value, ended_boottime;
@@ -100,7 +110,7 @@ static void take_report(struct run *r, const struct message *report) {
     if (message_get_u64(report, "ended", &value) == 0)
         r->ended_realtime = value;
     if (message_get_u64(report, "errno", &value) == 0)
-        run_set_reason(r, "%s: %s", stage ? stage : "start", strerror((int) value));
+        run_set_reason(r, "%s: %s", stage ? stage : "start", explain(stage ? stage : "start", (int) value));
     else if (reason && strcmp(reason, "none") != 0)
         run_set_reason(r, "%s", reason);
 }

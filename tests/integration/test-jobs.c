@@ -253,6 +253,18 @@ static void revoked_claim(void) {
     host_await_pool(ant, "db", "used", 0);
 }
 
+/* An answer that cannot be written is no success. */
+static void check_to_a_full_disk(void) {
+    char shell[] = "sh", flag[] = "-c", command[512];
+    char *argv[] = {shell, flag, command, NULL};
+
+    ant = host_add("ant", POOLS);
+    snprintf(command, sizeof(command), "exec %s/berthd --check -c %s", cluster.build, ant->config);
+    TEST_INT(berth_end(child_start(argv, NULL)), 0);
+    snprintf(command, sizeof(command), "exec %s/berthd --check -c %s > /dev/full", cluster.build, ant->config);
+    TEST_INT(berth_end(child_start(argv, NULL)), 70);
+}
+
 static CU_TestInfo tests[] = {
     {"manual start", manual_start},
     {"unbounded", unbounded},
@@ -265,6 +277,7 @@ static CU_TestInfo tests[] = {
     {"environment and output", environment_and_output},
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},
+    {"berthd --check to a full disk", check_to_a_full_disk},
     CU_TEST_INFO_NULL,
 };
 

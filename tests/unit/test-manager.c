@@ -413,6 +413,24 @@ static void test_not_started(void) {
     tear_down();
 }
 
+static void test_no_such_user(void) {
+    struct message_writer w;
+    struct message report;
+    struct run *r;
+
+    set_up(true);
+    r = begin("one");
+    CU_ASSERT(await(is_starting, r));
+    message_begin(&w, PROTOCOL_REPORT);
+    put_identity(&w, r);
+    message_put(&w, "stage", "user");
+    message_put_u64(&w, "errno", ESRCH);
+    parse(&report, &w);
+    runner.handler.on_report(&report, runner.handler.userdata);
+    TEST_STRING(r->reason, "user: there is no such user");
+    tear_down();
+}
+
 static void test_runner_away(void) {
     struct run *r;
 
@@ -714,6 +732,7 @@ static CU_TestInfo tests[] = {
     {"guard gone", test_guard_gone},
     {"refused by the runner", test_refused},
     {"not started", test_not_started},
+    {"no such user", test_no_such_user},
     {"runner away", test_runner_away},
     {"restart", test_restart},
     {"a guard named twice", test_guard_named_twice},
