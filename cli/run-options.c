@@ -222,6 +222,10 @@ static int check(struct parser *p) {
 
     if (o->nowait && o->wait_usec != USEC_INFINITY)
         return fail(p, "-n and --wait exclude each other");
+    if (o->wait_usec == 0) { /* a wait of nothing is -n: it takes what is free */
+        o->nowait = true;
+        o->wait_usec = USEC_INFINITY;
+    }
     if (o->pools.n == 0)
         return fail(p, "which pool? -p POOL[:PERMITS]");
     o->command = p->argv + p->i;
