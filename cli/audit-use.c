@@ -46,7 +46,7 @@ static void declare(struct declared *declared, size_t *n, const struct audit_cha
 static int make_steps(const struct audit_pool *p, struct steps *ret) {
     _cleanup_free_ struct declared *declared = calloc(p->n_changes + 1, sizeof(*declared));
     bool overridden = false;
-    uint32_t override = 0, lowest;
+    uint32_t override = 0, lowest = 0;
     size_t n = 0;
 
     ret->items = calloc(p->n_changes + 1, sizeof(*ret->items));

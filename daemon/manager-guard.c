@@ -238,6 +238,7 @@ static const struct guard_link_handler guard_handler = {
 struct found_guard { /* freed when its guard has told its state, or has gone */
     struct manager *manager;
     struct guard_link *link;
+    sd_event_source *timer;
     char run[ID_TEXT_SIZE];
 };
 
@@ -245,6 +246,7 @@ static void found_done(struct found_guard *f) {
     struct manager *m = f->manager;
 
     f->link = guard_link_free(f->link);
+    sd_event_source_disable_unref(f->timer);
     free(f);
     m->n_guards_unknown--;
     manager_gather_check(m);
@@ -295,12 +297,29 @@ static void found_on_gone(struct guard_link *g, void *userdata) {
     found_done(f);
 }
 
+/* A guard that is there and does not say what it holds: it hangs, or was stopped. Nothing can be granted on this host before it is
+ * known, so it may not keep everybody waiting for ever; its report will say the rest. */
+static int found_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct found_guard *f = userdata;
+
+    journal_log(events_get_journal(f->manager->events), 4, "the guard of run %s does not answer: the runner ends it", f->run);
+    (void) runner_link_kill(f->manager->runner, f->run);
+    return 0;
+}
+
 static void found_on_message(_unused_ struct guard_link *g, _unused_ const struct message *m, _unused_ void *userdata) {
     /* It is said again on the second connection. */
 }
 static void found_on_stopping(_unused_ struct guard_link *g, _unused_ enum supervise_reason reason, _unused_ void *userdata) {
 }
 static void guard_on_ack(_unused_ struct guard_link *g, _unused_ usec_t deadline, _unused_ void *userdata) {
+}
+
+/* As long as the guard of a cluster run may go on without hearing from berthd, but not less than a stall of the machine. */
+static usec_t silence_max(const struct manager *m) {
+    usec_t least = 10 * USEC_PER_SEC;
+
+    return m->settings->redis && m->settings->lease_usec > least ? m->settings->lease_usec : least;
 }
 
 static int connect_found(struct manager *m, const char *run) {
@@ -326,6 +345,8 @@ static int connect_found(struct manager *m, const char *run) {
         return k;
     }
     m->n_guards_unknown++;
+    (void) sd_event_add_time(m->event, &f->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), silence_max(m)), USEC_PER_MSEC,
+                             found_on_silent, f);
     return 0;
 }
 

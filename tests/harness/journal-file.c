@@ -29,15 +29,15 @@ void journal_file_begin(struct journal_file *f, const char *host, unsigned numbe
 }
 
 void journal_file_entry(struct journal_file *f, long at_msec, const char *fields, const char *message) {
-    usec_t time = JOURNAL_FILE_EPOCH + (usec_t) at_msec * USEC_PER_MSEC;
+    usec_t monotonic = (usec_t) at_msec * USEC_PER_MSEC, time = JOURNAL_FILE_EPOCH + monotonic;
 
     f->monotonic++; /* entries of one moment keep their order */
     if (f->n++ == f->cut)
         return;
     fprintf(f->stream,
-            "__REALTIME_TIMESTAMP=%llu\n__MONOTONIC_TIMESTAMP=%llu\n_BOOT_ID=%031x%x\n_MACHINE_ID=%032x\n_HOSTNAME=%s\n"
+            "__REALTIME_TIMESTAMP=%" PRIu64 "\n__MONOTONIC_TIMESTAMP=%" PRIu64 "\n_BOOT_ID=%031x%x\n_MACHINE_ID=%032x\n_HOSTNAME=%s\n"
             "MESSAGE=%s\n",
-            (unsigned long long) (time + f->monotonic), (unsigned long long) ((usec_t) at_msec * USEC_PER_MSEC + f->monotonic),
+            time + f->monotonic, monotonic + f->monotonic,
             f->number + 16, f->boot, f->number + 1, f->host, message);
     for (const char *c = fields; *c; c++)
         fputc(*c == ' ' ? '\n' : *c, f->stream);
