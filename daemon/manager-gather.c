@@ -135,7 +135,7 @@ static void become_ready(struct manager *m) {
 }
 
 void manager_gather_check(struct manager *m) {
-    if (m->phase == MANAGER_PHASE_GATHERING && m->runner_gathered && m->n_guards_unknown == 0)
+    if (m->phase == MANAGER_PHASE_GATHERING && m->runner_gathered && list_is_empty(&m->found_guards))
         become_ready(m);
 }
 

@@ -235,20 +235,25 @@ static const struct guard_link_handler guard_handler = {
 
 /* --- guards found at start, whose runs are not known yet --- */
 
-struct found_guard { /* freed when its guard has told its state, or has gone */
+struct found_guard { /* freed when its guard has told its state, or the runner has told its report */
+    struct list entry;         /* on manager->found_guards */
     struct manager *manager;
     struct guard_link *link;
     sd_event_source *timer;
     char run[ID_TEXT_SIZE];
 };
 
+static void found_free(struct found_guard *f) {
+    guard_link_free(f->link);
+    sd_event_source_disable_unref(f->timer);
+    list_unlink(&f->entry);
+    free(f);
+}
+
 static void found_done(struct found_guard *f) {
     struct manager *m = f->manager;
 
-    f->link = guard_link_free(f->link);
-    sd_event_source_disable_unref(f->timer);
-    free(f);
-    m->n_guards_unknown--;
+    found_free(f);
     manager_gather_check(m);
 }
 
@@ -289,12 +294,24 @@ static void found_on_state(struct guard_link *g, const struct message *state, vo
     found_done(f);
 }
 
+/* It is not known what it held until the runner has ended what is left of it and says so. */
 static void found_on_gone(struct guard_link *g, void *userdata) {
     struct found_guard *f = userdata;
 
     (void) g;
+    f->link = guard_link_free(f->link);
     (void) runner_link_kill(f->manager->runner, f->run);
-    found_done(f);
+}
+
+static void found_reported(struct manager *m, const char *run) {
+    list_foreach_safe(f, &m->found_guards, struct found_guard, entry)
+        if (strcmp(f->run, run) == 0)
+            found_done(f);
+}
+
+void manager_found_guards_free(struct manager *m) {
+    list_foreach_safe(f, &m->found_guards, struct found_guard, entry)
+        found_free(f);
 }
 
 /* A guard that is there and does not say what it holds: it hangs, or was stopped. Nothing can be granted on this host before it is
@@ -340,11 +357,9 @@ static int connect_found(struct manager *m, const char *run) {
     f->manager = m;
     snprintf(f->run, sizeof(f->run), "%s", run);
     k = guard_link_new(&f->link, m->event, m->settings->runtime_directory, run, &handler);
-    if (k < 0) {
-        free(f);
-        return k;
-    }
-    m->n_guards_unknown++;
+    list_append(&m->found_guards, &f->entry);
+    if (k < 0)
+        return k; /* it has just gone: its report says what became of it */
     (void) sd_event_add_time(m->event, &f->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), silence_max(m)), USEC_PER_MSEC,
                              found_on_silent, f);
     return 0;
@@ -416,6 +431,7 @@ static void runner_on_report(const struct message *report, void *userdata) {
             report_run(r, report);
     }
     (void) runner_link_forget(m->runner, id);
+    found_reported(m, id);
     manager_gather_check(m);
 }
 

@@ -44,7 +44,7 @@ struct manager {
     struct store *cluster_store;     /* NULL: no redis section */
     struct runner_link *runner;
     bool runner_gathered;            /* once since start */
-    size_t n_guards_unknown;         /* guards that have not told their state yet, while gathering */
+    struct list found_guards;        /* struct found_guard: have not told their state, nor has their report come; while gathering */
     struct list runs[RUN_STATES];    /* struct run, each on one */
     void *runs_by_id;                /* tsearch(3) tree of struct run */
     size_t n_done;                   /* on runs[RUN_STATE_DONE] */
@@ -92,6 +92,7 @@ void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, co
 
 /* --- manager-guard.c --- */
 extern const struct runner_link_handler manager_runner_handler; /* .userdata: NULL, to be set */
+void manager_found_guards_free(struct manager *m);
 int manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (gathering) not yet */
 void manager_job_start(struct run *r);                           /* granted: tells the runner */
 void manager_job_stop(struct run *r);

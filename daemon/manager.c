@@ -185,6 +185,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->event = sd_event_ref(event);
     list_init(&m->jobs);
     list_init(&m->idle_watches);
+    list_init(&m->found_guards);
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     for (size_t i = 0; i < RUN_STATES; i++)
         list_init(&m->runs[i]);
@@ -227,6 +228,7 @@ struct manager *manager_free(struct manager *m) {
     if (!m)
         return NULL;
     m->runner = runner_link_free(m->runner);
+    manager_found_guards_free(m);
     m->cluster_store = store_free(m->cluster_store);
     m->host_store = store_free(m->host_store);
     free_runs(m);

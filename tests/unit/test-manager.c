@@ -542,6 +542,35 @@ static void test_restart_keeps_order(void) {
     tear_down();
 }
 
+/* A guard that is gone before it told what it held: nothing is granted before the runner's report says that nothing is left. */
+static void test_found_guard_gone(void) {
+    struct run *r, *w;
+    struct message report;
+    struct guard_link *g;
+    char id[ID_TEXT_SIZE];
+
+    set_up(true);
+    r = run_it("one");
+    memcpy(id, r->id, sizeof(id));
+    make_report(&report, r, "lost", 1, "none");
+    manager = manager_free(manager);
+    make_manager();
+    runner.handler.on_guard(id, runner.handler.userdata);
+    runner.handler.on_gathered(runner.handler.userdata);
+    g = newest_guard();
+    n_killed = 0;
+    g->handler.on_gone(g, g->handler.userdata);
+    TEST_INT(n_killed, 1);
+    w = begin("one");
+    for (int i = 0; i < 5; i++)
+        TEST_INT(sd_event_run(event, 0) >= 0, 1);
+    TEST_INT(w->state, RUN_STATE_PENDING);
+    runner.handler.on_report(&report, runner.handler.userdata);
+    CU_ASSERT(await(is_starting, w));
+    TEST_INT(manager_find_run(manager, id)->result, RUN_RESULT_GUARD_DIED);
+    tear_down();
+}
+
 static void test_report_of_unknown_run(void) {
     struct run *r;
     char id[ID_TEXT_SIZE];
@@ -737,6 +766,7 @@ static CU_TestInfo tests[] = {
     {"restart", test_restart},
     {"a guard named twice", test_guard_named_twice},
     {"a restart keeps the order", test_restart_keeps_order},
+    {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
     {"ad hoc", test_ad_hoc},
     {"client gone", test_client_gone},
