@@ -46,9 +46,9 @@ static void add_bounds(uint64_t *hash, const struct job_settings *job) {
         add_number(hash, key, job->limits[i].value);
     }
     if (job->nice != JOB_INHERIT)
-        add_number(hash, "nice", (uint64_t) (job->nice + 20));
+        add_number(hash, "nice", (uint64_t) job->nice + 20);
     if (job->oom_score_adjust != JOB_INHERIT)
-        add_number(hash, "oom-score-adjust", (uint64_t) (job->oom_score_adjust + 1000));
+        add_number(hash, "oom-score-adjust", (uint64_t) job->oom_score_adjust + 1000);
     if (job->no_new_privileges)
         add_number(hash, "no-new-privileges", 1);
     if (job->memory_max > 0)
