@@ -101,7 +101,7 @@ static void test_proved(void) {
 
 static void test_violated(void) {
     json_t *document, *finding;
-    _cleanup_free_ char *cursor = NULL;
+    _cleanup_free_ _unused_ char *cursor = NULL;
 
     if (!journal_file_possible() || !make_journals("bad", -1, true))
         return;
