@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "tests/faults/fault.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 static char clock_path[64], mounts[LOAD_HOSTS][80], folder[32];
@@ -46,17 +47,16 @@ static const char *const *replicated(size_t which) {
 void bed_prepare(const struct plan *p) {
     cluster.redis_extra = p->flags & FAULT_REPLICA ? replicated(0) : NULL;
     if (p->flags & FAULT_CLOCK) {
-        char build[256], library[300];
+        char library[512];
         int fd;
 
         snprintf(clock_path, sizeof(clock_path), "/tmp/berth-clock-XXXXXX");
         fd = mkstemp(clock_path);
-        if (fd < 0 || pwrite(fd, "0                   ", 20, 0) != 20 || !realpath(getenv("BERTH_BUILD") ? getenv("BERTH_BUILD") : "build", build))
+        if (fd < 0 || pwrite(fd, "0                   ", 20, 0) != 20)
             abort();
         (void) close(fd);
-        snprintf(library, sizeof(library), "%s/tests/preload/clock-step.so", build);
         (void) setenv("REDIS_CLOCK_OFFSET", clock_path, 1);
-        (void) setenv("REDIS_PRELOAD", library, 1);
+        (void) setenv("REDIS_PRELOAD", place_program(library, sizeof(library), "tests/preload/clock-step.so"), 1);
     }
 }
 

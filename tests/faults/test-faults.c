@@ -18,6 +18,7 @@
 
 #include "base/number.h"
 #include "tests/faults/report.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 #define CASE_PATIENCE (150 * USEC_PER_SEC)
@@ -77,12 +78,12 @@ struct job {
 static struct child *start_case(const char *program, const struct job *job) {
     char seed[32];
     char *argv[] = {(char *) program, (char *) "--case", (char *) job->name, (char *) "--seed", seed, (char *) (arg_slice ? "--slice" : NULL), NULL};
-    char build[280], redis[280], folder[300];
+    char build[600], redis[280], folder[600];
     char *environment[] = {build, folder, getenv("BERTH_REDIS_SERVER") ? redis : NULL, NULL};
 
     snprintf(seed, sizeof(seed), "%" PRIu64, job->seed);
-    snprintf(build, sizeof(build), "BERTH_BUILD=%s", getenv("BERTH_BUILD") ? getenv("BERTH_BUILD") : "build");
-    snprintf(folder, sizeof(folder), "BERTH_FAULTS_DUMP=%s/faults", build + strlen("BERTH_BUILD="));
+    snprintf(build, sizeof(build), "BERTH_BUILD=%s", place_build());
+    snprintf(folder, sizeof(folder), "BERTH_FAULTS_DUMP=%s/faults", place_build());
     snprintf(redis, sizeof(redis), "BERTH_REDIS_SERVER=%s", getenv("BERTH_REDIS_SERVER") ? getenv("BERTH_REDIS_SERVER") : "");
     (void) mkdir(folder + strlen("BERTH_FAULTS_DUMP="), 0755);
     return child_start(argv, environment);

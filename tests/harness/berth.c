@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "tests/harness/host.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 #define WORDS_MAX 64
@@ -37,15 +38,16 @@ static void split(char *text, char **argv, size_t n) {
 
 static _printf_(2, 0) struct child *start(struct host *h, const char *words, va_list args) {
     _cleanup_free_ char *text = NULL;
-    char program[300], socket[128], *argv[WORDS_MAX] = {program};
+    char program[512], socket[128], *argv[WORDS_MAX] = {program};
     char *environment[] = {socket, NULL};
 
     if (vasprintf(&text, words, args) < 0)
         abort();
-    snprintf(program, sizeof(program), "%s/berth", cluster.build);
-    snprintf(socket, sizeof(socket), "BERTH_SOCKET=%s", h->socket);
+    (void) place_program(program, sizeof(program), "berth");
+    if (h)
+        snprintf(socket, sizeof(socket), "BERTH_SOCKET=%s", h->socket);
     split(text, argv, 1);
-    return child_start(argv, environment);
+    return child_start(argv, h ? environment : NULL);
 }
 
 struct child *berth_start(struct host *h, const char *words, ...) {
@@ -58,6 +60,12 @@ struct child *berth_start(struct host *h, const char *words, ...) {
     return c;
 }
 
+void berth_forget(void) {
+    free(berth_out);
+    free(berth_err);
+    berth_out = berth_err = NULL;
+}
+
 int berth_end(struct child *c) {
     int status;
 
@@ -68,8 +76,7 @@ int berth_end(struct child *c) {
         CU_FAIL("berth does not end");
     }
     status = !c->ended ? -1 : c->signal ? 128 + c->signal : c->exit_code;
-    free(berth_out);
-    free(berth_err);
+    berth_forget();
     berth_out = strdup(child_text(c, 1));
     berth_err = strdup(child_text(c, 2));
     child_free(c);

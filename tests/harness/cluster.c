@@ -3,26 +3,26 @@
 /* Set-up and tear-down of a cluster; the functions are in host.h. */
 
 #include <dirent.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/harness/host.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
 struct cluster cluster;
 
 void cluster_up(void) {
-    const char *build = getenv("BERTH_BUILD");
-
-    cluster = (struct cluster) {.lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT, .redis_extra = cluster.redis_extra};
+    cluster = (struct cluster) {.build = place_build(), .lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT,
+                                .redis_extra = cluster.redis_extra};
     /* Like /run it is in memory: renames on a disk may wait for it. */
     snprintf(cluster.folder, sizeof(cluster.folder), "%s/berth-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    if (!mkdtemp(cluster.folder) || chmod(cluster.folder, 0755) < 0 || !realpath(build && *build ? build : "build", cluster.build))
+    if (!mkdtemp(cluster.folder) || chmod(cluster.folder, 0755) < 0)
         abort();
     snprintf(cluster.witness, sizeof(cluster.witness), "%s/witness", cluster.folder);
     snprintf(cluster.command, sizeof(cluster.command), "%s/tests/tools/witness %s", cluster.build, cluster.witness);
@@ -86,13 +86,6 @@ static void check_files(const struct host *h) {
             CU_FAIL("files were left behind");
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
-    (void) st;
-    (void) type;
-    (void) ftw;
-    return remove(path);
-}
-
 static void check_sanitizers(struct host *h) {
     h->mark = 0;
     if (strstr(host_log(h), "Sanitizer") || strstr(host_log(h), "runtime error:") || (h->log.data && strstr(h->log.data, "Sanitizer"))) {
@@ -138,9 +131,7 @@ void cluster_down(void) {
         free(h);
     }
     child_free_all();
-    free(berth_out);
-    free(berth_err);
-    berth_out = berth_err = NULL;
-    (void) nftw(cluster.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    berth_forget();
+    place_remove(cluster.folder);
     cluster.n_hosts = 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 /* --- configs --- */
@@ -91,7 +92,7 @@ static void keep_log(struct host *h) {
 }
 
 void host_launch(struct host *h) {
-    char program[300];
+    char program[512];
     char *argv[] = {program, (char *) "-c", h->config, (char *) "--with-runner", NULL};
 
     if (h->berthd) {
@@ -100,7 +101,7 @@ void host_launch(struct host *h) {
         h->berthd = child_free(h->berthd);
     }
     h->abandoned = false;
-    snprintf(program, sizeof(program), "%s/berthd", cluster.build);
+    (void) place_program(program, sizeof(program), "berthd");
     host_mark(h);
     h->berthd = child_start(argv, NULL);
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");

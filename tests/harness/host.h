@@ -38,7 +38,7 @@ struct host {
 struct cluster {
     char folder[32];          /* short, for the sockets */
     char witness[48];         /* folder for tests/tools/witness */
-    char build[256];          /* where the programs are */
+    const char *build;        /* where the programs are: place_build() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
     struct redis_server redis;
     const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
@@ -98,13 +98,14 @@ void host_each(struct host *h, const char *event, void (*fn)(const char *line, v
 
 /* --- the command line --- */
 
-/* Starts `berth WORDS` (printf; split at spaces; 'in single quotes' a word may have spaces) against this host. */
+/* Starts `berth WORDS` (printf; split at spaces; 'in single quotes' a word may have spaces) against this host; NULL: against none. */
 struct child *berth_start(struct host *h, const char *words, ...) _printf_(2, 3);
 /* Awaits its end and frees it. The exit status, 128+N for signal N; -1 with a failed assertion if it does not end. */
 int berth_end(struct child *c);
 /* Runs it to its end; what it wrote is in berth_out and berth_err until the next call. */
 int berth(struct host *h, const char *words, ...) _printf_(2, 3);
 extern char *berth_out, *berth_err;
+void berth_forget(void); /* frees these two */
 /* `berth VERB --json`, to be json_decref'ed. */
 json_t *berth_json(struct host *h, const char *words, ...) _printf_(2, 3);
 /* A number of a pool as `berth pools --json` shows it ("used", "waiting", "limit"); awaits that it has this value. */

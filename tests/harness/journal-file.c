@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 #include "tests/harness/child.h"
+#include "tests/harness/host.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 #define PROGRAM "/lib/systemd/systemd-journal-remote"
@@ -19,6 +21,29 @@ bool journal_file_possible(void) {
         return true;
     test_skip("systemd-journal-remote is not installed");
     return false;
+}
+
+char journal_folder[32];
+
+int journal_folder_make(void) {
+    snprintf(journal_folder, sizeof(journal_folder), "/tmp/berth-journal-XXXXXX");
+    return mkdtemp(journal_folder) ? 0 : 1;
+}
+
+int journal_folder_remove(void) {
+    place_remove(journal_folder);
+    berth_forget();
+    return 0;
+}
+
+bool journal_files_once(bool (*make)(void)) {
+    static bool made;
+
+    if (!journal_file_possible())
+        return false;
+    if (!made)
+        made = make();
+    return made;
 }
 
 void journal_file_begin(struct journal_file *f, const char *host, unsigned number) {

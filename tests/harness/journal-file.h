@@ -25,6 +25,13 @@ struct journal_file {
     FILE *stream;
 };
 
+/* The folder of a suite's journals; both are CUnit's init and clean-up functions of a suite. */
+extern char journal_folder[32];
+int journal_folder_make(void);
+int journal_folder_remove(void);
+/* Whether the journals that make() makes are there: made for the first test that needs them. False: the test is skipped, or make() failed. */
+bool journal_files_once(bool (*make)(void));
+
 /* Whether the program that makes them is installed; if not, the test is skipped by test_skip(). */
 bool journal_file_possible(void);
 void journal_file_begin(struct journal_file *f, const char *host, unsigned number);

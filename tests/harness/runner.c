@@ -22,6 +22,7 @@
 #include "base/protocol.h"
 #include "base/socket.h"
 #include "conf/settings.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 #define PATIENCE_MS 10000
@@ -69,22 +70,12 @@ void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid) {
     test_runner_start(t);
 }
 
-static int remove_tree(const char *path) {
-    pid_t pid = fork();
-    int status = 0;
-
-    if (pid == 0) {
-        execl("/bin/rm", "rm", "-rf", path, (char *) NULL);
-        _exit(127);
-    }
-    return waitpid(pid, &status, 0) == pid ? status : -1;
-}
-
 void test_runner_done(struct test_runner *t) {
     t->fd = close_fd(t->fd);
     if (t->pid > 0)
         test_runner_end(t, SIGTERM);
-    TEST_INT(remove_tree(t->directory), 0);
+    place_remove(t->directory);
+    CU_ASSERT(access(t->directory, F_OK) < 0);
 }
 
 bool test_runner_has(struct test_runner *t, const char *name) {
@@ -164,11 +155,9 @@ static _Noreturn void runner_exec(struct test_runner *t, int program, const char
 void test_runner_start(struct test_runner *t) {
     _cleanup_close_ int notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), program = -1;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *build = getenv("BERTH_BUILD");
     char path[512], text[64] = "";
 
-    snprintf(path, sizeof(path), "%s/berth-runner", build ? build : "build");
-    program = open(path, O_PATH | O_CLOEXEC);
+    program = open(place_program(path, sizeof(path), "berth-runner"), O_PATH | O_CLOEXEC);
     CU_ASSERT_FATAL(program >= 0);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", t->directory);
     (void) unlink(address.sun_path);
@@ -183,12 +172,11 @@ void test_runner_start(struct test_runner *t) {
 }
 
 void test_runner_start_as_child(struct test_runner *t) {
-    const char *build = getenv("BERTH_BUILD");
     char config[160], program[512];
     int fds[2];
 
     path_of(t, config, "berth.conf");
-    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    (void) place_program(program, sizeof(program), "berth-runner");
     CU_ASSERT_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
     close_fd(t->fd);
     t->fd = fds[0];

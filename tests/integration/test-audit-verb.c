@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tests/harness/child.h"
+#include "tests/harness/host.h"
 #include "tests/harness/journal-file.h"
 #include "tests/harness/test.h"
 
@@ -15,40 +14,12 @@
 #define RUN_B "0000000000000000000000000000000b"
 #define TOKEN(msec) "176364000" #msec "000" /* microseconds of Redis at so many milliseconds, four digits */
 
-static char folder[] = "/tmp/berth-audit-XXXXXX", *out, *err;
-
-static int berth(const char *words) {
-    _cleanup_free_ char *copy = strdup(words);
-    const char *build = getenv("BERTH_BUILD");
-    char program[256], *argv[24] = {program}, *rest = copy, *word;
-    struct child *c;
-    size_t n = 1;
-    int status;
-
-    snprintf(program, sizeof(program), "%s/berth", build ? build : "build");
-    while ((word = strsep(&rest, " ")))
-        argv[n++] = word;
-    c = child_start(argv, NULL);
-    if (!c || !child_await(c, 20 * USEC_PER_SEC)) {
-        CU_FAIL("berth does not end");
-        child_free(c);
-        return -1;
-    }
-    free(out);
-    free(err);
-    out = strdup(child_text(c, 1));
-    err = strdup(child_text(c, 2));
-    status = c->exit_code;
-    child_free(c);
-    return status;
-}
-
 /* One permit, first run a on ant, then run b on bee. cut: the entry of ant that is left out; -1: none. overlap: b does not wait. */
 static bool make_journals(const char *name, int cut, bool overlap) {
     struct journal_file ant, bee;
     char path[128];
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", journal_folder, name);
     (void) mkdir(path, 0755);
     journal_file_begin(&ant, "ant", 1);
     ant.cut = cut;
@@ -59,7 +30,7 @@ static bool make_journals(const char *name, int cut, bool overlap) {
     journal_file_event(&ant, 4000, "exited", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_RESULT=success");
     journal_file_event(&ant, 4003, "released", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1");
     journal_file_event(&ant, 9000, "stopping-daemon", "");
-    snprintf(path, sizeof(path), "%s/%s/ant", folder, name);
+    snprintf(path, sizeof(path), "%s/%s/ant", journal_folder, name);
     if (!journal_file_write(&ant, path))
         return false;
     journal_file_begin(&bee, "bee", 2);
@@ -70,28 +41,25 @@ static bool make_journals(const char *name, int cut, bool overlap) {
     else
         journal_file_event(&bee, 4002, "granted",
                            "BERTH_RUN=" RUN_B " BERTH_POOLS=db:1 BERTH_TICKET=" TOKEN(2000) " BERTH_TOKEN=" TOKEN(4001) " BERTH_WAIT_MS=2002");
-    snprintf(path, sizeof(path), "%s/%s/bee", folder, name);
+    snprintf(path, sizeof(path), "%s/%s/bee", journal_folder, name);
     return journal_file_write(&bee, path);
 }
 
 static int audit(const char *name, const char *options) {
-    char words[512];
-
-    snprintf(words, sizeof(words), "audit --directory %s/%s/ant --directory %s/%s/bee%s", folder, name, folder, name, options);
-    return berth(words);
+    return berth(NULL, "audit --directory %s/%s/ant --directory %s/%s/bee%s", journal_folder, name, journal_folder, name, options);
 }
 
 static void test_proved(void) {
     if (!journal_file_possible() || !make_journals("good", -1, false))
         return;
     TEST_INT(audit("good", ""), 0);
-    CU_ASSERT(strncmp(out, "proved: 2 hosts, 2 starts of berthd, 8 events, 2 grants of 1 pools, 1 without an end yet\n", 80) == 0);
-    CU_ASSERT(strstr(out, "limits: as the journals tell; ") != NULL);
-    CU_ASSERT(strstr(out, "tolerance 100ms") != NULL);
+    CU_ASSERT(strncmp(berth_out, "proved: 2 hosts, 2 starts of berthd, 8 events, 2 grants of 1 pools, 1 without an end yet\n", 80) == 0);
+    CU_ASSERT(strstr(berth_out, "limits: as the journals tell; ") != NULL);
+    CU_ASSERT(strstr(berth_out, "tolerance 100ms") != NULL);
     TEST_INT(audit("good", " --limit db=0"), 1);
     TEST_INT(audit("good", " --limit db=0 --since 2025-11-20T13:00:00Z"), 0);
     TEST_INT(audit("good", " --unit other.service"), 65);
-    CU_ASSERT(strstr(err, "has no events of other.service") != NULL);
+    CU_ASSERT(strstr(berth_err, "has no events of other.service") != NULL);
     TEST_INT(audit("good", " --directory /nonexistent"), 65);
     TEST_INT(audit("good", " --limit db"), 64);
     TEST_INT(audit("good", " --limit =3"), 64);
@@ -106,7 +74,7 @@ static void test_violated(void) {
     if (!journal_file_possible() || !make_journals("bad", -1, true))
         return;
     TEST_INT(audit("bad", " --json"), 1);
-    document = json_loads(out, 0, NULL);
+    document = json_loads(berth_out, 0, NULL);
     CU_ASSERT(json_is_false(json_object_get(document, "proved")));
     TEST_INT(json_array_size(json_object_get(document, "findings")), 1);
     finding = json_array_get(json_object_get(document, "findings"), 0);
@@ -118,9 +86,9 @@ static void test_violated(void) {
     CU_ASSERT(strstr(json_string_value(json_object_get(finding, "cursor")), "s=") != NULL);
     json_decref(document);
     TEST_INT(audit("bad", ""), 1);
-    CU_ASSERT(strstr(out, "granted of bee, run " RUN_B ": 2 permits of pool db in use, its limit is 1; held before: " RUN_A " on ant") != NULL);
-    CU_ASSERT(strstr(out, "--cursor='s=") != NULL);
-    CU_ASSERT(strstr(out, "\nNOT proved: ") != NULL);
+    CU_ASSERT(strstr(berth_out, "granted of bee, run " RUN_B ": 2 permits of pool db in use, its limit is 1; held before: " RUN_A " on ant") != NULL);
+    CU_ASSERT(strstr(berth_out, "--cursor='s=") != NULL);
+    CU_ASSERT(strstr(berth_out, "\nNOT proved: ") != NULL);
     TEST_INT(audit("bad", " --limit db=2"), 0);
 }
 
@@ -134,29 +102,17 @@ static void test_cut(void) {
         if (!make_journals(name, cut, false))
             return;
         TEST_INT(audit(name, ""), 1);
-        CU_ASSERT(strstr(out, "seq-gap: ") != NULL);
+        CU_ASSERT(strstr(berth_out, "seq-gap: ") != NULL);
     }
-}
-
-static int init(void) {
-    return mkdtemp(folder) ? 0 : 1;
-}
-
-static int done(void) {
-    char *argv[] = {(char *) "rm", (char *) "-r", folder, NULL};
-    struct child *c = child_start(argv, NULL);
-
-    (void) child_await(c, 10 * USEC_PER_SEC);
-    child_free(c);
-    free(out);
-    free(err);
-    return 0;
 }
 
 static CU_TestInfo tests[] = {{"proved", test_proved}, {"violated", test_violated}, {"cut", test_cut}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit-verb", .pInitFunc = init, .pCleanupFunc = done, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {
+        {.pName = "audit-verb", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
 
     return test_main(argc, argv, suites);
 }

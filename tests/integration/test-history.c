@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tests/harness/child.h"
+#include "tests/harness/host.h"
 #include "tests/harness/journal-file.h"
 #include "tests/harness/test.h"
 
@@ -15,34 +15,6 @@
 #define RUN_B "0000000000000000000000000000000b"
 #define RUN_C "0000000000000000000000000000000c"
 #define RUN_D "0000000000000000000000000000000d"
-
-static char folder[] = "/tmp/berth-history-XXXXXX", *out, *err;
-
-static int berth(const char *words) {
-    _cleanup_free_ char *copy = strdup(words);
-    const char *build = getenv("BERTH_BUILD");
-    char program[256], *argv[24] = {program}, *rest = copy, *word;
-    struct child *c;
-    size_t n = 1;
-    int status;
-
-    snprintf(program, sizeof(program), "%s/berth", build ? build : "build");
-    while ((word = strsep(&rest, " ")))
-        argv[n++] = word;
-    c = child_start(argv, NULL);
-    if (!c || !child_await(c, 20 * USEC_PER_SEC)) {
-        CU_FAIL("berth does not end");
-        child_free(c);
-        return -1;
-    }
-    free(out);
-    free(err);
-    out = strdup(child_text(c, 1));
-    err = strdup(child_text(c, 2));
-    status = c->exit_code;
-    child_free(c);
-    return status;
-}
 
 /* Two boots of host ant; run c of host bee, whose end is told by ant. */
 static bool make_journals(void) {
@@ -64,25 +36,14 @@ static bool make_journals(void) {
     journal_file_event(&ant, 60020, "started", "BERTH_RUN=" RUN_B " BERTH_JOB=copy BERTH_POOLS=net:1");
     journal_file_event(&ant, 60030, "refused", "BERTH_RUN=" RUN_D " BERTH_JOB=dump BERTH_POOLS=db:2 BERTH_REASON=busy");
     journal_file_event(&ant, 90000, "reclaimed", "BERTH_RUN=" RUN_C " BERTH_JOB=dump BERTH_POOLS=db:2 BERTH_HOST=bee BERTH_TOKEN=8");
-    snprintf(path, sizeof(path), "%s/ant", folder);
+    snprintf(path, sizeof(path), "%s/ant", journal_folder);
     if (!journal_file_write(&ant, path))
         return false;
     journal_file_begin(&bee, "bee", 2);
     journal_file_event(&bee, 30000, "granted", "BERTH_RUN=" RUN_C " BERTH_JOB=dump BERTH_POOLS=db:2 BERTH_TOKEN=8 BERTH_WAIT_MS=0");
     journal_file_event(&bee, 30010, "started", "BERTH_RUN=" RUN_C " BERTH_JOB=dump BERTH_POOLS=db:2");
-    snprintf(path, sizeof(path), "%s/bee", folder);
+    snprintf(path, sizeof(path), "%s/bee", journal_folder);
     return journal_file_write(&bee, path);
-}
-
-/* Whether the journals are there; makes them for the first test that needs them. */
-static bool prepare(void) {
-    static bool made;
-
-    if (!journal_file_possible())
-        return false;
-    if (!made)
-        made = make_journals();
-    return made;
 }
 
 static const char *text(const json_t *runs, size_t i, const char *key) {
@@ -98,12 +59,10 @@ static long long number(const json_t *runs, size_t i, const char *key) {
 }
 
 static json_t *history(const char *options) {
-    char words[512];
     json_t *document;
 
-    snprintf(words, sizeof(words), "history --json --directory=%s%s%s", folder, *options ? " " : "", options);
-    TEST_INT(berth(words), 0);
-    document = json_loads(out, 0, NULL);
+    TEST_INT(berth(NULL, "history --json --directory=%s %s", journal_folder, options), 0);
+    document = json_loads(berth_out, 0, NULL);
     TEST_INT(json_integer_value(json_object_get(document, "schema")), 1);
     return document;
 }
@@ -111,7 +70,7 @@ static json_t *history(const char *options) {
 static void test_runs(void) {
     json_t *document, *runs;
 
-    if (!prepare())
+    if (!journal_files_once(make_journals))
         return;
     document = history("");
     runs = json_object_get(document, "runs");
@@ -148,7 +107,7 @@ static void chooses(const char *options, const char *expected) {
 }
 
 static void test_filters(void) {
-    if (!prepare())
+    if (!journal_files_once(make_journals))
         return;
     chooses("--job dump", "acd");
     chooses("--pool net", "ab");
@@ -160,70 +119,52 @@ static void test_filters(void) {
 }
 
 static void test_table(void) {
-    char words[128];
-
-    if (!prepare())
+    if (!journal_files_once(make_journals))
         return;
-    snprintf(words, sizeof(words), "history --directory %s/ant --pool net", folder);
-    TEST_INT(berth(words), 0);
-    CU_ASSERT(strstr(out, "2025-11-20T12:00:01Z " RUN_A " dump ant  db:2,net:1   1.0s 2.5s success") != NULL);
-    CU_ASSERT(strstr(out, "2025-11-20T12:01:00Z " RUN_B " copy ant  net:1") != NULL);
-    CU_ASSERT(strstr(out, "running") != NULL);
-    snprintf(words, sizeof(words), "history --directory %s --job nothing", folder);
-    TEST_INT(berth(words), 0);
-    TEST_STRING(out, "");
-    TEST_STRING(err, "the journal has no such run\n");
+    TEST_INT(berth(NULL, "history --directory %s/ant --pool net", journal_folder), 0);
+    CU_ASSERT(strstr(berth_out, "2025-11-20T12:00:01Z " RUN_A " dump ant  db:2,net:1   1.0s 2.5s success") != NULL);
+    CU_ASSERT(strstr(berth_out, "2025-11-20T12:01:00Z " RUN_B " copy ant  net:1") != NULL);
+    CU_ASSERT(strstr(berth_out, "running") != NULL);
+    TEST_INT(berth(NULL, "history --directory %s --job nothing", journal_folder), 0);
+    TEST_STRING(berth_out, "");
+    TEST_STRING(berth_err, "the journal has no such run\n");
 }
 
 static void test_no_journal(void) {
-    char words[128], path[64];
+    char path[64];
     FILE *f;
 
-    TEST_INT(berth("history --directory /nonexistent"), 65);
-    TEST_STRING(err, "berth history: /nonexistent: cannot be read: No such file or directory\n");
-    snprintf(path, sizeof(path), "%s/empty", folder);
+    TEST_INT(berth(NULL, "history --directory /nonexistent"), 65);
+    TEST_STRING(berth_err, "berth history: /nonexistent: cannot be read: No such file or directory\n");
+    snprintf(path, sizeof(path), "%s/empty", journal_folder);
     (void) mkdir(path, 0755);
-    snprintf(words, sizeof(words), "history --directory %s", path);
-    TEST_INT(berth(words), 65);
-    CU_ASSERT(strstr(err, "no journal is there") != NULL);
-    snprintf(path, sizeof(path), "%s/empty/x.journal", folder);
+    TEST_INT(berth(NULL, "history --directory %s", path), 65);
+    CU_ASSERT(strstr(berth_err, "no journal is there") != NULL);
+    snprintf(path, sizeof(path), "%s/empty/x.journal", journal_folder);
     f = fopen(path, "we");
     fputs("this is no journal", f);
     fclose(f);
-    TEST_INT(berth(words), 65);
-    CU_ASSERT(strstr(err, "cannot be read") != NULL);
-    if (prepare()) { /* nor is it left out beside good ones */
-        snprintf(words, sizeof(words), "history --directory %s", folder);
-        TEST_INT(berth(words), 65);
+    TEST_INT(berth(NULL, "history --directory %s/empty", journal_folder), 65);
+    CU_ASSERT(strstr(berth_err, "cannot be read") != NULL);
+    if (journal_files_once(make_journals)) { /* nor is it left out beside good ones */
+            TEST_INT(berth(NULL, "history --directory %s", journal_folder), 65);
     }
     TEST_INT(unlink(path), 0);
-    snprintf(path, sizeof(path), "%s/empty", folder);
+    snprintf(path, sizeof(path), "%s/empty", journal_folder);
     TEST_INT(rmdir(path), 0);
-    TEST_INT(berth("history -m --directory /tmp"), 64);
-    TEST_INT(berth("history --since yesterday"), 64);
-    TEST_INT(berth("history --pool -x"), 64);
-}
-
-static int init(void) {
-    return mkdtemp(folder) ? 0 : 1;
-}
-
-static int done(void) {
-    char *argv[] = {(char *) "rm", (char *) "-r", folder, NULL};
-    struct child *c = child_start(argv, NULL);
-
-    (void) child_await(c, 10 * USEC_PER_SEC);
-    child_free(c);
-    free(out);
-    free(err);
-    return 0;
+    TEST_INT(berth(NULL, "history -m --directory /tmp"), 64);
+    TEST_INT(berth(NULL, "history --since yesterday"), 64);
+    TEST_INT(berth(NULL, "history --pool -x"), 64);
 }
 
 static CU_TestInfo tests[] = {
     {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "history", .pInitFunc = init, .pCleanupFunc = done, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {
+        {.pName = "history", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
 
     return test_main(argc, argv, suites);
 }

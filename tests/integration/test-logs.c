@@ -2,11 +2,8 @@
 /* `berth logs` on real journal files. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "tests/harness/child.h"
+#include "tests/harness/host.h"
 #include "tests/harness/journal-file.h"
 #include "tests/harness/test.h"
 
@@ -16,40 +13,9 @@
 #define CGROUP(run) "_TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner.service _SYSTEMD_CGROUP=/berth.slice/berth-runner.service/" run
 #define PLAIN "_TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner.service _SYSTEMD_CGROUP=/berth.slice/berth-runner.service"
 
-static char folder[] = "/tmp/berth-logs-XXXXXX", *out, *err;
-
-static int berth(const char *words) {
-    _cleanup_free_ char *copy = strdup(words);
-    const char *build = getenv("BERTH_BUILD");
-    char program[256], *argv[24] = {program}, *rest = copy, *word;
-    struct child *c;
-    size_t n = 1;
-    int status;
-
-    snprintf(program, sizeof(program), "%s/berth", build ? build : "build");
-    while ((word = strsep(&rest, " ")))
-        argv[n++] = word;
-    c = child_start(argv, NULL);
-    if (!c || !child_await(c, 20 * USEC_PER_SEC)) {
-        CU_FAIL("berth does not end");
-        child_free(c);
-        return -1;
-    }
-    free(out);
-    free(err);
-    out = strdup(child_text(c, 1));
-    err = strdup(child_text(c, 2));
-    status = c->exit_code;
-    child_free(c);
-    return status;
-}
-
-static bool prepare(void) {
-    static bool made;
+static bool make_journals(void) {
     struct journal_file f;
 
-    if (!journal_file_possible() || made)
-        return made;
     journal_file_begin(&f, "ant", 1);
     journal_file_event(&f, 0, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
     journal_file_entry(&f, 10, "SYSLOG_IDENTIFIER=dump " CGROUP(RUN_A), "a1");
@@ -62,17 +28,15 @@ static bool prepare(void) {
     journal_file_event(&f, 40, "granted", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
     journal_file_entry(&f, 41, "SYSLOG_IDENTIFIER=dump " PLAIN, "c1 without a cgroup");
     journal_file_event(&f, 50, "released", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
-    made = journal_file_write(&f, folder);
-    return made;
+    return journal_file_write(&f, journal_folder);
 }
 
 /* The lines without time and host. */
 static void shows(const char *words, const char *expected) {
-    char command[256], found[1024] = "";
+    char found[1024] = "";
 
-    snprintf(command, sizeof(command), "logs --directory=%s %s", folder, words);
-    TEST_INT(berth(command), 0);
-    for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {
+    TEST_INT(berth(NULL, "logs --directory=%s %s", journal_folder, words), 0);
+    for (char *line = strtok(berth_out, "\n"); line; line = strtok(NULL, "\n")) {
         CU_ASSERT(strncmp(line, "2025-11-20T12:00:00.", 20) == 0 && strncmp(line + 27, " ant ", 5) == 0);
         snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s\n", strlen(line) > 32 ? line + 32 : "");
     }
@@ -80,7 +44,7 @@ static void shows(const char *words, const char *expected) {
 }
 
 static void test_lines(void) {
-    if (!prepare())
+    if (!journal_files_once(make_journals))
         return;
     shows("dump", "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n"
                   "dump[20000000]: c1 without a cgroup\n"); /* what a run of copy calls dump is none of it */
@@ -92,17 +56,12 @@ static void test_lines(void) {
 }
 
 static void test_follow(void) {
-    const char *build = getenv("BERTH_BUILD");
-    char program[256], directory[128];
-    char *argv[] = {program, (char *) "logs", (char *) "-f", directory, (char *) RUN_A, NULL};
     struct child *c;
     usec_t until = clock_boottime() + 20 * USEC_PER_SEC;
 
-    if (!prepare())
+    if (!journal_files_once(make_journals))
         return;
-    snprintf(program, sizeof(program), "%s/berth", build ? build : "build");
-    snprintf(directory, sizeof(directory), "--directory=%s", folder);
-    c = child_start(argv, NULL);
+    c = berth_start(NULL, "logs -f --directory=%s " RUN_A, journal_folder);
     while (!strstr(child_text(c, 1), "a2") && clock_boottime() < until)
         child_turn(until);
     CU_ASSERT(strstr(child_text(c, 1), ": a1\n") != NULL);
@@ -111,38 +70,23 @@ static void test_follow(void) {
 }
 
 static void test_refused(void) {
-    char words[128];
-
-    TEST_INT(berth("logs"), 64);
-    TEST_INT(berth("logs dump -n 0"), 64);
-    TEST_INT(berth("logs dump -m --directory /tmp"), 64);
-    TEST_INT(berth("logs dump --directory /nonexistent"), 65);
-    if (!prepare())
+    TEST_INT(berth(NULL, "logs"), 64);
+    TEST_INT(berth(NULL, "logs dump -n 0"), 64);
+    TEST_INT(berth(NULL, "logs dump -m --directory /tmp"), 64);
+    TEST_INT(berth(NULL, "logs dump --directory /nonexistent"), 65);
+    if (!journal_files_once(make_journals))
         return;
-    snprintf(words, sizeof(words), "logs nothing --directory %s", folder);
-    TEST_INT(berth(words), 65);
-    TEST_STRING(err, "berth logs: the journal knows no job and no run nothing; `berth jobs` and `berth history` list them\n");
-}
-
-static int init(void) {
-    return mkdtemp(folder) ? 0 : 1;
-}
-
-static int done(void) {
-    char *argv[] = {(char *) "rm", (char *) "-r", folder, NULL};
-    struct child *c = child_start(argv, NULL);
-
-    (void) child_await(c, 10 * USEC_PER_SEC);
-    child_free(c);
-    free(out);
-    free(err);
-    return 0;
+    TEST_INT(berth(NULL, "logs nothing --directory %s", journal_folder), 65);
+    TEST_STRING(berth_err, "berth logs: the journal knows no job and no run nothing; `berth jobs` and `berth history` list them\n");
 }
 
 static CU_TestInfo tests[] = {{"lines", test_lines}, {"follow", test_follow}, {"refused", test_refused}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "logs", .pInitFunc = init, .pCleanupFunc = done, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {
+        {.pName = "logs", .pInitFunc = journal_folder_make, .pCleanupFunc = journal_folder_remove, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
 
     return test_main(argc, argv, suites);
 }

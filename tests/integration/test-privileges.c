@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/protocol.h"
+#include "tests/harness/place.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
@@ -225,7 +226,6 @@ static void test_only_what_is_configured(void) {
 
 /* Nor does it begin with such a config. */
 static void test_start_with_foreign_config(void) {
-    const char *build = getenv("BERTH_BUILD");
     char program[512], path[160];
     int status = 0, null;
     pid_t pid;
@@ -234,7 +234,7 @@ static void test_start_with_foreign_config(void) {
     test_runner_end(&t, SIGTERM);
     snprintf(path, sizeof(path), "%s/berth.conf", t.directory);
     CU_ASSERT(chmod(path, 0646) == 0);
-    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    (void) place_program(program, sizeof(program), "berth-runner");
     pid = fork();
     if (pid == 0) {
         null = open("/dev/null", O_WRONLY);

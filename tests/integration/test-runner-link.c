@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/protocol.h"
 #include "daemon/runner-link.h"
+#include "tests/harness/place.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
@@ -262,11 +263,10 @@ static pid_t child_pid(void) {
 }
 
 static void test_with_runner(void) {
-    const char *build = getenv("BERTH_BUILD");
     char program[512];
     pid_t first;
 
-    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    (void) place_program(program, sizeof(program), "berth-runner");
     test_runner_init(&t, WAITS, getuid());
     test_runner_end(&t, SIGTERM);
     begin(program);
@@ -310,7 +310,6 @@ static void test_no_program(void) {
 /* --- the program's own arguments --- */
 
 static void exits(const char *const *arguments, int status) {
-    const char *build = getenv("BERTH_BUILD");
     const char *argv[6] = {"berth-runner"};
     char program[512];
     int actual = 0;
@@ -318,7 +317,7 @@ static void exits(const char *const *arguments, int status) {
 
     for (int i = 0; i < 4 && arguments[i]; i++)
         argv[i + 1] = arguments[i];
-    snprintf(program, sizeof(program), "%s/berth-runner", build ? build : "build");
+    (void) place_program(program, sizeof(program), "berth-runner");
     pid = fork();
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
