@@ -10,7 +10,11 @@ export BERTH_BUILD="$build"
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 
-programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' ! -path '*/faults/*' | sort)
+# What was built of a test that is gone stays in the build folder: no source, no program.
+programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' ! -path '*/faults/*' | sort | while read -r program; do
+    source=tests/${program#"$build/tests/"}
+    if [ -e "$source.c" ] || [ -e "$source.sh" ]; then echo "$program"; fi
+done)
 if [ $# -gt 0 ]; then
     chosen=
     for name in "$@"; do chosen="$chosen $(printf '%s\n' "$programs" | grep -- "/$name\$")"; done

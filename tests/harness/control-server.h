@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A real control server (daemon/control.h) with a table of its own; its clients are sockets of the same process, so that every order
+ * of events can be had. Nothing is waited for by time but the time limits themselves. */
+
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "daemon/control.h"
+
+#define SERVER_PATIENCE (5 * USEC_PER_SEC)
+
+/* Its methods are io.test. ... Echo: answers its parameters; Note: counts; Keep: answers when the test does (kept[]); Fail, Forget: a
+ * flawed method; Big: answers "size" bytes; Pass: "first", then "granted" with pass_fd, then "over"; PassBig: pass_fd with 2 MB;
+ * Secret: Echo, privileged. */
+extern struct server {
+    char directory[64], path[96];
+    sd_event *event;
+    struct control *control;
+    struct control_call *kept[16]; /* NULL: gone */
+    size_t n_kept;
+    unsigned n_notes, n_gone;      /* calls of Note; kept calls whose client is gone */
+    int pass_fd;                   /* of the test */
+} server;
+
+/* CUnit's init and clean-up functions of a suite: a directory and an event loop. */
+int server_make(void);
+int server_remove(void);
+
+/* A server with these limits (NULL: as berthd has them), and nothing counted; and its end. */
+extern const struct control_limits server_small; /* 4 KiB a message, 1 MiB of answers, 16 clients, 100 ms a message */
+void server_up(const struct control_limits *limits);
+void server_down(void);
+/* Lets the server do all that it can do now. */
+void server_turn(void);
+/* A new connection, to be closed. */
+int server_client(void);
+
+/* What the client at the other end of fd does: sends bytes; sends a text with its NUL and lets the server answer. */
+void peer_put(int fd, const void *data, size_t size);
+void peer_say(int fd, const char *text);
+/* One recvmsg(), as recv(2); *ret_fd is set if a descriptor came along. */
+ssize_t peer_hear(int fd, void *data, size_t size, int *ret_fd);
+/* The next message, or "" at the end of the connection, or "(nothing)" if none comes without one of us doing anything. In peer_heard,
+ * with the descriptor that came along or -1, until the next call. */
+const char *peer_answer(int fd);
+/* As peer_answer(), but waits for the server's time limits. */
+const char *peer_late_answer(int fd);
+/* Calls Echo, and is answered. */
+void peer_expect_ok(int fd);
+
+extern struct peer_heard {
+    char text[70000];
+    size_t size;
+    int fd;
+} peer_heard;
+
+#define ECHO "{\"method\":\"io.test.Echo\",\"parameters\":{\"a\":[1,\"\\u00e9\",null]}}"
+#define ECHOED "{\"parameters\":{\"a\":[1,\"é\",null]}}"
