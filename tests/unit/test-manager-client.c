@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The manager's decisions about the holds of clients (`berth run`). */
+
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "tests/harness/play.h"
+#include "tests/harness/test.h"
+
+static void test_ad_hoc(void) {
+    struct demands pools, two;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r, *other;
+    bool nested;
+    int fd;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(demands_parse("slot:2", &two), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_starting(r));
+    fd = manager_take_hold_fd(r);
+    CU_ASSERT(fd >= 0);
+    TEST_INT(manager_take_hold_fd(r), -1);
+    TEST_INT(play_count_files("holds"), 2);
+    manager_client_started(play.manager, r, getpid());
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+
+    hold.nested = r->id; /* this very process is the client: inside */
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
+    CU_ASSERT(nested);
+    CU_ASSERT_PTR_EQUAL(other, r);
+    TEST_INT(demands_parse("slot,wide", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
+    hold.nested = NULL;
+    hold.pools = &two;
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
+    TEST_STRING(text, "2 permits of pool \"slot\" are more than its limit of 1");
+    hold.pools = &pools;
+    TEST_INT(demands_parse("slit", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
+    TEST_STRING(text, "slit");
+
+    manager_client_ended(play.manager, r, RUN_RESULT_NONE, 0, -1);
+    TEST_INT(r->result, RUN_RESULT_SUCCESS);
+    CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
+    close_fd(fd);
+    manager_client_gone(play.manager, r);
+}
+
+static void test_client_gone(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r, *w;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_starting(r));
+    TEST_INT(manager_hold(play.manager, &hold, &w, &nested, &text), 0);
+    CU_ASSERT(play_await_waiting(w));
+    manager_client_gone(play.manager, w);
+    TEST_INT(w->state, RUN_STATE_DONE);
+    TEST_INT(play_count_files("waiting"), 0);
+    manager_client_gone(play.manager, r); /* granted, but nobody took the write end */
+    CU_ASSERT(play_await_released(r));
+    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_INT(play_count_files("holds"), 0);
+}
+
+static void test_nowait_and_queue_timeout(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .nowait = true, .wait_usec = USEC_INFINITY,
+                                .stop_timeout_usec = USEC_INFINITY, .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r;
+    bool nested;
+
+    (void) play_run("one");
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_over(r));
+    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_STRING(r->reason, "busy: slot");
+    hold.nowait = false;
+    hold.wait_usec = 20 * USEC_PER_MSEC;
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_over(r));
+    TEST_INT(r->result, RUN_RESULT_QUEUE_TIMEOUT);
+}
+
+static CU_TestInfo tests[] = {
+    {"ad hoc", test_ad_hoc},
+    {"client gone", test_client_gone},
+    {"nowait and queue timeout", test_nowait_and_queue_timeout},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "manager-client", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

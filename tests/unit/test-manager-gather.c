@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What the manager finds at start and after its runner was away: guards, reports, queued runs; nothing is granted before it knows. */
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/harness/play.h"
+#include "tests/harness/test.h"
+
+static void test_nothing_before_gathered(void) {
+    struct run *r;
+
+    play_down();
+    play.at_start = true;
+    play_up();
+    r = play_begin("one");
+    play_turn();
+    TEST_INT(r->state, RUN_STATE_PENDING);
+    TEST_INT(play.n_started, 0);
+    play_gathered();
+    CU_ASSERT(play_await_starts(2)); /* and the job that is to run at start */
+    CU_ASSERT_PTR_NOT_NULL(list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link));
+}
+
+static void test_guard_gone(void) {
+    struct run *r;
+    struct message report;
+
+    r = play_run("one");
+    play_guard_goes(play_guard());
+    TEST_INT(play.n_killed, 1);
+    TEST_INT(r->state, RUN_STATE_RUNNING); /* nothing is given back without a report */
+    play_make_report(&report, r, "lost", 1, "none");
+    play_reports(&report);
+    TEST_INT(r->result, RUN_RESULT_GUARD_DIED);
+    TEST_INT(play.n_forgotten, 1);
+    play_reports(&report); /* told twice */
+    TEST_INT(play.n_forgotten, 2);
+}
+
+static void test_runner_away(void) {
+    struct run *r;
+
+    play.runner_up = false;
+    r = play_begin("one");
+    CU_ASSERT(play_await_starting(r));
+    TEST_INT(r->starting_sent, 0);
+    play.runner_up = true;
+    play.n_started = 0;
+    play_gathered();
+    TEST_INT(play.n_started, 1);
+    CU_ASSERT(r->starting_sent);
+}
+
+/* A killed berthd: its guard and its queued run are found again, nothing is started twice. */
+static void test_restart(void) {
+    struct run *r, *w, *found;
+    char running[ID_TEXT_SIZE], waiting[ID_TEXT_SIZE];
+    struct message state;
+
+    r = play_run("one");
+    w = play_begin("one");
+    CU_ASSERT(play_await_waiting(w));
+    memcpy(running, r->id, sizeof(running));
+    memcpy(waiting, w->id, sizeof(waiting));
+    play_make_state(&state, r);
+    play.n_started = 0;
+    play_restart();
+    play_finds_guard(running);
+    play_gathered();
+    CU_ASSERT_PTR_NULL(manager_find_run(play.manager, waiting)); /* not before the guard has told */
+    play_guard_says(play_guard(), &state);
+    found = manager_find_run(play.manager, running);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    TEST_INT(found->state, RUN_STATE_RUNNING);
+    w = manager_find_run(play.manager, waiting);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    TEST_INT(w->state, RUN_STATE_WAITING);
+    play_turn();
+    TEST_INT(w->state, RUN_STATE_WAITING); /* the limit of 1 is used by what was found */
+    play_guard_reports(found, "code", 0, "none");
+    CU_ASSERT(play_await_starting(w));
+}
+
+static bool is_store_ready(_unused_ void *userdata) {
+    return manager_host_store(play.manager)->state == STORE_STATE_READY;
+}
+
+/* The runner was lost and came back before a guard told its state: it names that guard once more. */
+static void test_guard_named_twice(void) {
+    struct message state;
+    struct guard_link *twice[2];
+    char id[ID_TEXT_SIZE];
+    struct run *r = play_run("one");
+
+    memcpy(id, r->id, sizeof(id));
+    play_make_state(&state, r);
+    play_restart();
+    for (size_t i = 0; i < ELEMENTSOF(twice); i++) {
+        play_finds_guard(id);
+        twice[i] = play_guard();
+    }
+    play_gathered();
+    for (size_t i = 0; i < ELEMENTSOF(twice); i++)
+        play_guard_says(twice[i], &state);
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT(play_await(is_store_ready, NULL));
+    play_guard_reports(r, "code", 0, "none");
+    CU_ASSERT(play_await_released(r));
+}
+
+/* What waited without a ticket (Redis was away) keeps its order over a restart. */
+static void test_restart_keeps_order(void) {
+    char ids[8][ID_TEXT_SIZE];
+    size_t n = 0;
+
+    for (size_t i = 0; i < ELEMENTSOF(ids); i++)
+        memcpy(ids[i], play_begin("one")->id, sizeof(ids[i]));
+    play_restart();
+    play_gathered();
+    list_foreach(r, manager_runs(play.manager, RUN_STATE_WAITING), struct run, link) {
+        CU_ASSERT_FATAL(n < ELEMENTSOF(ids));
+        TEST_STRING(r->id, ids[n++]);
+    }
+    TEST_INT(n, ELEMENTSOF(ids));
+}
+
+/* A guard that is gone before it told what it held: nothing is granted before the runner's report says that nothing is left. */
+static void test_found_guard_gone(void) {
+    struct run *r, *w;
+    struct message report;
+    char id[ID_TEXT_SIZE];
+
+    r = play_run("one");
+    memcpy(id, r->id, sizeof(id));
+    play_make_report(&report, r, "lost", 1, "none");
+    play_restart();
+    play_finds_guard(id);
+    play_gathered();
+    play.n_killed = 0;
+    play_guard_goes(play_guard());
+    TEST_INT(play.n_killed, 1);
+    w = play_begin("one");
+    play_turn();
+    TEST_INT(w->state, RUN_STATE_PENDING);
+    play_reports(&report);
+    CU_ASSERT(play_await_starting(w));
+    TEST_INT(manager_find_run(play.manager, id)->result, RUN_RESULT_GUARD_DIED);
+}
+
+static void test_report_of_unknown_run(void) {
+    struct run *r;
+    char id[ID_TEXT_SIZE];
+    struct message report;
+
+    r = play_run("one");
+    memcpy(id, r->id, sizeof(id));
+    play_make_report(&report, r, "code", 7, "none");
+    play_restart();
+    play_reports(&report);
+    play_gathered();
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(r->result, RUN_RESULT_FAILURE);
+    TEST_INT(r->exit_code, 7);
+    TEST_INT(play.n_forgotten, 1);
+}
+
+static CU_TestInfo tests[] = {
+    {"nothing before gathered", test_nothing_before_gathered},
+    {"guard gone", test_guard_gone},
+    {"runner away", test_runner_away},
+    {"restart", test_restart},
+    {"a guard named twice", test_guard_named_twice},
+    {"a restart keeps the order", test_restart_keeps_order},
+    {"a guard found at start is gone", test_found_guard_gone},
+    {"report of an unknown run", test_report_of_unknown_run},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "manager-gather", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
