@@ -63,15 +63,17 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_size) {
     return 0;
 }
 
-static int file_write(int fd, const char *data, size_t size) {
+int file_write(int fd, const void *data, size_t size) {
+    const char *rest = data;
+
     while (size > 0) {
-        ssize_t n = write(fd, data, size);
+        ssize_t n = write(fd, rest, size);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return -errno;
-        data += n;
+        rest += n;
         size -= (size_t) n;
     }
     return 0;

@@ -97,6 +97,7 @@ static const struct {
     {"io.berth.NotAllowed", EXIT_NOT_ALLOWED, explain_text},
     {"io.berth.ConfigRefused", EXIT_CONFIG, explain_config},
     {"io.berth.Stopping", EXIT_AWAY, explain_stopping},
+    {"io.berth.Failed", EXIT_FAILED, explain_text},
     {"io.berth.Conflict", EXIT_INTERNAL, explain_text},
     {"io.berth.Internal", EXIT_INTERNAL, explain_text},
 };

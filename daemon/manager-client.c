@@ -234,7 +234,8 @@ void manager_hold_start(struct run *r) {
     put_hold(&w, r);
     k = hold_new(&r->hold, m->event, holds_path(m, path), r->id, &w, &handler, &r->hold_fd);
     if (k < 0) {
-        run_set_reason(r, "%s: %s", path, strerror(-k));
+        r->hold_failed = true;
+        run_set_reason(r, "%s/%s: %s", path, r->id, strerror(-k));
         e = manager_run_event(r, EVENT_EXITED, pools);
         e.result = run_result_name(RUN_RESULT_NOT_STARTED);
         event_emit(m->events, &e, "%s cannot be given its hold: %s", r->name, r->reason);

@@ -102,8 +102,10 @@ static int finish(struct holder *h) {
 
     if (h->granted_told)
         return control_call_reply(h->call, current(h->manager, r));
-    if (r->granted) /* and its hold could not be made */
-        return control_call_error(h->call, "io.berth.Internal", json_pack("{s:s}", "text", r->reason));
+    if (r->hold_failed)
+        return control_call_error(h->call, "io.berth.Failed",
+                                  json_pack("{s:s++}", "text", "granted, but the hold cannot be made (", r->reason,
+                                            "); the permits are given back"));
     return no_permit(h->call, r);
 }
 

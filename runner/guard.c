@@ -339,15 +339,17 @@ static int guard_run(struct guard *g) {
     (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
     r = guard_take_descriptors(g->start->listen_fd, g->start->record_fd);
     if (r == 0)
-        r = record_add_guard(RECORD_FD, getpid());
-    FAILPOINT("guard-pid-written");
-    if (r == 0)
         r = sd_event_new(&g->event);
     if (r >= 0)
         r = sd_event_add_io(g->event, NULL, LISTEN_FD, EPOLLIN, guard_on_listen, g);
     if (r < 0)
         return r;
-    guard_exec(g);
+    r = record_add_guard(RECORD_FD, getpid());
+    FAILPOINT("guard-pid-written");
+    if (r == 0)
+        guard_exec(g);
+    else /* a runner that restarts would not find us */
+        guard_fail(g, -r, "record");
     return sd_event_loop(g->event);
 }
 

@@ -123,7 +123,7 @@ int record_create(const struct record *r, const char *directory) {
     _cleanup_close_ int fd = -1;
     char path[RECORD_PATH_SIZE], temporary[RECORD_PATH_SIZE];
     struct message_writer w;
-    int k = 0;
+    int k;
 
     record_format(r, &w);
     if (w.error < 0)
@@ -133,11 +133,8 @@ int record_create(const struct record *r, const char *directory) {
     fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        k = -errno;
-    else if (write(fd, w.text, w.size) != (ssize_t) w.size)
-        k = -EIO;
-    else if (rename(temporary, path) < 0)
+    k = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : file_write(fd, w.text, w.size);
+    if (k == 0 && rename(temporary, path) < 0)
         k = -errno;
     if (k < 0) {
         (void) unlink(temporary);
@@ -150,7 +147,7 @@ int record_add_guard(int fd, pid_t pid) {
     char text[32];
     int n = snprintf(text, sizeof(text), "guard=%d\n", (int) pid);
 
-    return write(fd, text, (size_t) n) == n ? 0 : -EIO;
+    return file_write(fd, text, (size_t) n);
 }
 
 static int load_message(struct message *m, const char *path, const char *verb) {

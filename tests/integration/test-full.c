@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A runtime directory without room, a berthd without descriptors: what was granted and cannot begin says why, exits with 125, and
+ * gives its permits back at once. */
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+
+#define POOLS "pool \"db\" { limit = 1 }\npool \"own\" { limit = 1 scope = \"host\" }\n"
+#define JOBS "job \"one\" { command = {\"/bin/true\"} pools = {\"db\"} }\njob \"free\" { command = {\"/bin/true\"} }\n"
+
+static struct host *ant;
+static char mounted[64], folder[64];
+
+static void up(void) {
+    cluster_up_patient();
+    mounted[0] = '\0';
+}
+
+static void down(void) {
+    cluster_down();
+    if (!mounted[0])
+        return;
+    TEST_INT(umount2(mounted, MNT_DETACH), 0); /* it was busy when cluster_down() removed everything else */
+    (void) rmdir(mounted);
+    (void) rmdir(folder);
+}
+
+/* A host whose runtime directory is a small file system, in a mount namespace of our own: nobody else sees it. */
+static bool host_up_small(void) {
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return false;
+    ant = host_add("ant", POOLS JOBS);
+    TEST_INT(mkdir(ant->runtime, 0755), 0);
+    TEST_FATAL(mount("tmpfs", ant->runtime, "tmpfs", 0, "size=512k,mode=0755") == 0, "no small file system");
+    snprintf(mounted, sizeof(mounted), "%s", ant->runtime);
+    snprintf(folder, sizeof(folder), "%s", cluster.folder);
+    host_start(ant);
+    host_open(ant);
+    return true;
+}
+
+static const char *fill_path(void) {
+    static char path[96];
+
+    snprintf(path, sizeof(path), "%s/fill", ant->runtime);
+    return path;
+}
+
+/* Every block, to the last byte. */
+static void fill(void) {
+    _cleanup_close_ int fd = open(fill_path(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    static const char zeros[4096];
+
+    for (size_t size = sizeof(zeros); size > 0; size /= 2)
+        while (write(fd, zeros, size) > 0)
+            ;
+    TEST_FATAL(write(fd, zeros, 1) < 0 && errno == ENOSPC, "the file system is not full");
+}
+
+/* The event's reason names the hold's file and the error; so does the client. */
+static void check_failed_hold(const char *job, const char *error) {
+    char expected[256];
+    const char *line = host_await(ant, "exited", "job=%s result=not-started", job);
+
+    snprintf(expected, sizeof(expected), "%s/holds/%s: %s", ant->runtime, event_get(line, "run"), error);
+    TEST_STRING(event_get(line, "reason"), expected);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
+    CU_ASSERT_PTR_EQUAL(strstr(berth_err, "berth: granted, but the hold cannot be made ("), berth_err);
+    host_await(ant, "released", "job=%s", job);
+}
+
+static void no_room_for_a_hold(void) {
+    if (!host_up_small())
+        TEST_SKIP("needs root and a mount namespace");
+    fill();
+    TEST_INT(berth(ant, "run -p db --name one -- true"), 125);
+    check_failed_hold("one", "No space left on device");
+    TEST_INT(berth(ant, "run -p own --name two -- true"), 125); /* permits of this host are released in the same breath */
+    check_failed_hold("two", "No space left on device");
+    TEST_INT(berth(ant, "run -n -E 9 -p db -- true"), 125); /* it was granted: -E says nothing of that */
+    TEST_INT(host_pool(ant, "db", "used"), 0);
+    TEST_INT(host_pool(ant, "own", "used"), 0);
+    TEST_INT(unlink(fill_path()), 0);
+    TEST_INT(berth(ant, "run -n -p db -p own -- true"), 0);
+}
+
+static void no_room_for_a_job(void) {
+    if (!host_up_small())
+        TEST_SKIP("needs root and a mount namespace");
+    fill();
+    TEST_INT(berth(ant, "start one --wait"), 125);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "resources: No space left on device"));
+    TEST_STRING(event_get(host_await(ant, "exited", "job=one result=not-started"), "reason"), "resources: No space left on device");
+    TEST_INT(berth(ant, "start free --wait"), 125); /* no permits: never 75 */
+    host_await_pool(ant, "db", "used", 0);
+    TEST_INT(unlink(fill_path()), 0);
+    TEST_INT(berth(ant, "start one --wait"), 0);
+}
+
+/* Granted by another host's end, while this berthd cannot open anything. */
+static void no_descriptors(void) {
+    struct child *holder, *waiter;
+    struct rlimit none, before;
+    struct host *bee;
+    struct gate gate = {.fd = -1};
+
+    ant = host_up("ant", POOLS);
+    bee = host_up("bee", POOLS);
+    gate_make(&gate, "gate");
+    holder = berth_start(bee, "run -p db -- %s --gate %s", cluster.command, gate.path);
+    host_await(bee, "started", " ");
+    waiter = berth_start(ant, "run -p db --name late -- true");
+    host_await(ant, "queued", "job=late");
+    TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, NULL, &before), 0);
+    none = (struct rlimit) {3, before.rlim_max};
+    TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &none, NULL), 0);
+    gate_open(&gate);
+    TEST_INT(berth_end(holder), 0);
+    TEST_INT(berth_end(waiter), 125);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, ": Too many open files); the permits are given back\n"));
+    host_await(ant, "released", "job=late");
+    TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &before, NULL), 0);
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
+    gate_done(&gate);
+}
+
+static CU_TestInfo tests[] = {
+    {"no room for a hold", no_room_for_a_hold},
+    {"no room for a job", no_room_for_a_job},
+    {"no descriptors", no_descriptors},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "full", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
