@@ -7,32 +7,13 @@
 #include <strings.h>
 
 #include "base/file.h"
-#include "conf/settings.h"
-#include "tests/harness/redis.h"
+#include "tests/harness/redis-bed.h"
 #include "tests/harness/store-suite.h"
 
-#define LEASE (6 * USEC_PER_SEC)
 #define ACL_FILE "packaging/redis.acl"
 #define LUA "daemon/lua"
 #define FILE_MAX (64 * 1024)
 #define PASSWORD "a password"
-
-static struct redis_server server;
-
-static int make(void *userdata _unused_, unsigned host _unused_, const char *host_name, bool is_first, sd_event *event,
-                struct events *events, const struct store_listener *listener, struct store **ret) {
-    struct redis_settings settings = {.unix_path = server.socket, .timeout_usec = USEC_PER_SEC, .username = (char *) "berth"};
-    struct store_redis_options options = {.redis = &settings, .host = host_name, .namespace = "test", .version = "1",
-                                          .lease_usec = LEASE, .heartbeat_usec = LEASE / 6, .password = PASSWORD};
-
-    if (is_first) {
-        _cleanup_reply_ redisReply *reply = redis_command(&server, "FLUSHALL");
-
-        if (!reply)
-            return -EIO;
-    }
-    return store_redis_new(ret, event, events, &options, listener);
-}
 
 /* The one line of the file that is no comment; NULL: there is none. */
 static char *read_acl(void) {
@@ -61,8 +42,8 @@ static int make_user(void) {
         command = NULL;
         return -EINVAL;
     }
-    made = redis_command(&server, command);
-    password = redis_command(&server, "ACL SETUSER berth >%s", PASSWORD);
+    made = redis_command(&redis_bed.server, command);
+    password = redis_command(&redis_bed.server, "ACL SETUSER berth >%s", PASSWORD);
     if (!made || made->type != REDIS_REPLY_STATUS || !password || password->type != REDIS_REPLY_STATUS) {
         printf("%s: %s\n", ACL_FILE, made && made->str ? made->str : "no answer");
         return -EINVAL;
@@ -77,7 +58,7 @@ static void test_nothing_besides(void) {
         "SCRIPT FLUSH", "FUNCTION LIST", "MONITOR", "PUBLISH other x", "SUBSCRIBE other", "PSUBSCRIBE *", "SHUTDOWN NOSAVE",
         "REPLICAOF NO ONE", "HGETALL berth:{test}:meta",
     };
-    redisContext *c = redisConnectUnix(server.socket);
+    redisContext *c = redisConnectUnix(redis_bed.server.socket);
     _cleanup_reply_ redisReply *hello = NULL, *mine = NULL;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
@@ -150,19 +131,16 @@ static CU_TestInfo tests[] = {
     CU_TEST_INFO_NULL,
 };
 
-static const struct store_fixture fixture = {.n_hosts = 3, .n_seeds = 1, .make = make};
+static const struct store_fixture fixture = {.n_hosts = 3, .n_seeds = 1, .make = redis_bed_make};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
         {.pName = "store-redis-acl", .pTests = store_suite_tests}, {.pName = "redis-acl", .pTests = tests}, CU_SUITE_INFO_NULL};
-    int r;
 
-    if (redis_server_start(&server, NULL) < 0 || make_user() < 0) {
-        puts("no redis-server with that user");
-        return 1;
-    }
+    redis_bed.lease = 6 * USEC_PER_SEC;
+    redis_bed.heartbeat = USEC_PER_SEC;
+    redis_bed.username = "berth";
+    redis_bed.password = PASSWORD;
     store_suite_use(&fixture);
-    r = test_main(argc, argv, suites);
-    redis_server_done(&server);
-    return r;
+    return redis_bed_main(argc, argv, suites, make_user);
 }

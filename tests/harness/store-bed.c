@@ -96,21 +96,31 @@ bool bed_turn(struct bed *b, usec_t end) {
 
 /* --- the bed --- */
 
-static int make_stores(struct bed *b, const struct store_pool *pools, size_t n) {
+static int make_store(struct bed *b, unsigned host, bool is_first) {
+    int r = b->fixture->make(b->fixture->userdata, host, b->hosts[host], is_first, b->event, b->events, &b->listener, &b->stores[host]);
+
+    return r < 0 ? r : store_declare(b->stores[host], b->pools, b->n_pools);
+}
+
+static int make_stores(struct bed *b) {
     static const char *const names[BED_HOSTS_MAX] = {"ant", "bee", "cow"};
-    const struct store_listener listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, b};
 
     for (unsigned i = 0; i < b->fixture->n_hosts; i++) {
         snprintf(b->hosts[i], sizeof(b->hosts[i]), "%s", names[i]);
-        int r = b->fixture->make(b->fixture->userdata, i, names[i], i == 0, b->event, b->events, &listener, &b->stores[i]);
-        if (r < 0)
-            return r;
-        b->n_hosts++;
-        r = store_declare(b->stores[i], pools, n);
+        b->n_hosts++; /* a store that could not be made is NULL */
+        int r = make_store(b, i, i == 0);
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+void bed_die(struct bed *b, unsigned host) {
+    b->stores[host] = store_free(b->stores[host]);
+}
+
+void bed_come_back(struct bed *b, unsigned host) {
+    CU_ASSERT_FATAL(make_store(b, host, false) == 0);
 }
 
 static void bed_free(struct bed *b) {
@@ -126,14 +136,15 @@ static void bed_free(struct bed *b) {
 }
 
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n) {
-    *b = (struct bed){.fixture = fixture};
+    *b = (struct bed) {.fixture = fixture, .pools = pools, .n_pools = n,
+                       .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, b}};
     list_init(&b->probes);
     capture_begin(&b->capture);
     /* The timer keeps sd_event_run() from being refused when a store has no source of its own yet. */
     if (journal_new(&b->journal, "test") == 0 && events_new(&b->events, b->journal, "ant", "test") == 0 &&
         sd_event_new(&b->event) >= 0 &&
         sd_event_add_time_relative(b->event, &b->timer, CLOCK_BOOTTIME, 3600 * USEC_PER_SEC, 0, on_timer, NULL) >= 0 &&
-        make_stores(b, pools, n) == 0)
+        make_stores(b) == 0)
         return true;
     CU_FAIL("cannot make the stores");
     bed_free(b);
@@ -192,6 +203,13 @@ static void check_nothing_left(struct bed *b) {
         TEST_INT(s->pools[i].n_holders, 0);
         TEST_INT(s->pools[i].n_queue, 0);
     }
+}
+
+bool bed_all_ready(const struct bed *b) {
+    for (unsigned i = 0; i < b->n_hosts; i++)
+        if (b->stores[i] && b->stores[i]->state != STORE_STATE_READY)
+            return false;
+    return true;
 }
 
 void bed_done(struct bed *b) {
@@ -348,11 +366,21 @@ uint32_t bed_limit(struct bed *b, const char *pool) {
     return p ? p->limit : UINT32_MAX;
 }
 
-bool bed_has_event(struct bed *b, const char *begin) {
+unsigned bed_count_events(struct bed *b, const char *begin) {
     _cleanup_free_ char *text = capture_read(&b->capture);
+    unsigned n = 0;
 
     for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
-        if (strncmp(line, begin, strlen(begin)) == 0)
-            return true;
-    return false;
+        n += strncmp(line, begin, strlen(begin)) == 0;
+    return n;
+}
+
+bool bed_has_event(struct bed *b, const char *begin) {
+    return bed_count_events(b, begin) > 0;
+}
+
+bool bed_says(struct bed *b, const char *part) {
+    _cleanup_free_ char *text = capture_read(&b->capture);
+
+    return text && strstr(text, part);
 }

@@ -49,6 +49,9 @@ struct probe { /* a claim, and what was heard of it */
 
 struct bed {
     const struct store_fixture *fixture;
+    const struct store_pool *pools;       /* as declared at first */
+    size_t n_pools;
+    struct store_listener listener;
     sd_event *event;
     sd_event_source *timer;
     struct journal *journal;
@@ -68,6 +71,11 @@ struct bed {
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n);
 /* Starts all and waits until they are ready; a grace is ended. */
 bool bed_start(struct bed *b);
+/* The host dies: its store goes without a bye. And comes back in its place, not started. */
+void bed_die(struct bed *b, unsigned host);
+void bed_come_back(struct bed *b, unsigned host);
+/* Whether all stores that there are are ready. */
+bool bed_all_ready(const struct bed *b);
 /* Releases everything, checks that nothing is left, stops and frees. */
 void bed_done(struct bed *b);
 
@@ -107,5 +115,7 @@ const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *
 /* What host 0 says of a pool. */
 uint32_t bed_used(struct bed *b, const char *pool);
 uint32_t bed_limit(struct bed *b, const char *pool);
-/* Whether an event whose line begins so was written ("limit-changed:"). */
+/* How many events were written whose line begins so ("limit-changed:"); whether there was one; whether any says this anywhere. */
+unsigned bed_count_events(struct bed *b, const char *begin);
 bool bed_has_event(struct bed *b, const char *begin);
+bool bed_says(struct bed *b, const char *part);

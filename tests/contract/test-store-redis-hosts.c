@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+
+/* store-redis when hosts die, come back, or disagree. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "tests/harness/redis-bed.h"
+
+static void test_dead_host(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 3))
+        return;
+    struct probe *dead = bed_probe(&b, 2, "db:4"), *dead_waiter = bed_probe(&b, 2, "one"), *holder = bed_probe(&b, 0, "one"),
+                 *waiting = bed_probe(&b, 0, "db:4"), *behind = bed_probe(&b, 1, "one");
+    probe_grant(dead);
+    probe_grant(holder);
+    probe_wait(dead_waiter);
+    probe_wait(waiting);
+    probe_wait(behind);
+    usec_t before = clock_boottime();
+    bed_die(&b, 2);
+    probe_release(holder);
+    BED_UNTIL(&b, waiting->n_granted > 0);
+    usec_t took = clock_boottime() - before;
+    CU_ASSERT(took > REDIS_BED_LEASE - REDIS_BED_LEASE / 6);
+    CU_ASSERT(took < REDIS_BED_LEASE * 4 / 3 + 300 * USEC_PER_MSEC);
+    BED_UNTIL(&b, behind->n_granted > 0);
+    TEST_INT(bed_count_events(&b, "host-buried: "), 1);
+    TEST_INT(bed_count_events(&b, "reclaimed: "), 2); /* what it held, and what was granted to it when it was dead already */
+    dead->claim.state = dead_waiter->claim.state = CLAIM_STATE_NONE; /* of the dead */
+    dead->host = dead_waiter->host = 0;
+    b.n_hosts = 2;
+    bed_done(&b);
+}
+
+/* berthd is restarted: the session goes on, nothing is lost, and nobody else notices. */
+static void test_restarted_daemon(void) {
+    char path[sizeof(redis_bed.server.directory) + 16];
+    struct bed b;
+
+    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
+    redis_bed.session_path[0] = path;
+    if (!redis_bed_begin(&b, 2))
+        return;
+    struct probe *held = bed_probe(&b, 0, "db:3"), *gone = bed_probe(&b, 0, "db:1"), *waiting = bed_probe(&b, 0, "db:2"),
+                 *behind = bed_probe(&b, 1, "db:1");
+    probe_grant(held);
+    probe_grant(gone);
+    probe_wait(waiting);
+    probe_wait(behind);
+    uint64_t token = held->claim.token;
+    bed_die(&b, 0);
+    bed_come_back(&b, 0);
+    struct claim found = {.n_demands = waiting->claim.n_demands, .demands = waiting->claim.demands, .ticket = waiting->claim.ticket};
+    memcpy(found.id, waiting->claim.id, sizeof(found.id));
+    found.run = waiting->claim.run;
+    found.name = waiting->claim.name;
+    waiting->claim = found;
+    gone->claim.state = CLAIM_STATE_NONE; /* over meanwhile: not named, so dropped */
+    TEST_INT(store_adopt(b.stores[0], &held->claim), 0);
+    TEST_INT(store_adopt(b.stores[0], &waiting->claim), 0);
+    TEST_INT(held->claim.state, CLAIM_STATE_HELD);
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, bed_all_ready(&b));
+    BED_UNTIL(&b, waiting->n_waiting == 2);
+    TEST_INT(bed_used(&b, "db"), 3);
+    CU_ASSERT(held->claim.token == token);
+    TEST_INT(held->n_granted + held->n_lost, 1);
+    probe_release(held);
+    BED_UNTIL(&b, waiting->n_granted > 0);
+    BED_UNTIL(&b, behind->n_granted > 0);
+    CU_ASSERT(waiting->token < behind->token); /* each heard of it on its own connection */
+    TEST_INT(bed_count_events(&b, "session-lost: ") + bed_count_events(&b, "host-buried: "), 0);
+    bed_done(&b);
+    redis_bed.session_path[0] = NULL;
+    TEST_INT(access(path, F_OK), -1); /* a bye leaves nothing to continue */
+}
+
+/* berthd comes back after its session was buried: what it finds is lost. */
+static void test_back_too_late(void) {
+    char path[sizeof(redis_bed.server.directory) + 16];
+    struct bed b;
+
+    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
+    redis_bed.session_path[0] = path;
+    if (!redis_bed_begin(&b, 2))
+        return;
+    struct probe *held = bed_probe(&b, 0, "db:3"), *kept = bed_probe(&b, 0, "db:1"), *other = bed_probe(&b, 1, "db:4");
+    kept->claim.keep = true;
+    probe_grant(held);
+    probe_grant(kept);
+    uint64_t token = kept->claim.token;
+    probe_wait(other);
+    bed_die(&b, 0);
+    BED_UNTIL(&b, other->n_granted > 0);
+    bed_come_back(&b, 0);
+    TEST_INT(store_adopt(b.stores[0], &held->claim), 0);
+    TEST_INT(store_adopt(b.stores[0], &kept->claim), 0);
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, held->n_lost > 0);
+    TEST_INT(kept->n_lost, 0);
+    BED_UNTIL(&b, kept->claim.token > token);
+    TEST_INT(bed_used(&b, "db"), 5);
+    TEST_INT(bed_count_events(&b, "overcommitted: "), 1);
+    bed_done(&b);
+    redis_bed.session_path[0] = NULL;
+    (void) unlink(path);
+}
+
+/* A bad session file is told and begins a new session. */
+static void test_bad_session_file(void) {
+    char path[sizeof(redis_bed.server.directory) + 16];
+    struct bed b;
+
+    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fputs("session\nboot=\n", f);
+    fclose(f);
+    redis_bed.session_path[0] = path;
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *p = bed_probe(&b, 0, "one");
+    probe_grant(p);
+    bed_done(&b);
+    redis_bed.session_path[0] = NULL;
+    (void) unlink(path);
+}
+
+static void test_lease_differs(void) {
+    struct bed b;
+
+    redis_bed.leases[1] = 2 * REDIS_BED_LEASE;
+    CU_ASSERT_FATAL(redis_bed_init(&b, 2));
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, b.stores[0]->state != STORE_STATE_AWAY);
+    TEST_INT(store_start(b.stores[1]), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "lease-differs: "));
+    TEST_INT(bed_override(&b, 1, &(struct store_override) {.pool = "db", .limit = 1, .for_usec = USEC_INFINITY}), -ENOTCONN);
+    usec_t end = clock_boottime() + REDIS_BED_LEASE;
+    while (bed_turn(&b, end))
+        ;
+    TEST_INT(bed_count_events(&b, "lease-differs: "), 1);
+    CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
+    bed_die(&b, 0); /* dead: nobody but the refused one can say so */
+    BED_UNTIL(&b, b.stores[1]->state != STORE_STATE_AWAY);
+    b.stores[0] = b.stores[1];
+    b.stores[1] = NULL;
+    b.n_hosts = 1;
+    bed_done(&b);
+    redis_bed.leases[1] = 0;
+}
+
+static void test_name_taken(void) {
+    struct bed b;
+
+    redis_bed.names[1] = "ant";
+    CU_ASSERT_FATAL(redis_bed_init(&b, 2));
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, b.stores[0]->state != STORE_STATE_AWAY);
+    _cleanup_reply_ redisReply *r = redis_command(&redis_bed.server, "EVAL %s 0", /* as if it were another machine */
+        "local s = redis.call('HKEYS', 'berth:{test}:sessions')[1] redis.call('HSET', 'berth:{test}:sessions', s, "
+        "(string.gsub(redis.call('HGET', 'berth:{test}:sessions', s), ' %S+', ' 0123', 1)))");
+    CU_ASSERT(r && r->type != REDIS_REPLY_ERROR);
+    TEST_INT(store_start(b.stores[1]), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "host-name-taken: "));
+    CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
+    b.stores[1] = store_free(b.stores[1]);
+    b.n_hosts = 1;
+    bed_done(&b);
+    redis_bed.names[1] = NULL;
+}
+
+static void test_limits_differ(void) {
+    struct store_pool changed[ELEMENTSOF(redis_bed_pools)];
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 2))
+        return;
+    memcpy(changed, redis_bed_pools, sizeof(changed));
+    changed[0].limit = 3;
+    TEST_INT(bed_declare(&b, 1, changed, ELEMENTSOF(changed)), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "limits-differ: "));
+    _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
+    const struct snapshot_pool *db = snapshot_find(s, "db");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(db);
+    TEST_INT(db->limit, 3);
+    CU_ASSERT(db->limits_differ);
+    TEST_INT(s->n_sessions, 2);
+    for (size_t i = 0; i < s->n_sessions; i++) {
+        CU_ASSERT(s->sessions[i].seen_usec < REDIS_BED_LEASE);
+        TEST_INT(s->sessions[i].n_limits, strcmp(s->sessions[i].host, "ant") == 0);
+        if (s->sessions[i].n_limits > 0)
+            TEST_INT(s->sessions[i].limits[0].limit, 4);
+    }
+    bed_done(&b);
+}
+
+static void test_scopes_differ(void) {
+    struct store_pool changed[ELEMENTSOF(redis_bed_pools)];
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 2))
+        return;
+    memcpy(changed, redis_bed_pools, sizeof(changed));
+    changed[0].elsewhere = true;
+    TEST_INT(bed_declare(&b, 1, changed, ELEMENTSOF(changed)), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "limits-differ: "));
+    _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
+    const struct snapshot_pool *db = snapshot_find(s, "db");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(db);
+    TEST_INT(db->limit, 4);
+    CU_ASSERT(db->limits_differ);
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {
+    {"dead host", test_dead_host},
+    {"restarted daemon", test_restarted_daemon},
+    {"back too late", test_back_too_late},
+    {"bad session file", test_bad_session_file},
+    {"lease differs", test_lease_differs},
+    {"name taken", test_name_taken},
+    {"limits differ", test_limits_differ},
+    {"scopes differ", test_scopes_differ},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "store-redis-hosts", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return redis_bed_main(argc, argv, suites, NULL);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/redis-bed.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "conf/settings.h"
+
+struct redis_bed redis_bed = {.lease = REDIS_BED_LEASE, .heartbeat = REDIS_BED_LEASE / 6, .timeout = USEC_PER_SEC};
+
+const struct store_pool redis_bed_pools[2] = {
+    {.name = "db", .limit = 4, .queue_limit = 1000},
+    {.name = "one", .limit = 1, .queue_limit = 1000},
+};
+
+int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
+                   const struct store_listener *listener, struct store **ret) {
+    struct redis_settings settings = {
+        .unix_path = redis_bed.server.socket, .timeout_usec = redis_bed.timeout, .username = (char *) redis_bed.username};
+    struct store_redis_options options = {.redis = &settings, .namespace = "test", .version = "1",
+                                          .host = redis_bed.names[host] ? redis_bed.names[host] : host_name,
+                                          .lease_usec = redis_bed.leases[host] ? redis_bed.leases[host] : redis_bed.lease,
+                                          .heartbeat_usec = redis_bed.heartbeat, .password = redis_bed.password,
+                                          .session_path = redis_bed.session_path[host]};
+
+    if (is_first && redis_bed.server.pid > 0) {
+        _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, "FLUSHALL");
+
+        if (!reply || reply->type == REDIS_REPLY_ERROR)
+            return -EIO;
+    }
+    return store_redis_new(ret, event, events, &options, listener);
+}
+
+const struct store_fixture *redis_bed_fixture(unsigned n_hosts) {
+    static const struct store_fixture fixtures[BED_HOSTS_MAX] = {
+        {.n_hosts = 1, .make = redis_bed_make}, {.n_hosts = 2, .make = redis_bed_make}, {.n_hosts = 3, .make = redis_bed_make}};
+
+    return &fixtures[n_hosts - 1];
+}
+
+bool redis_bed_init(struct bed *b, unsigned n_hosts) {
+    return bed_init(b, redis_bed_fixture(n_hosts), redis_bed_pools, ELEMENTSOF(redis_bed_pools));
+}
+
+bool redis_bed_begin(struct bed *b, unsigned n_hosts) {
+    return redis_bed_init(b, n_hosts) && bed_start(b);
+}
+
+void redis_bed_command(const char *text) {
+    _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, text);
+
+    CU_ASSERT(reply && reply->type != REDIS_REPLY_ERROR);
+}
+
+int redis_bed_main(int argc, char **argv, CU_SuiteInfo *suites, int (*prepare)(void)) {
+    int r;
+
+    if (redis_server_start(&redis_bed.server, NULL) < 0 || (prepare && prepare() < 0)) {
+        puts("no redis-server as it is needed");
+        return 1;
+    }
+    r = test_main(argc, argv, suites);
+    redis_server_done(&redis_bed.server);
+    return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Beds of store-redis: a private redis-server, which is emptied for each bed, and stores in namespace "test" on it. */
+
+#include "tests/harness/redis.h"
+#include "tests/harness/store-bed.h"
+
+#define REDIS_BED_LEASE (2 * USEC_PER_SEC)
+
+/* What the next stores are made with; may be changed at any time. */
+extern struct redis_bed {
+    struct redis_server server;
+    usec_t lease, heartbeat, timeout; /* 2 s, a sixth of it, 1 s */
+    const char *username, *password;  /* NULL: none */
+    usec_t leases[BED_HOSTS_MAX];     /* of single hosts; 0: as above */
+    const char *names[BED_HOSTS_MAX]; /* NULL: as the bed names them */
+    const char *session_path[BED_HOSTS_MAX]; /* NULL: none */
+} redis_bed;
+
+/* Pools "db" (4 permits) and "one" (1). */
+extern const struct store_pool redis_bed_pools[2];
+
+/* For so many hosts. */
+const struct store_fixture *redis_bed_fixture(unsigned n_hosts);
+/* bed_init() with these pools; and bed_start(). */
+bool redis_bed_init(struct bed *b, unsigned n_hosts);
+bool redis_bed_begin(struct bed *b, unsigned n_hosts);
+/* For fixtures of one's own: .make. */
+int redis_bed_make(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
+                   const struct store_listener *listener, struct store **ret);
+/* A command that must not fail, words separated by spaces. */
+void redis_bed_command(const char *text);
+
+/* As test_main(), with the server up; prepare() (may be NULL) is called before the tests and returns 0 or a negative errno. */
+int redis_bed_main(int argc, char **argv, CU_SuiteInfo *suites, int (*prepare)(void));
