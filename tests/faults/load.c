@@ -26,14 +26,14 @@ uint64_t draw_between(uint64_t *state, uint64_t lowest, uint64_t highest) {
 /* --- hosts --- */
 
 static const struct {
-    const char *pools, *options;
+    const char *pools, *options, *demands;
+    int exit;
 } jobs[JOBS] = {
-    {"\"db\"", "\"--for\", \"700\", \"--exit\", \"5\""},
-    {"\"db:2\"", "\"--for\", \"300\", \"--ignore-term\""},
-    {"\"db\", \"net\"", "\"--for\", \"500\", \"--child\""},
-    {"\"net\"", "\"--for\", \"0\", \"--exit\", \"7\""},
+    {"\"db\"", "\"--for\", \"700\", \"--exit\", \"5\"", "db", 5},
+    {"\"db:2\"", "\"--for\", \"300\", \"--ignore-term\"", "db:2", 0},
+    {"\"db\", \"net\"", "\"--for\", \"500\", \"--child\"", "db,net", 0},
+    {"\"net\"", "\"--for\", \"0\", \"--exit\", \"7\"", "net", 7},
 };
-static const int job_exits[JOBS] = {5, 0, 0, 7};
 
 static void write_host_config(struct load_host *h) {
     char text[4096];
@@ -143,7 +143,8 @@ static void begin_job(struct load *l, struct load_item *item, struct host *h) {
     size_t which = draw_between(&l->random, 0, JOBS - 1);
 
     item->job = true;
-    item->expected = job_exits[which];
+    item->expected = jobs[which].exit;
+    CU_ASSERT(demands_parse(jobs[which].demands, &item->pools) == 0);
     item->leaves_child = which == 2;
     item->child = berth_start(h, "start j%zu --wait", which);
 }
@@ -185,19 +186,34 @@ static void begin(struct load *l) {
         begin_run(l, item, h->host);
 }
 
+static struct load_item *new_first_item(struct load *l, size_t host) {
+    struct load_item *item = new_item(l, host);
+
+    CU_ASSERT(demands_parse("db:1", &item->pools) == 0);
+    item->head_start = 3600 * USEC_PER_SEC;
+    return item;
+}
+
 void load_begin_long(struct load *l, size_t host, unsigned msec) {
     struct load_host *h = &l->hosts[host];
     struct load_item *item;
 
     if (h->down || h->frozen || !h->host->berthd || h->host->berthd->ended || l->n + 2 > LOAD_ITEMS)
         return;
-    item = new_item(l, host);
-    CU_ASSERT(demands_parse("db:1", &item->pools) == 0);
+    item = new_first_item(l, host);
     item->child = berth_start(h->host, "run -p db --head-start 1h --name %s -- %s --id %s --for %u %s", item->id, cluster.command, item->id,
                               msec, draw_between(&l->random, 0, 1) ? "--ignore-term" : "");
-    item = new_item(l, host);
+    item = new_first_item(l, host);
     item->job = true;
     item->child = berth_start(h->host, "start long --wait");
+}
+
+/* `berth start` says which run it began. */
+static void note_run(struct load_item *item) {
+    const char *text = child_text(item->child, 1);
+
+    if (strcspn(text, "\n") == sizeof(item->run) - 1)
+        snprintf(item->run, sizeof(item->run), "%s", text);
 }
 
 static size_t reap(struct load *l) {
@@ -215,6 +231,8 @@ static size_t reap(struct load *l) {
         item->until = clock_boottime();
         item->status = item->child->signal ? 128 + item->child->signal : item->child->exit_code;
         item->killed = item->child->signal != 0;
+        if (item->job)
+            note_run(item);
         item->child = child_free(item->child);
     }
     return open;

@@ -180,20 +180,24 @@ static void check_free(struct bed *b) {
     }
 }
 
-/* How long a free permit may stay unused while somebody waits: a lease and a third for whom a host's death holds up (R4), a second for
- * the machine; while Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost with it. */
+/* How long a permit that nobody's command has may stay unused while somebody waits for it: a lease and a third until a dead host's are
+ * free (R4), or as long as a host lives and cannot start what it was granted, because its runner, its guards or its clients hang; and a
+ * second for the machine. While Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost
+ * with it. In a mix the faults of several hosts may come one after the other. */
 static usec_t allowed_idle(const struct plan *p) {
-    usec_t allowed = LOAD_LEASE * 4 / 3 + USEC_PER_SEC;
+    usec_t longest = LOAD_LEASE * 4 / 3, sum = 0;
 
-    if (p->failpoint)
-        allowed += 2 * LOAD_LEASE;
+    for (size_t i = 0; i < p->n; i++) {
+        usec_t length = p->items[i].until ? p->items[i].until - p->items[i].at : 0;
 
-    for (size_t i = 0; i < p->n; i++)
         if (p->items[i].fault->flags & FAULT_REDIS)
-            allowed += (p->items[i].until ? p->items[i].until - p->items[i].at : 0) + LOAD_LEASE + USEC_PER_SEC;
+            sum += length + LOAD_LEASE + USEC_PER_SEC;
         else if (p->n > 2)
-            allowed += LOAD_LEASE;
-    return allowed;
+            sum += length > LOAD_LEASE ? length : LOAD_LEASE;
+        else if ((p->items[i].fault->flags & FAULT_HOST) && length > longest)
+            longest = length;
+    }
+    return longest + sum + USEC_PER_SEC + (p->failpoint ? 2 * LOAD_LEASE : 0);
 }
 
 static void dump(const char *name, struct bed *b) {

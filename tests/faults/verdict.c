@@ -137,9 +137,9 @@ static void read_log(char *log, bool excused, struct orders *o, struct verdict *
 
 /* Its wait ends with its start. */
 static void fill_wait(const struct load *l, const struct load_item *item, const struct witness *w, struct judge_wait *wait) {
-    const struct witness_run *run = witness_find(w, item->id);
+    const struct witness_run *run = witness_find(w, item->job ? item->run : item->id);
 
-    *wait = (struct judge_wait) {.pools = item->pools, .from = item->from, .until = run ? run->start : item->until};
+    *wait = (struct judge_wait) {.pools = item->pools, .from = item->from, .until = run ? run->start : item->until, .head_start = item->head_start};
     snprintf(wait->id, sizeof(wait->id), "%s", item->id);
     if (!wait->until)
         wait->until = clock_boottime();
@@ -152,7 +152,6 @@ void load_judge(struct load *l, struct verdict *ret) {
     struct orders orders = {0};
     char *logs[LOAD_HOSTS];
     struct judge j;
-    size_t n_waits = 0;
 
     *ret = (struct verdict) {.n_runs = l->n};
     witness_watch_turn(&l->watch, cluster.witness);
@@ -164,11 +163,10 @@ void load_judge(struct load *l, struct verdict *ret) {
     }
     for (size_t i = 0; i < l->n; i++) {
         judge_item(&l->items[i], &w, ret);
-        if (!l->items[i].job)
-            fill_wait(l, &l->items[i], &w, &waits[n_waits++]);
+        fill_wait(l, &l->items[i], &w, &waits[i]);
     }
     judge_job_runs(&w, logs, ret);
-    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = n_waits, .orders = orders.items,
+    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = l->n, .orders = orders.items,
                         .n_orders = orders.n, .slack = SLACK};
     judge(&j, &ret->j);
     for (size_t i = 0; i < LOAD_HOSTS; i++)

@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 
+#define TOLERANCE (200 * USEC_PER_MSEC)
+
 static unsigned limit_at(const struct judge *j, const char *pool, usec_t at) {
     unsigned limit = 0;
     usec_t newest = 0;
@@ -109,25 +111,49 @@ static int by_time(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Whoever has waited longest, unless he is excused. */
-static const struct judge_wait *first_in_line(const struct judge *j, usec_t at) {
-    const struct judge_wait *first = NULL;
-
-    for (size_t i = 0; i < j->n_waits; i++) {
-        const struct judge_wait *w = &j->waits[i];
-
-        if (!w->excused && w->from <= at && w->until > at && (!first || w->from < first->from))
-            first = w;
-    }
-    return first;
+/* Whoever wants more than a limit stands aside until it rises (R2). */
+static bool stands_aside(const struct judge *j, const struct demands *d, usec_t at) {
+    for (size_t i = 0; i < d->n; i++)
+        if (d->items[i].permits > limit_at(j, d->items[i].pool, at))
+            return true;
+    return false;
 }
 
-/* Between two of these times nothing changes. */
-static void judge_idle(const struct judge *j, struct judgement *ret) {
+static bool waits_at(const struct judge_wait *w, usec_t at) {
+    return w->from <= at && w->until > at;
+}
+
+static bool share_a_pool(const struct demands *a, const struct demands *b) {
+    for (size_t i = 0; i < a->n; i++)
+        if (demands_get(b, a->items[i].pool) > 0)
+            return true;
+    return false;
+}
+
+/* Who asked first is known but for the time that asking takes: whoever may be the first of the two. */
+static bool may_be_ahead(const struct judge_wait *a, const struct judge_wait *b) {
+    return usec_sub(a->from, a->head_start) < usec_sub(b->from, b->head_start) + TOLERANCE;
+}
+
+/* Everything is there for him, and nobody ahead of him keeps it waiting (R2). Whoever is excused and has all that he wants keeps
+ * nobody waiting: if he does not start, it is because he was broken. */
+static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at) {
+    if (!waits_at(w, at) || !fits(j, &w->pools, at))
+        return false;
+    for (size_t i = 0; i < j->n_waits; i++) {
+        const struct judge_wait *other = &j->waits[i];
+
+        if (other != w && waits_at(other, at) && may_be_ahead(other, w) && share_a_pool(&other->pools, &w->pools) &&
+            !stands_aside(j, &other->pools, at) && !fits(j, &other->pools, at))
+            return false;
+    }
+    return true;
+}
+
+/* All times between two of which nothing changes. */
+static usec_t *list_times(const struct judge *j, size_t *ret_n) {
+    usec_t *times = calloc(2 * (j->w->n + j->n_waits) + j->n_limits + 1, sizeof(*times));
     size_t n = 0;
-    _cleanup_free_ usec_t *times = calloc(2 * (j->w->n + j->n_waits) + j->n_limits + 1, sizeof(*times));
-    const struct judge_wait *before = NULL;
-    usec_t idle = 0, from = 0;
 
     if (!times)
         abort();
@@ -142,23 +168,35 @@ static void judge_idle(const struct judge *j, struct judgement *ret) {
     for (size_t i = 0; i < j->n_limits; i++)
         times[n++] = j->limits[i].at;
     qsort(times, n, sizeof(*times), by_time);
-    for (size_t i = 0; i + 1 < n; i++) {
-        const struct judge_wait *first = first_in_line(j, times[i]);
+    *ret_n = n;
+    return times;
+}
 
-        if (!first || first != before || !fits(j, &first->pools, times[i])) {
-            idle = 0;
-            from = times[i];
-        }
-        before = first;
-        if (!first || !fits(j, &first->pools, times[i]))
+static void judge_idle_of(const struct judge *j, const struct judge_wait *w, const usec_t *times, size_t n, struct judgement *ret) {
+    usec_t from = 0;
+
+    for (size_t i = 0; i + 1 < n && times[i] < w->until; i++) {
+        if (!is_due(j, w, times[i])) {
+            from = 0;
             continue;
-        idle += times[i + 1] - times[i];
-        if (idle > ret->longest_idle) {
-            ret->longest_idle = idle;
+        }
+        if (from == 0)
+            from = times[i];
+        if (times[i + 1] - from > ret->longest_idle) {
+            ret->longest_idle = times[i + 1] - from;
             ret->idle_from = from;
-            snprintf(ret->idle, sizeof(ret->idle), "%s", first->id);
+            snprintf(ret->idle, sizeof(ret->idle), "%s", w->id);
         }
     }
+}
+
+static void judge_idle(const struct judge *j, struct judgement *ret) {
+    size_t n = 0;
+    _cleanup_free_ usec_t *times = list_times(j, &n);
+
+    for (size_t i = 0; i < j->n_waits; i++)
+        if (!j->waits[i].excused)
+            judge_idle_of(j, &j->waits[i], times, n, ret);
 }
 
 static int by_token(const void *a, const void *b) {

@@ -16,7 +16,8 @@ struct judge_wait { /* somebody who was there to be served from `from` on, until
     char id[64];
     struct demands pools;
     usec_t from, until;
-    bool excused; /* what he waited with was being broken: his waiting proves nothing */
+    usec_t head_start; /* as if he had asked so much earlier */
+    bool excused; /* what he waited with was being broken: his waiting proves nothing, but others may have to wait behind him */
 };
 
 struct judge_order { /* a grant, as told by hosts */
@@ -42,7 +43,7 @@ struct judgement {
     usec_t worst_overlap;     /* the longest time beyond the limit after one of them; at least 1 if there was any */
     char overlap[256];        /* the first one, in words */
     size_t n_doubled;         /* ids that started twice */
-    usec_t longest_idle;      /* that the first in line waited although all that he asked for was free */
+    usec_t longest_idle;      /* that somebody waited although all that he asked for was free and nobody was ahead of him */
     char idle[128];           /* who it was */
     usec_t idle_from;
     size_t n_overtaken;       /* grants with a lower ticket and a higher token than another of the same pools */

@@ -38,12 +38,16 @@ static void run(const char *id, usec_t start, usec_t end, usec_t alive, usec_t g
     r->gone = (gone ? gone : end) * USEC_PER_SEC;
 }
 
-static void waits_for(const char *id, usec_t from, usec_t until, bool excused) {
+static void waits_for_pools(const char *id, const char *pools, usec_t from, usec_t until, bool excused) {
     struct judge_wait *wait = &waits[j.n_waits++];
 
     *wait = (struct judge_wait) {.from = from * USEC_PER_SEC, .until = until * USEC_PER_SEC, .excused = excused};
     snprintf(wait->id, sizeof(wait->id), "%s", id);
-    CU_ASSERT(demands_parse("db:1", &wait->pools) == 0);
+    CU_ASSERT(demands_parse(pools, &wait->pools) == 0);
+}
+
+static void waits_for(const char *id, usec_t from, usec_t until, bool excused) {
+    waits_for_pools(id, "db:1", from, until, excused);
 }
 
 static void test_overlap(void) {
@@ -114,6 +118,40 @@ static void test_idle(void) {
     TEST_INT(got.longest_idle, 0);
 }
 
+/* One ahead who needs more than there is keeps those behind him waiting, whatever is broken; but not whoever wants more than the limit. */
+static void test_behind(void) {
+    begin(2);
+    run("a", 10, 20, 0, 0);
+    run("b", 21, 30, 0, 0);
+    waits_for_pools("first", "db:2", 11, 21, true);
+    waits_for("b", 12, 21, false);
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* from 20 on both could be served */
+    waits[0].from = 13 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* he came later */
+    waits[0].head_start = 5 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* and counts as if he had come earlier */
+    CU_ASSERT(demands_parse("db:3", &waits[0].pools) == 0);
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC);
+    CU_ASSERT(demands_parse("net:2", &waits[0].pools) == 0);
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* another pool */
+}
+
+/* Not only the first in line is looked at: whoever is ahead and broken, but has what he wants, is no excuse. */
+static void test_behind_broken(void) {
+    begin(2);
+    run("b", 27, 30, 0, 0);
+    waits_for("first", 11, 40, true);
+    waits_for("b", 12, 27, false);
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC);
+    TEST_STRING(got.idle, "b");
+}
+
 static void test_order(void) {
     begin(1);
     orders[0] = (struct judge_order) {.pools = "db:1", .ticket = 1, .token = 11};
@@ -128,7 +166,8 @@ static void test_order(void) {
 
 static CU_TestInfo tests[] = {
     {"overlap", test_overlap}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
-    {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order}, CU_TEST_INFO_NULL,
+    {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order},
+    {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
