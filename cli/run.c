@@ -94,5 +94,8 @@ int verb_run(int argc, char **argv) {
     if (r != 0)
         return r;
     r = sd_event_loop(a.event);
-    return r < 0 ? EXIT_INTERNAL : r;
+    if (r >= 0)
+        return r;
+    fprintf(stderr, "berth: broken: %s\n", strerror(-r));
+    return a.phase == ADHOC_PHASE_ASKING ? EXIT_INTERNAL : EXIT_FAILED;
 }

@@ -123,6 +123,16 @@ static int print_pools(const json_t *pools) {
     return print_table(t, "no pools are defined");
 }
 
+/* How long ago at most a host was alive. */
+static void put_seen(struct table *t, const json_t *object) {
+    char text[WORDS_SIZE];
+
+    if (json_is_integer(json_object_get(object, "seen_ms")))
+        table_cell(t, TABLE_PLAIN, "%s ago", words_duration(object, "seen_ms", text));
+    else
+        table_cell(t, TABLE_PLAIN, "%s", "not known");
+}
+
 static int print_holders(const json_t *holders, const char *pool) {
     static const struct table_column columns[] = {{"HOLDER", false}, {"HOST", false}, {"NAME", false}, {"PERMITS", true},
                                                   {"TOKEN", true},   {"PID", true},   {"SINCE", false}, {"SEEN", false}};
@@ -146,7 +156,7 @@ static int print_holders(const json_t *holders, const char *pool) {
         else
             table_cell(t, TABLE_PLAIN, "%s", "");
         table_cell(t, TABLE_PLAIN, "%s", words_when(h, "since", clock_realtime(), text));
-        table_cell(t, TABLE_PLAIN, "%s ago", words_duration(h, "seen_ms", text));
+        put_seen(t, h);
     }
     snprintf(text, sizeof(text), "nobody holds permits of %.64s", pool);
     return print_table(t, text);
@@ -255,7 +265,7 @@ static int print_hosts(const json_t *hosts) {
         table_cell(t, TABLE_PLAIN, "%s", words_text(h, "host"));
         table_cell(t, TABLE_PLAIN, "%s", words_text(h, "version"));
         table_cell(t, TABLE_PLAIN, INT, words_number(h, "claims"));
-        table_cell(t, TABLE_PLAIN, "%s ago", words_duration(h, "seen_ms", text));
+        put_seen(t, h);
         table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));
     }
     return print_table(t, "no host is alive");

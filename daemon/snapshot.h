@@ -16,7 +16,7 @@ struct snapshot_holder {
     uint32_t permits, pid;
     uint64_t token;
     usec_t since_realtime;
-    usec_t seen_usec; /* how long ago at most its host was known to be alive */
+    usec_t seen_usec; /* how long ago at most its host was alive; USEC_INFINITY: not known (yet) */
 };
 
 struct snapshot_waiter {
@@ -50,7 +50,7 @@ struct snapshot_limit { /* a limit that a session declares */
 struct snapshot_session {
     char id[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], version[32];
     uint32_t claims;         /* held and waiting */
-    usec_t seen_usec;
+    usec_t seen_usec;        /* as above */
     struct snapshot_limit *limits; /* those that differ from the limit in force without override */
     size_t n_limits;
 };

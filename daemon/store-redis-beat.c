@@ -17,6 +17,7 @@ void beat_hear_epoch(struct store_redis *r, const char *epoch) {
     (void) snprintf(r->epoch, sizeof(r->epoch), "%s", epoch);
     r->epoch_known = clock_boottime();
     r->n_marks = 0; /* counts of an older epoch mean nothing */
+    r->last.count = 0;
     r->grace = false;
 }
 
@@ -45,6 +46,7 @@ uint64_t beat_aged_clock(const struct store_redis *r, usec_t now) {
 void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent) {
     usec_t now = clock_boottime();
 
+    r->last = (struct mark) {.count = count, .sent = sent, .received = now};
     /* Close ones add nothing; with this distance the marks always reach back over a whole lease. */
     if (r->n_marks > 0 && now < r->marks[r->n_marks - 1].received + r->burial_usec / (MARKS_MAX / 2))
         return;
@@ -52,7 +54,7 @@ void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent) {
         memmove(&r->marks[0], &r->marks[1], (MARKS_MAX - 1) * sizeof(r->marks[0]));
         r->n_marks--;
     }
-    r->marks[r->n_marks++] = (struct mark) {.count = count, .sent = sent, .received = now};
+    r->marks[r->n_marks++] = r->last;
 }
 
 uint64_t beat_dead_count(const struct store_redis *r, usec_t now) {
@@ -65,10 +67,13 @@ uint64_t beat_dead_count(const struct store_redis *r, usec_t now) {
 
 usec_t beat_seen(const struct store_redis *r, uint64_t count, usec_t now) {
     /* It beat after this count was made, which was after we asked for it. */
+    if (r->last.count > 0 && r->last.count <= count)
+        return usec_sub(now, r->last.sent);
     for (size_t i = r->n_marks; i > 0; i--)
         if (r->marks[i - 1].count <= count)
             return usec_sub(now, r->marks[i - 1].sent);
-    return r->burial_usec + r->burial_usec / 3; /* or it would have been buried */
+    /* It has not beaten since we came, and nobody may have been there to bury it: that can be long ago. */
+    return USEC_INFINITY;
 }
 
 static struct known_override *find_override(struct store_redis *r, const char *pool) {

@@ -162,7 +162,7 @@ static int read_holders(struct inspection *n, struct snapshot_pool *p, const str
             reply_u32(reply_at(item, 6), &h->pid) < 0)
             return -EBADMSG;
         (void) snprintf(h->host, sizeof(h->host), "%s", s ? s->host : "");
-        h->seen_usec = s ? s->seen_usec : 0;
+        h->seen_usec = s ? s->seen_usec : USEC_INFINITY;
         p->n_holders++;
     }
     return 0;

@@ -19,6 +19,7 @@ void link_drop(struct store_redis *r) {
     r->pushes = redis_connection_free(r->pushes);
     r->resolve = redis_resolve_free(r->resolve);
     r->phase = PHASE_DOWN;
+    r->store.is_connecting = false;
     r->subscribed = false;
     r->refused[0] = '\0';
     sync_reset(r);
@@ -46,6 +47,7 @@ void link_retry(struct store_redis *r, usec_t delay) {
 }
 
 void link_away(struct store_redis *r) {
+    r->store.is_connecting = false;
     redis_set_state(r, STORE_STATE_AWAY);
     claim_refuse_nowait(r);
     admin_fail(r);
@@ -301,6 +303,7 @@ static void link_connect(struct store_redis *r) {
     int k;
 
     r->phase = PHASE_CONNECTING;
+    r->store.is_connecting = true;
     r->info_due = true;
     r->loads = 0;
     r->connection++;

@@ -94,6 +94,7 @@ struct store { /* embedded first in each implementation */
     const struct store_ops *ops;
     struct store_listener listener;
     enum store_state state;
+    bool is_connecting; /* AWAY, but an attempt to change that is under way: false while the next one is waited for */
     usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
 };
 

@@ -18,6 +18,10 @@ static const struct snapshot_pool *find_pool(const struct snapshot *s, const cha
     return NULL;
 }
 
+static json_t *json_seen(usec_t usec) {
+    return usec == USEC_INFINITY ? json_null() : json_msec(usec);
+}
+
 /* --- from a snapshot --- */
 
 /* Redis is not told a pid for its own sake; of its own runs this berthd knows it. */
@@ -40,7 +44,7 @@ static int put_holders(struct manager *m, json_t *pool, const struct snapshot_po
 
         k |= append(holders, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host, "name",
                                        h->name, "permits", (json_int_t) h->permits, "token", (json_int_t) h->token, "since",
-                                       json_time(h->since_realtime), "seen_ms", json_msec(h->seen_usec), "pid",
+                                       json_time(h->since_realtime), "seen_ms", json_seen(h->seen_usec), "pid",
                                        json_number(pid, pid > 0)));
     }
     return k | json_object_set_new(pool, "holders", holders);
@@ -207,7 +211,7 @@ static json_t *json_session(const struct snapshot_session *session) {
         return NULL;
     }
     return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "host", session->host, "session", session->id, "version", session->version,
-                     "claims", (json_int_t) session->claims, "seen_ms", json_msec(session->seen_usec), "limits", limits);
+                     "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits);
 }
 
 /* Without Redis there is this host alone. */
@@ -238,8 +242,14 @@ json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
 
 json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
     const struct store *s = manager_cluster_store(m);
-    /* It has just answered, or is known to be there. */
-    const char *state = !s ? "none" : cluster || s->state != STORE_STATE_AWAY ? "connected" : "away";
+    const char *state = "away";
+
+    if (!s)
+        state = "none";
+    else if (cluster || s->state != STORE_STATE_AWAY) /* it has just answered, or is known to be there */
+        state = "connected";
+    else if (s->is_connecting)
+        state = "connecting";
 
     return json_pack("{s:s, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0));
 }

@@ -26,7 +26,25 @@ static void test_dead_count(void) {
     /* Alive after the sending of the newest heartbeat whose count is not above. */
     TEST_INT(beat_seen(r, 25, t + 7 * USEC_PER_SEC), 2 * USEC_PER_SEC);
     TEST_INT(beat_seen(r, 19, t + 7 * USEC_PER_SEC), 7 * USEC_PER_SEC + 5);
-    TEST_INT(beat_seen(r, 9, t + 7 * USEC_PER_SEC), LEASE + LEASE / 3);
+    TEST_INT(beat_seen(r, 9, t + 7 * USEC_PER_SEC), USEC_INFINITY); /* not since we came: whoever could bury it came with us */
+    free(r);
+}
+
+/* A heartbeat that came too soon after the one before it is no mark, and still tells who has beaten since. */
+static void test_seen_since_the_last(void) {
+    struct store_redis *r = calloc(1, sizeof(*r));
+    usec_t now = clock_boottime();
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    r->burial_usec = LEASE;
+    beat_add_mark(r, 10, now - 3 * USEC_PER_SEC);
+    beat_add_mark(r, 20, now - USEC_PER_SEC);
+    TEST_INT(r->n_marks, 1);
+    TEST_INT(beat_seen(r, 21, now), USEC_PER_SEC);
+    TEST_INT(beat_seen(r, 19, now), 3 * USEC_PER_SEC);
+    TEST_INT(beat_seen(r, 9, now), USEC_INFINITY);
+    beat_hear_epoch(r, "7"); /* counts begin anew */
+    TEST_INT(beat_seen(r, 21, now), USEC_INFINITY);
     free(r);
 }
 
@@ -86,7 +104,8 @@ static void test_chain(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"dead count", test_dead_count}, {"marks", test_marks}, {"clock", test_clock}, {"chain", test_chain}, CU_TEST_INFO_NULL,
+    {"dead count", test_dead_count}, {"seen since the last", test_seen_since_the_last}, {"marks", test_marks},
+    {"clock", test_clock},           {"chain", test_chain},                             CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

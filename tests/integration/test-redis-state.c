@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What `berth pools` and `berth hosts` say of Redis and of other hosts is true: connecting or away, seen so long ago or not known. */
+
+#include <signal.h>
+#include <string.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+
+#define POOLS "pool \"db\" { limit = 2 }\n"
+
+static json_t *find_host(const json_t *answer, const char *name) {
+    json_t *h;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "hosts"), i, h)
+        if (strcmp(json_string_value(json_object_get(h, "host")), name) == 0)
+            return h;
+    TEST_FATAL(false, "a host is not there");
+    return NULL;
+}
+
+static void await_state(struct host *h, const char *state) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    bool seen = false;
+
+    while (!seen && clock_boottime() < until) {
+        json_t *json = berth_json(h, "pools");
+
+        seen = strcmp(json_string_value(json_object_get(json_object_get(json, "redis"), "state")), state) == 0;
+        CU_ASSERT(json_is_true(json_object_get(json, "stale")) == (strcmp(state, "connected") != 0) || !seen);
+        json_decref(json);
+    }
+    if (!seen)
+        printf("redis.state is never \"%s\"\n", state);
+    CU_ASSERT(seen);
+}
+
+/* A Redis that takes connections and says nothing; then one that is gone; then one that is there. */
+static void connecting_and_away(void) {
+    struct host *ant = host_add("ant", POOLS);
+
+    TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
+    host_start(ant);
+    await_state(ant, "connecting");
+    TEST_INT(kill(cluster.redis.pid, SIGCONT), 0);
+    await_state(ant, "connected");
+    redis_server_kill(&cluster.redis);
+    host_await(ant, "redis-lost", " ");
+    await_state(ant, "away");
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    await_state(ant, "connected");
+    host_open(ant);
+}
+
+/* Of a host that has not been heard of since we came nothing is known: it may be dead for days. */
+static void seen(void) {
+    struct host *ant = host_up("ant", POOLS), *bee;
+    json_t *json, *cat_seen = NULL;
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    host_kill(ant);
+    bee = host_up("bee", POOLS);
+    (void) host_up("cat", POOLS);
+    json = berth_json(bee, "hosts");
+    CU_ASSERT(json_is_null(json_object_get(find_host(json, "ant"), "seen_ms")));
+    TEST_INT(json_integer_value(json_object_get(find_host(json, "bee"), "seen_ms")), 0);
+    json_decref(json);
+    TEST_INT(berth(bee, "hosts"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "not known"));
+    while (clock_boottime() < until) { /* it came after bee, so its first heartbeat says when */
+        json = berth_json(bee, "hosts");
+        cat_seen = json_incref(json_object_get(find_host(json, "cat"), "seen_ms"));
+        json_decref(json);
+        if (json_is_integer(cat_seen))
+            break;
+        json_decref(cat_seen);
+    }
+    CU_ASSERT(json_is_integer(cat_seen) && json_integer_value(cat_seen) <= 20000);
+    json_decref(cat_seen);
+}
+
+static CU_TestInfo tests[] = {
+    {"connecting and away", connecting_and_away},
+    {"seen", seen},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "redis state", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
