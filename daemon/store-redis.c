@@ -174,7 +174,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events, 
     r->store = (struct store) {.ops = &ops, .listener = *listener, .state = STORE_STATE_AWAY};
     r->event = sd_event_ref(event);
     r->events = events;
-    (void) strcpy(r->epoch, "0");
+    memcpy(r->epoch, "0", sizeof("0"));
     list_init(&r->admins);
     list_init(&r->inspections);
     list_init(&r->questions);

@@ -156,7 +156,7 @@ static void load(void) {
 /* An empty namespace, two hosts in it, no grace: s1 and s2 with db = 4 and net = 2. */
 void script_begin(void) {
     script_tell("FLUSHALL");
-    (void) strcpy(script_epoch, "0");
+    memcpy(script_epoch, "0", sizeof("0"));
     load();
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok * 0 1 1 0 * [] [] [] [] []");
     script_learn_epoch();

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -157,26 +156,6 @@ static void test_start_time(void) {
     TEST_INT(child, 4711);
 }
 
-static void test_fork_race(void) {
-    struct timespec nap = {.tv_nsec = 5000000};
-    pid_t pid = fork();
-
-    /* A process that its child replaces all the time: a single walk misses it now and then. */
-    if (pid == 0)
-        for (int i = 0; i < 1000; i++) {
-            if (fork() > 0)
-                _exit(0);
-            (void) nanosleep(&nap, NULL);
-        }
-    if (pid == 0)
-        _exit(0);
-    for (int i = 0; i < 100 && process_tree_signal(getpid(), SIGKILL) != 0; i++)
-        ;
-    TEST_INT(process_tree_count(getpid()), 0);
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
-}
-
 static void test_has_execed(void) {
     siginfo_t info;
     pid_t pid = fork();
@@ -201,7 +180,6 @@ static CU_TestInfo tests[] = {
     {"except", test_except},
     {"contains", test_contains},
     {"start time", test_start_time},
-    {"fork race", test_fork_race},
     {"has execed", test_has_execed},
     CU_TEST_INFO_NULL,
 };
