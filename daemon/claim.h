@@ -36,6 +36,7 @@ struct claim {
     /* the store's */
     enum claim_state state;
     uint64_t ticket, token;         /* 0: none yet */
+    uint64_t released;              /* over: the last number of the clock (R7) that was drawn while it was held; 0: not known */
     uint32_t position;              /* in the queue where it stood last, 1 first, when it was queued; 0: not known */
     usec_t since_realtime;          /* by the store's clock, when it was queued, for people */
     struct list link;               /* on the store's list of its claims */

@@ -10,7 +10,7 @@
 
 #include "base/name.h"
 
-#define FIELDS_MAX 20        /* one of each BERTH_* field */
+#define FIELDS_MAX 24        /* one of each BERTH_* field */
 #define NUMBER_TEXT_SIZE 24  /* of any 64-bit number, sign and NUL included */
 #define MESSAGE_SIZE 1024
 
@@ -83,6 +83,7 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add(f, "BERTH_POOLS", event->pools);
     fields_add_number(f, event->token > 0, "BERTH_TOKEN", event->token);
     fields_add_number(f, event->ticket > 0, "BERTH_TICKET", event->ticket);
+    fields_add_number(f, event->clock > 0, "BERTH_CLOCK", event->clock);
     fields_add(f, "BERTH_HOST", event->host ? event->host : e->host);
     fields_add(f, "BERTH_NAMESPACE", e->namespace);
     fields_add_number(f, event->head_start_usec > 0, "BERTH_HEAD_START_MS", event->head_start_usec / USEC_PER_MSEC);

@@ -22,9 +22,11 @@ enum event_type {
 struct event { /* fields that are NULL or 0 are left out, but for those with has_... */
     enum event_type type;
     const char *job, *run, *pools, *result, *reason;
-    const char *limits;            /* "db:4,local:2/host": as this host declares them, or as they are now; "db:-": an override ended */
+    const char *limits;            /* "db:4,local:2/host": as this host declares them, or as they are now; "db:-": an override ended; "db:4/declared": the lowest that hosts
+                                    * declare, in force where there is no override */
     const char *host;              /* NULL: this host */
     uint64_t token, ticket;
+    uint64_t clock;                /* the namespace's (R7): the last number that was drawn before it took effect */
     bool has_wait, has_run_time, has_exit_code, has_signal, has_uid;
     usec_t wait_usec, run_usec;
     usec_t head_start_usec;

@@ -219,11 +219,22 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     run_changed(r);
 }
 
+/* `continue` after a lost lease: held anew, with a new token, beyond the limit if need be. */
+static void run_renewed(struct run *r) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = manager_run_event(r, EVENT_GRANTED, pools);
+
+    if (run_is_over(r))
+        return;
+    e.continues = true;
+    event_emit(r->manager->events, &e, "%s went on without its permits, and holds them again", r->name);
+}
+
 static void run_on_granted(struct claim *c, _unused_ void *userdata) {
     struct run *r = c->owner;
 
     if (r->state != RUN_STATE_WAITING)
-        return; /* `continue` after a lost lease: held anew, with a new token */
+        return run_renewed(r);
     if (c == &r->host_claim)
         claim_cluster(r);
     else
@@ -249,6 +260,7 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
     switch (loss) {
     case STORE_LOSS_REVOKED:
         e = manager_run_event(r, EVENT_REVOKED, pools);
+        e.clock = c->state != CLAIM_STATE_HELD ? c->released : 0;
         event_emit(r->manager->events, &e, "the claim of %s was revoked", r->name);
         manager_stop_run(r->manager, r, "revoked");
         break;
@@ -272,10 +284,12 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
 
     if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
         return;
-    if (r->granted) {
+    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0)) { /* a grant may have come when it was withdrawn already */
         r->granted = false;
         e = manager_run_event(r, EVENT_RELEASED, pools);
         e.reason = NULL;
+        e.clock = r->cluster_claim.released;
+        r->cluster_claim.released = 0;
         event_emit(m->events, &e, "the permits of %s are free", r->name);
     }
     manager_idle_check(m);
@@ -342,6 +356,8 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     e.result = run_result_name(result);
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
+    if (r->manager->cluster_store && (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
+        e.clock = r->manager->cluster_store->known;
     event_emit(r->manager->events, &e, "%s waits no longer: %s", r->name, r->reason);
     manager_run_end(r, result);
 }

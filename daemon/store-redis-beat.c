@@ -114,10 +114,12 @@ static int hear_override(struct store_redis *r, const struct redisReply *item) {
         return 0;
     (void) snprintf(limits, sizeof(limits), "%s:%s", o.pool, o.limit);
     if (r->overrides_heard && strcmp(o.limit, "-") == 0)
-        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .limits = limits},
+        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .limits = limits, .clock = o.version},
                    "the limit of pool %s is again what hosts declare", o.pool);
     else if (r->overrides_heard)
-        event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .limits = limits, .reason = *o.reason ? o.reason : NULL},
+        event_emit(r->events,
+                   &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = o.pool, .limits = limits, .clock = o.version,
+                                    .reason = *o.reason ? o.reason : NULL},
                    "the limit of pool %s is %s by override", o.pool, o.limit);
     *known = o;
     return 0;
@@ -143,23 +145,41 @@ int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const
         return -EBADMSG;
     for (size_t i = 0; (item = reply_at(ended, i)); i++) {
         const char *session = reply_text(reply_at(item, 0)), *host = reply_text(reply_at(item, 1));
+        uint64_t clock;
 
-        if (!session || !host)
+        if (!session || !host || reply_u64(reply_at(item, 2), &clock) < 0)
             return -EBADMSG;
         if (strcmp(session, r->replaced) != 0)
-            event_emit(r->events, &(struct event) {.type = EVENT_HOST_BURIED, .host = host},
+            event_emit(r->events, &(struct event) {.type = EVENT_HOST_BURIED, .host = host, .clock = clock},
                        "host %s has not been heard of for a lease: what it held or waited for is given back", host);
     }
     for (size_t i = 0; (item = reply_at(reclaimed, i)); i++) {
         const char *host = reply_text(reply_at(item, 1)), *name = reply_text(reply_at(item, 2));
         const char *run = reply_text(reply_at(item, 3)), *pools = reply_text(reply_at(item, 4));
-        uint64_t token;
+        uint64_t token, clock;
 
-        if (!host || !name || !run || !pools || reply_u64(reply_at(item, 5), &token) < 0)
+        if (!host || !name || !run || !pools || reply_u64(reply_at(item, 5), &token) < 0 || reply_u64(reply_at(item, 6), &clock) < 0)
             return -EBADMSG;
         event_emit(r->events,
-                   &(struct event) {.type = EVENT_RECLAIMED, .job = name, .run = run, .pools = pools, .host = host, .token = token},
+                   &(struct event) {.type = EVENT_RECLAIMED, .job = name, .run = run, .pools = pools, .host = host, .token = token,
+                                    .clock = clock},
                    "permits of %s (%s) on host %s are given back: its lease is over", name, pools, host);
+    }
+    return 0;
+}
+
+/* Limits that are in force no more because sessions ended. */
+int beat_hear_undeclared(struct store_redis *r, const struct redisReply *list, bool but_own) {
+    const struct redisReply *item;
+
+    for (size_t i = 0; (item = reply_at(list, i)); i++) {
+        const char *pool = reply_text(reply_at(item, 0));
+        uint64_t clock, lowest;
+
+        if (!pool || reply_u64(reply_at(item, 2), &clock) < 0)
+            return -EBADMSG;
+        if (reply_u64(reply_at(item, 1), &lowest) == 0 && !(but_own && hello_find_declared(r, pool))) /* -1: nobody has it any more */
+            hello_tell_lowest(r, pool, lowest, clock);
     }
     return 0;
 }
@@ -208,7 +228,8 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     if (reply_u64(reply_at(reply, 2), &more) < 0 || reply_u64(reply_at(reply, 3), &grace) < 0 ||
         reply_u64(reply_at(reply, 4), &count) < 0 || reply_u64(reply_at(reply, 5), &last) < 0 ||
         reply_u64(reply_at(reply, 6), &claims) < 0 || reply_u64(reply_at(reply, 7), &clock) < 0 ||
-        beat_hear_overrides(r, reply_at(reply, 8)) < 0 || beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10)) < 0) {
+        beat_hear_overrides(r, reply_at(reply, 8)) < 0 || beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10)) < 0 ||
+        beat_hear_undeclared(r, reply_at(reply, 11), false) < 0) {
         link_bad_reply(r, "beat");
         return;
     }
@@ -219,6 +240,8 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     beat_add_mark(r, count, sent);
     beat_hear_clock(r, clock);
     judge_numbers(r, last, claims, &resync);
+    if (last <= r->chain && !resync)
+        r->store.known = clock;
     push_deadline(r, sent);
     beat_hear_grace(r, grace > 0);
     redis_set_state(r, grace > 0 ? STORE_STATE_GRACE : STORE_STATE_READY);

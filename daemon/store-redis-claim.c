@@ -116,9 +116,13 @@ void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token, usec_t qu
     c->token = token;
     if (ticket > 0)
         c->ticket = ticket;
-    e->renew = false;
-    if (c->state == CLAIM_STATE_HELD)
+    if (c->state == CLAIM_STATE_HELD) {
+        if (e->renew)
+            e->redis->store.listener.on_granted(c, e->redis->store.listener.userdata);
+        e->renew = false;
         return;
+    }
+    e->renew = false;
     c->state = CLAIM_STATE_HELD;
     c->position = 0;
     tell_granted(e);
@@ -309,12 +313,14 @@ int redis_adopt(struct store *s, struct claim *c) {
 static void claim_on_released(const struct redisReply *reply, void *userdata) {
     struct entry *e = userdata;
     struct store_redis *r = e->redis;
-    uint64_t more = 0;
+    uint64_t more = 0, token;
 
     e->calls--;
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
     FAILPOINT("release-answered");
+    if (reply_u64(reply_at(reply, 3), &e->claim->released) == 0 && reply_u64(reply_at(reply, 4), &token) == 0 && token > 0)
+        e->claim->token = token; /* also of a grant that was not heard of before it was withdrawn */
     claim_finish(e);
     if (reply_u64(reply_at(reply, 2), &more) == 0 && more > 0)
         beat_send(r);
@@ -415,8 +421,10 @@ static void hear_push(struct store_redis *r, char *text) {
     beat_hear_clock(r, push.two);
     if (e && strcmp(push.verb, "granted") == 0)
         claim_hear_held(e, push.ticket, push.two, push.since);
-    else if (e && strcmp(push.verb, "revoked") == 0)
+    else if (e && strcmp(push.verb, "revoked") == 0) {
+        e->claim->released = e->claim->state != CLAIM_STATE_HELD ? push.two : 0;
         claim_hear_revoked(e);
+    }
     if (r->n_early > 0) /* the next answer will tell whether something is missing */
         beat_send(r);
 }

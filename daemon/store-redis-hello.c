@@ -2,6 +2,8 @@
 
 /* hello: the session is opened or continued, limits are declared, and what hosts disagree about is told. */
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/store-redis.h"
@@ -68,17 +70,69 @@ static void tell_differing(struct store_redis *r, const struct redisReply *list)
     }
 }
 
-static void tell_changed(struct store_redis *r, const struct redisReply *list) {
-    const struct redisReply *item;
+static const char *override_of(const struct store_redis *r, const char *pool) {
+    for (size_t i = 0; i < r->n_overrides; i++)
+        if (strcmp(r->overrides[i].pool, pool) == 0 && strcmp(r->overrides[i].limit, "-") != 0)
+            return r->overrides[i].limit;
+    return NULL;
+}
 
-    for (size_t i = 0; (item = reply_at(list, i)); i++) {
-        const char *pool = reply_text(reply_at(item, 0));
-        uint64_t before, now;
+struct declared *hello_find_declared(struct store_redis *r, const char *pool) {
+    for (size_t i = 0; i < r->n_declared; i++)
+        if (strcmp(r->declared[i].pool.name, pool) == 0 && !r->declared[i].pool.elsewhere)
+            return &r->declared[i];
+    return NULL;
+}
 
-        if (pool && reply_u64(reply_at(item, 1), &before) == 0 && reply_u64(reply_at(item, 2), &now) == 0)
-            event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = pool},
-                       "the limit of pool %s is %" PRIu64 ", it was %" PRIu64, pool, now, before);
+void hello_tell_lowest(struct store_redis *r, const char *pool, uint64_t lowest, uint64_t cut) {
+    struct declared *d = hello_find_declared(r, pool);
+    const char *override = override_of(r, pool);
+    char limits[NAME_MAX_LENGTH + 40], before[32] = "";
+
+    if (d && d->in_force == lowest)
+        return;
+    if (d && d->in_force <= UINT32_MAX)
+        (void) snprintf(before, sizeof(before), ", it was %" PRIu64, d->in_force);
+    if (d)
+        d->in_force = lowest;
+    (void) snprintf(limits, sizeof(limits), "%s:%" PRIu64 "/declared", pool, lowest);
+    event_emit(r->events, &(struct event) {.type = EVENT_LIMIT_CHANGED, .pools = pool, .limits = limits, .clock = cut},
+               "the limit of pool %s is %" PRIu64 "%s: the lowest that a host declares%s%s", pool, lowest, before,
+               override ? "; in force is an override: " : "", override ? override : "");
+}
+
+/* What this answer shows of the pools that this host declares. Before the first one is told by redis-connected nothing is news. */
+static void tell_lowest(struct store_redis *r) {
+    for (size_t i = 0; i < r->n_declared; i++) {
+        const struct declared *d = &r->declared[i];
+
+        if (!d->pool.elsewhere && d->in_force != UINT64_MAX)
+            hello_tell_lowest(r, d->pool.name, d->lowest != d->highest ? d->lowest : d->pool.limit, r->cut);
     }
+}
+
+/* "db:4/declared,db:2,net:3/declared": the lowest that hosts declare, and the override that is in force instead. */
+char *hello_format_limits(struct store_redis *r) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = r->n_declared > 0 ? open_memstream(&text, &size) : NULL;
+
+    for (size_t i = 0; f && i < r->n_declared; i++) {
+        struct declared *d = &r->declared[i];
+        const char *override = override_of(r, d->pool.name), *comma = ftello(f) > 0 ? "," : "";
+
+        if (d->pool.elsewhere)
+            continue;
+        d->in_force = d->lowest != d->highest ? d->lowest : d->pool.limit;
+        fprintf(f, "%s%s:%" PRIu64 "/declared", comma, d->pool.name, d->in_force);
+        if (override)
+            fprintf(f, ",%s:%s", d->pool.name, override);
+    }
+    if (f && fclose(f) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
 }
 
 /* Another one of this name lives, or one with another lease: said once, then asked again as often as a heartbeat would come. The
@@ -136,7 +190,8 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     if (!epoch || strlen(epoch) >= sizeof(r->epoch) || reply_u64(reply_at(reply, 3), &grace) < 0 ||
         reply_u64(reply_at(reply, 4), &count) < 0 || reply_u64(reply_at(reply, 5), &known) < 0 ||
         reply_u64(reply_at(reply, 6), &clock) < 0 || beat_hear_overrides(r, reply_at(reply, 7)) < 0 ||
-        beat_hear_ended(r, reply_at(reply, 10), reply_at(reply, 11)) < 0) {
+        beat_hear_ended(r, reply_at(reply, 10), reply_at(reply, 11)) < 0 || beat_hear_undeclared(r, reply_at(reply, 9), true) < 0 ||
+        reply_u64(reply_at(reply, 12), &r->cut) < 0) {
         link_bad_reply(r, "hello");
         return;
     }
@@ -146,7 +201,7 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     beat_hear_clock(r, clock);
     beat_add_mark(r, count, sent);
     tell_differing(r, reply_at(reply, 8));
-    tell_changed(r, reply_at(reply, 9));
+    tell_lowest(r);
     if (!known && !grace && session_was_lost(r)) { /* it was buried while berthd was away */
         session_lost(r, "berthd was away for longer than the lease");
         return;
@@ -181,8 +236,10 @@ static void hello_on_declared(const struct redisReply *reply, void *userdata) {
     }
     (void) beat_hear_overrides(r, reply_at(reply, 7));
     (void) beat_hear_ended(r, reply_at(reply, 10), reply_at(reply, 11));
+    (void) beat_hear_undeclared(r, reply_at(reply, 9), true);
+    (void) reply_u64(reply_at(reply, 12), &r->cut);
     tell_differing(r, reply_at(reply, 8));
-    tell_changed(r, reply_at(reply, 9));
+    tell_lowest(r);
 }
 
 void hello_declare(struct store_redis *r) {

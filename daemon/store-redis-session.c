@@ -120,6 +120,7 @@ void session_lost(struct store_redis *r, const char *why) {
     r->connection = 0;
     r->from_file = false;
     r->chain = 0;
+    r->connected_told = false; /* that the new session is there is news */
     r->store.deadline = 0;
     redis_set_state(r, STORE_STATE_AWAY);
     link_retry(r, 0);

@@ -118,6 +118,14 @@ static int hear_overcommitted(struct store_redis *r, const struct redisReply *li
     return 0;
 }
 
+static void tell_connected(struct store_redis *r) {
+    _cleanup_free_ char *limits = hello_format_limits(r);
+
+    event_emit(r->events, &(struct event) {.type = EVENT_REDIS_CONNECTED, .limits = limits, .clock = r->cut},
+               "Redis answers and knows what this host holds");
+    r->connected_told = true;
+}
+
 static void sync_finish(struct store_redis *r) {
     sync_reset(r);
     r->phase = PHASE_LIVE;
@@ -125,8 +133,7 @@ static void sync_finish(struct store_redis *r) {
     r->lost_told = false;
     r->last_error[0] = '\0';
     if (!r->connected_told)
-        event_emit(r->events, &(struct event) {.type = EVENT_REDIS_CONNECTED}, "Redis answers and knows what this host holds");
-    r->connected_told = true;
+        tell_connected(r);
     /* What was given back meanwhile and was not named is gone. */
     list_foreach(e, &r->entries, struct entry, link)
         if (e->claim->state == CLAIM_STATE_RELEASING && !e->named && !list_is_linked(&e->finish))

@@ -60,6 +60,7 @@ static void bye_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     uint64_t more = 0;
 
+    (void) beat_hear_undeclared(r, reply_at(reply, 3), false);
     if (reply_is(reply_at(reply, 0), "ok") && reply_u64(reply_at(reply, 2), &more) == 0 && more > 0) {
         _cleanup_words_ struct words w = {0};
 
@@ -87,6 +88,14 @@ static void redis_stop(struct store *s, store_reply_fn done, void *userdata) {
     link_retry(r, 0); /* told a turn later */
 }
 
+/* A pool that is declared for the first time was never told; its limit is news if hosts are told of the others'. */
+static uint64_t lowest_told(const struct store_redis *r, const char *pool) {
+    for (size_t i = 0; i < r->n_declared; i++)
+        if (strcmp(r->declared[i].pool.name, pool) == 0)
+            return r->declared[i].in_force;
+    return r->connected_told ? UINT64_MAX - 1 : UINT64_MAX;
+}
+
 static int redis_declare(struct store *s, const struct store_pool *pools, size_t n) {
     struct store_redis *r = store_redis_of(s);
     struct declared *declared = calloc(n > 0 ? n : 1, sizeof(*declared));
@@ -94,7 +103,7 @@ static int redis_declare(struct store *s, const struct store_pool *pools, size_t
     if (!declared)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
-        declared[i].pool = pools[i];
+        declared[i] = (struct declared) {.pool = pools[i], .in_force = lowest_told(r, pools[i].name)};
     free(r->declared);
     r->declared = declared;
     r->n_declared = n;

@@ -66,6 +66,7 @@ struct declared {
     struct store_pool pool;
     uint64_t lowest, highest; /* last told by limits-differ; equal: they agree */
     uint64_t elsewhere;       /* likewise: sessions that have it with scope host, while others share it */
+    uint64_t in_force;        /* the lowest that hosts declare, as it was told last in BERTH_LIMITS; UINT64_MAX: never */
 };
 
 struct known_override {       /* the newest that was heard of (R10) */
@@ -154,6 +155,7 @@ struct store_redis {
     uint64_t overrides_version;
     bool overrides_heard;                /* once, so changes are news */
     bool declare_again;
+    uint64_t cut;                        /* the clock's last number before what we declare took effect */
 
     struct list admins;                  /* struct admin */
     struct list inspections;             /* struct inspection */
@@ -202,6 +204,12 @@ void link_away(struct store_redis *r);
 void hello_say(struct store_redis *r);
 /* Tells changed limits on a live connection. */
 void hello_declare(struct store_redis *r);
+/* The lowest limit that hosts declare is this one since this number of the clock: an event if that is news. */
+void hello_tell_lowest(struct store_redis *r, const char *pool, uint64_t lowest, uint64_t cut);
+/* What is in force, for BERTH_LIMITS; to be freed. NULL: no memory, or no pools. */
+char *hello_format_limits(struct store_redis *r);
+/* NULL: not declared here, or with scope host. */
+struct declared *hello_find_declared(struct store_redis *r, const char *pool);
 
 /* --- store-redis-session.c --- */
 int session_open(struct store_redis *r);
@@ -235,6 +243,8 @@ uint64_t beat_aged_clock(const struct store_redis *r, usec_t now);
 usec_t beat_seen(const struct store_redis *r, uint64_t count, usec_t now);
 int beat_hear_overrides(struct store_redis *r, const struct redisReply *list);
 int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const struct redisReply *reclaimed);
+/* but_own: leaves out the pools that this host declares (what it sent says more of them). */
+int beat_hear_undeclared(struct store_redis *r, const struct redisReply *list, bool but_own);
 
 /* --- store-redis-claim.c --- */
 int claim_init(struct store_redis *r);

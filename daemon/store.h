@@ -96,6 +96,7 @@ struct store { /* embedded first in each implementation */
     enum store_state state;
     bool is_connecting; /* AWAY, but an attempt to change that is under way: false while the next one is waited for */
     usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
+    uint64_t known;  /* every grant with a number up to this one was heard of (R7); 0: not known */
 };
 
 static inline struct store *store_free(struct store *s) {

@@ -8,9 +8,10 @@
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       known-µs   how long it has known this epoch
 --       overrides  the newest version of an override that it knows
--- Reply {'ok', epoch, more, grace(0|1), count, last-token, claims, clock, overrides, ended, reclaimed}
+-- Reply {'ok', epoch, more, grace(0|1), count, last-token, claims, clock, overrides, ended, reclaimed, undeclared}
 --         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
---         ended: {session, host} of each session buried;  reclaimed: {claim, host, name, run, pools, token} of each held claim of theirs
+--         ended: {session, host, clock} of each session buried;  reclaimed: {claim, host, name, run, pools, token, clock} of each held
+--         claim of theirs;  undeclared: {pool, lowest, clock}: see session.lua
 --       {'epoch', epoch}: nothing was beaten;  {'gone'};  {'stale'}
 -- Cost  6 calls
 local call, meta = redis.call, KEYS[1]
@@ -29,7 +30,7 @@ local claims = call('SCARD', at .. 'of:' .. s)
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
 if not m[3] and not m[4] and not override_over and oldest > tonumber(ARGV[4]) and oldest > 0 and (m[5] or '0') == ARGV[6] then
     local none = {}
-    return {'ok', m[1], 0, 0, count, last, claims, m[7], none, none, none}
+    return {'ok', m[1], 0, 0, count, last, claims, m[7], none, none, none, none}
 end
 --#include core
 --#include queue
@@ -50,4 +51,4 @@ settle()
 save_clock()
 if epoch ~= ARGV[3] then return {'epoch', epoch} end
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
-return {'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), newer_overrides(tonumber(ARGV[6])), ended, reclaimed}
+return {'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), newer_overrides(tonumber(ARGV[6])), ended, reclaimed, undeclared}

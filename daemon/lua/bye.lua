@@ -4,7 +4,7 @@
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection
--- Reply {'ok', epoch, more}  more: its end is not complete, say it again;  {'stale'}
+-- Reply {'ok', epoch, more, undeclared}  undeclared: see session.lua;  more: its end is not complete, say it again;  {'stale'}
 -- Cost  about 10 calls, 6 a claim (128 claims a call)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
@@ -17,4 +17,4 @@ if call('HEXISTS', at .. 'sessions', ARGV[1]) == 1 then end_session(ARGV[1]) end
 local unfinished = more
 settle()
 save_clock()
-return {'ok', epoch or '', unfinished}
+return {'ok', epoch or '', unfinished, undeclared}

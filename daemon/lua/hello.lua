@@ -11,10 +11,12 @@
 --       epoch      that it knew last, 0 if none;  dead: as in beat, of that epoch
 --       limits     how many, then for each: pool limit; limit "host": there it is of scope host
 --       then overrides that it remembers, for each: pool version limit until-µs by restore reason
--- Reply {'ok', epoch, more, grace, count, known(1: the session was there), clock, overrides, differing, changed, ended, reclaimed}
+-- Reply {'ok', epoch, more, grace, count, known(1: the session was there), clock, overrides, differing, undeclared, ended,
+--         reclaimed, cut}
 --         differing: {pool, lowest, highest, elsewhere} of its pools that live sessions declare differently; elsewhere: so many
 --           have it with scope host, and others share it
---         changed: {pool, before, now} of limits in force that this call changed; the rest as in beat
+--         the rest as in beat
+--         cut: the last number drawn before what is declared here took effect
 --       {'lease-differs', epoch, more, count, lease-µs}: another lease, and a session lives by it (R4)
 --       {'name-taken', epoch, more, count, lease-µs}: a live session of this host name on another machine
 --       {'stale', connection}: a newer connection was there;  {'schema', n}: the data is newer than this script
@@ -60,7 +62,7 @@ call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, 
 local count = call('HINCRBY', meta, 'beat', 1)
 call('ZADD', at .. 'beats', count, s)
 
-local declared, kind, changed, first_override = {}, {}, {}, 12 + 2 * tonumber(ARGV[11])
+local declared, kind, first_override = {}, {}, 12 + 2 * tonumber(ARGV[11])
 for i = 12, first_override - 1, 2 do kind[ARGV[i]] = ARGV[i + 1] == 'host' and 'host' or 'limit' end
 local before = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+ %S+ %S+ (%S*)$')
 before = parse_declared(before or '')
@@ -73,16 +75,15 @@ for i = 12, first_override - 1, 2 do
     if ARGV[i + 1] == 'host' then
         call('ZADD', at .. 'pool:' .. ARGV[i] .. ':elsewhere', 0, s)
     else
-        local old = call('EXISTS', key) == 1 and limit_of(ARGV[i])
         if call('ZADD', key, 'CH', ARGV[i + 1], s) == 1 then
             limits[ARGV[i]] = nil
             touch(ARGV[i])
-            if old and old ~= limit_of(ARGV[i]) then changed[#changed + 1] = {ARGV[i], old, limit_of(ARGV[i])} end
         end
     end
 end
 call('HSET', at .. 'sessions', s, table.concat({host, ARGV[5], ARGV[6], table.concat(declared, ',')}, ' '))
 
+local cut = fmt(clock)
 for i = first_override, #ARGV, 7 do
     local known = call('ZSCORE', at .. 'overrides', ARGV[i])
     hear_clock(tonumber(ARGV[i + 1]))
@@ -103,5 +104,5 @@ for i = 12, first_override - 1, 2 do
 end
 settle()
 save_clock()
-return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(clock), newer_overrides(0), differing, changed,
-    ended, reclaimed}
+return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(clock), newer_overrides(0), differing, undeclared,
+    ended, reclaimed, cut}

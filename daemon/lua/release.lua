@@ -4,19 +4,20 @@
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch claim
--- Reply {'ok', epoch, more}  also if there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Reply {'ok', epoch, more, clock, token}  clock: the last number drawn before this; token: 0 if it only waited
+--       {'ok', epoch, more}  there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  7 calls for one pool; with grants about 20 a grant
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, c = ARGV[1], ARGV[4]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s)
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'clock')
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
 local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 if not record then return {'ok', m[1], 0} end
-local state, session, pools = string.match(record, '^(%a) %d+ (%S+) (%S+)')
+local state, given, session, pools = string.match(record, '^(%a) (%d+) (%S+) (%S+)')
 if session ~= s then return {'ok', m[1], 0} end
 
 call('SREM', at .. 'of:' .. s, c)
@@ -40,7 +41,9 @@ for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do
     end
     if state ~= 'P' and call('ZCARD', base .. ':queue') > 0 then queues[#queues + 1] = pool end
 end
-if #queues == 0 then return {'ok', m[1], 0} end
+local before = m[3] or '0'
+if state ~= 'H' then given = '0' end
+if #queues == 0 then return {'ok', m[1], 0, before, given} end
 
 -- One pool, and whoever is next wants this one alone, as nearly always: the same as below in half of the time. It goes on below where
 -- anything is odd, and if there may be somebody else to grant to.
@@ -57,7 +60,7 @@ if #queues == 1 then
         if not o[1] and not o[2] and not o[3] and connection then
             local limit = tonumber(call('ZRANGE', base .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0
             local used = call('SCARD', base .. ':held') + n
-            if used > limit then return {'ok', m[1], 0} end
+            if used > limit then return {'ok', m[1], 0, before, given} end
             if n == '1' and string.find(call('INFO', 'replication'), 'master_replid:' .. o[4], 1, true) then
                 local t = call('TIME')
                 local time, last_clock = t[1] * 1000000 + t[2], tonumber(o[5])
@@ -71,7 +74,7 @@ if #queues == 1 then
                 call('HSET', meta, 'clock', token, 'c:' .. owner, connection .. ' ' .. token)
                 call('PUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. next_claim .. ' '
                     .. ticket .. ' ' .. queued)
-                if used == limit then return {'ok', m[1], 0} end
+                if used == limit then return {'ok', m[1], 0, before, given} end
             end
         end
     end
@@ -81,4 +84,4 @@ end
 for i = 1, #queues do touch(queues[i]) end
 settle()
 save_clock()
-return {'ok', epoch, more}
+return {'ok', epoch, more, before, given}

@@ -7,7 +7,9 @@
 -- pool:P:limits  zset  session -> the limit that it declares;  pool:P:elsewhere  zset  sessions for which it is of scope host
 
 local ends = 128                -- claims and sessions that this call may still end
-local ended, reclaimed = {}, {} -- told in the answer: {session, host}, {claim, host, name, run, pools, token}
+-- Told in the answer: {session, host, clock}, {claim, host, name, run, pools, token, clock}, {pool, lowest, clock} of pools of which
+-- the lowest limit that is declared has changed, -1 if nobody does any more; clock: the last number drawn before it took effect.
+local ended, reclaimed, undeclared = {}, {}, {}
 
 -- What is declared in a session's record, as {pool, limit or 'host', ...}
 local function parse_declared(text)
@@ -20,9 +22,14 @@ local function parse_declared(text)
 end
 
 local function undeclare(s, pool, limit)
-    call('ZREM', at .. 'pool:' .. pool .. (limit == 'host' and ':elsewhere' or ':limits'), s)
+    local key = at .. 'pool:' .. pool .. (limit == 'host' and ':elsewhere' or ':limits')
+    call('ZREM', key, s)
     limits[pool] = nil
     touch(pool)
+    if limit ~= 'host' then
+        local lowest = call('ZRANGE', key, '0', '0', 'WITHSCORES')[2]
+        if lowest ~= limit then undeclared[#undeclared + 1] = {pool, tonumber(lowest or -1), fmt(clock)} end
+    end
 end
 
 -- Its claims go, its limits go. False if the bound cut it short.
@@ -42,7 +49,7 @@ local function end_session(s)
                 if r and r.session == s then
                     drop(c, r)
                     if r.state == 'H' then
-                        reclaimed[#reclaimed + 1] = {c, host or '', r.name, r.run, r.pools, r.token}
+                        reclaimed[#reclaimed + 1] = {c, host or '', r.name, r.run, r.pools, r.token, fmt(clock)}
                     end
                 end
             end
@@ -58,7 +65,7 @@ local function end_session(s)
     call('HDEL', at .. 'sessions', s)
     call('ZREM', at .. 'beats', s)
     if host and call('HGET', meta, 'h:' .. host) == s then call('HDEL', meta, 'h:' .. host) end
-    ended[#ended + 1] = {s, host or ''}
+    ended[#ended + 1] = {s, host or '', fmt(clock)}
     return true
 end
 

@@ -14,7 +14,7 @@ static void test_order(void) {
     EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W * 0 0 1 *");
     EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W * 0 * 2 *"); /* one is free, but not for it */
     TEST_INT(script_used("db"), 3);
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_used("db"), 3);
@@ -27,7 +27,7 @@ static void test_head_start(void) {
     EXPECT(script_claim("s2", "b", "db 4 100"), "ok $ 0 W * 1 *");
     EXPECT(script_say("claim s1 1 $ c r name 60000000 0 0 0 db 1 100"), "ok $ 0 W * 0 * 1 *");
     EXPECT(script_say("claim s1 1 $ d r name 1000 0 0 0 db 1 100"), "ok $ 0 W * 0 * ? *");
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("b"), 'W');
     EXPECT(script_say("claim s1 1 $ e r name 90000000 0 0 0 db 1 100"), "ok $ 0 H *"); /* first of all, and it fits */
@@ -41,12 +41,12 @@ static void test_two_pools(void) {
     TEST_INT(script_used("db"), 0); /* all or none */
     EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "d", "net 1 100 db 4 100"), "ok $ 0 W *");
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
     TEST_INT(script_state("c"), 'H'); /* it was behind b alone */
     TEST_INT(script_state("d"), 'W');
-    EXPECT(script_say("release s2 1 $ b"), "ok $ 0");
-    EXPECT(script_say("release s1 1 $ c"), "ok $ 0");
+    EXPECT(script_say("release s2 1 $ b"), "ok $ 0 * *");
+    EXPECT(script_say("release s1 1 $ c"), "ok $ 0 * *");
     TEST_INT(script_state("d"), 'H');
     script_end();
 }
@@ -58,9 +58,9 @@ static void test_first_everywhere(void) {
     EXPECT(script_claim("s1", "n", "net 2 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "y", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "x", "net 1 100 db 1 100"), "ok $ 0 W *");
-    EXPECT(script_say("release s1 1 $ n"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ n"), "ok $ 0 * *");
     TEST_INT(script_state("x"), 'W');
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("y"), 'H');
     TEST_INT(script_state("x"), 'H');
     script_end();
@@ -72,7 +72,7 @@ static void test_withdraw_frees_queue(void) {
     EXPECT(script_claim("s2", "b", "db 2 100 net 1 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "d", "net 1 100"), "ok $ 0 W *");
-    EXPECT(script_say("release s2 1 $ b"), "ok $ 0");
+    EXPECT(script_say("release s2 1 $ b"), "ok $ 0 * *");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("d"), 'H');
     script_end();
@@ -94,14 +94,14 @@ static void test_refusals(void) {
 static void test_lowest_limit(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
-    EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4 0]] [[db 4 2]] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4 0]] [] [] [] *");
     EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 P * 0 * 0 *");
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
-    EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5 0]] [[db 2 4]] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5 0]] [] [] [] *");
     TEST_INT(script_state("c"), 'W'); /* 2 used of 4 */
-    EXPECT(script_say("bye s1 1"), "ok $ 0");
+    EXPECT(script_say("bye s1 1"), "ok $ 0 [[db 5 *]]"); /* what it declared was the lowest; of net both declare the same */
     EXPECT(script_claim("s2", "d", "db 5 100"), "ok $ 0 H *");
     script_end();
 }
@@ -109,13 +109,13 @@ static void test_lowest_limit(void) {
 /* Scope host here, cluster there: said to both, in either order, and no longer when it is over (R14). */
 static void test_scopes_differ(void) {
     script_begin();
-    EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] []");
-    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
     EXPECT(script_say("inspect pool db"), "ok 4 4 4 * [] 1");
-    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] []");
-    EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] []");
-    EXPECT(script_say("bye s2 1"), "ok $ 0");
-    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] []");
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] [] *");
+    EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
+    EXPECT(script_say("bye s2 1"), "ok $ 0 *");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] [] *");
     script_end();
 }
 
@@ -129,8 +129,8 @@ static void test_park(void) {
     TEST_INT(script_state("b"), 'P');
     TEST_INT(script_state("c"), 'H');
     EXPECT(script_claim("s1", "d", "db 1 100"), "ok $ 0 P *");
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
-    EXPECT(script_say("release s1 1 $ c"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
+    EXPECT(script_say("release s1 1 $ c"), "ok $ 0 * *");
     TEST_INT(script_used("db") + script_used("net"), 0);
     EXPECT(script_say("override s1 1 $ db 0 id2 resume 0 0 ~"), "conflict $ *");
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 resume 0 0 ~", script_number(2)), "ok $ 0 *");
@@ -145,7 +145,7 @@ static void test_park_order(void) {
     EXPECT(script_claim("s1", "b", "db 3 100"), "ok $ 0 W *"); /* older */
     EXPECT(script_claim("s1", "c", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_say("override s1 1 $ db 0 id1 set 1 0 ~"), "ok $ 0 *");
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_say("override s1 1 $ db 0 id2 clear 0 0 ~"), "conflict $ *");
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", script_number(2)), "ok $ 0 *");
     TEST_INT(script_state("b"), 'H'); /* although c's return alone would have let c go first */
@@ -193,7 +193,7 @@ static void test_override_versions(void) {
     EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "conflict $ *");
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
     EXPECT(script_say("override s1 1 $ other 0 idC set 0 0 ~"), "unknown $");
-    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 3 0 idB  ]] [] []");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 3 0 idB  ]] [] [] []");
     script_end();
 }
 
@@ -202,7 +202,7 @@ static void test_override_end(void) {
     EXPECT(script_say("override s1 1 $ db 0 id1 set 2 0 kept"), "ok $ 0 *");
     uint64_t version = script_number(3);
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 pause 0 1 soon", version), "ok $ 0 *"); /* 1 µs */
-    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 2 0 id2  kept]] [] []");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 2 0 id2  kept]] [] [] []");
     TEST_INT(redis_number(&script_server, "HEXISTS " META " over-end"), 0);
     script_end();
 }
@@ -215,8 +215,8 @@ static void test_burial(void) {
     EXPECT(script_claim("s2", "b", "net 1 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "w", "db 4 100"), "ok $ 0 W *"); /* a dead waiter's place */
     EXPECT(script_claim("s1", "c", "db 4 100"), "ok $ 0 W *");
-    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * [] [] []"); /* s2 beat with its hello, count 2 */
-    EXPECT(script_beat("s1", 2, 0), "ok $ 0 0 4 * [] [[s2 s2]] [[?* s2 name r-? * *] [?* s2 name r-? * *]]");
+    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * [] [] [] []"); /* s2 beat with its hello, count 2 */
+    EXPECT(script_beat("s1", 2, 0), "ok $ 0 0 4 * [] [[s2 s2 *]] [[?* s2 name r-? * * *] [?* s2 name r-? * * *]] []");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("a"), '-');
     TEST_INT(script_state("w"), '-');
@@ -262,6 +262,32 @@ static void test_connections(void) {
     script_end();
 }
 
+/* What was held when is told by numbers of one clock: up to which one a claim was held, and from which one a limit is in force. */
+static void test_clock(void) {
+    uint64_t before, token;
+
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    token = script_number(5);
+    EXPECT(script_claim("s2", "b", "db 1 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s2", "c", "db 2 100"), "ok $ 0 W *");
+    before = script_number(4); /* the last number drawn */
+    EXPECT(script_say("release s2 1 $ c"), "ok $ 0 * 0"); /* it only waited */
+    CU_ASSERT(script_number(3) == before);
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
+    CU_ASSERT(script_number(3) == before && script_number(4) == token);
+    EXPECT(script_claim("s1", "b", "db 1 100"), "ok $ 0 H *");
+    CU_ASSERT(script_number(5) > before);
+    before = script_number(5);
+    EXPECT(script_claim("s1", "d", "db 3 100"), "ok $ 0 H *");
+    token = script_number(5);
+    EXPECT(script_hello("s2", 1, 2, "db 5 net 1"), "ok $ 0 0 * 1 * [] [[db 4 5 0] [net 1 2 0]] [] [] [] *");
+    CU_ASSERT(script_number(19) == token);
+    EXPECT(script_claim("s1", "e", "db 1 100"), "ok $ 0 W *");
+    EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [[* *] [* *]] [[db 5 *]]"); /* of net s2's is the lowest still */
+    script_end();
+}
+
 static void test_resend(void) {
     char first[200];
 
@@ -274,7 +300,7 @@ static void test_resend(void) {
     (void) snprintf(first, sizeof(first), "%.190s", script_claim("s1", "b", "db 2 100"));
     TEST_STRING(script_claim("s1", "b", "db 2 100"), first);
     TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 1);
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
     TEST_INT(script_used("db"), 2);
     EXPECT(script_say("release s2 1 $ b"), "ok $ 0"); /* another's */
@@ -322,6 +348,7 @@ static CU_TestInfo tests[] = {
     {"burial", test_burial},
     {"burial in parts", test_burial_in_parts},
     {"connections", test_connections},
+    {"clock", test_clock},
     {"resend", test_resend},
     {"hello refused", test_hello_refused},
     CU_TEST_INFO_NULL,

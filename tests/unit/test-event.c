@@ -63,9 +63,9 @@ static void test_fields(void) {
           "granted: m host=ant namespace=demo head_start_ms=1500 on_lease_lost=continue seq=1\n");
     emits(&(struct event){.type = EVENT_READY}, "berthd is ready", "ready: berthd is ready host=ant namespace=demo seq=1\n");
     emits(&(struct event){.type = EVENT_GRANTED, .job = "pg-dump", .run = "0123", .pools = "db:2", .token = 1763640079123456,
-                          .ticket = 1763640079000001, .has_wait = true, .wait_usec = 1999, .position = 3},
+                          .ticket = 1763640079000001, .clock = 1763640079000002, .has_wait = true, .wait_usec = 1999, .position = 3},
           "pg-dump may start",
-          "granted: pg-dump may start job=pg-dump run=0123 pools=db:2 token=1763640079123456 ticket=1763640079000001 host=ant "
+          "granted: pg-dump may start job=pg-dump run=0123 pools=db:2 token=1763640079123456 ticket=1763640079000001 clock=1763640079000002 host=ant "
           "namespace=demo wait_ms=1 position=3 seq=1\n");
     emits(&(struct event){.type = EVENT_EXITED, .job = "a", .run = "b", .host = "bee", .has_exit_code = true, .has_signal = true,
                           .signal = 15, .has_uid = true, .has_run_time = true, .run_usec = 2500000, .result = "failure",
