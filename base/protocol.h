@@ -54,12 +54,14 @@
  *   waiting/RUN      a queued run, so that a restarted berthd keeps its place
  *   holds/RUN        FIFO of a granted `berth run`;  holds/RUN.claim  what it holds
  *   jobs/JOB         last start, last result
- *   session          the session's id (store-redis)
- *   drained          there: this host takes nothing new */
+ *   state/session    the session's id (store-redis)
+ *   state/drained    there: this host takes nothing new
+ * All of these folders are berthd's own. The runtime directory itself may be root's, with control.sock and lock in it. */
 #define PROTOCOL_CONTROL_SOCKET "control.sock"
 #define PROTOCOL_LOCK "lock"
 #define PROTOCOL_WAITING "waiting"
 #define PROTOCOL_HOLDS "holds"
 #define PROTOCOL_JOBS "jobs"
-#define PROTOCOL_SESSION "session"
-#define PROTOCOL_DRAINED "drained"
+#define PROTOCOL_STATE_FOLDER "state"
+#define PROTOCOL_SESSION PROTOCOL_STATE_FOLDER "/session"
+#define PROTOCOL_DRAINED PROTOCOL_STATE_FOLDER "/drained"

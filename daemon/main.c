@@ -7,10 +7,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sysexits.h>
-#include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "base/activation.h"
 #include "base/file-limit.h"
 #include "base/protocol.h"
 #include "daemon/manager.h"
@@ -20,6 +21,9 @@ static const char *arg_config = SETTINGS_PATH_DEFAULT;
 static bool arg_check = false;
 static bool arg_with_runner = false;
 static const char *arg_runner = NULL; /* --with-runner=PATH */
+
+/* FileDescriptorName= of berthd.socket */
+#define SOCKET_NAME "control"
 
 static void help(void) {
     puts("berthd [OPTIONS]\n"
@@ -126,6 +130,37 @@ static int find_runner(char path[static PATH_MAX]) {
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 
+/* --- the control socket, if berthd.socket has made it --- */
+
+/* To each who waits for an answer, as one of io.berth's. */
+static void turn_away(int listen_fd) {
+    static const char text[] =
+        "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd cannot start: its config is wrong, see `berthd --check` "
+        "and `journalctl -t berthd`\"}}";
+
+    activation_turn_away(listen_fd, text, sizeof(text));
+}
+
+/* 0 or an exit status, said in the journal. */
+static int receive_socket(struct journal *journal, int *ret_fd) {
+    int r = activation_receive(SOCKET_NAME, SOCK_STREAM, ret_fd);
+
+    if (r >= 0)
+        return 0;
+    journal_log(journal, 3, "what the service manager passed is not the one listening stream socket with FileDescriptorName=" SOCKET_NAME
+                            " that berthd.socket makes: %s", strerror(-r));
+    return EX_CONFIG;
+}
+
+static int check_socket(struct journal *journal, int listen_fd, const char *path) {
+    if (listen_fd < 0 || activation_is_at(listen_fd, path))
+        return 0;
+    journal_log(journal, 3, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
+                            "ListenStream= of berthd.socket, too", path);
+    turn_away(listen_fd);
+    return EX_CONFIG;
+}
+
 /* --- signals --- */
 
 static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
@@ -159,7 +194,9 @@ static int add_signals(sd_event *event, struct manager *m) {
     return r;
 }
 
-static int run(struct journal *journal, struct settings *settings) {
+/* Takes the settings and the descriptor in any case. */
+static int run(struct journal *journal, struct settings *settings, int passed_fd) {
+    _cleanup_close_ int listen_fd = passed_fd;
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     _cleanup_(manager_freep) struct manager *manager = NULL;
     _cleanup_(control_freep) struct control *control = NULL;
@@ -167,6 +204,12 @@ static int run(struct journal *journal, struct settings *settings) {
     struct manager_options options = {.config = arg_config};
     int r;
 
+    snprintf(socket, sizeof(socket), "%s/%s", settings->runtime_directory, PROTOCOL_CONTROL_SOCKET);
+    r = check_socket(journal, listen_fd, socket);
+    if (r != 0) {
+        settings_free(settings);
+        return r;
+    }
     if (arg_with_runner) {
         r = find_runner(runner);
         if (r < 0) {
@@ -186,8 +229,7 @@ static int run(struct journal *journal, struct settings *settings) {
     r = manager_new(&manager, event, journal, settings, &options);
     if (r < 0)
         return EX_SOFTWARE;
-    snprintf(socket, sizeof(socket), "%s/%s", manager_settings(manager)->runtime_directory, PROTOCOL_CONTROL_SOCKET);
-    r = verbs_new_control(&control, event, manager, socket, -1);
+    r = verbs_new_control(&control, event, manager, socket, steal_fd(&listen_fd));
     if (r < 0)
         journal_log(journal, 3, "%s: %s", socket, strerror(-r));
     if (r >= 0)
@@ -205,6 +247,7 @@ static int run(struct journal *journal, struct settings *settings) {
 
 int main(int argc, char **argv) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
+    _cleanup_close_ int listen_fd = -1;
     struct settings *settings = NULL;
     sigset_t blocked;
     int status, r;
@@ -213,7 +256,12 @@ int main(int argc, char **argv) {
         return status;
     if (journal_new(&journal, "berthd") < 0)
         return EX_SOFTWARE;
+    status = arg_check ? 0 : receive_socket(journal, &listen_fd);
+    if (status != 0)
+        return status;
     r = load(journal, &settings);
+    if (r != 0 && r != -ENOMEM)
+        turn_away(listen_fd);
     if (r != 0)
         return r == -ENOMEM ? EX_SOFTWARE : EX_CONFIG;
     if (arg_check) {
@@ -229,5 +277,5 @@ int main(int argc, char **argv) {
     sigaddset(&blocked, SIGHUP);
     sigaddset(&blocked, SIGUSR1);
     (void) sigprocmask(SIG_BLOCK, &blocked, NULL);
-    return run(journal, settings);
+    return run(journal, settings, steal_fd(&listen_fd));
 }

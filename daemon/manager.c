@@ -33,15 +33,13 @@ static int make_directory(struct journal *j, const char *runtime, const char *na
     return 0;
 }
 
+/* As a system service all of them are there: the runtime directory is root's then, and nothing can be made in it. */
 static int make_directories(struct journal *j, const char *runtime) {
+    static const char *const ours[] = {PROTOCOL_HOLDS, PROTOCOL_WAITING, PROTOCOL_JOBS, PROTOCOL_STATE_FOLDER};
     int k = make_directory(j, runtime, "", 0755);
 
-    if (k == 0)
-        k = make_directory(j, runtime, PROTOCOL_HOLDS, 0700);
-    if (k == 0)
-        k = make_directory(j, runtime, PROTOCOL_WAITING, 0700);
-    if (k == 0)
-        k = make_directory(j, runtime, PROTOCOL_JOBS, 0700);
+    for (size_t i = 0; k == 0 && i < ELEMENTSOF(ours); i++)
+        k = make_directory(j, runtime, ours[i], 0700);
     return k;
 }
 

@@ -5,17 +5,23 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <systemd/sd-daemon.h>
 
+#include "base/activation.h"
 #include "base/number.h"
+#include "base/protocol.h"
 #include "runner/runner.h"
 
 enum { EXIT_USAGE = 64, EXIT_INTERNAL = 70, EXIT_TEMPORARY = 75, EXIT_PERMISSION = 77, EXIT_CONFIG = 78 };
 
 static const char *arg_config = SETTINGS_PATH_DEFAULT;
 static int arg_socket_fd = -1;
+
+/* FileDescriptorName= of berth-runner.socket */
+#define SOCKET_NAME "runner"
 
 static void print_help(void) {
     puts("berth-runner [-c FILE] [--version] [--help]\n"
@@ -135,8 +141,32 @@ static int status_of(int error) {
     }
 }
 
-static int run(struct journal *journal, struct settings *settings) {
-    const struct runner_options options = {.config = arg_config, .settings = settings, .socket_fd = arg_socket_fd};
+/* runner/runner.sock, if berth-runner.socket has made it. 0 or an exit status, said in the journal. */
+static int receive_socket(struct journal *journal, int *ret_fd) {
+    int r = activation_receive(SOCKET_NAME, SOCK_SEQPACKET, ret_fd);
+
+    if (r >= 0)
+        return 0;
+    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening packet socket with FileDescriptorName=" SOCKET_NAME
+                                  " that berth-runner.socket makes: %s", strerror(-r));
+    return EXIT_CONFIG;
+}
+
+static int check_socket(struct journal *journal, int listen_fd, const struct settings *settings) {
+    char path[RUNTIME_DIRECTORY_MAX + sizeof("/" PROTOCOL_RUNNER_SOCKET)];
+
+    snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNNER_SOCKET, settings->runtime_directory);
+    if (listen_fd < 0 || activation_is_at(listen_fd, path))
+        return 0;
+    journal_log(journal, LOG_ERR, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
+                                  "ListenSequentialPacket= of berth-runner.socket, too", path);
+    return EXIT_CONFIG;
+}
+
+/* Takes the settings and the descriptor in any case. */
+static int run(struct journal *journal, struct settings *settings, int listen_fd) {
+    const struct runner_options options = {
+        .config = arg_config, .settings = settings, .socket_fd = arg_socket_fd, .listen_fd = listen_fd};
     _cleanup_(runner_freep) struct runner *runner = NULL;
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     int r;
@@ -146,6 +176,7 @@ static int run(struct journal *journal, struct settings *settings) {
         r = add_signals(event);
     if (r < 0) {
         settings_free(settings);
+        close_fd(listen_fd);
         return EXIT_INTERNAL;
     }
     r = runner_new(&runner, event, journal, &options);
@@ -160,16 +191,23 @@ static int run(struct journal *journal, struct settings *settings) {
 
 int main(int argc, char **argv) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
+    _cleanup_close_ int listen_fd = -1;
     struct settings *settings = NULL;
-    int r = parse_arguments(argc, argv);
+    int status = parse_arguments(argc, argv), r;
 
-    if (r >= 0)
-        return r;
+    if (status >= 0)
+        return status;
     (void) umask(022);
     if (journal_new(&journal, "berth-runner") < 0)
         return EXIT_INTERNAL;
+    status = receive_socket(journal, &listen_fd);
+    if (status != 0)
+        return status;
     r = load(journal, &settings);
-    if (r != 0)
-        return r < 0 && r != -ENOENT ? EXIT_INTERNAL : EXIT_CONFIG;
-    return run(journal, settings);
+    status = r == 0 ? check_socket(journal, listen_fd, settings) : r < 0 && r != -ENOENT ? EXIT_INTERNAL : EXIT_CONFIG;
+    if (status == 0)
+        return run(journal, settings, steal_fd(&listen_fd));
+    activation_turn_away(listen_fd, NULL, 0);
+    settings_free(settings);
+    return status;
 }

@@ -428,7 +428,8 @@ static int runner_listen(struct runner *r) {
     char path[RECORD_PATH_SIZE];
 
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
-    r->listen_fd = socket_listen(path, SOCK_SEQPACKET, 0666);
+    if (r->listen_fd < 0)
+        r->listen_fd = socket_listen(path, SOCK_SEQPACKET, 0666);
     if (r->listen_fd < 0) {
         journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
         return r->listen_fd;
@@ -438,7 +439,7 @@ static int runner_listen(struct runner *r) {
 
 int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options) {
     _cleanup_(runner_freep) struct runner *r = calloc(1, sizeof(*r));
-    _cleanup_close_ int socket_fd = options->socket_fd;
+    _cleanup_close_ int socket_fd = options->socket_fd, listen_fd = options->listen_fd;
     int k;
 
     if (!r) {
@@ -448,7 +449,8 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal, co
     r->event = sd_event_ref(event);
     r->journal = journal;
     r->settings = options->settings;
-    r->lock_fd = r->listen_fd = -1;
+    r->lock_fd = -1;
+    r->listen_fd = steal_fd(&listen_fd);
     r->ends_with_berthd = socket_fd >= 0;
     list_init(&r->connections);
     r->config = strdup(options->config);

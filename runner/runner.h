@@ -14,7 +14,8 @@ struct runner;
 struct runner_options {
     const char *config;        /* path, read again when berthd names a job that is not known */
     struct settings *settings; /* as read from it; the runner's from now on */
-    int socket_fd;             /* berthd's socketpair, the runner's from now on; -1: listen on runner/runner.sock */
+    int socket_fd;             /* berthd's socketpair, the runner's from now on; -1: others connect to runner/runner.sock */
+    int listen_fd;             /* that socket, made by the service manager, the runner's from now on; -1: it is made here */
 };
 
 /* Makes the directories, takes the lock, finds guards again, listens. Negative errno, said in the journal; -EBUSY: there is another

@@ -44,7 +44,7 @@ confuse conf/parser*
 hiredis daemon/redis-*
 jansson daemon/control* daemon/verb* cli/*
 systemd/sd-journal base/journal*.c
-systemd/sd-daemon daemon/main.c daemon/manager*.c runner/main.c base/journal.c
+systemd/sd-daemon daemon/manager*.c runner/main.c base/journal.c base/activation.c
 libsmartcols cli/table*
 EOF
 
