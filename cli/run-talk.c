@@ -163,6 +163,11 @@ static void on_over(struct adhoc *a, const char *reason) {
         talk_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
 }
 
+/* Our place is kept meanwhile: a berthd that cannot start now, its config being wrong, may be one that can in a moment. */
+static bool may_come_back(const struct adhoc *a, const char *error) {
+    return a->attaching && strcmp(error, "io.berth.Away") == 0 && (a->away_since == 0 || usec_sub(now(), a->away_since) < AWAY_MAX);
+}
+
 static void on_error(struct adhoc *a, struct client_reply *reply) {
     bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
 
@@ -173,6 +178,9 @@ static void on_error(struct adhoc *a, struct client_reply *reply) {
         a->run[0] = '\0';
         if (talk_ask(a) < 0)
             talk_away(a, RETRY_MIN);
+    } else if (may_come_back(a, reply->error)) {
+        a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
+        talk_away(a, a->retry_usec);
     } else {
         int status = client_explain(reply);
 

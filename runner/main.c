@@ -147,8 +147,8 @@ static int receive_socket(struct journal *journal, int *ret_fd) {
 
     if (r >= 0)
         return 0;
-    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening packet socket with FileDescriptorName=" SOCKET_NAME
-                                  " that berth-runner.socket makes: %s", strerror(-r));
+    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening packet socket with "
+                                  "FileDescriptorName=" SOCKET_NAME " that berth-runner.socket makes: %s", strerror(-r));
     return EXIT_CONFIG;
 }
 

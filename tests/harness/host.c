@@ -92,8 +92,9 @@ static void keep_log(struct host *h) {
 }
 
 void host_launch(struct host *h) {
-    char program[512];
-    char *argv[] = {program, (char *) "-c", h->config, (char *) "--with-runner", NULL};
+    char activate[512], program[512];
+    char *argv[] = {activate, (char *) h->passed, (char *) h->passed_names, program, (char *) "-c", h->config,
+                    (char *) "--with-runner", NULL};
 
     if (h->berthd) {
         child_turn(0);
@@ -101,9 +102,10 @@ void host_launch(struct host *h) {
         h->berthd = child_free(h->berthd);
     }
     h->abandoned = false;
+    (void) place_program(activate, sizeof(activate), "tests/tools/activate");
     (void) place_program(program, sizeof(program), "berthd");
     host_mark(h);
-    h->berthd = child_start(argv, NULL);
+    h->berthd = child_start(h->passed ? argv : argv + 3, NULL);
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");
 }
 

@@ -28,6 +28,8 @@ struct host {
     char config[64], runtime[64], socket[80]; /* paths */
     bool has_redis;
     const char *redis;     /* socket in its config; NULL: that of the cluster's Redis */
+    /* Descriptors "7,8" passed to berthd as by a service manager, and their names "control:other" (tests/tools/activate); NULL: none. */
+    const char *passed, *passed_names;
     struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
     struct child_text log; /* of those before it */
     size_t mark;           /* where events are looked for from */

@@ -49,7 +49,7 @@ score() { # unit, tenths at most
 # Each line that takes something away says why: a comment stands in front of it, or of the lines it belongs to.
 explained() {
     awk '/^\[/ { section = $0 } /^#/ { told = 1 } /^$/ { told = 0 }
-        section == "[Service]" && /^[A-Z]/ && !told && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
+        (section == "[Service]" || section == "[Socket]") && /^[A-Z]/ && !told && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
             print FILENAME ": " $0; bad = 1 }
         END { exit bad }' "$root/usr/lib/systemd/system/$1"
 }
@@ -61,15 +61,36 @@ user_made() {
 directories_made() {
     [ "$(id -u)" -eq 0 ] || return 0
     mkdir -p "$root/run"
-    sed -i 's/u:berth:/u:nobody:/' "$root/usr/lib/tmpfiles.d/berth.conf" # it asks this machine for names in ACLs
+    berth=$(awk -F: '$1 == "berth" { print $3 }' "$root/etc/passwd")
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return # an upgrade does it again
-    [ "$(stat -c '%a %U' "$root/run/berth")" = "1775 root" ] && # 7: the ACL's mask
-        [ "$(stat -c '%a %U' "$root/run/berth/runner/runs")" = "711 root" ]
+    owned /run/berth 755 0 && owned /run/berth/runner 711 0 && owned /run/berth/runner/runs 711 0 || return
+    for own in holds waiting jobs state; do owned /run/berth/$own 700 "$berth" || return; done
+    owned /run/berth/lock 600 "$berth" || return
+    # What was there before, where berthd's user could make files.
+    chmod 1777 "$root/run/berth"
+    systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
+    owned /run/berth 755 0
+}
+owned() { # PATH MODE UID
+    [ "$(stat -c '%a %u' "$root$1")" = "$2 $3" ] || { stat "$root$1" && false; }
 }
 preset() {
-    systemctl --root="$root" preset berthd.service berth-runner.service || return
-    [ -h "$root/etc/systemd/system/multi-user.target.wants/berthd.service" ]
+    systemctl --root="$root" preset berthd.service berthd.socket berth-runner.service berth-runner.socket || return
+    wanted multi-user.target berthd.service && wanted multi-user.target berth-runner.service &&
+        wanted sockets.target berthd.socket && wanted sockets.target berth-runner.socket
+}
+wanted() {
+    [ -h "$root/etc/systemd/system/$1.wants/$2" ] || { echo "$1 does not want $2" && false; }
+}
+# The programs look for these names and places (daemon/main.c, runner/main.c).
+sockets() {
+    units=$root/usr/lib/systemd/system
+    grep -qx 'FileDescriptorName=control' "$units/berthd.socket" && grep -qx 'FileDescriptorName=runner' "$units/berth-runner.socket" &&
+        grep -qx 'ListenStream=/run/berth/control.sock' "$units/berthd.socket" &&
+        grep -qx 'ListenSequentialPacket=/run/berth/runner/runner.sock' "$units/berth-runner.socket" &&
+        grep -q '^#define SOCKET_NAME "control"' daemon/main.c &&
+        grep -q '^#define SOCKET_NAME "runner"' runner/main.c
 }
 catalog() {
     journalctl --root="$root" --update-catalog &&
@@ -82,8 +103,11 @@ check "berthd.service: exposure above 1.5" score berthd.service 15
 check "berth-runner.service: exposure above 6.1" score berth-runner.service 61
 check "berthd.service: lines without a reason" explained berthd.service
 check "berth-runner.service: lines without a reason" explained berth-runner.service
+check "berthd.socket: lines without a reason" explained berthd.socket
+check "berth-runner.socket: lines without a reason" explained berth-runner.socket
 check "sysusers" user_made
 check "tmpfiles" directories_made
 check "preset" preset
+check "sockets" sockets
 check "catalog" catalog
 finish 0

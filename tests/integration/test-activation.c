@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* The sockets that a service manager makes: they are there before the programs, stay when these end, and who calls meanwhile waits. Here
+ * the test is the service manager. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/message.h"
+#include "base/protocol.h"
+#include "base/socket.h"
+#include "tests/harness/host.h"
+#include "tests/harness/place.h"
+#include "tests/harness/test.h"
+
+static struct host *ant;
+
+static void up(void) {
+    cluster_up_without_redis();
+    ant = host_add_alone("ant", "pool \"two\" { limit = 2 scope = \"host\" }\n");
+    if (mkdir(ant->runtime, 0755) < 0)
+        CU_FAIL("no runtime directory");
+}
+
+/* One that a child may inherit. */
+static int listen_at(const char *path, int type) {
+    int fd = socket_listen(path, type, 0660);
+
+    CU_ASSERT_FATAL(fd >= 0 && fcntl(fd, F_SETFD, 0) == 0);
+    return fd;
+}
+
+/* Starts berthd with descriptors "7,8" under names "control:other". */
+static void launch(const char *fds, const char *names) {
+    ant->passed = fds;
+    ant->passed_names = names;
+    host_launch(ant);
+    ant->passed = NULL;
+}
+
+static void launch_with(int fd) {
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", fd);
+    launch(number, "control");
+}
+
+/* Until somebody is in the socket's queue. */
+static void await_caller(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (poll(&p, 1, 0) == 0 && clock_boottime() < until)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    CU_ASSERT_FATAL(p.revents == POLLIN);
+}
+
+/* It ends at once, with 78, and says why. */
+static void assert_refuses(const char *why) {
+    CU_ASSERT_FATAL(child_await(ant->berthd, HOST_PATIENCE));
+    TEST_INT(ant->berthd->exit_code, 78);
+    if (!strstr(child_text(ant->berthd, 2), why)) {
+        printf("not \"%s\" but: %s\n", why, child_text(ant->berthd, 2));
+        CU_FAIL("berthd does not say why");
+    }
+    ant->berthd = child_free(ant->berthd);
+    ant->mark = 0;
+}
+
+/* --- berthd --- */
+
+static void test_clients_wait(void) {
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
+    struct child *early = berth_start(ant, "pools --json"), *late;
+
+    launch_with(fd);
+    host_await(ant, "ready", " ");
+    TEST_INT(berth_end(early), 0);
+    TEST_INT(berth(ant, "run -p two -- true"), 0);
+    host_stop(ant);
+    CU_ASSERT(access(ant->socket, F_OK) == 0); /* it is not berthd's to remove */
+    late = berth_start(ant, "run -p two -- sh -c 'exit 5'");
+    CU_ASSERT(!child_await(late, 300 * USEC_PER_MSEC));
+    launch_with(fd);
+    TEST_INT(berth_end(late), 5);
+    host_stop(ant);
+    (void) unlink(ant->socket);
+}
+
+/* A run that is under way, and one that waits, over a restart of berthd that leaves no moment without a socket. */
+static void test_restart(void) {
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
+    struct child *holder, *waiter;
+    _cleanup_gate_ struct gate gate;
+
+    gate_make(&gate, "restart");
+    launch_with(fd);
+    host_await(ant, "ready", " ");
+    holder = berth_start(ant, "run -p two:2 -- %s --gate %s --exit 6", cluster.command, gate.path);
+    host_await(ant, "started", " ");
+    waiter = berth_start(ant, "run -p two -- sh -c 'exit 7'");
+    host_await(ant, "queued", " ");
+    host_kill(ant);
+    launch_with(fd);
+    host_await(ant, "ready", " ");
+    TEST_INT(berth(ant, "pools"), 0);
+    gate_open(&gate);
+    TEST_INT(berth_end(holder), 6);
+    TEST_INT(berth_end(waiter), 7);
+    host_stop(ant);
+    (void) unlink(ant->socket);
+}
+
+static void test_bad_config(void) {
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
+    struct child *client;
+
+    host_set_config(ant, "pool \"two\" { limt = 2 }\n");
+    client = berth_start(ant, "pools");
+    await_caller(fd);
+    launch_with(fd);
+    assert_refuses("unknown option \"limt\"");
+    CU_ASSERT_FATAL(child_await(client, HOST_PATIENCE));
+    TEST_INT(client->exit_code, 69);
+    TEST_STRING(child_text(client, 2),
+                "berth: berthd cannot start: its config is wrong, see `berthd --check` and `journalctl -t berthd`\n");
+    child_free(client);
+    (void) unlink(ant->socket);
+}
+
+/* Who waits in the queue of permits is not sent home by a config that somebody is about to put right. */
+static void test_bad_config_while_waiting(void) {
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
+    static const char good[] = "pool \"two\" { limit = 2 scope = \"host\" }\n";
+    struct child *holder, *waiter;
+    _cleanup_gate_ struct gate gate;
+
+    gate_make(&gate, "bad-config");
+    launch_with(fd);
+    host_await(ant, "ready", " ");
+    holder = berth_start(ant, "run -p two:2 -- %s --gate %s", cluster.command, gate.path);
+    host_await(ant, "started", " ");
+    waiter = berth_start(ant, "run -v -p two -- sh -c 'exit 7'");
+    host_await(ant, "queued", " ");
+    host_kill(ant);
+    await_caller(fd); /* one of the two */
+    host_set_config(ant, "pool \"two\" { limt = 2 }\n");
+    launch_with(fd);
+    assert_refuses("unknown option \"limt\"");
+    await_caller(fd);
+    CU_ASSERT(!waiter->ended && !holder->ended);
+    host_set_config(ant, good);
+    launch_with(fd);
+    host_await(ant, "ready", " ");
+    gate_open(&gate);
+    TEST_INT(berth_end(holder), 0);
+    TEST_INT(berth_end(waiter), 7);
+    host_stop(ant);
+    (void) unlink(ant->socket);
+}
+
+static void test_something_else(void) {
+    static const char not_ours[] = "berthd.socket makes";
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM), packets = -1, elsewhere = -1;
+    char path[100], fds[40], others[4][40];
+    const char *names[] = {"contrl", "control", "control:control", "control"};
+
+    snprintf(path, sizeof(path), "%s/other", cluster.folder);
+    packets = listen_at(path, SOCK_SEQPACKET);
+    (void) unlink(path);
+    elsewhere = listen_at(path, SOCK_STREAM);
+    snprintf(others[0], 40, "%d", fd);           /* another name */
+    snprintf(others[1], 40, "%d", packets);      /* another type */
+    snprintf(others[2], 40, "%d,%d", fd, elsewhere); /* one too many */
+    snprintf(others[3], 40, "0");                /* not a socket */
+    for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+        launch(others[i], names[i]);
+        assert_refuses(not_ours);
+    }
+    snprintf(fds, sizeof(fds), "%d", elsewhere);
+    launch(fds, "control");
+    assert_refuses("change ListenStream= of berthd.socket, too");
+    (void) unlink(path);
+    (void) unlink(ant->socket);
+}
+
+/* --- berth-runner --- */
+
+static struct child *runner_start(int fd) {
+    static char activate[512], runner[512], number[16];
+    char *argv[] = {activate, number, (char *) "runner", runner, (char *) "-c", ant->config, NULL};
+
+    (void) place_program(activate, sizeof(activate), "tests/tools/activate");
+    (void) place_program(runner, sizeof(runner), "berth-runner");
+    snprintf(number, sizeof(number), "%d", fd);
+    return child_start(argv, NULL);
+}
+
+static int say_hello(const char *path) {
+    struct message_writer w;
+    int fd = socket_connect(path, SOCK_SEQPACKET);
+
+    message_begin(&w, PROTOCOL_HELLO);
+    message_put_u64(&w, "version", PROTOCOL_VERSION);
+    CU_ASSERT_FATAL(fd >= 0 && send(fd, w.text, w.size, MSG_NOSIGNAL) == (ssize_t) w.size);
+    return fd;
+}
+
+/* The answer to it, or the end of the connection. */
+static bool is_answered(int fd) {
+    struct message m;
+    int k;
+
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; (k = message_receive(fd, &m)) == -EAGAIN && clock_boottime() < until;)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    return k == 0 && message_is(&m, PROTOCOL_HELLO);
+}
+
+static void test_runner(void) {
+    _cleanup_close_ int fd = -1, first = -1, second = -1;
+    char folder[100], path[120];
+    struct child *runner;
+
+    snprintf(folder, sizeof(folder), "%s/runner", ant->runtime);
+    CU_ASSERT_FATAL(mkdir(folder, 0711) == 0);
+    snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNNER_SOCKET, ant->runtime);
+    fd = listen_at(path, SOCK_SEQPACKET);
+    first = say_hello(path);
+    runner = runner_start(fd);
+    CU_ASSERT(is_answered(first));
+    child_kill(runner, SIGKILL);
+    CU_ASSERT(child_await(runner, HOST_PATIENCE));
+    child_free(runner);
+    second = say_hello(path); /* while nobody is there */
+    runner = runner_start(fd);
+    CU_ASSERT(is_answered(second));
+    child_kill(runner, SIGTERM);
+    CU_ASSERT(child_await(runner, HOST_PATIENCE));
+    TEST_INT(runner->exit_code, 0);
+    child_free(runner);
+    CU_ASSERT(access(path, F_OK) == 0);
+    (void) unlink(path);
+}
+
+static void test_runner_bad_config(void) {
+    _cleanup_close_ int fd = -1, caller = -1, stream = -1;
+    char folder[100], path[120];
+    struct child *runner;
+
+    host_set_config(ant, "pool \"two\" { limt = 2 }\n");
+    snprintf(folder, sizeof(folder), "%s/runner", ant->runtime);
+    CU_ASSERT_FATAL(mkdir(folder, 0711) == 0);
+    snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNNER_SOCKET, ant->runtime);
+    fd = listen_at(path, SOCK_SEQPACKET);
+    caller = say_hello(path);
+    runner = runner_start(fd);
+    CU_ASSERT(child_await(runner, HOST_PATIENCE));
+    TEST_INT(runner->exit_code, 78);
+    child_free(runner);
+    CU_ASSERT(!is_answered(caller)); /* and not waiting for ever */
+    fd = close_fd(fd);
+    (void) unlink(path);
+    stream = listen_at(path, SOCK_STREAM);
+    runner = runner_start(stream);
+    CU_ASSERT(child_await(runner, HOST_PATIENCE));
+    TEST_INT(runner->exit_code, 78);
+    CU_ASSERT(strstr(child_text(runner, 2), "berth-runner.socket makes") != NULL);
+    child_free(runner);
+    (void) unlink(path);
+}
+
+int main(int argc, char **argv) {
+    static CU_TestInfo tests[] = {
+        {"clients wait for berthd", test_clients_wait},
+        {"a restart loses nobody", test_restart},
+        {"a bad config is told to who waits", test_bad_config},
+        {"a bad config while runs wait", test_bad_config_while_waiting},
+        {"something else was passed", test_something_else},
+        {"berth-runner", test_runner},
+        {"berth-runner with a bad config", test_runner_bad_config},
+        CU_TEST_INFO_NULL,
+    };
+    static CU_SuiteInfo suites[] = {
+        {.pName = "activation", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
