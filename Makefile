@@ -66,7 +66,7 @@ $(CONF): $(call objects,conf)
 $(DAEMON): $(call objects,daemon)
 $(RUNNER): $(call objects,runner)
 $(CLI): $(call objects,cli)
-$(HARNESS): $(call objects,tests/harness)
+$(HARNESS): $(filter-out %/play.o,$(call objects,tests/harness))
 $(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
 
 $(PROGRAMS):
@@ -76,7 +76,10 @@ $(PROGRAMS):
 
 $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(CLI) $(RUNNER) $(DAEMON) $(CONF) $(BASE)
 	@echo "  LD      $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(findstring -wrap,$@),$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$*.c)) -o $@ $^ $(LIBS) -lcunit
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(findstring -wrap,$@),$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$*.c)) -o $@ \
+		$(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lcunit
+# The played runner and guards stand before the real ones, so only who asks for them gets them.
+$(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l '"tests/harness/play.h"' tests/*/test-*.c)): $(BUILD)/tests/harness/play.o
 
 $(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI) $(DAEMON) $(CONF) $(BASE)
 	@echo "  LD      $@"
