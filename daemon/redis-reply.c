@@ -85,3 +85,25 @@ int reply_copy(const struct redisReply *r, char *buffer, size_t size) {
     memcpy(buffer, s, length + 1);
     return 0;
 }
+
+int reply_line(const struct redisReply *r, struct reply_line *l) {
+    char *rest = l->text, *word;
+
+    l->n = 0;
+    if (reply_copy(r, l->text, sizeof(l->text)) < 0)
+        return -EBADMSG;
+    while ((word = strsep(&rest, " "))) {
+        if (l->n == REPLY_WORDS_MAX)
+            return -EBADMSG;
+        l->words[l->n++] = word;
+    }
+    return 0;
+}
+
+int line_u64(const struct reply_line *l, size_t i, uint64_t *ret) {
+    return i < l->n && number_parse(l->words[i], INT64_MAX, ret) == 0 ? 0 : -EBADMSG;
+}
+
+const char *line_word(const struct reply_line *l, size_t i) {
+    return i < l->n ? l->words[i] : "";
+}

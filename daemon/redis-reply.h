@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define REPLY_WORDS_MAX 12
+#define REPLY_LINE_SIZE 512
+
 struct redisReply;
 
 /* What an error calls for (R13). */
@@ -33,5 +36,17 @@ bool reply_is(const struct redisReply *r, const char *text);
 /* A number that is not negative, as an integer or as decimal text. 0 or -EBADMSG. */
 int reply_u64(const struct redisReply *r, uint64_t *ret);
 int reply_u32(const struct redisReply *r, uint32_t *ret);
+/* The words of an answer that is one line of them: a list of them would cost Redis 1 µs more. */
+struct reply_line {
+    size_t n;
+    const char *words[REPLY_WORDS_MAX]; /* in `text` */
+    char text[REPLY_LINE_SIZE];
+};
+/* 0, or -EBADMSG if it is no text, or too long. */
+int reply_line(const struct redisReply *r, struct reply_line *l);
+/* A word as a number that is not negative. 0, or -EBADMSG, also if there are not so many. */
+int line_u64(const struct reply_line *l, size_t i, uint64_t *ret);
+/* A word; "" if there are not so many. */
+const char *line_word(const struct reply_line *l, size_t i);
 /* A text copied into a buffer. 0, or -EBADMSG if it is none or too long. */
 int reply_copy(const struct redisReply *r, char *buffer, size_t size);

@@ -218,18 +218,19 @@ static void judge_numbers(struct store_redis *r, uint64_t last, uint64_t claims,
 
 static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
+    bool has_news = reply_text(reply) == NULL, resync;
     uint64_t more, grace, count, last, claims, clock;
     usec_t sent = r->beat_sent;
-    bool resync;
+    struct reply_line line;
 
     r->beat_under_way = false;
     if (r->phase != PHASE_LIVE || !link_judge(r, reply, PHASE_LIVE))
         return;
-    if (reply_u64(reply_at(reply, 2), &more) < 0 || reply_u64(reply_at(reply, 3), &grace) < 0 ||
-        reply_u64(reply_at(reply, 4), &count) < 0 || reply_u64(reply_at(reply, 5), &last) < 0 ||
-        reply_u64(reply_at(reply, 6), &claims) < 0 || reply_u64(reply_at(reply, 7), &clock) < 0 ||
-        beat_hear_overrides(r, reply_at(reply, 8)) < 0 || beat_hear_ended(r, reply_at(reply, 9), reply_at(reply, 10)) < 0 ||
-        beat_hear_undeclared(r, reply_at(reply, 11), false) < 0) {
+    if (reply_line(has_news ? reply_at(reply, 0) : reply, &line) < 0 || line_u64(&line, 2, &more) < 0 ||
+        line_u64(&line, 3, &grace) < 0 || line_u64(&line, 4, &count) < 0 || line_u64(&line, 5, &last) < 0 ||
+        line_u64(&line, 6, &claims) < 0 || line_u64(&line, 7, &clock) < 0 ||
+        (has_news && (beat_hear_overrides(r, reply_at(reply, 1)) < 0 || beat_hear_ended(r, reply_at(reply, 2), reply_at(reply, 3)) < 0 ||
+                      beat_hear_undeclared(r, reply_at(reply, 4), false) < 0))) {
         link_bad_reply(r, "beat");
         return;
     }

@@ -195,14 +195,12 @@ static void claim_refuse(struct entry *e, enum store_refusal refusal, const char
     r->store.listener.on_refused(c, refusal, pool, r->store.listener.userdata);
 }
 
-static void claim_hear_answer(struct entry *e, const struct redisReply *reply) {
-    const char *state = reply_text(reply_at(reply, 3));
-    uint64_t ticket, token, last, since;
-    uint32_t position;
+static void claim_hear_answer(struct entry *e, const struct reply_line *line) {
+    const char *state = line_word(line, 3);
+    uint64_t ticket, token, last, since, position;
 
-    if (!state || reply_u64(reply_at(reply, 4), &ticket) < 0 || reply_u64(reply_at(reply, 5), &token) < 0 ||
-        reply_u64(reply_at(reply, 6), &last) < 0 || reply_u32(reply_at(reply, 7), &position) < 0 ||
-        reply_u64(reply_at(reply, 8), &since) < 0) {
+    if (line_u64(line, 4, &ticket) < 0 || line_u64(line, 5, &token) < 0 || line_u64(line, 6, &last) < 0 ||
+        line_u64(line, 7, &position) < 0 || position > UINT32_MAX || line_u64(line, 8, &since) < 0) {
         link_bad_reply(e->redis, "claim");
         return;
     }
@@ -212,15 +210,16 @@ static void claim_hear_answer(struct entry *e, const struct redisReply *reply) {
         claim_hear_number(e->redis, last, token);
         claim_hear_held(e, ticket, token, since);
     } else {
-        claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, position, since);
+        claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, (uint32_t) position, since);
     }
 }
 
 static void claim_on_answer(const struct redisReply *reply, void *userdata) {
     struct entry *e = userdata;
     struct store_redis *r = e->redis;
-    const char *error = reply_error(reply), *why = reply_text(reply_at(reply, 3)), *pool = reply_text(reply_at(reply, 4));
-    uint64_t more = 0;
+    const char *error = reply_error(reply);
+    struct reply_line line;
+    uint64_t more;
 
     e->calls--;
     FAILPOINT("claim-answered");
@@ -230,11 +229,14 @@ static void claim_on_answer(const struct redisReply *reply, void *userdata) {
     }
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
-    (void) reply_u64(reply_at(reply, 2), &more);
-    if (reply_is(reply_at(reply, 0), "refused") && why && pool)
-        claim_refuse(e, strcmp(why, "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, pool);
+    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0) {
+        link_bad_reply(r, "claim");
+        return;
+    }
+    if (strcmp(line_word(&line, 0), "refused") == 0)
+        claim_refuse(e, strcmp(line_word(&line, 3), "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, line_word(&line, 4));
     else
-        claim_hear_answer(e, reply);
+        claim_hear_answer(e, &line);
     if (more > 0)
         beat_send(r);
 }
@@ -313,16 +315,21 @@ int redis_adopt(struct store *s, struct claim *c) {
 static void claim_on_released(const struct redisReply *reply, void *userdata) {
     struct entry *e = userdata;
     struct store_redis *r = e->redis;
-    uint64_t more = 0, token;
+    struct reply_line line;
+    uint64_t more, token;
 
     e->calls--;
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
     FAILPOINT("release-answered");
-    if (reply_u64(reply_at(reply, 3), &e->claim->released) == 0 && reply_u64(reply_at(reply, 4), &token) == 0 && token > 0)
+    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0) {
+        link_bad_reply(r, "release");
+        return;
+    }
+    if (line_u64(&line, 3, &e->claim->released) == 0 && line_u64(&line, 4, &token) == 0 && token > 0)
         e->claim->token = token; /* also of a grant that was not heard of before it was withdrawn */
     claim_finish(e);
-    if (reply_u64(reply_at(reply, 2), &more) == 0 && more > 0)
+    if (more > 0)
         beat_send(r);
 }
 

@@ -354,7 +354,7 @@ static void link_reload(struct store_redis *r) {
 }
 
 bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during) {
-    const char *error = reply_error(reply), *word = reply_text(reply_at(reply, 0));
+    const char *error = reply_error(reply), *word = reply_text(reply_text(reply) ? reply : reply_at(reply, 0));
     bool here = r->phase == during && !r->stopping;
 
     if (error) {

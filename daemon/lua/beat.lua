@@ -8,7 +8,8 @@
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       known-µs   how long it has known this epoch
 --       overrides  the newest version of an override that it knows
--- Reply {'ok', epoch, more, grace(0|1), count, last-token, claims, clock, overrides, ended, reclaimed, undeclared}
+-- Reply, one line: ok epoch more grace(0|1) count last-token claims clock
+--       or, where there may be more to say: {that line, overrides, ended, reclaimed, undeclared}
 --         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
 --         ended: {session, host, clock} of each session buried;  reclaimed: {claim, host, name, run, pools, token, clock} of each held
 --         claim of theirs;  undeclared: {pool, lowest, clock}: see session.lua
@@ -23,14 +24,12 @@ if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
 
-local count = call('HINCRBY', meta, 'beat', 1)
-call('ZADD', at .. 'beats', count, s)
-local oldest = tonumber(call('ZRANGE', at .. 'beats', '0', '0', 'WITHSCORES')[2])
+local beats, count = at .. 'beats', call('HINCRBY', meta, 'beat', '1')
+call('ZADD', beats, count, s)
 local claims = call('SCARD', at .. 'of:' .. s)
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
-if not m[3] and not m[4] and not override_over and oldest > tonumber(ARGV[4]) and oldest > 0 and (m[5] or '0') == ARGV[6] then
-    local none = {}
-    return {'ok', m[1], 0, 0, count, last, claims, m[7], none, none, none, none}
+if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and call('ZCOUNT', beats, '0', ARGV[4]) == 0 then
+    return 'ok ' .. m[1] .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
 end
 --#include core
 --#include queue
@@ -51,4 +50,5 @@ settle()
 save_clock()
 if epoch ~= ARGV[3] then return {'epoch', epoch} end
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
-return {'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), newer_overrides(tonumber(ARGV[6])), ended, reclaimed, undeclared}
+return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock)}, ' '), newer_overrides(tonumber(ARGV[6])),
+    ended, reclaimed, undeclared}

@@ -5,32 +5,31 @@
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch claim run name head-start-µs ticket nowait(0|1) pid, then for each pool: pool permits
 --       queue-limit. ticket: 0, or the one it had before: it gets its old place, whatever the queue's limit.
--- Reply {'ok', epoch, more, state, ticket, token, last-token-before, position, time-µs}   state: H(eld) W(aiting) P(arked)
---       {'refused', epoch, more, 'busy'|'queue-full', pool}
+-- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
+--                  refused epoch more busy|queue-full pool
 --       {'epoch', epoch} not of this epoch, nothing was done;  {'gone'} no such session;  {'stale'} a newer connection is there
 -- Cost  granted: 10 calls for one pool; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, c, pools = ARGV[1], ARGV[4], ARGV[11]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'o:' .. pools)
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'l:' .. pools)
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
 
 -- One pool, nobody waits, nothing is odd: grant.
-if not ARGV[14] and not m[3] and not m[4] and (not m[7] or string.find(m[7], '^%d+\t%-')) and ARGV[8] == '0' then
-    local base, n = at .. 'pool:' .. pools, tonumber(ARGV[12])
+if m[7] and not m[3] and not m[4] and not ARGV[14] and ARGV[8] == '0' then
+    local base, n = at .. 'pool:' .. pools, ARGV[12]
     if call('ZCARD', base .. ':queue') == 0
-        and call('SCARD', base .. ':held') + n <= (tonumber(call('ZRANGE', base .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0)
+        and call('SCARD', base .. ':held') + n <= m[7] + 0
         and string.find(call('INFO', 'replication'), 'master_replid:' .. m[5], 1, true) then
         local t = call('TIME')
-        local time, last_clock = t[1] * 1000000 + t[2], tonumber(m[6])
-        local since = string.format('%d', time)
-        local text = last_clock < time and since or string.format('%d', last_clock + 1)
+        local since = t[1] .. string.sub('00000' .. t[2], -6)
+        local text = #m[6] == #since and m[6] < since and since or string.format('%d', math.max(m[6] + 1, since))
         if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. ARGV[12] .. ' ' .. text .. ' '
                 .. ARGV[7] .. ' ' .. since .. ' ' .. ARGV[10] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ') == 1 then
-            if n == 1 then
+            if n == '1' then
                 call('SADD', base .. ':held', c .. '#1')
             else
                 local list = {}
@@ -39,14 +38,14 @@ if not ARGV[14] and not m[3] and not m[4] and (not m[7] or string.find(m[7], '^%
             end
             call('SADD', at .. 'of:' .. s, c)
             call('HSET', meta, 'clock', text, 'c:' .. s, connection .. ' ' .. text)
-            return {'ok', m[1], 0, 'H', text, text, last, 0, since}
+            return 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
         end
     end
 end
 --#include core
 --#include queue
 local function answer(r)
-    return {'ok', epoch, more, r.state, r.ticket, r.token, last, position_of(c, r), r.since}
+    return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, last, position_of(c, r), r.since}, ' ')
 end
 
 -- Sent again: say what became of it (R6).
@@ -106,13 +105,13 @@ end
 
 if ARGV[9] == '1' then
     save_clock()
-    return {'refused', epoch, more, 'busy', r.list[1]}
+    return table.concat({'refused', epoch, more, 'busy', r.list[1]}, ' ')
 end
 for i = 1, #r.list, 2 do
     local base = at .. 'pool:' .. r.list[i]
     if ARGV[8] == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= queue_limits[r.list[i]] then
         save_clock()
-        return {'refused', epoch, more, 'queue-full', r.list[i]}
+        return table.concat({'refused', epoch, more, 'queue-full', r.list[i]}, ' ')
     end
 end
 place(c, r)

@@ -3,7 +3,8 @@
 -- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
 -- meta    hash  schema epoch replid grace known clock beat lease debt over over-end;
---               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override
+--               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override, l:POOL = limit in force;
+--               what: says what this is, in so many bytes that Redis keeps a hash table from the first host on
 -- Epochs, tickets and tokens are numbers of the hybrid clock; all are kept and compared as text where they are not reckoned with,
 -- because `..` and tostring() lose digits of 16-digit numbers.
 
@@ -55,7 +56,8 @@ local function in_epoch()
         if not trusted then
             replid = string.match(info, 'master_replid:(%w+)')
             epoch, grace = fmt(tick()), true
-            call('HSET', meta, 'schema', 1, 'epoch', epoch, 'replid', replid, 'grace', 1, 'known', 0)
+            call('HSET', meta, 'what', 'a namespace of berth, changed by its scripts alone: see PROTOCOL.md there',
+                'schema', 1, 'epoch', epoch, 'replid', replid, 'grace', 1, 'known', 0)
         end
     end
     return trusted
@@ -116,6 +118,15 @@ local function limit_of(pool)
         limits[pool] = limit
     end
     return limit
+end
+
+-- What limit_of() finds is noted for the fast paths, which read it with all else: by whatever changes that, and by each hello.
+local function note_limit(pool)
+    if call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 1 then
+        call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)))
+    else
+        call('HDEL', meta, 'l:' .. pool)
+    end
 end
 
 -- The members of a pool's held set that stand for n permits of claim c.

@@ -79,6 +79,7 @@ for i = 12, first_override - 1, 2 do
             limits[ARGV[i]] = nil
             touch(ARGV[i])
         end
+        note_limit(ARGV[i])
     end
 end
 call('HSET', at .. 'sessions', s, table.concat({host, ARGV[5], ARGV[6], table.concat(declared, ',')}, ' '))

@@ -9,6 +9,7 @@ local function write_override(pool, o)
     call('ZADD', at .. 'overrides', o.version, pool)
     if tonumber(o.version) > tonumber(call('HGET', meta, 'over') or 0) then call('HSET', meta, 'over', o.version) end
     limits[pool] = nil
+    note_limit(pool)
     touch(pool)
 end
 

@@ -25,6 +25,7 @@ local function undeclare(s, pool, limit)
     local key = at .. 'pool:' .. pool .. (limit == 'host' and ':elsewhere' or ':limits')
     call('ZREM', key, s)
     limits[pool] = nil
+    note_limit(pool)
     touch(pool)
     if limit ~= 'host' then
         local lowest = call('ZRANGE', key, '0', '0', 'WITHSCORES')[2]

@@ -215,7 +215,7 @@ static void test_burial(void) {
     EXPECT(script_claim("s2", "b", "net 1 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "w", "db 4 100"), "ok $ 0 W *"); /* a dead waiter's place */
     EXPECT(script_claim("s1", "c", "db 4 100"), "ok $ 0 W *");
-    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * [] [] [] []"); /* s2 beat with its hello, count 2 */
+    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * 1 *"); /* s2 beat with its hello, count 2 */
     EXPECT(script_beat("s1", 2, 0), "ok $ 0 0 4 * [] [[s2 s2 *]] [[?* s2 name r-? * * *] [?* s2 name r-? * * *]] []");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("a"), '-');

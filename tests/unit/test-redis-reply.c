@@ -53,6 +53,35 @@ static void test_values(void) {
     freeReplyObject(r);
 }
 
+static void test_line(void) {
+    static const char *const bad[] = {"*1\r\n$2\r\nok\r\n", ":1\r\n", "$-1\r\n", "$25\r\n1 2 3 4 5 6 7 8 9 a b c d\r\n"};
+    redisReply *r = parse("$26\r\nok 0 H 1763637705123456 01\r\n"), *longest;
+    char text[REPLY_LINE_SIZE + 16];
+    struct reply_line line;
+    uint64_t number = 7;
+
+    TEST_INT(reply_line(r, &line), 0);
+    TEST_INT(line.n, 5);
+    TEST_STRING(line_word(&line, 0), "ok");
+    TEST_STRING(line_word(&line, 5), "");
+    TEST_INT(line_u64(&line, 2, &number), -EBADMSG);
+    TEST_INT(line_u64(&line, 4, &number), -EBADMSG);
+    TEST_INT(line_u64(&line, 5, &number), -EBADMSG); /* there is none */
+    CU_ASSERT(number == 7);
+    CU_ASSERT(line_u64(&line, 3, &number) == 0 && number == 1763637705123456);
+    freeReplyObject(r);
+    for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+        r = parse(bad[i]);
+        TEST_INT(reply_line(r, &line), -EBADMSG);
+        freeReplyObject(r);
+    }
+    (void) snprintf(text, sizeof(text), "$%d\r\n%0*d\r\n", REPLY_LINE_SIZE, REPLY_LINE_SIZE, 0);
+    longest = parse(text);
+    TEST_INT(reply_line(longest, &line), -EBADMSG);
+    freeReplyObject(longest);
+    TEST_INT(reply_line(NULL, &line), -EBADMSG);
+}
+
 static void test_embedded_nul(void) {
     redisReader *reader = redisReaderCreate();
     void *reply = NULL;
@@ -126,8 +155,9 @@ static void test_words(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"values", test_values},   {"embedded nul", test_embedded_nul}, {"errors", test_errors},
-    {"scripts", test_scripts}, {"words", test_words},               CU_TEST_INFO_NULL,
+    {"values", test_values}, {"line", test_line},       {"embedded nul", test_embedded_nul},
+    {"errors", test_errors}, {"scripts", test_scripts}, {"words", test_words},
+    CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
