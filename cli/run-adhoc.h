@@ -65,7 +65,7 @@ int adhoc_talk_start(struct adhoc *a);
 void adhoc_talk_stop(struct adhoc *a);
 void adhoc_talk_started(struct adhoc *a);
 /* result: as io.berth.Ended; code, signal: -1 is none. */
-void adhoc_talk_ended(struct adhoc *a, int code, int signal, const char *result);
+void adhoc_talk_ended(struct adhoc *a, const struct supervise_result *ended, const char *result);
 
 /* The grant is there: starts the command once everything that berthd has said by now was read. */
 void adhoc_command_start(struct adhoc *a);

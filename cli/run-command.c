@@ -99,7 +99,6 @@ static void command_on_suspended(struct supervise *s, void *userdata) {
 
 static void command_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct adhoc *a = userdata;
-    bool exited = result->code == CLD_EXITED;
     const char *text = "not-started";
     int status;
 
@@ -107,11 +106,11 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     if (result->exec_errno != 0) {
         status = not_started_status(a, result);
         if (!a->nested)
-            adhoc_talk_ended(a, -1, -1, text);
+            adhoc_talk_ended(a, NULL, text);
     } else {
         status = ended_status(a, result, &text);
         if (!a->nested)
-            adhoc_talk_ended(a, exited ? result->status : -1, exited ? -1 : result->status, text);
+            adhoc_talk_ended(a, result, text);
     }
     adhoc_exit(a, status);
 }
@@ -199,7 +198,7 @@ static int command_on_start(sd_event_source *source, void *userdata) {
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
         if (!a->nested)
-            adhoc_talk_ended(a, -1, -1, "not-started");
+            adhoc_talk_ended(a, NULL, "not-started");
         adhoc_exit(a, EXIT_FAILED);
     }
     return 0;
@@ -233,6 +232,6 @@ void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason) {
     /* Granted, and stopped before it was started. */
     a->start = sd_event_source_disable_unref(a->start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
-    adhoc_talk_ended(a, -1, -1, "not-started");
+    adhoc_talk_ended(a, NULL, "not-started");
     adhoc_exit(a, reason == SUPERVISE_REASON_LEASE_LOST ? EXIT_LEASE_LOST : EXIT_SIGNAL + SIGTERM);
 }

@@ -349,13 +349,20 @@ void adhoc_talk_started(struct adhoc *a) {
         json_decref(params);
 }
 
-void adhoc_talk_ended(struct adhoc *a, int code, int signal, const char *result) {
+static int put_ended(json_t *params, const struct supervise_result *ended) {
+    int r = json_object_set_new(params, ended->code == CLD_EXITED ? "code" : "signal", json_integer(ended->status));
+
+    r |= json_object_set_new(params, "ended_usec", json_integer((json_int_t) ended->ended));
+    if (ended->deadline != USEC_INFINITY)
+        r |= json_object_set_new(params, "until_usec", json_integer((json_int_t) ended->deadline));
+    return r;
+}
+
+void adhoc_talk_ended(struct adhoc *a, const struct supervise_result *ended, const char *result) {
     json_t *params = json_pack("{s:s, s:s?}", "run", a->run, "result", result);
 
-    if (params && code >= 0)
-        (void) json_object_set_new(params, "code", json_integer(code));
-    if (params && signal >= 0)
-        (void) json_object_set_new(params, "signal", json_integer(signal));
+    if (params && ended)
+        (void) put_ended(params, ended);
     /* One more try for a berthd that was away just now; else the hold's end tells it that the run is over, not how. */
     if (!a->client && !a->nested)
         (void) talk_connect(a);

@@ -272,19 +272,33 @@ void manager_client_started(struct manager *m, struct run *r, pid_t pid) {
     manager_hold_write(r);
 }
 
-static void tell_fenced(struct run *r) {
-    usec_t deadline = manager_run_deadline(r), now = clock_boottime();
+/* By when its processes had to be gone (the margin not counted), as the client knows: what was pushed since then it did not have. */
+static usec_t believed_deadline(const struct run *r, usec_t told) {
+    const struct settings *settings = r->manager->settings;
+    usec_t latest = usec_sub(usec_add(clock_boottime(), settings->lease_usec), settings_margin(settings->lease_usec));
+
+    return told > 0 && told <= latest ? told : manager_run_deadline(r);
+}
+
+static void tell_fenced(struct run *r, usec_t deadline) {
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = manager_run_event(r, EVENT_FENCED, pools);
 
     if (deadline == USEC_INFINITY)
         return;
-    deadline = usec_add(deadline, settings_margin(r->manager->settings->lease_usec));
+    if (deadline > 0) /* else the lease is over already, and nobody knows since when */
+        deadline = usec_add(deadline, settings_margin(r->manager->settings->lease_usec));
     event_emit(r->manager->events, &e, "the last process of %s was gone %s before the end of its lease", r->name,
-               duration_format(usec_sub(deadline, now), text));
+               duration_format(usec_sub(deadline, r->ended_boottime), text));
 }
 
-void manager_client_ended(struct manager *m, struct run *r, enum run_result result, int code, int signal) {
+static usec_t believed_end(const struct run *r, usec_t told) {
+    usec_t now = clock_boottime(), begin = r->started_boottime > 0 ? r->started_boottime : r->queued_boottime;
+
+    return told > 0 && told <= now && told >= begin ? told : now;
+}
+
+void manager_client_ended(struct manager *m, struct run *r, const struct manager_ended *ended) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
@@ -292,19 +306,19 @@ void manager_client_ended(struct manager *m, struct run *r, enum run_result resu
         return;
     FAILPOINT("hold-ended-seen");
     r->ended_told = true;
-    r->exit_code = code;
-    r->signal = signal;
-    r->ended_realtime = clock_realtime();
-    r->ended_boottime = clock_boottime();
-    r->result = result != RUN_RESULT_NONE ? result : code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
+    r->exit_code = ended->code;
+    r->signal = ended->signal;
+    r->ended_boottime = believed_end(r, ended->at);
+    r->ended_realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), r->ended_boottime));
+    r->result = ended->result != RUN_RESULT_NONE ? ended->result : ended->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
     if (r->result == RUN_RESULT_LEASE_LOST)
-        tell_fenced(r);
+        tell_fenced(r, believed_deadline(r, ended->deadline));
     e = manager_run_event(r, EVENT_EXITED, pools);
     e.result = run_result_name(r->result);
-    e.has_exit_code = code >= 0;
-    e.exit_code = code;
-    e.has_signal = signal >= 0;
-    e.signal = signal;
+    e.has_exit_code = r->exit_code >= 0;
+    e.exit_code = r->exit_code;
+    e.has_signal = r->signal >= 0;
+    e.signal = r->signal;
     e.has_run_time = true;
     e.run_usec = run_time_usec(r, r->ended_boottime);
     event_emit(m->events, &e, "%s is over: %s", r->name, run_result_name(r->result));

@@ -96,9 +96,14 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
 void manager_client_gone(struct manager *m, struct run *r);
 /* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */
 int manager_take_hold_fd(struct run *r);
-/* The client told: its command runs; its command ended (code or signal -1; result NONE: by code and signal). */
+struct manager_ended {               /* what the client tells of its command's end */
+    enum run_result result;          /* NONE: by code and signal */
+    int code, signal;                /* -1: not this one */
+    usec_t at, deadline;             /* boottime: its last process was gone, and by when it had to be; 0: not told */
+};
 void manager_client_started(struct manager *m, struct run *r, pid_t pid);
-void manager_client_ended(struct manager *m, struct run *r, enum run_result result, int code, int signal);
+/* What cannot be is not believed: an end before the start or after now. */
+void manager_client_ended(struct manager *m, struct run *r, const struct manager_ended *ended);
 
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct manager *m, struct run *r, const char *reason);

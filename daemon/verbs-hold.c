@@ -321,7 +321,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
 
 int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     const char *id = NULL, *result = NULL;
-    json_int_t code = -1, signal = -1;
+    json_int_t code = -1, signal = -1, ended = 0, until = 0;
     enum run_result parsed;
     struct run *r;
     const struct param table[] = {
@@ -329,6 +329,8 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
         {"code", PARAM_INT, false, &code, 0, 255},
         {"signal", PARAM_INT, false, &signal, 1, 127},
         {"result", PARAM_STRING, false, &result, 0, 0},
+        {"ended_usec", PARAM_INT, false, &ended, 0, INT64_MAX},
+        {"until_usec", PARAM_INT, false, &until, 0, INT64_MAX},
     };
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
@@ -340,6 +342,8 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     r = find_own(call, userdata, id);
     if (!r)
         return verbs_no_such_run(call, id);
-    manager_client_ended(userdata, r, parsed, (int) code, (int) signal);
+    manager_client_ended(userdata, r,
+                         &(struct manager_ended) {.result = parsed, .code = (int) code, .signal = (int) signal,
+                                                  .at = (usec_t) ended, .deadline = (usec_t) until});
     return control_call_reply(call, NULL);
 }

@@ -20,6 +20,8 @@ enum { /* what a fault needs, and what it excuses */
 
 #define PINNED_MAX 64
 
+enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD }; /* what Redis is still to be told so that a fault has ended */
+
 struct injection {
     const struct fault *fault;
     usec_t at, until;         /* since the begin of the case; until 0: it has no end */
@@ -40,6 +42,7 @@ struct bed { /* what a case runs on */
     struct redis_server replica;
     struct redis_server *master; /* where the hosts' proxies lead to */
     char clock[64];              /* file with the offset of redis-server's clock, µs */
+    bool owed[OWED_PASSWORD + 1];
     bool limit_owed;             /* nobody could be asked to restore it */
     unsigned n_down[LOAD_HOSTS]; /* faults that keep a berthd down */
 };

@@ -24,11 +24,15 @@ static void resume(struct bed *b, struct injection *i) {
         CU_FAIL("redis-server does not start again");
 }
 
-static void kill_empty(struct bed *b, struct injection *i) {
-    char dump[sizeof(b->master->directory) + 16];
+static void forget_data(const struct redis_server *s) {
+    char dump[sizeof(s->directory) + 16];
 
-    snprintf(dump, sizeof(dump), "%s/dump.rdb", b->master->directory);
+    snprintf(dump, sizeof(dump), "%s/dump.rdb", s->directory);
     (void) unlink(dump);
+}
+
+static void kill_empty(struct bed *b, struct injection *i) {
+    forget_data(b->master);
     i->n_hit += b->master->pid > 0;
     redis_server_kill(b->master);
     b->frozen = false;
@@ -50,11 +54,27 @@ static void freeze(struct bed *b, struct injection *i) {
         i->n_hit += b->frozen = kill(b->master->pid, SIGSTOP) == 0;
 }
 
+/* What a fault set is taken back, once Redis can be told. */
+static void take_back(struct bed *b) {
+    static const char *const options[][2] = {
+        [OWED_MEMORY] = {"maxmemory", "0"},
+        [OWED_REPLICAS] = {"min-replicas-to-write", "0"},
+        [OWED_PASSWORD] = {"requirepass", ""},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(options) && !b->frozen && b->master->pid > 0; i++) {
+        _cleanup_reply_ redisReply *reply = b->owed[i] ? redis_command(b->master, "CONFIG SET %s %s", options[i][0], options[i][1]) : NULL;
+
+        b->owed[i] = false;
+    }
+}
+
 static void thaw(struct bed *b, struct injection *i) {
     (void) i;
     b->frozen = false;
     if (b->master->pid > 0)
         (void) kill(b->master->pid, SIGCONT);
+    take_back(b);
 }
 
 static void flush(struct bed *b, struct injection *i) {
@@ -86,8 +106,9 @@ static void fill(struct bed *b, struct injection *i) {
 }
 
 static void empty(struct bed *b, struct injection *i) {
-    command(b, i, "CONFIG SET maxmemory 0");
-    i->n_hit--;
+    (void) i;
+    b->owed[OWED_MEMORY] = true;
+    take_back(b);
 }
 
 static void lock(struct bed *b, struct injection *i) {
@@ -97,10 +118,9 @@ static void lock(struct bed *b, struct injection *i) {
 }
 
 static void unlock(struct bed *b, struct injection *i) {
-    _cleanup_reply_ redisReply *reply = redis_command(b->master, "CONFIG SET requirepass %s", "");
-
     (void) i;
-    (void) reply;
+    b->owed[OWED_PASSWORD] = true;
+    take_back(b);
 }
 
 static void read_only(struct bed *b, struct injection *i) {
@@ -108,8 +128,9 @@ static void read_only(struct bed *b, struct injection *i) {
 }
 
 static void read_write(struct bed *b, struct injection *i) {
-    command(b, i, "CONFIG SET min-replicas-to-write 0");
-    i->n_hit--;
+    (void) i;
+    b->owed[OWED_REPLICAS] = true;
+    take_back(b);
 }
 
 /* --- its clock --- */
@@ -198,7 +219,9 @@ static void fail_over(struct bed *b, struct injection *i) {
     if (i->n_hit == 0)
         return;
     b->master = other(b);
+    cluster.master = b->master;
     redis_server_kill(old);
+    forget_data(old);
     b->frozen = false;
     for (size_t h = 0; h < LOAD_HOSTS; h++)
         proxy_lead(&b->proxies[h], b->master->socket);

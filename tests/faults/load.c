@@ -35,6 +35,10 @@ static const struct {
     {"\"net\"", "\"--for\", \"0\", \"--exit\", \"7\"", "net", 7},
 };
 
+int load_exit_of(const char *job) {
+    return job[0] == 'j' && job[1] >= '0' && job[1] < '0' + JOBS && !job[2] ? jobs[job[1] - '0'].exit : 0; /* "long": 0 */
+}
+
 static void write_host_config(struct load_host *h) {
     char text[4096];
     int n = snprintf(text, sizeof(text), "pool \"db\" { limit = %d description = \"%u\" }\npool \"net\" { limit = %d }\n", LOAD_DB, h->reload,

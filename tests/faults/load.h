@@ -71,11 +71,14 @@ void load_reload(struct load *l, size_t host);
 struct verdict {
     struct judgement j;
     size_t n_runs, n_clean;  /* asked for; ended as their command did */
+    size_t n_open;           /* not ended yet */
     size_t n_lost;           /* exit statuses that were lost or changed */
     size_t n_jobs, n_jobs_unrecorded;
     size_t n_margins;
     usec_t margins[512];     /* how long before its lease's end the last process was gone, each time that it came to this */
     char first[256];         /* of what went wrong with exit statuses */
 };
+/* The exit status of a job's command. */
+int load_exit_of(const char *job);
 void load_judge(struct load *l, struct verdict *ret);
 void load_done(struct load *l);

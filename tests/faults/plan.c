@@ -151,6 +151,7 @@ static void run_load(struct bed *b, struct plan *p) {
         load_turn(&b->load, since + (next > now ? next : now));
         inject(b, p, since);
     }
+    inject(b, p, since); /* what ends ends, however long the others took */
     for (usec_t until = clock_boottime() + 10 * USEC_PER_SEC; b->limit_owed && clock_boottime() < until;) {
         load_turn(&b->load, clock_boottime() + 200 * USEC_PER_MSEC);
         b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
@@ -178,6 +179,21 @@ static void check_free(struct bed *b) {
         }
         child_free(c);
     }
+}
+
+/* Sessions that ended without a bye are buried by those that live; then nothing may be left of any host. */
+static void check_buried(struct bed *b) {
+    usec_t until = clock_boottime() + 2 * LOAD_LEASE + USEC_PER_SEC;
+    long long sessions;
+
+    while ((sessions = redis_number(b->master, "ZCARD berth:{test}:beats")) != LOAD_HOSTS && clock_boottime() < until)
+        child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
+    if (sessions != LOAD_HOSTS) {
+        printf("%lld sessions, not %d\n", sessions, LOAD_HOSTS);
+        CU_FAIL("dead sessions are not buried");
+    }
+    for (size_t i = 0; i < LOAD_HOSTS; i++)
+        b->load.hosts[i].host->abandoned = false;
 }
 
 /* How long a permit that nobody's command has may stay unused while somebody waits for it: a lease and a third until a dead host's are
@@ -243,9 +259,9 @@ static void print_result(const struct plan *p, const struct verdict *v, const ch
         hits += p->items[i].n_hit;
     }
     printf("result %s %" PRIu64 " %s injected %u hits %u runs %zu clean %zu overlaps %zu overlap_us %" PRIu64 " idle_us %" PRIu64
-           " doubled %zu lost %zu jobs %zu unrecorded %zu overtaken %zu\n",
+           " doubled %zu open %zu lost %zu jobs %zu unrecorded %zu overtaken %zu\n",
            p->name, p->seed, verdict, injected, hits, v->n_runs, v->n_clean, v->j.n_overlaps, v->j.worst_overlap, v->j.longest_idle,
-           v->j.n_doubled, v->n_lost, v->n_jobs, v->n_jobs_unrecorded, v->j.n_overtaken);
+           v->j.n_doubled, v->n_open, v->n_lost, v->n_jobs, v->n_jobs_unrecorded, v->j.n_overtaken);
     for (size_t i = 0; i < v->n_margins; i++)
         printf("margin %" PRIu64 "\n", v->margins[i]);
 }
@@ -287,10 +303,12 @@ void plan_run(struct plan *p) {
     for (usec_t until = clock_boottime() + PATIENCE; p->failpoint && load_drain(&b.load, 0) > 0 && clock_boottime() < until;)
         load_turn(&b.load, attend_failpoint(&b, clock_boottime() + 50 * USEC_PER_MSEC));
     open = load_drain(&b.load, PATIENCE);
-    if (open == 0)
+    if (open == 0) {
         check_free(&b);
+        check_buried(&b);
+    }
     load_judge(&b.load, &v);
-    ok = check(open == 0, "runs did not end");
+    ok = check(open == 0 && v.n_open == 0, "runs did not end");
     ok = check(!p->failpoint || failpoint_is_over(), "the failpoint was not reached") && ok;
     ok = check_verdict(p, &v) && ok;
     printf("stalled %" PRIu64 "\n", b.load.stalled);

@@ -98,11 +98,14 @@ static void write_head(FILE *f, const struct report *r) {
             "Made by `make faults SEED=%" PRIu64 " MIXES=%" PRIu64 "` on %s with berth %s, %s, %s %s, in %" PRIu64 " s: %" PRIu64
             " runs asked for on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
             "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth.\n\n"
-            "Runs started twice: %" PRIu64 ". Exit statuses lost: %" PRIu64 " (of %" PRIu64 " runs of jobs that ended by themselves, all are in a journal).\n\n"
+            "Runs started twice: %" PRIu64 ". Exit statuses lost or changed: %" PRIu64 ", of all runs whose command ended by itself (%" PRIu64
+            " of them jobs,\nwhose status is looked for in the journals).\n\n"
             "%u cases were run once more because the machine itself stood still for more than 150 ms, which uses up the margin of so short a lease.\n\n"
             "Injected: how often. Kept: limit, order, exit statuses, no run twice, every waiting claim served, nothing left behind. Idle: the\n"
-            "longest time that the first in line waited while all that it asked for was free (while Redis is away nobody can be granted\n"
-            "anything; then comes a lease of grace).\n\n",
+            "longest time that somebody waited while all that it asked for was unused and nobody was ahead of it. That may be 4/3 of a lease\n"
+            "until what a dead host had is free (R4), or as long as a host lives and cannot start what it was granted (its runner, guards or\n"
+            "clients hang), and a second for the machine. While Redis is broken nobody can be granted anything; then comes a lease of grace,\n"
+            "and a second. In a mix the faults of several hosts may come one after the other.\n\n",
             r->seed, r->mixes, date, VERSION, version, name.sysname, name.release, (clock_boottime() - r->since) / USEC_PER_SEC, runs,
             r->doubled, r->lost, r->jobs, r->again);
 }

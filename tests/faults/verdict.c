@@ -2,6 +2,7 @@
 
 /* What became of a load: gathers what the judge needs from the runs asked for and from the hosts' journals. */
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,10 @@ static bool starts_with(const char *line, const char *event) {
 /* --- exit statuses --- */
 
 /* Statuses that say that berth stopped it, or never started it. */
+enum { LEASE_LOST = 76, KILLED = 128 + SIGKILL };
+
 static bool is_excuse(int status) {
-    static const int excuses[] = {69, 70, 75, 76, 124, 125, 143};
+    static const int excuses[] = {69, 70, 75, LEASE_LOST, 124, 125, 128 + SIGTERM};
 
     for (size_t i = 0; i < ELEMENTSOF(excuses); i++)
         if (status == excuses[i])
@@ -48,49 +51,70 @@ static bool is_excuse(int status) {
     return false;
 }
 
-static void judge_item(const struct load_item *item, const struct witness *w, struct verdict *ret) {
-    const struct witness_run *run = witness_find(w, item->id);
-    bool wrong = false;
-
-    if (item->status == item->expected) {
-        ret->n_clean++;
-        wrong = !item->job && !run; /* it says that it ran */
-    } else if (item->killed || is_excuse(item->status)) {
-        wrong = false;
-    } else if (item->job) {
-        wrong = item->status != 137; /* its command was killed */
-    } else {
-        wrong = run && run->end && run->signal == 0; /* it ended by itself, and something else was told */
-        wrong = wrong || (item->status != 137 && item->status != 143);
-    }
-    if (!wrong)
-        return;
-    if (ret->n_lost++ == 0)
-        snprintf(ret->first, sizeof(ret->first), "%s%s ended with %d, expected %d; its command %s", item->id, item->job ? " (a job)" : "",
-                 item->status, item->expected, !run ? "did not run" : run->end ? "has ended" : "was killed");
+/* A command that ended by itself has its status told, whatever happened around it; but for one that ended while its stop was under way
+ * because the lease was lost. */
+static bool is_wrong(const struct load_item *item, const struct witness_run *run) {
+    if (item->status == item->expected)
+        return !item->job && !run; /* it says that it ran */
+    if (item->killed)
+        return false;
+    if (!item->job && run && run->end && run->signal == 0)
+        return item->status != LEASE_LOST;
+    return item->status != KILLED && !is_excuse(item->status);
 }
 
-/* Each job's run that ended by itself is in the journal as `exited` with its status. */
+static void judge_item(const struct load_item *item, const struct witness *w, struct verdict *ret) {
+    const struct witness_run *run = witness_find(w, item->job ? item->run : item->id);
+
+    ret->n_open += item->status < 0;
+    ret->n_clean += item->status == item->expected;
+    if (item->status < 0 || !is_wrong(item, run) || ret->n_lost++ > 0)
+        return;
+    snprintf(ret->first, sizeof(ret->first), "%s%s ended with %d, expected %d; its command %s", item->id, item->job ? " (a job)" : "",
+             item->status, item->expected, !run ? "did not run" : run->end ? "has ended" : "was killed");
+}
+
+/* The `exited` event of a run, in any of the journals; NULL: there is none. */
+static const char *find_exited(char *const logs[static LOAD_HOSTS], const char *id) {
+    char search[96];
+
+    snprintf(search, sizeof(search), " run=%s ", id);
+    for (size_t h = 0; h < LOAD_HOSTS; h++)
+        for (const char *at = logs[h]; (at = strstr(at, search)); at++) {
+            const char *line = at;
+
+            while (line > logs[h] && line[-1] != '\n')
+                line--;
+            if (starts_with(line, "exited"))
+                return line;
+        }
+    return NULL;
+}
+
+/* What was told of how it ended is how it ended; if anything but its command's end was told, its guard was killed or it was stopped. */
+static bool tells_status(const char *exited, const struct witness_run *run) {
+    char line[1024], result[32];
+
+    snprintf(line, sizeof(line), "%.*s", (int) strcspn(exited, "\n"), exited);
+    snprintf(result, sizeof(result), "%s", event_get(line, "result"));
+    if (strcmp(result, "success") != 0 && strcmp(result, "failure") != 0)
+        return true;
+    return (int) event_get_u64(line, "exit_code") == load_exit_of(run->name);
+}
+
+/* Each job's run that ended by itself is in a journal as `exited`, with its status. */
 static void judge_job_runs(const struct witness *w, char *const logs[static LOAD_HOSTS], struct verdict *ret) {
     for (size_t i = 0; i < w->n; i++) {
-        char search[96];
-        bool found = false;
+        const struct witness_run *run = &w->runs[i];
+        const char *exited;
 
-        if (strlen(w->runs[i].id) != ID_TEXT_SIZE - 1 || !w->runs[i].end || w->runs[i].signal)
+        if (strlen(run->id) != ID_TEXT_SIZE - 1 || !run->end || run->signal)
             continue;
         ret->n_jobs++;
-        snprintf(search, sizeof(search), "run=%s", w->runs[i].id);
-        for (size_t h = 0; h < LOAD_HOSTS && !found; h++)
-            for (const char *at = logs[h]; !found && (at = strstr(at, search)); at++) {
-                const char *line = at;
-
-                while (line > logs[h] && line[-1] != '\n')
-                    line--;
-                found = starts_with(line, "exited");
-            }
-        if (!found && ret->n_jobs_unrecorded++ == 0 && !ret->first[0])
-            snprintf(ret->first, sizeof(ret->first), "run %s of %s on %s ended, and no exited event says so", w->runs[i].id, w->runs[i].name,
-                     w->runs[i].host);
+        exited = find_exited(logs, run->id);
+        if ((!exited || !tells_status(exited, run)) && ret->n_jobs_unrecorded++ == 0 && !ret->first[0])
+            snprintf(ret->first, sizeof(ret->first), "run %s of %s on %s ended, and %s", run->id, run->name, run->host,
+                     exited ? "its exited event has another status" : "no exited event says so");
     }
 }
 

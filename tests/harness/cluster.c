@@ -19,7 +19,7 @@ struct cluster cluster;
 
 void cluster_up(void) {
     cluster = (struct cluster) {.build = place_build(), .lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT,
-                                .redis_extra = cluster.redis_extra};
+                                .redis_extra = cluster.redis_extra, .master = &cluster.redis};
     /* Like /run it is in memory: renames on a disk may wait for it. */
     snprintf(cluster.folder, sizeof(cluster.folder), "%s/berth-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (!mkdtemp(cluster.folder) || chmod(cluster.folder, 0755) < 0)
@@ -63,7 +63,7 @@ static bool is_empty(const char *path, const char *part) {
 
 /* What stays of a namespace is its meta data, and for each pool that ever had an override the number of its last version (R6, R16). */
 unsigned cluster_leftovers(void) {
-    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "KEYS *");
+    _cleanup_reply_ redisReply *reply = redis_command(cluster.master, "KEYS *");
     unsigned n = 0;
 
     for (size_t i = 0; reply && reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
@@ -112,7 +112,7 @@ void cluster_down(void) {
         if (h->berthd && !h->abandoned)
             TEST_INT(h->berthd->exit_code, 0);
     }
-    if (!abandoned && cluster.redis.pid > 0 && cluster_leftovers() > 0)
+    if (!abandoned && cluster.master->pid > 0 && cluster_leftovers() > 0)
         CU_FAIL("keys were left in Redis");
     redis_server_done(&cluster.redis);
     if (cluster.on_stopped)

@@ -43,6 +43,7 @@ struct cluster {
     const char *build;        /* where the programs are: place_build() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
     struct redis_server redis;
+    struct redis_server *master; /* whose keys are looked at in the end; `redis` until a failover */
     const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
     const char *const *redis_extra; /* before cluster_up(): more arguments of redis-server, or NULL */
     void (*on_stopped)(void); /* or NULL: when all berthds have ended, before what is left is looked for */

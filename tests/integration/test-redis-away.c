@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
@@ -127,6 +128,28 @@ static void frozen_redis(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db:2 -- true"), 0);
 }
 
+/* berthd hears of the end of a `berth run` when the lease is long over: the time that counts is the one of the end. */
+static void frozen_berthd(void) {
+    struct child *held, *waiter;
+    usec_t margin = 0;
+    const char *line;
+    char text[32];
+
+    ant = host_up("ant", POOLS);
+    bee = host_up("bee", POOLS);
+    held = berth_start(ant, "run -p db:2 --name held -- sleep 60");
+    host_await(ant, "started", "job=held");
+    waiter = berth_start(bee, "run -p db -- true");
+    host_signal(ant, SIGSTOP);
+    TEST_INT(berth_end(held), 76);
+    TEST_INT(berth_end(waiter), 0); /* a lease later */
+    host_signal(ant, SIGCONT);
+    line = host_await(ant, "fenced", "job=held");
+    TEST_FATAL(strstr(line, " was gone ") && sscanf(strstr(line, " was gone "), " was gone %31s", text) == 1, "no margin is named");
+    TEST_INT(duration_parse(text, &margin), 0);
+    CU_ASSERT(margin >= 100 * USEC_PER_MSEC && margin < CLUSTER_LEASE_USEC);
+}
+
 /* A job that goes on after a lost lease comes back beyond the limit, and that is said. */
 static void frozen_host(void) {
     struct child *other, *waiter;
@@ -199,6 +222,7 @@ static void two_machines_of_one_name(void) {
 static CU_TestInfo with_redis[] = {
     {"restarted empty", restarted_empty},
     {"frozen Redis", frozen_redis},
+    {"frozen berthd", frozen_berthd},
     {"frozen host", frozen_host},
     {"hosts that do not agree on the lease", hosts_that_do_not_agree},
     {"two machines of one name", two_machines_of_one_name},

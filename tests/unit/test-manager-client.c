@@ -43,8 +43,10 @@ static void test_ad_hoc(void) {
     TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
     TEST_STRING(text, "slit");
 
-    manager_client_ended(play.manager, r, RUN_RESULT_NONE, 0, -1);
+    /* An end before the start is not believed, nor one that is still to come. */
+    manager_client_ended(play.manager, r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
     TEST_INT(r->result, RUN_RESULT_SUCCESS);
+    CU_ASSERT(r->ended_boottime >= r->started_boottime && r->ended_boottime <= clock_boottime());
     CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
     close_fd(fd);
     manager_client_gone(play.manager, r);
