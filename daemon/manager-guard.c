@@ -155,7 +155,8 @@ static void report_run(struct run *r, const struct message *report) {
     manager_run_end(r, result);
 }
 
-/* A report of a run that this berthd does not know: its predecessor was killed before it could record it. */
+/* A report of a run that this berthd does not know: its predecessor was killed before it could record it. At start its permits are
+ * taken over first, so that `released` is told when Redis has them back, not before. */
 static struct run *run_from_report(struct manager *m, const struct message *report) {
     struct run *r = NULL;
 
@@ -164,6 +165,8 @@ static struct run *run_from_report(struct manager *m, const struct message *repo
     if (manager_add_run(m, r, RUN_STATE_STARTING) < 0)
         return run_free(r);
     r->granted = true;
+    if (m->phase == MANAGER_PHASE_GATHERING)
+        (void) manager_adopt(r); /* without memory for it the first sync gives them back: it does not name them */
     return r;
 }
 
