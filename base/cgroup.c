@@ -150,20 +150,29 @@ int cgroup_enter(const char *path) {
     return write(fd, "0", 1) == 1 ? 0 : errno;
 }
 
-/* Each number of one group's cgroup.procs. */
-static int cgroup_signal_one(const char *path, int signal) {
-    _cleanup_free_ char *text = NULL, *file = NULL;
-    char *rest, *line;
+/* A file of one group, to be freed; NULL if there is no such group. */
+static int cgroup_read(const char *path, const char *name, char **ret) {
+    _cleanup_free_ char *file = NULL;
     size_t size;
-    int r, n = 0;
+    int r;
 
-    if (asprintf(&file, "%s/cgroup.procs", path) < 0) {
+    *ret = NULL;
+    if (asprintf(&file, "%s/%s", path, name) < 0) {
         file = NULL;
         return -ENOMEM;
     }
-    r = file_read(file, PROC_FILE_MAX, &text, &size);
+    r = file_read(file, PROC_FILE_MAX, ret, &size);
+    return r == -ENOENT || r == -ENODEV ? 0 : r;
+}
+
+/* Each number of one group's cgroup.procs. */
+static int cgroup_signal_one(const char *path, int signal) {
+    _cleanup_free_ char *text = NULL;
+    char *rest, *line;
+    int r = cgroup_read(path, "cgroup.procs", &text), n = 0;
+
     if (r < 0)
-        return r == -ENOENT || r == -ENODEV ? 0 : r;
+        return r;
     rest = text;
     while ((line = strsep(&rest, "\n"))) {
         uint64_t pid, start;
@@ -220,18 +229,12 @@ int cgroup_kill(const char *path) {
 }
 
 int cgroup_is_populated(const char *path) {
-    _cleanup_free_ char *text = NULL, *file = NULL;
+    _cleanup_free_ char *text = NULL;
     char *rest, *line;
-    size_t size;
-    int r;
+    int r = cgroup_read(path, "cgroup.events", &text);
 
-    if (asprintf(&file, "%s/cgroup.events", path) < 0) {
-        file = NULL;
-        return -ENOMEM;
-    }
-    r = file_read(file, PROC_FILE_MAX, &text, &size);
     if (r < 0)
-        return r == -ENOENT || r == -ENODEV ? 0 : r;
+        return r;
     rest = text;
     while ((line = strsep(&rest, "\n")))
         if (strcmp(line, "populated 1") == 0)

@@ -28,13 +28,10 @@ static int file_open(const char *path) {
     return steal_fd(&fd);
 }
 
-int file_read(const char *path, size_t max, char **ret, size_t *ret_size) {
+int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size) {
     _cleanup_free_ char *data = NULL;
-    _cleanup_close_ int fd = file_open(path);
     size_t size = 0, room = 0;
 
-    if (fd < 0)
-        return fd;
     for (;;) {
         ssize_t n;
 
@@ -61,6 +58,12 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_size) {
     *ret = steal_pointer(&data);
     *ret_size = size;
     return 0;
+}
+
+int file_read(const char *path, size_t max, char **ret, size_t *ret_size) {
+    _cleanup_close_ int fd = file_open(path);
+
+    return fd < 0 ? fd : file_read_fd(fd, max, ret, ret_size);
 }
 
 int file_write(int fd, const void *data, size_t size) {

@@ -5,6 +5,8 @@
 
 /* The whole file, NUL-terminated (*ret_size without that NUL), to be freed. Regular files only. Negative errno; -EFBIG above max. */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_size);
+/* The same of what is open, from where it stands, whatever it is. */
+int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size);
 /* All of it. Negative errno; part of it may be written then. */
 int file_write(int fd, const void *data, size_t size);
 /* Replaces path in one step: a temporary file beside it, written, renamed. Negative errno, and then path is as before. Never waits for

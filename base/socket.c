@@ -25,21 +25,20 @@ static int socket_address(const char *path, struct sockaddr_un *ret) {
     return 0;
 }
 
-static int socket_new(int type) {
-    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+/* A socket for that path, and its address. */
+static int socket_new(const char *path, int type, struct sockaddr_un *ret) {
+    int r = socket_address(path, ret), fd;
 
+    if (r < 0)
+        return r;
+    fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return fd < 0 ? -errno : fd;
 }
 
 int socket_connect(const char *path, int type) {
-    _cleanup_close_ int fd = -1;
     struct sockaddr_un address;
-    int r;
+    _cleanup_close_ int fd = socket_new(path, type, &address);
 
-    r = socket_address(path, &address);
-    if (r < 0)
-        return r;
-    fd = socket_new(type);
     if (fd < 0)
         return fd;
     /* A unix socket connects at once or not at all: EAGAIN is a full backlog, not a connection under way (unix(7)). */
@@ -77,14 +76,10 @@ static int socket_bind(int fd, const char *path, int type, const struct sockaddr
 }
 
 int socket_listen(const char *path, int type, mode_t mode) {
-    _cleanup_close_ int fd = -1;
     struct sockaddr_un address;
+    _cleanup_close_ int fd = socket_new(path, type, &address);
     int r;
 
-    r = socket_address(path, &address);
-    if (r < 0)
-        return r;
-    fd = socket_new(type);
     if (fd < 0)
         return fd;
     /* The file gets the socket's own mode less the umask, so it is at no time more open than it should be. */

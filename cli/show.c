@@ -52,6 +52,38 @@ static void tell_redis(const json_t *answer) {
         fprintf(stderr, "berth: grace: nothing is granted for up to %s\n", words_msec(words_number(redis, "grace_ms"), text));
 }
 
+/* A line for each; nothing: as of print_table(). */
+static int print_items(const json_t *items, const struct table_column *columns, size_t n, void (*add)(struct table *t, const json_t *item),
+                       const char *nothing) {
+    _cleanup_(table_freep) struct table *t = NULL;
+    int r = table_new(&t, columns, n);
+    json_t *item;
+    size_t i;
+
+    if (r < 0)
+        return no_table(r);
+    json_array_foreach(items, i, item) {
+        table_line(t);
+        add(t, item);
+    }
+    return print_table(t, nothing);
+}
+
+/* A verb that asks one question and has no option but --json. */
+static int show(int argc, char **argv, const char *method, int (*print)(const json_t *answer)) {
+    _cleanup_json_ json_t *answer = NULL;
+    bool json = false;
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL}};
+    int words, status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+        return status;
+    status = client_ask(method, NULL, &answer);
+    if (status != 0)
+        return status;
+    return json ? print_json(answer) : print(answer);
+}
+
 /* --- pools --- */
 
 /* "web-03:pg-dump x2, ant:copy, +3"; which: "holders" or "queue". More may be waiting than the answer lists. */
@@ -77,7 +109,7 @@ static const char *claims_text(const json_t *pool, const char *which, size_t all
 }
 
 /* "0 until cleared (backup)", "2, ends in 5m10s" */
-static const char *override_text(const json_t *pool, usec_t now, char buffer[static WORDS_SIZE]) {
+static const char *override_text(const json_t *pool, char buffer[static WORDS_SIZE]) {
     const json_t *o = json_object_get(pool, "override");
     const char *reason = words_text(o, "reason");
     char when[WORDS_SIZE];
@@ -85,25 +117,24 @@ static const char *override_text(const json_t *pool, usec_t now, char buffer[sta
     if (!json_is_object(o))
         return "";
     snprintf(buffer, WORDS_SIZE, json_is_string(json_object_get(o, "until")) ? INT ", ends %.64s" : INT, words_number(o, "limit"),
-             words_when(o, "until", now, when));
+             words_when(o, "until", clock_realtime(), when));
     if (reason[0])
         snprintf(buffer + strlen(buffer), WORDS_SIZE - strlen(buffer), " (%.200s)", reason);
     return buffer;
 }
 
-static void add_pool(struct table *t, const json_t *pool, usec_t now) {
+static void add_pool(struct table *t, const json_t *pool) {
     json_int_t limit = words_number(pool, "limit"), used = words_number(pool, "used"), waiting = words_number(pool, "waiting");
     bool differ = json_is_true(json_object_get(pool, "limits_differ"));
     char text[WORDS_SIZE];
 
-    table_line(t);
     table_cell(t, TABLE_PLAIN, "%s", words_text(pool, "name"));
     table_cell(t, TABLE_DIM, "%s", words_text(pool, "scope"));
     table_cell(t, limit == 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, limit);
     table_cell(t, used > limit ? TABLE_BAD : used > 0 ? TABLE_GOOD : TABLE_PLAIN, INT, used);
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
     table_cell(t, differ ? TABLE_BAD : TABLE_DIM, "%s", differ ? "yes" : "");
-    table_cell(t, TABLE_NOTICE, "%s", override_text(pool, now, text));
+    table_cell(t, TABLE_NOTICE, "%s", override_text(pool, text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "holders", json_array_size(json_object_get(pool, "holders")), text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "queue", (size_t) waiting, text));
 }
@@ -111,16 +142,8 @@ static void add_pool(struct table *t, const json_t *pool, usec_t now) {
 static int print_pools(const json_t *pools) {
     static const struct table_column columns[] = {{"POOL", false},    {"SCOPE", false},  {"LIMIT", true},     {"USED", true},
                                                   {"WAITING", true}, {"DIFFER", false}, {"OVERRIDE", false}, {"HOLDERS", false}, {"QUEUE", false}};
-    _cleanup_(table_freep) struct table *t = NULL;
-    int r = table_new(&t, columns, ELEMENTSOF(columns));
-    json_t *pool;
-    size_t i;
 
-    if (r < 0)
-        return no_table(r);
-    json_array_foreach(pools, i, pool)
-        add_pool(t, pool, clock_realtime());
-    return print_table(t, "no pools are defined");
+    return print_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");
 }
 
 /* How long ago at most a host was alive. */
@@ -133,59 +156,50 @@ static void put_seen(struct table *t, const json_t *object) {
         table_cell(t, TABLE_PLAIN, "%s", "not known");
 }
 
+static void add_holder(struct table *t, const json_t *h) {
+    char text[WORDS_SIZE];
+
+    table_cell(t, TABLE_PLAIN, "%s", words_text(h, "claim"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(h, "host"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(h, "name"));
+    table_cell(t, TABLE_PLAIN, INT, words_number(h, "permits"));
+    table_cell(t, TABLE_PLAIN, INT, words_number(h, "token"));
+    if (json_is_integer(json_object_get(h, "pid")))
+        table_cell(t, TABLE_PLAIN, INT, words_number(h, "pid"));
+    else
+        table_cell(t, TABLE_PLAIN, "%s", "");
+    table_cell(t, TABLE_PLAIN, "%s", words_when(h, "since", clock_realtime(), text));
+    put_seen(t, h);
+}
+
 static int print_holders(const json_t *holders, const char *pool) {
     static const struct table_column columns[] = {{"HOLDER", false}, {"HOST", false}, {"NAME", false}, {"PERMITS", true},
                                                   {"TOKEN", true},   {"PID", true},   {"SINCE", false}, {"SEEN", false}};
-    _cleanup_(table_freep) struct table *t = NULL;
-    int r = table_new(&t, columns, ELEMENTSOF(columns));
     char text[WORDS_SIZE];
-    json_t *h;
-    size_t i;
 
-    if (r < 0)
-        return no_table(r);
-    json_array_foreach(holders, i, h) {
-        table_line(t);
-        table_cell(t, TABLE_PLAIN, "%s", words_text(h, "claim"));
-        table_cell(t, TABLE_PLAIN, "%s", words_text(h, "host"));
-        table_cell(t, TABLE_PLAIN, "%s", words_text(h, "name"));
-        table_cell(t, TABLE_PLAIN, INT, words_number(h, "permits"));
-        table_cell(t, TABLE_PLAIN, INT, words_number(h, "token"));
-        if (json_is_integer(json_object_get(h, "pid")))
-            table_cell(t, TABLE_PLAIN, INT, words_number(h, "pid"));
-        else
-            table_cell(t, TABLE_PLAIN, "%s", "");
-        table_cell(t, TABLE_PLAIN, "%s", words_when(h, "since", clock_realtime(), text));
-        put_seen(t, h);
-    }
     snprintf(text, sizeof(text), "nobody holds permits of %.64s", pool);
-    return print_table(t, text);
+    return print_items(holders, columns, ELEMENTSOF(columns), add_holder, text);
+}
+
+static void add_waiter(struct table *t, const json_t *w) {
+    char text[WORDS_SIZE];
+
+    if (words_number(w, "position") > 0)
+        table_cell(t, TABLE_PLAIN, INT, words_number(w, "position"));
+    else
+        table_cell(t, TABLE_NOTICE, "parked"); /* asks for more than the limit in force */
+    table_cell(t, TABLE_PLAIN, "%s", words_text(w, "claim"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(w, "host"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(w, "name"));
+    table_cell(t, TABLE_PLAIN, INT, words_number(w, "permits"));
+    table_cell(t, TABLE_PLAIN, "%s", words_duration(w, "waiting_ms", text));
 }
 
 static int print_queue(const json_t *queue) {
     static const struct table_column columns[] = {{"POSITION", true}, {"WAITING CLAIM", false}, {"HOST", false},
                                                   {"NAME", false},    {"PERMITS", true},        {"FOR", true}};
-    _cleanup_(table_freep) struct table *t = NULL;
-    int r = table_new(&t, columns, ELEMENTSOF(columns));
-    char text[WORDS_SIZE];
-    json_t *w;
-    size_t i;
 
-    if (r < 0)
-        return no_table(r);
-    json_array_foreach(queue, i, w) {
-        table_line(t);
-        if (words_number(w, "position") > 0)
-            table_cell(t, TABLE_PLAIN, INT, words_number(w, "position"));
-        else
-            table_cell(t, TABLE_NOTICE, "parked"); /* asks for more than the limit in force */
-        table_cell(t, TABLE_PLAIN, "%s", words_text(w, "claim"));
-        table_cell(t, TABLE_PLAIN, "%s", words_text(w, "host"));
-        table_cell(t, TABLE_PLAIN, "%s", words_text(w, "name"));
-        table_cell(t, TABLE_PLAIN, INT, words_number(w, "permits"));
-        table_cell(t, TABLE_PLAIN, "%s", words_duration(w, "waiting_ms", text));
-    }
-    return print_table(t, "nobody waits");
+    return print_items(queue, columns, ELEMENTSOF(columns), add_waiter, "nobody waits");
 }
 
 static int print_each_pool(const json_t *pools) {
@@ -249,43 +263,26 @@ static const char *limits_text(const json_t *host, char buffer[static WORDS_SIZE
     return buffer;
 }
 
-static int print_hosts(const json_t *hosts) {
+static void add_host(struct table *t, const json_t *h) {
+    char text[WORDS_SIZE];
+
+    table_cell(t, TABLE_PLAIN, "%s", words_text(h, "host"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(h, "version"));
+    table_cell(t, TABLE_PLAIN, INT, words_number(h, "claims"));
+    put_seen(t, h);
+    table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));
+}
+
+static int print_hosts(const json_t *answer) {
     static const struct table_column columns[] = {
         {"HOST", false}, {"VERSION", false}, {"CLAIMS", true}, {"SEEN", false}, {"OTHER LIMITS", false}};
-    _cleanup_(table_freep) struct table *t = NULL;
-    int r = table_new(&t, columns, ELEMENTSOF(columns));
-    char text[WORDS_SIZE];
-    json_t *h;
-    size_t i;
 
-    if (r < 0)
-        return no_table(r);
-    json_array_foreach(hosts, i, h) {
-        table_line(t);
-        table_cell(t, TABLE_PLAIN, "%s", words_text(h, "host"));
-        table_cell(t, TABLE_PLAIN, "%s", words_text(h, "version"));
-        table_cell(t, TABLE_PLAIN, INT, words_number(h, "claims"));
-        put_seen(t, h);
-        table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));
-    }
-    return print_table(t, "no host is alive");
+    tell_redis(answer);
+    return print_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host, "no host is alive");
 }
 
 int verb_hosts(int argc, char **argv) {
-    _cleanup_json_ json_t *answer = NULL;
-    bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL, NULL}};
-    int words, status;
-
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
-        return status;
-    status = client_ask("io.berth.Hosts", NULL, &answer);
-    if (status != 0)
-        return status;
-    if (json)
-        return print_json(answer);
-    tell_redis(answer);
-    return print_hosts(json_object_get(answer, "hosts"));
+    return show(argc, argv, "io.berth.Hosts", print_hosts);
 }
 
 /* --- jobs and runs --- */
@@ -302,52 +299,36 @@ static enum table_colour result_colour(const char *result) {
     return strcmp(result, "success") == 0 ? TABLE_GOOD : strcmp(result, "stopped") == 0 ? TABLE_NOTICE : TABLE_BAD;
 }
 
-static int print_jobs(const json_t *jobs) {
-    static const struct table_column columns[] = {{"JOB", false},         {"STATE", false}, {"RUNS", true}, {"POOLS", false},
-                                                  {"LAST RESULT", false}, {"ENDED", false}, {"NEXT", false}, {"DESCRIPTION", false}};
-    _cleanup_(table_freep) struct table *t = NULL;
-    int r = table_new(&t, columns, ELEMENTSOF(columns));
+static void add_job(struct table *t, const json_t *j) {
     usec_t now = clock_realtime();
     char text[WORDS_SIZE];
-    json_t *j;
-    size_t i;
 
-    if (r < 0)
-        return no_table(r);
-    json_array_foreach(jobs, i, j) {
-        table_line(t);
-        table_cell(t, TABLE_PLAIN, "%s", words_text(j, "name"));
-        table_cell(t, state_colour(words_text(j, "state")), "%s", words_text(j, "state"));
-        table_cell(t, TABLE_PLAIN, INT, words_number(j, "runs"));
-        table_cell(t, TABLE_PLAIN, "%s", words_pools(j, "pools", text));
-        table_cell(t, result_colour(words_text(j, "last_result")), "%s",
-                   words_result(j, "last_result", "last_exit_code", "last_signal", text));
-        table_cell(t, TABLE_PLAIN, "%s", words_when(j, "last_ended", now, text));
-        table_cell(t, TABLE_PLAIN, "%s", words_when(j, "next", now, text));
-        table_cell(t, TABLE_PLAIN, "%s", words_text(j, "description"));
-    }
-    return print_table(t, "no jobs are defined");
+    table_cell(t, TABLE_PLAIN, "%s", words_text(j, "name"));
+    table_cell(t, state_colour(words_text(j, "state")), "%s", words_text(j, "state"));
+    table_cell(t, TABLE_PLAIN, INT, words_number(j, "runs"));
+    table_cell(t, TABLE_PLAIN, "%s", words_pools(j, "pools", text));
+    table_cell(t, result_colour(words_text(j, "last_result")), "%s",
+               words_result(j, "last_result", "last_exit_code", "last_signal", text));
+    table_cell(t, TABLE_PLAIN, "%s", words_when(j, "last_ended", now, text));
+    table_cell(t, TABLE_PLAIN, "%s", words_when(j, "next", now, text));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(j, "description"));
+}
+
+static int print_jobs(const json_t *answer) {
+    static const struct table_column columns[] = {{"JOB", false},         {"STATE", false}, {"RUNS", true}, {"POOLS", false},
+                                                  {"LAST RESULT", false}, {"ENDED", false}, {"NEXT", false}, {"DESCRIPTION", false}};
+
+    return print_items(json_object_get(answer, "jobs"), columns, ELEMENTSOF(columns), add_job, "no jobs are defined");
 }
 
 int verb_jobs(int argc, char **argv) {
-    _cleanup_json_ json_t *answer = NULL;
-    bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL, NULL}};
-    int words, status;
-
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
-        return status;
-    status = client_ask("io.berth.Jobs", NULL, &answer);
-    if (status != 0)
-        return status;
-    return json ? print_json(answer) : print_jobs(json_object_get(answer, "jobs"));
+    return show(argc, argv, "io.berth.Jobs", print_jobs);
 }
 
 static void add_run(struct table *t, const json_t *run) {
     const char *state = words_text(run, "state"), *why = words_text(run, "blocked_by");
     char text[WORDS_SIZE];
 
-    table_line(t);
     table_cell(t, TABLE_PLAIN, "%s", words_text(run, "run"));
     table_cell(t, TABLE_PLAIN, "%s", words_text(run, "name"));
     table_cell(t, TABLE_DIM, "%s", words_text(run, "kind"));
@@ -364,16 +345,9 @@ static int print_runs(const json_t *runs, bool all) {
     static const struct table_column columns[] = {{"RUN", false},     {"NAME", false}, {"KIND", false}, {"STATE", false},
                                                   {"POOLS", false},   {"POSITION", false}, {"WAITED", true}, {"RAN", true},
                                                   {"RESULT", false}, {"WHY", false}};
-    _cleanup_(table_freep) struct table *t = NULL;
-    int r = table_new(&t, columns, ELEMENTSOF(columns));
-    json_t *run;
-    size_t i;
 
-    if (r < 0)
-        return no_table(r);
-    json_array_foreach(runs, i, run)
-        add_run(t, run);
-    return print_table(t, all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
+    return print_items(runs, columns, ELEMENTSOF(columns), add_run,
+                       all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
 }
 
 int verb_runs(int argc, char **argv) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "conf/settings.h"
 
 #define FILE_SIZE_MAX (1024 * 1024)
@@ -58,36 +59,6 @@ static int check_trust(struct loader *l, const char *path, const struct stat *st
 
 /* ---- one file ---- */
 
-static int read_all(int fd, char **ret, size_t *ret_size) {
-    _cleanup_free_ char *text = malloc(FILE_SIZE_MAX + 1);
-    size_t size = 0;
-    char *shorter;
-
-    if (!text)
-        return -ENOMEM;
-    for (;;) {
-        ssize_t n = read(fd, text + size, FILE_SIZE_MAX + 1 - size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        size += (size_t) n;
-        if (size > FILE_SIZE_MAX)
-            return -EFBIG;
-    }
-    text[size] = '\0';
-    shorter = realloc(text, size + 1);
-    if (!shorter)
-        return -ENOMEM;
-    text = NULL;
-    *ret = shorter;
-    *ret_size = size;
-    return 0;
-}
-
 static int add_source(struct loader *l, const char *path, char *text, size_t size) {
     struct settings_source *more = realloc(l->sources, (l->n + 1) * sizeof(*more));
     char *file = strdup(path);
@@ -117,7 +88,7 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     r = check_trust(l, path, &st, S_IFREG);
     if (r != 0)
         return r < 0 ? r : 0;
-    r = read_all(fd, &text, &size);
+    r = file_read_fd(fd, FILE_SIZE_MAX, &text, &size);
     if (r == -ENOMEM)
         return r;
     if (r == -EFBIG)
