@@ -78,6 +78,27 @@ void host_set_config(struct host *h, const char *config, ...) {
     write_config(h, text);
 }
 
+const char *witness_command(const char *words) {
+    static char text[1024];
+    char copy[512], *rest = copy;
+    size_t n;
+
+    snprintf(copy, sizeof(copy), "%s", words);
+    n = (size_t) snprintf(text, sizeof(text), "output = \"null\" command = {\"%s/tests/tools/witness\", \"%s\"", cluster.build,
+                          cluster.witness);
+    for (char *word; (word = strsep(&rest, " "));)
+        n += (size_t) snprintf(text + n, sizeof(text) - n, ", \"%s\"", word);
+    snprintf(text + n, sizeof(text) - n, "}");
+    return text;
+}
+
+const char *witness_at_gate(const char *id, const struct gate *gate) {
+    char words[256];
+
+    snprintf(words, sizeof(words), "--id %s --gate %s", id, gate->path);
+    return witness_command(words);
+}
+
 /* --- berthd --- */
 
 static void keep_log(struct host *h) {

@@ -59,6 +59,12 @@ void cluster_down(void);
 /* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */
 unsigned cluster_leftovers(void);
 
+/* For a job in a config: `command = {...}` of a witness with these words behind its folder, and `output = "null"`; with the id: one that
+ * runs until the gate opens. Until the next call. */
+const char *witness_command(const char *words);
+struct gate;
+const char *witness_at_gate(const char *id, const struct gate *gate);
+
 /* --- hosts --- */
 
 /* Adds a host with this text (printf) after what each config needs, without starting it. */

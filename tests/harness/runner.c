@@ -125,6 +125,24 @@ void test_runner_await_file(struct test_runner *t, char run, const char *suffix)
     }
 }
 
+void test_as_stranger(void (*fn)(void)) {
+    unsigned failures = CU_get_number_of_failures();
+    int status = 0;
+    pid_t pid;
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can be somebody else");
+    pid = fork();
+    if (pid == 0) {
+        if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+            _exit(1);
+        fn();
+        _exit(CU_get_number_of_failures() > failures ? 2 : 0);
+    }
+    CU_ASSERT(waitpid(pid, &status, 0) == pid);
+    TEST_INT(status, 0);
+}
+
 void test_kill_and_wait(pid_t pid) {
     _cleanup_close_ int pidfd = pidfd_open(pid, 0);
 

@@ -8,6 +8,8 @@
 
 #include "base/message.h"
 
+#define NOBODY 65534 /* the user and the group */
+
 struct test_runner {
     char directory[64]; /* holds berth.conf, run/, and what the jobs write */
     uid_t uid;          /* who the runner is */
@@ -46,5 +48,7 @@ char *test_runner_read(struct test_runner *t, const char *name);
 bool test_runner_has(struct test_runner *t, const char *name);
 /* Waits until a file of this run is there: run/runner/runs/RUN + suffix. */
 void test_runner_await_file(struct test_runner *t, char run, const char *suffix);
+/* Calls fn in a process of another user, whose failed assertions count here; skips the test if we are not root. */
+void test_as_stranger(void (*fn)(void));
 /* SIGKILL, and waits until it is gone; it need not be a child. */
 void test_kill_and_wait(pid_t pid);

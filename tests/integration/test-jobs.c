@@ -26,32 +26,10 @@ static void down(void) {
     cluster_down();
 }
 
-/* command = {...} of a witness with these words behind its folder, and output = "null". */
-static const char *witness_command(const char *words) {
-    static char text[1024];
-    char copy[512], *rest = copy;
-    size_t n;
-
-    snprintf(copy, sizeof(copy), "%s", words);
-    n = (size_t) snprintf(text, sizeof(text), "output = \"null\" command = {\"%s/tests/tools/witness\", \"%s\"", cluster.build,
-                          cluster.witness);
-    for (char *word; (word = strsep(&rest, " "));)
-        n += (size_t) snprintf(text + n, sizeof(text) - n, ", \"%s\"", word);
-    snprintf(text + n, sizeof(text) - n, "}");
-    return text;
-}
-
-static const char *at_gate(const char *id) {
-    static char words[256];
-
-    snprintf(words, sizeof(words), "--id %s --gate %s", id, gate.path);
-    return witness_command(words);
-}
-
 static void manual_start(void) {
     struct child *c;
 
-    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", at_gate("one"));
+    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_at_gate("one", &gate));
     TEST_INT(berth(ant, "start one"), 0);
     host_await(ant, "granted", "job=one pools=db:1");
     host_await(ant, "started", "job=one");
@@ -124,7 +102,8 @@ static void overlap_rules(void) {
     static const char *const rules[] = {"skip", "queue", "allow"};
 
     for (size_t i = 0; i < ELEMENTSOF(rules); i++)
-        n += (size_t) snprintf(text + n, sizeof(text) - n, "job \"%s\" { %s overlap = \"%s\" }\n", rules[i], at_gate(rules[i]), rules[i]);
+        n += (size_t) snprintf(text + n, sizeof(text) - n, "job \"%s\" { %s overlap = \"%s\" }\n", rules[i],
+                               witness_at_gate(rules[i], &gate), rules[i]);
     ant = host_up("ant", "%s", text);
     for (size_t i = 0; i < ELEMENTSOF(rules); i++)
         for (size_t k = 0; k < 4; k++)
@@ -177,7 +156,7 @@ static void stop_takes_the_whole_tree(void) {
 static void stop_of_a_waiting_run(void) {
     struct child *holder, *waiter;
 
-    ant = host_up("ant", POOLS "job \"waits\" { %s pools = {\"db\"} }\n", at_gate("waits"));
+    ant = host_up("ant", POOLS "job \"waits\" { %s pools = {\"db\"} }\n", witness_at_gate("waits", &gate));
     holder = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
     host_await(ant, "started", " ");
     waiter = berth_start(ant, "start waits --wait");

@@ -32,13 +32,7 @@ static void down(void) {
 
 /* A host with a job NAME on all of db, a witness with these words. */
 static struct host *host_with_job(const char *host, const char *job, const char *words) {
-    char copy[256], *rest = copy, command[1024];
-    size_t n = (size_t) snprintf(command, sizeof(command), "\"%s/tests/tools/witness\", \"%s\"", cluster.build, cluster.witness);
-
-    snprintf(copy, sizeof(copy), "%s", words);
-    for (char *word; (word = strsep(&rest, " "));)
-        n += (size_t) snprintf(command + n, sizeof(command) - n, ", \"%s\"", word);
-    return host_up(host, POOLS "job \"%s\" { command = {%s} pools = {\"db:2\"} output = \"null\" stop-timeout = \"300ms\" }\n", job, command);
+    return host_up(host, POOLS "job \"%s\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", job, witness_command(words));
 }
 
 static const struct witness_run *seen(const char *id) {

@@ -154,10 +154,7 @@ static void frozen_berthd(void) {
 static void frozen_host(void) {
     struct child *other, *waiter;
 
-    ant = host_up("ant",
-                  POOLS "job \"keep\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"keep\", \"--gate\", \"%s\"} pools = {\"db:2\"} "
-                        "on-lease-lost = \"continue\" output = \"null\" }\n",
-                  cluster.build, cluster.witness, gate.path);
+    ant = host_up("ant", POOLS "job \"keep\" { %s pools = {\"db:2\"} on-lease-lost = \"continue\" }\n", witness_at_gate("keep", &gate));
     bee = host_up("bee", POOLS);
     TEST_INT(berth(ant, "start keep"), 0);
     host_await(ant, "started", "job=keep");
