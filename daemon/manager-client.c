@@ -329,7 +329,7 @@ void manager_client_ended(struct manager *m, struct run *r, const struct manager
 void manager_hold_found(const char *run, const struct message *record, void *userdata) {
     struct manager *m = userdata;
     struct hold_handler handler = {.on_over = hold_on_over};
-    char path[HOLDS_PATH_SIZE];
+    char path[HOLDS_PATH_SIZE], what[ID_TEXT_SIZE + 8];
     struct run *r = NULL;
     uint64_t pid = 0;
     int k;
@@ -344,15 +344,13 @@ void manager_hold_found(const char *run, const struct message *record, void *use
         handler.userdata = r;
         k = hold_open(&r->hold, m->event, holds_path(m, path), run, record, &handler);
     }
-    if (k == 0)
-        k = manager_adopt(r);
-    if (k == 0)
-        k = manager_add_run(m, r, RUN_STATE_STARTING);
-    if (k < 0) {
-        journal_log(events_get_journal(m->events), 3, "hold %s cannot be taken over: %s", run, strerror(-k));
-        if (r)
-            r->hold = hold_detach(r->hold);
+    if (k < 0)
         run_free(r);
+    else
+        k = manager_take_up(r, RUN_STATE_STARTING);
+    if (k < 0) {
+        snprintf(what, sizeof(what), "hold %s", run);
+        (void) manager_gather_failed(m, what, k);
         return;
     }
     if (r->started_realtime > 0)

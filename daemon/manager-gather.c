@@ -4,6 +4,7 @@
  * first (they are files of our own), guards and reports as the runner tells them, waiting runs last; the stores start when all of
  * it is known, so that their first sync tells the whole truth (R11) and no run is ever started twice. */
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/protocol.h"
@@ -18,7 +19,7 @@ static int adopt(struct store *s, struct claim *c, const struct run *r) {
     return store_adopt(s, c);
 }
 
-int manager_adopt(struct run *r) {
+static int adopt_claims(struct run *r) {
     struct manager *m = r->manager;
     int k;
 
@@ -29,6 +30,37 @@ int manager_adopt(struct run *r) {
     if (k == 0 && (r->cluster_claim.token > 0 || r->cluster_claim.ticket > 0))
         k = adopt(m->cluster_store, &r->cluster_claim, r);
     return k;
+}
+
+int manager_take_up(struct run *r, enum run_state state) {
+    int k = manager_add_run(r->manager, r, state);
+
+    if (k < 0) {
+        r->hold = hold_detach(r->hold);
+        run_free(r);
+        return k;
+    }
+    /* Not before: what a store has adopted it points to, so from then on the run must be somebody's. */
+    return adopt_claims(r);
+}
+
+/* Whether it may be otherwise in a moment, or under a berthd that is started anew. */
+static bool is_of_the_moment(int error) {
+    return error != -EBADMSG && error != -ENOTSUP && error != -EEXIST && error != -ENOENT && error != -EISDIR && error != -EINVAL;
+}
+
+bool manager_gather_failed(struct manager *m, const char *what, int error) {
+    if (m->phase != MANAGER_PHASE_GATHERING || !is_of_the_moment(error)) {
+        journal_log(events_get_journal(m->events), 3, "%s cannot be taken over: %s", what, strerror(-error));
+        return false;
+    }
+    if (m->gather_error == 0) {
+        journal_log(events_get_journal(m->events), 2, "%s cannot be taken over: %s; berthd ends, and grants nothing before it is known",
+                    what, strerror(-error));
+        (void) sd_event_exit(m->event, 70);
+    }
+    m->gather_error = error;
+    return true;
 }
 
 static int run_on_client_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
@@ -53,14 +85,10 @@ static void waiting_found(struct manager *m, const struct message *record) {
     k = manager_read_run(m, record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, &r);
     if (k == 0) {
         r->recorded = true;
-        k = manager_adopt(r);
+        k = manager_take_up(r, RUN_STATE_PENDING);
     }
-    if (k == 0)
-        k = manager_add_run(m, r, RUN_STATE_PENDING);
-    if (k < 0) {
-        journal_log(events_get_journal(m->events), 3, "cannot take up a waiting run again: %s", strerror(-k));
-        run_free(r);
-    }
+    if (k < 0)
+        (void) manager_gather_failed(m, "a waiting run", k);
 }
 
 static int compare_queued(const void *a, const void *b) {
@@ -117,6 +145,8 @@ static void become_ready(struct manager *m) {
     size_t n = 0;
 
     manager_each_waiting(m, waiting_found);
+    if (m->gather_error < 0)
+        return;
     m->phase = MANAGER_PHASE_READY;
     m->clients_due = usec_add(clock_boottime(), client_time(m));
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
@@ -135,7 +165,7 @@ static void become_ready(struct manager *m) {
 }
 
 void manager_gather_check(struct manager *m) {
-    if (m->phase == MANAGER_PHASE_GATHERING && m->runner_gathered && list_is_empty(&m->found_guards))
+    if (m->phase == MANAGER_PHASE_GATHERING && m->gather_error == 0 && m->runner_gathered && list_is_empty(&m->found_guards))
         become_ready(m);
 }
 
@@ -148,5 +178,5 @@ int manager_gather(struct manager *m) {
     k = hold_gather(path, manager_hold_found, m);
     if (k < 0)
         journal_log(events_get_journal(m->events), 3, "%s cannot be read: %s", path, strerror(-k));
-    return k;
+    return k < 0 ? k : m->gather_error;
 }

@@ -156,22 +156,30 @@ static void report_run(struct run *r, const struct message *report) {
 }
 
 /* A report of a run that this berthd does not know: its predecessor was killed before it could record it. At start its permits are
- * taken over first, so that `released` is told when Redis has them back, not before. */
-static struct run *run_from_report(struct manager *m, const struct message *report) {
+ * taken over first, so that `released` is told when Redis has them back, not before. 0; -ENOMEM; -EBADMSG: it does not say which run
+ * it was (the runner found nothing of it). */
+static int run_from_report(struct manager *m, const struct message *report, struct run **ret) {
     struct run *r = NULL;
+    int k = manager_read_run(m, report, RUN_KIND_JOB, &r);
 
-    if (manager_read_run(m, report, RUN_KIND_JOB, &r) < 0)
-        return NULL;
-    if (manager_add_run(m, r, RUN_STATE_STARTING) < 0)
-        return run_free(r);
+    if (k < 0)
+        return k;
     r->granted = true;
-    if (m->phase == MANAGER_PHASE_GATHERING)
-        (void) manager_adopt(r); /* without memory for it the first sync gives them back: it does not name them */
-    return r;
+    if (m->phase == MANAGER_PHASE_GATHERING) {
+        k = manager_take_up(r, RUN_STATE_STARTING);
+    } else {
+        k = manager_add_run(m, r, RUN_STATE_STARTING);
+        if (k < 0)
+            run_free(r);
+    }
+    if (k == 0)
+        *ret = r;
+    return k;
 }
 
 static void drop_guard(struct run *r) {
     r->guard = guard_link_free(r->guard);
+    r->guard_wanted = false;
 }
 
 /* --- what guards say --- */
@@ -220,177 +228,104 @@ static void guard_on_report(struct guard_link *g, const struct message *report, 
     drop_guard(r);
 }
 
-static void guard_on_gone(struct guard_link *g, void *userdata) {
-    struct run *r = userdata;
-
-    (void) g;
-    drop_guard(r);
-    (void) runner_link_kill(r->manager->runner, r->id);
+static void guard_on_ack(_unused_ struct guard_link *g, _unused_ usec_t deadline, _unused_ void *userdata) {
 }
+
+static void guard_on_gone(struct guard_link *g, void *userdata);
 
 static const struct guard_link_handler guard_handler = {
     .on_state = guard_on_state,
     .on_started = guard_on_started,
     .on_stopping = guard_on_stopping,
+    .on_ack = guard_on_ack,
     .on_report = guard_on_report,
     .on_gone = guard_on_gone,
 };
 
-/* --- guards found at start, whose runs are not known yet --- */
+/* --- connecting to guards --- */
 
-struct found_guard { /* freed when its guard has told its state, or the runner has told its report */
-    struct list entry;         /* on manager->found_guards */
-    struct manager *manager;
-    struct guard_link *link;
-    sd_event_source *timer;
-    char run[ID_TEXT_SIZE];
-};
-
-static void found_free(struct found_guard *f) {
-    guard_link_free(f->link);
-    sd_event_source_disable_unref(f->timer);
-    list_unlink(&f->entry);
-    free(f);
+bool manager_guard_is_gone(int error) {
+    return error == -ENOENT || error == -ECONNREFUSED;
 }
 
-static void found_done(struct found_guard *f) {
-    struct manager *m = f->manager;
+void manager_guard_retry(struct manager *m, const char *run, int error) {
+    int enabled = SD_EVENT_OFF;
 
-    found_free(f);
-    manager_gather_check(m);
-}
-
-static void found_on_state(struct guard_link *g, const struct message *state, void *userdata) {
-    struct found_guard *f = userdata;
-    struct manager *m = f->manager;
-    struct run *r = NULL;
-    int k;
-
-    (void) g;
-    if (manager_find_run(m, f->run)) { /* the runner was lost and back meanwhile, and named it twice */
-        found_done(f);
+    (void) sd_event_source_get_enabled(m->guard_timer, &enabled);
+    if (m->guard_again == MANAGER_GUARD_AGAIN_FIRST)
+        journal_log(events_get_journal(m->events), 4, "the guard of run %s cannot be reached, and is tried again: %s", run, strerror(-error));
+    if (enabled != SD_EVENT_OFF)
         return;
-    }
-    k = manager_read_run(m, state, RUN_KIND_JOB, &r);
-    if (k == 0 && strcmp(r->id, f->run) != 0)
-        k = -EBADMSG;
-    if (k == 0) {
-        r->starting_sent = r->granted = true;
-        k = manager_adopt(r);
-    }
-    if (k == 0)
-        k = manager_add_run(m, r, RUN_STATE_STARTING);
-    if (k == 0) {
-        uint64_t pid;
-
-        if (message_get_u64(state, "pid", &pid) == 0) {
-            r->pid = (pid_t) pid;
-            manager_set_state(r, RUN_STATE_RUNNING);
-        }
-        manager_remove_waiting(r);
-        /* A second connection, with the handler of a known run; the guard tells its state, and a report that is due, again. */
-        (void) manager_guard_connect(m, r->id);
-    } else {
-        journal_log(events_get_journal(m->events), 3, "cannot take over run %s: %s", f->run, strerror(-k));
-        run_free(r);
-    }
-    found_done(f);
+    /* Neither fails for a source that exists. */
+    (void) sd_event_source_set_time_relative(m->guard_timer, m->guard_again);
+    (void) sd_event_source_set_enabled(m->guard_timer, SD_EVENT_ONESHOT);
+    m->guard_again = m->guard_again < MANAGER_GUARD_AGAIN_MAX / 2 ? 2 * m->guard_again : MANAGER_GUARD_AGAIN_MAX;
 }
 
-/* It is not known what it held until the runner has ended what is left of it and says so. */
-static void found_on_gone(struct guard_link *g, void *userdata) {
-    struct found_guard *f = userdata;
-
-    (void) g;
-    f->link = guard_link_free(f->link);
-    (void) runner_link_kill(f->manager->runner, f->run);
-}
-
-static void found_reported(struct manager *m, const char *run) {
-    list_foreach_safe(f, &m->found_guards, struct found_guard, entry)
-        if (strcmp(f->run, run) == 0)
-            found_done(f);
-}
-
-void manager_found_guards_free(struct manager *m) {
-    list_foreach_safe(f, &m->found_guards, struct found_guard, entry)
-        found_free(f);
-}
-
-/* A guard that is there and does not say what it holds: it hangs, or was stopped. Nothing can be granted on this host before it is
- * known, so it may not keep everybody waiting for ever; its report will say the rest. */
-static int found_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct found_guard *f = userdata;
-
-    journal_log(events_get_journal(f->manager->events), 4, "the guard of run %s does not answer: the runner ends it", f->run);
-    (void) runner_link_kill(f->manager->runner, f->run);
-    return 0;
-}
-
-static void found_on_message(_unused_ struct guard_link *g, _unused_ const struct message *m, _unused_ void *userdata) {
-    /* It is said again on the second connection. */
-}
-static void found_on_stopping(_unused_ struct guard_link *g, _unused_ enum supervise_reason reason, _unused_ void *userdata) {
-}
-static void guard_on_ack(_unused_ struct guard_link *g, _unused_ usec_t deadline, _unused_ void *userdata) {
-}
-
-/* As long as the guard of a cluster run may go on without hearing from berthd, but not less than a stall of the machine. */
-static usec_t silence_max(const struct manager *m) {
-    usec_t least = 10 * USEC_PER_SEC;
-
-    return m->settings->redis && m->settings->lease_usec > least ? m->settings->lease_usec : least;
-}
-
-static int connect_found(struct manager *m, const char *run) {
-    struct found_guard *f = calloc(1, sizeof(*f));
-    struct guard_link_handler handler = {
-        .on_state = found_on_state,
-        .on_started = found_on_message,
-        .on_stopping = found_on_stopping,
-        .on_ack = guard_on_ack,
-        .on_report = found_on_message,
-        .on_gone = found_on_gone,
-        .userdata = f,
-    };
-    int k;
-
-    if (!f)
-        return -ENOMEM;
-    f->manager = m;
-    snprintf(f->run, sizeof(f->run), "%s", run);
-    k = guard_link_new(&f->link, m->event, m->settings->runtime_directory, run, &handler);
-    list_append(&m->found_guards, &f->entry);
-    if (k < 0)
-        return k; /* it has just gone: its report says what became of it */
-    (void) sd_event_add_time(m->event, &f->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), silence_max(m)), USEC_PER_MSEC,
-                             found_on_silent, f);
-    return 0;
-}
-
-int manager_guard_connect(struct manager *m, const char *run) {
-    struct run *r = manager_find_run(m, run);
+/* Only a guard that is not there is the runner's business, which then says with a report what became of it. What is out of
+ * descriptors or memory here must end no run that is well; its guard stops it at its deadline if this lasts too long. */
+static void connect_known(struct run *r) {
+    struct manager *m = r->manager;
     struct guard_link_handler handler = guard_handler;
     int k;
 
-    if (!r)
-        k = connect_found(m, run);
-    else if (r->guard || run_is_over(r))
-        return 0;
-    else {
-        handler.on_ack = guard_on_ack;
-        handler.userdata = r;
-        k = guard_link_new(&r->guard, m->event, m->settings->runtime_directory, run, &handler);
+    handler.userdata = r;
+    k = guard_link_new(&r->guard, m->event, m->settings->runtime_directory, r->id, &handler);
+    r->guard_wanted = k < 0 && !manager_guard_is_gone(k);
+    if (r->guard_wanted)
+        manager_guard_retry(m, r->id, k);
+    else if (k < 0)
+        (void) runner_link_kill(m->runner, r->id);
+    else
+        m->guard_again = MANAGER_GUARD_AGAIN_FIRST;
+}
+
+/* A guard may close a connection without being gone (it had no memory for it): whether it is, connecting tells. */
+static void guard_on_gone(struct guard_link *g, void *userdata) {
+    struct run *r = userdata;
+    bool was_there = guard_link_pid(g) > 0; /* has told its state on it */
+
+    drop_guard(r);
+    if (was_there) {
+        connect_known(r);
+        return;
     }
-    if (k < 0) /* no longer there: the runner says with a report what became of it */
-        (void) runner_link_kill(m->runner, run);
-    return k;
+    r->guard_wanted = true;
+    manager_guard_retry(r->manager, r->id, -ECONNRESET);
+}
+
+void manager_guard_connect(struct manager *m, const char *run) {
+    struct run *r = manager_find_run(m, run);
+
+    if (!r)
+        manager_found_connect(m, run);
+    else if (!r->guard && !run_is_over(r))
+        connect_known(r);
+}
+
+static int guards_on_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct manager *m = userdata;
+
+    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            if (r->guard_wanted)
+                connect_known(r);
+    manager_found_again(m);
+    return 0;
+}
+
+int manager_guards_init(struct manager *m) {
+    int k;
+
+    m->guard_again = MANAGER_GUARD_AGAIN_FIRST;
+    k = sd_event_add_time(m->event, &m->guard_timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, guards_on_again, m);
+    return k < 0 ? k : sd_event_source_set_enabled(m->guard_timer, SD_EVENT_OFF);
 }
 
 /* --- what the runner says --- */
 
 static void runner_on_guard(const char *run, void *userdata) {
-    (void) manager_guard_connect(manager_of(userdata), run);
+    manager_guard_connect(manager_of(userdata), run);
 }
 
 static void runner_on_started(const char *run, bool existed, void *userdata) {
@@ -398,7 +333,7 @@ static void runner_on_started(const char *run, bool existed, void *userdata) {
 
     (void) existed; /* if it is its report that exists, connecting fails, and the runner sends it */
     if (manager_find_run(m, run))
-        (void) manager_guard_connect(m, run);
+        manager_guard_connect(m, run);
 }
 
 static void runner_on_refused(const char *run, const char *reason, const char *text, void *userdata) {
@@ -422,20 +357,30 @@ static void runner_on_report(const struct message *report, void *userdata) {
     struct manager *m = manager_of(userdata);
     char id[ID_TEXT_SIZE];
     struct run *r;
+    int k = 0;
 
     if (message_get_id(report, "run", id) < 0)
         return;
     r = manager_find_run(m, id);
     if (!r)
-        r = run_from_report(m, report);
+        k = run_from_report(m, report, &r);
+    if (k < 0 && k != -EBADMSG) { /* it is not forgotten: the runner tells it again */
+        manager_gather_failed(m, id, k);
+        return;
+    }
     if (r) {
         drop_guard(r);
         if (!run_is_over(r))
             report_run(r, report);
     }
     (void) runner_link_forget(m->runner, id);
-    found_reported(m, id);
+    manager_found_reported(m, id);
     manager_gather_check(m);
+}
+
+/* Not one that is there and cannot be connected to at the moment. */
+static bool is_without_guard(const struct run *r) {
+    return r->kind == RUN_KIND_JOB && !r->guard && !r->guard_wanted;
 }
 
 /* The runner is (back) there and has told all guards and reports. A run that should have one and has none: its start was not
@@ -444,13 +389,13 @@ static void runner_on_gathered(void *userdata) {
     struct manager *m = manager_of(userdata);
 
     list_foreach_safe(r, &m->runs[RUN_STATE_STARTING], struct run, link)
-        if (r->kind == RUN_KIND_JOB && !r->guard)
+        if (is_without_guard(r))
             manager_job_start(r);
     list_foreach_safe(r, &m->runs[RUN_STATE_RUNNING], struct run, link)
-        if (r->kind == RUN_KIND_JOB && !r->guard)
+        if (is_without_guard(r))
             (void) runner_link_kill(m->runner, r->id);
     list_foreach_safe(r, &m->runs[RUN_STATE_STOPPING], struct run, link)
-        if (r->kind == RUN_KIND_JOB && !r->guard)
+        if (is_without_guard(r))
             (void) runner_link_kill(m->runner, r->id);
     m->runner_gathered = true;
     manager_gather_check(m);

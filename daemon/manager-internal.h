@@ -7,6 +7,7 @@
  *     manager-run.c     the life of a run: begin, grant, end, release
  *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
  *     manager-guard.c   runs of jobs: the runner, the guards, reports
+ *     manager-found.c   guards found at start
  *     manager-client.c  runs of `berth run`: holds, clients, nesting
  *     manager-record.c  what berthd remembers of itself over a restart
  *     manager-why.c     what a waiting run waits for
@@ -21,6 +22,8 @@
 #define MANAGER_DONE_MAX 1000                     /* finished runs kept for `berth runs --all` */
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
 #define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
+#define MANAGER_GUARD_AGAIN_FIRST (50 * USEC_PER_MSEC) /* a guard that cannot be reached at the moment is tried again, less and less */
+#define MANAGER_GUARD_AGAIN_MAX USEC_PER_SEC
 #define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
 #define MANAGER_LEAVE_SLACK (2 * MANAGER_STOP_SLACK) /* when all is stopped: what is not gone so long after its stop timeout is left */
 
@@ -44,6 +47,9 @@ struct manager {
     struct store *cluster_store;     /* NULL: no redis section */
     struct runner_link *runner;
     bool runner_gathered;            /* once since start */
+    int gather_error;                /* something that runs could not be taken up: berthd is about to end, and never gets ready */
+    sd_event_source *guard_timer;    /* on while a guard is to be connected to once more */
+    usec_t guard_again;              /* until the next try */
     struct list found_guards;        /* struct found_guard: have not told their state, nor has their report come; while gathering */
     struct list runs[RUN_STATES];    /* struct run, each on one */
     void *runs_by_id;                /* tsearch(3) tree of struct run */
@@ -71,7 +77,7 @@ void manager_run_resume(struct run *r);
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
-void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler);
+void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler); /* cannot fail; USEC_INFINITY: disarms */
 void manager_disarm(struct run *r);
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
@@ -86,17 +92,28 @@ void manager_put_run(struct message_writer *w, const struct run *r); /* all that
 /* A run as a record or a guard's state describes it; not added yet. -EBADMSG. */
 int manager_read_run(struct manager *m, const struct message *record, enum run_kind kind, struct run **ret);
 void manager_write_job(struct manager *m, const struct job *j);
-void manager_read_job(struct manager *m, struct job *j);
-/* Calls found for each waiting record. */
+/* Negative errno: there is something, and it could not be read at the moment. */
+int manager_read_job(struct manager *m, struct job *j);
+/* Calls found for each waiting record. What is no record is removed; manager_gather_failed() hears of what could not be read. */
 void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record));
 
 /* --- manager-guard.c --- */
 extern const struct runner_link_handler manager_runner_handler; /* .userdata: NULL, to be set */
-void manager_found_guards_free(struct manager *m);
-int manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (gathering) not yet */
+int manager_guards_init(struct manager *m);
+void manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (gathering) not yet */
+/* Whether an error of guard_link_new() says that there is no such guard; any other is of the moment, or this process's own. */
+bool manager_guard_is_gone(int error);
+/* All guards that are wanted are tried again in a while. Needs no memory. error: why, for the journal. */
+void manager_guard_retry(struct manager *m, const char *run, int error);
 void manager_job_start(struct run *r);                           /* granted: tells the runner */
 void manager_job_stop(struct run *r);
 void manager_job_push_deadline(struct run *r);
+
+/* --- manager-found.c --- */
+void manager_found_connect(struct manager *m, const char *run);
+void manager_found_again(struct manager *m);                     /* those that could not be connected to */
+void manager_found_reported(struct manager *m, const char *run); /* its run is over: nothing to be asked any more */
+void manager_found_free(struct manager *m);
 
 /* --- manager-client.c --- */
 void manager_hold_start(struct run *r);                          /* granted: makes the hold, tells the client */
@@ -107,7 +124,11 @@ void manager_hold_done(struct run *r);                           /* lets go of t
 /* --- manager-gather.c --- */
 int manager_gather(struct manager *m);
 void manager_gather_check(struct manager *m); /* everything told? then READY */
-int manager_adopt(struct run *r);             /* its held or waiting claims become known to the stores */
+/* A run found at start becomes known, and its held or waiting claims to the stores. The run is taken over, also on failure. */
+int manager_take_up(struct run *r, enum run_state state);
+/* What runs or waits here and cannot be known for lack of memory or descriptors: berthd ends (70), to be started again, rather than
+ * grant what may be held. False: this is no start, or waiting would not help; it is in the journal. */
+bool manager_gather_failed(struct manager *m, const char *what, int error);
 
 /* --- manager-job.c --- */
 int manager_jobs_update(struct manager *m);   /* after start and reload: one struct job for each in the settings */

@@ -180,6 +180,7 @@ int manager_jobs_update(struct manager *m) {
             job_free(j);
     for (size_t i = 0; i < m->settings->n_jobs; i++) {
         struct job *j = find_job(m, m->settings->jobs[i].name);
+        int k;
 
         if (!j) {
             j = calloc(1, sizeof(*j));
@@ -189,7 +190,11 @@ int manager_jobs_update(struct manager *m) {
             memcpy(j->name, m->settings->jobs[i].name, sizeof(j->name));
             j->last_exit_code = j->last_signal = -1;
             list_append(&m->jobs, &j->link);
-            manager_read_job(m, j);
+            k = manager_read_job(m, j);
+            if (k < 0) { /* not known, and so not begun, rather than begun once more */
+                job_free(j);
+                return k;
+            }
             /* A job that a reload brings was not there when the service started. */
             j->at_start_done |= m->phase == MANAGER_PHASE_READY;
         }

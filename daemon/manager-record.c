@@ -5,6 +5,7 @@
  * on: what it would have saved is a place in the queue, never a permit. */
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,10 +42,13 @@ static int record_read(struct manager *m, const char *folder, const char *name, 
     k = file_read(record_path(m, folder, name, path), MESSAGE_SIZE_MAX, &text, &size);
     if (k == 0)
         k = message_parse(ret, text, size);
-    if (k < 0 && k != -ENOENT) {
-        journal_log(events_get_journal(m->events), 4, "%s cannot be read and is removed: %s", path, strerror(-k));
+    if (k == -EBADMSG || k == -EFBIG) {
+        journal_log(events_get_journal(m->events), 4, "%s is no record and is removed", path);
         (void) unlink(path);
+        return -ENOENT;
     }
+    if (k < 0 && k != -ENOENT) /* out of descriptors, say: the next berthd may want it */
+        journal_log(events_get_journal(m->events), 4, "%s cannot be read: %s", path, strerror(-k));
     return k;
 }
 
@@ -168,14 +172,21 @@ void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, co
     DIR *dir = opendir(record_path(m, PROTOCOL_WAITING, "", path));
     struct message record;
     struct dirent *entry;
+    int k = 0;
 
-    if (!dir)
+    if (!dir) {
+        (void) manager_gather_failed(m, path, -errno);
         return;
-    while ((entry = readdir(dir)))
+    }
+    while ((errno = 0, entry = readdir(dir)))
         if (strstr(entry->d_name, ".tmp")) /* begun by a berthd that was killed */
             (void) unlinkat(dirfd(dir), entry->d_name, 0);
-        else if (id_is_valid(entry->d_name) && record_read(m, PROTOCOL_WAITING, entry->d_name, &record) == 0)
+        else if (k = 0, id_is_valid(entry->d_name) && (k = record_read(m, PROTOCOL_WAITING, entry->d_name, &record)) == 0)
             found(m, &record);
+        else if (k < 0 && k != -ENOENT)
+            (void) manager_gather_failed(m, path, k);
+    if (errno != 0)
+        (void) manager_gather_failed(m, path, -errno);
     (void) closedir(dir);
 }
 
@@ -199,13 +210,14 @@ void manager_write_job(struct manager *m, const struct job *j) {
     record_write(m, PROTOCOL_JOBS, j->name, &w);
 }
 
-void manager_read_job(struct manager *m, struct job *j) {
+int manager_read_job(struct manager *m, struct job *j) {
     struct message record;
     const char *text;
     uint64_t value;
+    int k = record_read(m, PROTOCOL_JOBS, j->name, &record);
 
-    if (record_read(m, PROTOCOL_JOBS, j->name, &record) < 0)
-        return;
+    if (k < 0)
+        return k == -ENOENT ? 0 : k;
     (void) message_get_u64(&record, "last-trigger", &j->last_trigger_realtime);
     (void) message_get_u64(&record, "last-started", &j->last_started_realtime);
     (void) message_get_u64(&record, "last-ended", &j->last_ended_realtime);
@@ -217,4 +229,5 @@ void manager_read_job(struct manager *m, struct job *j) {
         j->last_signal = (int) value;
     j->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
     j->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
+    return 0;
 }

@@ -45,15 +45,25 @@ static void forget_old_runs(struct manager *m) {
     }
 }
 
+static int run_on_time(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct run *r = userdata;
+
+    return r->on_time(source, usec, r);
+}
+
 int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
     struct run **slot;
 
     forget_old_runs(m); /* here, where nobody has hold of an old one */
-    slot = tsearch(r, &m->runs_by_id, compare_ids);
-    if (!slot)
+    /* Now, so that no time limit of it can fail for lack of memory later. */
+    if (sd_event_add_time(m->event, &r->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, run_on_time, r) < 0)
         return -ENOMEM;
-    if (*slot != r)
-        return -EEXIST;
+    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+    slot = tsearch(r, &m->runs_by_id, compare_ids);
+    if (!slot || *slot != r) {
+        r->timer = sd_event_source_disable_unref(r->timer);
+        return slot ? -EEXIST : -ENOMEM;
+    }
     run_set_state(r, m->runs, state);
     return 0;
 }
@@ -65,15 +75,18 @@ void manager_set_state(struct run *r, enum run_state state) {
 }
 
 void manager_disarm(struct run *r) {
-    r->timer = sd_event_source_disable_unref(r->timer);
+    if (r->timer)
+        (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
 }
 
 void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler) {
     manager_disarm(r);
-    if (boottime == USEC_INFINITY)
+    if (boottime == USEC_INFINITY || !r->timer)
         return;
-    if (sd_event_add_time(r->manager->event, &r->timer, CLOCK_BOOTTIME, boottime, USEC_PER_MSEC, handler, r) < 0)
-        journal_log(events_get_journal(r->manager->events), 3, "out of memory: run %s has no time limit", r->id);
+    r->on_time = handler;
+    /* Neither fails for a source of a living loop. */
+    (void) sd_event_source_set_time(r->timer, boottime);
+    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
 }
 
 struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
@@ -329,7 +342,7 @@ void manager_run_end(struct run *r, enum run_result result) {
 
     if (r->state == RUN_STATE_DONE)
         return;
-    manager_disarm(r);
+    r->timer = sd_event_source_disable_unref(r->timer);
     r->pid = 0;
     r->result = result;
     if (r->ended_realtime == 0)

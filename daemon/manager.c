@@ -193,6 +193,8 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         return -ENOMEM;
     k = events_new(&m->events, journal, settings->host, settings->namespace);
     if (k == 0)
+        k = manager_guards_init(m);
+    if (k >= 0)
         k = make_directories(journal, settings->runtime_directory);
     if (k == 0)
         k = take_lock(journal, settings->runtime_directory, &m->lock_fd);
@@ -214,7 +216,7 @@ static void free_runs(struct manager *m) {
     tdestroy(m->runs_by_id, keep_run); /* the lists own them */
     for (size_t i = 0; i < RUN_STATES; i++)
         list_foreach_safe(r, &m->runs[i], struct run, link) {
-            manager_disarm(r);
+            r->timer = sd_event_source_disable_unref(r->timer);
             r->guard = guard_link_free(r->guard);
             r->hold_fd = close_fd(r->hold_fd);
             r->hold = hold_detach(r->hold);
@@ -226,11 +228,12 @@ struct manager *manager_free(struct manager *m) {
     if (!m)
         return NULL;
     m->runner = runner_link_free(m->runner);
-    manager_found_guards_free(m);
+    manager_found_free(m);
     m->cluster_store = store_free(m->cluster_store);
     m->host_store = store_free(m->host_store);
     free_runs(m);
     manager_jobs_free(m);
+    sd_event_source_disable_unref(m->guard_timer);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->leave_timer);
     events_free(m->events);

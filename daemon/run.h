@@ -81,6 +81,7 @@ struct run {
     char *reason_text;              /* what reason points to, if it was made for this run */
 
     struct guard_link *guard;       /* job: connection to its guard, or NULL */
+    bool guard_wanted;              /* job: it lives, and could not be connected to: tried again */
     struct hold *hold;              /* ad hoc: granted, or NULL */
     int hold_fd;                    /* ad hoc: write end of the hold that the client has not got yet; -1: none */
     pid_t client_pid;               /* ad hoc: of `berth run`; 0: not there */
@@ -88,7 +89,8 @@ struct run {
     enum supervise_reason stop_reason;
     bool ended_told;                /* ad hoc: the client said how its command ended */
     bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
-    struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs */
+    struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs; NULL: over, or not added yet */
+    int (*on_time)(struct sd_event_source *source, uint64_t usec, void *userdata); /* when it fires; userdata: the run */
     struct list watches;            /* struct run_watch */
 };
 

@@ -43,12 +43,12 @@ struct guard_link_handler {
     void (*on_stopping)(struct guard_link *g, enum supervise_reason reason, void *userdata);
     void (*on_ack)(struct guard_link *g, usec_t deadline, void *userdata);
     void (*on_report)(struct guard_link *g, const struct message *report, void *userdata); /* answer with guard_link_done() */
-    /* The connection ended without a report, or could not be made (the guard is gone): runner_link_kill() next. */
+    /* The connection ended without a report. Whether the guard is gone, too, says another guard_link_new(). */
     void (*on_gone)(struct guard_link *g, void *userdata);
     void *userdata;
 };
 
-/* Connects to runs/RUN.sock. Negative errno as of connect(2). */
+/* Connects to runs/RUN.sock. Negative errno: -ENOENT, -ECONNREFUSED: there is no guard (any more); others say nothing about it. */
 int guard_link_new(struct guard_link **ret, sd_event *event, const char *directory, const char *run,
                    const struct guard_link_handler *handler);
 struct guard_link *guard_link_free(struct guard_link *g); /* leaves the guard alone */

@@ -52,8 +52,10 @@ int runner_link_forget(_unused_ struct runner_link *l, _unused_ const char *run)
 
 int guard_link_new(struct guard_link **ret, _unused_ sd_event *event, _unused_ const char *directory, const char *run,
                    const struct guard_link_handler *handler) {
-    struct guard_link *g = calloc(1, sizeof(*g));
+    struct guard_link *g = play.guard_error == 0 ? calloc(1, sizeof(*g)) : NULL;
 
+    if (!g)
+        return play.guard_error < 0 ? play.guard_error : -ENOMEM;
     g->handler = *handler;
     snprintf(g->run, sizeof(g->run), "%s", run);
     play.guards[play.n_guards++ % ELEMENTSOF(play.guards)] = *ret = g;
@@ -149,6 +151,7 @@ void play_guard_says(struct guard_link *g, const struct message *state) {
 }
 
 void play_guard_goes(struct guard_link *g) {
+    play.guard_error = -ECONNREFUSED;
     g->handler.on_gone(g, g->handler.userdata);
 }
 
@@ -184,7 +187,6 @@ static void make_manager(void) {
     TEST_INT(settings_parse(&source, 1, "here", &settings, &errors), 0);
     settings_errors_done(&errors);
     TEST_INT(manager_new(&play.manager, play.event, play.journal, settings, &options), 0);
-    TEST_INT(manager_start(play.manager), 0);
 }
 
 void play_up(void) {
@@ -195,6 +197,7 @@ void play_up(void) {
     TEST_INT(sd_event_new(&play.event), 0);
     TEST_INT(journal_new(&play.journal, "test"), 0);
     make_manager();
+    TEST_INT(manager_start(play.manager), 0);
 }
 
 void play_up_gathered(void) {
@@ -204,6 +207,14 @@ void play_up_gathered(void) {
 
 void play_restart(void) {
     play.manager = manager_free(play.manager);
+    make_manager();
+    TEST_INT(manager_start(play.manager), 0);
+}
+
+void play_new_manager(void) {
+    play.manager = manager_free(play.manager);
+    play.event = sd_event_unref(play.event);
+    TEST_INT(sd_event_new(&play.event), 0);
     make_manager();
 }
 

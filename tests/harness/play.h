@@ -33,6 +33,7 @@ extern struct play {
     enum supervise_reason last_stop;
     struct guard_link *guards[8]; /* by number of connection; NULL: gone */
     size_t n_guards;
+    int guard_error; /* of the next connections to guards; 0: they are there */
 } play;
 
 /* CUnit's set-up and tear-down. play_up(): the runner has not gathered yet. */
@@ -41,6 +42,8 @@ void play_up_gathered(void);
 void play_down(void);
 /* berthd was killed: another manager in the same directory, not gathered. */
 void play_restart(void);
+/* As play_restart(), on a loop of its own; manager_start() is left to the test. */
+void play_new_manager(void);
 
 /* What the runner says. */
 void play_gathered(void);
@@ -50,7 +53,7 @@ void play_reports(const struct message *report);
 /* What guards say; the newest one. */
 struct guard_link *play_guard(void);
 void play_guard_says(struct guard_link *g, const struct message *state);
-void play_guard_goes(struct guard_link *g);
+void play_guard_goes(struct guard_link *g); /* and cannot be connected to */
 void play_guard_reports(const struct run *r, const char *key, uint64_t value, const char *reason);
 /* A guard's state (running) and a report ("code" 3, "signal" 15, "errno" 2, "lost" 1) of a run. */
 void play_make_state(struct message *m, const struct run *r);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=asprintf,--wrap=tsearch,--wrap=sd_event_add_time,--wrap=sd_event_add_io,--wrap=sd_event_add_defer,--wrap=open,--wrap=open64,--wrap=opendir,--wrap=scandir,--wrap=scandir64,--wrap=pidfd_open */
+
+/* A berthd finds at start a guard, a hold and two queued runs, and each allocation and each descriptor that it asks for fails once.
+ * Either it is ready and knows all of them, or it ends, to be started again, and then the next one finds them. Nothing is granted
+ * beyond the limit, nothing is forgotten, nothing is freed twice (under ASan that shows). */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "tests/harness/play.h"
+#include "tests/harness/test.h"
+
+enum kind { KIND_MEMORY, KIND_DESCRIPTOR };
+
+static struct {
+    enum kind kind;
+    unsigned n, nth; /* calls of this kind; which one fails; 0: none */
+} fault;
+
+static bool fails(enum kind kind, int error) {
+    if (kind != fault.kind || fault.nth == 0 || ++fault.n != fault.nth)
+        return false;
+    errno = error;
+    return true;
+}
+
+#define WRAP(kind, error, value, type, name, parameters, arguments)                       \
+    type __real_##name parameters;                                                        \
+    type __wrap_##name parameters;                                                        \
+    type __wrap_##name parameters {                                                       \
+        return fails(kind, error) ? (type) (value) : __real_##name arguments;             \
+    }
+#define MEMORY(type, name, parameters, arguments) WRAP(KIND_MEMORY, ENOMEM, NULL, type, name, parameters, arguments)
+#define EVENT(name, parameters, arguments) WRAP(KIND_MEMORY, ENOMEM, -ENOMEM, int, name, parameters, arguments)
+#define DESCRIPTOR(type, value, name, parameters, arguments) WRAP(KIND_DESCRIPTOR, EMFILE, value, type, name, parameters, arguments)
+
+typedef int filter_fn(const struct dirent *entry);
+typedef int order_fn(const struct dirent **a, const struct dirent **b);
+
+MEMORY(void *, malloc, (size_t size), (size))
+MEMORY(void *, calloc, (size_t n, size_t size), (n, size))
+MEMORY(void *, realloc, (void *old, size_t size), (old, size))
+MEMORY(char *, strdup, (const char *text), (text))
+MEMORY(void *, tsearch, (const void *key, void **root, int (*compare)(const void *, const void *)), (key, root, compare))
+EVENT(sd_event_add_time,
+      (sd_event * e, sd_event_source **s, clockid_t c, uint64_t usec, uint64_t accuracy, sd_event_time_handler_t f, void *u),
+      (e, s, c, usec, accuracy, f, u))
+EVENT(sd_event_add_io, (sd_event * e, sd_event_source **s, int fd, uint32_t events, sd_event_io_handler_t f, void *u),
+      (e, s, fd, events, f, u))
+EVENT(sd_event_add_defer, (sd_event * e, sd_event_source **s, sd_event_handler_t f, void *u), (e, s, f, u))
+DESCRIPTOR(DIR *, NULL, opendir, (const char *path), (path))
+DESCRIPTOR(int, -1, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
+DESCRIPTOR(int, -1, open64, (const char *path, int flags, mode_t mode), (path, flags, mode))
+DESCRIPTOR(int, -1, pidfd_open, (pid_t pid, unsigned flags), (pid, flags))
+DESCRIPTOR(int, -1, scandir, (const char *path, struct dirent ***ret, filter_fn *filter, order_fn *order), (path, ret, filter, order))
+DESCRIPTOR(int, -1, scandir64, (const char *path, struct dirent ***ret, filter_fn *filter, order_fn *order), (path, ret, filter, order))
+
+int __wrap_asprintf(char **ret, const char *format, ...);
+int __wrap_asprintf(char **ret, const char *format, ...) {
+    va_list args;
+    int n;
+
+    if (fails(KIND_MEMORY, ENOMEM)) {
+        *ret = (char *) -1; /* it may be anything then (asprintf(3)) */
+        return -1;
+    }
+    va_start(args, format);
+    n = vasprintf(ret, format, args);
+    va_end(args);
+    return n;
+}
+
+/* --- what is there --- */
+
+static char guarded[ID_TEXT_SIZE], held[ID_TEXT_SIZE], queued[ID_TEXT_SIZE], asked[ID_TEXT_SIZE];
+static struct message state; /* of the guard */
+static int hold_fd;
+
+static struct run *ask(const char *text) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *why = NULL;
+    struct run *r = NULL;
+    bool nested;
+
+    TEST_INT(demands_parse(text, &pools), 0);
+    CU_ASSERT_EQUAL_FATAL(manager_hold(play.manager, &hold, &r, &nested, &why), 0);
+    return r;
+}
+
+static void set_up(void) {
+    struct run *r;
+
+    fault.nth = 0;
+    play_up_gathered();
+    r = play_run("one");
+    memcpy(guarded, r->id, sizeof(guarded));
+    play_make_state(&state, r);
+    r = ask("wide:8");
+    CU_ASSERT_FATAL(play_await_starting(r));
+    memcpy(held, r->id, sizeof(held));
+    hold_fd = manager_take_hold_fd(r);
+    manager_client_started(play.manager, r, getpid());
+    r = play_begin("one");
+    memcpy(queued, r->id, sizeof(queued));
+    CU_ASSERT_FATAL(play_await_waiting(r));
+    r = ask("wide:2");
+    memcpy(asked, r->id, sizeof(asked));
+    CU_ASSERT_FATAL(play_await_waiting(r));
+}
+
+static void tear_down(void) {
+    fault.nth = 0;
+    play_down();
+    hold_fd = close_fd(hold_fd);
+}
+
+/* --- a start --- */
+
+static bool has_ended(void) {
+    return sd_event_get_state(play.event) == SD_EVENT_FINISHED;
+}
+
+static bool is_connected(void *before) {
+    return has_ended() || play.n_guards > *(size_t *) before;
+}
+
+static bool is_ready(_unused_ void *userdata) {
+    return has_ended() || manager_host_store(play.manager)->state == STORE_STATE_READY;
+}
+
+/* Whether it got ready. */
+static bool start(void) {
+    size_t before = play.n_guards;
+
+    if (manager_start(play.manager) < 0)
+        return false;
+    play_finds_guard(guarded);
+    play_gathered();
+    CU_ASSERT(play_await(is_connected, &before));
+    if (!has_ended())
+        play_guard_says(play_guard(), &state);
+    CU_ASSERT(play_await(is_ready, NULL));
+    return !has_ended();
+}
+
+static void check_run(const char *id, enum run_state expected, bool holds) {
+    const struct run *r = manager_find_run(play.manager, id);
+
+    CU_ASSERT_PTR_NOT_NULL(r);
+    if (!r)
+        return;
+    TEST_INT(r->state, expected);
+    TEST_INT(r->host_claim.state == CLAIM_STATE_HELD, holds);
+}
+
+static void check_all(void) {
+    for (unsigned i = 0; i < 5; i++)
+        (void) sd_event_run(play.event, 0);
+    check_run(guarded, RUN_STATE_RUNNING, true);
+    check_run(held, RUN_STATE_RUNNING, true);
+    check_run(queued, RUN_STATE_WAITING, false);
+    check_run(asked, RUN_STATE_WAITING, false);
+    TEST_INT(play.n_killed, 0);
+    TEST_INT(play.n_started, 0);
+}
+
+/* Returns whether there was an n-th call to fail. */
+static bool check_nth(enum kind kind, unsigned nth, unsigned *n_ended) {
+    bool ready;
+
+    play_new_manager();
+    play.n_killed = play.n_started = 0;
+    fault.kind = kind;
+    fault.n = 0;
+    fault.nth = nth;
+    ready = start();
+    fault.nth = 0;
+    if (ready)
+        check_all();
+    else
+        ++*n_ended;
+    TEST_INT(play_count_files("holds"), 2);
+    TEST_INT(play_count_files("waiting"), 2);
+    play_new_manager();
+    play.n_killed = play.n_started = 0;
+    CU_ASSERT_FATAL(start());
+    check_all();
+    return fault.n >= nth;
+}
+
+static void check_each(enum kind kind) {
+    unsigned nth = 1, n_ended = 0, n_failures = CU_get_number_of_failures();
+
+    while (check_nth(kind, nth, &n_ended) && CU_get_number_of_failures() == n_failures)
+        nth++;
+    CU_ASSERT(nth > 5);
+    CU_ASSERT(n_ended > 2);
+    CU_ASSERT(n_ended < nth);
+}
+
+static void test_memory(void) {
+    check_each(KIND_MEMORY);
+}
+
+/* A guard that is named when berthd is ready already: its run is taken up whole, or it is ended; a store that adopted a part of it gets
+ * that back. */
+static bool check_late(unsigned nth) {
+    struct run late = {.id = "00000000000000000000000000000000", .name = "one", .host_claim = {.token = 7}};
+    struct message its_state, report;
+    size_t before = play.n_guards;
+    struct run *r;
+
+    (void) snprintf(late.id, sizeof(late.id), "%032x", nth);
+    play_make_state(&its_state, &late);
+    play_make_report(&report, &late, "lost", 1, "none");
+    play.n_killed = 0;
+    fault.kind = KIND_MEMORY;
+    fault.n = 0;
+    fault.nth = nth;
+    play_finds_guard(late.id);
+    while (play.n_killed == 0 && play.n_guards == before) /* out of memory for the connection: tried again */
+        CU_ASSERT_FATAL(sd_event_run(play.event, USEC_PER_SEC) >= 0);
+    if (play.n_killed == 0)
+        play_guard_says(play_guard(), &its_state);
+    fault.nth = 0;
+    r = manager_find_run(play.manager, late.id);
+    CU_ASSERT(r || play.n_killed > 0);
+    play_reports(&report);
+    r = manager_find_run(play.manager, late.id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT(play_await_released(r));
+    return fault.n >= nth;
+}
+
+static void test_late(void) {
+    struct message report;
+    unsigned nth = 1;
+
+    while (check_late(nth))
+        nth++;
+    CU_ASSERT(nth > 5);
+    play_make_report(&report, manager_find_run(play.manager, guarded), "code", 0, "none");
+    play_reports(&report);
+    CU_ASSERT(play_await_starting(manager_find_run(play.manager, queued)));
+}
+static void test_descriptors(void) {
+    check_each(KIND_DESCRIPTOR);
+}
+
+static CU_TestInfo tests[] = {
+    {"memory", test_memory},
+    {"memory, when it is ready", test_late},
+    {"descriptors", test_descriptors},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "manager-gather, failing", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A guard that cannot be connected to: whether it is gone, or this process is out of something. Only the first is the runner's business,
+ * and nothing is granted or given back before it is known. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/harness/play.h"
+#include "tests/harness/test.h"
+
+static const struct {
+    int error;
+    bool is_gone;
+} errors[] = {
+    {-EMFILE, false},  {-ENFILE, false}, {-ENOMEM, false},     {-EAGAIN, false},
+    {-ENOBUFS, false}, {-EACCES, false}, {-ECONNREFUSED, true}, {-ENOENT, true},
+};
+
+static bool has_connected(void *n) {
+    return play.n_guards > *(size_t *) n;
+}
+
+static bool await_connection(size_t before) {
+    return play_await(has_connected, &before);
+}
+
+static void check_lost(struct run *r) {
+    struct message report;
+
+    play_make_report(&report, r, "lost", 1, "none");
+    play_reports(&report);
+    TEST_INT(r->result, RUN_RESULT_GUARD_DIED);
+    CU_ASSERT(play_await_released(r));
+}
+
+static void check_runs_on(struct run *r) {
+    struct message state;
+
+    play_make_state(&state, r);
+    play_guard_says(play_guard(), &state);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    TEST_INT(play.n_killed, 0);
+    play_guard_reports(r, "code", 0, "none");
+    TEST_INT(r->result, RUN_RESULT_SUCCESS);
+    CU_ASSERT(play_await_released(r));
+}
+
+/* The runner has started it, and connecting fails. */
+static void check_started(int error, bool is_gone) {
+    struct run *r = play_begin("one");
+    size_t before = play.n_guards;
+
+    CU_ASSERT(play_await_starting(r));
+    play.guard_error = error;
+    play.n_started = play.n_killed = 0;
+    play_started(r);
+    TEST_INT(play.n_killed, is_gone);
+    TEST_INT(play.n_guards, before);
+    TEST_INT(r->state, RUN_STATE_STARTING);
+    if (is_gone) {
+        check_lost(r);
+        return;
+    }
+    play_gathered(); /* the runner was away and is back */
+    TEST_INT(play.n_started, 0);
+    play.guard_error = 0;
+    CU_ASSERT_FATAL(await_connection(before));
+    check_runs_on(r);
+}
+
+/* It runs; the connection ends, and cannot be made again. */
+static void check_ended(int error, bool is_gone) {
+    struct run *r;
+    struct guard_link *g;
+    size_t before;
+
+    play.guard_error = 0;
+    r = play_run("one");
+    before = play.n_guards;
+    play.guard_error = error;
+    play.n_killed = 0;
+    g = play_guard();
+    g->handler.on_gone(g, g->handler.userdata);
+    TEST_INT(play.n_killed, is_gone);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    if (is_gone) {
+        check_lost(r);
+        return;
+    }
+    play_gathered();
+    TEST_INT(play.n_killed, 0); /* a run without a connection, but not one without a guard */
+    play.guard_error = 0;
+    CU_ASSERT_FATAL(await_connection(before));
+    check_runs_on(r);
+}
+
+/* It is found at start. */
+static void check_found(int error, bool is_gone) {
+    struct message state, report;
+    struct run *r, *w;
+    char id[ID_TEXT_SIZE];
+    size_t before;
+
+    play.guard_error = 0;
+    r = play_run("one");
+    memcpy(id, r->id, sizeof(id));
+    play_make_state(&state, r);
+    play_make_report(&report, r, "lost", 1, "none");
+    play.guard_error = error;
+    play.n_killed = play.n_started = 0;
+    play_restart();
+    before = play.n_guards;
+    play_finds_guard(id);
+    play_gathered();
+    TEST_INT(play.n_killed, is_gone);
+    w = play_begin("one");
+    play_turn();
+    TEST_INT(w->state, RUN_STATE_PENDING);
+    if (is_gone) {
+        play_reports(&report);
+        TEST_INT(manager_find_run(play.manager, id)->result, RUN_RESULT_GUARD_DIED);
+    } else {
+        play.guard_error = 0;
+        CU_ASSERT_FATAL(await_connection(before));
+        play_guard_says(play_guard(), &state);
+        CU_ASSERT(play_await_waiting(w)); /* what was found has the permit */
+        r = manager_find_run(play.manager, id);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+        check_runs_on(r);
+    }
+    CU_ASSERT(play_await_starting(w));
+    manager_stop_run(play.manager, w, "stopped");
+    check_lost(w);
+}
+
+static void test_started(void) {
+    for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+        check_started(errors[i].error, errors[i].is_gone);
+}
+static void test_ended(void) {
+    for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+        check_ended(errors[i].error, errors[i].is_gone);
+}
+static void test_found(void) {
+    for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+        check_found(errors[i].error, errors[i].is_gone);
+}
+
+/* One that accepts and closes, again and again, is not asked without a pause. */
+static void test_closes(void) {
+    struct run *r = play_run("one");
+    struct message state;
+    struct guard_link *g;
+    char id[ID_TEXT_SIZE];
+    size_t before;
+
+    memcpy(id, r->id, sizeof(id));
+    play_make_state(&state, r);
+    play_restart();
+    play_finds_guard(id);
+    play_gathered();
+    before = play.n_guards;
+    g = play_guard();
+    g->handler.on_gone(g, g->handler.userdata);
+    TEST_INT(play.n_guards, before + 1);
+    g = play_guard();
+    g->handler.on_gone(g, g->handler.userdata);
+    TEST_INT(play.n_guards, before + 1);
+    CU_ASSERT_FATAL(await_connection(before + 1));
+    play_guard_says(play_guard(), &state);
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    check_runs_on(r);
+}
+
+/* A guard whose state nobody understands holds something: it must end, and nothing is granted before. */
+static void test_bad_state(void) {
+    struct run *r = play_run("one"), *w;
+    struct message state, report;
+    char id[ID_TEXT_SIZE];
+
+    memcpy(id, r->id, sizeof(id));
+    play_make_report(&report, r, "lost", 1, "none");
+    play_make_state(&state, r);
+    for (size_t i = 0; i < state.n_fields; i++)
+        if (strcmp(state.fields[i].key, "pools") == 0)
+            state.fields[i].value = "slot:no number";
+    play_restart();
+    play_finds_guard(id);
+    play_gathered();
+    play.n_killed = 0;
+    play_guard_says(play_guard(), &state);
+    TEST_INT(play.n_killed, 1);
+    w = play_begin("one");
+    play_turn();
+    TEST_INT(w->state, RUN_STATE_PENDING);
+    play_reports(&report);
+    CU_ASSERT(play_await_starting(w));
+}
+
+static CU_TestInfo tests[] = {
+    {"of a run just started", test_started},
+    {"whose connection has ended", test_ended},
+    {"found at start", test_found},
+    {"that closes its connections", test_closes},
+    {"with a state that is none", test_bad_state},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "manager-guard", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
