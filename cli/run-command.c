@@ -141,14 +141,16 @@ static int command_child(void *userdata, const char **ret_stage) {
 }
 
 static int put_environment(const struct adhoc *a) {
-    char token[24];
+    char token[24], hold[16];
     int r;
 
     if (a->nested) /* the run around it is the one that holds the permits: its variables stay */
         return 0;
     snprintf(token, sizeof(token), "%" PRIu64, a->token);
+    snprintf(hold, sizeof(hold), "%d", a->hold_fd);
     r = setenv("BERTH_JOB", a->options.name, 1);
     r |= setenv("BERTH_RUN", a->run, 1);
+    r |= setenv("BERTH_HOLD", hold, 1);
     r |= setenv("BERTH_POOLS", a->pools ? a->pools : "", 1);
     r |= setenv("BERTH_TOKEN", token, 1);
     r |= setenv("BERTH_HOST", a->host ? a->host : "", 1);
@@ -175,15 +177,16 @@ static int command_start(struct adhoc *a) {
                                         .stop_timeout = a->stop_timeout_usec,
                                         .timeout = a->options.timeout_usec,
                                         .deadline = a->deadline};
-    int r = put_environment(a);
+    int r;
 
+    move_hold(a);
+    r = put_environment(a);
     if (r < 0)
         return r;
     if (options.stop_timeout == USEC_INFINITY)
         options.stop_timeout = a->options.stop_timeout_usec;
     if (options.stop_timeout == USEC_INFINITY)
         options.stop_timeout = STOP_TIMEOUT;
-    move_hold(a);
     r = supervise_new(&a->supervise, a->event, &options, &handler);
     return r < 0 ? r : supervise_start(a->supervise, command_child, a);
 }
@@ -217,7 +220,7 @@ void adhoc_command_start(struct adhoc *a) {
 }
 
 void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline) {
-    if (a->options.on_lease_lost == ON_LEASE_LOST_CONTINUE)
+    if (a->options.on_lease_lost == ON_LEASE_LOST_CONTINUE && !a->nested) /* that is for the run around it to say */
         return;
     a->deadline = deadline;
     if (a->supervise)
@@ -232,6 +235,7 @@ void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason) {
     /* Granted, and stopped before it was started. */
     a->start = sd_event_source_disable_unref(a->start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
-    adhoc_talk_ended(a, NULL, "not-started");
+    if (!a->nested)
+        adhoc_talk_ended(a, NULL, "not-started");
     adhoc_exit(a, reason == SUPERVISE_REASON_LEASE_LOST ? EXIT_LEASE_LOST : EXIT_SIGNAL + SIGTERM);
 }

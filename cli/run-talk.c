@@ -49,7 +49,7 @@ static json_t *hold_params(const struct adhoc *a) {
         r |= json_object_set_new(params, "on_lease_lost", json_string("continue"));
     if (o->stop_timeout_usec != USEC_INFINITY)
         r |= put_msec(params, "stop_timeout_ms", o->stop_timeout_usec);
-    if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_ASKING)
+    if (around && id_is_valid(around) && (a->phase == ADHOC_PHASE_ASKING || a->nested))
         r |= json_object_set_new(params, "nested", json_string(around));
     if (a->run[0])
         r |= json_object_set_new(params, "run", json_string(a->run));
@@ -61,11 +61,12 @@ static json_t *hold_params(const struct adhoc *a) {
 
 static int talk_ask(struct adhoc *a) {
     json_t *params = hold_params(a);
+    bool inside = params && json_object_get(params, "nested");
 
     if (!params)
         return -ENOMEM;
     a->attaching = a->run[0] != '\0';
-    return client_send(a->client, "io.berth.Hold", params, CLIENT_MORE);
+    return client_send_fd(a->client, "io.berth.Hold", params, CLIENT_MORE, inside ? a->handed_fd : -1);
 }
 
 static void talk_refused(struct adhoc *a, const char *reason) {
@@ -105,13 +106,17 @@ static void keep_text(const json_t *params, const char *key, char **text) {
     *text = value ? strdup(value) : NULL;
 }
 
-static void take_grant(struct adhoc *a, struct client_reply *reply) {
-    const json_t *timeout = json_object_get(reply->params, "stop_timeout_ms");
+static void take_stop_timeout(struct adhoc *a, const json_t *params) {
+    const json_t *timeout = json_object_get(params, "stop_timeout_ms");
 
-    a->hold_fd = steal_fd(&reply->fd);
-    a->token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
     if (json_is_integer(timeout) && json_integer_value(timeout) >= 0)
         a->stop_timeout_usec = (usec_t) json_integer_value(timeout) * USEC_PER_MSEC;
+}
+
+static void take_grant(struct adhoc *a, struct client_reply *reply) {
+    a->hold_fd = steal_fd(&reply->fd);
+    a->token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
+    take_stop_timeout(a, reply->params);
     keep_text(reply->params, "pools", &a->pools);
     keep_text(reply->params, "host", &a->host);
     keep_text(reply->params, "namespace", &a->namespace);
@@ -133,13 +138,16 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     adhoc_command_start(a);
 }
 
-static void on_nested(struct adhoc *a) {
+static void on_nested(struct adhoc *a, struct client_reply *reply) {
     if (a->phase != ADHOC_PHASE_ASKING)
         return;
     if (a->options.verbose)
         fputs("berth: nested: goes ahead under the permits of the run around it\n", stderr);
     a->nested = true;
-    adhoc_talk_stop(a);
+    if (!reply->continues)
+        adhoc_talk_stop(a);
+    else if (a->options.stop_timeout_usec == USEC_INFINITY) /* nobody but us keeps to the deadline; the run's own is known to fit it */
+        take_stop_timeout(a, reply->params);
     adhoc_command_start(a);
 }
 
@@ -159,6 +167,8 @@ static void on_stop(struct adhoc *a, const char *reason) {
 static void on_over(struct adhoc *a, const char *reason) {
     if (a->phase == ADHOC_PHASE_ASKING)
         talk_refused(a, reason ? reason : "berthd ended the run");
+    else if (a->phase == ADHOC_PHASE_RUNNING && a->nested)
+        adhoc_command_stop(a, SUPERVISE_REASON_STOPPED); /* the permits are not there any more */
     else if (a->phase == ADHOC_PHASE_RUNNING)
         talk_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
 }
@@ -171,7 +181,9 @@ static bool may_come_back(const struct adhoc *a, const char *error) {
 static void on_error(struct adhoc *a, struct client_reply *reply) {
     bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
 
-    if (a->phase == ADHOC_PHASE_RUNNING) {
+    if (a->phase == ADHOC_PHASE_RUNNING && a->nested && unknown) {
+        on_over(a, NULL);
+    } else if (a->phase == ADHOC_PHASE_RUNNING) {
         /* No deadline will come any more from this berthd; another one may know us. At the deadline the command is stopped. */
         talk_away(a, RETRY_MAX);
     } else if (unknown && a->attaching) {
@@ -197,17 +209,17 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
         memcpy(a->run, run, ID_TEXT_SIZE);
     if (!state)
         return;
-    /* The run around a nested one keeps to its deadline, and takes us with it: nobody would push ours. */
-    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && strcmp(state, "nested") != 0)
-        adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
     if (strcmp(state, "waiting") == 0)
         show_waiting(a, reply->params);
     else if (strcmp(state, "granted") == 0)
         on_granted(a, reply);
     else if (strcmp(state, "nested") == 0)
-        on_nested(a);
+        on_nested(a, reply);
     else if (strcmp(state, "stop") == 0)
         on_stop(a, reason);
+    /* One answer alone: the run around us keeps to its deadline, and takes us with it; nobody would push ours. */
+    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && (strcmp(state, "nested") != 0 || reply->continues))
+        adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
     if (strcmp(state, "over") == 0 || (!reply->continues && !a->nested))
         on_over(a, reason);
 }
@@ -251,7 +263,7 @@ static int talk_connect(struct adhoc *a) {
         return r;
     a->client = steal_pointer(&client);
     r = talk_ask(a);
-    if (r == 0 && a->pid > 0)
+    if (r == 0 && a->pid > 0 && !a->nested)
         adhoc_talk_started(a); /* the berthd before may not have kept it */
     if (r < 0)
         a->client = client_free(a->client);

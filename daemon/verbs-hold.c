@@ -29,7 +29,7 @@ DEFINE_CLEANUP(struct holder, holder_free)
 
 /* --- what is told --- */
 
-static usec_t deadline_of(struct manager *m, const struct run *r) {
+usec_t verbs_hold_deadline(struct manager *m, const struct run *r) {
     const struct store *s = manager_cluster_store(m);
 
     if (r->cluster_claim.n_demands == 0 || r->on_lease_lost == ON_LEASE_LOST_CONTINUE || !s || s->deadline == 0)
@@ -53,8 +53,8 @@ static json_t *waiting(struct manager *m, const struct run *r) {
                      json_text(manager_blocked_by(m, r, NULL, NULL, why, sizeof(why))));
 }
 
-static json_t *granted(struct manager *m, const struct run *r, const char *state, const char *reason) {
-    usec_t deadline = deadline_of(m, r);
+json_t *json_hold(struct manager *m, const struct run *r, const char *state, const char *reason) {
+    usec_t deadline = verbs_hold_deadline(m, r);
     char pools[DEMANDS_TEXT_SIZE];
     struct demands d = {.n = r->n_demands};
 
@@ -73,9 +73,9 @@ static json_t *current(struct manager *m, const struct run *r) {
         return waiting(m, r);
     case RUN_STATE_STARTING:
     case RUN_STATE_RUNNING:
-        return granted(m, r, "granted", NULL);
+        return json_hold(m, r, "granted", NULL);
     case RUN_STATE_STOPPING:
-        return granted(m, r, "stop", supervise_reason_name(r->stop_reason));
+        return json_hold(m, r, "stop", supervise_reason_name(r->stop_reason));
     case RUN_STATE_DONE:
         break;
     }
@@ -137,6 +137,14 @@ static void holder_on_change(struct run_watch *watch, struct run *run) {
     holder_free(h);
 }
 
+/* Whether a client of the run itself listens: those of runs inside it do, too. */
+static bool has_holder(const struct run *run) {
+    list_foreach(w, &run->watches, struct run_watch, link)
+        if (w->on_change == holder_on_change)
+            return true;
+    return false;
+}
+
 static void holder_on_gone(_unused_ struct control_call *call, void *userdata) {
     struct holder *h = userdata;
     struct manager *m = h->manager;
@@ -146,7 +154,7 @@ static void holder_on_gone(_unused_ struct control_call *call, void *userdata) {
 
     holder_free(h);
     /* Whoever attached with a newer connection is not gone with this one. */
-    if (run && !leaving && list_is_empty(&run->watches))
+    if (run && !leaving && !has_holder(run))
         manager_client_gone(m, run);
 }
 
@@ -223,10 +231,6 @@ static usec_t usec_of(json_int_t msec, usec_t missing) {
     return msec < 0 ? missing : (usec_t) msec * USEC_PER_MSEC;
 }
 
-static int nested(struct control_call *call, struct manager *m, const struct run *outer) {
-    return control_call_reply(call, granted(m, outer, "nested", NULL));
-}
-
 static int begin(struct control_call *call, struct manager *m, const struct question *q) {
     const struct peer *peer = control_call_peer(call);
     struct demands pools = {};
@@ -241,6 +245,7 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
         .uid = peer->uid,
         .pid = peer->pid,
         .nested = q->nested,
+        .handed_fd = control_call_fd(call),
     };
     const char *text = "";
     struct run *run = NULL;
@@ -252,7 +257,7 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
     k = manager_hold(m, &hold, &run, &is_nested, &text);
     switch (k) {
     case 0:
-        return is_nested ? nested(call, m, run) : holder_begin(call, m, run);
+        return is_nested ? verbs_nested(call, m, run) : holder_begin(call, m, run);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_pool(call, m, text);
     case MANAGER_E_INVALID:
@@ -266,14 +271,18 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
     }
 }
 
-static int attach(struct control_call *call, struct manager *m, const char *run) {
+static int attach(struct control_call *call, struct manager *m, const struct question *q) {
     const struct peer *peer = control_call_peer(call);
+    struct manager_hold hold = {.nested = q->nested, .handed_fd = control_call_fd(call), .pid = peer->pid};
     struct run *r = NULL;
-    int k = manager_attach(m, run, peer->uid, peer->pid, &r);
+    int k;
 
+    if (q->nested && strcmp(q->nested, q->run) == 0)
+        return verbs_nested_again(call, m, &hold);
+    k = manager_attach(m, q->run, peer->uid, peer->pid, &r);
     if (k < 0)
         return k;
-    return k > 0 ? verbs_no_such_run(call, run) : holder_begin(call, m, r);
+    return k > 0 ? verbs_no_such_run(call, q->run) : holder_begin(call, m, r);
 }
 
 int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
@@ -287,7 +296,7 @@ int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
         return k < 0 ? k : 0;
     if (strcmp(q.on_lease_lost, "stop") != 0 && strcmp(q.on_lease_lost, "continue") != 0)
         return verbs_bad_request(call, "on_lease_lost is stop or continue");
-    return q.run ? attach(call, userdata, q.run) : begin(call, userdata, &q);
+    return q.run ? attach(call, userdata, &q) : begin(call, userdata, &q);
 }
 
 /* --- what the client tells --- */
