@@ -5,7 +5,7 @@
 # would start on port 6379 now or at the next boot.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
-    libcunit1-dev redis-tools scdoc systemd-journal-remote"
+    libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables"
 # Linters, and shells whose completions are tested where they are there.
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish"
 

@@ -13,8 +13,11 @@
 #include <sys/stat.h>
 
 #include "tests/faults/fault.h"
+#include "tests/harness/net.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
+
+#define PROXY_PORT ((size_t) 7000) /* of the first host's proxy, in a network */
 
 static char clock_path[64], mounts[LOAD_HOSTS][80], folder[32];
 static size_t n_mounts;
@@ -44,8 +47,21 @@ static const char *const *replicated(size_t which) {
     return words[which];
 }
 
+/* Redis is a node of its own; without proxies it listens there itself. */
+static void prepare_network(const struct plan *p) {
+    static const char *const listening[] = {"--port", "6379", "--bind", "0.0.0.0", "--protected-mode", "no", NULL};
+
+    if (net_up() < 0)
+        abort();
+    (void) setenv("REDIS_NETWORK", net_path(BED_NODE_REDIS), 1);
+    if (!(p->flags & FAULT_PROXY))
+        cluster.redis_extra = listening;
+}
+
 void bed_prepare(const struct plan *p) {
     cluster.redis_extra = p->flags & FAULT_REPLICA ? replicated(0) : NULL;
+    if (p->flags & FAULT_NETWORK)
+        prepare_network(p);
     if (p->flags & FAULT_CLOCK) {
         char library[512];
         int fd;
@@ -83,21 +99,45 @@ static void mount_small(struct bed *b) {
     }
 }
 
+/* In a network it stands beside Redis. */
+static void add_proxy(struct bed *b, size_t i, bool network) {
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/proxy-%zu.sock", cluster.folder, i);
+    if (network)
+        snprintf(path, sizeof(path), ":%zu", PROXY_PORT + i);
+    TEST_FATAL(net_enter(network ? net_path(BED_NODE_REDIS) : NULL) == 0, "no network namespace");
+    TEST_FATAL(proxy_start(&b->proxies[i], path, cluster.redis.socket) == 0, "no proxy");
+    if (network)
+        net_leave();
+    b->load.hosts[i].host->redis = b->proxies[i].path;
+}
+
+static void enter_network(struct bed *b, size_t i, bool proxy) {
+    static char urls[LOAD_HOSTS][64];
+    struct host *h = b->load.hosts[i].host;
+
+    b->ports[i] = (unsigned) (proxy ? PROXY_PORT + i : 6379);
+    snprintf(urls[i], sizeof(urls[i]), "redis://" NET_ADDRESS ":%u", BED_NODE_REDIS + 1, b->ports[i]);
+    h->url = urls[i];
+    h->network = net_path(BED_NODE(i));
+}
+
 void bed_up(struct bed *b, const struct plan *p) {
     load_up(&b->load, p->seed);
     b->load.focus = p->failpoint != NULL;
+    b->mixed = p->n > 2;
     b->master = &cluster.redis;
     snprintf(b->clock, sizeof(b->clock), "%s", clock_path);
     if (p->flags & FAULT_TMPFS)
         mount_small(b);
     if (p->flags & FAULT_REPLICA)
         TEST_FATAL(redis_server_start(&b->replica, replicated(1)) == 0, "no replica");
-    for (size_t i = 0; i < LOAD_HOSTS && (p->flags & FAULT_PROXY); i++) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "%s/proxy-%zu.sock", cluster.folder, i);
-        TEST_FATAL(proxy_start(&b->proxies[i], path, cluster.redis.socket) == 0, "no proxy");
-        b->load.hosts[i].host->redis = b->proxies[i].path;
+    for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        if (p->flags & FAULT_PROXY)
+            add_proxy(b, i, (p->flags & FAULT_NETWORK) != 0);
+        if (p->flags & FAULT_NETWORK)
+            enter_network(b, i, (p->flags & FAULT_PROXY) != 0);
         load_reload(&b->load, i); /* not started yet: this writes the config alone */
     }
     for (size_t i = 0; i < LOAD_HOSTS; i++) {

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include "tests/harness/net.h"
 #include "tests/harness/test.h"
 
-static const struct fault *const tables[] = {faults_process, faults_redis, faults_net, faults_host};
+static const struct fault *const tables[] = {faults_process, faults_redis, faults_net, faults_network, faults_host};
 
 const struct fault *faults_get(size_t i) {
     for (size_t t = 0; t < ELEMENTSOF(tables); t++)
@@ -37,6 +39,12 @@ const struct fault *faults_find(const char *name) {
         if (strcmp(faults_get(i)->name, name) == 0)
             return faults_get(i);
     return NULL;
+}
+
+const char *fault_lacks(const struct fault *f) {
+    if ((f->flags & FAULT_TMPFS) && geteuid() != 0)
+        return "needs root";
+    return f->flags & FAULT_NETWORK ? net_lacks() : NULL;
 }
 
 /* --- processes --- */

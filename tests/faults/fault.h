@@ -16,11 +16,17 @@ enum { /* what a fault needs, and what it excuses */
     FAULT_CLOCK = 1 << 4,    /* needs redis-server's clock in our hands */
     FAULT_TMPFS = 1 << 5,    /* needs runtime directories on small file systems */
     FAULT_ALONE = 1 << 6,    /* not in mixes: breaks what another fault relies on, see the comment in the table */
+    FAULT_NETWORK = 1 << 7,  /* needs hosts in networks of their own (tests/harness/net.h) */
+    FAULT_DIRECT = 1 << 8 | FAULT_ALONE, /* ... and no proxy between */
+    FAULT_FULL = 1 << 9,     /* not in the slice */
 };
 
 #define PINNED_MAX 64
 
 enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD }; /* what Redis is still to be told so that a fault has ended */
+/* Nodes of the network. */
+#define BED_NODE_REDIS ((size_t) 0)
+#define BED_NODE(host) ((host) + 1)
 
 struct injection {
     const struct fault *fault;
@@ -44,6 +50,8 @@ struct bed { /* what a case runs on */
     char clock[64];              /* file with the offset of redis-server's clock, µs */
     bool owed[OWED_PASSWORD + 1];
     bool limit_owed;             /* nobody could be asked to restore it */
+    bool mixed;                  /* there are other faults */
+    unsigned ports[LOAD_HOSTS];  /* where each host finds Redis, in a network */
     unsigned n_down[LOAD_HOSTS]; /* faults that keep a berthd down */
 };
 
@@ -57,8 +65,10 @@ struct fault {
     const char *lessons;         /* failures of other systems that this shows we do not have */
 };
 
-extern const struct fault faults_process[], faults_redis[], faults_net[], faults_host[]; /* ended by a NULL name */
+extern const struct fault faults_process[], faults_redis[], faults_net[], faults_network[], faults_host[]; /* ended by a NULL name */
 size_t faults_count(void);
+/* Why it cannot be done here; NULL: it can. */
+const char *fault_lacks(const struct fault *f);
 const struct fault *faults_get(size_t i);
 const struct fault *faults_find(const char *name);
 

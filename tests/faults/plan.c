@@ -37,7 +37,8 @@ void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned t
         add(p, f, WARM_UP + length + USEC_PER_SEC, length, (host + 1) % LOAD_HOSTS, draw(&random));
 }
 
-/* Never the same fault twice at once, and what ends at all ends within the case. */
+/* Never the same fault twice at once, and what ends at all ends within the case. What cannot be done here is drawn again: the same seed
+ * makes the same plan on machines that can do the same. */
 void plan_mix(struct plan *p, uint64_t seed) {
     uint64_t random = seed;
     size_t n = draw_between(&random, 3, 5);
@@ -50,7 +51,7 @@ void plan_mix(struct plan *p, uint64_t seed) {
         usec_t length = f->msec ? (f->msec / 2 + draw_between(&random, 0, f->msec / 2)) * USEC_PER_MSEC : 0;
         size_t host = draw_between(&random, 0, LOAD_HOSTS - 1);
         uint64_t own = draw(&random);
-        bool again = (f->flags & FAULT_ALONE) != 0;
+        bool again = (f->flags & FAULT_ALONE) != 0 || fault_lacks(f);
 
         for (size_t i = 0; i < p->n; i++)
             again = again || p->items[i].fault == f;

@@ -6,8 +6,9 @@
  *     test-faults --case FAULT|mix --seed N        one of them, in this process
  *
  * --failpoints: also each step of a build with -DBERTH_FAILPOINTS, in $BERTH_BUILD, dying and hanging there.
- * --slice: each fault once, not on two hosts one after the other. The same seed makes the same plan. Each case is a process of its own with its own hosts and Redis; some run at a time. A failed
- * case's journals and records are left in BUILD/faults/. */
+ * --slice: each fault once, not on two hosts one after the other, and some not at all. The same seed makes the same plan. Each case is a
+ * process of its own with its own hosts and Redis; some run at a time. A failed case's journals and records are left in BUILD/faults/.
+ * What needs root, or a program that is not there, is skipped and said. */
 
 #include <getopt.h>
 #include <signal.h>
@@ -149,11 +150,23 @@ static void run_jobs(const char *program, struct job *jobs, size_t n, struct rep
     }
 }
 
+static bool is_wanted(const struct fault *f, unsigned *skipped) {
+    const char *lacks = fault_lacks(f);
+
+    if (arg_slice && (f->flags & FAULT_FULL))
+        return false;
+    if (lacks) {
+        printf("skipped: %s: %s\n", f->name, lacks);
+        ++*skipped;
+    }
+    return !lacks;
+}
+
 static int run_all(const char *program, char **names, size_t n_names) {
     static char steps[2 * FAILPOINTS_MAX][64];
     struct job *jobs = calloc(faults_count() + n_names + arg_mixes + ELEMENTSOF(steps), sizeof(*jobs));
     struct report report = {.seed = arg_seed, .mixes = arg_mixes, .since = clock_boottime()};
-    unsigned failed = 0;
+    unsigned failed = 0, skipped = 0;
     size_t n = 0;
 
     if (!jobs)
@@ -161,7 +174,8 @@ static int run_all(const char *program, char **names, size_t n_names) {
     for (size_t i = 0; i < n_names; i++)
         jobs[n++] = (struct job) {.name = names[i], .seed = arg_seed};
     for (size_t i = 0; n_names == 0 && arg_singles && faults_get(i); i++)
-        jobs[n++] = (struct job) {.name = faults_get(i)->name, .seed = arg_seed};
+        if (is_wanted(faults_get(i), &skipped))
+            jobs[n++] = (struct job) {.name = faults_get(i)->name, .seed = arg_seed};
     for (size_t i = 0; arg_failpoints && failpoints[i].name; i++)
         for (size_t k = 0; k < 2; k++) {
             snprintf(steps[2 * i + k], sizeof(steps[0]), "%s:%s", failpoints[i].name, k ? "hang" : "crash");
@@ -175,7 +189,7 @@ static int run_all(const char *program, char **names, size_t n_names) {
     if (arg_report && report_write(&report, arg_report) < 0)
         failed++;
     printf("seed %" PRIu64 ", %zu cases in %" PRIu64 " s\n", arg_seed, n, (clock_boottime() - report.since) / USEC_PER_SEC);
-    printf("%zu passed, %u failed, 0 skipped\n", n - failed, failed);
+    printf("%zu passed, %u failed, %u skipped\n", n - (failed < n ? failed : n), failed, skipped);
     free(jobs);
     report_done(&report);
     return failed > 0 || n == 0;

@@ -39,15 +39,19 @@ static void split(char *text, char **argv, size_t n) {
 static _printf_(2, 0) struct child *start(struct host *h, const char *words, va_list args) {
     _cleanup_free_ char *text = NULL;
     char program[512], socket[128], *argv[WORDS_MAX] = {program};
-    char *environment[] = {socket, NULL};
+    char *environment[8] = {NULL};
 
     if (vasprintf(&text, words, args) < 0)
         abort();
     (void) place_program(program, sizeof(program), "berth");
-    if (h)
-        snprintf(socket, sizeof(socket), "BERTH_SOCKET=%s", h->socket);
     split(text, argv, 1);
-    return child_start(argv, h ? environment : NULL);
+    if (!h)
+        return child_start(argv, NULL);
+    snprintf(socket, sizeof(socket), "BERTH_SOCKET=%s", h->socket);
+    environment[0] = socket;
+    for (size_t i = 0; h->environment && h->environment[i] && i + 2 < ELEMENTSOF(environment); i++)
+        environment[i + 1] = h->environment[i];
+    return host_spawn(h, argv, environment);
 }
 
 struct child *berth_start(struct host *h, const char *words, ...) {

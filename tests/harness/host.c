@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/harness/net.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
@@ -23,7 +24,9 @@ static void write_config(struct host *h, const char *text) {
     fprintf(f,
             "host = \"%s\"\nnamespace = \"test\"\nlease = \"%s\"\nheartbeat = \"%s\"\nruntime-directory = \"%s\"\n",
             h->called ? h->called : h->name, cluster.lease, cluster.heartbeat, h->runtime);
-    if (h->has_redis)
+    if (h->has_redis && h->url)
+        fprintf(f, "redis {\n    url = \"%s\"\n}\n", h->url);
+    else if (h->has_redis)
         fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", h->redis ? h->redis : cluster.redis.socket);
     fputs(text, f);
     (void) fchmod(fileno(f), 0644);
@@ -112,6 +115,17 @@ static void keep_log(struct host *h) {
     h->log.size += size;
 }
 
+struct child *host_spawn(const struct host *h, char *const argv[], char *const environment[]) {
+    char user[32];
+    char *as[80] = {(char *) "setpriv", user, (char *) "--clear-groups", (char *) "--pdeathsig", (char *) "TERM"};
+    size_t n = 5;
+
+    snprintf(user, sizeof(user), "--reuid=%u", h->uid);
+    for (size_t i = 0; argv[i] && n + 1 < ELEMENTSOF(as); i++)
+        as[n++] = argv[i];
+    return child_start(h->uid ? as : argv, environment);
+}
+
 void host_launch(struct host *h) {
     char activate[512], program[512];
     char *argv[] = {activate, (char *) h->passed, (char *) h->passed_names, program, (char *) "-c", h->config,
@@ -126,7 +140,10 @@ void host_launch(struct host *h) {
     (void) place_program(activate, sizeof(activate), "tests/tools/activate");
     (void) place_program(program, sizeof(program), "berthd");
     host_mark(h);
-    h->berthd = child_start(h->passed ? argv : argv + 3, NULL);
+    TEST_FATAL(net_enter(h->network) == 0, "no network namespace");
+    h->berthd = host_spawn(h, h->passed ? argv : argv + 3, h->environment);
+    if (h->network)
+        net_leave();
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");
 }
 

@@ -30,6 +30,10 @@ struct host {
     const char *redis;     /* socket in its config; NULL: that of the cluster's Redis */
     /* Descriptors "7,8" passed to berthd as by a service manager, and their names "control:other" (tests/tools/activate); NULL: none. */
     const char *passed, *passed_names;
+    const char *url;       /* of Redis in its config, for what is no socket; or NULL */
+    const char *network;   /* namespace that berthd is started in (net_path()), or NULL */
+    unsigned uid;          /* that berthd and `berth` run as; 0: as this program */
+    char *const *environment; /* more for both of them, NULL-terminated; or NULL */
     struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
     struct child_text log; /* of those before it */
     size_t mark;           /* where events are looked for from */
@@ -73,6 +77,8 @@ struct host *host_add(const char *name, const char *config, ...) _printf_(2, 3);
 struct host *host_add_alone(const char *name, const char *config, ...) _printf_(2, 3);
 /* Replaces the config's text (for a reload). */
 void host_set_config(struct host *h, const char *config, ...) _printf_(2, 3);
+/* Starts a program as this host's user. */
+struct child *host_spawn(const struct host *h, char *const argv[], char *const environment[]);
 /* Starts berthd, and awaits nothing. */
 void host_launch(struct host *h);
 /* Starts berthd and awaits `ready`. */

@@ -2,6 +2,7 @@
 #include "tests/harness/proxy.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -220,17 +221,29 @@ _Noreturn static void run(int listener) {
     }
 }
 
-int proxy_start(struct proxy *p, const char *path, const char *target) {
+static int listen_on_port(const char *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t) strtoul(port, NULL, 10))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    return fd < 0 || bind(fd, (struct sockaddr *) &address, sizeof(address)) < 0 ? close_fd(fd) : fd;
+}
+
+static int listen_on(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    _cleanup_close_ int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    return fd < 0 || bind(fd, (struct sockaddr *) &address, sizeof(address)) < 0 ? close_fd(fd) : fd;
+}
+
+int proxy_start(struct proxy *p, const char *path, const char *target) {
+    _cleanup_close_ int listener = path[0] == ':' ? listen_on_port(path + 1) : listen_on(path);
     pid_t parent = getpid();
 
     *p = (struct proxy) {0};
     snprintf(p->path, sizeof(p->path), "%s", path);
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     p->control = mmap(NULL, sizeof(*p->control), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (listener < 0 || p->control == MAP_FAILED || bind(listener, (struct sockaddr *) &address, sizeof(address)) < 0 ||
-        listen(listener, 64) < 0)
+    if (listener < 0 || p->control == MAP_FAILED || listen(listener, 64) < 0)
         return -errno;
     snprintf(p->control->target, sizeof(p->control->target), "%s", target);
     p->pid = fork();

@@ -31,7 +31,7 @@ struct proxy {
     struct proxy_control *control; /* shared with the process */
 };
 
-/* Listens on path and leads to target (a unix socket). 0 or a negative errno. */
+/* Listens on path (a unix socket, or ":PORT" of all this network's addresses) and leads to target (a unix socket). 0 or a negative errno. */
 int proxy_start(struct proxy *p, const char *path, const char *target);
 /* From now on; subscriber_only: to other connections nothing happens. */
 void proxy_set(struct proxy *p, enum proxy_mode mode, usec_t delay, bool subscriber_only);

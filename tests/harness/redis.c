@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "tests/harness/net.h"
 
 #define ARGUMENTS_MAX 40
 
@@ -31,6 +32,8 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(0);
+    if (net_enter(getenv("REDIS_NETWORK")) < 0)
+        _exit(127);
     if (getenv("REDIS_PRELOAD")) /* a library that is for the server alone */
         (void) setenv("LD_PRELOAD", getenv("REDIS_PRELOAD"), 1);
     execvp(arguments[0], (char *const *) arguments);
