@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "tests/faults/fault.h"
+#include "tests/harness/host-clock.h"
 #include "tests/harness/net.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
@@ -138,6 +139,8 @@ void bed_up(struct bed *b, const struct plan *p) {
             add_proxy(b, i, (p->flags & FAULT_NETWORK) != 0);
         if (p->flags & FAULT_NETWORK)
             enter_network(b, i, (p->flags & FAULT_PROXY) != 0);
+        if (p->flags & FAULT_HOST_CLOCK)
+            host_clock_give(b->load.hosts[i].host);
         load_reload(&b->load, i); /* not started yet: this writes the config alone */
     }
     for (size_t i = 0; i < LOAD_HOSTS; i++) {

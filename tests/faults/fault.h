@@ -18,7 +18,8 @@ enum { /* what a fault needs, and what it excuses */
     FAULT_ALONE = 1 << 6,    /* not in mixes: breaks what another fault relies on, see the comment in the table */
     FAULT_NETWORK = 1 << 7,  /* needs hosts in networks of their own (tests/harness/net.h) */
     FAULT_DIRECT = 1 << 8 | FAULT_ALONE, /* ... and no proxy between */
-    FAULT_FULL = 1 << 9,     /* not in the slice */
+    FAULT_HOST_CLOCK = 1 << 9, /* needs the hosts' clocks in our hands (tests/harness/host-clock.h) */
+    FAULT_FULL = 1 << 10,     /* not in the slice */
 };
 
 #define PINNED_MAX 64
@@ -65,7 +66,8 @@ struct fault {
     const char *lessons;         /* failures of other systems that this shows we do not have */
 };
 
-extern const struct fault faults_process[], faults_redis[], faults_net[], faults_network[], faults_host[]; /* ended by a NULL name */
+extern const struct fault faults_process[], faults_redis[], faults_net[], faults_network[], faults_clock[],
+    faults_host[]; /* ended by a NULL name */
 size_t faults_count(void);
 /* Why it cannot be done here; NULL: it can. */
 const char *fault_lacks(const struct fault *f);
