@@ -38,7 +38,8 @@
 
 /* A report: run job claim token ticket pools queued ended reason [started] [started-boot ended-boot]
  *   and one of  code (it exited), signal (it was ended by one), errno + stage (it never ran), lost=1 (its guard died);
- *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it)
+ *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it, and then
+ *   [gone-after] µs after it: the host was suspended, or stood still)
  *   [user-usec system-usec maxrss-kib]
  * reason: none (it ended by itself) | stopped | revoked | lease-lost | timeout | shutdown.
  * As a file it is runs/RUN.report. */

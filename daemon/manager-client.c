@@ -292,18 +292,6 @@ static usec_t believed_deadline(const struct run *r, usec_t told) {
     return told > 0 && told <= latest ? told : manager_run_deadline(r);
 }
 
-static void tell_fenced(struct run *r, usec_t deadline) {
-    char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
-    struct event e = manager_run_event(r, EVENT_FENCED, pools);
-
-    if (deadline == USEC_INFINITY)
-        return;
-    if (deadline > 0) /* else the lease is over already, and nobody knows since when */
-        deadline = usec_add(deadline, settings_margin(r->manager->settings->lease_usec));
-    event_emit(r->manager->events, &e, "the last process of %s was gone %s before the end of its lease", r->name,
-               duration_format(usec_sub(deadline, r->ended_boottime), text));
-}
-
 static usec_t believed_end(const struct run *r, usec_t told) {
     usec_t now = clock_boottime(), begin = r->started_boottime > 0 ? r->started_boottime : r->queued_boottime;
 
@@ -324,7 +312,7 @@ void manager_client_ended(struct manager *m, struct run *r, const struct manager
     r->ended_realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), r->ended_boottime));
     r->result = ended->result != RUN_RESULT_NONE ? ended->result : ended->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
     if (r->result == RUN_RESULT_LEASE_LOST)
-        tell_fenced(r, believed_deadline(r, ended->deadline));
+        manager_tell_fenced(r, r->ended_boottime, believed_deadline(r, ended->deadline));
     e = manager_run_event(r, EVENT_EXITED, pools);
     e.result = run_result_name(r->result);
     e.has_exit_code = r->exit_code >= 0;

@@ -115,16 +115,31 @@ static void take_report(struct run *r, const struct message *report) {
         run_set_reason(r, "%s", reason);
 }
 
-static void tell_fenced(struct run *r, const struct message *report) {
+void manager_tell_fenced(struct run *r, usec_t ended, usec_t deadline) {
     struct manager *m = r->manager;
-    usec_t margin = settings_margin(m->settings->lease_usec);
+    usec_t lease_end = usec_add(deadline, settings_margin(m->settings->lease_usec));
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = manager_run_event(r, EVENT_FENCED, pools);
-    uint64_t before;
 
-    if (message_get_u64(report, "gone-before", &before) == 0)
+    if (deadline == USEC_INFINITY)
+        return;
+    if (deadline == 0) /* of an earlier berthd */
+        event_emit(m->events, &e, "the last process of %s was gone after its lease had ended", r->name);
+    else if (ended <= lease_end)
         event_emit(m->events, &e, "the last process of %s was gone %s before the end of its lease", r->name,
-                   duration_format(usec_add(before, margin), text));
+                   duration_format(usec_sub(lease_end, ended), text));
+    else /* it could not be stopped before: nothing of the host ran */
+        event_emit(m->events, &e, "the last process of %s was gone %s after the end of its lease: this host was suspended, or stood still",
+                   r->name, duration_format(usec_sub(ended, lease_end), text));
+}
+
+static void tell_fenced(struct run *r, const struct message *report) {
+    uint64_t before, after = 0;
+
+    if (message_get_u64(report, "gone-before", &before) < 0)
+        return;
+    (void) message_get_u64(report, "gone-after", &after);
+    manager_tell_fenced(r, usec_add(USEC_PER_SEC, after), usec_add(USEC_PER_SEC, before));
 }
 
 static void report_run(struct run *r, const struct message *report) {

@@ -82,6 +82,8 @@ void manager_disarm(struct run *r);
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
 usec_t manager_run_deadline(const struct run *r);
+/* Its last process ended then (boottime), stopped for this deadline. */
+void manager_tell_fenced(struct run *r, usec_t ended, usec_t deadline);
 struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]);
 extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
 

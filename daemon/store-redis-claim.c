@@ -354,9 +354,10 @@ void redis_release(struct store *s, struct claim *c) {
     c->state = CLAIM_STATE_RELEASING;
     if (list_is_linked(&e->finish))
         return;
-    if (e->lost || !e->sent)
+    if (e->lost || !e->sent) {
         claim_finish(e);
-    else if (r->phase == PHASE_LIVE && r->beaten)
+        session_lost_stopped(r);
+    } else if (r->phase == PHASE_LIVE && r->beaten)
         release_send(e);
 }
 

@@ -304,6 +304,7 @@ static void link_connect(struct store_redis *r) {
 
     r->phase = PHASE_CONNECTING;
     r->store.is_connecting = true;
+    r->awaits_lost = false;
     r->info_due = true;
     r->loads = 0;
     r->connection++;

@@ -106,6 +106,19 @@ static void lose_claims(struct store_redis *r) {
     }
 }
 
+/* Whether somebody still has to stop what was held. */
+static bool is_stopping_lost(const struct store_redis *r) {
+    list_foreach(e, &r->entries, struct entry, link) if (e->lost && !list_is_linked(&e->finish)) return true;
+    return false;
+}
+
+void session_lost_stopped(struct store_redis *r) {
+    if (r->awaits_lost && !is_stopping_lost(r)) {
+        r->awaits_lost = false;
+        link_retry(r, 0);
+    }
+}
+
 void session_lost(struct store_redis *r, const char *why) {
     char id[ID_TEXT_SIZE];
 
@@ -123,6 +136,9 @@ void session_lost(struct store_redis *r, const char *why) {
     r->connected_told = false; /* that the new session is there is news */
     r->store.deadline = 0;
     redis_set_state(r, STORE_STATE_AWAY);
-    link_retry(r, 0);
     lose_claims(r);
+    /* The next hello ends the old session, and gives away what it held, although that may have been buried by nobody yet: not before all
+     * of it was stopped. The time for that is the margin, as everywhere (R8); after it anybody may bury. */
+    r->awaits_lost = is_stopping_lost(r);
+    link_retry(r, r->awaits_lost ? settings_margin(r->lease_usec) : 0);
 }

@@ -111,6 +111,7 @@ struct store_redis {
     /* session */
     char session[ID_TEXT_SIZE], replaced[ID_TEXT_SIZE], boot[ID_TEXT_SIZE];
     uint64_t connection;
+    bool awaits_lost;                    /* no hello before what was lost has been stopped */
     bool from_file;                      /* continues the one of an earlier berthd; Redis has not confirmed it yet */
 
     /* epoch, clock, beats */
@@ -218,7 +219,9 @@ void session_save(struct store_redis *r);
 void session_forget(struct store_redis *r);
 /* Redis does not know the session, and it is no grace: whether anything was lost with it, held by an earlier berthd. */
 bool session_was_lost(const struct store_redis *r);
-/* The lease is over: claims are lost, a new session begins. */
+/* What was held and lost has been stopped: if that was all of it, the new session begins. */
+void session_lost_stopped(struct store_redis *r);
+/* The lease is over: claims are lost; a new session begins when they have been stopped, or after the margin. */
 void session_lost(struct store_redis *r, const char *why);
 
 /* --- store-redis-sync.c --- */

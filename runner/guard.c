@@ -134,6 +134,8 @@ static void report_put_result(const struct guard *g, struct message_writer *w, c
     message_put_u64(w, result->code == CLD_EXITED ? "code" : "signal", (uint64_t) result->status);
     if (result->deadline != USEC_INFINITY)
         message_put_u64(w, "gone-before", usec_sub(result->deadline, result->ended));
+    if (result->ended > result->deadline)
+        message_put_u64(w, "gone-after", usec_sub(result->ended, result->deadline));
     report_put_usage(w, &result->usage);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the limit depends on, restarts with fifty jobs, and the faults (arguments: see test-faults.c); ends with one line "N passed, N
+# What the limit depends on, clocks that jump, restarts with fifty jobs, and the faults (arguments: see test-faults.c); ends with one line "N passed, N
 # failed, N skipped" that sums them.
 set -u
 programs=${BERTH_BUILD:-build}/tests/faults
@@ -9,9 +9,10 @@ trap 'rm -f "$log"' EXIT
 status=0
 {
     "$programs/test-assumptions"
+    "$programs/test-clocks"
     "$programs/test-restarts"
     "$programs/test-faults" "$@" # a failed case's own last line is indented
 } >"$log" 2>&1 || status=1
 grep -vE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log"
 sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log" |
-    awk '{ n++; p += $1; f += $2; s += $3 } END { if (n < 3) f++; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' && [ "$status" -eq 0 ]
+    awk '{ n++; p += $1; f += $2; s += $3 } END { if (n < 4) f++; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' && [ "$status" -eq 0 ]

@@ -140,10 +140,10 @@ static void read_granted(struct orders *o, const char *line, bool excused) {
 
 static void read_fenced(struct verdict *ret, const char *line) {
     const char *at = strstr(line, " was gone ");
-    char text[32];
+    char text[32], when[8];
     usec_t margin;
 
-    if (at && sscanf(at, " was gone %31s", text) == 1 && duration_parse(text, &margin) == 0 && ret->n_margins < ELEMENTSOF(ret->margins))
+    if (at && sscanf(at, " was gone %31s %7s", text, when) == 2 && strcmp(when, "before") == 0 && duration_parse(text, &margin) == 0 && ret->n_margins < ELEMENTSOF(ret->margins))
         ret->margins[ret->n_margins++] = margin;
 }
 
