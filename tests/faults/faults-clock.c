@@ -62,12 +62,12 @@ static void correct_all(struct bed *b, struct injection *i) {
 /* A clock that jumps here does not jump for others: what the host believes to have heard a lease ago it heard a moment ago. In truth the
  * others have beaten meanwhile; here they must get the time to beat once, which in a mix another fault may take from them. */
 const struct fault faults_clock[] = {
-    {"suspended-short", "a host suspended for less than a lease", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE, 400, suspend, wake_early, NULL},
+    {"suspended-short", "a host suspended for less than a lease", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE | FAULT_FULL, 400, suspend, wake_early, NULL},
     {"suspended-long", "a host suspended for a lease to a week", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE, 900, suspend, wake_late,
      "swarthy/redis-semaphore#24"},
     {"wall-clock-stepped", "the wall clock of a host set by 1 s, half a lease or an hour, and corrected", FAULT_HOST_CLOCK, 1500, step, correct,
      "mperham/sidekiq#4090"},
-    {"wall-clocks-apart", "the wall clocks of hosts an hour apart, and corrected", FAULT_HOST_CLOCK, 1500, step_all, correct_all,
+    {"wall-clocks-apart", "the wall clocks of hosts an hour apart, and corrected", FAULT_HOST_CLOCK | FAULT_FULL, 1500, step_all, correct_all,
      "mperham/sidekiq#4090"},
     {0},
 };
