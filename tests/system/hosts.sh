@@ -72,9 +72,9 @@ on() {
             LANG=C.UTF-8 TERM=dumb NO_COLOR=1 "$@"
     )
 }
-# script NAME: the same for a script on standard input.
+# script NAME: the same for a script on standard input, which has the functions of on-host.sh.
 script() {
-    on "$1" bash -eu -s
+    cat tests/system/on-host.sh - | on "$1" bash -eu -s
 }
 
 # install_berth NAME [REVISION]: as an administrator does.

@@ -10,15 +10,9 @@ for suite in $suites; do
     install_berth "$suite"
 
     script "$suite" <<'END'
-        fail() { echo "FAILED on $(hostname): $*"; exit 1; }
-        exits() { # STATUS COMMAND...
-            local expected=$1 status=0
-            shift
-            "$@" || status=$?
-            [ $status -eq "$expected" ] || fail "$* exits with $status, not $expected"
-        }
         set -x
-        systemctl is-active berthd.service berth-runner.service
+        systemctl is-active berthd.service berthd.socket berth-runner.service berth-runner.socket
+        systemctl is-enabled berthd.service berthd.socket berth-runner.service berth-runner.socket
         [ "$(systemctl show -P User berthd.service)" = berth ]
         [ "$(ps -o user= -C berthd)" = berth ]
 
@@ -97,14 +91,31 @@ CONF
         [ "$(berth run -p heavy -- echo done)" = done ]
 
         # what systemd thinks of the units
-        systemd-analyze verify berthd.service berth-runner.service berth.slice
+        systemd-analyze verify berthd.service berthd.socket berth-runner.service berth-runner.socket berth.slice
         systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
         systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
 
         # the journal explains itself
         journalctl -x --no-pager -t berthd | grep -q 'It has found the runs that were under way on this host'
         journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'Support\|fencing token'
-        journalctl --list-catalog | grep -c ' berth: '
+        # each event, also those that did not happen today: its subject, with the fields filled in, and what it means
+        catalog=/usr/lib/systemd/catalog/berth.catalog
+        awk '/^# / { event = $2 } /^-- / { print event, $2 }' "$catalog" >/tmp/events
+        [ "$(wc -l </tmp/events)" -ge 30 ]
+        while read -r event id; do
+            printf '%s\n' "MESSAGE_ID=$id" "BERTH_EVENT=$event" "SYSLOG_IDENTIFIER=explained" "MESSAGE=message of $event" BERTH_JOB=the-job \
+                BERTH_RUN=the-run BERTH_POOLS=the-pools BERTH_HOST=the-host BERTH_RESULT=the-result BERTH_NAMESPACE=the-namespace \
+                BERTH_TOKEN=7 BERTH_REASON=the-reason | logger --journald
+        done </tmp/events
+        journalctl --sync
+        while read -r event id; do
+            journalctl -q --no-pager -x -t explained "MESSAGE_ID=$id" >/tmp/explained
+            grep -q "message of $event" /tmp/explained && grep -q 'Subject: .' /tmp/explained || fail "journalctl -x does not explain $event"
+            not grep '@BERTH' /tmp/explained
+            # the last line of its text in the catalog, if that names no field
+            text=$(awk -v id="$id" '/^-- / { on = $2 == id } on && /^[^#-]/ && !/^(Subject|Defined-By|Documentation):/ { last = $0 } END { print last }' "$catalog")
+            case $text in *@*) ;; *) grep -qF "$text" /tmp/explained || fail "journalctl -x lacks the text of $event" ;; esac
+        done </tmp/events
         [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v -e bad.conf -e 'running config stays')" ] || fail "errors in the journal"
 
         for page in 'berth.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
@@ -113,6 +124,6 @@ CONF
 
         apt-get -qq -y purge berth
         [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ]
-        ! systemctl is-active berthd.service berth-runner.service
+        for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
 END
 done

@@ -31,19 +31,16 @@ END
         pids="$pids $!"
     done
     script "$suite" <<'END'
-        fail() { echo "FAILED on $(hostname): $*"; exit 1; }
-        used() { berth pools --json ten | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/'; }
         ten() {
             local n
             for n in $(seq 100); do
-                [ "$(used 2>/dev/null)" = 10 ] && [ "$(systemctl is-active berthd.service)" = active ] && break
+                [ "$(used ten 2>/dev/null)" = 10 ] && [ "$(systemctl is-active berthd.service)" = active ] && break
                 read -rt 0.1 <> <(:) || :
             done
-            [ "$n" -lt 100 ] || { berth runs; berth pools; fail "$1: $(used) of 10 permits are held"; }
+            [ "$n" -lt 100 ] || { berth runs; berth pools; fail "$1: $(used ten) of 10 permits are held"; }
             [ "$(pgrep -fc 'read x </run/go')" -ge 10 ] || fail "$1: commands are gone"
             echo "after $1: ten runs"
         }
-        pid() { systemctl show -P MainPID "$1"; }
         ten start
         pgrep -f 'read x </run/go' | sort >/run/commands
         systemctl restart berthd.service
@@ -61,7 +58,6 @@ END
 END
     install_berth "$suite" 2
     script "$suite" <<'END'
-        fail() { echo "FAILED on $(hostname): $*"; exit 1; }
         dpkg-query -W berth | grep -- -2
         for n in $(seq 100); do
             [ "$(systemctl is-active berthd.service berth-runner.service | sort -u)" = active ] && break

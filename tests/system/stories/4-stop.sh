@@ -9,16 +9,6 @@ for suite in $suites; do
     await_boot "$suite"
     install_berth "$suite"
     script "$suite" <<'END'
-        fail() { echo "FAILED on $(hostname): $*"; exit 1; }
-        await() { # CONDITION...
-            local n
-            for n in $(seq 150); do
-                "$@" && return
-                read -rt 0.1 <> <(:) || :
-            done
-            fail "in vain: $*"
-        }
-        events() { journalctl -q -t berthd -o cat BERTH_EVENT="$1" | wc -l; }
         useradd --create-home worker
         cat >/etc/berth/berth.conf.d/stop.conf <<'CONF'
 pool "two" { limit = 2 scope = "host" }
@@ -50,7 +40,7 @@ CONF
         took=$((($(date +%s%N) - begun) / 1000000))
         echo "the stop took $took ms"
         [ "$took" -lt 5000 ] || fail "the stop took $took ms"
-        ! pgrep -f '^sleep 710' || fail "something is left"
+        not pgrep -f '^sleep 710'
         journalctl -q -t polite -o cat | grep -x goodbye
         [ "$(events exited)" -eq 2 ] && [ "$(events released)" -eq 2 ] || fail "exited $(events exited), released $(events released)"
         await sh -c '[ -z "$(find /sys/fs/cgroup/berth.slice/berth-runner.service -mindepth 1 -type d)" ]'

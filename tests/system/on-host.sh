@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# What each script that runs on a host begins with (hosts.sh: script).
+
+fail() {
+    echo "FAILED on $(hostname): $*"
+    exit 1
+}
+# exits STATUS COMMAND...: what it said is in /run/said.
+exits() {
+    local expected=$1 status=0
+    shift
+    timeout 60 "$@" >/run/said 2>&1 || status=$?
+    [ "$status" -eq "$expected" ] || {
+        cat /run/said
+        fail "$* exits with $status, not $expected"
+    }
+}
+says() { # what exits() ran
+    grep -q -- "$1" /run/said || {
+        cat /run/said
+        fail "it does not say: $1"
+    }
+}
+# await COMMAND...: until it succeeds, for 15 s.
+await() {
+    local n
+    for n in $(seq 150); do
+        "$@" && return
+        read -rt 0.1 <> <(:) || :
+    done
+    fail "in vain: $*"
+}
+# not COMMAND...: as a command of its own; "!" in front of one does not end a script of -e.
+not() {
+    if "$@"; then fail "it succeeds: $*"; fi
+}
+active() {
+    [ "$(systemctl is-active "$1")" = active ]
+}
+pid() {
+    systemctl show -P MainPID "$1"
+}
+events() { # NAME [FIELD=VALUE...]: how many of berthd's
+    local name=$1
+    shift
+    journalctl -q -t berthd -o cat BERTH_EVENT="$name" "$@" | wc -l
+}
+used() { # POOL
+    berth pools --json "$1" | tr -d ' \n' | sed 's/.*"used":\([0-9]*\).*/\1/'
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# Speaks to runner.sock as berthd would, for stories about what that may do: speak.pl PATH 'start run=... job=...' ...
+# Says hello, then each message, and prints what comes in answer, one line a message, spaces for line ends; "closed" when it is hung up on.
+use strict;
+use warnings;
+use Socket;
+
+my ($path, @messages) = @ARGV;
+socket(my $s, AF_UNIX, SOCK_SEQPACKET, 0) or die "socket: $!\n";
+connect($s, sockaddr_un($path)) or die "connect: $!\n";
+
+# One message, or "closed"; silence for five seconds is the end of the test.
+sub answer {
+    my $in = '';
+    vec($in, fileno($s), 1) = 1;
+    select($in, undef, undef, 5) > 0 or die "no answer\n";
+    my $got = recv($s, my $text, 8192, 0);
+    return 'closed' if !defined $got || $text eq '';
+    $text =~ s/\n/ /g;
+    return $text;
+}
+sub say_it {
+    (my $text = $_[0]) =~ s/ /\n/g;
+    send($s, "$text\n", MSG_NOSIGNAL);
+}
+
+$| = 1;
+say_it('hello version=1');
+my $a;
+do { $a = answer(); print "$a\n"; exit 0 if $a eq 'closed' } until $a =~ /^gathered/;
+for my $m (@messages) {
+    say_it($m);
+    $a = answer();
+    print "$a\n";
+    exit 0 if $a eq 'closed';
+}
