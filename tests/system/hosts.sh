@@ -88,6 +88,23 @@ install_berth() {
     }
 }
 
+# redis_installed NAME: what installing a server starts listens to its machine alone; ours is started by hand, on the bridge.
+redis_installed() {
+    on "$1" systemctl mask redis-server.service valkey-server.service
+    on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install redis-server valkey-server >"$results/$story/$1.apt" 2>&1
+    cp packaging/redis.acl "$shared/"
+}
+# redis_serve NAME redis|valkey: for the user berth with password "secret", and for nobody else.
+redis_serve() {
+    script "$1" <<END
+        printf '%s\n' 'port 6379' 'bind * -::*' 'dir /tmp' 'save ""' 'daemonize yes' 'aclfile /tmp/users.acl' >/tmp/server.conf
+        echo 'user default off' >/tmp/users.acl
+        sed -n 's/^user berth.*/& >secret/p' /shared/redis.acl >>/tmp/users.acl
+        $2-server /tmp/server.conf
+        await sh -c '$2-cli --user berth --pass secret --no-auth-warning info server >/dev/null'
+END
+}
+
 # The journal of each host is the story's evidence.
 keep_journals() {
     local name

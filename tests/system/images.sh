@@ -14,7 +14,7 @@ build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredi
 runtime_packages() { # SUITE: what apt is to find in its cache
     case $1 in
     bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libsmartcols1 redis-server ;;
-    trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libsmartcols1 redis-server valkey-server ;;
+    trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libsmartcols1 redis-server valkey-server systemd-journal-remote ;;
     esac
 }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034
 # Four hosts, both Debians, and a Redis of their own (then a Valkey in its place), which they may use as packaging/redis.acl says and
-# no further. 40 runs of jobs of four users, limit 3: never more than three at once, and three at times.
+# no further. 40 runs of jobs of four users, limit 3: never more than three at once, and three at times. The journals prove it, too; one
+# with an entry cut out does not.
 
 boot ant trixie
 boot bee trixie
@@ -12,20 +13,8 @@ await_boot ant bee cow dog redis
 hosts="ant bee cow dog"
 users="alice bob carol dave"
 
-# What installing a server starts listens to this machine alone; ours is started by hand, on the bridge.
-on redis systemctl mask redis-server.service valkey-server.service
-on redis env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install redis-server valkey-server >"$results/$story/redis.apt" 2>&1
-serve() { # redis|valkey
-    script redis <<END
-        printf '%s\n' 'port 6379' 'bind * -::*' 'dir /tmp' 'save ""' 'daemonize yes' 'aclfile /tmp/users.acl' >/tmp/server.conf
-        echo 'user default off' >/tmp/users.acl
-        sed -n 's/^user berth.*/& >secret/p' /shared/redis.acl >>/tmp/users.acl
-        $1-server /tmp/server.conf
-        until $1-cli --user berth --pass secret --no-auth-warning info server >/dev/null; do read -rt 0.1 <> <(:) || :; done
-END
-}
-cp packaging/redis.acl "$shared/"
-serve redis
+redis_installed redis
+redis_serve redis redis
 
 for host in $hosts; do
     install_berth "$host"
@@ -89,7 +78,7 @@ script redis <<'END'
     kill "$pid"
     while [ -e "/proc/$pid" ]; do read -rt 0.1 <> <(:) || :; done
 END
-serve valkey
+redis_serve redis valkey
 work valkey
 for host in $hosts; do
     on "$host" journalctl --no-pager -q -t berthd BERTH_EVENT=grace-begun -o cat
@@ -97,3 +86,41 @@ for host in $hosts; do
     ! on "$host" journalctl --no-pager -q -t berthd -o cat --output-fields=BERTH_EVENT,MESSAGE BERTH_EVENT=overcommitted | grep . ||
         fail "overcommitted on $host"
 done
+
+# The four journals, copied to one place as an administrator would.
+for host in $hosts; do
+    mkdir -p "$shared/journals/$host"
+    on "$host" sh -c "journalctl --sync && cp -r /run/log/journal/* /var/log/journal/* /shared/journals/$host/ 2>/dev/null; ls /shared/journals/$host"
+done
+script ant <<'END'
+    where='--directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow --directory /shared/journals/dog'
+    exits 0 berth audit $where
+    cat /run/said
+    exits 0 berth audit $where --json
+    grep -q '"granted": *80' /run/said || grep -o '"[a-z_]*": *[0-9]*' /run/said
+    # More than there was, if the limit had been 2.
+    exits 1 berth audit $where --limit db=2
+    # Without one of the hosts it is not proved either.
+    exits 1 berth audit --directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow
+
+    # One entry is cut out of the journal of one host: each kind in turn.
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y install systemd-journal-remote >/run/said 2>&1 || fail "$(cat /run/said)"
+    for event in granted released started queued; do
+        rm -rf /tmp/cut && mkdir /tmp/cut
+        journalctl -q --directory /shared/journals/bee -t berthd -o export |
+            awk -v event="BERTH_EVENT=$event" '{ entry = entry $0 "\n" } $0 == event { is = 1 }
+                /^$/ { if (is && ++n == 7) printf "%s", entry >"/tmp/cut/entry"; else printf "%s", entry; entry = ""; is = 0 }' |
+            /usr/lib/systemd/systemd-journal-remote --output=/tmp/cut/bee.journal - 2>/dev/null
+        run=$(sed -n 's/^BERTH_RUN=//p' /tmp/cut/entry) seq=$(sed -n 's/^BERTH_SEQ=//p' /tmp/cut/entry)
+        [ -n "$run" ] && [ -n "$seq" ] || fail "nothing was cut out"
+        exits 1 berth audit --directory /shared/journals/ant --directory /tmp/cut --directory /shared/journals/cow --directory /shared/journals/dog
+        echo "without entry $seq of bee, $event of $run:"
+        cat /run/said
+        says "$seq"
+        says bee
+    done
+    # The same way without a cut: all is well.
+    rm -rf /tmp/cut && mkdir /tmp/cut
+    journalctl -q --directory /shared/journals/bee -t berthd -o export | /usr/lib/systemd/systemd-journal-remote --output=/tmp/cut/bee.journal - 2>/dev/null
+    exits 0 berth audit --directory /shared/journals/ant --directory /tmp/cut --directory /shared/journals/cow --directory /shared/journals/dog
+END

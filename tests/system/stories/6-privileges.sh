@@ -83,13 +83,11 @@ exit $bad
 TRY
         runuser -u berth -- sh /run/try.sh "$runner" "$guard" "$job" "$run" || fail "berthd's user may do too much"
         # in berthd's own sandbox, where more is closed
-        cat >>/run/try.sh <<'TRY'
-TRY
         sed -i 's/^exit .bad//' /run/try.sh
         cat >>/run/try.sh <<'TRY'
 refused ls /home/worker
 [ -z "$(ls -A /home 2>/dev/null)" ] || { echo "/home is seen"; bad=1; }
-for file in /etc/x /var/tmp/x /opt/x /var/lib/x /dev/shm/x; do refused touch $file; done
+for file in /etc/x /opt/x /var/lib/x /var/log/x /usr/x /srv/x; do refused touch $file; done
 touch /tmp/x && rm /tmp/x || bad=1
 [ -w /run/berth/state ] || bad=1
 exit $bad
@@ -108,12 +106,19 @@ TRY
         not runuser -u nobody -- cat /etc/berth/berth.conf.d/jobs.conf
         not runuser -u nobody -- sh -c "cat /proc/$job/environ"
         # The config must be root's: a job that somebody else may rewrite would be root's job.
+        cp -p /etc/berth/berth.conf.d/jobs.conf /run/jobs.conf
         chown worker /etc/berth/berth.conf.d/jobs.conf
-        status=0
-        timeout 30 berth start --wait as-root >/run/said 2>&1 || status=$?
-        cat /run/said
-        echo "config of worker's: $status"
-        chown root:berth /etc/berth/berth.conf.d/jobs.conf
+        echo 'job "evil" { command = {"/bin/sh", "-c", "id -u >/root/was-here"}  user = "root" }' >>/etc/berth/berth.conf.d/jobs.conf
+        exits 78 berth check-config
+        says 'must be owned by root'
+        not systemctl reload berthd.service
+        systemctl kill --signal=STOP berthd.service
+        ask "start run=$r job=evil hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
+        systemctl kill --signal=CONT berthd.service
+        journalctl -q --no-pager -t berth-runner | grep -q 'must be owned by root' || fail "berth-runner does not say why"
+        [ ! -e /root/was-here ] || fail "a job of worker's was started"
+        cp -p /run/jobs.conf /etc/berth/berth.conf.d/jobs.conf
+        await sh -c 'berth runs | grep -q long'
         berth stop long
         await sh -c '! pgrep -f "^sleep 7201"'
 END
