@@ -97,11 +97,10 @@ script ant <<'END'
     exits 0 berth audit $where
     cat /run/said
     exits 0 berth audit $where --json
-    grep -q '"granted": *80' /run/said || grep -o '"[a-z_]*": *[0-9]*' /run/said
+    says '"hosts": *4,'
+    says '"grants": *80,'
     # More than there was, if the limit had been 2.
     exits 1 berth audit $where --limit db=2
-    # Without one of the hosts it is not proved either.
-    exits 1 berth audit --directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow
 
     # One entry is cut out of the journal of one host: each kind in turn.
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y install systemd-journal-remote >/run/said 2>&1 || fail "$(cat /run/said)"
@@ -116,8 +115,7 @@ script ant <<'END'
         exits 1 berth audit --directory /shared/journals/ant --directory /tmp/cut --directory /shared/journals/cow --directory /shared/journals/dog
         echo "without entry $seq of bee, $event of $run:"
         cat /run/said
-        says "$seq"
-        says bee
+        says "of bee.*BERTH_SEQ $((seq + 1)) follows $((seq - 1)): 1 missing"
     done
     # The same way without a cut: all is well.
     rm -rf /tmp/cut && mkdir /tmp/cut

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154,SC2034
+# A host is shut down, another one's berthd is stopped, while they hold all permits of a pool that others wait for: their runs are stopped in
+# their stop timeouts, and the others have the permits at once. The lease is a minute: a burial would take longer than this story.
+
+boot ant trixie
+boot bee "${suites##* }"
+boot cow trixie
+boot redis trixie
+await_boot ant bee cow redis
+redis_installed redis
+redis_serve redis redis
+for host in ant bee cow; do
+    install_berth "$host"
+    script "$host" <<'END'
+        useradd --create-home worker
+        cat >/etc/berth/berth.conf.d/cluster.conf <<'CONF'
+lease = "60s"
+redis { url = "redis://berth@redis:6379" }
+pool "db" { limit = 3 }
+job "polite" {
+    command = {"/bin/sh", "-c", "trap 'sleep 0.3; date +%s%N >>/shared/over-$BERTH_HOST; exit 0' TERM; echo up >>/shared/up-$BERTH_HOST; sleep 7301 & wait"}
+    pools = {"db"}
+    user = "worker"
+    overlap = "allow"
+}
+job "stubborn" {
+    command = {"/bin/sh", "-c", "trap '' TERM; echo up >>/shared/up-$BERTH_HOST; (setsid setsid sleep 7302 & wait) & sleep 7303 & wait"}
+    pools = {"db"}
+    user = "worker"
+    stop-timeout = "2s"
+}
+job "next" { command = {"/bin/sh", "-c", "exit 8"}  pools = {"db:3"}  user = "worker" }
+CONF
+        install -d -m 700 /etc/credstore
+        echo secret >/etc/credstore/redis-password
+        systemctl restart berthd.service
+END
+done
+on cow berth grace --end
+
+# holds HOST: two polite runs and a stubborn one, and they have begun. waits: cow wants all three permits.
+holds() {
+    on "$1" berth start polite polite stubborn
+    script "$1" <<END
+        await sh -c '[ "\$(wc -l </shared/up-$1)" -eq 3 ]'
+        [ "\$(used db)" = 3 ]
+END
+    script cow <<'END'
+        berth start next
+        await sh -c 'berth runs | grep next | grep -q waiting'
+        date +%s%N >/run/asked
+END
+}
+# granted_after NANOSECONDS-SINCE-1970: when cow got them, and how the permits came free.
+granted_after() {
+    script cow <<END
+        await sh -c '[ "\$(journalctl -q -t berthd -o cat BERTH_EVENT=exited BERTH_JOB=next | wc -l)" -eq $2 ]'
+        granted=\$(journalctl -q -t berthd -o short-unix BERTH_EVENT=granted BERTH_JOB=next | tail -n 1 | awk '{ printf "%d", \$1 * 1000 }')
+        late=\$((granted - $1 / 1000000))
+        echo "granted to cow \$late ms after the last run was over"
+        [ \$late -ge 0 ] && [ \$late -lt 1500 ] || fail "granted \$late ms after the last run was over"
+        [ "\$(events reclaimed)" -eq 0 ] && [ "\$(events host-buried)" -eq 0 ] || fail "it took a burial"
+END
+}
+
+# The host goes down. Its journal is on its disk until then: a service of its own writes it out to us as it comes.
+holds ant
+script ant <<'END'
+    # Until the very end of the shutdown: only the last signal to all processes ends it.
+    systemd-run --quiet --unit=evidence --property=DefaultDependencies=no --property=IgnoreOnIsolate=yes \
+        sh -c 'exec journalctl -q -f -n all -t berthd -o short-unix --output-fields=BERTH_EVENT,MESSAGE >/shared/ant.log'
+    await grep -q stubborn /shared/ant.log
+END
+begun=$(date +%s%N)
+on ant systemctl poweroff || : # it says that there is no logind
+for ((n = 0; n < 300; n++)); do
+    [ -d "/proc/${host_pid[ant]}" ] || break
+    read -rt 0.1 <> <(:) || :
+done
+[ "$n" -lt 300 ] || fail "ant does not go down"
+down=$(date +%s%N)
+unset "host_pid[ant]"
+echo "ant was down after $(((down - begun) / 1000000)) ms"
+[ "$(wc -l <"$shared/over-ant")" -eq 2 ] || fail "the polite runs were not stopped in order"
+cp "$shared/ant.log" "$results/$story/ant.log"
+# Both ways of being stopped, and the permits given back by berthd itself.
+[ "$(grep -c 'is over: stopped' "$shared/ant.log")" -eq 3 ] || { cat "$shared/ant.log" && fail "not three runs stopped"; }
+[ "$(grep -c 'are free' "$shared/ant.log")" -eq 3 ] || { cat "$shared/ant.log" && fail "not three releases"; }
+last=$(grep 'is over: stopped' "$shared/ant.log" | tail -n 1 | awk '{ printf "%d", $1 * 1000000 }')
+took=$((last / 1000 - begun / 1000000))
+echo "its runs were over $took ms after the poweroff began"
+[ "$took" -lt 4000 ] || fail "the runs took $took ms to stop"
+granted_after $((last * 1000)) 1
+on cow berth hosts
+[ "$(on cow berth hosts --json | tr -d ' \n' | grep -o '"host":"ant"' | wc -l)" -eq 0 ] || fail "ant has not said goodbye"
+
+# berthd is stopped on another.
+holds bee
+script bee <<'END'
+    begun=$(date +%s%N)
+    systemctl stop berthd.service
+    took=$((($(date +%s%N) - begun) / 1000000))
+    echo "the stop took $took ms"
+    [ "$took" -ge 2000 ] && [ "$took" -lt 4000 ] || fail "the stop took $took ms"
+    not pgrep -f '^sleep 730'
+    await sh -c '[ -z "$(find /sys/fs/cgroup/berth.slice/berth-runner.service -mindepth 1 -type d)" ]'
+    [ "$(events exited BERTH_RESULT=stopped)" -eq 3 ] && [ "$(events released)" -eq 3 ] || fail "not three runs stopped"
+    journalctl -q -t berthd -o short-unix BERTH_EVENT=exited | tail -n 1 | awk '{ printf "%d\n", $1 * 1000000 }' >/shared/last-bee
+END
+granted_after $(($(cat "$shared/last-bee") * 1000)) 2
