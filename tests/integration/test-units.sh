@@ -65,7 +65,7 @@ directories_made() {
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return # an upgrade does it again
     owned /run/berth 755 0 && owned /run/berth/runner 711 0 && owned /run/berth/runner/runs 711 0 || return
-    for own in holds waiting jobs state; do owned /run/berth/$own 700 "$berth" || return; done
+    for own in holds waiting jobs state; do owned "/run/berth/$own" 700 "$berth" || return; done
     owned /run/berth/lock 600 "$berth" || return
     # What was there before, where berthd's user could make files.
     chmod 1777 "$root/run/berth"

@@ -24,7 +24,7 @@ boot() {
     for group in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
         [ -f $group/cgroup.procs ] && mkdir -p "$group/berth-system-$$-$name"
     done
-    mkdir -p "$results/$story"
+    mkdir -p "$results/$story" "$shared/journals/$name"
     (
         for group in /sys/fs/cgroup/{.,unified,systemd}/"berth-system-$$-$name"; do
             [ -d "$group" ] && echo $BASHPID >"$group/cgroup.procs"
@@ -32,7 +32,8 @@ boot() {
         export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
         exec nsenter --net="/run/netns/$netns" systemd-nspawn --quiet --directory="$cache/$suite-host" --boot --volatile=overlay \
             --register=no --keep-unit --machine="$name" --hostname="$name" --network-bridge=br0 --resolv-conf=off \
-            --link-journal=no --bind-ro="$packages:/packages" --bind="$shared:/shared" </dev/null
+            --link-journal=no --bind-ro="$packages:/packages" --bind="$shared:/shared" \
+            --bind="$shared/journals/$name:/var/log/journal" </dev/null
     ) >"$results/$story/$name.console" 2>&1 &
     nspawn_pid[$name]=$!
 }
@@ -105,12 +106,13 @@ redis_serve() {
 END
 }
 
-# The journal of each host is the story's evidence.
+# The journal of each host is the story's evidence, also of one that is down: it is below $shared/journals/NAME.
 keep_journals() {
     local name
-    for name in "${!host_pid[@]}"; do
-        on "$name" journalctl --no-pager -o short-precise >"$results/$story/$name.journal" 2>/dev/null
-        on "$name" journalctl --no-pager -o export -t berthd >"$results/$story/$name.export" 2>/dev/null
+    for name in "${!host_address[@]}"; do
+        [ -z "${host_pid[$name]:-}" ] || on "$name" journalctl --sync 2>/dev/null
+        journalctl --no-pager --directory "$shared/journals/$name" -o short-precise >"$results/$story/$name.journal" 2>/dev/null
+        journalctl --no-pager --directory "$shared/journals/$name" -o export -t berthd >"$results/$story/$name.export" 2>/dev/null
     done
 }
 

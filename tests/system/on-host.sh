@@ -24,8 +24,7 @@ says() { # what exits() ran
 }
 # await COMMAND...: until it succeeds, for 15 s.
 await() {
-    local n
-    for n in $(seq 150); do
+    for _ in $(seq 150); do
         "$@" && return
         read -rt 0.1 <> <(:) || :
     done

@@ -52,26 +52,22 @@ END
         date +%s%N >/run/asked
 END
 }
-# granted_after NANOSECONDS-SINCE-1970: when cow got them, and how the permits came free.
+# The time in front of the last line, µs since 1970.
+usec() { tail -n 1 | sed 's/^\([0-9]*\)\.\([0-9]\{6\}\) .*/\1\2/'; }
+# granted_after USEC N: when cow got them, and how the permits came free; N: how many runs of `next` that makes.
 granted_after() {
     script cow <<END
         await sh -c '[ "\$(journalctl -q -t berthd -o cat BERTH_EVENT=exited BERTH_JOB=next | wc -l)" -eq $2 ]'
-        granted=\$(journalctl -q -t berthd -o short-unix BERTH_EVENT=granted BERTH_JOB=next | tail -n 1 | awk '{ printf "%d", \$1 * 1000 }')
-        late=\$((granted - $1 / 1000000))
+        granted=\$(journalctl -q -t berthd -o short-unix BERTH_EVENT=granted BERTH_JOB=next | tail -n 1 | sed 's/^\([0-9]*\)\.\([0-9]*\) .*/\1\2/')
+        late=\$(((granted - $1) / 1000))
         echo "granted to cow \$late ms after the last run was over"
         [ \$late -ge 0 ] && [ \$late -lt 1500 ] || fail "granted \$late ms after the last run was over"
         [ "\$(events reclaimed)" -eq 0 ] && [ "\$(events host-buried)" -eq 0 ] || fail "it took a burial"
 END
 }
 
-# The host goes down. Its journal is on its disk until then: a service of its own writes it out to us as it comes.
+# The host goes down.
 holds ant
-script ant <<'END'
-    # Until the very end of the shutdown: only the last signal to all processes ends it.
-    systemd-run --quiet --unit=evidence --property=DefaultDependencies=no --property=IgnoreOnIsolate=yes \
-        sh -c 'exec journalctl -q -f -n all -t berthd -o short-unix --output-fields=BERTH_EVENT,MESSAGE >/shared/ant.log'
-    await grep -q stubborn /shared/ant.log
-END
 begun=$(date +%s%N)
 on ant systemctl poweroff || : # it says that there is no logind
 for ((n = 0; n < 300; n++)); do
@@ -83,15 +79,15 @@ down=$(date +%s%N)
 unset "host_pid[ant]"
 echo "ant was down after $(((down - begun) / 1000000)) ms"
 [ "$(wc -l <"$shared/over-ant")" -eq 2 ] || fail "the polite runs were not stopped in order"
-cp "$shared/ant.log" "$results/$story/ant.log"
-# Both ways of being stopped, and the permits given back by berthd itself.
-[ "$(grep -c 'is over: stopped' "$shared/ant.log")" -eq 3 ] || { cat "$shared/ant.log" && fail "not three runs stopped"; }
-[ "$(grep -c 'are free' "$shared/ant.log")" -eq 3 ] || { cat "$shared/ant.log" && fail "not three releases"; }
-last=$(grep 'is over: stopped' "$shared/ant.log" | tail -n 1 | awk '{ printf "%d", $1 * 1000000 }')
+# What it had to say until its end is in its journal: all three were stopped, and their permits given back by berthd itself.
+said() { on bee journalctl -q --no-pager --directory /shared/journals/ant -t berthd -o short-unix "$@"; }
+[ "$(said BERTH_EVENT=exited BERTH_RESULT=stopped | wc -l)" -eq 3 ] || { said && fail "not three runs stopped"; }
+[ "$(said BERTH_EVENT=released | wc -l)" -eq 3 ] || { said && fail "not three releases"; }
+last=$(said BERTH_EVENT=exited | usec)
 took=$((last / 1000 - begun / 1000000))
 echo "its runs were over $took ms after the poweroff began"
 [ "$took" -lt 4000 ] || fail "the runs took $took ms to stop"
-granted_after $((last * 1000)) 1
+granted_after "$last" 1
 on cow berth hosts
 [ "$(on cow berth hosts --json | tr -d ' \n' | grep -o '"host":"ant"' | wc -l)" -eq 0 ] || fail "ant has not said goodbye"
 
@@ -106,6 +102,5 @@ script bee <<'END'
     not pgrep -f '^sleep 730'
     await sh -c '[ -z "$(find /sys/fs/cgroup/berth.slice/berth-runner.service -mindepth 1 -type d)" ]'
     [ "$(events exited BERTH_RESULT=stopped)" -eq 3 ] && [ "$(events released)" -eq 3 ] || fail "not three runs stopped"
-    journalctl -q -t berthd -o short-unix BERTH_EVENT=exited | tail -n 1 | awk '{ printf "%d\n", $1 * 1000000 }' >/shared/last-bee
 END
-granted_after $(($(cat "$shared/last-bee") * 1000)) 2
+granted_after "$(on bee journalctl -q -t berthd -o short-unix BERTH_EVENT=exited | usec)" 2
