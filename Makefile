@@ -54,7 +54,7 @@ FAULT_PARTS := $(BUILD)/fault-parts.a
 FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c))
 BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
-.PHONY: all tests deps check faults faults-slice fuzz fuzzers demo lint clean
+.PHONY: all tests deps check mutate faults faults-slice fuzz fuzzers demo lint clean
 all: $(PROGRAMS)
 tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS) $(BENCH)
 
@@ -153,6 +153,10 @@ faults: deps
 faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
 	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(JOBS)
+
+# Breaks berth in each way that tests/mutations lists: do the end-to-end tests notice? make mutate ONLY=word JOBS=n
+mutate: deps
+	@JOBS=$(JOBS) tests/mutate.sh "$(ONLY)"
 
 # libFuzzer, ten minutes each: make fuzz SECONDS=n
 SECONDS ?= 600

@@ -62,4 +62,14 @@ for file in daemon/store*.[ch] daemon/redis-*.[ch] daemon/control*.[ch] daemon/h
     grep -nE '#include "daemon/(manager|verb)' "$file" && complain "$file is below the manager"
 done
 grep -nE '#include "daemon/verb' daemon/manager*.[ch] && complain "the manager is below the verbs"
+
+# A newcomer finds each file: by name in ARCHITECTURE.md, or in the header that lists a module's files.
+for folder in base conf daemon runner cli; do
+    map=$(cat ARCHITECTURE.md "$folder"/*-internal.h "$folder"/store-redis.h "$folder"/verbs.h 2>/dev/null | grep -v '^#include')
+    for file in "$folder"/*.c; do
+        name=$(basename "$file" .c)
+        printf '%s\n' "$map" | grep -qE "(^|[^a-z-])(${name#redis-}|$name)(\\.c)?([^a-z-]|\$)" ||
+            complain "$file stands in no map: name it in ARCHITECTURE.md or in the header that lists its module's files"
+    done
+done
 exit $bad

@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Whether the end-to-end tests notice when berth is broken: each mutation of tests/mutations/*.txt is made in a copy of this tree, built,
+# and the tests that it names must go red. tests/mutate.sh [WORD]: those alone whose name contains WORD. Needs some minutes.
+#
+#   == a name
+#   file daemon/manager-run.c
+#   tests test-handover test-jobs:overlap        programs; behind a colon, tests of it whose name contains that word
+#   - text that stands in the file once          several such lines follow one another there
+#   + what stands there instead                  none: nothing
+#
+# A mutation that does not apply or build, or whose tests are red without it, is a failure: the list has to stay true.
+set -uo pipefail
+shopt -s nullglob
+cd "$(dirname "$0")/.." || exit 1
+only=${1:-}
+jobs=${JOBS:-2}
+unset CI # a skip is not a test that noticed something
+work=$(mktemp -d "${TMPDIR:-/tmp}/berth-mutate.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# What a broken berth leaves behind ends with its test, where that is possible.
+alone=(unshare --pid --fork --kill-child=KILL --mount-proc)
+"${alone[@]}" true 2>/dev/null || alone=()
+
+names=() files=() tests=() olds=() news=()
+
+read_list() {
+    local line n=$((${#names[@]} - 1))
+    while IFS= read -r line; do
+        case $line in
+        '== '*) n=$((n + 1)) names[n]=${line#== } files[n]='' tests[n]='' olds[n]='' news[n]='' ;;
+        'file '*) files[n]=${line#file } ;;
+        'tests '*) tests[n]=${line#tests } ;;
+        '- '*) olds[n]+=${olds[n]:+$'\n'}${line#- } ;;
+        '+ '*) news[n]+=${news[n]:+$'\n'}${line#+ } ;;
+        esac
+    done <"$1"
+}
+
+# apply FOLDER N: no if the text is not there once
+apply() {
+    local path=$1/${files[$2]} text old=${olds[$2]}
+    text=$(cat "$path" && echo x) || return 1
+    text=${text%x}
+    [ -n "$old" ] && [[ $text == *"$old"* ]] || return 1
+    [[ ${text#*"$old"} != *"$old"* ]] || return 1
+    printf '%s%s%s' "${text%%"$old"*}" "${news[$2]}" "${text#*"$old"}" >"$path"
+}
+
+# Builds the programs and those tests.
+build() {
+    local program targets=()
+    for program in $2; do targets+=("build/tests/$(kind "${program%%:*}")/${program%%:*}"); done
+    MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness "${targets[@]}" >"$1/mutate.log" 2>&1
+}
+
+kind() {
+    local source
+    for source in tests/*/"$1".c; do basename "$(dirname "$source")"; done
+}
+
+# green FOLDER TEST: says why if it is not
+green() {
+    local program=${2%%:*} word=''
+    [ "$program" = "$2" ] || word=${2#*:}
+    (cd "$1" && timeout -k 5 120 "${alone[@]}" "build/tests/$(kind "$program")/$program" ${word:+"$word"}) >"$1/test.log" 2>&1 </dev/null &&
+        return 0
+    grep -m 1 -E '^tests/.*: .* / ' "$1/test.log" || tail -n 1 "$1/test.log"
+    return 1
+}
+
+# Tries number $2 in folder $1: a line "caught|SURVIVED|FAILED name ...".
+try() {
+    local test why
+    cp "$1/${files[$2]}" "$1/original"
+    if ! apply "$1" "$2"; then
+        echo "FAILED   ${names[$2]}: does not apply to ${files[$2]}"
+        return
+    fi
+    if build "$1" "${tests[$2]}"; then
+        why=''
+        for test in ${tests[$2]}; do
+            if why=$(green "$1" "$test"); then
+                echo "SURVIVED ${names[$2]}: $test is green"
+                why=survived
+                break
+            fi
+        done
+        [ "$why" = survived ] || echo "caught   ${names[$2]}: $why"
+    else
+        echo "FAILED   ${names[$2]}: does not build: $(grep -m 1 error "$1/mutate.log")"
+    fi
+    cp "$1/original" "$1/${files[$2]}"
+}
+
+work_off() {
+    local i
+    for ((i = $2; i < ${#chosen[@]}; i += jobs)); do try "$1" "${chosen[i]}"; done
+}
+
+for list in tests/mutations/*.txt; do read_list "$list"; done
+chosen=() wanted=''
+for i in "${!names[@]}"; do
+    [[ ${names[i]} == *"$only"* ]] || continue
+    chosen+=("$i")
+    wanted+=" ${tests[i]}"
+done
+wanted=$(tr ' ' '\n' <<<"$wanted" | sort -u)
+jobs=$((jobs > ${#chosen[@]} ? ${#chosen[@]} : jobs))
+[ "$jobs" -gt 0 ] || { echo "no mutation is called like that"; exit 1; }
+
+mkdir "$work/0"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/0" 2>/dev/null
+if ! build "$work/0" "$wanted"; then
+    cat "$work/0/mutate.log"
+    exit 1
+fi
+bad=0
+for test in $wanted; do
+    why=$(green "$work/0" "$test") || { echo "red without any mutation: $test: $why" && bad=1; }
+done
+[ "$bad" = 0 ] || exit 1
+for ((i = 1; i < jobs; i++)); do cp -a "$work/0" "$work/$i"; done
+for ((i = 0; i < jobs; i++)); do work_off "$work/$i" "$i" >"$work/$i.out" & done
+tail -q -n +1 -f --pid=$! "$work"/*.out 2>/dev/null &
+wait
+cat "$work"/*.out | sort | grep -v '^caught' && echo
+passed=$(cat "$work"/*.out | grep -c '^caught')
+failed=$((${#chosen[@]} - passed))
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
