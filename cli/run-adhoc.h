@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One `berth run`, the root object of its event loop. Three edges work on it: run-talk.c speaks with berthd, run-command.c has the
- * command, run-signals.c hears the user. It begins by asking; a grant starts the command; adhoc_exit() ends it. */
+/* One `berth run`, the root object of its event loop. Edges work on it: run-talk.c speaks with berthd, run-tell.c tells it the end,
+ * run-command.c has the command, run-signals.c hears the user. It begins by asking; a grant starts the command; adhoc_exit() ends it. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -22,6 +22,7 @@
 enum adhoc_phase {
     ADHOC_PHASE_ASKING,  /* connected or trying to be again; queued or not yet */
     ADHOC_PHASE_RUNNING, /* granted: the command is about to start or runs */
+    ADHOC_PHASE_TELLING, /* the command is over; a berthd that was away just now is to hear how */
     ADHOC_PHASE_DONE,    /* the exit status is known */
 };
 
@@ -55,6 +56,11 @@ struct adhoc {
     sd_event_source *start;
     struct supervise *supervise;
     pid_t pid;                       /* told to berthd; 0: not started */
+
+    /* its end */
+    int status;                      /* what we exit with when it is told, or cannot be */
+    json_t *ended;                   /* parameters of io.berth.Ended; NULL: it has not ended */
+    sd_event_source *tell_limit;
 };
 
 /* Ends the loop with this status; the first one counts. */
@@ -65,8 +71,17 @@ int adhoc_talk_start(struct adhoc *a);
 /* Closes the connection: a claim that waits is withdrawn by that. */
 void adhoc_talk_stop(struct adhoc *a);
 void adhoc_talk_started(struct adhoc *a);
-/* result: as io.berth.Ended; code, signal: -1 is none. */
-void adhoc_talk_ended(struct adhoc *a, const struct supervise_result *ended, const char *result);
+/* Connects, and says all that berthd may not know. Negative errno. */
+int adhoc_talk_connect(struct adhoc *a);
+/* Drops what there is of a connection and tries again soon. */
+void adhoc_talk_again(struct adhoc *a);
+
+/* The command is over, or will never be there: tells berthd, then exits with this status; if berthd is away just now, when it is back or
+ * after a short while. ended: NULL if it never ran. result: as io.berth.Ended, or NULL. */
+void adhoc_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);
+/* For run-talk.c, while telling: on a new connection; berthd has answered on it. */
+int adhoc_tell(struct adhoc *a);
+void adhoc_told(struct adhoc *a, const char *error);
 
 /* The grant is there: starts the command once everything that berthd has said by now was read. */
 void adhoc_command_start(struct adhoc *a);

@@ -104,15 +104,11 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
 
     (void) s;
     if (result->exec_errno != 0) {
-        status = not_started_status(a, result);
-        if (!a->nested)
-            adhoc_talk_ended(a, NULL, text);
-    } else {
-        status = ended_status(a, result, &text);
-        if (!a->nested)
-            adhoc_talk_ended(a, result, text);
+        adhoc_end(a, not_started_status(a, result), NULL, text);
+        return;
     }
-    adhoc_exit(a, status);
+    status = ended_status(a, result, &text);
+    adhoc_end(a, status, result, text);
 }
 
 /* Between fork and exec: the caller's context as it was, and the hold. */
@@ -200,9 +196,7 @@ static int command_on_start(sd_event_source *source, void *userdata) {
     r = command_start(a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
-        if (!a->nested)
-            adhoc_talk_ended(a, NULL, "not-started");
-        adhoc_exit(a, EXIT_FAILED);
+        adhoc_end(a, EXIT_FAILED, NULL, "not-started");
     }
     return 0;
 }
@@ -235,7 +229,5 @@ void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason) {
     /* Granted, and stopped before it was started. */
     a->start = sd_event_source_disable_unref(a->start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
-    if (!a->nested)
-        adhoc_talk_ended(a, NULL, "not-started");
-    adhoc_exit(a, reason == SUPERVISE_REASON_LEASE_LOST ? EXIT_LEASE_LOST : EXIT_SIGNAL + SIGTERM);
+    adhoc_end(a, reason == SUPERVISE_REASON_LEASE_LOST ? EXIT_LEASE_LOST : EXIT_SIGNAL + SIGTERM, NULL, "not-started");
 }

@@ -52,7 +52,9 @@ static int signals_on_signal(sd_event_source *source, const struct signalfd_sigi
             adhoc_signals_suspend();
         return 0;
     }
-    if (a->phase == ADHOC_PHASE_DONE)
+    if (a->phase == ADHOC_PHASE_TELLING && ends_wait(signal))
+        adhoc_exit(a, a->status); /* enough: the command is over, and its status is known */
+    if (a->phase == ADHOC_PHASE_TELLING || a->phase == ADHOC_PHASE_DONE)
         return 0;
     if (is_to_be_passed_on(info))
         (void) supervise_signal(a->supervise, signal); /* -ESRCH: it has ended, its children have not */

@@ -230,6 +230,10 @@ static void talk_on_reply(struct client *client, struct client_reply *reply, voi
     (void) client;
     if (a->phase == ADHOC_PHASE_DONE)
         return;
+    if (a->phase == ADHOC_PHASE_TELLING) {
+        adhoc_told(a, reply->error);
+        return;
+    }
     if (reply->error) {
         on_error(a, reply);
         return;
@@ -245,13 +249,15 @@ static void talk_on_gone(struct client *client, int error, void *userdata) {
     (void) client;
     if (a->phase == ADHOC_PHASE_ASKING && (error != -ECONNRESET || a->options.nowait))
         adhoc_exit(a, client_explain_errno(error));
+    else if (a->phase == ADHOC_PHASE_TELLING)
+        adhoc_talk_again(a);
     else if (a->phase != ADHOC_PHASE_DONE)
         talk_away(a, a->retry_usec);
 }
 
 /* --- connecting --- */
 
-static int talk_connect(struct adhoc *a) {
+int adhoc_talk_connect(struct adhoc *a) {
     struct client_handler handler = {.on_reply = talk_on_reply, .on_gone = talk_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     int r = client_connect(&client);
@@ -262,9 +268,12 @@ static int talk_connect(struct adhoc *a) {
     if (r < 0)
         return r;
     a->client = steal_pointer(&client);
+    a->retry = sd_event_source_disable_unref(a->retry);
     r = talk_ask(a);
     if (r == 0 && a->pid > 0 && !a->nested)
         adhoc_talk_started(a); /* the berthd before may not have kept it */
+    if (r == 0 && a->phase == ADHOC_PHASE_TELLING)
+        r = adhoc_tell(a);
     if (r < 0)
         a->client = client_free(a->client);
     return r;
@@ -277,16 +286,26 @@ static int talk_on_retry(sd_event_source *source, uint64_t usec, void *userdata)
     (void) usec;
     if (a->phase == ADHOC_PHASE_DONE)
         return 0;
-    if (talk_connect(a) == 0)
+    if (adhoc_talk_connect(a) == 0)
         return 0;
     if (a->phase == ADHOC_PHASE_ASKING && usec_sub(now(), a->away_since) >= AWAY_MAX) {
         fprintf(stderr, "berth: cannot reach berthd on %s any more\n", client_socket());
         adhoc_exit(a, EXIT_AWAY);
         return 0;
     }
+    if (a->phase == ADHOC_PHASE_TELLING) {
+        adhoc_talk_again(a);
+        return 0;
+    }
     a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
     talk_away(a, a->retry_usec);
     return 0;
+}
+
+/* Soon, and no less soon the next time. */
+void adhoc_talk_again(struct adhoc *a) {
+    a->retry_usec = RETRY_MIN;
+    talk_away(a, RETRY_MIN);
 }
 
 /* Drops what there is of a connection and tries again later. */
@@ -337,7 +356,7 @@ int adhoc_talk_start(struct adhoc *a) {
         if (r < 0)
             return client_explain_errno(r);
     }
-    r = talk_connect(a);
+    r = adhoc_talk_connect(a);
     if (r == -EAGAIN) {
         talk_away(a, RETRY_MIN);
         return 0;
@@ -357,29 +376,6 @@ void adhoc_talk_started(struct adhoc *a) {
     /* That it cannot be sent shows as the connection's end. */
     if (a->client && params)
         (void) client_send(a->client, "io.berth.Started", params, CLIENT_ONEWAY);
-    else
-        json_decref(params);
-}
-
-static int put_ended(json_t *params, const struct supervise_result *ended) {
-    int r = json_object_set_new(params, ended->code == CLD_EXITED ? "code" : "signal", json_integer(ended->status));
-
-    r |= json_object_set_new(params, "ended_usec", json_integer((json_int_t) ended->ended));
-    if (ended->deadline != USEC_INFINITY)
-        r |= json_object_set_new(params, "until_usec", json_integer((json_int_t) ended->deadline));
-    return r;
-}
-
-void adhoc_talk_ended(struct adhoc *a, const struct supervise_result *ended, const char *result) {
-    json_t *params = json_pack("{s:s, s:s?}", "run", a->run, "result", result);
-
-    if (params && ended)
-        (void) put_ended(params, ended);
-    /* One more try for a berthd that was away just now; else the hold's end tells it that the run is over, not how. */
-    if (!a->client && !a->nested)
-        (void) talk_connect(a);
-    if (a->client && params)
-        (void) client_send(a->client, "io.berth.Ended", params, CLIENT_ONEWAY);
     else
         json_decref(params);
 }

@@ -42,6 +42,8 @@ void adhoc_exit(struct adhoc *a, int status) {
 static void adhoc_done(struct adhoc *a) {
     adhoc_talk_stop(a);
     a->start = sd_event_source_disable_unref(a->start);
+    a->tell_limit = sd_event_source_disable_unref(a->tell_limit);
+    json_decref(a->ended);
     a->supervise = supervise_free(a->supervise);
     /* The connection is closed first: how the command ended was told on it, before the hold says that it is over. */
     a->hold_fd = close_fd(a->hold_fd);

@@ -340,6 +340,8 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
         r = hold_watch_fifo(h);
     else
         r = sd_event_add_defer(event, &h->over_source, hold_on_turn, h);
+    if (r >= 0 && h->over_source) /* a client may have said something to the listening socket that outlives us */
+        r = sd_event_source_set_priority(h->over_source, PRIORITY);
     if (r < 0)
         return r;
     *ret = steal_pointer(&h);

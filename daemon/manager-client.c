@@ -157,6 +157,7 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
     if (!r || r->kind != RUN_KIND_ADHOC || run_is_over(r) || (uid != r->uid && uid != 0))
         return MANAGER_E_UNKNOWN;
     r->client_pid = pid;
+    r->unheard = false;
     if (r->state == RUN_STATE_WAITING)
         manager_arm_queue_timeout(r);
     *ret = r;
@@ -197,8 +198,9 @@ static void hold_on_over(struct hold *h, void *userdata) {
         manager_run_end(r, r->result);
         return;
     }
-    run_set_reason(r, "%s", started ? "`berth run` could not say how its command ended; all that had its hold are gone"
-                                    : "its client has gone");
+    run_set_reason(r, "%s", !started     ? "its client has gone"
+                            : r->unheard ? "it ended while berthd was away: how, the caller of `berth run` alone knows"
+                                         : "`berth run` could not say how its command ended; all that had its hold are gone");
     e = manager_run_event(r, EVENT_EXITED, pools);
     e.result = run_result_name(started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED);
     event_emit(r->manager->events, &e, "%s is over: %s", r->name, r->reason);
@@ -214,6 +216,32 @@ static void put_hold(struct message_writer *w, const struct run *r) {
         message_put_u64(w, "deadline", deadline);
     if (r->pid > 0)
         message_put_u64(w, "pid", (uint64_t) r->pid); /* for people; the hold keeps the process's identity itself */
+    if (!r->ended_told)
+        return;
+    message_put(w, "result", run_result_name(r->result));
+    if (r->exit_code >= 0)
+        message_put_u64(w, "code", (uint64_t) r->exit_code);
+    if (r->signal >= 0)
+        message_put_u64(w, "signal", (uint64_t) r->signal);
+    message_put_u64(w, "ended", r->ended_realtime);
+    message_put_u64(w, "ended-boot", r->ended_boottime);
+}
+
+/* It was told already: `exited` is in the journal, and is not to be there twice. */
+static void read_end(struct run *r, const struct message *record) {
+    const char *result = message_get(record, "result");
+    uint64_t value;
+
+    if (!result)
+        return;
+    r->result = run_result_parse(result);
+    r->ended_told = r->result != RUN_RESULT_NONE;
+    if (message_get_u64(record, "code", &value) == 0)
+        r->exit_code = (int) value;
+    if (message_get_u64(record, "signal", &value) == 0)
+        r->signal = (int) value;
+    (void) message_get_u64(record, "ended", &r->ended_realtime);
+    (void) message_get_u64(record, "ended-boot", &r->ended_boottime);
 }
 
 void manager_hold_write(struct run *r) {
@@ -322,6 +350,8 @@ void manager_client_ended(struct manager *m, struct run *r, const struct manager
     e.has_run_time = true;
     e.run_usec = run_time_usec(r, r->ended_boottime);
     event_emit(m->events, &e, "%s is over: %s", r->name, run_result_name(r->result));
+    FAILPOINT("hold-ended-told");
+    manager_hold_write(r); /* something of it may have the hold still, when we are gone */
     r->hold_fd = close_fd(r->hold_fd);
 }
 
@@ -340,7 +370,8 @@ void manager_hold_found(const char *run, const struct message *record, void *use
     if (k == 0) {
         if (message_get_u64(record, "pid", &pid) == 0)
             r->pid = (pid_t) pid;
-        r->granted = true;
+        read_end(r, record);
+        r->granted = r->unheard = true;
         handler.userdata = r;
         k = hold_open(&r->hold, m->event, holds_path(m, path), run, record, &handler);
     }

@@ -88,6 +88,7 @@ struct run {
     bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
     enum supervise_reason stop_reason;
     bool ended_told;                /* ad hoc: the client said how its command ended */
+    bool unheard;                   /* ad hoc: found at start, and its client has not come back (yet) */
     bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
     struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs; NULL: over, or not added yet */
     int (*on_time)(struct sd_event_source *source, uint64_t usec, void *userdata); /* when it fires; userdata: the run */

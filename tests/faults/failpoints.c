@@ -28,6 +28,7 @@ const struct failpoint failpoints[] = {
     {"guard-report-writing", "berthd-away-short"},
     {"guard-started-seen", NULL},
     {"hold-ended-seen", NULL},
+    {"hold-ended-told", NULL},
     {"hold-fifo-made", NULL},
     {"hold-made", NULL},
     {"hold-over", NULL},

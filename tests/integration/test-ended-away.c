@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A `berth run` whose command ends while berthd is away, killed with SIGKILL: the journal gets its true end from the next one, or it
+ * says that it is not known. */
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/socket.h"
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOLS "pool \"db\" { limit = 1 }\npool \"own\" { limit = 1 scope = \"host\" }\n"
+
+static struct host *ant;
+static struct gate gate;
+
+static void up(void) {
+    cluster_up_patient();
+    gate = (struct gate) {.fd = -1};
+    gate_make(&gate, "gate");
+    ant = host_up("ant", POOLS);
+}
+
+static void down(void) {
+    gate_done(&gate);
+    cluster_down();
+}
+
+/* A `berth run` on a pool whose command waits at the gate, and a berthd that was killed. */
+static struct child *begin(const char *pool, const char *words) {
+    struct child *c = berth_start(ant, "run -p %s --name held -- %s --id held --gate %s %s", pool, cluster.command, gate.path, words);
+
+    host_await(ant, "started", "job=held");
+    witness_await_start(cluster.witness, "held");
+    host_kill(ant);
+    return c;
+}
+
+static void check_last_run(const char *result, int exit_code) {
+    json_t *json = berth_json(ant, "runs --all"), *run = json_array_get(json_object_get(json, "runs"), 0);
+
+    TEST_STRING(json_string_value(json_object_get(run, "name")), "held");
+    TEST_STRING(json_string_value(json_object_get(run, "result")), result);
+    TEST_INT(exit_code < 0 ? json_is_null(json_object_get(run, "exit_code")) : json_integer_value(json_object_get(run, "exit_code")),
+             exit_code < 0 ? 1 : exit_code);
+    json_decref(json);
+}
+
+static void comes_back(const char *pool, const char *words, int status, const char *event, const char *result) {
+    struct child *c = begin(pool, words);
+
+    gate_open(&gate);
+    witness_await_alive(cluster.witness, 0);
+    host_start(ant);
+    TEST_INT(berth_end(c), status);
+    host_await(ant, "exited", "job=held %s", event);
+    host_await(ant, "released", "job=held");
+    TEST_INT(host_count(ant, "exited", "job=held"), 1);
+    check_last_run(result, status);
+}
+
+static void success(void) {
+    comes_back("db", "", 0, "result=success exit_code=0", "success");
+}
+
+static void failure(void) {
+    comes_back("own", "--exit 7", 7, "result=failure exit_code=7", "failure");
+}
+
+/* `berth run` has given up, or was killed: nobody says a status that nobody knows. */
+static void nobody_tells(void) {
+    struct child *c = begin("db", "--exit 7");
+    const char *line;
+
+    gate_open(&gate);
+    witness_await_alive(cluster.witness, 0);
+    child_kill(c, SIGKILL);
+    TEST_INT(berth_end(c), 137);
+    host_start(ant);
+    line = host_await(ant, "exited", "job=held result=guard-died");
+    TEST_STRING(event_get(line, "reason"), "it ended while berthd was away: how, the caller of `berth run` alone knows");
+    TEST_STRING(event_get(line, "exit_code"), "");
+    host_await(ant, "released", "job=held");
+    check_last_run("guard-died", -1);
+}
+
+/* It was told, and berthd was killed before the last of those who have the hold had closed it. */
+static void told_before(void) {
+    struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --gate %s --exit 4", cluster.command, gate.path), *other;
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char script[128], *argv[] = {(char *) "sh", (char *) "-c", script, NULL};
+
+    witness_await_start(cluster.witness, "held");
+    snprintf(script, sizeof(script), "exec 9>/proc/%d/fd/20; echo has it; exec sleep 1000", (int) c->pid);
+    other = child_start(argv, NULL); /* not below it, so it is not waited for */
+    while (!strstr(child_text(other, 1), "has it") && !other->ended && clock_boottime() < until)
+        child_turn(until);
+    gate_open(&gate);
+    TEST_INT(berth_end(c), 4);
+    host_await(ant, "exited", "job=held result=failure exit_code=4");
+    host_kill(ant);
+    host_start(ant);
+    host_await_pool(ant, "db", "used", 1);
+    child_kill(other, SIGKILL);
+    TEST_INT(berth_end(other), 137);
+    host_await(ant, "released", "job=held");
+    TEST_INT(host_count(ant, "exited", "job=held"), 0); /* once, in the journal of the one before */
+    check_last_run("failure", 4);
+}
+
+/* berthd with a listening socket that outlives it, as its service manager keeps one. */
+static void start_on(int listen_fd) {
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", listen_fd);
+    ant->passed = number;
+    ant->passed_names = "control";
+    host_launch(ant);
+    ant->passed = NULL;
+    host_await(ant, "ready", " ");
+    host_await(ant, "redis-connected", " ");
+}
+
+/* `berth run` waits no longer, but what it said waits for the next berthd, which looks at that before it judges. */
+static void words_wait(void) {
+    struct child *c;
+    _cleanup_close_ int listen_fd = -1;
+
+    host_stop(ant);
+    listen_fd = socket_listen(ant->socket, SOCK_STREAM, 0600);
+    TEST_FATAL(listen_fd >= 0 && fcntl(listen_fd, F_SETFD, 0) == 0, "no socket");
+    start_on(listen_fd);
+    c = begin("db", "--exit 7");
+    gate_open(&gate);
+    TEST_INT(berth_end(c), 7);
+    start_on(listen_fd);
+    host_await(ant, "exited", "job=held result=failure exit_code=7");
+    host_await(ant, "released", "job=held");
+    (void) unlink(ant->socket);
+}
+
+static CU_TestInfo tests[] = {
+    {"success", success}, {"failure", failure}, {"nobody tells", nobody_tells}, {"told before", told_before},
+    {"words wait", words_wait}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "ended away", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* How the command of a `berth run` ended, told to a berthd that is away just then: soon, or not at all; its caller waits no longer. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/fake-berthd.h"
+#include "tests/harness/test.h"
+
+#define TELL_MAX (3 * USEC_PER_SEC) /* REFERENCE: Exit status */
+
+/* Runs until it is sent USR1, then exits with 5. */
+static void begin(struct fake *f) {
+    fake_init(f);
+    fake_run(f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
+    fake_grant(f, 0);
+    fake_hear_started(f);
+    fake_await_output(f, "ready");
+}
+
+static void end_command(struct fake *f) {
+    TEST_INT(kill(f->command, SIGUSR1), 0);
+    while (fake_process_state(f->command) != 'X')
+        CU_ASSERT_TRUE_FATAL(fake_is_running(f, USEC_PER_MSEC));
+}
+
+/* All that a berthd hears which was away. */
+static void hear_all(struct fake *f) {
+    json_t *params = fake_hear(f, "io.berth.Hold");
+
+    TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
+    json_decref(params);
+    fake_hear_started(f);
+    fake_hear_ended(f, 5, -1, NULL);
+}
+
+/* As long as the hold is open the next berthd does not decide by itself; and nobody waits for one that does not come. */
+static void test_away_for_good(void) {
+    usec_t begun;
+    struct fake f;
+
+    begin(&f);
+    fake_stop(&f);
+    begun = clock_boottime();
+    end_command(&f);
+    TEST_INT(fake_is_hold_over(&f), false);
+    TEST_INT(fake_await_exit(&f), 5);
+    TEST_INT(clock_boottime() - begun >= TELL_MAX - 100 * USEC_PER_MSEC, true);
+    TEST_INT(clock_boottime() - begun < TELL_MAX + 2 * USEC_PER_SEC, true);
+    TEST_INT(fake_is_hold_over(&f), true);
+    TEST_STRING(fake_errors(&f), "");
+    fake_done(&f);
+}
+
+static void test_comes_back(void) {
+    usec_t begun;
+    struct fake f;
+
+    begin(&f);
+    fake_stop(&f);
+    begun = clock_boottime();
+    end_command(&f);
+    TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true); /* tries at least twice in vain */
+    fake_listen(&f);
+    fake_accept(&f);
+    hear_all(&f);
+    TEST_INT(fake_is_hold_over(&f), false); /* until it is sure */
+    fake_say_granted(&f, 0, false);
+    TEST_INT(fake_await_exit(&f), 5);
+    TEST_INT(clock_boottime() - begun < TELL_MAX, true);
+    fake_done(&f);
+}
+
+/* It knows of the end already; or it will not know any more. */
+static void test_unknown(void) {
+    struct fake f;
+
+    begin(&f);
+    fake_hang_up(&f);
+    end_command(&f);
+    fake_accept(&f);
+    hear_all(&f);
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* One that has no time for it, and one that goes away over it, are not the last. */
+static void test_again(void) {
+    struct fake f;
+
+    begin(&f);
+    fake_hang_up(&f);
+    end_command(&f);
+    fake_accept(&f);
+    hear_all(&f);
+    fake_say(&f, "{'error': 'io.berth.Stopping'}");
+    fake_accept(&f);
+    hear_all(&f);
+    fake_accept(&f); /* and hangs up on the one before */
+    hear_all(&f);
+    fake_say(&f, "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}");
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* A listening socket that the service manager keeps while berthd restarts: what was said there is read later, also from one who has
+ * given up waiting. */
+static void test_nobody_accepts(void) {
+    struct fake f;
+
+    begin(&f);
+    fake_hang_up(&f);
+    end_command(&f);
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_accept(&f);
+    hear_all(&f);
+    fake_hear_end(&f);
+    fake_done(&f);
+}
+
+static void test_impatient(void) {
+    usec_t begun;
+    struct fake f;
+
+    begin(&f);
+    fake_stop(&f);
+    end_command(&f);
+    begun = clock_boottime();
+    TEST_INT(kill(f.pid, SIGWINCH), 0);
+    TEST_INT(kill(f.pid, SIGTERM), 0);
+    TEST_INT(fake_await_exit(&f), 5); /* the command's own, not 143 */
+    TEST_INT(clock_boottime() - begun < TELL_MAX - USEC_PER_SEC, true);
+    fake_done(&f);
+}
+
+static CU_TestInfo tests[] = {
+    {"away for good", test_away_for_good},
+    {"comes back", test_comes_back},
+    {"unknown", test_unknown},
+    {"again", test_again},
+    {"nobody accepts", test_nobody_accepts},
+    {"impatient", test_impatient},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "run tell", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
