@@ -19,7 +19,7 @@ fail() {
     echo "FAILED: $*"
     exit 1
 }
-for tool in mmdebstrap systemd-nspawn nsenter ip git; do
+for tool in mmdebstrap systemd-nspawn nsenter ip git dpkg-deb; do
     command -v $tool >/dev/null || missing="${missing:-} $tool"
 done
 [ "$(id -u)" -eq 0 ] || missing="${missing:-} root"

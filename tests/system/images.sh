@@ -47,23 +47,41 @@ make_image() {
     echo "$hash" >"$image.made"
 }
 
-# make_package SUITE REVISION: prints the path of the .deb built from what is committed.
+# make_package SUITE REVISION: prints the path of the .deb built from what is committed. A higher revision than 1 is the same with a
+# higher number, so that apt upgrades to it.
 make_package() {
     local suite=$1 revision=$2 version commit out
     version=$(sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
     commit=$(git rev-parse --short HEAD)
     out=$cache/packages/$commit-$suite
     if ! ls "$out/berth_$version-$revision"_*.deb 2>/dev/null; then
-        say "building berth $version-$revision of $commit for $suite"
-        mkdir -p "$out"
-        git archive HEAD >"$out/source.tar"
-        SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --directory="$cache/$suite-build" --volatile=overlay \
-            --register=no --keep-unit --private-network --bind="$out:/out" --setenv=DEB_REVISION="$revision" --chdir=/out \
-            -- sh -c "mkdir /tmp/berth && tar -x -C /tmp/berth -f source.tar packaging && \
-                /tmp/berth/packaging/build-deb.sh $version /out /out/source.tar" </dev/null >"$out/log" 2>&1 || {
-            tail -n 30 "$out/log" >&2
-            return 1
-        }
+        if [ "$revision" -gt 1 ]; then
+            rebuild_package "$out" "$version-1" "$version-$revision" || return
+        else
+            build_package || return
+        fi
         ls "$out/berth_$version-$revision"_*.deb
     fi
+}
+
+build_package() {
+    say "building berth $version-$revision of $commit for $suite"
+    mkdir -p "$out"
+    git archive HEAD >"$out/source.tar"
+    SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --directory="$cache/$suite-build" --volatile=overlay \
+        --register=no --keep-unit --private-network --bind="$out:/out" --setenv=DEB_REVISION="$revision" --chdir=/out \
+        -- sh -c "mkdir /tmp/berth && tar -x -C /tmp/berth -f source.tar packaging && \
+            /tmp/berth/packaging/build-deb.sh $version /out /out/source.tar" </dev/null >"$out/log" 2>&1 || {
+        tail -n 30 "$out/log" >&2
+        return 1
+    }
+}
+
+rebuild_package() { # FOLDER OLD NEW
+    local tree
+    tree=$(mktemp -d)
+    dpkg-deb --raw-extract "$1/berth_$2"_*.deb "$tree/berth" && sed -i "s/^Version: .*/Version: $3/" "$tree/berth/DEBIAN/control" &&
+        dpkg-deb --root-owner-group -Zxz --build "$tree/berth" "$1" >/dev/null
+    rm -rf "$tree"
+    ls "$1/berth_$3"_*.deb >/dev/null
 }

@@ -56,8 +56,16 @@ END
         while [ "$(pid berthd.service)" = "$old" ]; do read -rt 0.1 <> <(:) || :; done
         ten "watchdog"
 END
+    # Whoever calls during the upgrade is answered: the sockets stay.
+    on "$suite" sh -c 'stat -c %i /run/berth/control.sock >/run/inode'
+    on "$suite" sh -c 'n=0; until [ -e /run/upgraded ]; do berth pools ten >/run/calls 2>&1 || exit 1; n=$((n + 1)); done; echo $n >/run/called' &
+    caller=$!
     install_berth "$suite" 2
+    on "$suite" touch /run/upgraded
+    wait "$caller" || { on "$suite" cat /run/calls && fail "a client fails during the upgrade on $suite"; }
     script "$suite" <<'END'
+        echo "$(cat /run/called) calls were answered during the upgrade"
+        [ "$(stat -c %i /run/berth/control.sock)" = "$(cat /run/inode)" ] || fail "the upgrade made another socket"
         dpkg-query -W berth | grep -- -2
         for n in $(seq 100); do
             [ "$(systemctl is-active berthd.service berth-runner.service | sort -u)" = active ] && break
