@@ -270,6 +270,7 @@ static void client_take_message(struct control_client *c, size_t begin, size_t s
     bool more = false, oneway = false;
     const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
 
+    c->has_called = true;
     if (!wrong && fd >= 0 && c->current && !oneway)
         wrong = "a descriptor comes with a call that need not wait for an earlier one";
     if (wrong) {

@@ -5,6 +5,7 @@
  *     control.c          the listening socket, who may call what, the calls
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-passed.c   what a client passes along with a call: one descriptor at most
+ *     control-leave.c    the end, when the listening socket goes on
  *     control-service.c  org.varlink.service */
 
 #include "base/list.h"
@@ -25,6 +26,9 @@ struct control {
     struct list woken;                /* struct control_client.woken: have work without anything new from their sockets */
     sd_event_source *listen_source;
     sd_event_source *listen_timer;    /* out of descriptors: listens again when this fires */
+    sd_event_source *leave_timer;     /* NULL: it does not leave */
+    void (*on_quiet)(void *userdata); /* NULL: it does not leave, or was told */
+    void *quiet_userdata;
     const struct control_method *methods;
     const char *description;
     void *userdata;
@@ -65,6 +69,7 @@ struct control_client {
     usec_t out_since;                 /* boottime: when the client last took something of `out` */
     struct list calls;                /* struct control_call: not answered yet */
     struct control_call *current;     /* the one among them whose answer is next; NULL: none */
+    bool has_called;                  /* at least once, whatever became of it */
     bool eof;                         /* it says nothing more, but may still listen */
     bool hung_up;                     /* it does not listen any more: answers are discarded */
     bool closing;                     /* is dropped as soon as `out` is sent; nothing is read any more */
@@ -108,6 +113,9 @@ void passed_close(struct control_client *c);
 int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway, int fd);
 /* Whether one more client, or descriptor of a client, can be had. Those who may only look cannot keep out those who may control. */
 bool control_has_room(const struct control *c, bool privileged);
+
+/* --- control-leave.c --- */
+void control_leave_check(struct control *c); /* after each turn in which clients were served */
 
 /* --- control-service.c --- */
 /* Answers a call that is in nobody's method table: org.varlink.service, or an error. */

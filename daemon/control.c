@@ -212,10 +212,10 @@ static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused
     struct epoll_event events[CLIENTS_A_TURN];
     int n = epoll_wait(epoll_fd, events, CLIENTS_A_TURN, 0);
 
-    (void) userdata;
     /* Each may free itself and no other: what was collected stays there. */
     for (int i = 0; i < n; i++)
         control_client_io(events[i].data.ptr, events[i].events);
+    control_leave_check(userdata);
     return 0;
 }
 
@@ -229,6 +229,7 @@ static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
     }
     if (!list_is_empty(&c->woken))
         (void) sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT);
+    control_leave_check(c);
     return 0;
 }
 
@@ -319,6 +320,7 @@ struct control *control_free(struct control *c) {
         control_client_free(list_first(&c->clients, struct control_client, link));
     sd_event_source_disable_unref(c->listen_source);
     sd_event_source_disable_unref(c->listen_timer);
+    sd_event_source_disable_unref(c->leave_timer);
     sd_event_source_disable_unref(c->epoll_source);
     sd_event_source_disable_unref(c->later_source);
     close_fd(c->epoll_fd);

@@ -38,6 +38,12 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
 struct control *control_free(struct control *c); /* every pending call ends; on_gone is called for each */
 DEFINE_CLEANUP(struct control, control_free)
 
+/* Before the end of this server, where the listening socket was handed in and a successor will have it: accepts nobody more, and calls
+ * on_quiet once, from the loop, when all who were accepted have called and been answered, or after `within`. CONTROL_E_OURS: the socket
+ * ends with this server, and nothing was done; negative errno, -EALREADY if it is leaving. */
+enum { CONTROL_E_OURS = 1 };
+int control_leave(struct control *c, usec_t within, void (*on_quiet)(void *userdata), void *userdata);
+
 /* For tests: other bounds than those above. Before the loop runs. */
 struct control_limits {
     size_t message_bytes, output_bytes, clients;

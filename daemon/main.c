@@ -25,6 +25,8 @@ static const char *arg_runner = NULL; /* --with-runner=PATH */
 /* FileDescriptorName= of berthd.socket */
 #define SOCKET_NAME "control"
 
+#define LEAVE_TIME (250 * USEC_PER_MSEC) /* for clients that are in the middle of a call, before a restart */
+
 static void help(void) {
     puts("berthd [OPTIONS]\n"
          "\n"
@@ -163,26 +165,44 @@ static int check_socket(struct journal *journal, int listen_fd, const char *path
 
 /* --- signals --- */
 
+struct daemon {
+    struct manager *manager;
+    struct control *control;
+};
+
+static void main_on_quiet(void *userdata) {
+    manager_stop(userdata, false);
+}
+
+/* If the runs go on, so does the socket, as a rule: a client in the middle of a call is answered before. */
 static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
-    manager_stop(userdata, manager_stops_jobs(userdata));
+    struct daemon *d = userdata;
+
+    if (manager_stops_jobs(d->manager))
+        manager_stop(d->manager, true);
+    else if (control_leave(d->control, LEAVE_TIME, main_on_quiet, d->manager) != 0)
+        manager_stop(d->manager, false);
     return 0;
 }
 
 /* Under systemd a restart must leave the jobs alone, and a stop cannot be told from it by SIGTERM: units/berthd-stop says it. */
 static int main_on_stop_announced(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
-    manager_expect_stop(userdata);
+    struct daemon *d = userdata;
+
+    manager_expect_stop(d->manager);
     return 0;
 }
 
 static int main_on_hangup(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
     struct settings_errors errors = {};
+    struct daemon *d = userdata;
 
-    (void) manager_reload(userdata, &errors); /* it has written what became of it */
+    (void) manager_reload(d->manager, &errors); /* it has written what became of it */
     settings_errors_done(&errors);
     return 0;
 }
 
-static int add_signals(sd_event *event, struct manager *m) {
+static int add_signals(sd_event *event, struct daemon *d) {
     static const struct {
         int signal;
         sd_event_signal_handler_t handler;
@@ -190,7 +210,7 @@ static int add_signals(sd_event *event, struct manager *m) {
     int r = 0;
 
     for (size_t i = 0; r >= 0 && i < ELEMENTSOF(signals); i++)
-        r = sd_event_add_signal(event, NULL, signals[i].signal, signals[i].handler, m);
+        r = sd_event_add_signal(event, NULL, signals[i].signal, signals[i].handler, d);
     return r;
 }
 
@@ -202,6 +222,7 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
     _cleanup_(control_freep) struct control *control = NULL;
     char runner[PATH_MAX], socket[RUNTIME_DIRECTORY_MAX + 16];
     struct manager_options options = {.config = arg_config};
+    struct daemon daemon;
     int r;
 
     snprintf(socket, sizeof(socket), "%s/%s", settings->runtime_directory, PROTOCOL_CONTROL_SOCKET);
@@ -232,8 +253,9 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
     r = verbs_new_control(&control, event, manager, socket, steal_fd(&listen_fd));
     if (r < 0)
         journal_log(journal, 3, "%s: %s", socket, strerror(-r));
+    daemon = (struct daemon) {manager, control};
     if (r >= 0)
-        r = add_signals(event, manager);
+        r = add_signals(event, &daemon);
     if (r >= 0)
         r = manager_start(manager);
     if (r >= 0)

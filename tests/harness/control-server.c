@@ -119,9 +119,13 @@ int server_remove(void) {
     return rmdir(server.directory);
 }
 
-void server_up(const struct control_limits *limits) {
+void server_up_on(int listen_fd) {
     server.n_kept = server.n_notes = server.n_gone = 0;
-    TEST_INT(control_new(&server.control, server.event, server.path, -1, methods, "interface io.test\n", &server), 0);
+    TEST_INT(control_new(&server.control, server.event, server.path, listen_fd, methods, "interface io.test\n", &server), 0);
+}
+
+void server_up(const struct control_limits *limits) {
+    server_up_on(-1);
     if (limits)
         control_set_limits(server.control, limits);
 }

@@ -31,7 +31,9 @@ int server_remove(void);
 /* A server with these limits (NULL: as berthd has them), and nothing counted; and its end. */
 extern const struct control_limits server_small; /* 4 KiB a message, 1 MiB of answers, 16 clients, 100 ms a message */
 void server_up(const struct control_limits *limits);
-void server_down(void);
+/* One whose listening socket is handed in. */
+void server_up_on(int listen_fd);
+void server_down(void); /* which is the test's to close and remove; this looks that none is left */
 /* Lets the server do all that it can do now. */
 void server_turn(void);
 /* A new connection, to be closed. */
