@@ -24,20 +24,20 @@ struct claim {
     /* the owner's */
     struct run *owner;
     char id[ID_TEXT_SIZE];
-    const char *run;                /* the run's id */
-    const char *name;               /* job or label, for people */
-    size_t n_demands;
-    struct demand *demands;         /* at least one, all of this store's scope */
-    usec_t head_start_usec;
     bool nowait;                    /* grant at once or refuse (`busy`) */
     bool keep;                      /* on-lease-lost = continue: goes on when the session is lost, comes back with a new token */
     uint32_t pid;                   /* of the holder, for people; 0: not known yet */
+    const char *run;                /* the run's id */
+    const char *name;               /* job or label, for people */
+    size_t n_demands;
+    const struct demand *demands;   /* at least one, all of this store's scope */
+    usec_t head_start_usec;
 
     /* the store's */
     enum claim_state state;
+    uint32_t position;              /* in the queue where it stood last, 1 first, when it was queued; 0: not known */
     uint64_t ticket, token;         /* 0: none yet */
     uint64_t released;              /* over: the last number of the clock (R7) that was drawn while it was held; 0: not known */
-    uint32_t position;              /* in the queue where it stood last, 1 first, when it was queued; 0: not known */
     usec_t since_realtime;          /* by the store's clock, when it was queued, for people */
     struct list link;               /* on the store's list of its claims */
     void *store_data;

@@ -49,6 +49,7 @@ static bool in_cluster_store(const struct settings *settings, const char *pool) 
 
 static int claim_init(struct claim *c, struct run *r, const struct settings *settings,
                       bool (*is_part)(const struct settings *, const char *)) {
+    struct demand *part;
     int k;
 
     list_init(&c->link);
@@ -64,17 +65,23 @@ static int claim_init(struct claim *c, struct run *r, const struct settings *set
         c->demands = r->demands;
         return 0;
     }
-    c->demands = calloc(c->n_demands, sizeof(*c->demands));
-    if (!c->demands)
+    c->demands = part = calloc(c->n_demands, sizeof(*part));
+    if (!part)
         return -ENOMEM;
-    for (size_t i = 0, n = 0; i < r->n_demands; i++)
+    for (size_t i = 0; i < r->n_demands; i++)
         if (is_part(settings, r->demands[i].pool))
-            c->demands[n++] = r->demands[i];
+            *part++ = r->demands[i];
     return 0;
 }
 
+static void claim_done(struct claim *c, const struct run *r) {
+    if (c->demands != r->demands)
+        free((void *) (uintptr_t) c->demands);
+}
+
 int run_new(struct run **ret, struct manager *manager, const struct run_spec *spec, const struct settings *settings) {
-    _cleanup_(run_freep) struct run *r = calloc(1, sizeof(*r));
+    size_t demands_size = spec->pools->n * sizeof(spec->pools->items[0]), name_size = strlen(spec->name) + 1;
+    _cleanup_(run_freep) struct run *r = calloc(1, sizeof(*r) + demands_size + name_size);
     int k;
 
     if (!r)
@@ -86,18 +93,13 @@ int run_new(struct run **ret, struct manager *manager, const struct run_spec *sp
     r->exit_code = r->signal = r->hold_fd = -1;
     r->queue_timeout_usec = USEC_INFINITY;
     r->reason = "";
-    snprintf(r->name, sizeof(r->name), "%s", spec->name);
+    r->demands = memcpy(r->first_demands, spec->pools->items, demands_size);
+    r->n_demands = spec->pools->n;
+    r->name = memcpy(r->first_demands + r->n_demands, spec->name, name_size);
     if (spec->id)
         snprintf(r->id, sizeof(r->id), "%s", spec->id);
     else if ((k = id_make(r->id)) < 0)
         return k;
-    if (spec->pools->n > 0) {
-        r->demands = calloc(spec->pools->n, sizeof(*r->demands));
-        if (!r->demands)
-            return -ENOMEM;
-        memcpy(r->demands, spec->pools->items, spec->pools->n * sizeof(*r->demands));
-        r->n_demands = spec->pools->n;
-    }
     k = claim_init(&r->host_claim, r, settings, in_host_store);
     if (k >= 0)
         k = claim_init(&r->cluster_claim, r, settings, in_cluster_store);
@@ -114,11 +116,8 @@ struct run *run_free(struct run *r) {
     list_foreach_safe(w, &r->watches, struct run_watch, link)
         list_unlink(&w->link);
     list_unlink(&r->link);
-    if (r->host_claim.demands != r->demands)
-        free(r->host_claim.demands);
-    if (r->cluster_claim.demands != r->demands)
-        free(r->cluster_claim.demands);
-    free(r->demands);
+    claim_done(&r->host_claim, r);
+    claim_done(&r->cluster_claim, r);
     free(r->reason_text);
     free(r);
     return NULL;

@@ -55,12 +55,12 @@ struct run {
     char id[ID_TEXT_SIZE];
     enum run_kind kind;
     enum run_state state;
-    char name[NAME_MAX_LENGTH + 1]; /* job or label */
     char hash[17];                  /* job: of its definition when it was begun */
+    const char *name;               /* job or label */
     uid_t uid;                      /* ad hoc: who asked */
 
     size_t n_demands;               /* all pools, as asked; may be 0 for a job */
-    struct demand *demands;
+    const struct demand *demands;
     /* A claim on both scopes takes its host permits (and places under host-limit) first and queues in the cluster then. */
     struct claim host_claim, cluster_claim; /* n_demands 0: no such part */
     enum on_lease_lost on_lease_lost;
@@ -70,10 +70,15 @@ struct run {
     bool recorded;                  /* waiting/RUN is there */
     bool queued_told;               /* the event `queued` was written */
     bool starting_sent;             /* job: `start` went to the runner; a guard may exist */
+    bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
+    bool ended_told;                /* ad hoc: the client said how its command ended */
+    bool unheard;                   /* ad hoc: found at start, and its client has not come back (yet) */
+    bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
 
     usec_t queued_realtime, started_realtime, ended_realtime; /* 0: not yet */
     usec_t queued_boottime, started_boottime, ended_boottime;
     pid_t pid;                      /* of the command; 0: none */
+    enum supervise_reason stop_reason;
 
     enum run_result result;
     int exit_code, signal;          /* -1: none */
@@ -85,14 +90,10 @@ struct run {
     struct hold *hold;              /* ad hoc: granted, or NULL */
     int hold_fd;                    /* ad hoc: write end of the hold that the client has not got yet; -1: none */
     pid_t client_pid;               /* ad hoc: of `berth run`; 0: not there */
-    bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
-    enum supervise_reason stop_reason;
-    bool ended_told;                /* ad hoc: the client said how its command ended */
-    bool unheard;                   /* ad hoc: found at start, and its client has not come back (yet) */
-    bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
     struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs; NULL: over, or not added yet */
     int (*on_time)(struct sd_event_source *source, uint64_t usec, void *userdata); /* when it fires; userdata: the run */
     struct list watches;            /* struct run_watch */
+    struct demand first_demands[];  /* what demands and name point to: one piece of memory, as thousands may wait */
 };
 
 /* A pending run on no list, with fresh ids (-errno of getrandom(2), -ENOMEM). demands are split in two: those for which is_host

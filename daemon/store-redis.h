@@ -46,20 +46,20 @@ struct chain_link {   /* a push that names a token not seen yet as its predecess
     uint64_t before, number;
 };
 
-struct entry {               /* a claim, as long as it is the store's */
+struct entry {               /* a claim, as long as it is the store's; thousands may wait */
     struct store_redis *redis;
     struct claim *claim;
     struct list link;        /* on redis->entries, in the order in which they were asked for */
     struct list bucket;      /* on redis->buckets[...] */
     struct list finish;      /* on redis->finished: on_released is due */
     unsigned calls;          /* under way for it on this connection */
-    bool sent;               /* Redis may know it */
-    bool named;              /* Redis confirmed that it has it */
-    bool told;               /* held: its owner was told */
-    bool lost;               /* held: the lease was lost, it is the owner's to stop */
-    bool renew;              /* held beyond a lost lease (`keep`): needs a new token */
-    bool revoked;            /* its owner was told */
-    bool busy;               /* finished by a refusal: `nowait`, and Redis is away */
+    bool sent : 1;           /* Redis may know it */
+    bool named : 1;          /* Redis confirmed that it has it */
+    bool told : 1;           /* held: its owner was told */
+    bool lost : 1;           /* held: the lease was lost, it is the owner's to stop */
+    bool renew : 1;          /* held beyond a lost lease (`keep`): needs a new token */
+    bool revoked : 1;        /* its owner was told */
+    bool busy : 1;           /* finished by a refusal: `nowait`, and Redis is away */
 };
 
 struct declared {
