@@ -275,6 +275,6 @@ const struct fault faults_redis[] = {
     {"demoted-promoted", "the master demoted and promoted between two heartbeats, a second of data lost",
      FAULT_REDIS | FAULT_PROXY | FAULT_REPLICA, 1000, part, demote_and_promote, NULL},
     {"limit-changed", "limit lowered (to 0 as well) and raised again", FAULT_REDIS, 1200, change_limit, restore_limit,
-     "redisson/redisson#3225 buildkite concourse"},
+     "redisson/redisson#3225 buildkite-limits conch-limits consul-limits"},
     {0},
 };

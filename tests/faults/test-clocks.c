@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Hosts whose clocks jump: what a suspend does to what runs, and what setting the wall clock does not do (swarthy/redis-semaphore#24,
- * mperham/sidekiq#4090; systemd/systemd#5595, systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are skipped, missing, or
+ * mperham/sidekiq#4090, sidekiq-1.7.2; systemd/systemd#5595, systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are skipped, missing, or
  * started by the thousand when clocks change). */
 
 #include <signal.h>

@@ -110,7 +110,7 @@ static void test_several_at_once(void) {
     bed_done(&b);
 }
 
-/* R3: all or none, and the oldest is first in all its queues. */
+/* R3: all or none, and the oldest is first in all its queues (curator-acquire: one by one, so that two wait for each other). */
 static void test_all_or_none(void) {
     struct bed b;
 

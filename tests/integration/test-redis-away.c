@@ -104,7 +104,7 @@ static void restarted_empty(void) {
     }
 }
 
-/* Nothing answers for a lease: late, then lost; commands are stopped in time, and say so. */
+/* Nothing answers for a lease: late, then lost; commands are stopped in time, and say so (etcdctl-lock, clilocker: nobody watched it). */
 static void frozen_redis(void) {
     struct child *c, *job;
 

@@ -16,15 +16,19 @@ static const struct model_mutation mutations[] = {
     {.name = "burial after 3/4 of a lease", .early_burial = true},
     {.name = "grace halved", .from = "if known >= tonumber(lease) and", .to = "if known >= tonumber(lease) / 2 and"},
     {.name = "no look whether it is first in all its queues", .from = "or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c\n", .to = "\n"},
+    /* model-failover-burial */
     {.name = "burial without the replication id", .from = "if not in_epoch() or not end_session(s)", .to = "if not end_session(s)"},
     {.name = "connection numbers ignored in beats", .from = "if connection ~= ARGV[2] then return {'stale'} end", .to = ""},
     {.name = "deadline counted from the answer", .deadline_from_answer = true},
 
     {.name = "tokens follow Redis' clock alone", .from = "clock = math.max(clock + 1, now())", .to = "clock = now()"},
+    /* model-debts */
     {.name = "debts forgotten", .from = "for i = 1, #owed do call('SADD', at .. 'debt', owed[i]) end", .to = ""},
     {.name = "debts of grace forgotten by claim", .from = "for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end", .to = ""},
+    /* model-override-resent */
     {.name = "versions of overrides ignored", .from = "if o.version ~= ARGV[5] then", .to = "if false then"},
     {.name = "older overrides win after a wipe", .from = "if not known or tonumber(known) < tonumber(ARGV[i + 1]) then", .to = "if true then"},
+    /* model-beat-epoch */
     {.name = "heartbeats of another epoch beat", .from = "if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end\n", .to = ""},
     {.name = "grants without the replication id", .from = "elseif not in_epoch() then\n            return false", .to = "elseif false then"},
     {.name = "claims granted in grace", .from = "free = tonumber(r.ticket) - tonumber(r.head), not grace and not debt",
@@ -33,6 +37,7 @@ static const struct model_mutation mutations[] = {
     {.name = "a claim's own place not looked at", .from = "not (head[2] and tonumber(head[2]) <= score)", .to = "true"},
     {.name = "what a sync does not name stays", .from = "if r and r.session == s then drop(c, r) end", .to = ""},
     {.name = "nobody is told of a grant", .from = "tell(r.session, 'granted'", .to = "tell('nobody', 'granted'"},
+    /* model-lost-push */
     {.name = "grants do not name their predecessor", .from = "tell(r.session, 'granted', epoch, last,",
      .to = "tell(r.session, 'granted', epoch, r.token,"},
     {.name = "a release wakes nobody", .from = "for k = 1, #queues do touch(queues[k]) end", .to = ""},
@@ -48,6 +53,7 @@ static const struct model_mutation mutations[] = {
      .to = "call('ZRANGEBYSCORE', base .. ':parked', '-inf', -1,"},
     {.name = "a lowered limit parks nobody", .from = "call('ZRANGEBYSCORE', base .. ':wants', '(' .. limit, '+inf',",
      .to = "call('ZRANGEBYSCORE', base .. ':wants', '+inf', '+inf',"},
+    /* model-raised-limit */
     {.name = "grants before all are back in their queues", .from = "cut = true", .to = "cut = false"},
     {.name = "limits of the dead stay", .from = "    call('ZREM', key, s)\n    limits[pool] = nil", .to = "    limits[pool] = nil"},
     {.name = "a limit that is declared no more holds on", .from = "function undeclare(s, pool, limit)\n",
@@ -56,7 +62,9 @@ static const struct model_mutation mutations[] = {
      .to = "return false"},
     {.name = "runs beyond their lease keep their token", .from = "if kind == 'K' then", .to = "if false then"},
     {.name = "what hosts remember of the clock is not heard", .from = "if number and number > clock then clock = number end", .to = ""},
+    /* model-token-after-wipe */
     {.name = "remembered clocks do not age", .no_ageing = true},
+    /* model-old-push */
     {.name = "hosts take pushes of any epoch", .any_epoch = true},
     {.name = "hosts do not miss pushes", .no_chain = true},
     {.name = "a sync's answer names its own grants", .from = "-- Not the last token by now:",

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/fuzz/redis-peer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define CLAIMS_MAX 16
+#define WORDS_MAX 256
+#define ID_LENGTH 32
+
+struct peer_claim {
+    char id[ID_LENGTH + 1];
+    char state; /* H or W */
+    unsigned long long ticket, token;
+};
+
+static struct {
+    struct peer_claim claims[CLAIMS_MAX];
+    size_t n;
+    unsigned epoch;
+    unsigned long long clock, count, last;
+    char channel[128];
+    struct {
+        enum peer_change change;
+        unsigned at;
+        char text[256];
+        size_t size;
+    } next[PEER_KINDS];
+} p;
+
+void peer_reset(void) {
+    memset(&p, 0, sizeof(p));
+    p.epoch = 1;
+    p.clock = 1000000;
+}
+
+void peer_wipe(void) {
+    p.n = 0;
+    p.epoch++;
+    p.last = 0;
+}
+
+void peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size) {
+    p.next[kind].change = change;
+    p.next[kind].at = at;
+    p.next[kind].size = size < sizeof(p.next[kind].text) ? size : sizeof(p.next[kind].text) - 1;
+    memcpy(p.next[kind].text, text, p.next[kind].size);
+    p.next[kind].text[p.next[kind].size] = '\0';
+}
+
+/* --- answers as words: "[" and "]" make lists; a line is one text of all its words --- */
+
+struct answer {
+    char text[8192];
+    const char *words[WORDS_MAX];
+    size_t n;
+    bool line;
+};
+
+static void put(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct answer *a, const char *format, ...) {
+    size_t used = strlen(a->text);
+    va_list args;
+
+    va_start(args, format);
+    (void) vsnprintf(a->text + used, sizeof(a->text) - used, format, args);
+    va_end(args);
+}
+
+static void split(struct answer *a) {
+    for (char *rest = a->text, *word; (word = strsep(&rest, " ")) && a->n < WORDS_MAX / 2;)
+        a->words[a->n++] = strcmp(word, "''") == 0 ? "" : word;
+}
+
+static void change(struct answer *a, enum peer_change how, unsigned at, const char *text) {
+    size_t k = a->n > 0 ? at % a->n : 0;
+
+    if (a->n == 0)
+        return;
+    switch (how) {
+    case PEER_REPLACE: a->words[k] = text; break;
+    case PEER_REMOVE:
+        memmove(&a->words[k], &a->words[k + 1], (a->n - k - 1) * sizeof(*a->words));
+        a->n--;
+        break;
+    case PEER_INSERT:
+        memmove(&a->words[k + 1], &a->words[k], (a->n - k) * sizeof(*a->words));
+        a->words[k] = text;
+        a->n++;
+        break;
+    case PEER_NEST:
+        memmove(&a->words[k + 3], &a->words[k + 1], (a->n - k - 1) * sizeof(*a->words));
+        a->words[k + 1] = a->words[k];
+        a->words[k] = "[";
+        a->words[k + 2] = "]";
+        a->n += 2;
+        break;
+    case PEER_CUT: a->n = k; break;
+    case PEER_WORD:
+        a->words[0] = text;
+        a->n = 1;
+        break;
+    default: break;
+    }
+}
+
+static size_t write_text(char *buffer, size_t size, const char *text) {
+    int n = snprintf(buffer, size, "$%zu\r\n%s\r\n", strlen(text), text);
+
+    return n < 0 || (size_t) n >= size ? 0 : (size_t) n;
+}
+
+static size_t count_items(const struct answer *a, size_t from) {
+    size_t depth = 0, n = 0;
+
+    for (size_t i = from; i < a->n; i++) {
+        if (strcmp(a->words[i], "]") == 0) {
+            if (depth == 0)
+                return n;
+            depth--;
+            continue;
+        }
+        n += depth == 0;
+        depth += strcmp(a->words[i], "[") == 0;
+    }
+    return n;
+}
+
+/* A list that the change left open ends with the answer: what is short makes the reader wait, as it would in earnest. */
+static size_t write_answer(const struct answer *a, char *buffer, size_t size) {
+    size_t used = 0;
+
+    if (a->line) {
+        char text[8192];
+        size_t length = 0;
+
+        text[0] = '\0';
+        for (size_t i = 0; i < a->n && length < sizeof(text); i++)
+            length += (size_t) snprintf(text + length, sizeof(text) - length, i ? " %s" : "%s", a->words[i]);
+        return write_text(buffer, size, text);
+    }
+    for (size_t i = 0; i < a->n && used + 32 < size; i++)
+        if (strcmp(a->words[i], "[") == 0)
+            used += (size_t) snprintf(buffer + used, size - used, "*%zu\r\n", count_items(a, i + 1));
+        else if (strcmp(a->words[i], "]") != 0)
+            used += write_text(buffer + used, size - used, a->words[i]);
+    return used;
+}
+
+/* --- what is known --- */
+
+static const char *argument(const redisReply *command, size_t i) {
+    return i < command->elements && command->element[i]->type == REDIS_REPLY_STRING ? command->element[i]->str : "";
+}
+
+static struct peer_claim *find(const char *id) {
+    for (size_t i = 0; i < p.n; i++)
+        if (strcmp(p.claims[i].id, id) == 0)
+            return &p.claims[i];
+    return NULL;
+}
+
+static void grant(struct peer_claim *c) {
+    c->state = 'H';
+    c->token = ++p.clock;
+    p.last = c->token;
+}
+
+static struct peer_claim *add(const char *id) {
+    struct peer_claim *c = find(id);
+
+    if (c || p.n == CLAIMS_MAX)
+        return c;
+    c = &p.claims[p.n++];
+    *c = (struct peer_claim) {.state = 'W', .ticket = ++p.clock};
+    (void) snprintf(c->id, sizeof(c->id), "%s", id);
+    return c;
+}
+
+/* --- the scripts --- */
+
+static void answer_claim(struct answer *a, const char *id) {
+    unsigned long long before = p.last;
+    bool known = find(id) != NULL;
+    struct peer_claim *c = add(id);
+
+    if (!c) {
+        put(a, "refused %u 0 queue-full db", p.epoch);
+        return;
+    }
+    if (!known && p.n % 2 == 1) /* every other one waits */
+        grant(c);
+    put(a, "ok %u 0 %c %llu %llu %llu %u 5", p.epoch, c->state, c->ticket, c->token, before, c->state == 'W' ? 1u : 0u);
+}
+
+static void answer_release(struct answer *a, const char *id) {
+    struct peer_claim *c = find(id);
+
+    if (c) {
+        *c = p.claims[--p.n];
+        put(a, "ok %u 0 %llu %llu", p.epoch, p.clock, p.last);
+    } else {
+        put(a, "ok %u 0", p.epoch);
+    }
+}
+
+static void answer_sync(struct answer *a, const redisReply *command) {
+    if (strcmp(argument(command, 8), "1") == 0)
+        p.n = 0;
+    put(a, "[ ok %u 0 0 %llu %llu [", p.epoch, p.last, p.clock);
+    for (size_t i = 10; i + 9 < command->elements; i += 10) {
+        struct peer_claim *c = add(argument(command, i));
+
+        if (!c)
+            continue;
+        if (argument(command, i + 1)[0] == 'H')
+            c->state = 'H', c->token = strtoull(argument(command, i + 2), NULL, 10);
+        else if (argument(command, i + 1)[0] == 'K')
+            grant(c);
+        put(a, " [ %s %c %llu %llu %u 5 '' ]", c->id, c->state, c->ticket, c->token, c->state == 'W' ? 1u : 0u);
+    }
+    put(a, " ] [ [ db 4 3 ] ] ]");
+}
+
+static void answer_inspect(struct answer *a, const redisReply *command) {
+    if (strcmp(argument(command, 4), "sessions") == 0 || command->elements <= 5) {
+        put(a, "[ ok %u 0 1000 5000 [ [ 0123456789abcdef0123456789abcdef host 1.0 db=3,local=host %llu 1 ] ] ]", p.epoch, p.count);
+        return;
+    }
+    put(a, "[ ok 3 3 4 [ 3 0 because ] 1 1 0 [");
+    for (size_t i = 0; i < p.n; i++)
+        if (p.claims[i].state == 'H')
+            put(a, " [ %s 0123456789abcdef0123456789abcdef job 1 %llu 5 77 ]", p.claims[i].id, p.claims[i].token);
+    put(a, " ] [");
+    for (size_t i = 0; i < p.n; i++)
+        if (p.claims[i].state == 'W')
+            put(a, " [ %s 0123456789abcdef0123456789abcdef job 1 5 1 ]", p.claims[i].id);
+    put(a, " ] 1 [ 1 1 1 1 ] 0 ]");
+}
+
+/* Overrides, sessions that ended, claims of theirs, limits that went with them. */
+#define NEWS "[ [ db %llu 2 0 somebody '' because ] ] [ [ 0123456789abcdef0123456789abcdef bee 900 ] ] " \
+             "[ [ fedcba9876543210fedcba9876543210 bee job 00000000000000000000000000000001 db:1 800 900 ] ] [ [ db 3 900 ] ]"
+
+static void answer_script(struct answer *a, int script, const redisReply *command) {
+    a->line = script == REDIS_SCRIPT_CLAIM || script == REDIS_SCRIPT_RELEASE;
+    switch (script) {
+    case REDIS_SCRIPT_HELLO:
+        put(a, "[ ok %u 0 0 %llu 1 %llu [ ] [ [ db 2 4 1 ] ] [ ] [ ] [ ] %llu ]", p.epoch, ++p.count, p.clock, p.clock);
+        break;
+    case REDIS_SCRIPT_BYE: put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
+    case REDIS_SCRIPT_BEAT:
+        a->line = ++p.count % 2 == 1;
+        put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu ", p.epoch, p.count, p.last, p.n, p.clock);
+        if (!a->line)
+            put(a, NEWS " ]", p.clock);
+        break;
+    case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 7)); break;
+    case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 7)); break;
+    case REDIS_SCRIPT_SYNC: answer_sync(a, command); break;
+    case REDIS_SCRIPT_OVERRIDE: put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
+    case REDIS_SCRIPT_INSPECT: answer_inspect(a, command); break;
+    default: put(a, "[ ok %u 0 1 ]", p.epoch); break;
+    }
+}
+
+static int kind_of(const redisReply *command) {
+    const char *verb = argument(command, 0);
+
+    if (strcmp(verb, "EVALSHA") == 0)
+        return (int) (strtoul(argument(command, 1), NULL, 10) % REDIS_SCRIPTS);
+    return strcmp(verb, "INFO") == 0 ? PEER_INFO : strcmp(verb, "SCRIPT") == 0 ? PEER_LOAD : strcmp(verb, "SUBSCRIBE") == 0 ? PEER_SUBSCRIBE
+           : PEER_OTHER;
+}
+
+static void answer_load(struct answer *a, const char *text) {
+    char search[32];
+
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
+        snprintf(search, sizeof(search), "-- %s: ", redis_script_name(i));
+        if (strstr(text, search)) {
+            put(a, "%040d", (int) i);
+            return;
+        }
+    }
+    put(a, "%040d", 0);
+}
+
+/* The first word of a list that has a line in it. */
+static void open_line(struct answer *a, char *line, size_t size) {
+    if (a->n < 2 || strchr(a->words[1], '_') == NULL)
+        return;
+    (void) snprintf(line, size, "%s", a->words[1]);
+    for (char *at = line; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    a->words[1] = line;
+}
+
+size_t peer_answer(const redisReply *command, char *buffer, size_t size) {
+    int kind = kind_of(command);
+    struct answer a = {0};
+    char line[256];
+
+    switch (kind) {
+    case PEER_INFO: put(&a, "maxmemory_policy:noeviction\r\nconnected_slaves:1\r\n"); break;
+    case PEER_LOAD: answer_load(&a, argument(command, 2)); break;
+    case PEER_SUBSCRIBE:
+        (void) snprintf(p.channel, sizeof(p.channel), "%s", argument(command, 1));
+        put(&a, "[ subscribe %s 1 ]", p.channel);
+        break;
+    case PEER_OTHER: put(&a, "OK"); break;
+    default: answer_script(&a, kind, command); break;
+    }
+    split(&a);
+    open_line(&a, line, sizeof(line));
+    if (p.next[kind].change != PEER_AS_IT_IS) {
+        enum peer_change how = p.next[kind].change;
+
+        p.next[kind].change = PEER_AS_IT_IS;
+        if (how == PEER_LOST)
+            return 0;
+        if (how == PEER_RAW || how == PEER_ERROR) {
+            int n = snprintf(buffer, size, how == PEER_RAW ? "%s\r\n" : "-%s\r\n", p.next[kind].text);
+
+            return n < 0 || (size_t) n >= size ? 0 : (size_t) n;
+        }
+        change(&a, how, p.next[kind].at, p.next[kind].text);
+    }
+    return write_answer(&a, buffer, size);
+}
+
+size_t peer_push(unsigned verb, unsigned claim, char *buffer, size_t size) {
+    static const char *const verbs[] = {"granted", "revoked", "parked", "queued"};
+    struct peer_claim *c = p.n > 0 ? &p.claims[claim % p.n] : NULL;
+    unsigned long long before = p.last;
+    char text[256];
+    int n;
+
+    if (!p.channel[0])
+        return 0;
+    if (c && verb % 4 == 0)
+        grant(c);
+    if (verb % 4 < 2)
+        snprintf(text, sizeof(text), "%s %u %llu %llu %s %s 5", verbs[verb % 4], p.epoch, before, verb % 4 ? ++p.clock : p.last, c ? c->id : "?",
+                 verb % 4 ? "gone" : "7");
+    else
+        snprintf(text, sizeof(text), "%s %u 2 %llu %s 7 5", verbs[verb % 4], p.epoch, p.clock, c ? c->id : "?");
+    n = snprintf(buffer, size, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(p.channel), p.channel, strlen(text), text);
+    return n < 0 || (size_t) n >= size ? 0 : (size_t) n;
+}

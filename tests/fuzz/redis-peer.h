@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A Redis of a few lines for fuzz-redis: it answers what the store asks as the scripts would, one claim after the other, so that every
+ * state is reached; and where the input says so an answer is another one. */
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/redis-script.h"
+
+/* What is asked: the scripts, and what else there is. */
+enum { PEER_INFO = REDIS_SCRIPTS, PEER_LOAD, PEER_SUBSCRIBE, PEER_OTHER, PEER_KINDS };
+
+enum peer_change {
+    PEER_AS_IT_IS,
+    PEER_REPLACE,   /* a word by another one */
+    PEER_REMOVE,    /* a word */
+    PEER_INSERT,    /* a word */
+    PEER_NEST,      /* a word becomes a list of itself */
+    PEER_CUT,       /* all from a word on */
+    PEER_WORD,      /* the whole answer is that word: gone, stale, ... */
+    PEER_ERROR,     /* the whole answer is an error of that text */
+    PEER_RAW,       /* the text as it is, as bytes */
+    PEER_LOST,      /* no answer: the connection is closed */
+    PEER_CHANGES,
+};
+
+/* From the next call of this kind on until it was made: what becomes of its answer. at: which word, modulo their number. */
+void peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size);
+/* The answer to a command, as bytes; the size, 0: the connection is to be closed. */
+size_t peer_answer(const redisReply *command, char *buffer, size_t size);
+/* Says this on the channel of the session that subscribed last: verb granted, revoked, parked or queued, about the claim of that number
+ * (modulo those that are there). Bytes as above; 0: nobody subscribed. */
+size_t peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
+/* Forgets all: a wipe, and another epoch. */
+void peer_wipe(void);
+void peer_reset(void);
