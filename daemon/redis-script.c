@@ -30,6 +30,9 @@ static const struct text scripts[REDIS_SCRIPTS] = {
     [REDIS_SCRIPT_SYNC] = {"sync",
 #include "daemon/lua/sync.lua.inc"
     },
+    [REDIS_SCRIPT_LOOK] = {"look",
+#include "daemon/lua/look.lua.inc"
+    },
     [REDIS_SCRIPT_OVERRIDE] = {"override",
 #include "daemon/lua/override.lua.inc"
     },
@@ -56,6 +59,9 @@ static const struct text parts[] = {
     },
     {"limits",
 #include "daemon/lua/limits.lua.inc"
+    },
+    {"wipe",
+#include "daemon/lua/wipe.lua.inc"
     },
 };
 

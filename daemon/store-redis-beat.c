@@ -259,6 +259,8 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
         link_resync(r);
     else if (r->phase == PHASE_LIVE && (more > 0 || r->beat_again))
         beat_send(r);
+    else
+        look_send(r);
 }
 
 void beat_send(struct store_redis *r) {

@@ -33,6 +33,7 @@ void claim_set_named(struct entry *e, bool named) {
 
 static void entry_free(struct entry *e) {
     claim_set_named(e, false);
+    look_forget(e);
     list_unlink(&e->link);
     list_unlink(&e->bucket);
     list_unlink(&e->finish);
@@ -373,6 +374,7 @@ void claim_flush(struct store_redis *r) {
 }
 
 void claim_reset(struct store_redis *r) {
+    r->look_under_way = false;
     list_foreach(e, &r->entries, struct entry, link) e->calls = 0;
 }
 

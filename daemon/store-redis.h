@@ -10,6 +10,7 @@
  *   store-redis-sync.c     the whole truth in parts (R11)
  *   store-redis-beat.c     heartbeats, deadline, epochs and grace, what hosts tell about hosts
  *   store-redis-claim.c    claims: asked, granted, released; pushes
+ *   store-redis-look.c     whether Redis still has what it confirmed
  *   store-redis-admin.c    override, revoke, end of grace
  *   store-redis-inspect.c  the snapshot
  *
@@ -134,6 +135,9 @@ struct store_redis {
     struct list entries;                 /* struct entry */
     struct list buckets[BUCKETS];        /* struct entry */
     struct list finished;                /* struct entry */
+    struct entry *look;                  /* the next to be looked after; NULL: the first */
+    usec_t looked;
+    bool look_under_way;
     size_t n_named;                      /* entries with `named`; a heartbeat walks over none of them */
     bool untold;                         /* there may be one that is held and not told */
     sd_event_source *finish;             /* defer: tells them */
@@ -274,6 +278,12 @@ void claim_tell_granted(struct store_redis *r);
 void claim_hear_number(struct store_redis *r, uint64_t before, uint64_t number);
 void claim_on_push(const struct redisReply *reply, void *userdata);
 void claim_set_named(struct entry *e, bool named);
+
+/* --- store-redis-look.c --- */
+/* To be called after each answered heartbeat: looks if it is time. */
+void look_send(struct store_redis *r);
+/* An entry is about to go. */
+void look_forget(struct entry *e);
 
 /* --- store-redis-admin.c --- */
 int redis_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);

@@ -29,11 +29,16 @@ if schema and tonumber(schema) > 1 then return {'schema', schema} end
 --#include queue
 --#include session
 --#include limits
+--#include wipe
 local s, connection, host = ARGV[1], ARGV[2], ARGV[4]
 local old_connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if old_connection and tonumber(old_connection) > tonumber(connection) then return {'stale', old_connection} end
 hear_clock(tonumber(ARGV[8]))
 hear_clock(tonumber(ARGV[9])) -- an epoch is a number of the same clock: a new one is another one
+if not schema and call('EXISTS', at .. 'claims', at .. 'sessions', at .. 'beats') > 0 then
+    call('UNLINK', at .. 'overrides') -- hosts remember them
+    wipe()
+end
 if in_epoch() and epoch == ARGV[9] then bury(tonumber(ARGV[10]), s) end
 if ARGV[3] ~= '' and ARGV[3] ~= s and call('HEXISTS', at .. 'sessions', ARGV[3]) == 1 then end_session(ARGV[3]) end
 

@@ -16,7 +16,14 @@ if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
 local claims = at .. 'claims'
 local record = call('HGET', claims, c)
-if not record then return 'ok ' .. m[1] .. ' 0' end
+if not record then
+    if call('SISMEMBER', at .. 'of:' .. s, c) == 0 then return 'ok ' .. m[1] .. ' 0' end
+--#include core
+--#include wipe
+    wipe() -- what it held cannot be given back
+    save_clock()
+    return {'epoch', epoch}
+end
 local state, given, session, i = string.match(record, '^(%a) (%d+) (%S+) ()')
 if session ~= s then return 'ok ' .. m[1] .. ' 0' end
 

@@ -16,7 +16,8 @@
 #include "tests/harness/net.h"
 #include "tests/harness/test.h"
 
-static const struct fault *const tables[] = {faults_process, faults_redis, faults_net, faults_network, faults_clock, faults_host};
+static const struct fault *const tables[] = {faults_process, faults_redis, faults_net, faults_network,
+                                             faults_clock, faults_host, faults_keys};
 
 const struct fault *faults_get(size_t i) {
     for (size_t t = 0; t < ELEMENTSOF(tables); t++)

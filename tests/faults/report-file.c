@@ -118,7 +118,8 @@ static const char assumptions[] =
     "commands are stopped as soon as it runs again; the token (`BERTH_TOKEN`) tells the old holder from the new one |\n"
     "| one Redis master takes writes | a split: hosts on either side of it have a master that accepts writes | "
     "set `min-replicas-to-write`; berthd warns when Redis has replicas and it is 0 |\n"
-    "| Redis keeps what it was told | keys deleted by hand | what a host holds comes back with its next sync, not before |\n"
+    "| Redis keeps what it was told | the key `held` of a pool deleted by hand | within a lease or so a host sees it, and all of the namespace is told "
+    "anew, in grace; so it is with any other key, without which only waiting takes longer |\n"
     "| a guard, or `berth run`, can act at its deadline | it was frozen or its processes outlive a SIGKILLed `berth run`, and the lease is lost, too | "
     "berthd has the runner kill what a guard does not report in time; `berth run` has nobody behind it |\n";
 

@@ -242,6 +242,14 @@ size_t vclaim_count(const struct world *w, const struct host *h) {
     return n;
 }
 
+void vclaim_put_named(const struct world *w, const struct host *h, struct words *words) {
+    char id[16];
+
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        if (r->host == h->index && r->named && vclaim_is_told(r) && !r->revoked && !r->renew)
+            words_add(words, text_of_run(r, id));
+}
+
 void vclaim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
     struct run *r = &w->runs[e->run];
     const char *state = reply_word(reply_at(reply, 3));

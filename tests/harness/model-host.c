@@ -358,6 +358,18 @@ void vhost_beat(struct world *w, struct host *h) {
     world_send(w, h, REDIS_SCRIPT_BEAT, &words, HOST_LIVE, 0);
 }
 
+static void say_look(struct world *w, struct host *h) {
+    struct words words = {0};
+
+    if (w->now < h->looked + w->lease)
+        return;
+    h->looked = w->now;
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    vclaim_put_named(w, h, &words);
+    world_send(w, h, REDIS_SCRIPT_LOOK, &words, HOST_LIVE, 0);
+}
+
 static void on_beat(struct world *w, struct host *h, const redisReply *reply) {
     uint64_t last = reply_number(reply_at(reply, 5)), more = reply_number(reply_at(reply, 2));
     usec_t from = w->mutation && w->mutation->deadline_from_answer ? w->now : h->beat_sent, deadline;
@@ -391,6 +403,8 @@ static void on_beat(struct world *w, struct host *h, const redisReply *reply) {
         vhost_resync(w, h);
     else if (h->phase == HOST_LIVE && (more > 0 || h->beat_again))
         vhost_beat(w, h);
+    else if (h->phase == HOST_LIVE)
+        say_look(w, h);
 }
 
 /* --- time --- */
@@ -476,6 +490,8 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
         on_beat(w, h, reply);
     else if (e->script == REDIS_SCRIPT_CLAIM || e->script == REDIS_SCRIPT_RELEASE)
         vclaim_on_answer(w, h, e, reply);
+    else if (e->script == REDIS_SCRIPT_LOOK && reply_number(reply_at(reply, 3)) > 0)
+        vhost_resync(w, h); /* Redis lost it, and came back as another one */
     else if (reply_number(reply_at(reply, 2)) > 0)
         vhost_beat(w, h);
 }

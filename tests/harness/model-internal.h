@@ -121,7 +121,7 @@ struct host {
     size_t n_marks;
     usec_t deadline;       /* 0: none */
     /* heartbeats */
-    usec_t next_beat, beat_sent, hello_sent;
+    usec_t next_beat, beat_sent, hello_sent, looked;
     bool beat_under_way, beat_again, beaten, early_sent;
     uint64_t chain, doubt;
     struct { uint64_t before, number; } early[EARLY_MAX];
@@ -283,6 +283,8 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text);
 void vclaim_start_told(struct world *w, struct host *h);
 void vclaim_extend(struct world *w, struct host *h);
 size_t vclaim_count(const struct world *w, const struct host *h);
+/* All that Redis confirmed: what a host may name in a look. */
+void vclaim_put_named(const struct world *w, const struct host *h, struct words *words);
 /* Claims of a sync: those to be named, held ones first, then by ticket. */
 void vclaim_gather(struct world *w, struct host *h);
 void vclaim_put(struct words *words, const struct run *r);

@@ -1,0 +1,63 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- look: whether some of a session's claims are where they must be. A host asks once a lease, of other claims each time, so that a key
+-- which somebody deleted does not keep anybody waiting for ever. A claim at the head of its queue has its pools settled, too.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch, then claims that Redis confirmed to have
+-- Reply, one line: ok epoch more odd   odd 1: what this session declared or asked for is not there: it is to say hello and sync
+--       {'epoch', epoch, 'broken'}: keys are missing, see wipe.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  4 calls, 2 to 5 a claim
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s = ARGV[1]
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace')
+if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if not m[2] then return {'gone'} end
+if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
+
+local broken = call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'beats')
+local own = call('HGET', at .. 'sessions', s)
+local declared, odd, heads = ',' .. string.match(own or '', '(%S*)$'), not own, nil
+for i = 4, #ARGV do
+    local c = ARGV[i]
+    local state, owner, pools, reason = string.match(call('HGET', at .. 'claims', c) or '',
+        '^(%a) %d+ (%S+) (%S+) %d+ %d+ %d+ %d+ %S+ %S+ ?(.*)$')
+    if not state then
+        odd = true
+        broken = broken or call('SISMEMBER', at .. 'of:' .. s, c) == 1
+    elseif owner == s and reason == '' then -- who was revoked while it waited stands in no queue
+        local parked = false
+        for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do
+            local base = at .. 'pool:' .. pool
+            if state == 'H' then
+                broken = broken or call('SISMEMBER', base .. ':held', c .. '#' .. n) == 0
+            elseif state == 'P' then
+                parked = parked or call('ZSCORE', base .. ':parked', c)
+            elseif not call('ZSCORE', base .. ':queue', c) or not call('ZSCORE', base .. ':wants', c) then
+                broken = true
+            elseif call('ZRANGE', base .. ':queue', '0', '0')[1] == c then
+                heads = heads or {}
+                heads[#heads + 1] = pool
+            end
+            local _, stop = string.find(declared, ',' .. pool .. '=', 1, true)
+            odd = odd or stop and string.find(declared, '^%d', stop + 1) and not call('ZSCORE', base .. ':limits', s)
+        end
+        broken = broken or state == 'P' and not parked
+    end
+end
+broken = broken and not m[3] -- in grace all is told anew already; if it still is then, it will be seen
+if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (odd and 1 or 0) end
+--#include core
+--#include queue
+--#include wipe
+if broken then
+    wipe()
+    save_clock()
+    return {'epoch', epoch, 'broken'}
+end
+for i = 1, #heads do touch(heads[i]) end
+settle()
+save_clock()
+if epoch ~= ARGV[3] then return {'epoch', epoch} end
+return table.concat({'ok', epoch, more, odd and 1 or 0}, ' ')

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Keys that somebody deletes, each of them while permits are held and waited for: a look finds that something is missing, all is thrown
+ * away and told anew, and nobody waits for ever (redisson/redisson#3573, dv/redis-semaphore#40). */
+
+#include <string.h>
+
+#include "tests/harness/script.h"
+
+/* a holds all of db, b and c wait for it, d wants more than the limit in force; n is at both pools. */
+static void fill(void) {
+    script_begin();
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s2", "n", "net 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "d", "net 3 100"), "ok $ 0 P *");
+}
+
+static void delete(const char *key) {
+    TEST_INT(redis_number(&script_server, "DEL berth:{t}:%s", key), 1);
+}
+
+static const char *look_1(void) {
+    return script_say("look s1 1 $ a c");
+}
+
+static const char *look_2(void) {
+    return script_say("look s2 1 $ b n d");
+}
+
+/* Both hosts tell their truth; then a gives its permits back, and the others have what they waited for. */
+static void heal(void) {
+    char old[32];
+
+    snprintf(old, sizeof(old), "%s", script_epoch);
+    script_learn_epoch();
+    CU_ASSERT(strcmp(old, script_epoch) != 0);
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0", old), "epoch $");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"), "ok $ 0 1 *");
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
+    EXPECT(script_say("sync s2 1 $ 0 1 1 n H 14 14 0 0 7 r-n name net:1 b W 0 12 0 0 7 r-b name db:2 d W 0 15 0 0 7 r-d name net:3"), "ok $ 0 1 *");
+    EXPECT(script_say("release s1 1 $ a"), "ok $ *");
+    TEST_INT(script_state("b"), 'W'); /* it is grace */
+    EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
+    TEST_INT(script_state("b"), 'H');
+    TEST_INT(script_state("c"), 'H');
+    TEST_INT(script_state("d"), 'P');
+    TEST_INT(script_used("db"), 3);
+    TEST_INT(script_used("net"), 1);
+    EXPECT(look_2(), "ok $ 0 0");
+    script_end();
+}
+
+static void test_nothing(void) {
+    fill();
+    EXPECT(look_1(), "ok $ 0 0");
+    EXPECT(look_2(), "ok $ 0 0");
+    EXPECT(script_say("look s1 1 0 a"), "epoch $");
+    EXPECT(script_say("look s9 1 $ a"), "gone");
+    EXPECT(script_say("look s1 7 $ a"), "stale");
+    EXPECT(script_say("look s1 1 $ none"), "ok $ 0 1"); /* this host is to tell it again */
+    EXPECT(script_say("revoke s2 1 $ c reason"), "ok *");
+    EXPECT(look_1(), "ok $ 0 0"); /* c stands in no queue any more */
+    script_end();
+}
+
+static void test_held(void) {
+    fill();
+    delete("pool:db:held");
+    EXPECT(look_1(), "epoch * broken");
+    heal();
+}
+
+static void test_queue(void) {
+    fill();
+    delete("pool:db:queue");
+    EXPECT(look_2(), "epoch * broken");
+    heal();
+}
+
+static void test_wants(void) {
+    fill();
+    delete("pool:db:wants");
+    EXPECT(look_1(), "epoch * broken");
+    heal();
+}
+
+static void test_parked(void) {
+    fill();
+    delete("pool:net:parked");
+    EXPECT(look_2(), "epoch * broken");
+    heal();
+}
+
+static void test_beats(void) {
+    fill();
+    delete("beats");
+    EXPECT(look_2(), "epoch * broken");
+    heal();
+}
+
+static void test_claims(void) {
+    fill();
+    delete("claims");
+    EXPECT(look_2(), "epoch * broken");
+    heal();
+}
+
+/* What was held cannot be given back any more: that is seen at once. */
+static void test_claims_at_release(void) {
+    fill();
+    delete("claims");
+    EXPECT(script_say("release s1 1 $ a"), "epoch *");
+    heal();
+}
+
+/* Told by its host again: hello writes it. */
+static void test_declared(void) {
+    static const char *const keys[] = {"sessions", "pool:db:limits"};
+
+    fill();
+    delete("pool:db:limits");
+    EXPECT(look_1(), "ok $ 0 1");
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 *");
+    EXPECT(look_1(), "ok $ 0 0");
+    EXPECT(look_2(), "ok $ 0 1");
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 0 *");
+    EXPECT(look_2(), "ok $ 0 0");
+    for (size_t i = 0; i < ELEMENTSOF(keys); i++)
+        TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:%s", keys[i]), 1);
+    script_end();
+    fill();
+    delete("sessions");
+    EXPECT(look_1(), "epoch * broken");
+    heal();
+}
+
+/* All that its claims are known by: a heartbeat's number shows it. */
+static void test_claims_of_a_session(void) {
+    fill();
+    delete("of:s1");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * * 0 *");
+    EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"), "ok $ 0 0 *");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * * 2 *");
+    TEST_INT(script_used("db"), 4);
+    script_end();
+}
+
+/* What Redis still has of a namespace without its meta data says nothing. */
+static void test_meta(void) {
+    fill();
+    delete("meta");
+    EXPECT(look_1(), "epoch ");
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
+    TEST_INT(script_state("a"), '-');
+    TEST_INT(script_used("db"), 0);
+    heal();
+}
+
+/* A visit that is owed to a pool is made by a look of whoever waits first there. */
+static void test_debt(void) {
+    fill();
+    script_tell("HSET " META " debt 1");
+    EXPECT(script_say("sync s1 1 $ 0 1 0"), "ok $ *"); /* a first part: its claims are not named yet, and stay */
+    script_tell("DEL berth:{t}:pool:db:held");
+    script_tell("HDEL " META " debt");
+    script_tell("HDEL berth:{t}:claims a"); /* as if a had been given back, and nobody had looked */
+    script_tell("SREM berth:{t}:unnamed:s1 a");
+    EXPECT(look_2(), "ok $ 0 0");
+    TEST_INT(script_state("b"), 'H');
+    TEST_INT(script_state("c"), 'H');
+    script_end();
+}
+
+static CU_TestInfo tests[] = {
+    {"nothing is missing", test_nothing},
+    {"held", test_held},
+    {"queue", test_queue},
+    {"wants", test_wants},
+    {"parked", test_parked},
+    {"beats", test_beats},
+    {"claims", test_claims},
+    {"claims, at release", test_claims_at_release},
+    {"limits, sessions", test_declared},
+    {"of:SESSION", test_claims_of_a_session},
+    {"meta", test_meta},
+    {"debt", test_debt},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "deleted keys", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return script_main(argc, argv, suites);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Keys of the namespace that somebody deletes (redisson/redisson#3573, dv/redis-semaphore#40): each of them while permits are held and
+ * waited for. All but one: without `held` nobody knows what is held until it is told again (tests/faults/test-assumptions.c). */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/faults/fault.h"
+#include "tests/harness/test.h"
+
+static void delete_keys(struct bed *b, struct injection *i, const char *pattern) {
+    _cleanup_reply_ redisReply *keys = b->frozen || b->master->pid <= 0 ? NULL : redis_command(b->master, "KEYS %s", pattern);
+
+    for (size_t k = 0; keys && keys->type == REDIS_REPLY_ARRAY && k < keys->elements; k++)
+        i->n_hit += redis_number(b->master, "DEL %s", keys->element[k]->str) == 1;
+}
+
+/* The fault's name says which: "deleted-KEY", of pool db where it is a pool's. */
+static void delete_key(struct bed *b, struct injection *i) {
+    static const char *const pools[] = {"queue", "wants", "parked", "limits"};
+    const char *name = i->fault->name + strlen("deleted-");
+    char pattern[64];
+
+    snprintf(pattern, sizeof(pattern), "berth:{test}:%s%s", name, strcmp(name, "of") == 0 ? ":*" : "");
+    for (size_t k = 0; k < ELEMENTSOF(pools); k++)
+        if (strcmp(name, pools[k]) == 0)
+            snprintf(pattern, sizeof(pattern), "berth:{test}:pool:db:%s", name);
+    delete_keys(b, i, pattern);
+}
+
+/* So that somebody is parked: who wants two. */
+static void pause_and_delete(struct bed *b, struct injection *i) {
+    (void) load_set_limit(&b->load, "db", 1);
+    load_turn(&b->load, clock_boottime() + 300 * USEC_PER_MSEC);
+    delete_key(b, i);
+}
+
+static void raise_again(struct bed *b, struct injection *i) {
+    (void) i;
+    b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
+}
+
+/* In grace, with all that is owed at its end. */
+static void restart_and_delete(struct bed *b, struct injection *i) {
+    if (b->frozen || redis_server_restart(b->master, true) < 0)
+        return;
+    load_turn(&b->load, clock_boottime() + USEC_PER_SEC);
+    delete_key(b, i);
+}
+
+const struct fault faults_keys[] = {
+    {"deleted-meta", "key `meta` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-sessions", "key `sessions` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-beats", "key `beats` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-of", "keys `of:SESSION` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-claims", "key `claims` deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573 dv/redis-semaphore#40"},
+    {"deleted-queue", "key `queue` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573"},
+    {"deleted-wants", "key `wants` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-limits", "key `limits` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-parked", "key `parked` of a pool deleted, then its limit raised", FAULT_REDIS, 1200, pause_and_delete, raise_again, NULL},
+    {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, raise_again, NULL},
+    {"deleted-debt", "key `debt` deleted in grace", FAULT_REDIS, 0, restart_and_delete, NULL, NULL},
+    {0},
+};
