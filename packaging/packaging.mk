@@ -70,4 +70,5 @@ rpm:
 	@packaging/build-rpm.sh $(VERSION) $(CURDIR)/build/rpm
 
 check-system:
+	@[ "$$(id -u)" -ne 0 ] || SYSTEM_DEPS=yes tests/deps.sh
 	@tests/system/check-system.sh

@@ -6,7 +6,8 @@
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
     libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables"
-# Linters, and shells whose completions are tested where they are there.
+# What boots real systemd in containers (make check-system); linters, and shells whose completions are tested where they are there.
+[ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Installs the packages on real systemd, in containers, and goes through stories that administrators live through. Needs root,
-# mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none). What is committed is tested.
+# mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none), or --prepare: images and packages alone, which
+# a later call then finds, or waits for. What is committed is tested.
 # Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system); results, with each host's journal, are in
 # build/system/results. Ends with "N passed, N failed, N skipped", counted in stories.
 # shellcheck disable=SC2154,SC1090 # variables and stories of files that are sourced
@@ -19,7 +20,7 @@ fail() {
     echo "FAILED: $*"
     exit 1
 }
-for tool in mmdebstrap systemd-nspawn nsenter ip git dpkg-deb; do
+for tool in mmdebstrap systemd-nspawn nsenter ip git dpkg-deb flock; do
     command -v $tool >/dev/null || missing="${missing:-} $tool"
 done
 [ "$(id -u)" -eq 0 ] || missing="${missing:-} root"
@@ -47,9 +48,21 @@ if [ "${1:-}" = --tell ]; then
     exit
 fi
 
+mkdir -p "$cache"
+exec 8>"$cache/lock"
+flock 8
+preparing=''
 for suite in $suites; do
-    make_image "$suite" host && make_image "$suite" build && make_package "$suite" 1 >/dev/null || exit 1
+    { make_image "$suite" build && make_package "$suite" 1 >/dev/null; } &
+    preparing="$preparing $!"
+    make_image "$suite" host &
+    preparing="$preparing $!"
 done
+for p in $preparing; do wait "$p" || failed=yes; done
+flock --unlock 8
+exec 8>&-
+[ -z "${failed:-}" ] || exit 1
+[ "${1:-}" != --prepare ] || exit 0
 rm -rf "$results" && mkdir -p "$results"
 if [ $# -eq 0 ]; then
     for story in tests/system/stories/*.sh; do set -- "$@" "$(basename "$story" .sh)"; done
