@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2154,SC2086
+# shellcheck shell=bash disable=SC2154,SC2086,SC2016
 # Ten runs on each host, jobs and `berth run`; restarts, kills, a berthd that hangs, an upgrade of the package: none of them is touched,
 # and each exits as it should.
 
