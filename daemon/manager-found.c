@@ -33,11 +33,11 @@ static void found_done(struct found_guard *f) {
     manager_gather_check(m);
 }
 
-/* As long as the guard of a cluster run may go on without hearing from berthd, but not less than a stall of the machine. */
+/* Nobody else can stop what a guard that hangs should have stopped by the end of its lease, and the last heartbeat was answered before
+ * berthd was started anew: half a lease is left of it if that took not much longer than a heartbeat. Without leases: longer than a
+ * machine stalls. */
 static usec_t silence_max(const struct manager *m) {
-    usec_t least = 10 * USEC_PER_SEC;
-
-    return m->settings->redis && m->settings->lease_usec > least ? m->settings->lease_usec : least;
+    return m->settings->redis ? m->settings->lease_usec / 2 : MANAGER_SILENCE_MAX;
 }
 
 /* A guard that is there and does not say what it holds: it hangs, or was stopped. Nothing can be granted on this host before it is

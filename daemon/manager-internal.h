@@ -24,6 +24,7 @@
 #define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
 #define MANAGER_GUARD_AGAIN_FIRST (50 * USEC_PER_MSEC) /* a guard that cannot be reached at the moment is tried again, less and less */
 #define MANAGER_GUARD_AGAIN_MAX USEC_PER_SEC
+#define MANAGER_SILENCE_MAX (10 * USEC_PER_SEC)   /* of a guard found at start, where there are no leases */
 #define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
 #define MANAGER_LEAVE_SLACK (2 * MANAGER_STOP_SLACK) /* when all is stopped: what is not gone so long after its stop timeout is left */
 

@@ -271,3 +271,18 @@ unsigned child_sweep(usec_t within) {
         left = visit_orphans(SIGKILL, false);
     return n;
 }
+
+pid_t child_parent(pid_t pid) {
+    char path[64], line[512] = "", *after;
+    FILE *f;
+    pid_t parent = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+    f = fopen(path, "re");
+    if (!f)
+        return 0;
+    if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')))
+        (void) sscanf(after, ") %*c %d", &parent);
+    fclose(f);
+    return parent;
+}

@@ -48,3 +48,6 @@ void child_free_all(void); /* those of a test that ended early */
 /* Descendants of this program that are alive but are not in the list of children: what somebody left behind. Waits until there are
  * none for up to `within`; the number of those that are left then, after naming and killing them. */
 unsigned child_sweep(usec_t within);
+
+/* The process that started another one; 0 if that is gone. */
+pid_t child_parent(pid_t pid);

@@ -44,22 +44,6 @@ static const struct witness_run *seen(const char *id) {
     return r;
 }
 
-/* The process that started another one; 0 if that is gone. */
-static pid_t parent_of(pid_t pid) {
-    char path[64], line[512] = "", *after;
-    FILE *f;
-    pid_t parent = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-    f = fopen(path, "re");
-    if (!f)
-        return 0;
-    if (fgets(line, sizeof(line), f) && (after = strrchr(line, ')')))
-        (void) sscanf(after, ") %*c %d", &parent);
-    fclose(f);
-    return parent;
-}
-
 static void kill_berth_run(bool restart_berthd) {
     struct child *c;
 
@@ -249,7 +233,7 @@ static void guard_is_killed(void) {
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     {
-        pid_t guard = parent_of((pid_t) seen("job")->pid);
+        pid_t guard = child_parent((pid_t) seen("job")->pid);
 
         TEST_FATAL(guard > 1 && guard != ant->berthd->pid && guard != getpid(), "the command has no guard");
         TEST_INT(kill(guard, SIGKILL), 0);
@@ -270,7 +254,7 @@ static void runner_is_killed(void) {
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     {
-        pid_t runner = parent_of(parent_of((pid_t) seen("job")->pid));
+        pid_t runner = child_parent(child_parent((pid_t) seen("job")->pid));
 
         TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
         TEST_INT(kill(runner, SIGKILL), 0);
