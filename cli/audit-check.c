@@ -12,6 +12,8 @@ const char *audit_kind_name(enum audit_kind kind) {
         return "seq-gap";
     case AUDIT_SEQ_TWICE:
         return "seq-twice";
+    case AUDIT_SEQ_ORDER:
+        return "seq-order";
     case AUDIT_ABOVE_LIMIT:
         return "above-limit";
     case AUDIT_NO_LIMIT:
@@ -26,6 +28,8 @@ const char *audit_kind_name(enum audit_kind kind) {
         return "not-ended";
     case AUDIT_NOT_GRANTED:
         return "not-granted";
+    case AUDIT_DIFFERS:
+        return "differs";
     case AUDIT_MALFORMED:
         return "malformed";
     }
@@ -107,11 +111,35 @@ static size_t find_start(struct start *starts, size_t *n, const struct entry *e)
     return found;
 }
 
+/* Journals number their entries (systemd.journal-fields(7)): __CURSOR begins with "s=SOURCE;i=HEX;". False: these two were not numbered
+ * by one and the same. */
+static bool compare_numbers(const struct entry *x, const struct entry *y, int *ret) {
+    size_t length = strcspn(x->cursor, ";");
+    unsigned long long first, second;
+
+    if (strncmp(x->cursor, y->cursor, length) != 0 || sscanf(x->cursor + length, ";i=%llx", &first) != 1 ||
+        sscanf(y->cursor + length, ";i=%llx", &second) != 1)
+        return false;
+    *ret = first < second ? -1 : first > second;
+    return true;
+}
+
+/* The same entry in two files, or in one that is read twice. */
+static bool is_copy(const struct entry *x, const struct entry *y) {
+    int order;
+
+    return x->seq == y->seq && x->time == y->time && strcmp(x->event, y->event) == 0 && (!compare_numbers(x, y, &order) || order == 0);
+}
+
 static void check_place(struct audit *a, const struct place *before, const struct place *p) {
     bool first = !before || before->start != p->start;
     uint64_t expected = first ? 1 : before->entry->seq + 1;
 
+    int order;
+
     a->report->n_starts += first;
+    if (!first && p->entry->seq > before->entry->seq && compare_numbers(p->entry, before->entry, &order) && order < 0)
+        audit_find(a, AUDIT_SEQ_ORDER, p->entry, "it stands before BERTH_SEQ %" PRIu64 ", which was written before it", before->entry->seq);
     if (p->entry->seq == expected)
         return;
     if (!first && p->entry->seq < expected)
@@ -149,58 +177,13 @@ static int order_events(struct audit *a, const struct entries *entries) {
     for (size_t i = 0; i < n; i++) {
         const struct place *p = &places[i];
 
-        if (before && before->start == p->start && before->entry->seq == p->entry->seq && before->entry->time == p->entry->time &&
-            strcmp(before->entry->event, p->entry->event) == 0)
-            continue; /* the same entry in two files */
+        if (before && before->start == p->start && is_copy(before->entry, p->entry))
+            continue;
         check_place(a, before, p);
         a->events[a->n_events++] = p->entry;
         before = p;
     }
     return 0;
-}
-
-/* --- ends --- */
-
-static bool goes_on(const struct audit *a, const struct entry *after, bool other_boot) {
-    bool lost = false, later = false;
-
-    for (size_t i = 0; i < a->n_events; i++) {
-        const struct entry *e = a->events[i];
-
-        if (e->time <= after->time || strcmp(e->host, after->host) != 0)
-            continue;
-        if (other_boot && e->boot && after->boot && strcmp(e->boot, after->boot) == 0)
-            continue;
-        if (!other_boot && strcmp(e->process, after->process) != 0)
-            continue;
-        lost |= strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0;
-        later |= e->time > after->time + AUDIT_RELEASE_USEC;
-    }
-    return later && (other_boot || !lost);
-}
-
-static void check_end(struct audit *a, const struct audit_run *r) {
-    if (!r->granted) {
-        if (r->started && r->queued)
-            audit_find(a, AUDIT_NOT_GRANTED, r->started, "it was started, and nothing tells that it was granted its permits");
-        return;
-    }
-    a->report->n_granted++;
-    if (r->reclaimed || r->released)
-        return;
-    if (!r->exited)
-        a->report->n_running++;
-    if (r->token == 0)
-        return; /* permits of its own host: they end with its last process */
-    if (r->exited && goes_on(a, r->exited, false))
-        audit_find(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
-    else if (!r->exited && goes_on(a, r->granted, true))
-        audit_find(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
-}
-
-void audit_check_ends(struct audit *a) {
-    for (size_t i = 0; i < a->n_runs; i++)
-        check_end(a, &a->runs[i]);
 }
 
 /* --- all of it --- */
@@ -221,7 +204,7 @@ int audit_check(const struct entries *entries, const struct audit_options *optio
     k = k < 0 ? k : audit_check_use(&a);
     k = k < 0 ? k : audit_check_order(&a);
     if (k == 0)
-        audit_check_ends(&a);
+        audit_check_lives(&a);
     ret->n_events = a.n_events;
     ret->n_hosts = a.n_hosts;
     ret->n_pools = a.n_pools;

@@ -4,26 +4,27 @@
 /* Replays the events of the hosts of a namespace and finds what breaks the rules (PROTOCOL.md: R1, R2, R7). Events in, findings out:
  * no I/O, no clock.
  *
- * What happened when is told by tokens and tickets where possible: they are drawn by Redis, one after the other, near its time. When a
- * run was over is told by the clock of its host alone; how far that is from Redis's follows from the host's own grants (a grant is
- * logged after its token was drawn, and claimed before), per host. `tolerance` is given besides. Where a clock moved meanwhile, the
- * doubt is in favour of the hosts, and told.
+ * What was before what is told by numbers of the namespace's clock, which Redis draws one after the other: tickets, tokens, versions of
+ * overrides, and BERTH_CLOCK of what ends a grant or changes a limit. Where an answer of Redis was lost the end of a grant is told by
+ * the clock of its host (counted in n_by_clock), as it is when the processes of a lost lease were gone. How far a host's clock is from
+ * Redis's follows from its own grants (a grant is logged after its token was drawn, and claimed before). `tolerance` is given besides.
+ * Where a clock moved meanwhile, the doubt is in favour of the hosts, and told.
  *
- * Limits are those that the journal tells: BERTH_LIMITS of ready, config-loaded and limit-changed; the lowest that a host declares, or
- * the override. A change counts for grants up to AUDIT_CHANGE_USEC before it was logged: hosts hear of it with a heartbeat. */
+ * Limits are those that the journal tells: BERTH_LIMITS of redis-connected and limit-changed for the cluster, of ready, config-loaded and
+ * limit-changed for a host's own pools. */
 
 #include <stddef.h>
 
 #include "base/name.h"
 #include "cli/entries.h"
 
-#define AUDIT_CHANGE_USEC (10 * USEC_PER_SEC)  /* two heartbeats */
 #define AUDIT_RELEASE_USEC (60 * USEC_PER_SEC) /* from the end of a run to the release of its permits: two leases */
 #define AUDIT_TOLERANCE_DEFAULT (100 * USEC_PER_MSEC)
 
 enum audit_kind {
     AUDIT_SEQ_GAP,      /* entries are missing */
     AUDIT_SEQ_TWICE,    /* two entries have one number */
+    AUDIT_SEQ_ORDER,    /* an entry does not stand where it was written */
     AUDIT_ABOVE_LIMIT,  /* a grant that the limit did not allow */
     AUDIT_NO_LIMIT,     /* nothing tells a pool's limit: cannot be proved */
     AUDIT_OVERTAKEN,    /* a later claim was granted before an earlier one */
@@ -31,6 +32,7 @@ enum audit_kind {
     AUDIT_TOKEN_ORDER,  /* a grant with a lower token than one made before it was asked for */
     AUDIT_NOT_ENDED,    /* a grant whose end is missing */
     AUDIT_NOT_GRANTED,  /* a run that started without a grant */
+    AUDIT_DIFFERS,      /* two entries tell different things of one run or one berthd, or in an order that cannot be */
     AUDIT_MALFORMED,    /* an event without what it must have */
 };
 const char *audit_kind_name(enum audit_kind kind);
@@ -60,7 +62,8 @@ struct audit_report {
     struct audit_finding *findings;
     size_t n_findings, allocated;
     size_t n_events, n_starts, n_hosts, n_pools, n_granted, n_running; /* n_starts: of berthd; n_running: granted, no end known */
-    size_t n_explained; /* overtakings with a reason in the journal: parked, host or Redis away meanwhile */
+    size_t n_explained; /* overtakings with a reason in the journal: parked, or its host was gone meanwhile */
+    size_t n_by_clock;  /* grants whose end only their host's clock tells */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
     usec_t doubt;       /* the most that a host's clock is in doubt */
     bool out_of_memory;

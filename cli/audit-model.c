@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/demand.h"
-#include "base/number.h"
 #include "cli/audit-model.h"
 
 /* --- hosts and their clocks --- */
@@ -16,17 +15,16 @@ struct audit_host *audit_find_host(const struct audit *a, const char *name) {
     return NULL;
 }
 
-/* These name another host than the one that writes. */
-static bool is_of_another(const struct entry *e) {
+bool audit_is_of_another(const struct entry *e) {
     return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-buried") == 0;
 }
 
 /* Who wrote it: the process's other events tell. */
 static const char *writer(const struct audit *a, const struct entry *e) {
-    if (!is_of_another(e))
+    if (!audit_is_of_another(e))
         return e->host;
     for (size_t i = 0; i < a->n_events; i++)
-        if (!is_of_another(a->events[i]) && strcmp(a->events[i]->process, e->process) == 0)
+        if (!audit_is_of_another(a->events[i]) && strcmp(a->events[i]->process, e->process) == 0)
             return a->events[i]->host;
     return "";
 }
@@ -38,11 +36,15 @@ usec_t audit_time(const struct audit *a, const struct entry *e) {
     return time > 0 ? (usec_t) time : 0;
 }
 
+usec_t audit_time_latest(const struct audit *a, const struct entry *e) {
+    return usec_add(audit_time(a, e), usec_add(a->report->doubt, a->options->tolerance));
+}
+
 static int make_hosts(struct audit *a) {
     for (size_t i = 0; i < a->n_events; i++) {
         struct audit_host *grown;
 
-        if (is_of_another(a->events[i]) || audit_find_host(a, a->events[i]->host))
+        if (audit_is_of_another(a->events[i]) || audit_find_host(a, a->events[i]->host))
             continue;
         grown = reallocarray(a->hosts, a->n_hosts + 1, sizeof(*grown));
         if (!grown)
@@ -54,12 +56,12 @@ static int make_hosts(struct audit *a) {
 }
 
 /* A grant was logged after its token was drawn; one that was made at once was asked for before that. */
-static void learn_clock(struct audit_host *h, const struct audit_run *r) {
-    int64_t after = (int64_t) r->granted->time - (int64_t) r->token, before = after - (r->granted->wait_ms + 1) * 1000;
+static void learn_clock(struct audit_host *h, const struct entry *granted) {
+    int64_t after = (int64_t) granted->time - (int64_t) granted->token, before = after - (granted->wait_ms + 1) * 1000;
 
     if (after < h->highest)
         h->highest = after;
-    if (r->token == r->ticket && r->granted->wait_ms >= 0 && before > h->lowest)
+    if (granted->token == granted->ticket && granted->wait_ms >= 0 && before > h->lowest)
         h->lowest = before;
 }
 
@@ -102,42 +104,15 @@ size_t audit_find_pool(const struct audit *a, const char *name, const char *host
     return SIZE_MAX;
 }
 
-/* "db:4" or "db:4/host" or "db:-" of BERTH_LIMITS; what follows it, or NULL at the end. */
-static const char *next_limit(const char *text, char name[static NAME_MAX_LENGTH + 1], bool *ret_host, bool *ret_none,
-                              uint32_t *ret_limit) {
-    size_t length = strcspn(text, ","), colon = strcspn(text, ":");
-    char number[16];
-    uint64_t limit = 0;
-
-    *ret_host = length > 5 && strncmp(text + length - 5, "/host", 5) == 0;
-    name[0] = '\0';
-    if (colon < length && colon <= NAME_MAX_LENGTH) {
-        snprintf(name, NAME_MAX_LENGTH + 1, "%.*s", (int) colon, text);
-        snprintf(number, sizeof(number), "%.*s", (int) (length - colon - 1 - (*ret_host ? 5 : 0)), text + colon + 1);
-        *ret_none = strcmp(number, "-") == 0;
-        if (!*ret_none && number_parse(number, UINT32_MAX, &limit) < 0)
-            name[0] = '\0';
-    }
-    *ret_limit = (uint32_t) limit;
-    return text[length] == ',' ? text + length + 1 : NULL;
-}
-
 /* Whether a pool is of scope host on this host: as its journal says, else as the user does. */
 static bool is_host_pool(const struct audit *a, const char *pool, const char *host) {
-    char name[NAME_MAX_LENGTH + 1];
-    bool of_host, none;
-    uint32_t limit;
+    bool of_host;
 
     for (size_t i = a->n_events; i-- > 0;) {
         const struct entry *e = a->events[i];
 
-        if (!e->limits || strcmp(e->host, host) != 0)
-            continue;
-        for (const char *at = e->limits; at;) {
-            at = next_limit(at, name, &of_host, &none, &limit);
-            if (strcmp(name, pool) == 0)
-                return of_host;
-        }
+        if (e->limits && strcmp(e->host, host) == 0 && audit_limits_name(e->limits, pool, &of_host))
+            return of_host;
     }
     for (size_t i = 0; i < a->options->n_limits; i++)
         if (strcmp(a->options->limits[i].pool, pool) == 0 && a->options->limits[i].host)
@@ -154,70 +129,20 @@ static int find_or_add_pool(struct audit *a, const char *name, const char *host,
     return 0;
 }
 
-static int add_change(struct audit *a, const char *name, const char *pool_host, const struct audit_change *change) {
-    size_t i = audit_find_pool(a, name, pool_host);
-    struct audit_change *grown;
+/* --- runs --- */
 
-    if (i == SIZE_MAX)
-        return 0; /* nobody uses it */
-    grown = reallocarray(a->pools[i].changes, a->pools[i].n_changes + 1, sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    a->pools[i].changes = grown;
-    grown[a->pools[i].n_changes++] = *change;
+const char *audit_run_host(const struct audit_run *r) {
+    const struct entry *e = r->granted ? r->granted : r->queued ? r->queued : r->events[0];
+
+    return e->host;
+}
+
+uint32_t audit_permits(const struct audit_run *r, size_t pool) {
+    for (size_t i = 0; i < r->n_uses; i++)
+        if (r->uses[i].pool == pool)
+            return r->uses[i].permits;
     return 0;
 }
-
-static int add_changes(struct audit *a, const struct entry *e) {
-    bool declares = strcmp(e->event, "ready") == 0 || strcmp(e->event, "config-loaded") == 0;
-    struct audit_change change = {.time = audit_time(a, e), .host = declares ? e->host : NULL, .anew = strcmp(e->event, "ready") == 0};
-    char name[NAME_MAX_LENGTH + 1];
-    bool host;
-    int k = 0;
-
-    for (const char *at = e->limits; at && k == 0;) {
-        at = next_limit(at, name, &host, &change.none, &change.limit);
-        if (name[0])
-            k = add_change(a, name, host ? e->host : NULL, &change);
-    }
-    return k;
-}
-
-/* A host that is gone declares nothing. */
-static int end_declarations(struct audit *a, const struct entry *e) {
-    struct audit_change change = {.time = audit_time(a, e), .host = e->host, .none = true};
-    int k = 0;
-
-    for (size_t i = 0; i < a->n_pools && k == 0; i++)
-        if (!a->pools[i].host)
-            k = add_change(a, a->pools[i].name, NULL, &change);
-    return k;
-}
-
-static int compare_changes(const void *a, const void *b) {
-    const struct audit_change *x = a, *y = b;
-
-    return x->time < y->time ? -1 : x->time > y->time;
-}
-
-static int make_changes(struct audit *a) {
-    int k = 0;
-
-    for (size_t i = 0; i < a->n_events && k == 0; i++) {
-        const struct entry *e = a->events[i];
-
-        if (e->limits)
-            k = add_changes(a, e);
-        else if (strcmp(e->event, "host-buried") == 0 || strcmp(e->event, "stopping-daemon") == 0)
-            k = end_declarations(a, e);
-    }
-    for (size_t i = 0; i < a->n_pools; i++)
-        if (a->pools[i].n_changes > 0)
-            qsort(a->pools[i].changes, a->pools[i].n_changes, sizeof(struct audit_change), compare_changes);
-    return k;
-}
-
-/* --- runs --- */
 
 static int compare_by_run(const void *a, const void *b) {
     const struct entry *const *x = *(const struct entry *const *const *) a, *const *y = *(const struct entry *const *const *) b;
@@ -233,29 +158,30 @@ static void run_hear(struct audit_run *r, const struct entry *e, size_t order) {
     } firsts[] = {{"queued", offsetof(struct audit_run, queued)},       {"granted", offsetof(struct audit_run, granted)},
                   {"started", offsetof(struct audit_run, started)},     {"exited", offsetof(struct audit_run, exited)},
                   {"released", offsetof(struct audit_run, released)},   {"reclaimed", offsetof(struct audit_run, reclaimed)},
-                  {"withdrawn", offsetof(struct audit_run, withdrawn)}};
+                  {"withdrawn", offsetof(struct audit_run, withdrawn)}, {"revoked", offsetof(struct audit_run, revoked)},
+                  {"fenced", offsetof(struct audit_run, fenced)}};
 
+    r->n_events++;
     for (size_t i = 0; i < ELEMENTSOF(firsts); i++) {
         const struct entry **at = (const struct entry **) ((char *) r + firsts[i].offset);
 
-        if (!*at && strcmp(e->event, firsts[i].event) == 0) {
-            *at = e;
-            if (at == &r->granted)
-                r->order = order;
-            else if (at == &r->exited || (at == &r->released && r->end_order == 0))
-                r->end_order = order;
-        }
+        if (*at || strcmp(e->event, firsts[i].event) != 0)
+            continue;
+        *at = e;
+        if (at == &r->granted)
+            r->order = order;
+        else if (at == &r->exited || (at == &r->released && r->end_order == 0))
+            r->end_order = order;
     }
-    r->parked |= strcmp(e->event, "parked") == 0;
     r->continues |= e->continues;
 }
 
 static int run_set_uses(struct audit *a, struct audit_run *r) {
-    const struct entry *e = r->granted ? r->granted : r->queued;
+    const struct entry *e = r->granted ? r->granted : r->queued ? r->queued : r->events[0];
     struct demands demands;
     int k = 0;
 
-    if (!e || !e->pools)
+    if (!e->pools || audit_is_of_another(e))
         return 0;
     if (demands_parse(e->pools, &demands) != 0) {
         audit_find(a, AUDIT_MALFORMED, e, "BERTH_POOLS is \"%.100s\"", e->pools);
@@ -274,19 +200,17 @@ static int run_set_uses(struct audit *a, struct audit_run *r) {
 
 static void run_set_place(struct audit *a, struct audit_run *r) {
     const struct entry *e = r->granted ? r->granted : r->queued;
-    bool of_cluster = false;
+    size_t n_own = 0;
 
     for (size_t i = 0; i < r->n_uses; i++)
-        of_cluster |= !a->pools[r->uses[i].pool].host;
-    if (!of_cluster)
-        return; /* its host draws other numbers */
-    for (size_t i = 0; i < r->n_uses && !r->granted; i++)
-        if (a->pools[r->uses[i].pool].host)
-            return; /* the ticket that was told may be its host's */
-    r->ticket = e->ticket;
-    r->token = r->granted ? r->granted->token : 0;
-    if (r->granted && r->token == 0)
+        n_own += a->pools[r->uses[i].pool].host != NULL;
+    r->of_host = n_own == r->n_uses ? audit_run_host(r) : NULL;
+    if (!r->of_host && r->granted && r->granted->token == 0)
         audit_find(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
+    if (!e || e->ticket == 0 || (n_own > 0 && !r->of_host && !r->granted))
+        return; /* the ticket that was told may be its host's, and it waits for the cluster's, too */
+    r->has_place = true;
+    r->ticket = e->ticket;
     r->score = usec_sub(r->ticket, e->head_start_ms > 0 ? (usec_t) e->head_start_ms * USEC_PER_MSEC : 0);
 }
 
@@ -296,17 +220,18 @@ static int make_runs(struct audit *a) {
     int k = 0;
 
     a->runs = calloc(a->n_events + 1, sizeof(*a->runs));
-    a->granted = calloc(a->n_events + 1, sizeof(*a->granted));
-    if (!sorted || !a->runs || !a->granted)
+    a->run_events = calloc(a->n_events + 1, sizeof(*a->run_events));
+    if (!sorted || !a->runs || !a->run_events)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++)
         if (a->events[i]->run)
             sorted[n++] = &a->events[i];
     qsort(sorted, n, sizeof(*sorted), compare_by_run);
     for (size_t i = 0; i < n; i++) {
+        a->run_events[i] = *sorted[i];
         if (i == 0 || strcmp((*sorted[i])->run, (*sorted[i - 1])->run) != 0)
-            a->runs[a->n_runs++] = (struct audit_run) {.id = (*sorted[i])->run, .end = USEC_INFINITY};
-        run_hear(&a->runs[a->n_runs - 1], *sorted[i], (size_t) (sorted[i] - a->events));
+            a->runs[a->n_runs++] = (struct audit_run) {.id = (*sorted[i])->run, .events = &a->run_events[i]};
+        run_hear(&a->runs[a->n_runs - 1], *sorted[i], (size_t) (sorted[i] - a->events) + 1);
     }
     for (size_t i = 0; i < a->n_runs && k == 0; i++) {
         k = run_set_uses(a, &a->runs[i]);
@@ -316,60 +241,137 @@ static int make_runs(struct audit *a) {
     return k;
 }
 
-/* When its processes were gone. What was logged later than it happened (by the next berthd) is told by the run's length. */
-static void run_set_end(const struct audit *a, struct audit_run *r) {
-    usec_t told;
+/* --- what they held --- */
 
-    if (r->exited)
-        r->end = audit_time(a, r->exited);
+/* When its processes were gone, by its host's clock; 0: not told. What was logged later than it happened (by the next berthd) is told by
+ * the run's length. */
+static usec_t run_end(const struct audit *a, const struct audit_run *r) {
+    usec_t end = r->exited ? audit_time(a, r->exited) : r->released ? audit_time(a, r->released) : 0, told;
+
     if (r->exited && r->started && r->exited->run_ms >= 0) {
         told = audit_time(a, r->started) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
-        r->end = told < r->end ? told : r->end;
+        end = told < end ? told : end;
     }
-    if (!r->exited && r->released)
-        r->end = audit_time(a, r->released);
-    /* Its host is gone: others heard it with a heartbeat's answer. If it came back as another berthd, that tells too late. */
-    if (r->reclaimed && (!r->exited || !r->granted || strcmp(r->exited->process, r->granted->process) != 0)) {
-        told = usec_sub(audit_time(a, r->reclaimed), AUDIT_CHANGE_USEC);
-        r->end = told < r->end ? told : r->end;
+    return end;
+}
+
+/* Whether that is when it was gone, not when the next berthd found that it is: a guard's report tells, and whoever saw it himself. */
+static bool knows_end(const struct audit_run *r) {
+    return strcmp(r->exited->process, r->started->process) == 0 || r->fenced ||
+           (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
+}
+
+/* A host that was booted anew runs nothing of what it ran before. 0: it was not. */
+static usec_t next_boot(const struct audit *a, const struct entry *e) {
+    usec_t first = 0;
+
+    for (size_t i = 0; i < a->n_events; i++) {
+        const struct entry *other = a->events[i];
+
+        if (other->time > e->time && strcmp(other->host, e->host) == 0 && !audit_is_of_another(other) && other->boot && e->boot &&
+            strcmp(other->boot, e->boot) != 0 && (first == 0 || audit_time(a, other) < first))
+            first = audit_time(a, other);
+    }
+    return first;
+}
+
+/* The end of this grant: by a number where Redis's answer told it, else by its host's clock. */
+static void hold_set_end(struct audit *a, struct audit_hold *h) {
+    const struct audit_run *r = h->run;
+    bool taken = false;
+    usec_t end = 0;
+
+    h->end = UINT64_MAX;
+    for (size_t i = 0; i < r->n_events; i++) {
+        const struct entry *e = r->events[i];
+        bool ends = strcmp(e->event, "released") == 0 || strcmp(e->event, "reclaimed") == 0;
+
+        if (ends && e->token >= h->token && e->clock >= h->token && e->clock < h->end) {
+            h->end = e->clock;
+            taken = strcmp(e->event, "reclaimed") == 0;
+        }
+    }
+    if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
+        h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
+    if (h->end < UINT64_MAX)
+        return;
+    end = r->exited || r->released ? run_end(a, r) : next_boot(a, h->entry);
+    if (end > 0) {
+        h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));
+        a->report->n_by_clock++;
     }
 }
 
-static int compare_tokens(const void *a, const void *b) {
-    const struct audit_run *x = *(struct audit_run *const *) a, *y = *(struct audit_run *const *) b;
+static void add_hold(struct audit *a, const struct audit_run *r, const struct entry *e, size_t first) {
+    for (size_t i = first; i < a->n_holds; i++)
+        if (a->holds[i].token == e->token)
+            return; /* told again by the next berthd */
+    if (e->token > 0)
+        a->holds[a->n_holds++] = (struct audit_hold) {.run = r, .entry = e, .token = e->token};
+}
 
-    return x->token < y->token ? -1 : x->token > y->token;
+/* A grant that its host did not hear of before it withdrew, or was taken for dead, is told only by its end. */
+static void add_holds(struct audit *a, const struct audit_run *r) {
+    size_t first = a->n_holds, i;
+
+    for (i = 0; i < r->n_events; i++)
+        if (strcmp(r->events[i]->event, "granted") == 0)
+            add_hold(a, r, r->events[i], first);
+    for (size_t k = first + 1; k < a->n_holds; k++)
+        a->holds[k].renewed = true;
+    for (i = 0; i < r->n_events; i++)
+        if (strcmp(r->events[i]->event, "reclaimed") == 0 || (!r->granted && strcmp(r->events[i]->event, "released") == 0))
+            add_hold(a, r, r->events[i], first);
+}
+
+static int compare_holds(const void *a, const void *b) {
+    const struct audit_hold *x = a, *y = b;
+
+    return x->token != y->token ? (x->token < y->token ? -1 : 1) : strcmp(x->run->id, y->run->id);
+}
+
+static int make_holds(struct audit *a) {
+    a->holds = calloc(a->n_events + 1, sizeof(*a->holds));
+    if (!a->holds)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++)
+        if (a->runs[i].n_uses > 0 && !a->runs[i].of_host)
+            add_holds(a, &a->runs[i]);
+    qsort(a->holds, a->n_holds, sizeof(*a->holds), compare_holds);
+    for (size_t i = 0; i < a->n_holds; i++) {
+        struct audit_host *h = audit_find_host(a, a->holds[i].entry->host);
+
+        if (h && !a->holds[i].renewed && strcmp(a->holds[i].entry->event, "granted") == 0)
+            learn_clock(h, a->holds[i].entry);
+    }
+    for (size_t i = 0; i < a->n_hosts; i++)
+        settle_clock(a, &a->hosts[i]);
+    for (size_t i = 0; i < a->n_holds; i++)
+        hold_set_end(a, &a->holds[i]);
+    return 0;
 }
 
 int audit_model_make(struct audit *a) {
     int k = make_hosts(a);
 
     k = k < 0 ? k : make_runs(a);
-    if (k < 0)
-        return k;
-    for (size_t i = 0; i < a->n_runs; i++)
-        if (a->runs[i].token > 0) {
-            struct audit_host *h = audit_find_host(a, a->runs[i].granted->host);
-
-            a->granted[a->n_granted++] = &a->runs[i];
-            if (h)
-                learn_clock(h, &a->runs[i]);
-        }
-    qsort(a->granted, a->n_granted, sizeof(struct audit_run *), compare_tokens);
-    for (size_t i = 0; i < a->n_hosts; i++)
-        settle_clock(a, &a->hosts[i]);
-    for (size_t i = 0; i < a->n_runs; i++)
-        run_set_end(a, &a->runs[i]);
-    return make_changes(a);
+    k = k < 0 ? k : make_holds(a);
+    k = k < 0 ? k : audit_make_limits(a);
+    return k < 0 ? k : audit_make_absences(a);
 }
 
 void audit_model_done(struct audit *a) {
     for (size_t i = 0; i < a->n_runs; i++)
         free(a->runs[i].uses);
-    for (size_t i = 0; i < a->n_pools; i++)
-        free(a->pools[i].changes);
+    for (size_t i = 0; i < a->n_pools; i++) {
+        free(a->pools[i].declared.items);
+        free(a->pools[i].overrides.items);
+    }
+    for (size_t i = 0; i < a->n_hosts; i++)
+        free(a->hosts[i].absences);
     free(a->runs);
-    free(a->granted);
+    free(a->run_events);
+    free(a->holds);
     free(a->pools);
     free(a->hosts);
     free(a->events);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* R1: no grant that the limit does not allow. Use above a limit that was lowered, or that was restored, is none; a grant then is. */
+/* R1: no grant that the limit does not allow. Use above a limit that was lowered, or that was restored, is none; a grant then is. Permits
+ * that were taken back count as long as the processes that had them were there, but for on-lease-lost = "continue". */
 #include <errno.h>
 #include <string.h>
 
@@ -7,194 +8,132 @@
 
 #define HOLDERS_SHOWN 4
 
-struct step { /* from this time on this limit is in force */
-    usec_t time;
-    uint32_t limit;
+struct holder {
+    const struct audit_run *run;
+    uint64_t end, there; /* of its permits, of its processes */
 };
 
-struct steps {
-    struct step *items;
-    size_t n;
-};
-
-struct declared {
-    const char *host;
-    uint32_t limit;
-};
-
-/* The lowest that is declared. False: by nobody. */
-static bool find_lowest(const struct declared *declared, size_t n, uint32_t *ret) {
-    *ret = UINT32_MAX;
-    for (size_t i = 0; i < n; i++)
-        *ret = declared[i].limit < *ret ? declared[i].limit : *ret;
-    return n > 0;
-}
-
-static void declare(struct declared *declared, size_t *n, const struct audit_change *c) {
-    size_t i = 0;
-
-    while (i < *n && strcmp(declared[i].host, c->host) != 0)
-        i++;
-    if (!c->none) {
-        declared[i] = (struct declared) {c->host, c->limit};
-        *n += i == *n;
-    } else if (i < *n) {
-        declared[i] = declared[--*n];
-    }
-}
-
-static int make_steps(const struct audit_pool *p, struct steps *ret) {
-    _cleanup_free_ struct declared *declared = calloc(p->n_changes + 1, sizeof(*declared));
-    bool overridden = false;
-    uint32_t override = 0, lowest = 0;
-    size_t n = 0;
-
-    ret->items = calloc(p->n_changes + 1, sizeof(*ret->items));
-    if (!declared || !ret->items)
-        return -ENOMEM;
-    for (size_t i = 0; i < p->n_changes; i++) {
-        const struct audit_change *c = &p->changes[i];
-
-        if (c->host) {
-            declare(declared, &n, c);
-            overridden &= !(p->host && c->anew);
-        } else {
-            overridden = !c->none;
-            override = c->limit;
-        }
-        if (overridden || find_lowest(declared, n, &lowest))
-            ret->items[ret->n++] = (struct step) {c->time, overridden ? override : lowest};
-    }
-    return 0;
-}
-
-/* The highest that may have been in force at a time. False: not known. */
-static bool find_limit(const struct audit *a, const struct audit_pool *p, const struct steps *s, usec_t time, uint32_t *ret) {
-    usec_t from = usec_sub(time, a->options->tolerance), to = usec_add(time, AUDIT_CHANGE_USEC);
-    bool known = false;
-
-    *ret = 0;
-    if (p->given && p->given->fixed) {
-        *ret = p->given->limit;
-        return true;
-    }
-    for (size_t i = 0; i < s->n && s->items[i].time <= to; i++) {
-        if (i + 1 < s->n && s->items[i + 1].time <= from)
-            continue;
-        *ret = s->items[i].limit > *ret ? s->items[i].limit : *ret;
-        known = true;
-    }
-    if (!known && p->given) {
-        *ret = p->given->limit;
-        known = true;
-    }
-    return known;
-}
-
-static uint32_t permits_of(const struct audit_run *r, size_t pool) {
-    for (size_t i = 0; i < r->n_uses; i++)
-        if (r->uses[i].pool == pool)
-            return r->uses[i].permits;
-    return 0;
-}
-
-static const char *holders_text(struct audit_run *const *active, size_t n, char *buffer, size_t size) {
-    size_t length = 0;
-
-    buffer[0] = '\0';
-    for (size_t i = 0; i < n && i < HOLDERS_SHOWN && length < size; i++)
-        length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s", i > 0 ? ", " : "", active[i]->id,
-                                    active[i]->granted->host);
-    if (n > HOLDERS_SHOWN && length < size)
-        snprintf(buffer + length, size - length, ", +%zu", n - HOLDERS_SHOWN);
-    return buffer;
-}
-
-struct sweep {
+struct sweep { /* over the grants of one pool, in their order */
     struct audit *a;
-    struct steps steps;
-    struct audit_run **active;
+    struct holder *active;
     size_t pool, n_active;
 };
 
-/* A run whose lease was lost, and that goes on as its config wants it to, runs beside those that were granted its permits since. */
-static bool is_continued(const struct audit_run *r) {
-    return r->continues && r->reclaimed;
+static const char *holders_text(const struct sweep *s, char *buffer, size_t size) {
+    size_t length = 0;
+
+    buffer[0] = '\0';
+    for (size_t i = 0; i < s->n_active && i < HOLDERS_SHOWN && length < size; i++)
+        length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s", i > 0 ? ", " : "", s->active[i].run->id,
+                                    audit_run_host(s->active[i].run));
+    if (s->n_active > HOLDERS_SHOWN && length < size)
+        snprintf(buffer + length, size - length, ", +%zu", s->n_active - HOLDERS_SHOWN);
+    return buffer;
 }
 
-static void sweep_grant(struct sweep *s, struct audit_run *r) {
-    struct audit_pool *p = &s->a->pools[s->pool];
-    uint32_t permits = permits_of(r, s->pool), limit;
-    uint64_t used = permits, continued = 0;
-    char holders[512];
+/* excused: what of it runs on after a lost lease as its config wants it to. */
+static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret_excused) {
+    uint64_t used = 0, excused = 0;
 
     for (size_t i = 0; i < s->n_active; i++) {
-        used += permits_of(s->active[i], s->pool);
-        continued += is_continued(s->active[i]) ? permits_of(s->active[i], s->pool) : 0;
+        uint32_t permits = audit_permits(s->active[i].run, s->pool);
+
+        used += permits;
+        excused += s->active[i].end < number && s->active[i].run->continues ? permits : 0;
     }
-    if (!find_limit(s->a, p, &s->steps, p->host ? audit_time(s->a, r->granted) : r->token, &limit)) {
-        if (!p->complained)
-            audit_find(s->a, AUDIT_NO_LIMIT, r->granted, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
-        p->complained = true;
-    } else if (used > limit && used - continued <= limit) {
-        s->a->report->n_continued++;
-    } else if (used > limit) {
-        audit_find(s->a, AUDIT_ABOVE_LIMIT, r->granted, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s",
-                   used, p->name, limit, holders_text(s->active, s->n_active, holders, sizeof(holders)));
-    }
-    s->active[s->n_active++] = r;
+    *ret_excused = excused;
+    return used;
 }
 
-/* Those that are over when r is granted. Of a pool of one host its journal tells the order, of the cluster's the times. */
-static bool is_over(const struct sweep *s, const struct audit_run *active, const struct audit_run *r) {
-    if (!s->a->pools[s->pool].host)
-        return active->end != USEC_INFINITY && active->end <= usec_add(r->token, s->a->options->tolerance);
+static void sweep_judge(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
+    struct audit_pool *p = &s->a->pools[s->pool];
+    uint64_t excused, used = sweep_used(s, number, &excused) + audit_permits(r, s->pool);
+    char holders[512];
+
+    if (!limit) {
+        if (!p->complained)
+            audit_find(s->a, AUDIT_NO_LIMIT, entry, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
+        p->complained = true;
+    } else if (used > *limit && used - excused <= *limit) {
+        s->a->report->n_continued++;
+    } else if (used > *limit) {
+        audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
+                   p->name, *limit, holders_text(s, holders, sizeof(holders)));
+    }
+}
+
+static void sweep_drop(struct sweep *s, size_t i) {
+    memmove(&s->active[i], &s->active[i + 1], (--s->n_active - i) * sizeof(*s->active));
+}
+
+/* --- pools of the cluster --- */
+
+static void sweep_hold(struct sweep *s, const struct audit_hold *h) {
+    uint32_t limit = 0;
+    bool known = audit_limit_at(s->a, s->pool, h->token, &limit);
+
+    for (size_t i = s->n_active; i-- > 0;)
+        if ((s->active[i].end < h->token && s->active[i].there < h->token) || s->active[i].run == h->run)
+            sweep_drop(s, i);
+    if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
+        sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
+    s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there};
+}
+
+static void check_cluster_pool(struct sweep *s) {
+    for (size_t i = 0; i < s->a->n_holds; i++)
+        if (audit_permits(s->a->holds[i].run, s->pool) > 0)
+            sweep_hold(s, &s->a->holds[i]);
+}
+
+/* --- pools of one host: its journal tells the order --- */
+
+static bool is_over(const struct audit_run *active, const struct audit_run *r) {
     if (active->end_order > 0)
         return active->end_order < r->order;
     return active->granted->boot && r->granted->boot && strcmp(active->granted->boot, r->granted->boot) != 0;
 }
 
-static void sweep_forget(struct sweep *s, const struct audit_run *r) {
-    size_t n = 0;
+static void check_host_pool(struct sweep *s, const struct audit_run **by_order, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t lowest, limit = 0;
+        bool known;
 
-    for (size_t i = 0; i < s->n_active; i++)
-        if (!is_over(s, s->active[i], r))
-            s->active[n++] = s->active[i];
-    s->n_active = n;
+        if (audit_permits(by_order[i], s->pool) == 0)
+            continue;
+        for (size_t k = s->n_active; k-- > 0;)
+            if (is_over(s->active[k].run, by_order[i]))
+                sweep_drop(s, k);
+        known = audit_host_limit_at(s->a, s->pool, by_order[i], &lowest, &limit);
+        sweep_judge(s, by_order[i]->granted, by_order[i], 0, known ? &limit : NULL);
+        s->active[s->n_active++] = (struct holder) {.run = by_order[i]};
+    }
 }
 
 static int compare_orders(const void *a, const void *b) {
-    const struct audit_run *x = *(struct audit_run *const *) a, *y = *(struct audit_run *const *) b;
+    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
 
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int check_pool(struct audit *a, size_t pool, struct audit_run **runs, size_t n) {
-    _cleanup_free_ struct audit_run **active = calloc(n + 1, sizeof(*active));
-    struct sweep s = {.a = a, .active = active, .pool = pool};
-    int k = active ? make_steps(&a->pools[pool], &s.steps) : -ENOMEM;
-
-    for (size_t i = 0; i < n && k == 0; i++) {
-        if (permits_of(runs[i], pool) == 0)
-            continue;
-        sweep_forget(&s, runs[i]);
-        sweep_grant(&s, runs[i]);
-    }
-    free(s.steps.items);
-    return k;
-}
-
 int audit_check_use(struct audit *a) {
-    _cleanup_free_ struct audit_run **by_order = calloc(a->n_runs + 1, sizeof(*by_order));
-    size_t n = 0;
-    int k = by_order ? 0 : -ENOMEM;
+    size_t max = a->n_runs + a->n_holds + 1, n = 0;
+    _cleanup_free_ const struct audit_run **by_order = calloc(max, sizeof(*by_order));
+    _cleanup_free_ struct holder *active = calloc(max, sizeof(*active));
 
-    for (size_t i = 0; k == 0 && i < a->n_runs; i++)
+    if (!by_order || !active)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++)
         if (a->runs[i].granted)
             by_order[n++] = &a->runs[i];
-    if (k == 0)
-        qsort(by_order, n, sizeof(*by_order), compare_orders);
-    for (size_t i = 0; k == 0 && i < a->n_pools; i++)
-        k = a->pools[i].host ? check_pool(a, i, by_order, n) : check_pool(a, i, a->granted, a->n_granted);
-    return k;
+    qsort(by_order, n, sizeof(*by_order), compare_orders);
+    for (size_t i = 0; i < a->n_pools; i++) {
+        struct sweep s = {.a = a, .active = active, .pool = i};
+
+        if (a->pools[i].host)
+            check_host_pool(&s, by_order, n);
+        else
+            check_cluster_pool(&s);
+    }
+    return 0;
 }

@@ -40,11 +40,13 @@ static int get_number(struct journal_reader *r, const char *field, int64_t absen
 }
 
 static int get_numbers(struct journal_reader *r, struct entry *e) {
-    int64_t token = 0, ticket = 0, seq = 0;
+    int64_t token = 0, ticket = 0, clock = 0, seq = 0;
     int k = get_number(r, "BERTH_TOKEN", 0, &token);
 
     k = k < 0 ? k : get_number(r, "BERTH_TICKET", 0, &ticket);
+    k = k < 0 ? k : get_number(r, "BERTH_CLOCK", 0, &clock);
     k = k < 0 ? k : get_number(r, "BERTH_SEQ", 0, &seq);
+    k = k < 0 ? k : get_number(r, "BERTH_UID", -1, &e->uid);
     k = k < 0 ? k : get_number(r, "BERTH_WAIT_MS", -1, &e->wait_ms);
     k = k < 0 ? k : get_number(r, "BERTH_RUN_MS", -1, &e->run_ms);
     k = k < 0 ? k : get_number(r, "BERTH_HEAD_START_MS", -1, &e->head_start_ms);
@@ -52,6 +54,7 @@ static int get_numbers(struct journal_reader *r, struct entry *e) {
     k = k < 0 ? k : get_number(r, "BERTH_SIGNAL", -1, &e->signal);
     e->token = (uint64_t) token;
     e->ticket = (uint64_t) ticket;
+    e->clock = (uint64_t) clock;
     e->seq = (uint64_t) seq;
     return k;
 }
@@ -95,7 +98,7 @@ static struct entry *entries_grow(struct entries *e) {
         e->items = grown;
         e->allocated = allocated;
     }
-    e->items[e->n] = (struct entry) {.wait_ms = -1, .run_ms = -1, .head_start_ms = -1, .exit_code = -1, .signal = -1};
+    e->items[e->n] = (struct entry) {.wait_ms = -1, .run_ms = -1, .head_start_ms = -1, .exit_code = -1, .signal = -1, .uid = -1};
     return &e->items[e->n];
 }
 

@@ -23,7 +23,7 @@ void beat_hear_epoch(struct store_redis *r, const char *epoch) {
 
 void beat_hear_grace(struct store_redis *r, bool grace) {
     if (grace && !r->grace)
-        event_emit(r->events, &(struct event) {.type = EVENT_GRACE_BEGUN},
+        event_emit(r->events, &(struct event) {.type = EVENT_GRACE_BEGUN, .clock = r->store.known},
                    "a new epoch of the namespace: nothing is granted until all hosts had a lease to say what they hold");
     else if (!grace && r->grace)
         event_emit(r->events, &(struct event) {.type = EVENT_GRACE_ENDED}, "grace has ended: permits are granted again");

@@ -313,22 +313,35 @@ int redis_adopt(struct store *s, struct claim *c) {
 
 /* --- giving back --- */
 
+/* Up to which number of the clock it was held, and under which token: also one of a grant that was not heard of before it was withdrawn.
+ * False: this is no answer to a release of this claim. */
+static bool hear_release(struct claim *c, const struct reply_line *line) {
+    uint64_t clock, token;
+
+    if (line_u64(line, 3, &clock) < 0)
+        return true; /* Redis did not have it any more */
+    if (line_u64(line, 4, &token) < 0 || clock < token || (token > 0 && c->token > 0 && token != c->token))
+        return false;
+    c->released = clock;
+    if (token > 0)
+        c->token = token;
+    return true;
+}
+
 static void claim_on_released(const struct redisReply *reply, void *userdata) {
     struct entry *e = userdata;
     struct store_redis *r = e->redis;
     struct reply_line line;
-    uint64_t more, token;
+    uint64_t more;
 
     e->calls--;
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
     FAILPOINT("release-answered");
-    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0) {
+    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0 || !hear_release(e->claim, &line)) {
         link_bad_reply(r, "release");
         return;
     }
-    if (line_u64(&line, 3, &e->claim->released) == 0 && line_u64(&line, 4, &token) == 0 && token > 0)
-        e->claim->token = token; /* also of a grant that was not heard of before it was withdrawn */
     claim_finish(e);
     if (more > 0)
         beat_send(r);

@@ -124,7 +124,7 @@ void session_lost(struct store_redis *r, const char *why) {
 
     if (id_make(id) < 0) /* as long as there is no new id there is no session */
         return;
-    event_emit(r->events, &(struct event) {.type = EVENT_SESSION_LOST, .reason = why},
+    event_emit(r->events, &(struct event) {.type = EVENT_SESSION_LOST, .reason = why, .clock = r->store.known},
                "the lease is over (%s): what this host held is no longer its own", why);
     link_drop(r);
     inspect_fail(r);

@@ -203,14 +203,16 @@ static const struct job_settings *runner_find_job(struct runner *r, const struct
 
 /* A job that asks for bounds that this host does not have runs without. */
 static void runner_warn_of_missing(struct runner *r, const struct record *record, unsigned missing) {
-    const struct journal_field fields[] = {{"BERTH_JOB", record->job}, {"BERTH_RUN", record->run}};
     char names[CGROUP_NAMES_SIZE], text[160];
+    const struct journal_field fields[] = {{"BERTH_EVENT", "unbounded"},    {"BERTH_JOB", record->job},
+                                           {"BERTH_RUN", record->run},      {"BERTH_HOST", record->host},
+                                           {"BERTH_NAMESPACE", record->namespace}, {"BERTH_REASON", names}};
 
     if (missing == 0)
         return;
     snprintf(text, sizeof(text), "%s runs without the bounds that its config asks for: no cgroup controller here for %s", record->job,
              cgroup_format(missing, names));
-    journal_send(r->journal, LOG_WARNING, NULL, "unbounded", text, fields, ELEMENTSOF(fields));
+    journal_send(r->journal, LOG_WARNING, RUNNER_UNBOUNDED_ID, "unbounded", text, fields, ELEMENTSOF(fields));
 }
 
 static void runner_start(struct runner *r, struct record *record) {

@@ -9,6 +9,8 @@
 #include "base/journal.h"
 #include "conf/settings.h"
 
+#define RUNNER_UNBOUNDED_ID "97becc2e04d141b6ba5b0554caed2f1c" /* MESSAGE_ID of the event `unbounded`; the others are in daemon/event.c */
+
 struct runner;
 
 struct runner_options {

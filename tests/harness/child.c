@@ -43,6 +43,19 @@ static void read_output(struct child *c, unsigned which) {
         c->fds[which] = close_fd(c->fds[which]);
 }
 
+/* What a program wrote before now is there to be read. */
+static void await_recorder(struct child *c) {
+    usec_t until = clock_boottime() + USEC_PER_SEC;
+    int left;
+
+    while (c->recorded >= 0 && ioctl(c->recorded, FIONREAD, &left) == 0 && left > 0 && clock_boottime() < until) {
+        struct pollfd fd = {.fd = c->fds[1], .events = POLLIN};
+
+        if (poll(&fd, 1, 1) > 0 && c->fds[1] >= 0)
+            read_output(c, 1);
+    }
+}
+
 static void read_end(struct child *c) {
     siginfo_t info = {0};
 
@@ -52,6 +65,7 @@ static void read_end(struct child *c) {
     c->exit_code = info.si_code == CLD_EXITED ? info.si_status : -1;
     c->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
     c->pidfd = close_fd(c->pidfd);
+    await_recorder(c);
     for (unsigned i = 0; i < 2; i++)
         if (c->fds[i] >= 0)
             read_output(c, i);
@@ -63,6 +77,8 @@ void child_turn(usec_t until) {
     int timeout_msec = until <= now ? 0 : (int) ((until - now + 999) / 1000);
     nfds_t n = 0;
 
+    for (struct child *c = children; c; c = c->next)
+        await_recorder(c);
     for (struct child *c = children; c && n + 3 <= ELEMENTSOF(fds); c = c->next) {
         fds[n++] = (struct pollfd) {.fd = c->pidfd, .events = POLLIN};
         fds[n++] = (struct pollfd) {.fd = c->fds[0], .events = POLLIN};
@@ -140,13 +156,66 @@ static struct child *adopt(pid_t pid, int out, int err) {
         if (c->fds[i] >= 0)
             (void) fcntl(c->fds[i], F_SETFL, O_NONBLOCK);
     c->exit_code = -1;
+    c->recorded = -1;
     c->next = children;
     children = c;
     return c;
 }
 
+/* Passes on what comes, then takes it out of the pipe and writes each line with the time when it came: what is no longer in the pipe was
+ * passed on. */
+_Noreturn static void record(int from, int to, const char *path) {
+    FILE *out = fopen(path, "we");
+    char text[16384];
+    bool begins = true;
+    ssize_t n, got;
+
+    (void) signal(SIGPIPE, SIG_IGN); /* the record is wanted even if nobody listens any more */
+    while (out && ((n = tee(from, to, sizeof(text), 0)) > 0 || (n < 0 && errno == EPIPE))) {
+        usec_t now = clock_realtime();
+
+        got = read(from, text, n > 0 ? (size_t) n : sizeof(text));
+        for (ssize_t i = 0; i < got; i++) {
+            if (begins)
+                fprintf(out, "%" PRIu64 " ", now);
+            begins = text[i] == '\n';
+            (void) fputc(text[i], out);
+        }
+        (void) fflush(out);
+        if (got <= 0)
+            break;
+    }
+    _exit(0);
+}
+
+/* *ret: the pipe that the recorder reads. */
+static bool put_recorder(int err[2], const char *path, int *ret) {
+    int passed[2];
+    pid_t pid;
+
+    if (pipe2(passed, O_CLOEXEC) < 0 || (pid = fork()) < 0)
+        return false;
+    if (pid == 0) {
+        int from = fcntl(err[0], F_DUPFD_CLOEXEC, 10), to = fcntl(passed[1], F_DUPFD_CLOEXEC, 10);
+
+        for (int fd = 3; fd < 1024; fd++) /* nothing of the test's is kept open by it */
+            if (fd != from && fd != to)
+                (void) close(fd);
+        record(from, to, path);
+    }
+    (void) close(passed[1]);
+    *ret = err[0];
+    err[0] = passed[0];
+    return true;
+}
+
 struct child *child_start(char *const argv[], char *const environment[]) {
-    int out[2], err[2];
+    return child_start_recorded(argv, environment, NULL);
+}
+
+struct child *child_start_recorded(char *const argv[], char *const environment[], const char *path) {
+    int out[2], err[2], recorded = -1;
+    struct child *c;
     pid_t pid;
 
     (void) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -164,7 +233,11 @@ struct child *child_start(char *const argv[], char *const environment[]) {
     }
     (void) close(out[1]);
     (void) close(err[1]);
-    return adopt(pid, out[0], err[0]);
+    if (path && !put_recorder(err, path, &recorded))
+        CU_FAIL("what a program says cannot be recorded");
+    c = adopt(pid, out[0], err[0]);
+    c->recorded = recorded;
+    return c;
 }
 
 struct child *child_start_on_terminal(char *const argv[], char *const environment[], int *ret_master) {
@@ -202,6 +275,7 @@ struct child *child_free(struct child *c) {
         (void) waitid(P_PIDFD, (id_t) c->pidfd, &(siginfo_t) {0}, WEXITED);
     }
     c->pidfd = close_fd(c->pidfd);
+    c->recorded = close_fd(c->recorded);
     for (unsigned i = 0; i < 2; i++) {
         c->fds[i] = close_fd(c->fds[i]);
         free(c->output[i].data);

@@ -21,6 +21,7 @@ struct child {
     int pidfd;
     int fds[2];                  /* what it writes to standard output and standard error; -1: closed */
     struct child_text output[2]; /* of these */
+    int recorded;                /* the pipe that a recorder of it reads; -1: none */
     bool ended;
     int exit_code;               /* -1: ended by a signal */
     int signal;                  /* 0: exited */
@@ -29,6 +30,8 @@ struct child {
 /* argv[0] is a path or is looked up in PATH. environment: NULL-terminated NAME=value, added to ours without BERTH_*; NULL: none. Standard
  * input is /dev/null. NULL with a failed assertion if it cannot be started. */
 struct child *child_start(char *const argv[], char *const environment[]);
+/* What it writes to standard error also goes to a file, each line with the time when it came (realtime in µs) before it. */
+struct child *child_start_recorded(char *const argv[], char *const environment[], const char *path);
 /* With more wishes: a controlling terminal of its own as all three standard descriptors (its output comes as output[0]; *ret_master
  * is ours to write to), for programs that read the terminal. */
 struct child *child_start_on_terminal(char *const argv[], char *const environment[], int *ret_master);

@@ -12,6 +12,7 @@
 
 #include "tests/harness/host.h"
 #include "tests/harness/place.h"
+#include "tests/harness/record.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
@@ -119,6 +120,7 @@ void cluster_down(void) {
         cluster.on_stopped();
     if (child_sweep(abandoned ? 2 * CLUSTER_LEASE_USEC : 5 * USEC_PER_SEC) > 0)
         CU_FAIL("processes were left behind");
+    record_audit();
     for (size_t i = 0; i < cluster.n_hosts; i++) {
         struct host *h = cluster.hosts[i];
 

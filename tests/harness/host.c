@@ -115,7 +115,7 @@ static void keep_log(struct host *h) {
     h->log.size += size;
 }
 
-struct child *host_spawn(const struct host *h, char *const argv[], char *const environment[]) {
+static struct child *spawn(const struct host *h, char *const argv[], char *const environment[], const char *record) {
     char user[32];
     char *as[80] = {(char *) "setpriv", user, (char *) "--clear-groups", (char *) "--pdeathsig", (char *) "TERM"};
     size_t n = 5;
@@ -123,11 +123,15 @@ struct child *host_spawn(const struct host *h, char *const argv[], char *const e
     snprintf(user, sizeof(user), "--reuid=%u", h->uid);
     for (size_t i = 0; argv[i] && n + 1 < ELEMENTSOF(as); i++)
         as[n++] = argv[i];
-    return child_start(h->uid ? as : argv, environment);
+    return child_start_recorded(h->uid ? as : argv, environment, record);
+}
+
+struct child *host_spawn(const struct host *h, char *const argv[], char *const environment[]) {
+    return spawn(h, argv, environment, NULL);
 }
 
 void host_launch(struct host *h) {
-    char activate[512], program[512];
+    char activate[512], program[512], record[96];
     char *argv[] = {activate, (char *) h->passed, (char *) h->passed_names, program, (char *) "-c", h->config,
                     (char *) "--with-runner", NULL};
 
@@ -140,8 +144,9 @@ void host_launch(struct host *h) {
     (void) place_program(activate, sizeof(activate), "tests/tools/activate");
     (void) place_program(program, sizeof(program), "berthd");
     host_mark(h);
+    snprintf(record, sizeof(record), "%s/%s.%u.record", cluster.folder, h->name, h->n_launched++);
     TEST_FATAL(net_enter(h->network) == 0, "no network namespace");
-    h->berthd = host_spawn(h, h->passed ? argv : argv + 3, h->environment);
+    h->berthd = spawn(h, h->passed ? argv : argv + 3, h->environment, record);
     if (h->network)
         net_leave();
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");

@@ -39,6 +39,7 @@ struct host {
     size_t mark;           /* where events are looked for from */
     bool abandoned;        /* killed and not started again: what it leaves is not its fault */
     char event[4096];      /* the line that was found last */
+    unsigned n_launched;   /* what the n-th berthd said is in FOLDER/NAME.N.record */
 };
 
 struct cluster {
@@ -59,6 +60,7 @@ extern struct cluster cluster;
 void cluster_up(void);           /* with a Redis */
 void cluster_up_patient(void); /* a lease that no busy machine loses, for tests that are not about leases */
 void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) starts it */
+/* Stops all, looks for what is left, and asks the audit whether the hosts' events prove the rules. */
 void cluster_down(void);
 /* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */
 unsigned cluster_leftovers(void);

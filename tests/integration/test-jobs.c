@@ -52,7 +52,7 @@ static void unbounded(void) {
     TEST_INT(host_count(ant, "unbounded", "job=two"), 0);
     if (host_count(ant, "unbounded", " ") == 0)
         TEST_SKIP("this machine has the controllers");
-    host_await(ant, "unbounded", "job=one");
+    CU_ASSERT(strstr(host_await(ant, "unbounded", "job=one host=ant namespace=test"), " reason=\"cpu, memory, pids\"") != NULL);
 }
 
 static void wait_exits_as_the_command(void) {

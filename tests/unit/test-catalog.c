@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "daemon/event.h"
+#include "runner/runner.h"
 #include "tests/harness/test.h"
 
 #define CATALOG "units/berth.catalog"
@@ -49,9 +50,11 @@ static char *read_catalog(void) {
 
 static void test_every_event(void) {
     _cleanup_free_ char *text = read_catalog();
-    struct entry entries[EVENT_TYPES + 1] = {};
+    struct entry entries[EVENT_TYPES + 2] = {};
 
-    TEST_INT(parse(text, entries, EVENT_TYPES + 1), EVENT_TYPES);
+    TEST_INT(parse(text, entries, EVENT_TYPES + 2), EVENT_TYPES + 1);
+    TEST_STRING(entries[EVENT_TYPES].name, "unbounded");
+    TEST_STRING(entries[EVENT_TYPES].message_id, RUNNER_UNBOUNDED_ID);
     for (unsigned i = 0; i < EVENT_TYPES; i++) {
         TEST_STRING(entries[i].name, event_name(i));
         TEST_STRING(entries[i].message_id, event_message_id(i));
@@ -60,8 +63,8 @@ static void test_every_event(void) {
 
 static void test_headers(void) {
     _cleanup_free_ char *text = read_catalog();
-    struct entry entries[EVENT_TYPES] = {};
-    size_t n = parse(text, entries, EVENT_TYPES);
+    struct entry entries[EVENT_TYPES + 1] = {};
+    size_t n = parse(text, entries, EVENT_TYPES + 1);
 
     for (size_t i = 0; i < n; i++) {
         CU_ASSERT(strncmp(entries[i].header, "Subject: ", 9) == 0);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "daemon/event.h"
+#include "tests/harness/test.h"
+
+static bool is_event(const char *line, char name[static 32]) {
+    for (enum event_type i = 0; i < EVENT_TYPES; i++) {
+        size_t length = strlen(event_name(i));
+
+        if (strncmp(line, event_name(i), length) == 0 && line[length] == ':') {
+            snprintf(name, 32, "%s", event_name(i));
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *get_text(const char *line, const char *key) {
+    const char *value = event_get(line, key);
+
+    return *value ? strdup(value) : NULL;
+}
+
+static int64_t get_number(const char *line, const char *key, int64_t absent) {
+    const char *value = event_get(line, key);
+
+    return *value ? strtoll(value, NULL, 10) : absent;
+}
+
+static void take_line(struct entries *ret, const char *line, usec_t time, const char *process, size_t n) {
+    char name[32], cursor[128];
+    struct entry e = {.time = time, .boot = (char *) "boot", .process = (char *) process, .event = name, .cursor = cursor};
+
+    if (!is_event(line, name) || !*event_get(line, "seq"))
+        return;
+    snprintf(cursor, sizeof(cursor), "s=%.*s;i=%zx;", (int) strcspn(process, "."), process, n);
+    e.host = get_text(line, "host");
+    e.job = get_text(line, "job");
+    e.run = get_text(line, "run");
+    e.pools = get_text(line, "pools");
+    e.result = get_text(line, "result");
+    e.reason = get_text(line, "reason");
+    e.limits = get_text(line, "limits");
+    e.namespace = get_text(line, "namespace");
+    e.token = event_get_u64(line, "token");
+    e.ticket = event_get_u64(line, "ticket");
+    e.clock = event_get_u64(line, "clock");
+    e.seq = event_get_u64(line, "seq");
+    e.wait_ms = get_number(line, "wait_ms", -1);
+    e.run_ms = get_number(line, "run_ms", -1);
+    e.head_start_ms = get_number(line, "head_start_ms", -1);
+    e.exit_code = get_number(line, "exit_code", -1);
+    e.signal = get_number(line, "signal", -1);
+    e.uid = get_number(line, "uid", -1);
+    e.continues = strcmp(event_get(line, "on_lease_lost"), "continue") == 0;
+    TEST_INT(entries_add(ret, &e), 0);
+    for (size_t i = 0; i < 8; i++)
+        free(((char *[]) {e.host, e.job, e.run, e.pools, e.result, e.reason, e.limits, e.namespace})[i]);
+}
+
+static void read_file(struct entries *ret, const struct host *h, unsigned number, size_t *n) {
+    _cleanup_free_ char *line = NULL;
+    _cleanup_fclose_ FILE *f = NULL;
+    char path[96], process[64], *rest;
+    size_t size = 0;
+
+    snprintf(path, sizeof(path), "%s/%s.%u.record", cluster.folder, h->name, number);
+    snprintf(process, sizeof(process), "%s.%u", h->name, number);
+    f = fopen(path, "re");
+    while (f && getline(&line, &size, f) > 0) {
+        usec_t time = strtoull(line, &rest, 10);
+
+        if (*rest == ' ')
+            take_line(ret, rest + 1, time, process, ++*n);
+    }
+}
+
+void record_read(struct entries *ret) {
+    for (size_t i = 0; i < cluster.n_hosts; i++)
+        for (unsigned k = 0, n = 0; k < cluster.hosts[i]->n_launched; k++) {
+            size_t lines = n;
+
+            read_file(ret, cluster.hosts[i], k, &lines);
+            n = (unsigned) lines;
+        }
+}
+
+static void show(const struct entries *entries, const char *run) {
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct entry *e = &entries->items[i];
+
+        if (!e->run || (run && strcmp(e->run, run) == 0) || getenv("BERTH_AUDIT_ALL"))
+            printf("  %" PRIu64 " %s %" PRIu64 " %s run=%s pools=%s ticket=%" PRIu64 " token=%" PRIu64 " clock=%" PRIu64 " limits=%s\n", e->time,
+                   e->process, e->seq, e->event, e->run ? e->run : "", e->pools ? e->pools : "", e->ticket, e->token, e->clock,
+                   e->limits ? e->limits : "");
+    }
+}
+
+void record_audit(void) {
+    _cleanup_(entries_done) struct entries entries = {};
+    struct audit_options options = {.namespace = "test", .tolerance = AUDIT_TOLERANCE_DEFAULT};
+    struct audit_report report;
+
+    record_read(&entries);
+    TEST_INT(audit_check(&entries, &options, &report), 0);
+    for (size_t i = 0; i < report.n_findings; i++) {
+        printf("audit: %s: %s of %s: %s\n", audit_kind_name(report.findings[i].kind), report.findings[i].entry->event,
+               report.findings[i].entry->process, report.findings[i].text);
+        show(&entries, report.findings[i].entry->run);
+        CU_FAIL("the audit finds a violation");
+    }
+    audit_report_done(&report);
+}
