@@ -195,8 +195,11 @@ int manager_jobs_update(struct manager *m) {
                 job_free(j);
                 return k;
             }
-            /* A job that a reload brings was not there when the service started. */
-            j->at_start_done |= m->phase == MANAGER_PHASE_READY;
+            /* A job that a reload brings was not there when the service started; the berthd after this one must know that, too. */
+            if (m->phase == MANAGER_PHASE_READY) {
+                j->at_start_done = true;
+                manager_write_job(m, j);
+            }
         }
         arm_every(m, j);
     }

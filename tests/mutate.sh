@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Whether the end-to-end tests notice when berth is broken: each mutation of tests/mutations/*.txt is made in a copy of this tree, built,
-# and the tests that it names must go red. tests/mutate.sh [WORD]: those alone whose name contains WORD. Needs some minutes.
+# and the tests that it names must go red. tests/mutate.sh [WORD]: those alone whose name contains WORD. Needs
+# some minutes. tests/mutate.sh --check: only whether all of them apply still, which `make check` asks each time.
 #
 #   == a name
 #   file daemon/manager-run.c
@@ -13,7 +14,8 @@
 set -uo pipefail
 shopt -s nullglob
 cd "$(dirname "$0")/.." || exit 1
-only=${1:-}
+only=${1:-} check=no
+if [ "$only" = --check ]; then only='' check=yes; fi
 jobs=${JOBS:-2}
 unset CI # a skip is not a test that noticed something
 work=$(mktemp -d "${TMPDIR:-/tmp}/berth-mutate.XXXXXX") || exit 1
@@ -41,12 +43,10 @@ read_list() {
 
 # apply FOLDER N: no if the text is not there once
 apply() {
-    local path=$1/${files[$2]} text old=${olds[$2]}
-    text=$(cat "$path" && echo x) || return 1
-    text=${text%x}
-    [ -n "$old" ] && [[ $text == *"$old"* ]] || return 1
-    [[ ${text#*"$old"} != *"$old"* ]] || return 1
-    printf '%s%s%s' "${text%%"$old"*}" "${news[$2]}" "${text#*"$old"}" >"$path"
+    OLD=${olds[$2]} NEW=${news[$2]} perl -0777 -pi -e '
+        my $at = length $ENV{OLD} ? index($_, $ENV{OLD}) : -1;
+        exit 1 if $at < 0 || index($_, $ENV{OLD}, $at + 1) >= 0;
+        substr($_, $at, length $ENV{OLD}) = $ENV{NEW};' "$1/${files[$2]}"
 }
 
 # Builds the programs and those tests.
@@ -108,6 +108,19 @@ for i in "${!names[@]}"; do
     wanted+=" ${tests[i]}"
 done
 wanted=$(tr ' ' '\n' <<<"$wanted" | sort -u)
+bad=0
+for i in "${chosen[@]}"; do
+    mkdir -p "$work/check/$(dirname "${files[i]}")"
+    if ! cp "${files[i]}" "$work/check/${files[i]}" || ! apply "$work/check" "$i"; then
+        echo "mutations: ${names[i]}: does not apply to ${files[i]}"
+        bad=1
+    fi
+    for test in ${tests[i]}; do
+        [ -n "$(kind "${test%%:*}")" ] || { echo "mutations: ${names[i]}: there is no ${test%%:*}" && bad=1; }
+    done
+done
+if [ "$check" = yes ] || [ "$bad" = 1 ]; then exit "$bad"; fi
+
 jobs=$((jobs > ${#chosen[@]} ? ${#chosen[@]} : jobs))
 [ "$jobs" -gt 0 ] || { echo "no mutation is called like that"; exit 1; }
 
@@ -117,7 +130,6 @@ if ! build "$work/0" "$wanted"; then
     cat "$work/0/mutate.log"
     exit 1
 fi
-bad=0
 for test in $wanted; do
     why=$(green "$work/0" "$test") || { echo "red without any mutation: $test: $why" && bad=1; }
 done

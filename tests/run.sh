@@ -23,8 +23,8 @@ fi
 
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ]; then
-    for check in tests/check-layers.sh tests/check-events.sh tests/check-lessons.sh; do
-        if "$check"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    for check in tests/check-layers.sh tests/check-events.sh tests/check-lessons.sh "tests/mutate.sh --check"; do
+        if $check; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
     done
 fi
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -153,6 +155,17 @@ void test_kill_and_wait(pid_t pid) {
 
 /* --- the process --- */
 
+/* A capability that the runner hands down, unless it is told not to: no other user's command may have it. */
+static int add_stray_capability(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+    if (syscall(SYS_capget, &header, sets) < 0)
+        return -1;
+    sets[0].inheritable |= 1U << CAP_NET_RAW;
+    return (int) syscall(SYS_capset, &header, sets);
+}
+
 static _Noreturn void runner_exec(struct test_runner *t, int program, const char *notify) {
     char config[160];
     char *argv[] = {(char *) "berth-runner", (char *) "-c", config, NULL};
@@ -161,7 +174,7 @@ static _Noreturn void runner_exec(struct test_runner *t, int program, const char
     path_of(t, config, "berth.conf");
     if (setenv("NOTIFY_SOCKET", notify, 1) < 0 || unsetenv("JOURNAL_STREAM") < 0 || setenv("BERTH_STRAY", "1", 1) < 0)
         _exit(126);
-    if (geteuid() == 0 && t->uid == 0 && setgroups(1, &stray) < 0)
+    if (geteuid() == 0 && t->uid == 0 && (setgroups(1, &stray) < 0 || add_stray_capability() < 0))
         _exit(126);
     if (t->uid != geteuid() && (setgroups(0, NULL) < 0 || setresgid(t->uid, t->uid, t->uid) < 0 || setresuid(t->uid, t->uid, t->uid) < 0))
         _exit(126);

@@ -75,25 +75,40 @@ static void wait_exits_as_the_command(void) {
     host_await(ant, "withdrawn", "job=late result=queue-timeout");
 }
 
+#define RARE "job \"rare\" { command = {\"/bin/true\"} every = \"1h\" }\n"
+
 static void at_start_and_every(void) {
     struct witness w = {0};
     usec_t begun;
 
-    ant = host_up("ant", POOLS "job \"once\" { %s at-start = true pools = {\"disk\"} }\n", witness_command("--id once"));
+    ant = host_up("ant", POOLS RARE "job \"once\" { %s at-start = true pools = {\"disk\"} }\n", witness_command("--id once"));
     host_await(ant, "exited", "job=once result=success");
+    host_await(ant, "exited", "job=rare result=success");
     host_kill(ant);
     host_start(ant); /* a restart of berthd is not a start of the service */
     host_await(ant, "redis-connected", " ");
-    host_set_config(ant, POOLS "job \"often\" { %s every = \"200ms\" }\n", witness_command("--id often"));
+    host_set_config(ant, POOLS RARE "job \"often\" { %s every = \"200ms\" }\njob \"late\" { command = {\"/bin/true\"} at-start = true }\n",
+                    witness_command("--id often"));
     begun = clock_boottime();
     TEST_INT(berth(ant, "reload"), 0);
     while (host_count(ant, "exited", "job=often") < 4)
         child_turn(clock_boottime() + HOST_PATIENCE);
     TEST_INT(host_count(ant, "started", "job=once"), 0);
+    host_kill(ant); /* one that a reload brought was not there when the service started: neither then, nor now */
+    TEST_INT(host_count(ant, "started", "job=late"), 0);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    host_await(ant, "exited", "job=often");
+    TEST_INT(host_count(ant, "started", "job=late"), 0);
+    TEST_INT(host_count(ant, "started", "job=rare"), 0);
     witness_read(&w, cluster.witness);
     TEST_INT(witness_count(&w, "once"), 1);
     CU_ASSERT(witness_count(&w, "often") <= (clock_boottime() - begun) / (200 * USEC_PER_MSEC) + 1);
     witness_done(&w);
+    host_stop(ant); /* of the service: its next start is one */
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    host_await(ant, "exited", "job=late result=success");
 }
 
 static void overlap_rules(void) {
@@ -120,25 +135,35 @@ static void overlap_rules(void) {
 
 /* A stop reaches the whole tree: also who ignores TERM, and who forked twice. */
 static void stop_takes_the_whole_tree(void) {
-    struct child *c;
+    struct child *c, *next;
+    uint64_t over;
     static char text[2048];
     size_t n;
 
     n = (size_t) snprintf(text, sizeof(text), POOLS "job \"deaf\" { %s pools = {\"db\"} stop-timeout = \"300ms\" }\n",
                           witness_command("--id deaf --ignore-term --for 60000"));
-    snprintf(text + n, sizeof(text) - n, "job \"daemon\" { %s pools = {\"disk\"} stop-timeout = \"300ms\" stop-signal = \"INT\" }\n",
-             witness_command("--id daemon --child --for 60000"));
+    n += (size_t) snprintf(text + n, sizeof(text) - n,
+                           "job \"daemon\" { %s pools = {\"disk\"} stop-timeout = \"300ms\" stop-signal = \"INT\" }\n",
+                           witness_command("--id daemon --child --for 60000"));
+    snprintf(text + n, sizeof(text) - n, "job \"orphan\" { %s stop-timeout = \"300ms\" }\n",
+             witness_command("--id orphan --child --ignore-term --for 60000"));
     ant = host_up("ant", "%s", text);
     c = berth_start(ant, "start deaf --wait");
-    TEST_INT(berth(ant, "start daemon"), 0);
     witness_await_start(cluster.witness, "deaf");
+    next = berth_start(ant, "run -p db --name next -- true");
+    host_await(ant, "queued", "job=next");
+    TEST_INT(berth(ant, "start daemon orphan"), 0);
+    witness_await_start(cluster.witness, "orphan");
     witness_await_start(cluster.witness, "daemon");
     host_await(ant, "started", "job=daemon");
     TEST_INT(host_count(ant, "exited", "job=daemon"), 0); /* its first process has gone, the other one has not */
-    TEST_INT(berth(ant, "stop deaf daemon"), 0);
+    TEST_INT(berth(ant, "stop deaf daemon orphan"), 0);
     host_await(ant, "stopping", "job=deaf");
-    host_await(ant, "exited", "job=deaf result=stopped");
+    over = event_get_u64(host_await(ant, "exited", "job=deaf result=stopped"), "seq");
+    CU_ASSERT(event_get_u64(host_await(ant, "granted", "job=next"), "seq") > over); /* its permits stay until all of it is gone */
+    TEST_INT(berth_end(next), 0);
     host_await(ant, "exited", "job=daemon result=stopped");
+    host_await(ant, "exited", "job=orphan result=stopped");
     TEST_INT(witness_count_alive(cluster.witness), 0);
     TEST_INT(berth_end(c), 137);
     {
@@ -147,6 +172,7 @@ static void stop_takes_the_whole_tree(void) {
         witness_read(&w, cluster.witness);
         TEST_INT(witness_find(&w, "deaf")->n_ignored, 1);
         TEST_INT(witness_find(&w, "daemon")->signal, 2);
+        TEST_INT(witness_find(&w, "orphan")->n_ignored, 1);
         witness_done(&w);
     }
     TEST_INT(berth(ant, "stop deaf"), 0); /* nothing to stop is no error */
@@ -181,14 +207,16 @@ static void stop_of_berthd_stops_its_jobs(void) {
 
 /* What went wrong elsewhere: dkron-io/dkron#1202. */
 static void environment_and_output(void) {
-    char text[4096] = "";
+    char text[8192] = "";
+    const char *first;
     char path[64];
     FILE *f;
 
     ant = host_up("ant",
-                  POOLS "job \"env\" { command = {\"/bin/sh\", \"-c\", 'env; pwd; umask; ls /proc/self/fd | wc -l'} pools = {\"db\", \"disk\"} "
+                  POOLS "job \"env\" { command = {\"/bin/sh\", \"-c\", 'env; pwd; umask; ls /proc/self/fd | wc -l; echo mine >&2'} pools = {\"db\", \"disk\"} "
                         "environment = {\"MINE=yes\"} directory = \"/usr\" umask = \"077\" output = \"%s/out\" }\n",
                   cluster.folder);
+    TEST_INT(berth(ant, "start env --wait"), 0);
     TEST_INT(berth(ant, "start env --wait"), 0);
     snprintf(path, sizeof(path), "%s/out", cluster.folder);
     f = fopen(path, "re");
@@ -196,11 +224,38 @@ static void environment_and_output(void) {
     text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
     fclose(f);
     CU_ASSERT(strstr(text, "BERTH_JOB=env\n") && strstr(text, "BERTH_HOST=ant\n") && strstr(text, "BERTH_NAMESPACE=test\n"));
+    first = strstr(text, "BERTH_JOB=env\n");
+    CU_ASSERT(first && strstr(first + 1, "BERTH_JOB=env\n")); /* the second run's is appended */
     CU_ASSERT(strstr(text, "BERTH_POOLS=db:1,disk:1\n") && strstr(text, "BERTH_TOKEN=1") && strstr(text, "BERTH_RUN="));
     CU_ASSERT(strstr(text, "MINE=yes\n") && strstr(text, "HOME=/") && strstr(text, "PATH=/"));
     CU_ASSERT(!strstr(text, "BERTH_BUILD") && !strstr(text, "ASAN_OPTIONS") && !strstr(text, "NO_COLOR"));
-    CU_ASSERT(strstr(text, "\n/usr\n") && strstr(text, "0077\n"));
+    CU_ASSERT(strstr(text, "\n/usr\n") && strstr(text, "0077\n") && strstr(text, "mine\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n4\n")); /* 0, 1, 2 and the one that ls opened */
+}
+
+/* Each event says what it is about: the audit, and whoever looks at three in the morning, have nothing else. */
+static void events_tell(void) {
+    const char *line;
+    struct child *c;
+
+    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_at_gate("one", &gate));
+    TEST_INT(berth(ant, "start one"), 0);
+    line = host_await(ant, "granted", "job=one pools=db:1");
+    CU_ASSERT(event_get_u64(line, "token") > 0 && event_get_u64(line, "ticket") > 0 && strlen(event_get(line, "run")) == 32);
+    CU_ASSERT(*event_get(line, "wait_ms") && event_get_u64(line, "wait_ms") < HOST_PATIENCE / USEC_PER_MSEC);
+    host_await(ant, "started", "job=one pools=db:1");
+    c = berth_start(ant, "run -p db --name two -- sh -c 'sleep 0.1; exit 2'");
+    line = host_await(ant, "queued", "job=two pools=db:1 position=1");
+    CU_ASSERT(event_get_u64(line, "ticket") > 0);
+    TEST_INT(event_get_u64(line, "uid"), getuid());
+    CU_ASSERT_STRING_NOT_EQUAL(event_get(line, "uid"), "");
+    gate_open(&gate);
+    line = host_await(ant, "exited", "job=one result=success exit_code=0");
+    CU_ASSERT_STRING_NOT_EQUAL(event_get(line, "run_ms"), "");
+    TEST_INT(berth_end(c), 2);
+    line = host_await(ant, "exited", "job=two result=failure exit_code=2");
+    CU_ASSERT(event_get_u64(line, "run_ms") >= 100 && event_get_u64(line, "token") > 0);
+    host_await(ant, "released", "job=two pools=db:1");
 }
 
 /* `berth run` within a run that holds enough goes ahead under its permits; with more it must not wait without bound. */
@@ -210,6 +265,11 @@ static void nested_runs(void) {
     TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run -p disk -- true", cluster.build, ant->socket), 64);
     TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run -n -p disk -- true", cluster.build, ant->socket), 0);
     TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run --wait 5s -p disk -- sh -c 'exit 3'", cluster.build, ant->socket), 3);
+    host_set_config(ant, "pool \"db\" { limit = 3 }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await_pool(ant, "db", "limit", 3);
+    TEST_INT(berth(ant, "run -p db:2 -- %s/berth --socket %s run -n -p db:2 -- true", cluster.build, ant->socket), 0);
+    TEST_INT(berth(ant, "run -p db -- %s/berth --socket %s run -n -p db:3 -- true", cluster.build, ant->socket), 75); /* of its own */
     host_await_pool(ant, "db", "used", 0);
 }
 
@@ -254,6 +314,7 @@ static CU_TestInfo tests[] = {
     {"stop of a waiting run", stop_of_a_waiting_run},
     {"a stop of berthd stops its jobs", stop_of_berthd_stops_its_jobs},
     {"environment and output", environment_and_output},
+    {"events tell", events_tell},
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},
     {"berthd --check to a full disk", check_to_a_full_disk},

@@ -79,6 +79,31 @@ static void berth_run_is_killed_and_berthd_restarted(void) {
     kill_berth_run(true);
 }
 
+/* A command that closes all that it inherited, and that does not die with its `berth run`, as what changes its user: it is known by its
+ * process, also to the berthd after. */
+static void command_without_hold(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS);
+    c = berth_start(ant,
+                    "run -p db:2 --name held -- bash -c 'for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -le 2 ] || eval exec $fd\">&-\"; done; "
+                    "exec setpriv --pdeathsig clear %s --id bare --gate %s'",
+                    cluster.command, gate.path);
+    host_await(ant, "started", "job=held");
+    witness_await_start(cluster.witness, "bare");
+    child_kill(c, SIGKILL);
+    TEST_INT(berth_end(c), 137);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    host_kill(ant);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    gate_open(&gate);
+    host_await(ant, "released", "job=held");
+    TEST_INT(witness_count_alive(cluster.witness), 0);
+}
+
 /* Nobody is there who could stop what a killed `berth run` left: berthd ends all the same, and the permits stay taken. */
 static void berthd_stops_beside_an_orphan(void) {
     struct child *c;
@@ -269,6 +294,7 @@ static void runner_is_killed(void) {
 static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
     {"berth run is killed and berthd restarted", berth_run_is_killed_and_berthd_restarted},
+    {"the command of a killed berth run has closed its hold", command_without_hold},
     {"berthd stops beside an orphan", berthd_stops_beside_an_orphan},
     {"berthd restarts under berth run", berthd_restarts_under_berth_run},
     {"berth run and berthd are killed", berth_run_and_berthd_are_killed},

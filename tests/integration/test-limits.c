@@ -185,6 +185,14 @@ static void pool_of_the_host(void) {
     TEST_INT(berth(ant, "run -n -p disk -- true"), 75);
     TEST_INT(host_pool(ant, "disk", "used"), 1);
     end_all(c, 2);
+    TEST_INT(berth(ant, "pause disk"), 0);
+    TEST_INT(host_pool(ant, "disk", "limit"), 0);
+    TEST_INT(berth(ant, "run -n -p disk -- true"), 75);
+    TEST_INT(berth(ant, "resume disk"), 0);
+    TEST_INT(berth(ant, "run -n -p disk -- true"), 0);
+    host_set_config(ant, "pool \"disk\" { limit = 2 scope = \"host\" }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(berth(ant, "run --wait 10s -p disk:2 -- true"), 0);
 }
 
 static CU_TestInfo tests[] = {

@@ -51,20 +51,25 @@ static size_t count_runs(struct host *h) {
 static void missing_at_start(void) {
     struct child *c[3];
 
-    ant = host_add("ant", POOLS);
+    ant = host_add("ant", POOLS "job \"kept\" { %s pools = {\"db\"} }\n", witness_command("--id kept"));
     host_start(ant);
+    TEST_INT(berth(ant, "start kept"), 0);
+    host_kill(ant); /* it had no answer yet, and is there all the same */
+    host_start(ant);
+    TEST_INT(count_runs(ant), 1);
     host_await(ant, "redis-lost", " ");
     TEST_INT(berth(ant, "run -p disk -- true"), 0);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     for (size_t i = 0; i < ELEMENTSOF(c); i++)
         c[i] = berth_start(ant, "run -p db --name r%zu -- %s --id r%zu", i, cluster.command, i);
-    while (count_runs(ant) < ELEMENTSOF(c))
+    while (count_runs(ant) < 1 + ELEMENTSOF(c))
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
     TEST_INT(host_count(ant, "granted", "pools=db:1"), 0);
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     host_open(ant);
     for (size_t i = 0; i < ELEMENTSOF(c); i++)
         TEST_INT(berth_end(c[i]), 0);
+    host_await(ant, "exited", "job=kept result=success");
 }
 
 /* The limit holds although Redis has forgotten everything, and who waits keeps the order. */

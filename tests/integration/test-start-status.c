@@ -59,6 +59,8 @@ static void not_begun(void) {
     TEST_INT(berth(ant, "drain"), 0);
     TEST_INT(berth(ant, "start fine"), 75);
     TEST_STRING(berth_err, "berth: no permit: this host is drained\n");
+    TEST_INT(berth(ant, "run -p own -- true"), 75);
+    TEST_STRING(berth_err, "berth: no permit: this host is drained\n");
     TEST_INT(berth(ant, "undrain"), 0);
 }
 

@@ -339,6 +339,11 @@ static void test_reload(void) {
     host_set_config(ant, "pool \"db\" { limit = 1 }\n");
     TEST_INT(berth(ant, "reload"), 0);
     host_await_pool(ant, "db", "limit", 1);
+    cluster.lease = "4s"; /* of what runs already */
+    host_set_config(ant, "pool \"db\" { limit = 2 }\n");
+    TEST_INT(berth(ant, "reload"), 78);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "lease has changed, which a reload cannot do: restart berthd"));
+    TEST_INT(host_pool(ant, "db", "limit"), 1);
     TEST_INT(berth(ant, "version"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "berthd " VERSION " on ant, namespace test, process "));
 }

@@ -43,6 +43,11 @@ static void test_ad_hoc(void) {
     TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
     TEST_STRING(text, "slit");
 
+    /* Who comes back to it is its own user, or root. */
+    TEST_INT(manager_attach(play.manager, r->id, getuid() + 1, getpid(), &other), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_attach(play.manager, r->id, getuid(), getpid(), &other), 0);
+    CU_ASSERT_PTR_EQUAL(other, r);
+
     /* An end before the start is not believed, nor one that is still to come. */
     manager_client_ended(play.manager, r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
     TEST_INT(r->result, RUN_RESULT_SUCCESS);

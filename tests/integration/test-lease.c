@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Runs that are longer than their lease: heartbeats carry them on, over a restart of berthd as well (R8). */
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOLS "pool \"db\" { limit = 2 }\n"
+#define LEASE (2 * USEC_PER_SEC)
+
+static struct host *ant;
+static struct gate gate;
+
+static void up(void) {
+    cluster_up();
+    cluster.lease = "2s";
+    cluster.heartbeat = "250ms";
+    gate = (struct gate) {.fd = -1};
+    gate_make(&gate, "gate");
+}
+
+static void down(void) {
+    gate_done(&gate);
+    cluster_down();
+}
+
+/* Nothing is awaited here but that a deadline which nobody pushes would have passed. */
+static void let_a_lease_pass(void) {
+    usec_t until = clock_boottime() + LEASE;
+
+    while (clock_boottime() < until)
+        child_turn(until);
+    TEST_INT(witness_count_alive(cluster.witness), 2);
+}
+
+static void longer_than_a_lease(void) {
+    struct child *held;
+
+    ant = host_up("ant", POOLS "job \"job\" { %s pools = {\"db\"} }\n", witness_at_gate("job", &gate));
+    held = berth_start(ant, "run -p db --name held -- %s --id held --gate %s", cluster.command, gate.path);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "started", "job=held");
+    host_await(ant, "started", "job=job");
+    witness_await_alive(cluster.witness, 2);
+    let_a_lease_pass();
+    host_kill(ant);
+    host_start(ant);
+    host_await(ant, "redis-connected", " ");
+    let_a_lease_pass();
+    gate_open(&gate);
+    TEST_INT(berth_end(held), 0);
+    host_await(ant, "exited", "job=held result=success");
+    host_await(ant, "exited", "job=job result=success");
+    TEST_INT(host_count(ant, "lease-lost", " "), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"longer than a lease", longer_than_a_lease},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "lease", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
