@@ -106,7 +106,8 @@ static void daemon_await(const struct bench_daemon *d) {
 }
 
 void fleet_up(struct fleet *f, size_t n) {
-    *f = (struct fleet) {.folder = "/tmp/berth-bench-XXXXXX", .n = n, .daemons = calloc(n, sizeof(*f->daemons))};
+    *f = (struct fleet) {.folder = "/dev/shm/berth-bench-XXXXXX", .n = n, /* memory, as /run is */
+                          .daemons = calloc(n, sizeof(*f->daemons))};
     if (!f->daemons || !mkdtemp(f->folder) || redis_server_start(&f->redis, NULL) < 0)
         rig_fail("cannot make a fleet");
     snprintf(f->stamps, sizeof(f->stamps), "%s/stamps", f->folder);

@@ -49,7 +49,7 @@ double peer_cost(const struct peer *p, struct redis_server *s, unsigned n) {
 }
 
 /* Scripts are loaded once a server; the name of one is its text's. */
-static const char *sha_of(redisContext *c, const char *text) {
+const char *peer_sha(redisContext *c, const char *text) {
     static struct {
         const char *text;
         char sha[41];
@@ -71,14 +71,14 @@ static const char *sha_of(redisContext *c, const char *text) {
 }
 
 /* Of a command that must work. */
-static void check(redisReply *reply) {
+void peer_check(redisReply *reply) {
     if (!reply || reply->type == REDIS_REPLY_ERROR)
         rig_fail("a command failed: %s", reply ? reply->str : "no answer");
     freeReplyObject(reply);
 }
 
-static void load(struct redis_server *s, const char *text) {
-    check(redisCommand(peer_connect(s), "SCRIPT LOAD %s", text));
+void peer_load(struct redis_server *s, const char *text) {
+    peer_check(redisCommand(peer_connect(s), "SCRIPT LOAD %s", text));
 }
 
 /* --- the floor --- */
@@ -86,11 +86,11 @@ static void load(struct redis_server *s, const char *text) {
 static const char empty[] = "return 1";
 
 static void empty_prepare(struct redis_server *s, size_t holders _unused_) {
-    load(s, empty);
+    peer_load(s, empty);
 }
 
 static unsigned empty_call(redisContext *c, unsigned number _unused_) {
-    redisAppendCommand(c, "EVALSHA %s 0", sha_of(c, empty));
+    redisAppendCommand(c, "EVALSHA %s 0", peer_sha(c, empty));
     return 1;
 }
 
@@ -99,13 +99,13 @@ const struct peer peer_empty = {"two empty scripts", "evalsha", SIZE_MAX, empty_
 static unsigned arguments_claim(redisContext *c, unsigned number) {
     redisAppendCommand(c, "EVALSHA %s 1 berth:{bench}:meta 0123456789abcdef0123456789abcdef 1 1760000000000000 "
                           "0123456789abcdef0123456789%06u 0123456789abcdef0123456789abcdef pg-dump 0 0 0 4711 busy 1 10000",
-                       sha_of(c, empty), number);
+                       peer_sha(c, empty), number);
     return 1;
 }
 
 static unsigned arguments_release(redisContext *c, unsigned number) {
     redisAppendCommand(c, "EVALSHA %s 1 berth:{bench}:meta 0123456789abcdef0123456789abcdef 1 1760000000000000 "
-                          "0123456789abcdef0123456789%06u", sha_of(c, empty), number);
+                          "0123456789abcdef0123456789%06u", peer_sha(c, empty), number);
     return 1;
 }
 
@@ -117,32 +117,31 @@ const struct peer peer_arguments = {"two empty scripts with our arguments", "eva
 #define SESSION "0123456789abcdef0123456789abcdef"
 
 static unsigned commands_acquire(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " grace debt replid clock o:busy");
+    redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " grace debt replid clock l:busy");
     redisAppendCommand(c, "ZCARD y:pool:busy:queue");
     redisAppendCommand(c, "SCARD y:pool:busy:held");
-    redisAppendCommand(c, "ZRANGE y:pool:busy:limits 0 0 WITHSCORES");
     redisAppendCommand(c, "TIME");
     redisAppendCommand(c, "HSETNX y:claims 0123456789abcdef0123456789%06u %s", number,
                        "H 1763640000000000 " SESSION " busy:1 1763640000000000 0 1763640000000000 4711 " SESSION " pg-dump ");
     redisAppendCommand(c, "SADD y:pool:busy:held 0123456789abcdef0123456789%06u#1", number);
     redisAppendCommand(c, "SADD y:of:" SESSION " 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "HSET y:meta clock 1763640000000000 c:" SESSION " 1:1763640000000000");
-    return 9;
+    return 8;
 }
 
 static unsigned commands_release(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION);
+    redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " clock");
     redisAppendCommand(c, "HGET y:claims 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "SREM y:of:" SESSION " 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "HDEL y:claims 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "SREM y:pool:busy:held 0123456789abcdef0123456789%06u#1", number);
-    redisAppendCommand(c, "ZCARD y:pool:busy:queue");
+    redisAppendCommand(c, "ZRANGE y:pool:busy:queue 0 0");
     return 6;
 }
 
 static void commands_prepare(struct redis_server *s, size_t holders _unused_) {
-    check(redis_command(s, "HSET y:meta epoch 1763640000000000 replid " SESSION " clock 1"));
-    check(redis_command(s, "ZADD y:pool:busy:limits 1000000 " SESSION));
+    peer_check(redis_command(s, "HSET y:meta what %s epoch 1763640000000000 replid " SESSION " clock 1 l:busy 1000000",
+                             "a text that makes this a hash table from the beginning, as it is in a namespace"));
 }
 
 const struct peer peer_commands = {"the same commands without a script", "*", SIZE_MAX, commands_prepare, commands_acquire,
@@ -226,19 +225,19 @@ static const char fair_release_text[] =
     "return redis.call('ZREM', KEYS[1], ARGV[1])\n";
 
 static void fair_script_prepare(struct redis_server *s, size_t holders) {
-    load(s, fair_acquire_text);
-    load(s, fair_release_text);
+    peer_load(s, fair_acquire_text);
+    peer_load(s, fair_release_text);
     seed_prepare(s, holders);
 }
 
 static unsigned fair_script_acquire(redisContext *c, unsigned number) {
     redisAppendCommand(c, "EVALSHA %s 3 seed seed:owner seed:counter " SEED_NOW " " SEED_EXPIRED " " SEED_LIMIT
-                          " 01234567-89ab-cdef-0123-456789%06u", sha_of(c, fair_acquire_text), number);
+                          " 01234567-89ab-cdef-0123-456789%06u", peer_sha(c, fair_acquire_text), number);
     return 1;
 }
 
 static unsigned fair_script_release(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "EVALSHA %s 2 seed seed:owner 01234567-89ab-cdef-0123-456789%06u", sha_of(c, fair_release_text), number);
+    redisAppendCommand(c, "EVALSHA %s 2 seed seed:owner 01234567-89ab-cdef-0123-456789%06u", peer_sha(c, fair_release_text), number);
     return 1;
 }
 
@@ -259,18 +258,18 @@ static const char counter_release_text[] =
     "redis.call('publish', KEYS[2], value)\n";
 
 static void counter_prepare(struct redis_server *s, size_t holders _unused_) {
-    check(redis_command(s, "SET counter 1000000"));
-    load(s, counter_acquire_text);
-    load(s, counter_release_text);
+    peer_check(redis_command(s, "SET counter 1000000"));
+    peer_load(s, counter_acquire_text);
+    peer_load(s, counter_release_text);
 }
 
 static unsigned counter_acquire(redisContext *c, unsigned number _unused_) {
-    redisAppendCommand(c, "EVALSHA %s 1 counter 1", sha_of(c, counter_acquire_text));
+    redisAppendCommand(c, "EVALSHA %s 1 counter 1", peer_sha(c, counter_acquire_text));
     return 1;
 }
 
 static unsigned counter_release(redisContext *c, unsigned number _unused_) {
-    redisAppendCommand(c, "EVALSHA %s 2 counter redisson_sc:{counter} 1", sha_of(c, counter_release_text));
+    redisAppendCommand(c, "EVALSHA %s 2 counter redisson_sc:{counter} 1", peer_sha(c, counter_release_text));
     return 1;
 }
 

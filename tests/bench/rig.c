@@ -9,7 +9,7 @@
 
 #define START_AT_ONCE 100 /* hosts that connect at the same time when the rig goes up */
 #define ASK_AT_ONCE 4000
-#define HOSTS_A_LOOP 50
+#define HOSTS_A_LOOP 100
 #define LOOPS_AT_ONCE 64
 
 void rig_fail(const char *format, ...) {

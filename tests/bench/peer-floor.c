@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The floor under our scripts: the same commands in a script, with arguments that are ready-made, on data of the same shape; nothing is
+ * decided, read out, put together or answered. What ours cost above this is Lua; what this costs above an empty script is Redis. */
+
+#include "tests/bench/peer.h"
+
+#define SESSION "0123456789abcdef0123456789abcdef"
+#define CLAIM "0123456789abcdef0123456789%06u"
+#define NUMBER "1763640000000000"
+#define RECORD "H " NUMBER " " SESSION " busy:1 " NUMBER " 0 " NUMBER " 4711 " SESSION " pg-dump "
+
+static const char claim_text[] = "local call, meta, held, c = redis.call, KEYS[1], KEYS[3], ARGV[2]\n"
+                                 "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'debt', 'replid', 'clock', 'l:busy')\n"
+                                 "call('ZCARD', KEYS[2])\n"
+                                 "call('SCARD', held)\n"
+                                 "call('INFO', 'replication')\n"
+                                 "call('TIME')\n"
+                                 "call('HSETNX', KEYS[4], c, ARGV[3])\n"
+                                 "call('SADD', held, c)\n"
+                                 "call('SADD', KEYS[5], c)\n"
+                                 "call('HSET', meta, 'clock', ARGV[4], ARGV[1], ARGV[4])\n";
+
+static const char release_text[] = "local call, c = redis.call, ARGV[2]\n"
+                                   "call('HMGET', KEYS[1], 'epoch', ARGV[1], 'clock')\n"
+                                   "call('HGET', KEYS[4], c)\n"
+                                   "call('SREM', KEYS[5], c)\n"
+                                   "call('HDEL', KEYS[4], c)\n"
+                                   "call('SREM', KEYS[3], c)\n"
+                                   "call('ZRANGE', KEYS[2], '0', '0')\n";
+
+/* The same, and all that it takes to grant the next one. */
+static const char grant_text[] = "local call, meta, held, claims, c = redis.call, KEYS[1], KEYS[3], KEYS[4], ARGV[2]\n"
+                                 "call('HMGET', meta, 'epoch', ARGV[1], 'clock')\n"
+                                 "call('HGET', claims, c)\n"
+                                 "call('SREM', KEYS[5], c)\n"
+                                 "call('HDEL', claims, c)\n"
+                                 "call('SREM', held, c)\n"
+                                 "call('ZRANGE', KEYS[2], '0', '0')\n"
+                                 "call('HGET', claims, c)\n"
+                                 "call('HMGET', meta, 'grace', 'debt', 'l:busy', 'replid', 'clock', ARGV[1])\n"
+                                 "call('SCARD', held)\n"
+                                 "call('INFO', 'replication')\n"
+                                 "call('TIME')\n"
+                                 "call('ZREM', KEYS[2], c)\n"
+                                 "call('ZREM', KEYS[2], c)\n"
+                                 "call('SADD', held, c)\n"
+                                 "call('HSET', claims, c, ARGV[3])\n"
+                                 "call('HSET', meta, 'clock', ARGV[4], ARGV[1], ARGV[4])\n"
+                                 "call('PUBLISH', KEYS[5], ARGV[3])\n";
+
+static const char beat_text[] = "local call, meta, beats = redis.call, KEYS[1], KEYS[2]\n"
+                                "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'debt', 'over', 'over-end', 'clock')\n"
+                                "call('HINCRBY', meta, 'beat', '1')\n"
+                                "call('ZADD', beats, ARGV[3], ARGV[2])\n"
+                                "call('SCARD', KEYS[3])\n"
+                                "call('ZCOUNT', beats, '0', ARGV[4])\n";
+
+static void prepare(struct redis_server *s, size_t holders _unused_) {
+    peer_check(redis_command(s, "HSET z:meta what %s epoch " NUMBER " replid " SESSION " clock 1 l:busy 1000000 c:" SESSION " x",
+                             "a text that makes this a hash table from the beginning, as it is in a namespace"));
+    peer_check(redis_command(s, "ZADD z:queue 1 w"));
+    peer_check(redis_command(s, "SADD z:held x"));
+    peer_load(s, claim_text);
+    peer_load(s, release_text);
+    peer_load(s, grant_text);
+    peer_load(s, beat_text);
+}
+
+static unsigned claim(redisContext *c, unsigned number) {
+    redisAppendCommand(c, "EVALSHA %s 5 z:meta z:none z:held z:claims z:of c:" SESSION " " CLAIM " %s " NUMBER, peer_sha(c, claim_text),
+                       number, RECORD);
+    return 1;
+}
+
+static unsigned release(redisContext *c, unsigned number) {
+    redisAppendCommand(c, "EVALSHA %s 5 z:meta z:none z:held z:claims z:of c:" SESSION " " CLAIM, peer_sha(c, release_text), number);
+    return 1;
+}
+
+static unsigned grant(redisContext *c, unsigned number) {
+    redisAppendCommand(c, "EVALSHA %s 5 z:meta z:queue z:held z:claims z:of c:" SESSION " " CLAIM " %s " NUMBER, peer_sha(c, grant_text),
+                       number, RECORD);
+    return 1;
+}
+
+static unsigned beat(redisContext *c, unsigned number) {
+    redisAppendCommand(c, "EVALSHA %s 3 z:meta z:beats z:of c:" SESSION " " SESSION " %u 0", peer_sha(c, beat_text), 1000000 + number);
+    return 1;
+}
+
+static unsigned nothing(redisContext *c _unused_, unsigned number _unused_) {
+    return 0;
+}
+
+const struct peer peer_floor = {"floor: scripts with only the commands of a claim and its release", "evalsha", SIZE_MAX, prepare, claim,
+                                release};
+const struct peer peer_floor_grant = {"floor: a script with only the commands of a release that grants", "evalsha", SIZE_MAX, prepare, grant,
+                                      nothing};
+const struct peer peer_floor_beat = {"floor: a script with only the commands of a heartbeat", "evalsha", SIZE_MAX, prepare, beat, nothing};
