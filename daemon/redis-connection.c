@@ -36,8 +36,10 @@ struct redis_connection {
     redisContext *context;
     char *out;             /* commands not sent yet */
     size_t out_size, out_allocated;
-    sd_event_source *io, *timer, *defer;
+    sd_event_source *io, *timer;
+    sd_event_source *defer, *flush; /* tells that it is down; sends what this turn of the loop has said */
     bool connected;        /* the socket is */
+    bool awaits_room;      /* io watches until it can be written: it connects, or the socket was full */
     bool up_told, down_told, freed;
     unsigned busy;         /* > 0: a callback is on the stack, so this must not be freed */
     struct list pendings;  /* struct pending */
@@ -60,6 +62,7 @@ static void note_error(struct redis_connection *c, enum redis_error error, const
     (void) snprintf(c->text, sizeof(c->text), "%s", *text ? text : "connection lost");
     /* Told a turn later, from no call's inside. */
     (void) sd_event_source_set_enabled(c->io, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
     (void) sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
     (void) sd_event_source_set_enabled(c->defer, SD_EVENT_ONESHOT);
 }
@@ -78,6 +81,7 @@ static void destroy(struct redis_connection *c) {
     sd_event_source_disable_unref(c->io);
     sd_event_source_disable_unref(c->timer);
     sd_event_source_disable_unref(c->defer);
+    sd_event_source_disable_unref(c->flush);
     if (c->context)
         redisFree(c->context);
     free(c->out);
@@ -113,6 +117,8 @@ static int connection_on_defer(sd_event_source *source, void *userdata) {
 
 /* --- deadlines --- */
 
+/* Only when there is a first one or none any more: in between the timer may fire too early, and is set anew then. Moved with each
+ * answer it would cost more than the answer. */
 static void arm(struct redis_connection *c) {
     struct pending *first = list_first(&c->pendings, struct pending, link);
 
@@ -141,7 +147,8 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
     if (p) {
         list_unlink(&p->link);
         free(p);
-        arm(c);
+        if (list_is_empty(&c->pendings))
+            arm(c);
     }
     fn(reply, userdata);
 }
@@ -175,10 +182,11 @@ static bool read_answers(struct redis_connection *c) {
 /* If this process did not run for a while, answers may be there that came in time, and the loop may take the deadline first. */
 static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
     struct redis_connection *c = userdata;
+    const struct pending *first = list_first(&c->pendings, struct pending, link);
 
     (void) source, (void) usec;
     c->busy++;
-    if (c->connected && read_answers(c))
+    if ((first && first->deadline > clock_boottime()) || (c->connected && read_answers(c)))
         arm(c);
     else
         note_error(c, REDIS_ERROR_RETRY, c->up_told ? "no answer in time" : "cannot connect in time");
@@ -187,6 +195,13 @@ static int connection_on_timer(sd_event_source *source, uint64_t usec, void *use
 }
 
 /* --- the socket --- */
+
+static int await_room(struct redis_connection *c, bool wanted) {
+    if (c->awaits_room == wanted)
+        return 0;
+    c->awaits_room = wanted;
+    return sd_event_source_set_io_events(c->io, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
 
 static void write_commands(struct redis_connection *c) {
     int error = 0;
@@ -214,8 +229,19 @@ static void write_commands(struct redis_connection *c) {
         c->out = NULL;
         c->out_allocated = 0;
     }
-    if (c->out_size == 0 && sd_event_source_set_io_events(c->io, EPOLLIN) < 0)
+    if (!is_over(c) && await_room(c, c->out_size > 0) < 0)
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+}
+
+static int connection_on_flush(sd_event_source *source, void *userdata) {
+    struct redis_connection *c = userdata;
+
+    (void) source;
+    c->busy++;
+    if (!c->awaits_room && c->out_size > 0 && !is_over(c))
+        write_commands(c);
+    leave(c);
+    return 0;
 }
 
 static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -289,7 +315,7 @@ static int put(struct redis_connection *c, size_t argc, const char *const *argv)
         at = mempcpy(at, "\r\n", 2);
     }
     c->out_size = (size_t) (at - c->out);
-    if (sd_event_source_set_io_events(c->io, EPOLLIN | EPOLLOUT) < 0) {
+    if (!c->awaits_room && sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT) < 0) {
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
         return -ENOTCONN;
     }
@@ -314,7 +340,8 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
         return r;
     }
     list_append(&c->pendings, &p->link);
-    arm(c);
+    if (list_first(&c->pendings, struct pending, link) == p)
+        arm(c);
     return 0;
 }
 
@@ -411,7 +438,12 @@ static int attach(struct redis_connection *c, sd_event *event) {
         r = sd_event_add_defer(event, &c->defer, connection_on_defer, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->defer, SD_EVENT_OFF);
-    if (r >= 0) /* writable is what a finished connect looks like */
+    if (r >= 0)
+        r = sd_event_add_defer(event, &c->flush, connection_on_flush, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
+    c->awaits_room = true; /* writable is what a finished connect looks like */
+    if (r >= 0)
         r = sd_event_add_io(event, &c->io, c->context->fd, EPOLLOUT, connection_on_io, c);
     return r < 0 ? r : set_up(c);
 }
