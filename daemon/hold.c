@@ -15,6 +15,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/process-tree.h"
+#include "base/removals.h"
 
 #define RECORD_SUFFIX ".claim"
 #define READS_PER_TURN 16
@@ -246,6 +247,11 @@ static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t w
 
 static void hold_unlink(const struct hold *h) {
     /* The record makes the hold, so it goes first: what a crash leaves then is debris that hold_gather() removes. */
+    if (h->handler.removals) {
+        (void) removals_remove(h->handler.removals, h->record);
+        (void) removals_remove(h->handler.removals, h->fifo);
+        return;
+    }
     (void) unlink(h->record);
     (void) unlink(h->fifo);
 }

@@ -16,6 +16,7 @@ struct hold;
 struct hold_handler {
     void (*on_over)(struct hold *h, void *userdata); /* once; the hold may be freed in it */
     void *userdata;
+    struct removals *removals; /* for files that cannot be removed at once; NULL: they stay then */
 };
 
 /* Makes holds/RUN and holds/RUN.claim (the record, a message written by the caller: run, claim, token, pools, deadline ...).

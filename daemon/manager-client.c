@@ -265,7 +265,7 @@ static int run_on_client_overdue(_unused_ sd_event_source *source, _unused_ uint
 
 void manager_hold_start(struct run *r) {
     struct manager *m = r->manager;
-    struct hold_handler handler = {.on_over = hold_on_over, .userdata = r};
+    struct hold_handler handler = {.on_over = hold_on_over, .userdata = r, .removals = m->removals};
     char path[HOLDS_PATH_SIZE], pools[DEMANDS_TEXT_SIZE];
     struct message_writer w;
     struct event e;
@@ -358,7 +358,7 @@ void manager_client_ended(struct manager *m, struct run *r, const struct manager
 /* A hold found at start. */
 void manager_hold_found(const char *run, const struct message *record, void *userdata) {
     struct manager *m = userdata;
-    struct hold_handler handler = {.on_over = hold_on_over};
+    struct hold_handler handler = {.on_over = hold_on_over, .removals = m->removals};
     char path[HOLDS_PATH_SIZE], what[ID_TEXT_SIZE + 8];
     struct run *r = NULL;
     uint64_t pid = 0;

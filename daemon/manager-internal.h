@@ -14,6 +14,7 @@
  *     manager-service.c what the service manager is told; draining */
 
 #include "base/message.h"
+#include "base/removals.h"
 #include "daemon/hold.h"
 #include "daemon/job.h"
 #include "daemon/manager.h"
@@ -42,6 +43,7 @@ struct manager {
     struct settings *settings;
     char *config;
     char *with_runner;
+    struct removals *removals;       /* records that could not be removed yet */
     int lock_fd;                     /* flock: the one berthd of this runtime directory */
     enum manager_phase phase;
     struct store *host_store;

@@ -159,11 +159,16 @@ void manager_write_waiting(struct run *r) {
 
 void manager_remove_waiting(struct run *r) {
     char path[RECORD_PATH_SIZE];
+    int k;
 
     if (!r->recorded)
         return;
     r->recorded = false;
-    (void) unlink(record_path(r->manager, PROTOCOL_WAITING, r->id, path));
+    k = removals_remove(r->manager->removals, record_path(r->manager, PROTOCOL_WAITING, r->id, path));
+    if (k < 0)
+        journal_log(events_get_journal(r->manager->events), 4,
+                    "%s cannot be removed (%s): it is tried again, as a berthd that finds it there would start run %s",
+                    path, strerror(-k), r->id);
     FAILPOINT("waiting-removed");
 }
 

@@ -193,6 +193,8 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         return -ENOMEM;
     k = events_new(&m->events, journal, settings->host, settings->namespace);
     if (k == 0)
+        k = removals_new(&m->removals, event);
+    if (k == 0)
         k = manager_guards_init(m);
     if (k >= 0)
         k = make_directories(journal, settings->runtime_directory);
@@ -233,6 +235,7 @@ struct manager *manager_free(struct manager *m) {
     m->host_store = store_free(m->host_store);
     free_runs(m);
     manager_jobs_free(m);
+    removals_free(m->removals);
     sd_event_source_disable_unref(m->guard_timer);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->leave_timer);

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/faults/fault.h"
 #include "tests/harness/host-clock.h"
@@ -18,6 +19,7 @@
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
+#define BED_USER 61357 /* who is nobody on this machine */
 #define PROXY_PORT ((size_t) 7000) /* of the first host's proxy, in a network */
 
 static char clock_path[64], mounts[LOAD_HOSTS][80], folder[32];
@@ -59,8 +61,14 @@ static void prepare_network(const struct plan *p) {
         cluster.redis_extra = listening;
 }
 
+static bool needs_user(const struct plan *p) {
+    return (p->flags & FAULT_USER & ~FAULT_ALONE) != 0;
+}
+
 void bed_prepare(const struct plan *p) {
-    cluster.redis_extra = p->flags & FAULT_REPLICA ? replicated(0) : NULL;
+    static const char *const open_to_all[] = {"--unixsocketperm", "777", NULL};
+
+    cluster.redis_extra = p->flags & FAULT_REPLICA ? replicated(0) : needs_user(p) ? open_to_all : NULL;
     if (p->flags & FAULT_NETWORK)
         prepare_network(p);
     if (p->flags & FAULT_CLOCK) {
@@ -114,6 +122,13 @@ static void add_proxy(struct bed *b, size_t i, bool network) {
     b->load.hosts[i].host->redis = b->proxies[i].path;
 }
 
+/* Its programs are nobody's, and so is its folder; Redis lets them in. */
+static void become_user(struct host *h) {
+    h->uid = BED_USER;
+    TEST_FATAL(mkdir(h->runtime, 0755) == 0 && chown(h->runtime, BED_USER, BED_USER) == 0 && chmod(cluster.redis.directory, 0755) == 0,
+               "no folder for an ordinary user");
+}
+
 static void enter_network(struct bed *b, size_t i, bool proxy) {
     static char urls[LOAD_HOSTS][64];
     struct host *h = b->load.hosts[i].host;
@@ -135,6 +150,8 @@ void bed_up(struct bed *b, const struct plan *p) {
     if (p->flags & FAULT_REPLICA)
         TEST_FATAL(redis_server_start(&b->replica, replicated(1)) == 0, "no replica");
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
+        if (needs_user(p))
+            become_user(b->load.hosts[i].host);
         if (p->flags & FAULT_PROXY)
             add_proxy(b, i, (p->flags & FAULT_NETWORK) != 0);
         if (p->flags & FAULT_NETWORK)

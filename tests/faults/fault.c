@@ -17,7 +17,7 @@
 #include "tests/harness/test.h"
 
 static const struct fault *const tables[] = {faults_process, faults_redis, faults_net, faults_network,
-                                             faults_clock, faults_host, faults_keys};
+                                             faults_clock, faults_host, faults_scarce, faults_keys};
 
 const struct fault *faults_get(size_t i) {
     for (size_t t = 0; t < ELEMENTSOF(tables); t++)
@@ -43,7 +43,7 @@ const struct fault *faults_find(const char *name) {
 }
 
 const char *fault_lacks(const struct fault *f) {
-    if ((f->flags & FAULT_TMPFS) && geteuid() != 0)
+    if ((f->flags & (FAULT_TMPFS | (FAULT_USER & ~FAULT_ALONE))) && geteuid() != 0)
         return "needs root";
     return f->flags & FAULT_NETWORK ? net_lacks() : NULL;
 }
@@ -137,6 +137,19 @@ int find_process(struct bed *b, size_t host, enum kind kind) {
         if (is_of(&ps.items[i], b->load.hosts[host].host, kind))
             return ps.items[i].pid;
     return 0;
+}
+
+unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata) {
+    static struct processes ps;
+    unsigned n = 0;
+
+    read_processes(&ps);
+    for (size_t i = 0; i < ps.n; i++)
+        if (is_of(&ps.items[i], b->load.hosts[host].host, kind)) {
+            fn(ps.items[i].pid, userdata);
+            n++;
+        }
+    return n;
 }
 
 unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, unsigned most, bool pin) {

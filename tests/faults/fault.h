@@ -19,6 +19,7 @@ enum { /* what a fault needs, and what it excuses */
     FAULT_NETWORK = 1 << 7,  /* needs hosts in networks of their own (tests/harness/net.h) */
     FAULT_DIRECT = 1 << 8 | FAULT_ALONE, /* ... and no proxy between */
     FAULT_HOST_CLOCK = 1 << 9, /* needs the hosts' clocks in our hands (tests/harness/host-clock.h) */
+    FAULT_USER = 1 << 11 | FAULT_ALONE, /* needs hosts that are an ordinary user */
     FAULT_FULL = 1 << 10,     /* not in the slice */
 };
 
@@ -67,7 +68,7 @@ struct fault {
 };
 
 extern const struct fault faults_process[], faults_redis[], faults_net[], faults_network[], faults_clock[], faults_host[],
-    faults_keys[]; /* ended by a NULL name */
+    faults_scarce[], faults_keys[]; /* ended by a NULL name */
 size_t faults_count(void);
 /* Why it cannot be done here; NULL: it can. */
 const char *fault_lacks(const struct fault *f);
@@ -79,6 +80,8 @@ enum kind { KIND_BERTHD, KIND_RUNNER, KIND_GUARD, KIND_RUN, KIND_COMMAND };
 /* Sends a signal to up to `most` of them; with `pin` they are remembered for unpin(). The number that was hit. */
 unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, unsigned most, bool pin);
 void unpin(struct injection *i); /* SIGCONT */
+/* Calls fn for each; their number. */
+unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata);
 /* The first one; 0: none. */
 int find_process(struct bed *b, size_t host, enum kind kind);
 /* Starts a host's berthd again if nobody else wants it down. */

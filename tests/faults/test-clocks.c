@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Hosts whose clocks jump: what a suspend does to what runs, and what setting the wall clock does not do (swarthy/redis-semaphore#24,
- * mperham/sidekiq#4090, sidekiq-1.7.2; systemd/systemd#5595, systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are skipped, missing, or
- * started by the thousand when clocks change). */
+ * mperham/sidekiq#4090, sidekiq-1.7.2; systemd/systemd#5595, systemd/systemd#8647, cronnext#218, hashicorp/nomad#5410: runs that are
+ * skipped, missing, or started by the thousand when clocks change). */
 
 #include <signal.h>
 #include <stdio.h>
@@ -44,8 +44,9 @@ static void two_hosts(const char *jobs) {
 static const char *job(const char *name, const char *options) {
     static char text[1024];
 
-    snprintf(text, sizeof(text), "job \"%s\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"%s\"} output = \"null\" %s }\n", name,
-             cluster.build, cluster.witness, name, options);
+    snprintf(text, sizeof(text),
+             "job \"%s\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"%s\"} output = \"null\" %s }\n",
+             name, cluster.build, cluster.witness, name, options);
     return text;
 }
 

@@ -26,6 +26,7 @@
 #define STEPS_MAX 200
 #define TURNS_MAX 60
 #define ANSWER_SIZE 16384
+#define RUN "00000000000000000000000000000009"
 
 struct peer_connection {
     int fd;
@@ -198,9 +199,41 @@ static size_t take_text(const char **ret) {
 
 static const char *known_text(uint8_t which, size_t *ret_size) {
     static const char *const texts[] = {
-        "gone", "stale", "epoch", "ok", "refused", "busy", "queue-full", "lease-differs", "name-taken", "schema", "conflict", "unknown", "0", "-1", "1",
-        "18446744073709551615", "9007199254740993", "H", "W", "P", "-", "[", "]", "db", "NOSCRIPT No matching script", "LOADING", "BUSY", "READONLY",
-        "NOAUTH", "OOM command not allowed", "MOVED 1 127.0.0.1:1", "NOREPLICAS", "WRONGPASS", "00000000000000000000000000000001", "",
+        "gone",
+        "stale",
+        "epoch",
+        "ok",
+        "refused",
+        "busy",
+        "queue-full",
+        "lease-differs",
+        "name-taken",
+        "schema",
+        "conflict",
+        "unknown",
+        "0",
+        "-1",
+        "1",
+        "18446744073709551615",
+        "9007199254740993",
+        "H",
+        "W",
+        "P",
+        "-",
+        "[",
+        "]",
+        "db",
+        "NOSCRIPT No matching script",
+        "LOADING",
+        "BUSY",
+        "READONLY",
+        "NOAUTH",
+        "OOM command not allowed",
+        "MOVED 1 127.0.0.1:1",
+        "NOREPLICAS",
+        "WRONGPASS",
+        "00000000000000000000000000000001",
+        "",
     };
     const char *text = texts[which % ELEMENTSOF(texts)];
 
@@ -241,7 +274,7 @@ static void ask(struct store *s, uint8_t number) {
     struct claim *c = &claims[number % CLAIMS];
 
     if (c->state == CLAIM_STATE_NONE) {
-        *c = (struct claim) {.demands = &db, .n_demands = 1, .name = "job", .run = "00000000000000000000000000000009", .nowait = (number & 0x80) != 0, .keep = (number & 0x40) != 0};
+        *c = (struct claim) {.demands = &db, .n_demands = 1, .name = "job", .run = RUN, .nowait = (number & 0x80) != 0, .keep = (number & 0x40) != 0};
         snprintf(c->id, sizeof(c->id), "%032u", ++f.last_id);
         FUZZ_ASSERT(store_claim(s, c) == 0);
     } else {
@@ -316,7 +349,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memset(claims, 0, sizeof(claims));
     FUZZ_ASSERT(store_redis_new(&s, f.event, f.events, &options, &listener) == 0);
     declare(s, 3);
-    claims[0] = (struct claim) {.demands = &db, .n_demands = 1, .name = "job", .run = "00000000000000000000000000000009", .token = 1000, .ticket = 1000};
+    claims[0] = (struct claim) {.demands = &db, .n_demands = 1, .name = "job", .run = RUN, .token = 1000, .ticket = 1000};
     snprintf(claims[0].id, sizeof(claims[0].id), "%032u", 1u);
     FUZZ_ASSERT(store_adopt(s, &claims[0]) == 0);
     FUZZ_ASSERT(store_start(s) >= 0);

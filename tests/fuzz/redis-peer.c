@@ -345,8 +345,8 @@ size_t peer_push(unsigned verb, unsigned claim, char *buffer, size_t size) {
     if (c && verb % 4 == 0)
         grant(c);
     if (verb % 4 < 2)
-        snprintf(text, sizeof(text), "%s %u %llu %llu %s %s 5", verbs[verb % 4], p.epoch, before, verb % 4 ? ++p.clock : p.last, c ? c->id : "?",
-                 verb % 4 ? "gone" : "7");
+        snprintf(text, sizeof(text), "%s %u %llu %llu %s %s 5", verbs[verb % 4], p.epoch, before,
+                 verb % 4 ? ++p.clock : p.last, c ? c->id : "?", verb % 4 ? "gone" : "7");
     else
         snprintf(text, sizeof(text), "%s %u 2 %llu %s 7 5", verbs[verb % 4], p.epoch, p.clock, c ? c->id : "?");
     n = snprintf(buffer, size, "*3\r\n$7\r\nmessage\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(p.channel), p.channel, strlen(text), text);

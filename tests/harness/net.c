@@ -96,7 +96,8 @@ static bool add_node(size_t node) {
 
     if (add_namespace(node) < 0)
         return false;
-    snprintf(line, sizeof(line), "ip link add v%zu type veth peer name eth0 netns %s && ip link set v%zu master bridge up", node, paths[node], node);
+    snprintf(line, sizeof(line), "ip link add v%zu type veth peer name eth0 netns %s && ip link set v%zu master bridge up", node,
+             paths[node], node);
     return run(NULL, line) &&
            net_run(node, "ip address add " NET_ADDRESS "/24 dev eth0 && ip link set lo up && ip link set eth0 up", node + 1);
 }

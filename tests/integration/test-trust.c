@@ -82,8 +82,11 @@ static void sockets_are_files(void) {
 
     cluster_up_patient();
     gate_make(&gate, "gate");
-    ant = host_up("ant", "pool \"db\" { limit = 2 }\njob \"nap\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--gate\", \"%s\"} pools = {\"db\"} "
-                  "output = \"null\" }\n", cluster.build, cluster.witness, gate.path);
+    ant = host_up("ant",
+                  "pool \"db\" { limit = 2 }\njob \"nap\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--gate\", "
+                  "\"%s\"} pools = {\"db\"} "
+                  "output = \"null\" }\n",
+                  cluster.build, cluster.witness, gate.path);
     TEST_INT(berth(ant, "start nap"), 0);
     run = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
     witness_await_alive(cluster.witness, 2);

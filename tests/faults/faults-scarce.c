@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a host has no more of: processes, and files that can be written. Its programs are an ordinary user here, because root is never
+ * out of processes; or their runtime directory is mounted over, because root writes whatever the mode says. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "tests/faults/fault.h"
+#include "tests/harness/test.h"
+
+static void touch(struct bed *b, struct injection *i) {
+    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
+}
+
+/* --- processes --- */
+
+static void limit_processes(int pid, void *userdata) {
+    const rlim_t *most = userdata;
+    struct rlimit limit;
+
+    if (prlimit(pid, RLIMIT_NPROC, NULL, &limit) < 0)
+        return;
+    limit.rlim_cur = *most < limit.rlim_max ? *most : limit.rlim_max;
+    (void) prlimit(pid, RLIMIT_NPROC, &limit, NULL);
+}
+
+/* Of the runner that may fork no guard, of a `berth run` that waits and may fork no command when it is granted. */
+static void take_processes(struct bed *b, struct injection *i) {
+    rlim_t none = 0;
+
+    touch(b, i);
+    i->n_hit += each_process(b, i->host, KIND_RUNNER, limit_processes, &none);
+    i->n_hit += each_process(b, i->host, KIND_RUN, limit_processes, &none);
+}
+
+static void give_processes(struct bed *b, struct injection *i) {
+    rlim_t many = RLIM_INFINITY;
+
+    (void) each_process(b, i->host, KIND_RUNNER, limit_processes, &many);
+    (void) each_process(b, i->host, KIND_RUN, limit_processes, &many);
+}
+
+static void take_berthds(struct bed *b, struct injection *i) {
+    rlim_t none = 0;
+
+    touch(b, i);
+    i->n_hit += each_process(b, i->host, KIND_BERTHD, limit_processes, &none);
+    (void) hit(b, i, KIND_RUNNER, SIGKILL, 1, false); /* which it cannot start again yet */
+}
+
+static void give_berthds(struct bed *b, struct injection *i) {
+    rlim_t many = RLIM_INFINITY;
+
+    (void) each_process(b, i->host, KIND_BERTHD, limit_processes, &many);
+}
+
+/* --- descriptors --- */
+
+static void limit_descriptors(int pid, void *userdata) {
+    const rlim_t *most = userdata;
+    struct rlimit limit;
+
+    if (prlimit(pid, RLIMIT_NOFILE, NULL, &limit) < 0)
+        return;
+    limit.rlim_cur = *most < limit.rlim_max ? *most : limit.rlim_max;
+    (void) prlimit(pid, RLIMIT_NOFILE, &limit, NULL);
+}
+
+/* A guard that can open nothing more: no connection of berthd's, no report, no /proc. */
+static void take_guards_descriptors(struct bed *b, struct injection *i) {
+    rlim_t few = 5;
+
+    touch(b, i);
+    i->n_hit += each_process(b, i->host, KIND_GUARD, limit_descriptors, &few);
+}
+
+static void give_guards_descriptors(struct bed *b, struct injection *i) {
+    rlim_t many = 1024;
+
+    (void) each_process(b, i->host, KIND_GUARD, limit_descriptors, &many);
+}
+
+/* --- files --- */
+
+static const char *runtime_of(struct bed *b, struct injection *i) {
+    return b->load.hosts[i->host].host->runtime;
+}
+
+/* All that is opened by its path from now on is on a file system that cannot be written (EROFS); what is open stays as it is. */
+static void mount_read_only(struct bed *b, struct injection *i) {
+    const char *path = runtime_of(b, i);
+
+    touch(b, i);
+    if (mount(path, path, NULL, MS_BIND, NULL) == 0 && mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0)
+        i->n_hit++;
+    else
+        CU_FAIL("the runtime directory cannot be made read-only");
+}
+
+static void mount_writable(struct bed *b, struct injection *i) {
+    if (umount2(runtime_of(b, i), MNT_DETACH) < 0)
+        CU_FAIL("the runtime directory stays read-only");
+}
+
+static void set_modes(struct bed *b, struct injection *i, mode_t mode) {
+    static const char *const folders[] = {"", "/waiting", "/holds", "/jobs", "/runner/runs", "/runner"};
+    char path[160];
+
+    for (size_t k = 0; k < ELEMENTSOF(folders); k++) {
+        snprintf(path, sizeof(path), "%s%s", runtime_of(b, i), folders[k]);
+        (void) chmod(path, mode);
+    }
+}
+
+static void forbid_writing(struct bed *b, struct injection *i) {
+    touch(b, i);
+    set_modes(b, i, 0555);
+    i->n_hit++;
+}
+
+static void allow_writing(struct bed *b, struct injection *i) {
+    set_modes(b, i, 0755);
+}
+
+/* berthd is away, so reports must be files, and there is no room for them. */
+static void fill_without_berthd(struct bed *b, struct injection *i) {
+    faults_find("berthd-away-long")->begin(b, i);
+    faults_find("disk-full")->begin(b, i);
+}
+
+static void free_with_berthd(struct bed *b, struct injection *i) {
+    faults_find("disk-full")->end(b, i);
+    faults_find("berthd-away-long")->end(b, i);
+}
+
+/* Not in mixes: what begins on a file system that is read-only is no berthd, and what is two faults here may be one of them there. */
+#define USER (FAULT_HOST | FAULT_USER)
+#define TMPFS (FAULT_HOST | FAULT_TMPFS | FAULT_ALONE)
+
+const struct fault faults_scarce[] = {
+    {"no-processes", "no process can be made by berth-runner and `berth run`", USER, 1500, take_processes, give_processes, NULL},
+    {"berthd-no-processes", "berth-runner killed, berthd can make no process", USER | FAULT_FULL, 1500, take_berthds, give_berthds, NULL},
+    {"guard-no-descriptors", "guards may open no more descriptors", FAULT_HOST | FAULT_ALONE | FAULT_FULL, 1500, take_guards_descriptors,
+     give_guards_descriptors, NULL},
+    {"runtime-read-only", "the runtime directory on a file system that is read-only", TMPFS, 1500, mount_read_only, mount_writable, NULL},
+    {"runtime-forbidden", "the runtime directory's modes forbid writing", USER | FAULT_FULL, 1500, forbid_writing, allow_writing, NULL},
+    {"reports-no-room", "berthd away, and no room for reports", TMPFS | FAULT_FULL, 2500, fill_without_berthd, free_with_berthd,
+     "etcd-io/etcd#19261"},
+    {0},
+};
