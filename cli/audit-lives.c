@@ -95,7 +95,7 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
                             : differ(e->pools, first->pools)                                    ? "BERTH_POOLS"
                             : strcmp(e->host, first->host) != 0                                 ? "BERTH_HOST"
                             : e->uid != first->uid && !audit_is_of_another(e) && !audit_is_of_another(first) ? "BERTH_UID"
-                            : e->ticket > 0 && first->ticket > 0 && r->granted && strcmp(e->event, "queued") != 0 &&
+                            : e->ticket > 0 && first->ticket > 0 && r->granted && !r->of_host && strcmp(e->event, "queued") != 0 &&
                                       strcmp(e->event, "parked") != 0 && e->ticket != first->ticket
                                   ? "BERTH_TICKET"
                             : e->token > 0 && !is_token_of(r, e)                         ? "BERTH_TOKEN"
