@@ -23,8 +23,9 @@ static int adopt_claims(struct run *r) {
     struct manager *m = r->manager;
     int k;
 
-    /* A guard knows the one token of its run; that the host permits are held follows from its being there. */
-    if (r->granted && r->host_claim.token == 0)
+    /* A guard knows the one token of its run; that the host permits are held follows from its being there. Where there are none, there
+     * is no token: events of the berthd before had none either. */
+    if (r->granted && r->host_claim.n_demands > 0 && r->host_claim.token == 0)
         r->host_claim.token = r->cluster_claim.token > 0 ? r->cluster_claim.token : clock_realtime();
     k = r->host_claim.token > 0 || r->host_claim.ticket > 0 ? adopt(m->host_store, &r->host_claim, r) : 0;
     if (k == 0 && (r->cluster_claim.token > 0 || r->cluster_claim.ticket > 0))

@@ -141,8 +141,11 @@ int manager_read_run(struct manager *m, const struct message *record, enum run_k
     read_claim(record, "", &r->cluster_claim);
     read_claim(record, "host-", &r->host_claim);
     /* A guard's state and report name the one token and ticket that the command has: without cluster permits, the host's. */
-    if (r->cluster_claim.n_demands == 0 && r->host_claim.token == 0)
+    if (r->cluster_claim.n_demands == 0 && r->host_claim.token == 0) {
         (void) message_get_u64(record, "token", &r->host_claim.token);
+        if (r->host_claim.ticket == 0)
+            (void) message_get_u64(record, "ticket", &r->host_claim.ticket);
+    }
     *ret = steal_pointer(&r);
     return 0;
 }

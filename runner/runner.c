@@ -99,18 +99,23 @@ static void runner_refuse(struct runner *r, const char *run, const char *reason,
     runner_say(r, &w);
 }
 
-static void runner_say_report(const char *run, void *userdata) {
-    struct runner *r = userdata;
+/* 0, or -ENOENT: there is none. */
+static int runner_load_report(struct runner *r, const char *run) {
     struct message_writer w;
     int k;
 
     if (!r->berthd)
-        return;
+        return 0;
     k = report_load(&w, runs_directory(r->runs), run);
     if (k == 0)
         runner_say(r, &w);
     else if (k != -ENOENT)
         journal_log(r->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-k));
+    return k == -ENOENT ? k : 0;
+}
+
+static void runner_say_report(const char *run, void *userdata) {
+    (void) runner_load_report(userdata, run);
 }
 
 /* Of a run that neither guard nor record nor report is left of: nothing of it runs. */
@@ -327,7 +332,8 @@ static int runner_on_listen(_unused_ sd_event_source *source, int fd, _unused_ u
 /* --- from the runs --- */
 
 static void runner_on_report(const char *run, void *userdata) {
-    runner_say_report(run, userdata);
+    if (runner_load_report(userdata, run) == -ENOENT)
+        runner_say_lost(userdata, run);
 }
 
 static void runner_on_swept(void *userdata) {

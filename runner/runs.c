@@ -192,6 +192,8 @@ static void entry_sweep(struct entry *e) {
 static void entry_ended(struct entry *e) {
     struct runs *r = e->runs;
     char path[RECORD_PATH_SIZE], run[ID_TEXT_SIZE];
+    bool must_tell = e->must_die;
+
     FAILPOINT("runner-guard-ended");
 
     if (access(record_path(path, r->directory, e->run, RECORD_SUFFIX), F_OK) == 0 &&
@@ -202,7 +204,8 @@ static void entry_ended(struct entry *e) {
     memcpy(run, e->run, sizeof(run));
     record_remove(r->directory, run);
     entry_free(e);
-    if (access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
+    /* Its report may have been taken by the berthd before this one, who asked for its end and waits to hear of it. */
+    if (must_tell || access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
         r->handler.on_report(run, r->handler.userdata);
 }
 

@@ -15,7 +15,8 @@
 struct runs;
 
 struct runs_handler {
-    void (*on_report)(const char *run, void *userdata); /* there is one now, nobody may have been told */
+    /* There is a report now, nobody may have been told; or none, of a run that was to be killed and had ended as it should just then. */
+    void (*on_report)(const char *run, void *userdata);
     void (*on_swept)(void *userdata);                   /* no sweep is under way any more */
     void *userdata;
 };

@@ -531,6 +531,36 @@ static void test_kill_unknown(void) {
     test_runner_done(&t);
 }
 
+/* The berthd before took its report and let it end; the one that came after knows its name alone, and asks for its end. */
+static void test_kill_of_one_that_ends(void) {
+    _cleanup_close_ int guard = -1, pidfd = -1;
+    struct pollfd p = {.events = POLLIN};
+
+    test_runner_init(&t, SH("a", "exit 0") SH("waits", "echo >@/there; exec sleep 1000"), getuid());
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "waits");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    free(test_runner_read(&t, "there"));
+    pidfd = pidfd_open(guard_pid('1'), 0);
+    CU_ASSERT_FATAL(pidfd >= 0);
+    guard = test_runner_guard(&t, '1');
+    test_await(guard, &m, PROTOCOL_STATE);
+    test_say(guard, PROTOCOL_STOP, "reason", "stopped");
+    test_await(guard, &m, PROTOCOL_STOPPING);
+    test_await(guard, &m, PROTOCOL_REPORT);
+    CU_ASSERT_FATAL(kill(t.pid, SIGSTOP) == 0);
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1')); /* what it reads first when it goes on */
+    test_say(guard, PROTOCOL_DONE, NULL, NULL);
+    p.fd = pidfd;
+    CU_ASSERT(poll(&p, 1, 10000) == 1);
+    CU_ASSERT_FATAL(kill(t.pid, SIGCONT) == 0);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('1'));
+    TEST_FIELD(&m, "lost", "1");
+    run_job('1', "a");
+    test_runner_done(&t);
+}
+
 static CU_TestInfo tests[] = {
     {"start", test_start},
     {"exists", test_exists},
@@ -548,6 +578,7 @@ static CU_TestInfo tests[] = {
     {"all away", test_all_away},
     {"berthd away", test_berthd_away},
     {"kill unknown", test_kill_unknown},
+    {"kill of one that ends", test_kill_of_one_that_ends},
     CU_TEST_INFO_NULL,
 };
 

@@ -57,11 +57,15 @@ static void test_runner_away(void) {
 static void test_restart(void) {
     struct run *r, *w, *found;
     char running[ID_TEXT_SIZE], waiting[ID_TEXT_SIZE];
+    uint64_t ticket, token;
     struct message state;
 
     r = play_run("one");
     w = play_begin("one");
     CU_ASSERT(play_await_waiting(w));
+    ticket = r->host_claim.ticket;
+    token = run_token(r);
+    CU_ASSERT(ticket > 0 && token > 0);
     memcpy(running, r->id, sizeof(running));
     memcpy(waiting, w->id, sizeof(waiting));
     play_make_state(&state, r);
@@ -74,6 +78,8 @@ static void test_restart(void) {
     found = manager_find_run(play.manager, running);
     CU_ASSERT_PTR_NOT_NULL_FATAL(found);
     TEST_INT(found->state, RUN_STATE_RUNNING);
+    TEST_INT(found->host_claim.ticket, ticket);
+    TEST_INT(run_token(found), token);
     w = manager_find_run(play.manager, waiting);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w);
     TEST_INT(w->state, RUN_STATE_WAITING);
@@ -168,6 +174,26 @@ static void test_report_of_unknown_run(void) {
     TEST_INT(play.n_forgotten, 1);
 }
 
+/* What was begun without permits has no token, and gets none. */
+static void test_run_without_pools(void) {
+    struct run *r = play_run("first");
+    char id[ID_TEXT_SIZE];
+    struct message state;
+
+    TEST_INT(run_token(r), 0);
+    memcpy(id, r->id, sizeof(id));
+    play_make_state(&state, r);
+    play_restart();
+    play_finds_guard(id);
+    play_gathered();
+    play_guard_says(play_guard(), &state);
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(run_token(r), 0);
+    play_guard_reports(r, "code", 0, "none");
+    CU_ASSERT(play_await_released(r));
+}
+
 static CU_TestInfo tests[] = {
     {"nothing before gathered", test_nothing_before_gathered},
     {"guard gone", test_guard_gone},
@@ -177,6 +203,7 @@ static CU_TestInfo tests[] = {
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
+    {"a run without pools", test_run_without_pools},
     CU_TEST_INFO_NULL,
 };
 
