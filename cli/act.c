@@ -89,7 +89,7 @@ static int start_all(size_t n, char **jobs, bool wait) {
     int status = clients ? 0 : client_explain_errno(-ENOMEM), r;
 
     for (size_t i = 0; status == 0 && i < n; i++) {
-        r = client_connect(&clients[i]);
+        r = client_connect_patiently(&clients[i]);
         if (r == 0)
             r = client_send(clients[i], "io.berth.Start", json_pack("{s:s, s:b}", "job", jobs[i], "wait", wait),
                             wait ? CLIENT_MORE : 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Verbs that need no berthd: check-config, version. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,14 +37,21 @@ int verb_check_config(int argc, char **argv) {
 int verb_version(int argc, char **argv) {
     _cleanup_(client_freep) struct client *c = NULL;
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
-    int words, status;
+    int words, status, r;
 
     if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
         return status;
     puts("berth " VERSION);
+    (void) fflush(stdout); /* what follows may take a while */
     /* That berthd is not there is no failure here. */
-    if (client_connect(&c) < 0 || client_send(c, "io.berth.Version", NULL, 0) < 0 || client_receive(c, &reply) < 0)
+    if (client_connect(&c) < 0 || client_send(c, "io.berth.Version", NULL, 0) < 0)
         return 0;
+    r = client_receive(c, &reply);
+    if (r < 0) {
+        if (r != -ECONNRESET)
+            (void) client_explain_errno(r);
+        return 0;
+    }
     if (!reply.error)
         printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "\n", words_text(reply.params, "version"),
                words_text(reply.params, "host"), words_text(reply.params, "namespace"), words_number(reply.params, "pid"));

@@ -140,6 +140,13 @@ int client_explain_errno(int error) {
     case ECONNRESET:
         fprintf(stderr, "berth: berthd closed the connection on %s\n", path);
         return EXIT_AWAY;
+    case EAGAIN:
+        fprintf(stderr, "berth: berthd takes no more callers on %s: it hangs, or has too many (systemctl status berthd)\n", path);
+        return EXIT_AWAY;
+    case ETIMEDOUT:
+        fprintf(stderr, "berth: berthd does not answer on %s: it hangs, or that is not berthd (systemctl status berthd; --socket names another)\n",
+                path);
+        return EXIT_AWAY;
     case EBADMSG:
     case EMSGSIZE:
         fprintf(stderr, "berth: what listens on %s does not speak Varlink\n", path);

@@ -11,7 +11,6 @@
 #include "base/socket.h"
 
 #define READ_SIZE (64 * 1024)
-#define CONNECT_TRIES 500 /* times 10 ms */
 
 struct buffer {
     char *data;
@@ -149,13 +148,21 @@ static int client_flush(struct client *c) {
     return 0;
 }
 
-static int client_wait(struct client *c, short events) {
+/* -ETIMEDOUT: not until then. */
+static int client_wait(struct client *c, short events, usec_t until) {
     struct pollfd p = {.fd = c->fd, .events = events};
 
-    while (poll(&p, 1, -1) < 0)
+    for (;;) {
+        usec_t left = usec_sub(until, clock_boottime());
+        int r = poll(&p, 1, (int) ((left + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
+
+        if (r > 0)
+            return 0;
+        if (r == 0)
+            return -ETIMEDOUT;
         if (errno != EINTR)
             return -errno;
-    return 0;
+    }
 }
 
 static int client_append(struct client *c, const char *method, json_t *params, enum client_flags flags) {
@@ -198,7 +205,7 @@ int client_send_fd(struct client *c, const char *method, json_t *params, enum cl
     while ((r = client_flush(c)) > 0) {
         if (c->source)
             return sd_event_source_set_io_events(c->source, EPOLLIN | EPOLLOUT);
-        r = client_wait(c, POLLOUT);
+        r = client_wait(c, POLLOUT, usec_add(clock_boottime(), CLIENT_ANSWER_TIME));
         if (r < 0)
             return r;
     }
@@ -303,18 +310,22 @@ static int client_take(struct client *c, struct client_reply *ret) {
     return r;
 }
 
-int client_receive(struct client *c, struct client_reply *ret) {
+int client_receive_until(struct client *c, struct client_reply *ret, usec_t until) {
     for (;;) {
         int r = client_take(c, ret);
 
         if (r != -EAGAIN)
             return r;
-        r = client_read(c);
+        r = clock_boottime() < until ? client_read(c) : -ETIMEDOUT; /* also where there is always a byte more */
         if (r == -EAGAIN)
-            r = client_wait(c, POLLIN);
+            r = client_wait(c, POLLIN, until);
         if (r < 0)
             return r;
     }
+}
+
+bool client_has_begun(const struct client *c) {
+    return c->in.size > 0;
 }
 
 /* Tells one answer at a time; the handler may free the client in it. */
@@ -369,33 +380,4 @@ int client_attach(struct client *c, sd_event *event, int64_t priority, const str
     c->handler = *handler;
     r = sd_event_add_io(event, &c->source, c->fd, events, client_on_io, c);
     return r < 0 ? r : sd_event_source_set_priority(c->source, priority);
-}
-
-/* Waits where berthd has more callers than it has accepted (EAGAIN of connect(2) for Unix sockets, which poll() knows nothing of). */
-static int client_connect_patiently(struct client **ret) {
-    int r;
-
-    for (unsigned i = 0; (r = client_connect(ret)) == -EAGAIN && i < CONNECT_TRIES; i++)
-        (void) poll(NULL, 0, 10);
-    return r;
-}
-
-int client_ask(const char *method, json_t *params, json_t **ret) {
-    _cleanup_(client_freep) struct client *c = NULL;
-    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
-    int r = client_connect_patiently(&c);
-
-    if (r < 0)
-        json_decref(params);
-    else
-        r = client_send(c, method, params, 0);
-    if (r == 0 || r == -ECONNRESET) /* berthd may have said why before it closed */
-        r = c ? client_receive(c, &reply) : r;
-    if (r < 0)
-        return client_explain_errno(r);
-    if (reply.error)
-        return client_explain(&reply);
-    if (ret)
-        *ret = json_incref(reply.params);
-    return 0;
 }

@@ -10,8 +10,11 @@
 #include <systemd/sd-event.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define CLIENT_SOCKET_DEFAULT "/run/berth/control.sock"
+#define CLIENT_QUIET_TIME (5 * USEC_PER_SEC)   /* without an answer: then berthd is asked whether it is alive (REFERENCE: Command line) */
+#define CLIENT_ANSWER_TIME (10 * USEC_PER_SEC) /* for it to say so, to take a caller, or to finish an answer that it has begun */
 #define CLIENT_MESSAGE_MAX (64 * 1024 * 1024) /* bytes of one reply; berthd itself stops at a quarter of that */
 
 enum exit_status { /* REFERENCE: Exit status */
@@ -40,6 +43,9 @@ const char *client_socket(void);
 /* Connects, calls, and waits for the one answer. params: stolen; NULL: none. 0 and *ret (owned; an object; may be NULL if nobody
  * wants it), or an exit status whose reason was printed. */
 int client_ask(const char *method /* "io.berth.Runs" */, json_t *params, json_t **ret);
+
+/* For tests: other times than those above. */
+void client_set_patience(usec_t quiet_usec, usec_t answer_usec);
 
 /* --- one answer, or one of several --- */
 
@@ -72,6 +78,8 @@ enum client_flags {
 
 /* Connects to client_socket(), without blocking. Negative errno; -EAGAIN: too many callers at this moment. */
 int client_connect(struct client **ret);
+/* The same, and waits a while where there are too many. */
+int client_connect_patiently(struct client **ret);
 /* Closes the connection. May be called in a handler of the same client. */
 struct client *client_free(struct client *c);
 DEFINE_CLEANUP(struct client, client_free)
@@ -80,9 +88,12 @@ DEFINE_CLEANUP(struct client, client_free)
 int client_send(struct client *c, const char *method, json_t *params, enum client_flags flags);
 /* The same, and passes fd along (duplicated by the kernel; it must stay open until it is sent). -EBUSY: one is on its way already. */
 int client_send_fd(struct client *c, const char *method, json_t *params, enum client_flags flags, int fd);
-/* Waits for the next answer; not for a client on an event loop. Negative errno: -ECONNRESET when berthd has closed the connection,
- * -EBADMSG for what is no Varlink. */
+/* Waits for the next answer, without end while berthd is alive; not for a client on an event loop. Negative errno: -ECONNRESET when
+ * berthd has closed the connection, -ETIMEDOUT when it hangs, -EBADMSG for what is no Varlink. */
 int client_receive(struct client *c, struct client_reply *ret);
+/* The same, at most until then (boottime): -ETIMEDOUT. What has come of an answer by then is kept: client_has_begun(). */
+int client_receive_until(struct client *c, struct client_reply *ret, usec_t until);
+bool client_has_begun(const struct client *c);
 
 struct client_handler {
     /* The reply's parts may be taken (steal_fd(&reply->fd)); the rest is freed afterwards. */

@@ -36,6 +36,7 @@ struct adhoc {
     /* berthd */
     struct client *client;           /* NULL: away, or no need of it */
     sd_event_source *retry, *wait_limit;
+    sd_event_source *first;          /* until the first answer on this connection */
     usec_t retry_usec;               /* until the next try */
     usec_t away_since;               /* boottime; 0: it answers */
     usec_t wait_deadline;            /* boottime; USEC_INFINITY: none */

@@ -10,6 +10,7 @@
 #define RETRY_MAX (2 * USEC_PER_SEC)
 #define AWAY_MAX (60 * USEC_PER_SEC)    /* a queued claim waits so long for a berthd that restarts */
 #define WAIT_GRACE (1 * USEC_PER_SEC)   /* for berthd to say itself that --wait is over */
+#define FIRST_MAX (CLIENT_QUIET_TIME + CLIENT_ANSWER_TIME) /* for the first answer on a connection: berthd gives that at once */
 #define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even on a berthd that does not answer */
 
 static void talk_away(struct adhoc *a, usec_t retry_usec);
@@ -240,6 +241,7 @@ static void talk_on_reply(struct client *client, struct client_reply *reply, voi
     }
     a->away_since = 0;
     a->retry_usec = RETRY_MIN;
+    a->first = sd_event_source_disable_unref(a->first);
     on_state(a, reply);
 }
 
@@ -257,6 +259,24 @@ static void talk_on_gone(struct client *client, int error, void *userdata) {
 
 /* --- connecting --- */
 
+static void talk_give_up(struct adhoc *a) {
+    fprintf(stderr, "berth: cannot reach berthd on %s any more\n", client_socket());
+    adhoc_exit(a, EXIT_AWAY);
+}
+
+/* Somebody listens and says nothing, not even that we wait: berthd hangs, or it is not berthd. */
+static int talk_on_first_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct adhoc *a = userdata;
+
+    if (a->phase == ADHOC_PHASE_ASKING && a->run[0] == '\0')
+        adhoc_exit(a, client_explain_errno(-ETIMEDOUT));
+    else if (a->phase == ADHOC_PHASE_ASKING && a->away_since > 0 && usec_sub(now(), a->away_since) >= AWAY_MAX)
+        talk_give_up(a);
+    else if (a->phase == ADHOC_PHASE_ASKING || a->phase == ADHOC_PHASE_RUNNING)
+        talk_away(a, RETRY_MAX);
+    return 0;
+}
+
 int adhoc_talk_connect(struct adhoc *a) {
     struct client_handler handler = {.on_reply = talk_on_reply, .on_gone = talk_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
@@ -265,6 +285,10 @@ int adhoc_talk_connect(struct adhoc *a) {
     if (r < 0)
         return r;
     r = client_attach(client, a->event, ADHOC_PRIORITY_TALK, &handler);
+    if (r < 0)
+        return r;
+    a->first = sd_event_source_disable_unref(a->first);
+    r = sd_event_add_time_relative(a->event, &a->first, CLOCK_BOOTTIME, FIRST_MAX, 0, talk_on_first_due, a);
     if (r < 0)
         return r;
     a->client = steal_pointer(&client);
@@ -289,8 +313,7 @@ static int talk_on_retry(sd_event_source *source, uint64_t usec, void *userdata)
     if (adhoc_talk_connect(a) == 0)
         return 0;
     if (a->phase == ADHOC_PHASE_ASKING && usec_sub(now(), a->away_since) >= AWAY_MAX) {
-        fprintf(stderr, "berth: cannot reach berthd on %s any more\n", client_socket());
-        adhoc_exit(a, EXIT_AWAY);
+        talk_give_up(a);
         return 0;
     }
     if (a->phase == ADHOC_PHASE_TELLING) {
@@ -314,6 +337,7 @@ static void talk_away(struct adhoc *a, usec_t retry_usec) {
 
     a->client = client_free(a->client);
     a->retry = sd_event_source_disable_unref(a->retry);
+    a->first = sd_event_source_disable_unref(a->first);
     if (a->away_since == 0) {
         a->away_since = now();
         if (a->options.verbose)
@@ -367,6 +391,7 @@ int adhoc_talk_start(struct adhoc *a) {
 void adhoc_talk_stop(struct adhoc *a) {
     a->client = client_free(a->client);
     a->retry = sd_event_source_disable_unref(a->retry);
+    a->first = sd_event_source_disable_unref(a->first);
     a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
 }
 

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking berthd and waiting for the answer, however long that takes, as long as berthd is alive: one that says nothing for a while is
+ * asked on another connection whether it is (org.varlink.service.GetInfo, which any berthd answers at once). So a reload, a slow Redis
+ * and `--wait` may take their time, and what hangs, or is no berthd, keeps nobody. */
+#include <errno.h>
+#include <poll.h>
+
+#include "cli/client.h"
+
+#define CONNECT_AGAIN 10 /* ms */
+
+static usec_t quiet_time = CLIENT_QUIET_TIME, answer_time = CLIENT_ANSWER_TIME;
+
+void client_set_patience(usec_t quiet_usec, usec_t answer_usec) {
+    quiet_time = quiet_usec;
+    answer_time = answer_usec;
+}
+
+/* More callers than berthd has accepted are EAGAIN of connect(2) for Unix sockets, which poll() knows nothing of. */
+int client_connect_patiently(struct client **ret) {
+    usec_t until = usec_add(clock_boottime(), answer_time);
+    int r;
+
+    while ((r = client_connect(ret)) == -EAGAIN && clock_boottime() < until)
+        (void) poll(NULL, 0, CONNECT_AGAIN);
+    return r;
+}
+
+/* 0: it is alive, and says so in Varlink; -ETIMEDOUT: it does not answer; another negative errno. */
+static int client_probe(void) {
+    _cleanup_(client_freep) struct client *c = NULL;
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    usec_t until = usec_add(clock_boottime(), answer_time);
+    int r = client_connect_patiently(&c);
+
+    if (r == 0)
+        r = client_send(c, "org.varlink.service.GetInfo", NULL, 0);
+    if (r == 0)
+        r = client_receive_until(c, &reply, until);
+    return r;
+}
+
+int client_receive(struct client *c, struct client_reply *ret) {
+    bool had_begun = client_has_begun(c);
+
+    for (;;) {
+        int r = client_receive_until(c, ret, usec_add(clock_boottime(), had_begun ? answer_time : quiet_time));
+
+        if (r != -ETIMEDOUT || had_begun)
+            return r;
+        had_begun = client_has_begun(c);
+        r = had_begun ? 0 : client_probe();
+        if (r < 0)
+            return r;
+    }
+}
+
+int client_ask(const char *method, json_t *params, json_t **ret) {
+    _cleanup_(client_freep) struct client *c = NULL;
+    _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+    int r = client_connect_patiently(&c);
+
+    if (r < 0)
+        json_decref(params);
+    else
+        r = client_send(c, method, params, 0);
+    if (r == 0 || r == -ECONNRESET) /* berthd may have said why before it closed */
+        r = c ? client_receive(c, &reply) : r;
+    if (r < 0)
+        return client_explain_errno(r);
+    if (reply.error)
+        return client_explain(&reply);
+    if (ret)
+        *ret = json_incref(reply.params);
+    return 0;
+}
