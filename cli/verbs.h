@@ -5,7 +5,8 @@
  * returns the exit status (REFERENCE: Exit status). Which file has which:
  *     verbs.c    the table, help, the options before the verb
  *     options.c  a verb's own options
- *     show.c     pools, hosts, jobs, runs      act.c     start, stop, reload, revoke, grace, drain
+ *     show.c     pools, hosts, jobs, runs      act.c     stop, reload, revoke, grace, drain
+ *     start.c    start
  *     limit.c    limit, pause, resume          check.c   check-config, version
  *     history.c  history                       audit.c   audit                    logs.c  logs */
 

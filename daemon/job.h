@@ -21,6 +21,8 @@ struct job {
     usec_t last_ended_realtime;
     enum run_result last_result;
     int last_exit_code, last_signal;  /* -1: none */
+    char last_run[ID_TEXT_SIZE];      /* that these are of; "": none. Kept, too, and so is its token */
+    uint64_t last_token;              /* 0: it had none */
     bool queued;                      /* overlap = "queue": one more is to begin when the run is over */
     bool at_start_done;               /* since the service was started */
     struct sd_event_source *timer;    /* of `every` */

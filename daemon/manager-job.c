@@ -150,6 +150,8 @@ void manager_job_over(struct run *r) {
         j->last_started_realtime = r->started_realtime;
     j->last_ended_realtime = r->ended_realtime;
     j->last_result = r->result;
+    memcpy(j->last_run, r->id, sizeof(j->last_run));
+    j->last_token = run_token(r);
     j->last_exit_code = r->exit_code;
     j->last_signal = r->signal;
     if (j->queued && m->phase == MANAGER_PHASE_READY && manager_count_runs(m, j->name, &other) == 0) {
@@ -217,6 +219,8 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->last_started_realtime = j->last_started_realtime;
     ret->last_ended_realtime = j->last_ended_realtime;
     ret->last_result = j->last_result;
+    memcpy(ret->last_run, j->last_run, sizeof(ret->last_run));
+    ret->last_token = j->last_token;
     ret->last_exit_code = j->last_exit_code;
     ret->last_signal = j->last_signal;
     ret->next_realtime = settings->every_usec == USEC_INFINITY ? 0 : job_next(j, settings->every_usec, now);

@@ -213,6 +213,9 @@ void manager_write_job(struct manager *m, const struct job *j) {
         message_put_u64(&w, "last-exit-code", (uint64_t) j->last_exit_code);
     if (j->last_signal >= 0)
         message_put_u64(&w, "last-signal", (uint64_t) j->last_signal);
+    if (j->last_run[0])
+        message_put(&w, "last-run", j->last_run);
+    message_put_u64(&w, "last-token", j->last_token);
     message_put(&w, "queued", j->queued ? "yes" : "no");
     message_put(&w, "at-start", j->at_start_done ? "done" : "due");
     record_write(m, PROTOCOL_JOBS, j->name, &w);
@@ -235,6 +238,8 @@ int manager_read_job(struct manager *m, struct job *j) {
         j->last_exit_code = (int) value;
     if (message_get_u64(&record, "last-signal", &value) == 0)
         j->last_signal = (int) value;
+    (void) message_get_id(&record, "last-run", j->last_run);
+    (void) message_get_u64(&record, "last-token", &j->last_token);
     j->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
     j->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
     return 0;

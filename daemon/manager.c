@@ -434,6 +434,9 @@ struct store *manager_host_store(struct manager *m) {
 struct store *manager_cluster_store(struct manager *m) {
     return m->cluster_store;
 }
+bool manager_is_gathering(const struct manager *m) {
+    return m->phase == MANAGER_PHASE_GATHERING;
+}
 struct list *manager_runs(struct manager *m, enum run_state state) {
     return &m->runs[state];
 }

@@ -46,6 +46,7 @@ struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
+bool manager_is_gathering(const struct manager *m); /* what an earlier berthd left is not known yet */
 
 struct manager_job { /* for `berth jobs` */
     const struct job_settings *settings;
@@ -54,6 +55,8 @@ struct manager_job { /* for `berth jobs` */
     usec_t last_started_realtime, last_ended_realtime; /* 0: never */
     enum run_result last_result;
     int last_exit_code, last_signal; /* -1: none */
+    char last_run[ID_TEXT_SIZE];   /* "": none */
+    uint64_t last_token;           /* 0: none */
     usec_t next_realtime;          /* of `every`; 0: none */
 };
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Start: a manual trigger of a job, and, if the client wants that, the end of its run. */
+/* Start: a manual trigger of a job, and, if the client wants that, the end of its run. Await: that of one started before. */
 
 #include <errno.h>
 #include <string.h>
@@ -31,6 +31,13 @@ static json_t *pack_run(const struct run *r) {
     return json_pack("{s:o}", "run", json_run(r, NULL, NULL));
 }
 
+/* Without memory for it the client hears an error, not an answer that says nothing. */
+static int reply_run(struct control_call *call, const struct run *r) {
+    json_t *answer = pack_run(r);
+
+    return answer ? control_call_reply(call, answer) : control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", strerror(ENOMEM)));
+}
+
 static int skipped(struct control_call *call, const char *job, const struct run *run) {
     return control_call_error(call, "io.berth.Skipped", json_pack("{s:s, s:o}", "job", job, "run", json_text(run ? run->id : NULL)));
 }
@@ -51,7 +58,7 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
         if (sd_event_source_set_enabled(s->later, SD_EVENT_ONESHOT) >= 0)
             return;
     }
-    (void) control_call_reply(s->call, pack_run(run));
+    (void) reply_run(s->call, run);
     start_free(s);
 }
 
@@ -74,6 +81,16 @@ static int start_on_later(_unused_ sd_event_source *source, void *userdata) {
     return 0;
 }
 
+static int tell_run(struct control_call *call, const struct run *r, bool behind) {
+    json_t *answer = pack_run(r);
+
+    if (!answer || (behind && json_object_set_new(answer, "behind", json_true()) < 0)) {
+        json_decref(answer);
+        return -ENOMEM;
+    }
+    return control_call_notify(call, answer, -1);
+}
+
 static int start_wait(struct control_call *call, struct manager *m, const char *job, struct run *run, bool behind) {
     _cleanup_(start_freep) struct start *s = calloc(1, sizeof(*s));
     int k;
@@ -91,7 +108,7 @@ static int start_wait(struct control_call *call, struct manager *m, const char *
     if (k >= 0)
         k = sd_event_source_set_enabled(s->later, SD_EVENT_OFF);
     if (k >= 0)
-        k = control_call_notify(call, pack_run(run), -1);
+        k = tell_run(call, run, behind);
     if (k < 0)
         return k;
     run_watch_add(run, &s->watch);
@@ -137,6 +154,53 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
         manager_get_job(m, settings, &after);
     behind = !run_is_over(run) && after.n_runs == before.n_runs;
     if (!wait || run_is_over(run))
-        return control_call_reply(call, pack_run(run));
+        return reply_run(call, run);
     return start_wait(call, m, job, run, behind);
+}
+
+/* --- one that was started before --- */
+
+/* What is remembered of a job's last run. NULL: no memory. */
+static json_t *pack_last(const char *name, const struct manager_job *job) {
+    return json_pack("{s:{s:s, s:s, s:s, s:s, s:{}, s:n, s:n, s:o, s:n, s:n, s:o, s:o, s:i, s:n, s:o, s:o, s:o, s:n}}", "run", "run",
+                     job->last_run, "name", name, "kind", "job", "state", run_state_name(RUN_STATE_DONE), "pools", "position",
+                     "blocked_by", "token", json_number((json_int_t) job->last_token, job->last_token > 0), "pid", "queued", "started",
+                     json_time(job->last_started_realtime), "ended", json_time(job->last_ended_realtime), "wait_ms", 0, "run_ms",
+                     "result", json_text(run_result_name(job->last_result)), "exit_code",
+                     json_number(job->last_exit_code, job->last_exit_code >= 0), "signal",
+                     json_number(job->last_signal, job->last_signal >= 0), "reason");
+}
+
+static int await_last(struct control_call *call, struct manager *m, const char *id) {
+    const struct settings *s = manager_settings(m);
+    struct manager_job job = {};
+    json_t *answer;
+
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        manager_get_job(m, &s->jobs[i], &job);
+        if (strcmp(job.last_run, id) != 0)
+            continue;
+        answer = pack_last(s->jobs[i].name, &job);
+        return answer ? control_call_reply(call, answer) : -ENOMEM;
+    }
+    return verbs_no_such_run(call, id);
+}
+
+int verbs_await(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    const char *id = NULL;
+    struct run *run;
+    const struct param table[] = {{"run", PARAM_STRING, true, &id, 0, 0}};
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    run = manager_find_run(m, id);
+    if (run && run_is_over(run))
+        return reply_run(call, run);
+    if (run)
+        return start_wait(call, m, run->name, run, false);
+    if (manager_is_gathering(m))
+        return control_call_error(call, "io.berth.Away", json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+    return await_last(call, m, id);
 }

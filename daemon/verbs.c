@@ -88,6 +88,7 @@ static const struct control_method methods[] = {
     {"io.berth.Jobs", verbs_jobs, false},
     {"io.berth.Runs", verbs_runs, false},
     {"io.berth.Start", verbs_start, true},
+    {"io.berth.Await", verbs_await, false},
     {"io.berth.Stop", verbs_stop, true},
     {"io.berth.Reload", verbs_reload, true},
     {"io.berth.Drain", verbs_drain, true},

@@ -77,11 +77,12 @@ static void berthd_goes_away(void) {
 
     host_await(ant, "started", "job=nap");
     host_kill(ant);
-    TEST_INT(berth_end(nap), 69);
     TEST_INT(berth(ant, "start fine"), 69);
+    TEST_INT(berth(ant, "start fine --wait"), 69); /* there is no run to come back to */
     host_start(ant);
     TEST_INT(berth(ant, "stop nap"), 0);
     host_await(ant, "exited", "job=nap");
+    TEST_INT(berth_end(nap), 143);
 }
 
 static CU_TestInfo tests[] = {

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* berth start: begins runs of jobs; with --wait it hears their end, also from a berthd that was started anew meanwhile. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/name.h"
+#include "cli/client.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+
+#define AWAY_MAX (60 * USEC_PER_SEC) /* REFERENCE: Exit status */
+#define RETRY_MIN 100                /* ms */
+#define RETRY_MAX 2000
+
+struct waited { /* a run that is started, and whose end somebody wants to know */
+    const char *job;
+    bool wait, printed;
+    bool behind;             /* the run that is meant has not begun yet: `run` is the one before it */
+    char run[ID_TEXT_SIZE];  /* "": not told yet */
+};
+
+static int text_is(const json_t *object, const char *key, const char *text) {
+    return strcmp(words_text(object, key), text) == 0;
+}
+
+/* How the command itself ended; -1: it never ran. */
+static int command_status(const json_t *run) {
+    const json_t *code = json_object_get(run, "exit_code"), *signal = json_object_get(run, "signal");
+
+    if (json_is_integer(code))
+        return (int) json_integer_value(code);
+    return json_is_integer(signal) ? EXIT_SIGNAL + (int) json_integer_value(signal) : -1;
+}
+
+int run_exit_status(const json_t *run) {
+    static const struct {
+        const char *result;
+        int status;
+    } own[] = {{"timeout", EXIT_TIMEOUT}, {"lease-lost", EXIT_LEASE_LOST}, {"queue-timeout", EXIT_NO_PERMIT}, {"guard-died", EXIT_FAILED}};
+    int status = command_status(run);
+
+    for (size_t i = 0; i < ELEMENTSOF(own); i++)
+        if (text_is(run, "result", own[i].result))
+            return own[i].status;
+    if (text_is(run, "result", "not-started"))
+        /* Refused: it asked for permits and got none. */
+        return json_object_size(json_object_get(run, "pools")) > 0 && !json_is_integer(json_object_get(run, "token"))
+                   ? EXIT_NO_PERMIT
+                   : EXIT_FAILED;
+    if (text_is(run, "result", "stopped") && status < 0)
+        return EXIT_NO_PERMIT;
+    return status < 0 ? EXIT_FAILED : status;
+}
+
+static void explain_result(const json_t *run) {
+    const char *reason = words_text(run, "reason");
+    char text[WORDS_SIZE];
+
+    if (text_is(run, "result", "success"))
+        return;
+    words_result(run, "result", "exit_code", "signal", text);
+    fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", words_text(run, "name"), text, reason);
+}
+
+/* One answer. 0: more will come; 1: it was the last, *ret_status is how it ended. */
+static int take_answer(struct waited *w, const struct client_reply *reply, int *ret_status) {
+    const json_t *run = json_object_get(reply->params, "run");
+    const char *id = words_text(run, "run");
+
+    if (!id_is_valid(id)) {
+        *ret_status = client_explain_errno(-EBADMSG);
+        return 1;
+    }
+    if (!w->printed)
+        printf("%s\n", id);
+    (void) fflush(stdout); /* the one who waits may want to know it before */
+    w->printed = true;
+    snprintf(w->run, sizeof(w->run), "%s", id);
+    w->behind = json_is_true(json_object_get(reply->params, "behind"));
+    if (reply->continues)
+        return 0;
+    if (!text_is(run, "state", "done")) {
+        if (w->wait || text_is(run, "state", "waiting"))
+            fprintf(stderr, "berth: %s: %s\n", w->job, words_text(run, "state"));
+        *ret_status = 0;
+        return 1;
+    }
+    explain_result(run);
+    *ret_status = run_exit_status(run);
+    return 1;
+}
+
+/* --- when berthd was away --- */
+
+/* Whether it may be otherwise under the next berthd, or a moment later. */
+static bool may_come_back(int r, const struct client_reply *reply) {
+    if (r < 0)
+        return r != -EACCES && r != -EPERM && r != -EBADMSG && r != -EMSGSIZE && r != -ENOMEM;
+    return strcmp(reply->error, "io.berth.Away") == 0 || strcmp(reply->error, "io.berth.Stopping") == 0;
+}
+
+static int explain_lost(const struct waited *w) {
+    fprintf(stderr, "berth: %s: this berthd knows nothing of run %s: how it ended may be in `berth history --job %s`\n", w->job, w->run, w->job);
+    return EXIT_AWAY;
+}
+
+/* Asks a berthd that is back for the run: the first answer to that, or what is wrong. */
+static int ask_again(struct client **c, const char *run, struct client_reply *ret) {
+    int r;
+
+    *c = client_free(*c);
+    r = client_connect(c);
+    if (r == 0)
+        r = client_send(*c, "io.berth.Await", json_pack("{s:s}", "run", run), CLIENT_MORE);
+    return r == 0 ? client_receive(*c, ret) : r;
+}
+
+/* 0: *ret is an answer; else an exit status, explained. */
+static int come_back(struct waited *w, struct client **c, struct client_reply *ret) {
+    usec_t until = usec_add(clock_boottime(), AWAY_MAX);
+    int pause = RETRY_MIN, r;
+
+    fprintf(stderr, "berth: %s: berthd is away; run %s is asked for when it is back\n", w->job, w->run);
+    for (;;) {
+        (void) poll(NULL, 0, pause);
+        pause = pause < RETRY_MAX / 2 ? 2 * pause : RETRY_MAX;
+        client_reply_done(ret);
+        r = ask_again(c, w->run, ret);
+        if (r == 0 && !ret->error)
+            return 0;
+        if (r == 0 && strcmp(ret->error, "io.berth.NoSuchRun") == 0)
+            return explain_lost(w);
+        if (!may_come_back(r, ret) || clock_boottime() >= until)
+            return r < 0 ? client_explain_errno(r) : client_explain(ret);
+    }
+}
+
+/* Waits for the answers of one start. */
+static int start_finish(struct client **c, const char *job, bool wait) {
+    struct waited w = {.job = job, .wait = wait};
+    int status = 0;
+
+    for (;;) {
+        _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
+        int r = client_receive(*c, &reply);
+
+        /* Nobody can be asked for a run that has no id yet. */
+        if ((r < 0 || reply.error) && w.run[0] && !w.behind && may_come_back(r, &reply)) {
+            status = come_back(&w, c, &reply);
+            if (status != 0)
+                return status;
+        } else if (r < 0) {
+            return client_explain_errno(r);
+        } else if (reply.error) {
+            return client_explain(&reply);
+        }
+        if (take_answer(&w, &reply, &status) != 0)
+            return status;
+    }
+}
+
+/* All are started before one is waited for. */
+static int start_all(size_t n, char **jobs, bool wait) {
+    _cleanup_free_ struct client **clients = calloc(n, sizeof(struct client *));
+    int status = clients ? 0 : client_explain_errno(-ENOMEM), r;
+
+    for (size_t i = 0; status == 0 && i < n; i++) {
+        r = client_connect_patiently(&clients[i]);
+        if (r == 0)
+            r = client_send(clients[i], "io.berth.Start", json_pack("{s:s, s:b}", "job", jobs[i], "wait", wait),
+                            wait ? CLIENT_MORE : 0);
+        if (r < 0) {
+            status = client_explain_errno(r);
+            clients[i] = client_free(clients[i]);
+        }
+    }
+    for (size_t i = 0; clients && i < n; i++) {
+        r = clients[i] ? start_finish(&clients[i], jobs[i], wait) : 0;
+        status = status != 0 ? status : r;
+        client_free(clients[i]);
+    }
+    return status;
+}
+
+int verb_start(int argc, char **argv) {
+    bool wait = false;
+    const struct verb_option options[] = {{"--wait", &wait, NULL, NULL}};
+    int words, status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)
+        return status;
+    for (int i = 1; i <= words; i++) {
+        status = check_name(argv[0], "job", argv[i]);
+        if (status != 0)
+            return status;
+    }
+    return start_all((size_t) words, argv + 1, wait);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `berth start --wait` while berthd is killed and started again: it exits as the command did, whenever that ended. */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/verbs.h"
+#include "tests/harness/fake-berthd.h"
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+static struct host *ant;
+static struct gate gate;
+
+static void up(void) {
+    char words[128];
+
+    cluster_up_without_redis();
+    gate = (struct gate) {.fd = -1};
+    gate_make(&gate, "gate");
+    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
+    ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" }\n"
+                                "job \"job\" { %s pools = {\"slot\"} }\n"
+                                "job \"next\" { command = {\"/bin/sh\", \"-c\", \"exit 5\"} pools = {\"slot\"} }\n"
+                                "job \"missing\" { command = {\"/nonexistent\"} pools = {\"slot\"} }\n",
+                         witness_command(words));
+    host_start(ant);
+}
+
+static void down(void) {
+    gate_done(&gate);
+    cluster_down();
+}
+
+static void await_text(struct child *c, const char *text) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (!strstr(child_text(c, 2), text) && !c->ended && clock_boottime() < until)
+        child_turn(until);
+    TEST_FATAL(strstr(child_text(c, 2), text) != NULL, text);
+}
+
+static struct child *start_running(void) {
+    struct child *c = berth_start(ant, "start job --wait");
+
+    witness_await_start(cluster.witness, "job");
+    host_await(ant, "started", "job=job");
+    return c;
+}
+
+static void killed_while_it_runs(void) {
+    struct child *c = start_running(), *next = berth_start(ant, "start --wait next");
+
+    host_await(ant, "queued", "job=next");
+    host_kill(ant);
+    await_text(c, "berthd is away; run ");
+    await_text(next, "berthd is away; run ");
+    host_start(ant);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    gate_open(&gate);
+    TEST_INT(berth_end(c), 7);
+    TEST_INT(berth_end(next), 5); /* it waited, and does so again */
+}
+
+static void ends_while_berthd_is_away(void) {
+    struct child *c = start_running();
+
+    host_kill(ant);
+    gate_open(&gate);
+    witness_await_alive(cluster.witness, 0);
+    await_text(c, "berthd is away; run ");
+    host_start(ant);
+    TEST_INT(berth_end(c), 7);
+}
+
+static void check_await(const char *job, int status, int exit_code, const char *result) {
+    char id[ID_TEXT_SIZE];
+    json_t *answer = NULL, *run;
+
+    TEST_INT(berth(ant, "start --wait %s", job), status);
+    snprintf(id, sizeof(id), "%s", berth_out);
+    host_kill(ant);
+    host_start(ant);
+    client_set_socket(ant->socket);
+    TEST_INT(client_ask("io.berth.Await", json_pack("{s:s}", "run", id), &answer), 0);
+    client_set_socket(NULL);
+    run = json_object_get(answer, "run");
+    TEST_STRING(json_string_value(json_object_get(run, "run")), id);
+    TEST_STRING(json_string_value(json_object_get(run, "name")), job);
+    TEST_STRING(json_string_value(json_object_get(run, "result")), result);
+    TEST_INT(json_is_integer(json_object_get(run, "exit_code")) ? json_integer_value(json_object_get(run, "exit_code")) : -1, exit_code);
+    TEST_INT(run_exit_status(run), status);
+    json_decref(answer);
+}
+
+/* Its end was recorded by the berthd before: the job's memory has it. */
+static void was_over_before(void) {
+    check_await("next", 5, 5, "failure");
+    check_await("missing", 125, -1, "not-started");
+}
+
+/* --- what this berthd answers is said by the test --- */
+
+static void start_in_child(_unused_ struct fake *f) {
+    char start[] = "start", wait[] = "--wait", job[] = "nightly", *argv[] = {start, wait, job, NULL};
+    int status = verb_start(3, argv);
+
+    (void) fflush(stdout);
+    _exit(status);
+}
+
+static void begin(struct fake *f) {
+    fake_init(f);
+    fake_in_child = start_in_child;
+    fake_run(f, "", NULL);
+    fake_accept(f);
+    json_decref(fake_hear(f, "io.berth.Start"));
+}
+
+static void come_back(struct fake *f) {
+    json_t *params;
+
+    fake_accept(f);
+    params = fake_hear(f, "io.berth.Await");
+    TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
+    json_decref(params);
+}
+
+#define RUNS(more) "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'running'}" more "}, 'continues': true}"
+
+static void end(struct fake *f, int status, const char *error) {
+    TEST_INT(fake_await_exit(f), status);
+    CU_ASSERT(strstr(fake_errors(f), error) != NULL);
+    fake_done(f);
+}
+
+static void asks_again(void) {
+    struct fake f;
+
+    begin(&f);
+    fake_say(&f, RUNS(""));
+    fake_await_output(&f, FAKE_RUN "\n");
+    fake_stop(&f);
+    fake_listen(&f);
+    come_back(&f);
+    fake_say(&f, "{'error': 'io.berth.Away', 'parameters': {'text': 'not yet'}}");
+    come_back(&f);
+    fake_hang_up(&f);
+    come_back(&f);
+    fake_say(&f, RUNS(""));
+    fake_hang_up(&f); /* and once more */
+    come_back(&f);
+    fake_say(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', 'exit_code': 9}}}");
+    end(&f, 9, "nightly: berthd is away; run " FAKE_RUN);
+}
+
+static void is_not_known_any_more(void) {
+    struct fake f;
+
+    begin(&f);
+    fake_say(&f, RUNS(""));
+    fake_hang_up(&f);
+    come_back(&f);
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    end(&f, 69, "berth: nightly: this berthd knows nothing of run " FAKE_RUN ": how it ended may be in `berth history --job nightly`\n");
+}
+
+/* Before there is an id there is nothing to come back to; a run that has not begun has none. */
+static void has_no_id(void) {
+    struct fake f;
+
+    begin(&f);
+    fake_hang_up(&f);
+    end(&f, 69, "closed the connection");
+    begin(&f);
+    fake_say(&f, RUNS(", 'behind': true"));
+    fake_hang_up(&f);
+    end(&f, 69, "closed the connection");
+    begin(&f);
+    fake_say(&f, "{'parameters': {}}");
+    end(&f, 70, "does not speak Varlink");
+}
+
+static CU_TestInfo tests[] = {
+    {"killed while it runs", killed_while_it_runs},
+    {"it ends while berthd is away", ends_while_berthd_is_away},
+    {"it was over before", was_over_before},
+    CU_TEST_INFO_NULL,
+};
+static CU_TestInfo played[] = {
+    {"asks again", asks_again},
+    {"a run that is not known any more", is_not_known_any_more},
+    {"a run without an id", has_no_id},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "start-wait", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "start-wait, played", .pTests = played},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
