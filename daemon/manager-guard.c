@@ -17,6 +17,38 @@ static struct manager *manager_of(void *userdata) {
 
 /* --- towards the runner --- */
 
+/* Of a run that ends without having run. */
+static void end_not_started(struct run *r) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = manager_run_event(r, EVENT_EXITED, pools);
+
+    e.result = run_result_name(RUN_RESULT_NOT_STARTED);
+    event_emit(r->manager->events, &e, "%s was not started: %s", r->name, r->reason);
+    manager_run_end(r, RUN_RESULT_NOT_STARTED);
+}
+
+/* The runner hangs, or is not there. By now nothing of the run can be alive: with this `start` no guard execs after the deadline in it,
+ * and one that did so before has killed its command by then, because nobody has pushed it. So what it holds is given back, and a host
+ * that cannot start anything keeps nobody else waiting for longer than a lease. */
+static int run_on_start_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct run *r = userdata;
+
+    if (r->state != RUN_STATE_STARTING || r->guard || r->pid > 0)
+        return 0;
+    run_set_reason(r, "berth-runner did not start it within the lease");
+    end_not_started(r);
+    return 0;
+}
+
+/* What has come meanwhile is heard first, as after a freeze. */
+static void arm_start_overdue(struct run *r, usec_t deadline) {
+    if (deadline == 0 || deadline == USEC_INFINITY)
+        return;
+    manager_arm(r, usec_add(deadline, settings_margin(r->manager->settings->lease_usec)), run_on_start_overdue);
+    if (r->timer)
+        (void) sd_event_source_set_priority(r->timer, SD_EVENT_PRIORITY_NORMAL + 10);
+}
+
 void manager_job_start(struct run *r) {
     struct manager *m = r->manager;
     char pools[DEMANDS_TEXT_SIZE];
@@ -39,6 +71,7 @@ void manager_job_start(struct run *r) {
     FAILPOINT("start-sending");
     /* Where the runner is not there now, it is told when it is back (runner_on_gathered). */
     r->starting_sent = runner_link_start(m->runner, &w) == 0;
+    arm_start_overdue(r, deadline);
     FAILPOINT("start-sent");
 }
 
@@ -354,16 +387,11 @@ static void runner_on_started(const char *run, bool existed, void *userdata) {
 static void runner_on_refused(const char *run, const char *reason, const char *text, void *userdata) {
     struct manager *m = manager_of(userdata);
     struct run *r = manager_find_run(m, run);
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e;
 
     if (!r || run_is_over(r))
         return;
     run_set_reason(r, "%s: %s", reason, text ? text : "the runner refused it");
-    e = manager_run_event(r, EVENT_EXITED, pools);
-    e.result = run_result_name(RUN_RESULT_NOT_STARTED);
-    event_emit(m->events, &e, "%s was not started: %s", r->name, r->reason);
-    manager_run_end(r, RUN_RESULT_NOT_STARTED);
+    end_not_started(r);
     if (strcmp(reason, "config-differs") == 0)
         manager_config_differs(m);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* kill -9 of `berth run`, of berthd and of a guard: permits come back when the last process is gone, and not before; jobs outlive
+/* kill -9 of `berth run`, of berthd and of a guard, and a runner that hangs: permits come back when the last process is gone, and not before; jobs outlive
  * berthd until their deadline. */
 
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +292,52 @@ static void runner_is_killed(void) {
     TEST_INT(berth(ant, "start job --wait"), 7);
 }
 
+/* Its socket is there before its guard, its report after it, until berthd has heard that. */
+static void await_files_gone(struct host *h, const char *run) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char pattern[160];
+    glob_t found;
+    int k;
+
+    snprintf(pattern, sizeof(pattern), "%s/runner/runs/%s*", h->runtime, run);
+    while ((k = glob(pattern, 0, NULL, &found)) == 0 && clock_boottime() < until) {
+        globfree(&found);
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    }
+    TEST_INT(k, GLOB_NOMATCH);
+}
+
+/* A runner that hangs starts nothing: what is granted to this host is given back, and nothing of it is started when the runner goes on. */
+static void runner_hangs(void) {
+    char words[128], run[64];
+    struct child *c;
+    pid_t runner;
+
+    snprintf(words, sizeof(words), "--id @run --gate %s", gate.path);
+    ant = host_with_job("ant", "job", words);
+    bee = host_up("bee", POOLS);
+    c = berth_start(ant, "start job --wait");
+    witness_await_alive(cluster.witness, 1);
+    witness_read(&w, cluster.witness);
+    runner = parent_of(parent_of((pid_t) w.runs[0].pid));
+    TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
+    gate_open(&gate);
+    TEST_INT(berth_end(c), 0);
+    host_await(ant, "released", "job=job");
+    TEST_INT(kill(runner, SIGSTOP), 0);
+    host_mark(ant);
+    c = berth_start(ant, "start job --wait");
+    host_await(ant, "granted", "job=job");
+    TEST_INT(berth(bee, "run -p db:2 -- true"), 0);
+    TEST_INT(berth_end(c), 125);
+    snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "exited", "job=job result=not-started"), "run"));
+    TEST_INT(kill(runner, SIGCONT), 0);
+    TEST_INT(berth(ant, "start job --wait"), 0);
+    await_files_gone(ant, run);
+    witness_read(&w, cluster.witness);
+    TEST_INT(w.n, 2);
+}
+
 static CU_TestInfo tests[] = {
     {"berth run is killed", berth_run_is_killed},
     {"berth run is killed and berthd restarted", berth_run_is_killed_and_berthd_restarted},
@@ -303,6 +350,7 @@ static CU_TestInfo tests[] = {
     {"a job without berthd is stopped at its deadline", job_is_stopped_at_its_deadline},
     {"a guard is killed", guard_is_killed},
     {"the runner is killed", runner_is_killed},
+    {"the runner hangs", runner_hangs},
     CU_TEST_INFO_NULL,
 };
 
