@@ -154,6 +154,8 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret) {
     struct run *r = manager_find_run(m, run);
 
+    if (!r && m->phase < MANAGER_PHASE_READY)
+        return MANAGER_E_GATHERING; /* a waiting one is found last: whoever came before that would lose its place */
     if (!r || r->kind != RUN_KIND_ADHOC || run_is_over(r) || (uid != r->uid && uid != 0))
         return MANAGER_E_UNKNOWN;
     r->client_pid = pid;

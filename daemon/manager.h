@@ -74,6 +74,7 @@ enum { /* named answers */
     MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
     MANAGER_E_STOPPING,    /* berthd is about to stop */
     MANAGER_E_DRAINED,     /* this host takes nothing new */
+    MANAGER_E_GATHERING,   /* berthd has just started and does not know yet what there is */
 };
 
 /* A manual trigger. */
@@ -99,7 +100,8 @@ bool manager_ends_with(const struct run *r, pid_t pid);
 /* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
  * ret_text: static or in the manager, until the next call. */
 int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text);
-/* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more). */
+/* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more), _GATHERING if that is not
+ * known yet. */
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
 /* The client has gone: a waiting run is withdrawn; a granted one lasts as long as its hold. */
 void manager_client_gone(struct manager *m, struct run *r);

@@ -282,6 +282,8 @@ static int attach(struct control_call *call, struct manager *m, const struct que
     k = manager_attach(m, q->run, peer->uid, peer->pid, &r);
     if (k < 0)
         return k;
+    if (k == MANAGER_E_GATHERING) /* it tries again */
+        return control_call_error(call, "io.berth.Away", json_pack("{s:s}", "text", "berthd is still gathering what there is"));
     return k > 0 ? verbs_no_such_run(call, q->run) : holder_begin(call, m, r);
 }
 

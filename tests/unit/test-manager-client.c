@@ -100,6 +100,21 @@ static void test_nowait_and_queue_timeout(void) {
     TEST_INT(r->result, RUN_RESULT_QUEUE_TIMEOUT);
 }
 
+/* While berthd gathers nobody is told that his run is not there: he would ask anew, and lose his place. */
+static void test_attach_while_gathering(void) {
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    struct run *r = NULL;
+
+    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_GATHERING);
+    play_gathered();
+    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
+}
+
+static CU_TestInfo gathering_tests[] = {
+    {"attach while gathering", test_attach_while_gathering},
+    CU_TEST_INFO_NULL,
+};
+
 static CU_TestInfo tests[] = {
     {"ad hoc", test_ad_hoc},
     {"client gone", test_client_gone},
@@ -109,6 +124,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
+        {.pName = "manager-client, gathering", .pSetUpFunc = play_up, .pTearDownFunc = play_down, .pTests = gathering_tests},
         {.pName = "manager-client", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
