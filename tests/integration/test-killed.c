@@ -319,7 +319,7 @@ static void runner_hangs(void) {
     c = berth_start(ant, "start job --wait");
     witness_await_alive(cluster.witness, 1);
     witness_read(&w, cluster.witness);
-    runner = parent_of(parent_of((pid_t) w.runs[0].pid));
+    runner = child_parent(child_parent((pid_t) w.runs[0].pid));
     TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
     gate_open(&gate);
     TEST_INT(berth_end(c), 0);
