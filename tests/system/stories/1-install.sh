@@ -5,9 +5,12 @@
 for suite in $suites; do
     boot "$suite" "$suite"
 done
+cp packaging/debian/tests/smoke "$shared/"
 for suite in $suites; do
     await_boot "$suite"
     install_berth "$suite"
+    # what autopkgtest runs
+    on "$suite" /shared/smoke || fail "the package's own test fails on $suite"
 
     script "$suite" <<'END'
         set -x
