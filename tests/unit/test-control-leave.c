@@ -118,6 +118,28 @@ static void test_gone(void) {
     down();
 }
 
+/* An answer is one when the client has taken it. */
+static void test_slow_reader(void) {
+    _cleanup_close_ int slow = -1;
+
+    up();
+    slow = server_client();
+    peer_say(slow, "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":2000000}}");
+    leave(LONG);
+    TEST_INT(n_quiet, 0);
+    for (size_t size = 0; size < 2000000;) {
+        char data[65536];
+        int fd = -1;
+        ssize_t n = peer_hear(slow, data, sizeof(data), &fd);
+
+        CU_ASSERT_FATAL(n > 0 || errno == EAGAIN);
+        size += n > 0 ? (size_t) n : 0;
+        server_turn();
+    }
+    TEST_INT(n_quiet, 1);
+    down();
+}
+
 static void test_bound(void) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
     _cleanup_close_ int silent = -1;
@@ -137,7 +159,8 @@ static void test_bound(void) {
 int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"nobody is there", test_nobody}, {"a socket of one's own", test_own_socket}, {"answered first", test_answered_first},
-        {"stream", test_stream},          {"gone", test_gone},                        {"bound", test_bound},
+        {"stream", test_stream},          {"gone", test_gone},                        {"slow reader", test_slow_reader},
+        {"bound", test_bound},
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
