@@ -103,6 +103,18 @@ for suite in $suites; do
         systemctl start berthd.service
         active berthd.socket && exits 0 berth pools
 
+        # One that ends at each start keeps nobody waiting for ever, either.
+        printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/etc/systemd/system/berthd.service.d/false.conf
+        systemctl daemon-reload
+        not systemctl restart berthd.service
+        exits 69 berth pools
+        cat /run/said
+        says /run/berth/control.sock
+        rm /etc/systemd/system/berthd.service.d/false.conf
+        systemctl daemon-reload
+        systemctl start berthd.service
+        exits 0 berth pools
+
         # berth-runner likewise; berthd calls it each second.
         echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
         not systemctl restart berth-runner.service
