@@ -16,6 +16,10 @@ usec_t clock_boottime(void) {
     return clock_read(CLOCK_BOOTTIME);
 }
 
+usec_t clock_monotonic(void) {
+    return clock_read(CLOCK_MONOTONIC);
+}
+
 usec_t clock_realtime(void) {
     return clock_read(CLOCK_REALTIME);
 }

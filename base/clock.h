@@ -14,6 +14,7 @@ typedef uint64_t usec_t;
 #define USEC_INFINITY UINT64_MAX
 
 usec_t clock_boottime(void); /* µs since boot, suspend included */
+usec_t clock_monotonic(void); /* likewise, suspend not included: for libraries that name times so */
 usec_t clock_realtime(void); /* µs since 1970 */
 
 /* a + b, USEC_INFINITY if it overflows or one of them is; a - b, 0 if b is larger, USEC_INFINITY if only a is

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fts.h>
+#include <glob.h>
+#include <poll.h>
 #include <string.h>
 #include <systemd/sd-journal.h>
+#include <unistd.h>
 
 #include "base/number.h"
 
@@ -12,7 +15,7 @@
 
 struct journal_reader {
     sd_journal *journal;
-    bool at_begin;
+    bool at_begin, is_watched;
 };
 
 /* --- the files of a folder --- */
@@ -92,6 +95,24 @@ static int find_anything(sd_journal *journal) {
     return k < 0 ? k : k == 0 ? -ENODATA : 0;
 }
 
+/* Without rights the machine's journal is not refused: it is the user's own alone. */
+static int check_rights(void) {
+    static const char *const patterns[] = {"/var/log/journal/*/system.journal", "/run/log/journal/*/system.journal"};
+    int k = 0;
+
+    for (size_t i = 0; i < ELEMENTSOF(patterns); i++) {
+        glob_t found;
+
+        if (glob(patterns[i], GLOB_NOSORT, NULL, &found) != 0)
+            continue;
+        for (size_t n = 0; n < found.gl_pathc; n++)
+            if (access(found.gl_pathv[n], R_OK) < 0 && errno == EACCES)
+                k = -EACCES;
+        globfree(&found);
+    }
+    return k;
+}
+
 int journal_reader_new(struct journal_reader **ret, const char *directory, bool merged) {
     _cleanup_(journal_reader_freep) struct journal_reader *r = calloc(1, sizeof(*r));
     int k;
@@ -101,7 +122,7 @@ int journal_reader_new(struct journal_reader **ret, const char *directory, bool 
     r->at_begin = true;
     if (directory)
         k = open_directory(&r->journal, directory);
-    else
+    else if ((k = check_rights()) == 0)
         k = sd_journal_open(&r->journal, merged ? 0 : SD_JOURNAL_LOCAL_ONLY);
     if (k < 0)
         return k;
@@ -143,9 +164,28 @@ int journal_reader_next(struct journal_reader *r) {
     return k > 0 ? 1 : k;
 }
 
-int journal_reader_wait(struct journal_reader *r, usec_t usec) {
-    int k = sd_journal_wait(r->journal, usec);
+int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd) {
+    struct pollfd fds[] = {{.fd = sd_journal_get_fd(r->journal)}, {.fd = reader_fd}};
+    usec_t now = clock_monotonic(), until = usec_add(now, usec), wake = USEC_INFINITY;
+    int k = fds[0].fd < 0 ? fds[0].fd : sd_journal_get_events(r->journal);
 
+    if (k < 0)
+        return k;
+    fds[0].events = (short) k;
+    if (!r->is_watched) { /* what came before the descriptor was there is not told by it */
+        r->is_watched = true;
+        return 1;
+    }
+    k = sd_journal_get_timeout(r->journal, &wake);
+    if (k < 0)
+        return k;
+    wake = wake < until ? wake : until;
+    k = poll(fds, ELEMENTSOF(fds), wake == USEC_INFINITY ? -1 : (int) ((usec_sub(wake, now) + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
+    if (k < 0)
+        return -errno;
+    if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
+        return -EPIPE;
+    k = sd_journal_process(r->journal);
     return k < 0 ? k : k != SD_JOURNAL_NOP;
 }
 

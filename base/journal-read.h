@@ -15,7 +15,8 @@ struct journal_reader;
 
 /* directory: NULL for this machine's journal. Else all *.journal and *.journal~ files in it and below are opened, and one that cannot
  * be read is an error: a proof over a file that was left out would be none. merged: of the machine's, those of other hosts, too.
- * Negative errno; -ENOENT: no such folder; -ENODATA: there is no journal, or none that this user may read. */
+ * Negative errno; -ENOENT: no such folder; -ENODATA: there is no journal; -EACCES: this user may
+ * not read it. */
 int journal_reader_new(struct journal_reader **ret, const char *directory, bool merged);
 struct journal_reader *journal_reader_free(struct journal_reader *r);
 DEFINE_CLEANUP(struct journal_reader, journal_reader_free)
@@ -27,8 +28,9 @@ int journal_reader_or(struct journal_reader *r);
 
 /* 1: there is a next entry, and it is the current one now. 0: not yet. Negative errno: the journal is broken here. */
 int journal_reader_next(struct journal_reader *r);
-/* Waits for more, so long at most. 1: there may be something new; 0: nothing was heard. Negative errno. */
-int journal_reader_wait(struct journal_reader *r, usec_t usec);
+/* Waits for more, so long at most. 1: there may be something new; 0: nothing was heard. Negative errno; -EPIPE: nobody reads any more what
+ * is written to reader_fd (-1: none). */
+int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd);
 
 /* Of the current entry, to be freed; *ret is NULL if it has no such field. Only its first value; cut at a NUL byte. Negative errno. */
 int journal_reader_get(struct journal_reader *r, const char *field, char **ret);

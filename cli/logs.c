@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/name.h"
 #include "base/number.h"
@@ -17,6 +18,7 @@
 #define FOLLOW_LINES 10     /* shown first with -f */
 #define LINES_MAX 1000000   /* of -n */
 #define RUN_SHOWN 8         /* digits */
+#define LAST_WORDS USEC_PER_SEC /* when a run is over, what it wrote may still be on its way to the journal */
 
 struct logs {
     struct journal_reader *reader;
@@ -26,9 +28,19 @@ struct logs {
     usec_t since;
     struct known_runs runs;
     bool found;                 /* anything of it */
+    bool is_over;               /* the run that was asked for */
     char **last;                /* the last lines, a ring, until they are printed */
     size_t n_last, next, n_lines;
 };
+
+static bool ends_run(const char *event) {
+    static const char *const events[] = {"exited", "refused", "withdrawn"};
+
+    for (size_t i = 0; i < ELEMENTSOF(events); i++)
+        if (strcmp(event, events[i]) == 0)
+            return true;
+    return false;
+}
 
 /* An event of berthd: which runs there are, and when. */
 static int hear_event(struct logs *l, const char *event) {
@@ -49,6 +61,7 @@ static int hear_event(struct logs *l, const char *event) {
         known->is_active = true;
     else if (strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0)
         known->is_active = false;
+    l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
     l->found |= l->run ? strcmp(run, l->run) == 0 : known->is_wanted;
     return 0;
 }
@@ -200,15 +213,21 @@ static int read_all(struct logs *l) {
     return k;
 }
 
-/* Until it is interrupted, or nobody reads any more. */
+/* Until it is interrupted, nobody reads any more, or the run is over. */
 static int follow(struct logs *l) {
-    int k = 0;
+    int k = 1;
 
-    while (k >= 0 && fflush(stdout) == 0 && !ferror(stdout)) {
-        k = journal_reader_wait(l->reader, USEC_INFINITY);
-        k = k < 0 ? k : read_all(l);
+    while (fflush(stdout) == 0 && !ferror(stdout) && (k > 0 || !l->is_over)) {
+        int n;
+
+        k = journal_reader_wait(l->reader, l->is_over ? LAST_WORDS : USEC_INFINITY, STDOUT_FILENO);
+        if (k == -EPIPE)
+            return 0;
+        n = k < 0 ? k : read_all(l);
+        if (n < 0)
+            return n;
     }
-    return k;
+    return 0;
 }
 
 /* --- the verb --- */

@@ -12,8 +12,11 @@ int sources_explain(const char *verb, const char *directory, int error) {
         fprintf(stderr, "berth %s: %s\n", verb, strerror(ENOMEM));
         return EXIT_INTERNAL;
     }
-    if (error == -ENODATA)
-        fprintf(stderr, "berth %s: %s: no journal is there, or none that you may read\n", verb, directory ? directory : "the journal");
+    if (error == -EACCES)
+        fprintf(stderr, "berth %s: %s: you may not read it: root and the groups systemd-journal and adm may\n", verb,
+                directory ? directory : "the journal");
+    else if (error == -ENODATA)
+        fprintf(stderr, "berth %s: %s: no journal is there\n", verb, directory ? directory : "the journal");
     else
         fprintf(stderr, "berth %s: %s: cannot be read: %s\n", verb, directory ? directory : "the journal", strerror(-error));
     return EXIT_UNKNOWN_NAME;

@@ -2,6 +2,7 @@
 #include "tests/harness/journal-file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,4 +117,32 @@ bool journal_file_write(struct journal_file *f, const char *directory) {
     good = good && convert(from, to) && unlink(from) == 0;
     CU_ASSERT(good);
     return good;
+}
+
+/* systemd-journal-remote reads a FIFO, which we keep open at both ends. */
+bool journal_file_open(struct journal_file *f, const char *host, unsigned number, const char *directory) {
+    char fifo[256], output[256];
+    char *argv[] = {(char *) PROGRAM, (char *) "-o", output, fifo, NULL};
+    int fd = -1;
+
+    snprintf(fifo, sizeof(fifo), "%s/%s.fifo", directory, host);
+    snprintf(output, sizeof(output), "%s/%s.journal", directory, host);
+    *f = (struct journal_file) {.host = host, .number = number, .pid = 100, .boot = 1, .cut = -1};
+    if ((mkdir(directory, 0755) == 0 || errno == EEXIST) && mkfifo(fifo, 0600) == 0)
+        fd = open(fifo, O_RDWR | O_CLOEXEC);
+    f->stream = fd >= 0 ? fdopen(fd, "w") : NULL;
+    f->writer = f->stream ? child_start(argv, NULL) : NULL;
+    CU_ASSERT(f->writer != NULL);
+    return f->writer != NULL;
+}
+
+void journal_file_flush(struct journal_file *f) {
+    CU_ASSERT(fflush(f->stream) == 0);
+}
+
+void journal_file_close(struct journal_file *f) {
+    if (f->stream)
+        (void) fclose(f->stream);
+    f->stream = NULL;
+    f->writer = child_free(f->writer);
 }

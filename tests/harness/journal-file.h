@@ -23,6 +23,7 @@ struct journal_file {
     char *text;
     size_t size;
     FILE *stream;
+    struct child *writer; /* of one that is open */
 };
 
 /* The folder of a suite's journals; both are CUnit's init and clean-up functions of a suite. */
@@ -41,5 +42,10 @@ void journal_file_event(struct journal_file *f, long at_msec, const char *event,
 void journal_file_entry(struct journal_file *f, long at_msec, const char *fields, const char *message);
 /* Another berthd: its count begins anew. new_boot: after a reboot. */
 void journal_file_restart(struct journal_file *f, bool new_boot);
+/* A journal DIRECTORY/HOST.journal that is written while others read it: entries are there after journal_file_flush(). Ended by
+ * journal_file_close(). False after a failed assertion. */
+bool journal_file_open(struct journal_file *f, const char *host, unsigned number, const char *directory);
+void journal_file_flush(struct journal_file *f);
+void journal_file_close(struct journal_file *f);
 /* Makes DIRECTORY (if needed) and DIRECTORY/HOST.journal, and frees what is in f. False after a failed assertion. */
 bool journal_file_write(struct journal_file *f, const char *directory);

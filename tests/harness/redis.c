@@ -12,9 +12,32 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "tests/harness/net.h"
 
-#define ARGUMENTS_MAX 40
+#define ARGUMENTS_MAX 160
+#define ACL_FILE "packaging/redis.acl"
+#define ACL_SIZE (16 * 1024)
+#define ADMIN "tester" /* who we are where berth is not allowed everything */
+
+/* BERTH_TEST_ACL: whoever does not say who he is may do what packaging/redis.acl lets berth do, and nothing else. */
+static size_t limit_rights(const char **arguments, size_t n) {
+    static const char *const all[] = {"--user",  ADMIN,   "on",          "nopass", "~*",     "&*", "+@all", "--masteruser", ADMIN,
+                                      "--masterauth", "x", "--user", "default", "on", "nopass"};
+    static char *text;
+    size_t size;
+    char *line, *rest, *word;
+
+    if (file_read(ACL_FILE, ACL_SIZE, &text, &size) < 0)
+        _exit(126);
+    for (size_t i = 0; i < ELEMENTSOF(all); i++)
+        arguments[n++] = all[i];
+    line = strstr(text, "\nuser berth on ");
+    for (rest = line ? line + strlen("\nuser berth on ") : NULL; (word = strsep(&rest, " \n")) && n + 1 < ARGUMENTS_MAX;)
+        if (*word)
+            arguments[n++] = word;
+    return line && n + 1 < ARGUMENTS_MAX ? n : (_exit(126), 0);
+}
 
 static void run(struct redis_server *s, const char *const *extra, pid_t parent) {
     const char *binary = getenv("BERTH_REDIS_SERVER");
@@ -28,6 +51,8 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
         n++;
     for (; extra && *extra && n + 1 < ARGUMENTS_MAX; extra++)
         arguments[n++] = *extra;
+    if (getenv("BERTH_TEST_ACL"))
+        n = limit_rights(arguments, n);
     arguments[n] = NULL;
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -156,6 +181,7 @@ void redis_server_done(struct redis_server *s) {
 }
 
 static redisReply *command(struct redis_server *s, const char *format, va_list ap) {
+    bool is_new = !s->client || s->client->err;
     redisReply *reply;
 
     if (s->client && s->client->err)
@@ -165,6 +191,8 @@ static redisReply *command(struct redis_server *s, const char *format, va_list a
     if (!s->client || s->client->err)
         return NULL;
     (void) redisSetTimeout(s->client, (struct timeval) {.tv_sec = 10});
+    if (is_new && getenv("BERTH_TEST_ACL"))
+        freeReplyObject(redisCommand(s->client, "AUTH " ADMIN " x"));
     reply = redisvCommand(s->client, format, ap);
     return reply;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* `berth logs` on real journal files. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "tests/harness/host.h"
 #include "tests/harness/journal-file.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 #define RUN_A "0000000000000000000000000000000a"
@@ -55,17 +60,164 @@ static void test_lines(void) {
     shows("copy --since -1h", "");
 }
 
-static void test_follow(void) {
-    struct child *c;
+static bool await_text(struct child *c, const char *text) {
     usec_t until = clock_boottime() + 20 * USEC_PER_SEC;
+
+    while (!strstr(child_text(c, 1), text) && !c->ended && clock_boottime() < until)
+        child_turn(until);
+    return strstr(child_text(c, 1), text) != NULL;
+}
+
+/* Lines come as they are written; of a run it ends when that is over, of a job it goes on. */
+static void test_follow(void) {
+    struct child *run, *job;
+    struct journal_file f;
+    char folder[64];
+
+    if (!journal_file_possible())
+        return;
+    snprintf(folder, sizeof(folder), "%s-live", journal_folder);
+    if (!journal_file_open(&f, "bee", 2, folder))
+        return;
+    for (int i = 0; i < 30; i++)
+        journal_file_entry(&f, i, "SYSLOG_IDENTIFIER=dump " CGROUP(RUN_A), i < 29 ? "earlier" : "the thirtieth");
+    journal_file_event(&f, 40, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
+    journal_file_flush(&f);
+    for (usec_t until = clock_boottime() + 20 * USEC_PER_SEC; clock_boottime() < until;)
+        if (berth(NULL, "logs %s --directory=%s", RUN_A, folder) == 0 && strstr(berth_out, "the thirtieth"))
+            break;
+    run = berth_start(NULL, "logs -f --directory=%s " RUN_A, folder);
+    job = berth_start(NULL, "logs -f -n 1 --directory=%s dump", folder);
+    CU_ASSERT(await_text(run, ": the thirtieth\n") && await_text(job, ": the thirtieth\n"));
+    journal_file_entry(&f, 50, "SYSLOG_IDENTIFIER=dump " CGROUP(RUN_A), "live");
+    journal_file_flush(&f);
+    CU_ASSERT(await_text(run, ": live\n") && await_text(job, ": live\n"));
+    CU_ASSERT(!run->ended && !job->ended);
+    TEST_STRING(strstr(child_text(job, 1), "earlier") ? "earlier" : "", ""); /* -n 1 */
+    journal_file_event(&f, 60, "exited", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_RESULT=success");
+    journal_file_entry(&f, 61, "SYSLOG_IDENTIFIER=dump " CGROUP(RUN_A), "its last words");
+    journal_file_flush(&f);
+    CU_ASSERT(child_await(run, 20 * USEC_PER_SEC));
+    CU_ASSERT(strstr(child_text(run, 1), ": its last words\n") != NULL);
+    TEST_INT(berth_end(run), 0);
+    CU_ASSERT(await_text(job, ": its last words\n"));
+    CU_ASSERT(!job->ended);
+    child_kill(job, SIGINT); /* a terminal's Ctrl-C */
+    TEST_INT(berth_end(job), 130);
+    TEST_INT(berth(NULL, "logs -f --directory=%s " RUN_A, folder), 0); /* of one that is over already */
+    CU_ASSERT(strstr(berth_out, ": its last words\n") != NULL);
+    journal_file_close(&f);
+    place_remove(folder);
+}
+
+/* `berth logs -f | head -n 1`: it ends when nobody reads any more, though nothing more is written. */
+static void test_closed_pipe(void) {
+    char command[512], program[256];
+    char *argv[] = {(char *) "sh", (char *) "-c", command, NULL};
+    struct child *c;
 
     if (!journal_files_once(make_journals))
         return;
-    c = berth_start(NULL, "logs -f --directory=%s " RUN_A, journal_folder);
-    while (!strstr(child_text(c, 1), "a2") && clock_boottime() < until)
-        child_turn(until);
-    CU_ASSERT(strstr(child_text(c, 1), ": a1\n") != NULL);
-    CU_ASSERT(!c->ended); /* it goes on */
+    snprintf(command, sizeof(command), "{ %s logs -f --directory=%s dump; echo over >&2; } | head -n 1",
+             place_program(program, sizeof(program), "berth"), journal_folder);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, 20 * USEC_PER_SEC));
+    CU_ASSERT(strstr(child_text(c, 1), ": a1\n") != NULL && strstr(child_text(c, 1), "a2") == NULL);
+    if (!strstr(child_text(c, 1), "a1"))
+        printf("%s%s", child_text(c, 1), child_text(c, 2));
+    child_free(c);
+}
+
+/* What a job says of itself in the journal's own protocol is what it says: whose line it is says its cgroup. */
+static void test_forged(void) {
+    struct journal_file f;
+    char folder[64];
+
+    if (!journal_file_possible())
+        return;
+    snprintf(folder, sizeof(folder), "%s-forged", journal_folder);
+    journal_file_begin(&f, "ant", 1);
+    journal_file_event(&f, 0, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
+    journal_file_event(&f, 1, "granted", "BERTH_RUN=" RUN_B " BERTH_JOB=copy");
+    journal_file_entry(&f, 10, "_TRANSPORT=journal SYSLOG_IDENTIFIER=dump BERTH_RUN=" RUN_A " BERTH_JOB=dump _SYSTEMD_UNIT=berth-runner.service "
+                               "_SYSTEMD_CGROUP=/berth.slice/berth-runner.service/" RUN_B, "i am dump");
+    journal_file_entry(&f, 11, "_TRANSPORT=journal SYSLOG_IDENTIFIER=berthd BERTH_EVENT=exited BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_SEQ=3 "
+                               "_SYSTEMD_UNIT=berth-runner.service _SYSTEMD_CGROUP=/berth.slice/berth-runner.service/" RUN_B, "it is over");
+    journal_file_entry(&f, 12, "_TRANSPORT=journal BERTH_EVENT=granted BERTH_JOB=dump BERTH_RUN=" RUN_C " _SYSTEMD_UNIT=session-1.scope", "x");
+    if (!journal_file_write(&f, folder))
+        return;
+    TEST_INT(berth(NULL, "logs --directory=%s dump", folder), 0);
+    TEST_STRING(berth_out, "");
+    TEST_INT(berth(NULL, "logs --directory=%s " RUN_A, folder), 0);
+    TEST_STRING(berth_out, "");
+    TEST_INT(berth(NULL, "logs --directory=%s " RUN_C, folder), 65);
+    TEST_INT(berth(NULL, "logs --directory=%s copy", folder), 0);
+    CU_ASSERT(strstr(berth_out, " copy[10000000]: i am dump\n") != NULL);
+    TEST_INT(berth(NULL, "history --directory=%s --job dump", folder), 0);
+    CU_ASSERT(strstr(berth_out, "running") != NULL && !strstr(berth_out, RUN_C));
+    TEST_INT(berth(NULL, "audit --directory=%s --limit db=1 --json", folder), 0);
+    if (!strstr(berth_out, "\"events\":2") && !strstr(berth_out, "\"events\": 2"))
+        TEST_STRING(berth_out, "of two events");
+    place_remove(folder);
+}
+
+/* --- journals that are no good --- */
+
+static void say_all_refuse(const char *folder, const char *why) {
+    static const char *const verbs[] = {"logs dump", "history", "audit"};
+
+    for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
+        TEST_INT(berth(NULL, "%s --directory=%s", verbs[i], folder), 65);
+        TEST_STRING(berth_out, "");
+        if (!strstr(berth_err, why))
+            TEST_STRING(berth_err, why);
+    }
+}
+
+static void test_broken(void) {
+    char folder[64], path[96], from[96];
+
+    if (!journal_files_once(make_journals))
+        return;
+    snprintf(folder, sizeof(folder), "%s-broken", journal_folder);
+    CU_ASSERT(mkdir(folder, 0755) == 0);
+    say_all_refuse(folder, "no journal is there");
+    snprintf(from, sizeof(from), "%s/ant.journal", journal_folder);
+    snprintf(path, sizeof(path), "%s/a.journal", folder);
+    for (int i = 0; i < 3; i++) {
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+
+        TEST_INT(file_read(from, 64 * 1024 * 1024, &text, &size), 0);
+        if (i == 0)
+            memset(text, 'x', size);       /* none at all */
+        else if (i == 1)
+            size = 100;                    /* cut in its header */
+        else
+            size /= 2;                      /* half of it */
+        TEST_INT(file_write_atomic(path, text, size, 0644), 0);
+        say_all_refuse(folder, "cannot be read");
+    }
+    place_remove(folder);
+}
+
+/* Whoever may not read it is told who may. */
+static void test_rights(void) {
+    char command[700], program[256];
+    char *argv[] = {(char *) "setpriv", (char *) "--reuid=65534", (char *) "--regid=65534", (char *) "--clear-groups", (char *) "sh", (char *) "-c",
+                    command, NULL};
+    struct child *c;
+
+    if (geteuid() != 0)
+        TEST_SKIP("root alone can become somebody who may not");
+    if (!journal_files_once(make_journals))
+        return;
+    snprintf(command, sizeof(command), "%s history --directory=%s", place_program(program, sizeof(program), "berth"), journal_folder);
+    CU_ASSERT(chmod(journal_folder, 0700) == 0);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, 20 * USEC_PER_SEC));
+    TEST_INT(c->exit_code, 65);
+    CU_ASSERT(strstr(child_text(c, 2), "you may not read it: root and the groups systemd-journal and adm may") != NULL);
     child_free(c);
 }
 
@@ -80,7 +232,8 @@ static void test_refused(void) {
     TEST_STRING(berth_err, "berth logs: the journal knows no job and no run nothing; `berth jobs` and `berth history` list them\n");
 }
 
-static CU_TestInfo tests[] = {{"lines", test_lines}, {"follow", test_follow}, {"refused", test_refused}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"lines", test_lines}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
+                              {"broken", test_broken}, {"rights", test_rights},  {"refused", test_refused},         CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
