@@ -22,13 +22,22 @@ static struct gate gate;
 static struct child *outer;
 static char run[64];
 
-static void up(void) {
-    cluster_up();
+static void begin(void) {
     gate = (struct gate) {.fd = -1};
     gate_make(&gate, "gate");
     ant = host_up("ant", POOLS);
     outer = berth_start(ant, "run -p db --name outer -- %s --id outer --gate %s --exit 3", cluster.command, gate.path);
     snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "started", "job=outer"), "run"));
+}
+
+static void up(void) {
+    cluster_up_patient();
+    begin();
+}
+
+static void up_for_a_lease(void) {
+    cluster_up();
+    begin();
 }
 
 static void down(void) {
@@ -215,15 +224,20 @@ static CU_TestInfo tests[] = {
     {"not handed over", not_handed_over},
     {"more than it holds", more_than_it_holds},
     {"outlives and is stopped", outlives_and_is_stopped},
-    {"lease lost", lease_lost},
     {"berthd restarts", berthd_restarts},
     {"flood", flood},
+    CU_TEST_INFO_NULL,
+};
+
+static CU_TestInfo of_leases[] = {
+    {"lease lost", lease_lost},
     CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
         {.pName = "nested", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "nested, leases", .pSetUpFunc = up_for_a_lease, .pTearDownFunc = down, .pTests = of_leases},
         CU_SUITE_INFO_NULL,
     };
 

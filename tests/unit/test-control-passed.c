@@ -121,10 +121,10 @@ static void test_its_message(void) {
     fd = server_client();
     put_with(fd, TAKE, 5, 1); /* with its beginning */
     server_turn();
-    peer_put(fd, TAKE + 5, sizeof(TAKE) - 5);
+    peer_put(fd, &TAKE[5], sizeof(TAKE) - 5);
     TEST_STRING(peer_answer(fd), taken());
     peer_put(fd, TAKE, 5);
-    put_with(fd, TAKE + 5, sizeof(TAKE) - 5, 1); /* with its end */
+    put_with(fd, &TAKE[5], sizeof(TAKE) - 5, 1); /* with its end */
     TEST_STRING(peer_answer(fd), taken());
     peer_put(fd, TAKE, sizeof(TAKE));
     put_with(fd, TAKE, sizeof(TAKE), 1); /* all of these are there before one is read */
@@ -169,7 +169,7 @@ static void test_too_many(void) {
     fd = server_client();
     put_with(fd, TAKE, 5, 1);
     server_turn();
-    put_with(fd, TAKE + 5, 5, 1);
+    put_with(fd, &TAKE[5], 5, 1);
     TEST_STRING(peer_answer(fd), AT_MOST_ONE);
     TEST_STRING(peer_answer(fd), "");
     close(fd);
@@ -234,7 +234,7 @@ static void test_flood(void) {
     for (size_t i = 0; i < 9; i++) {
         if (i == 7)
             continue;
-        peer_put(fds[i], TAKE + 5, sizeof(TAKE) - 5);
+        peer_put(fds[i], &TAKE[5], sizeof(TAKE) - 5);
         TEST_STRING(peer_answer(fds[i]), taken());
     }
     for (size_t i = 0; i < 10; i++)

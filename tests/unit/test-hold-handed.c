@@ -22,7 +22,7 @@ static void test_handed(void) {
 }
 
 static void test_not_handed(void) {
-    _cleanup_close_ int fd = fifo_begin(), path = open(fifo_path(FIFO_RUN), O_PATH | O_CLOEXEC);
+    _cleanup_close_ _unused_ int fd = fifo_begin(), path = open(fifo_path(FIFO_RUN), O_PATH | O_CLOEXEC);
     _cleanup_close_ int reader = open(fifo_path(FIFO_RUN), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     _cleanup_close_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int fds[2];
