@@ -247,8 +247,6 @@ static size_t turn(struct load *l, usec_t until) {
     size_t open;
 
     child_turn(until < now + 5 * USEC_PER_MSEC ? until : now + 5 * USEC_PER_MSEC);
-    if (clock_boottime() - now > l->stalled)
-        l->stalled = clock_boottime() - now;
     witness_watch_turn(&l->watch, cluster.witness);
     open = reap(l);
     if (l->closed || open >= l->width || clock_boottime() < l->next || l->n == LOAD_ITEMS)

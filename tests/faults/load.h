@@ -46,7 +46,6 @@ struct load {
     size_t n;
     size_t width;                      /* runs at once */
     bool focus;                        /* mostly jobs of the first host */
-    usec_t stalled;                    /* the longest time that this program, which wants to run every few ms, did not get to */
     usec_t next;                       /* not before */
     bool closed;                       /* no new runs */
     struct witness_watch watch;

@@ -79,6 +79,10 @@ static void judge_overlap(const struct judge *j, struct judgement *ret) {
             if (used <= limit && seen <= limit)
                 continue;
             length = used > limit ? overlap_from(j, pool, limit, r->start) : 1;
+            if (r->start + length > ret->overlap_until)
+                ret->overlap_until = r->start + length;
+            if (ret->n_overlaps == 0)
+                ret->overlap_from = r->start;
             if (ret->n_overlaps++ == 0)
                 snprintf(ret->overlap, sizeof(ret->overlap),
                          "%s on %s starts at %" PRIu64 ": %s has %u in use by records, %u by locks, limit %u, for %" PRIu64 " us", r->id,

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Sees when the machine itself stands still: on each of its processors a process that wants to run every 5 ms notes whenever it did not
+ * for long. A lease of 2 s has a margin of half a second; a guard that is not run for as long proves nothing (R8). */
+
+#include "base/clock.h"
+
+#define STALL_NOTED (50 * USEC_PER_MSEC) /* shorter ones are not noted */
+
+void stall_start(void);
+/* The longest one of which any part is between these two times (boottime). */
+usec_t stall_between(usec_t from, usec_t until);
+void stall_stop(void); /* idempotent */
