@@ -63,7 +63,7 @@ static void take_back(struct bed *b) {
     };
 
     for (size_t i = 0; i < ELEMENTSOF(options) && !b->frozen && b->master->pid > 0; i++) {
-        _cleanup_reply_ redisReply *reply = b->owed[i] ? redis_command(b->master, "CONFIG SET %s %s", options[i][0], options[i][1]) : NULL;
+        _cleanup_reply_ _unused_ redisReply *reply = b->owed[i] ? redis_command(b->master, "CONFIG SET %s %s", options[i][0], options[i][1]) : NULL;
 
         b->owed[i] = false;
     }
