@@ -24,6 +24,7 @@ static void stop_replica(void) {
 static void up(void) {
     cluster_up();
     cluster.on_stopped = stop_replica;
+    cluster.unaudited = true;
     bed = (struct bed) {0};
     injection = (struct injection) {0};
 }

@@ -48,6 +48,7 @@ struct cluster {
     const char *build;        /* where the programs are: place_build() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
     struct redis_server redis;
+    bool unaudited;           /* a rule is broken here on purpose: the audit is not asked */
     struct redis_server *master; /* whose keys are looked at in the end; `redis` until a failover */
     const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
     const char *const *redis_extra; /* before cluster_up(): more arguments of redis-server, or NULL */
