@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # build-deb.sh VERSION FOLDER [TAR]: Debian packages of what is committed, or of the tar file, into FOLDER. DEB_REVISION (default: 1)
-# for a package that is to be newer than another of the same version. Equal sources give equal packages. Tests are not run
+# for a package that is to be newer than another of the same version. DEBEMAIL and DEBFULLNAME: the maintainer. Equal sources give equal packages. Tests are not run
 # (DEB_BUILD_OPTIONS=nocheck), unless DEB_BUILD_OPTIONS is set: `make check` does.
 set -eu
 version=$1 folder=$2 revision=${DEB_REVISION:-1}
@@ -22,6 +22,11 @@ else
 fi
 cp -r "$source/packaging/debian" "$source/debian"
 sed -i "1s/([^)]*)/($version-$revision)/" "$source/debian/changelog"
+# Who builds it for others is who they may write to.
+if [ -n "${DEBEMAIL:-}" ]; then
+    sed -i "s|^Maintainer: .*|Maintainer: ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|" "$source/debian/control"
+    sed -i "s|^ -- .* <[^>]*>|-- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|; s|^-- | -- |" "$source/debian/changelog"
+fi
 (
     cd "$source"
     umask 022

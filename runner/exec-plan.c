@@ -105,7 +105,9 @@ static int find_user(const char *name, struct passwd **ret) {
     *ret = getpwnam(name);
     if (!*ret)
         return errno == 0 || errno == ENOENT ? ESRCH : errno;
-    return (*ret)->pw_uid == (uid_t) -1 ? EINVAL : 0;
+    if ((*ret)->pw_uid == (uid_t) -1)
+        return EINVAL;
+    return (*ret)->pw_uid == 0 && strcmp(name, "root") != 0 ? EACCES : 0; /* nobody becomes root by another name */
 }
 
 static int compare_groups(const void *a, const void *b) {

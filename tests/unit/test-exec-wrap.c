@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrap: -Wl,--wrap=setsid,--wrap=setrlimit,--wrap=setrlimit64,--wrap=setpriority,--wrap=open,--wrap=open64,--wrap=write,--wrap=setgroups,--wrap=setresgid,--wrap=setresuid,--wrap=prctl,--wrap=capset,--wrap=capget,--wrap=getresuid,--wrap=getresgid,--wrap=getgroups,--wrap=setuid,--wrap=seteuid,--wrap=setgid,--wrap=setegid,--wrap=dup2,--wrap=chdir,--wrap=sigprocmask,--wrap=close_range,--wrap=execve */
+/* wrap: -Wl,--wrap=setsid,--wrap=setrlimit,--wrap=setrlimit64,--wrap=setpriority,--wrap=open,--wrap=open64,--wrap=write,--wrap=setgroups,--wrap=setresgid,--wrap=setresuid,--wrap=prctl,--wrap=capset,--wrap=capget,--wrap=getresuid,--wrap=getresgid,--wrap=getgroups,--wrap=setuid,--wrap=seteuid,--wrap=setgid,--wrap=setegid,--wrap=dup2,--wrap=chdir,--wrap=sigprocmask,--wrap=close_range,--wrap=execve,--wrap=getpwnam */
 
 /* Between fork and exec: each system call fails once, and each that drops something once does nothing and says it did. The command must
  * not be started, and the stage be told. Then, with none of that, what the command is. */
@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,20 @@ static enum mode meet(const char *call) {
             return mode == MODE_FAIL ? -1 : 0;             \
         return __real_##name arguments;                    \
     }
+
+/* Users of strange name services. */
+struct passwd *__real_getpwnam(const char *name);
+struct passwd *__wrap_getpwnam(const char *name);
+struct passwd *__wrap_getpwnam(const char *name) {
+    static struct passwd strange;
+    bool is_root = strcmp(name, "toor") == 0;
+
+    if (!is_root && strcmp(name, "none") != 0)
+        return __real_getpwnam(name);
+    strange = (struct passwd) {.pw_name = (char *) (is_root ? "toor" : "none"), .pw_uid = is_root ? 0 : (uid_t) -1, .pw_dir = (char *) "/",
+                               .pw_shell = (char *) "/bin/sh"};
+    return &strange;
+}
 
 struct __user_cap_header_struct;
 WRAP(pid_t, setsid, (void), ())
@@ -282,7 +297,34 @@ static void test_what_it_is(void) {
     prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t \n" NO_RIGHTS "NoNewPrivs:\t0\n");
 }
 
+/* uid 0 is had by the name of root alone (CVE-2017-1000082), and a uid that means "as it is" (setresuid(2)) by nobody. */
+static void test_strange_users(void) {
+    static const struct {
+        const char *user;
+        int error;
+    } users[] = {{"toor", EACCES}, {"none", EINVAL}, {"no-such-user", ESRCH}, {"daemon", 0}, {"root", 0}};
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can become somebody else");
+    for (size_t i = 0; i < ELEMENTSOF(users); i++) {
+        struct job_settings job = whole_job("true");
+        struct record record = {.job = "j"};
+        struct exec_plan plan = {};
+        const char *stage = "";
+
+        job.user = (char *) (uintptr_t) users[i].user;
+        job.group = (char *) (uintptr_t) "";
+        TEST_INT(exec_plan_init(&plan, &job, &record, &stage), users[i].error);
+        if (users[i].error)
+            TEST_STRING(stage, "user");
+        else
+            CU_ASSERT(plan.uid == (strcmp(users[i].user, "root") == 0 ? 0 : DAEMON));
+        exec_plan_done(&plan);
+    }
+}
+
 static CU_TestInfo tests[] = {
+    {"strange-users", test_strange_users},
     {"each-call-fails", test_each_call_fails},
     {"each-call-lies", test_each_call_lies},
     {"what-it-is", test_what_it_is},
