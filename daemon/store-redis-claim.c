@@ -138,6 +138,25 @@ void claim_tell_granted(struct store_redis *r) {
             tell_granted(e);
 }
 
+static void refuse_nowait(struct entry *e) {
+    e->busy = true;
+    claim_finish(e);
+}
+
+/* Nothing was started with it, and it may be somebody else's by now: Redis says whether it still is held. */
+void claim_doubt_untold(struct store_redis *r) {
+    list_foreach_safe(e, &r->entries, struct entry, link) {
+        if (e->claim->state != CLAIM_STATE_HELD || e->told || e->lost || list_is_linked(&e->finish))
+            continue;
+        if (e->claim->nowait) {
+            refuse_nowait(e);
+            continue;
+        }
+        e->claim->state = CLAIM_STATE_WAITING;
+        e->claim->token = 0;
+    }
+}
+
 void claim_hear_waiting(struct entry *e, bool parked, uint64_t ticket, uint32_t position, usec_t since) {
     struct claim *c = e->claim;
     enum claim_state state = parked ? CLAIM_STATE_PARKED : CLAIM_STATE_WAITING;
@@ -274,11 +293,6 @@ static void claim_send(struct entry *e) {
     e->calls++;
     FAILPOINT("claim-sent");
     e->sent = true;
-}
-
-static void refuse_nowait(struct entry *e) {
-    e->busy = true;
-    claim_finish(e);
 }
 
 void claim_refuse_nowait(struct store_redis *r) {

@@ -39,6 +39,7 @@ void sync_start(struct store_redis *r) {
     size_t n = 0;
 
     sync_reset(r);
+    claim_doubt_untold(r);
     list_foreach(e, &r->entries, struct entry, link) {
         claim_set_named(e, false);
         n++;

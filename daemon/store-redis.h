@@ -269,6 +269,7 @@ void claim_reset(struct store_redis *r);
 /* Says that nothing of it is left in Redis: on_released is called a turn later. */
 void claim_finish(struct entry *e);
 /* What Redis says of it. */
+void claim_doubt_untold(struct store_redis *r); /* before a sync: grants that nothing was started with are Redis's to confirm */
 void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token, usec_t queued);
 void claim_hear_waiting(struct entry *e, bool parked, uint64_t ticket, uint32_t position, usec_t since);
 void claim_hear_revoked(struct entry *e);

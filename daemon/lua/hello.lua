@@ -110,5 +110,6 @@ for i = 12, first_override - 1, 2 do
 end
 settle()
 save_clock()
-return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(clock), newer_overrides(0), differing, undeclared,
+-- The time, if that is later: a host that hears the clock for the first time would else believe it to be as old as the last number.
+return {'ok', epoch, more, grace and 1 or 0, count, old_connection and 1 or 0, fmt(math.max(clock, now())), newer_overrides(0), differing, undeclared,
     ended, reclaimed, cut}

@@ -17,8 +17,8 @@ static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
 
 /* Somebody remembers the clock from before it was granted, and has told it to Redis: aged by his own clock it is beyond what was
  * given since, but for what he had not heard by then (a heartbeat and a bit), and as long as Redis' clock did not run ahead. */
-static bool is_remembered(const struct world *w, const struct run *r, uint64_t token) {
-    if (w->was_ahead || r->token < token + w->heartbeat * 3 / 2)
+static bool is_remembered(const struct world *w, const struct run *r) {
+    if (w->was_ahead)
         return false;
     for (unsigned i = 0; i < w->n_hosts; i++)
         if (w->hosts[i].up && w->hosts[i].phase == HOST_LIVE && strcmp(w->hosts[i].epoch, w->m.epoch) == 0 &&
@@ -27,10 +27,16 @@ static bool is_remembered(const struct world *w, const struct run *r, uint64_t t
     return false;
 }
 
+/* Of processes that are no more as well: what they wrote somewhere has their token. */
 static void check_token(struct world *w, const struct run *run, uint64_t token) {
-    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        if (r->alive && r != run && (r->over_lease ? is_remembered(w, r, token) : r->token >= token))
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++) {
+        if (r == run)
+            continue;
+        if (r->alive && !r->over_lease && r->token >= token)
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u lives with %" PRIu64, run->id, token, r->id, r->token);
+        if (r->started && r->granted_floor >= token + w->heartbeat * 3 / 2 && is_remembered(w, r))
+            model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u had %" PRIu64, run->id, token, r->id, r->granted_floor);
+    }
     for (unsigned i = 0; i < w->n_hosts; i++) {
         const struct host *h = &w->hosts[i];
 
@@ -54,6 +60,7 @@ void check_grant(struct world *w, unsigned claim) {
     check_token(w, run, c->token);
     run->granted_number = ++w->n_grants;
     run->granted_at = w->now;
+    run->granted_floor = c->token < world_redis_time(w) ? c->token : world_redis_time(w);
     for (unsigned p = 0; p < w->n_pools; p++)
         run->granted_limit[p] = rules_limit(w, p);
 }

@@ -25,6 +25,11 @@ static void process_start(struct world *w, struct host *h, struct run *r) {
         fprintf(w->trace, "%9.3f h%u: process of c%u begins, deadline %.3f\n", (double) w->now / 1e6, h->index, r->id,
                 (double) r->guard_deadline / 1e6);
     check_start(w, r);
+    r->started = true;
+    if (w->disaster == DISASTER_ARMED) {
+        w->disaster = DISASTER_DUE;
+        w->disaster_host = h->index;
+    }
 }
 
 usec_t vclaim_next_end(const struct world *w) {
@@ -316,6 +321,10 @@ void vclaim_gather(struct world *w, struct host *h) {
         if (r->host != h->index)
             continue;
         r->named = false;
+        if (r->state == RUN_HELD && !r->told && !r->lost) { /* Redis says whether it still is */
+            r->state = RUN_WAITING;
+            r->token = 0;
+        }
         if (!vclaim_is_told(r))
             continue;
         for (at = h->n_sync++; at > 0 && comes_before(r, &w->runs[h->sync[at - 1]]); at--)

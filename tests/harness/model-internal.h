@@ -159,6 +159,9 @@ struct run {
     usec_t ends, guard_deadline, granted_at;
     uint32_t granted_limit[POOLS_MAX]; /* in force when it was granted */
     uint64_t granted_number;           /* orders grants */
+    uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
+                                          was may have put the clock ahead just then, which nobody else had heard of */
+    bool started;                      /* its process has begun once */
 };
 
 /* --- the world --- */
@@ -182,7 +185,7 @@ enum step_kind {
     STEP_CLAIM, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL, STEP_LOSE_ANSWER,
     STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
     STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
-    STEP_RESUME, STEP_REVOKE, STEP_GRACE,
+    STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER,
     STEPS
 };
 
@@ -207,6 +210,8 @@ struct world {
     /* now */
     usec_t now, redis_frozen_until;
     int64_t redis_skew;
+    enum { DISASTER_NONE, DISASTER_ARMED, DISASTER_DUE } disaster; /* armed: due with the next process that begins */
+    unsigned disaster_host;
     bool was_ahead; /* Redis' clock was stepped forward once */
     unsigned replid, n_sessions, n_runs, n_calls, n_admin;
     struct m_state m, saved;
@@ -308,4 +313,5 @@ void world_trace(const struct world *w, const char *format, ...) _printf_(2, 3);
 /* --- model-steps.c --- */
 void world_step(struct world *w, const struct step *s);
 void world_heal(struct world *w); /* all faults end */
+void world_disaster(struct world *w); /* the host that began a process last, and Redis' data */
 const char *step_name(enum step_kind kind);

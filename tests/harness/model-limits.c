@@ -86,6 +86,22 @@ static bool is_told_by_hello(const struct cause *e, unsigned pool, const struct 
     return false;
 }
 
+/* What a hello brings is there before anything ends: its time may be over, too. */
+static struct override newest_known(const struct cause *e, unsigned pool, const struct override *old) {
+    struct override newest = *old;
+    char text[OVERRIDE_SIZE];
+
+    if (e->script != REDIS_SCRIPT_HELLO)
+        return newest;
+    for (size_t i = 11 + 2 * number(e->args[10]); i + 6 < e->n_args; i += 7)
+        if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) > newest.version) {
+            (void) snprintf(text, sizeof(text), "%.24s\t%.15s\t%.24s\t%.24s\t%.50s\t%.50s", e->args[i + 1], e->args[i + 2], e->args[i + 3],
+                            e->args[i + 4], e->args[i + 5], e->args[i + 6]);
+            newest = parse_override(text);
+        }
+    return newest;
+}
+
 static void judge_override(struct world *w, const struct cause *e, unsigned pool, const struct override *old, const struct override *o) {
     bool ours = e->script == REDIS_SCRIPT_OVERRIDE && strcmp(e->word, "ok") == 0 && e->args[3][0] == 'a' + (char) pool;
     struct override want = *old;
@@ -100,8 +116,6 @@ static void judge_override(struct world *w, const struct cause *e, unsigned pool
         (void) snprintf(want.limit, sizeof(want.limit), "-");
     else if (ours)
         restore_override(w, &want);
-    if (o->version <= old->version)
-        model_fail(w, "R6: an override of %c with version %" PRIu64 " came after %" PRIu64, 'a' + pool, o->version, old->version);
     if (ours && number(e->args[4]) != old->version)
         model_fail(w, "R6: an override of %c replaced version %" PRIu64 ", it named %s", 'a' + pool, old->version, e->args[4]);
     if (is_told_by_hello(e, pool, o))
@@ -119,8 +133,10 @@ void limits_apply(struct world *w, enum redis_script script, char **args, size_t
         const char *text = reply_word(reply_at(state, 5 + p));
 
         if (strcmp(text, w->m.overrides[p]) != 0) {
-            struct override old = parse_override(w->m.overrides[p]), o = parse_override(text);
+            struct override before = parse_override(w->m.overrides[p]), old = newest_known(&cause, p, &before), o = parse_override(text);
 
+            if (o.version <= before.version)
+                model_fail(w, "R6: an override of %c with version %" PRIu64 " came after %" PRIu64, 'a' + p, o.version, before.version);
             judge_override(w, &cause, p, &old, &o);
             (void) snprintf(w->m.overrides[p], sizeof(w->m.overrides[p]), "%s", text);
         }

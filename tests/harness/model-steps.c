@@ -16,6 +16,7 @@ static const char *const step_names[STEPS] = {
     [STEP_REDIS_FROZEN] = "freeze Redis", [STEP_CLOCK] = "step Redis' clock", [STEP_LIMIT] = "declare a limit",
     [STEP_OVERRIDE] = "override", [STEP_CLEAR] = "clear an override", [STEP_PAUSE] = "pause", [STEP_RESUME] = "resume",
     [STEP_REVOKE] = "revoke", [STEP_GRACE] = "end grace",
+    [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
 };
 
 const char *step_name(enum step_kind kind) {
@@ -201,6 +202,17 @@ static void step_end_berthd(struct world *w, struct host *h, const struct step *
     h->start_at = w->now + 1 + s->a;
 }
 
+/* Whoever has the newest token cannot tell it any more, and nobody else has heard of it. What the others remember must do. */
+void world_disaster(struct world *w) {
+    struct host *h = &w->hosts[w->disaster_host];
+
+    w->disaster = DISASTER_NONE;
+    world_trace(w, "-- h%u and Redis' data are lost", h->index);
+    step_end_berthd(w, h, &(struct step) {.kind = STEP_REBOOT, .a = 3 * w->lease});
+    step_redis(w, &(struct step) {.kind = STEP_WIPE, .a = 2});
+    w->redis_skew -= (int64_t) (3600 * USEC_PER_SEC);
+}
+
 void world_step(struct world *w, const struct step *s) {
     struct host *h = &w->hosts[s->host % w->n_hosts];
     unsigned p = (unsigned) (s->a % w->n_pools);
@@ -277,6 +289,9 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_GRACE:
         step_grace(w, h);
         break;
+    case STEP_DISASTER:
+        w->disaster = DISASTER_ARMED;
+        break;
     case STEPS:
         break;
     }
@@ -285,6 +300,7 @@ void world_step(struct world *w, const struct step *s) {
 void world_heal(struct world *w) {
     world_trace(w, "-- all faults end");
     w->redis_frozen_until = 0;
+    w->disaster = DISASTER_NONE;
     world_foreach_run(w, r) { /* no need to watch them run */
         if (r->duration > w->lease / 20)
             r->duration = w->lease / 20;

@@ -293,6 +293,8 @@ void world_advance(struct world *w, usec_t until) {
             else
                 vhost_start(w, h);
         }
+        if (w->disaster == DISASTER_DUE)
+            world_disaster(w);
         for (unsigned k = 0; k < w->n_hosts; k++)
             if (w->hosts[k].up && w->hosts[k].frozen_until <= w->now)
                 vclaim_reap(w, &w->hosts[k]);

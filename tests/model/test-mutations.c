@@ -10,7 +10,7 @@
 #include "tests/harness/model.h"
 #include "tests/harness/test.h"
 
-#define SEQUENCES_MAX 400
+#define SEQUENCES_MAX 800
 
 static const struct model_mutation mutations[] = {
     {.name = "burial after 3/4 of a lease", .early_burial = true},
@@ -66,6 +66,7 @@ static const struct model_mutation mutations[] = {
     {.name = "remembered clocks do not age", .no_ageing = true},
     /* model-old-push */
     {.name = "hosts take pushes of any epoch", .any_epoch = true},
+    {.name = "hello tells the last number though it is long ago", .from = "fmt(math.max(clock, now())), newer", .to = "fmt(clock), newer"},
     {.name = "hosts do not miss pushes", .no_chain = true},
     {.name = "a sync's answer names its own grants", .from = "-- Not the last token by now:",
      .to = "last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$') --"},
