@@ -257,12 +257,9 @@ void manager_hold_write(struct run *r) {
                     strerror(-k));
 }
 
-static int run_on_client_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct run *r = userdata;
-
+static void run_on_client_overdue(struct run *r) {
     if (r->client_pid == 0)
         manager_client_gone(r->manager, r);
-    return 0;
 }
 
 void manager_hold_start(struct run *r) {

@@ -64,12 +64,9 @@ bool manager_gather_failed(struct manager *m, const char *what, int error) {
     return true;
 }
 
-static int run_on_client_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct run *r = userdata;
-
+static void run_on_client_overdue(struct run *r) {
     if (r->state == RUN_STATE_WAITING && r->client_pid == 0)
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
-    return 0;
 }
 
 static void waiting_found(struct manager *m, const struct message *record) {

@@ -30,23 +30,17 @@ static void end_not_started(struct run *r) {
 /* The runner hangs, or is not there. By now nothing of the run can be alive: with this `start` no guard execs after the deadline in it,
  * and one that did so before has killed its command by then, because nobody has pushed it. So what it holds is given back, and a host
  * that cannot start anything keeps nobody else waiting for longer than a lease. */
-static int run_on_start_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct run *r = userdata;
-
+static void run_on_start_overdue(struct run *r) {
     if (r->state != RUN_STATE_STARTING || r->guard || r->pid > 0)
-        return 0;
+        return;
     run_set_reason(r, "berth-runner did not start it within the lease");
     end_not_started(r);
-    return 0;
 }
 
-/* What has come meanwhile is heard first, as after a freeze. */
 static void arm_start_overdue(struct run *r, usec_t deadline) {
     if (deadline == 0 || deadline == USEC_INFINITY)
         return;
-    manager_arm(r, usec_add(deadline, settings_margin(r->manager->settings->lease_usec)), run_on_start_overdue);
-    if (r->timer)
-        (void) sd_event_source_set_priority(r->timer, SD_EVENT_PRIORITY_NORMAL + 10);
+    manager_arm_late(r, usec_add(deadline, settings_margin(r->manager->settings->lease_usec)), run_on_start_overdue);
 }
 
 void manager_job_start(struct run *r) {

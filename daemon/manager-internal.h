@@ -57,6 +57,8 @@ struct manager {
     struct list runs[RUN_STATES];    /* struct run, each on one */
     void *runs_by_id;                /* tsearch(3) tree of struct run */
     size_t n_done;                   /* on runs[RUN_STATE_DONE] */
+    struct dues dues;                /* time limits of runs: struct run's due */
+    struct dues late_dues;           /* those before which is heard what has come meanwhile, as after a freeze */
     struct list jobs;                /* struct job: of the config */
     usec_t clients_due;              /* until then `berth run`s of runs found at start come back */
     bool drained;                    /* `berth drain`; also a file in the runtime directory */
@@ -80,7 +82,9 @@ void manager_run_resume(struct run *r);
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
-void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler); /* cannot fail; USEC_INFINITY: disarms */
+void manager_on_due(struct due *due, void *userdata);
+void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* cannot fail; USEC_INFINITY: disarms */
+void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* in late_dues */
 void manager_disarm(struct run *r);
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */

@@ -45,10 +45,24 @@ static void forget_old_runs(struct manager *m) {
     }
 }
 
-static int run_on_time(sd_event_source *source, uint64_t usec, void *userdata) {
-    struct run *r = userdata;
+void manager_on_due(struct due *due, _unused_ void *userdata) {
+    struct run *r = list_entry(due, struct run, due);
 
-    return r->on_time(source, usec, r);
+    r->on_due(r);
+}
+
+static void give_room_of_dues(struct manager *m) {
+    dues_give_room(&m->dues);
+    dues_give_room(&m->late_dues);
+}
+
+static int make_room_for_dues(struct manager *m) {
+    if (dues_make_room(&m->dues) < 0)
+        return -ENOMEM;
+    if (dues_make_room(&m->late_dues) == 0)
+        return 0;
+    dues_give_room(&m->dues);
+    return -ENOMEM;
 }
 
 int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
@@ -56,14 +70,14 @@ int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
 
     forget_old_runs(m); /* here, where nobody has hold of an old one */
     /* Now, so that no time limit of it can fail for lack of memory later. */
-    if (sd_event_add_time(m->event, &r->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, run_on_time, r) < 0)
+    if (make_room_for_dues(m) < 0)
         return -ENOMEM;
-    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
     slot = tsearch(r, &m->runs_by_id, compare_ids);
     if (!slot || *slot != r) {
-        r->timer = sd_event_source_disable_unref(r->timer);
+        give_room_of_dues(m);
         return slot ? -EEXIST : -ENOMEM;
     }
+    r->may_be_due = true;
     run_set_state(r, m->runs, state);
     return 0;
 }
@@ -75,18 +89,22 @@ void manager_set_state(struct run *r, enum run_state state) {
 }
 
 void manager_disarm(struct run *r) {
-    if (r->timer)
-        (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+    dues_unset(&r->due);
 }
 
-void manager_arm(struct run *r, usec_t boottime, sd_event_time_handler_t handler) {
-    manager_disarm(r);
-    if (boottime == USEC_INFINITY || !r->timer)
+static void arm(struct run *r, struct dues *dues, usec_t boottime, void (*on_due)(struct run *run)) {
+    if (!r->may_be_due)
         return;
-    r->on_time = handler;
-    /* Neither fails for a source of a living loop. */
-    (void) sd_event_source_set_time(r->timer, boottime);
-    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
+    r->on_due = on_due;
+    dues_set(dues, &r->due, boottime);
+}
+
+void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)) {
+    arm(r, &r->manager->dues, boottime, on_due);
+}
+
+void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)) {
+    arm(r, &r->manager->late_dues, boottime, on_due);
 }
 
 struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
@@ -148,13 +166,10 @@ static void refused(struct run *r, const char *why, const char *pool) {
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
-static int run_on_queue_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct run *r = userdata;
-
+static void run_on_queue_timeout(struct run *r) {
     if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
         manager_run_withdraw(r, r->nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT,
                              r->nowait ? "busy" : "queue-timeout");
-    return 0;
 }
 
 /* Host permits are there, or none are needed: on to the cluster's. */
@@ -261,7 +276,7 @@ static void run_on_refused(struct claim *c, enum store_refusal refusal, const ch
         refused(r, store_refusal_name(refusal), pool);
 }
 
-static int run_on_stop_overdue(sd_event_source *source, uint64_t usec, void *userdata);
+static void run_on_stop_overdue(struct run *r);
 
 static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *userdata) {
     struct run *r = c->owner;
@@ -342,7 +357,10 @@ void manager_run_end(struct run *r, enum run_result result) {
 
     if (r->state == RUN_STATE_DONE)
         return;
-    r->timer = sd_event_source_disable_unref(r->timer);
+    manager_disarm(r);
+    if (r->may_be_due)
+        give_room_of_dues(m);
+    r->may_be_due = false;
     r->pid = 0;
     r->result = result;
     if (r->ended_realtime == 0)
@@ -376,12 +394,9 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
 }
 
 /* A stop that does not come to its end (a guard or client that hangs): the runner kills what is left. */
-static int run_on_stop_overdue(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct run *r = userdata;
-
+static void run_on_stop_overdue(struct run *r) {
     if (r->kind == RUN_KIND_JOB && !run_is_over(r))
         (void) runner_link_kill(r->manager->runner, r->id);
-    return 0;
 }
 
 static enum supervise_reason reason_of(const char *reason) {

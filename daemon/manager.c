@@ -195,6 +195,10 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     if (k == 0)
         k = removals_new(&m->removals, event);
     if (k == 0)
+        k = dues_init(&m->dues, event, SD_EVENT_PRIORITY_NORMAL, manager_on_due, m);
+    if (k >= 0)
+        k = dues_init(&m->late_dues, event, SD_EVENT_PRIORITY_NORMAL + 10, manager_on_due, m);
+    if (k >= 0)
         k = manager_guards_init(m);
     if (k >= 0)
         k = make_directories(journal, settings->runtime_directory);
@@ -218,7 +222,7 @@ static void free_runs(struct manager *m) {
     tdestroy(m->runs_by_id, keep_run); /* the lists own them */
     for (size_t i = 0; i < RUN_STATES; i++)
         list_foreach_safe(r, &m->runs[i], struct run, link) {
-            r->timer = sd_event_source_disable_unref(r->timer);
+            manager_disarm(r);
             r->guard = guard_link_free(r->guard);
             r->hold_fd = close_fd(r->hold_fd);
             r->hold = hold_detach(r->hold);
@@ -234,6 +238,8 @@ struct manager *manager_free(struct manager *m) {
     m->cluster_store = store_free(m->cluster_store);
     m->host_store = store_free(m->host_store);
     free_runs(m);
+    dues_done(&m->dues);
+    dues_done(&m->late_dues);
     manager_jobs_free(m);
     removals_free(m->removals);
     sd_event_source_disable_unref(m->guard_timer);

@@ -112,7 +112,7 @@ int run_new(struct run **ret, struct manager *manager, const struct run_spec *sp
 struct run *run_free(struct run *r) {
     if (!r)
         return NULL;
-    assert(!r->guard && !r->hold && !r->timer && r->hold_fd < 0);
+    assert(!r->guard && !r->hold && r->due.place == 0 && r->hold_fd < 0);
     list_foreach_safe(w, &r->watches, struct run_watch, link)
         list_unlink(&w->link);
     list_unlink(&r->link);

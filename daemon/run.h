@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/demand.h"
+#include "base/due.h"
 #include "base/list.h"
 #include "base/supervise.h"
 #include "conf/settings.h"
@@ -22,7 +23,6 @@ struct manager;
 struct run;
 struct guard_link;
 struct hold;
-struct sd_event_source;
 
 enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
 
@@ -71,6 +71,7 @@ struct run {
     bool queued_told;               /* the event `queued` was written */
     bool starting_sent;             /* job: `start` went to the runner; a guard may exist */
     bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
+    bool may_be_due;                /* from when the manager knows it until it is over */
     bool ended_told;                /* ad hoc: the client said how its command ended */
     bool unheard;                   /* ad hoc: found at start, and its client has not come back (yet) */
     bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
@@ -90,8 +91,8 @@ struct run {
     struct hold *hold;              /* ad hoc: granted, or NULL */
     int hold_fd;                    /* ad hoc: write end of the hold that the client has not got yet; -1: none */
     pid_t client_pid;               /* ad hoc: of `berth run`; 0: not there */
-    struct sd_event_source *timer;  /* queue timeout, later: kill by the runner when the guard hangs; NULL: over, or not added yet */
-    int (*on_time)(struct sd_event_source *source, uint64_t usec, void *userdata); /* when it fires; userdata: the run */
+    struct due due;                 /* queue timeout, later: kill by the runner when the guard hangs */
+    void (*on_due)(struct run *run);
     struct list watches;            /* struct run_watch */
     struct demand first_demands[];  /* what demands and name point to: one piece of memory, as thousands may wait */
 };
@@ -105,7 +106,7 @@ struct run_spec {
     const struct demands *pools;
 };
 int run_new(struct run **ret, struct manager *manager, const struct run_spec *spec, const struct settings *settings);
-/* The run is on no list afterwards; its edges (guard, hold, timer) are the manager's to end before. */
+/* The run is on no list afterwards; its edges (guard, hold, time limit) are the manager's to end before. */
 struct run *run_free(struct run *r);
 DEFINE_CLEANUP(struct run, run_free)
 /* lists: of the manager, one a state. Tells the watches. */
