@@ -30,7 +30,8 @@ static bool has_assignment(const char *environ_text, size_t size, const char *as
     return false;
 }
 
-static bool process_has(pid_t pid, const char *assignment, char *buffer) {
+/* 1, 0, or a negative errno that is not about that process: out of descriptors or memory. */
+static int process_has(pid_t pid, const char *assignment, char *buffer) {
     _cleanup_close_ int fd = -1;
     char path[32];
     size_t size = 0;
@@ -39,24 +40,26 @@ static bool process_has(pid_t pid, const char *assignment, char *buffer) {
     snprintf(path, sizeof(path), "/proc/%d/environ", (int) pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
     while (size < ENVIRON_MAX && (n = read(fd, buffer + size, ENVIRON_MAX - size)) > 0)
         size += (size_t) n;
     return has_assignment(buffer, size, assignment);
 }
 
-static bool signal_one(pid_t pid, const char *assignment, char *buffer, int signal) {
+/* 1: there was one; 0; a negative errno. */
+static int signal_one(pid_t pid, const char *assignment, char *buffer, int signal) {
     _cleanup_close_ int fd = -1;
+    int k = process_has(pid, assignment, buffer);
 
-    if (!process_has(pid, assignment, buffer))
-        return false;
+    if (k <= 0)
+        return k;
     fd = pidfd_open(pid, 0);
     if (fd < 0)
         return errno != ESRCH;
-    if (!process_has(pid, assignment, buffer)) /* it ended, and the pid is somebody else's */
-        return false;
-    (void) pidfd_send_signal(fd, signal, NULL, 0);
-    return true;
+    k = process_has(pid, assignment, buffer); /* it may have ended, and the pid be somebody else's */
+    if (k > 0)
+        (void) pidfd_send_signal(fd, signal, NULL, 0);
+    return k;
 }
 
 int process_environ_signal(const char *assignment, int signal) {
@@ -64,13 +67,21 @@ int process_environ_signal(const char *assignment, int signal) {
     DIR *directory = buffer ? opendir("/proc") : NULL;
     struct dirent *entry;
     uint64_t pid;
-    int n = 0;
+    int n = 0, error = 0, k;
 
     if (!directory)
         return buffer ? -errno : -ENOMEM;
-    while ((entry = readdir(directory)))
-        if (number_parse(entry->d_name, INT32_MAX, &pid) == 0 && (pid_t) pid != getpid())
-            n += signal_one((pid_t) pid, assignment, buffer, signal);
+    while ((errno = 0, entry = readdir(directory))) {
+        if (number_parse(entry->d_name, INT32_MAX, &pid) < 0 || (pid_t) pid == getpid())
+            continue;
+        k = signal_one((pid_t) pid, assignment, buffer, signal);
+        if (k < 0)
+            error = k;
+        else
+            n += k;
+    }
+    if (errno != 0)
+        error = -errno;
     (void) closedir(directory);
-    return n;
+    return n == 0 ? error : n;
 }

@@ -113,6 +113,11 @@ static struct process *processes_find(const struct processes *p, pid_t pid) {
     return p->n > 0 ? bsearch(&key, p->items, p->n, sizeof(key), process_compare) : NULL;
 }
 
+/* Not about that process: nobody can be seen now, which is no reason to believe that nobody is there. */
+static bool is_out_of_something(int error) {
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
 /* All processes of this machine, as far as this process sees them. */
 static int processes_load(struct processes *ret) {
     DIR *directory = opendir("/proc");
@@ -127,10 +132,13 @@ static int processes_load(struct processes *ret) {
 
         if (number_parse(entry->d_name, INT32_MAX, &pid) < 0)
             continue;
-        if (process_read((pid_t) pid, &process) == 0)
+        r = process_read((pid_t) pid, &process);
+        if (r == 0) {
             r = processes_add(ret, &process);
-        else
+        } else if (!is_out_of_something(r)) {
             ret->is_incomplete = true;
+            r = 0;
+        }
     }
     if (r == 0 && errno != 0)
         r = -errno;

@@ -21,6 +21,7 @@
 #include "runner/runs.h"
 
 #define CONNECTIONS_MAX 16
+#define LISTEN_AGAIN_TIME (200 * USEC_PER_MSEC)
 /* s; a runner of the berthd before ends when it sees its socket closed, and a guard just forked still holds its runner's lock */
 #define LOCK_TIME_CHILD 10
 #define LOCK_TIME 1
@@ -42,6 +43,7 @@ struct runner {
     struct runs *runs;
     int lock_fd, listen_fd;
     sd_event_source *listen_source;
+    sd_event_source *listen_timer; /* out of descriptors: listens again when this fires */
     bool ends_with_berthd;     /* on a socketpair */
     struct list connections;   /* struct connection, oldest first */
     size_t n_connections;
@@ -99,6 +101,18 @@ static void runner_refuse(struct runner *r, const char *run, const char *reason,
     runner_say(r, &w);
 }
 
+/* Of a run that neither guard nor record nor report is left of: nothing of it runs. */
+static void runner_say_lost(struct runner *r, const char *run) {
+    struct message_writer w;
+
+    message_begin(&w, PROTOCOL_REPORT);
+    message_put(&w, "run", run);
+    message_put_u64(&w, "ended", clock_realtime());
+    message_put(&w, "reason", "none");
+    message_put(&w, "lost", "1");
+    runner_say(r, &w);
+}
+
 /* 0, or -ENOENT: there is none. */
 static int runner_load_report(struct runner *r, const char *run) {
     struct message_writer w;
@@ -111,23 +125,15 @@ static int runner_load_report(struct runner *r, const char *run) {
         runner_say(r, &w);
     else if (k != -ENOENT)
         journal_log(r->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-k));
+    if (k == -EBADMSG || k == -EFBIG)
+        runner_say_lost(r, run); /* that nothing of it runs is certain: else there were no report */
+    else if (k < 0 && k != -ENOENT)
+        (void) shutdown(r->berthd->fd, SHUT_RDWR); /* berthd comes again, and is told all anew */
     return k == -ENOENT ? k : 0;
 }
 
 static void runner_say_report(const char *run, void *userdata) {
     (void) runner_load_report(userdata, run);
-}
-
-/* Of a run that neither guard nor record nor report is left of: nothing of it runs. */
-static void runner_say_lost(struct runner *r, const char *run) {
-    struct message_writer w;
-
-    message_begin(&w, PROTOCOL_REPORT);
-    message_put(&w, "run", run);
-    message_put_u64(&w, "ended", clock_realtime());
-    message_put(&w, "reason", "none");
-    message_put(&w, "lost", "1");
-    runner_say(r, &w);
 }
 
 static void runner_say_guard(const char *run, void *userdata) {
@@ -316,10 +322,23 @@ static int runner_add_connection(struct runner *r, int fd) {
     return k;
 }
 
+static int runner_on_listen_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct runner *r = userdata;
+
+    (void) sd_event_source_set_enabled(r->listen_source, SD_EVENT_ON);
+    return 0;
+}
+
 static int runner_on_listen(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
     struct runner *r = userdata;
     int new = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+    if (new < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+        /* Out of descriptors, most likely: the one who waits would wake us again and again. */
+        (void) sd_event_source_set_enabled(r->listen_source, SD_EVENT_OFF);
+        (void) sd_event_source_set_time_relative(r->listen_timer, LISTEN_AGAIN_TIME);
+        (void) sd_event_source_set_enabled(r->listen_timer, SD_EVENT_ONESHOT);
+    }
     if (new < 0)
         return 0;
     if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, new))
@@ -434,6 +453,7 @@ static int runner_gather(struct runner *r) {
 
 static int runner_listen(struct runner *r) {
     char path[RECORD_PATH_SIZE];
+    int k;
 
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
     if (r->listen_fd < 0)
@@ -442,7 +462,10 @@ static int runner_listen(struct runner *r) {
         journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
         return r->listen_fd;
     }
-    return sd_event_add_io(r->event, &r->listen_source, r->listen_fd, EPOLLIN, runner_on_listen, r);
+    k = sd_event_add_time(r->event, &r->listen_timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, runner_on_listen_again, r);
+    if (k >= 0)
+        k = sd_event_source_set_enabled(r->listen_timer, SD_EVENT_OFF);
+    return k < 0 ? k : sd_event_add_io(r->event, &r->listen_source, r->listen_fd, EPOLLIN, runner_on_listen, r);
 }
 
 int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options) {
@@ -482,6 +505,7 @@ struct runner *runner_free(struct runner *r) {
     list_foreach_safe(c, &r->connections, struct connection, link)
         connection_free(c);
     sd_event_source_disable_unref(r->listen_source);
+    sd_event_source_disable_unref(r->listen_timer);
     close_fd(r->listen_fd);
     runs_free(r->runs);
     close_fd(r->lock_fd);

@@ -48,6 +48,7 @@ struct runs {
     struct list entries;          /* struct entry */
     sd_event_source *timer, *signal;
     usec_t again;
+    int gather_error;             /* a run that was found could not be noted */
 };
 
 static int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
@@ -100,12 +101,20 @@ static void runs_set_timer(struct runs *r, usec_t after) {
 
 /* --- sweeping --- */
 
+/* A record that is there and cannot be read just now (out of descriptors, say): it is looked at again. */
+static bool is_unread(int error) {
+    return error < 0 && error != -ENOENT && error != -EBADMSG && error != -EFBIG;
+}
+
 /* The report of a run whose guard died; without a record of it, only that. */
 static int sweep_report(const struct runs *r, const char *run) {
     struct message_writer w;
     struct record record;
+    int k = record_load(&record, r->directory, run);
 
-    if (record_load(&record, r->directory, run) < 0) {
+    if (is_unread(k))
+        return k;
+    if (k < 0) {
         record = (struct record) {0};
         memcpy(record.run, run, sizeof(record.run));
     }
@@ -136,14 +145,17 @@ static bool sweep_environ(const char *run) {
     char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
 
     snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
-    return process_environ_signal(assignment, SIGKILL) <= 0;
+    return process_environ_signal(assignment, SIGKILL) == 0;
 }
 
 /* What the run's cgroup, or the last resort, finds: true if nothing is left. */
 static bool sweep_rest(const struct runs *r, const char *run) {
     struct record record;
+    int k = record_load(&record, r->directory, run);
 
-    if (record_load(&record, r->directory, run) < 0 || !record.cgroup[0])
+    if (is_unread(k))
+        return false;
+    if (k < 0 || !record.cgroup[0])
         return sweep_environ(run);
     (void) cgroup_kill(record.cgroup);
     if (cgroup_is_populated(record.cgroup) != 0)
@@ -274,14 +286,16 @@ static int each_file(const char *directory, const char *suffix, void (*each)(con
     DIR *d = opendir(directory);
     const struct dirent *file;
     char run[ID_TEXT_SIZE];
+    int k;
 
     if (!d)
         return -errno;
-    while ((file = readdir(d)))
+    while ((errno = 0, file = readdir(d)))
         if (match_suffix(file->d_name, suffix, run))
             each(run, userdata);
+    k = -errno;
     (void) closedir(d);
-    return 0;
+    return k;
 }
 
 static void gather_record(const char *run, void *userdata) {
@@ -291,6 +305,8 @@ static void gather_record(const char *run, void *userdata) {
         e = entry_new(userdata, run);
     if (e)
         entry_adopt(e);
+    else
+        ((struct runs *) userdata)->gather_error = -ENOMEM; /* berthd must hear of it, or would grant what it holds */
 }
 
 /* A socket without a record: the runner ended before it forked the guard. */
@@ -312,6 +328,8 @@ static void gather_temporary(const char *run, void *userdata) {
 int runs_gather(struct runs *r) {
     int k = each_file(r->directory, RECORD_SUFFIX, gather_record, r);
 
+    if (k == 0)
+        k = r->gather_error;
     if (k == 0)
         k = each_file(r->directory, PROTOCOL_SOCKET_SUFFIX, gather_socket, r);
     return k == 0 ? each_file(r->directory, RECORD_SUFFIX ".tmp", gather_temporary, r) : k;

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap: -Wl,--wrap=open,--wrap=open64,--wrap=opendir,--wrap=pidfd_open,--wrap=malloc,--wrap=calloc,--wrap=reallocarray */
+
+/* A guard has died and left its command behind, and berth-runner sweeps while it is out of descriptors or memory for a while: a report
+ * says that nothing of the run is left, so it may come only when that is true. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "runner/runs.h"
+#include "tests/harness/place.h"
+#include "tests/harness/test.h"
+
+#define RUN "0123456789abcdef0123456789abcdef"
+#define CALLS 40 /* of each kind: there are as many as processes on this machine */
+#define PATIENCE (10 * USEC_PER_SEC)
+
+enum kind { KIND_DESCRIPTOR, KIND_MEMORY };
+
+static struct {
+    enum kind kind;
+    unsigned n, from, count; /* calls of this kind so far; those from `from` on fail, so many */
+} fault;
+
+/* Of the command: files of /proc that cannot be opened, so many times. */
+static char hidden[32];
+static unsigned n_hidden;
+
+static bool is_hidden(const char *path) {
+    if (n_hidden == 0 || !strstr(path, hidden))
+        return false;
+    n_hidden--;
+    errno = EMFILE;
+    return true;
+}
+
+static bool fails(enum kind kind, int error) {
+    if (kind != fault.kind || fault.count == 0 || ++fault.n < fault.from || fault.n >= fault.from + fault.count)
+        return false;
+    errno = error;
+    return true;
+}
+
+#define WRAP(kind, error, value, type, name, parameters, arguments)                \
+    type __real_##name parameters;                                                 \
+    type __wrap_##name parameters;                                                 \
+    type __wrap_##name parameters {                                                \
+        return fails(kind, error) ? (type) (value) : __real_##name arguments;      \
+    }
+WRAP(KIND_DESCRIPTOR, EMFILE, NULL, DIR *, opendir, (const char *path), (path))
+WRAP(KIND_DESCRIPTOR, EMFILE, -1, int, pidfd_open, (pid_t pid, unsigned flags), (pid, flags))
+WRAP(KIND_MEMORY, ENOMEM, NULL, void *, malloc, (size_t size), (size))
+WRAP(KIND_MEMORY, ENOMEM, NULL, void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(KIND_MEMORY, ENOMEM, NULL, void *, reallocarray, (void *old, size_t n, size_t size), (old, n, size))
+
+int __real_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open64(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode) {
+    return is_hidden(path) || fails(KIND_DESCRIPTOR, EMFILE) ? -1 : __real_open(path, flags, mode);
+}
+int __wrap_open64(const char *path, int flags, mode_t mode) {
+    return __wrap_open(path, flags, mode);
+}
+
+static char directory[32];
+static int command; /* pidfd of what the guard left */
+static bool reported;
+
+static bool command_is_alive(void) {
+    struct pollfd p = {.fd = command, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 0;
+}
+
+static void on_report(const char *run, _unused_ void *userdata) {
+    TEST_STRING(run, RUN);
+    CU_ASSERT_FALSE(command_is_alive());
+    reported = true;
+}
+
+static void on_swept(_unused_ void *userdata) {
+}
+
+static pid_t start_command(void) {
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(execle("/bin/sleep", "sleep", "60", (char *) NULL, (char *[]) {(char *) "BERTH_RUN=" RUN, NULL}));
+    command = __real_pidfd_open(pid, 0);
+    snprintf(hidden, sizeof(hidden), "/proc/%d/", (int) pid);
+    CU_ASSERT_FATAL(command >= 0);
+    return pid;
+}
+
+/* A record whose lock nobody holds. */
+static void leave_record(void) {
+    const struct record record = {.run = RUN, .job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
+                                  .pools = "slot:1", .deadline = USEC_INFINITY};
+    int fd = record_create(&record, directory);
+
+    CU_ASSERT_FATAL(fd >= 0);
+    close_fd(fd);
+}
+
+/* Whether there were as many calls. */
+static bool sweep(enum kind kind, unsigned from, unsigned count) {
+    static const struct access access = {0};
+    const struct runs_handler handler = {.on_report = on_report, .on_swept = on_swept};
+    _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+    usec_t until = clock_boottime() + PATIENCE;
+    struct runs *runs = NULL;
+    pid_t pid = start_command();
+    int k;
+
+    leave_record();
+    reported = false;
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
+    CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
+    fault.kind = kind;
+    fault.n = 0;
+    fault.from = from;
+    fault.count = count;
+    k = runs_gather(runs);
+    while (k == 0 && !reported && clock_boottime() < until)
+        CU_ASSERT_FATAL(sd_event_run(event, USEC_PER_SEC) >= 0);
+    fault.count = 0;
+    runs_free(runs);
+    CU_ASSERT(k < 0 || reported); /* or the runner ends, and the next one gathers */
+    (void) kill(pid, SIGKILL);
+    (void) waitpid(pid, NULL, 0);
+    command = close_fd(command);
+    record_remove(directory, RUN);
+    {
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/%s.report", directory, RUN);
+        TEST_INT(unlink(path), reported ? 0 : -1);
+    }
+    return fault.n >= from;
+}
+
+static void check(enum kind kind) {
+    unsigned from = 1;
+
+    while (from < CALLS && sweep(kind, from, 1))
+        from++;
+    CU_ASSERT(from > 2);
+    (void) sweep(kind, 1, 10);
+}
+
+static void test_descriptors(void) {
+    check(KIND_DESCRIPTOR);
+}
+static void test_memory(void) {
+    check(KIND_MEMORY);
+}
+
+/* All passes over /proc meet the command, and cannot look at it. */
+static void test_hidden(void) {
+    n_hidden = 12;
+    (void) sweep(KIND_MEMORY, 0, 0);
+    TEST_INT(n_hidden, 0);
+}
+
+static int up(void) {
+    snprintf(directory, sizeof(directory), "/tmp/berth-runs-XXXXXX");
+    return mkdtemp(directory) ? 0 : 1;
+}
+static int down(void) {
+    place_remove(directory);
+    return 0;
+}
+
+static CU_TestInfo tests[] = {
+    {"descriptors", test_descriptors},
+    {"memory", test_memory},
+    {"a command that cannot be looked at", test_hidden},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "runs, failing", .pInitFunc = up, .pCleanupFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
