@@ -208,6 +208,8 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
 
     if (run && id_is_valid(run) && a->phase == ADHOC_PHASE_ASKING)
         memcpy(a->run, run, ID_TEXT_SIZE);
+    if (!state && !reply->continues)
+        on_over(a, "berthd's last answer says nothing");
     if (!state)
         return;
     if (strcmp(state, "waiting") == 0)

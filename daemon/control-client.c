@@ -105,6 +105,44 @@ static void client_flush(struct control_client *c) {
     }
 }
 
+struct text { /* of a message, as it grows */
+    char *data;
+    size_t size, room;
+    bool failed;
+};
+
+static int text_add(const char *bytes, size_t size, void *userdata) {
+    struct text *t = userdata;
+    size_t room = t->room ? t->room : 512;
+    char *data = t->data;
+
+    while (room < t->size + size)
+        room *= 2;
+    if (room != t->room)
+        data = t->failed ? NULL : realloc(t->data, room);
+    if (!data) {
+        t->failed = true;
+        return -1;
+    }
+    memcpy(data + t->size, bytes, size);
+    t->data = data;
+    t->size += size;
+    t->room = room;
+    return 0;
+}
+
+/* With its NUL; NULL: no memory. jansson does not look at every answer of what it writes to, and would leave a word out in silence. */
+static char *text_of(const json_t *document, size_t *ret_size) {
+    struct text t = {};
+
+    if (json_dump_callback(document, text_add, &t, JSON_COMPACT) < 0 || text_add("", 1, &t) < 0 || t.failed) {
+        free(t.data);
+        return NULL;
+    }
+    *ret_size = t.size;
+    return t.data;
+}
+
 static int client_add_output(struct control_client *c, json_t *document, int fd) {
     struct control_output *o = calloc(1, sizeof(*o));
 
@@ -112,12 +150,11 @@ static int client_add_output(struct control_client *c, json_t *document, int fd)
         return -ENOMEM;
     list_init(&o->link);
     o->fd = -1;
-    o->text = json_dumps(document, JSON_COMPACT);
+    o->text = text_of(document, &o->size);
     if (!o->text) {
         free(o);
         return -ENOMEM;
     }
-    o->size = strlen(o->text) + 1;
     if (fd >= 0 && (o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
         free(o->text);
         free(o);

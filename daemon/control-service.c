@@ -42,7 +42,7 @@ static int get_info(struct control_call *call, json_t *params) {
 
     if (key)
         return control_call_error(call, SERVICE ".InvalidParameter", json_pack("{s:s}", "parameter", key));
-    return control_call_reply(call, json_pack("{s:s, s:s, s:s, s:s, s:[s, s%]}", "vendor", "berth", "product", "berth", "version",
+    return control_call_answer(call, json_pack("{s:s, s:s, s:s, s:s, s:[s, s%]}", "vendor", "berth", "product", "berth", "version",
                                               VERSION, "url", "", "interfaces", SERVICE, own ? own : "",
                                               own ? interface_length(own) : 0));
 }
@@ -54,7 +54,7 @@ static int get_interface_description(struct control_call *call, json_t *params) 
         return control_call_error(call, SERVICE ".InvalidParameter", json_pack("{s:s}", "parameter", "interface"));
     if (!has_interface(call->client->control, name, strlen(name)))
         return control_call_error(call, SERVICE ".InterfaceNotFound", json_pack("{s:s}", "interface", name));
-    return control_call_reply(call, json_pack("{s:s}", "description", strcmp(name, SERVICE) == 0
+    return control_call_answer(call, json_pack("{s:s}", "description", strcmp(name, SERVICE) == 0
                                                                            ? service_description
                                                                            : call->client->control->description));
 }

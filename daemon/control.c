@@ -64,12 +64,19 @@ int control_call_reply(struct control_call *call, json_t *params) {
     return r;
 }
 
+int control_call_answer(struct control_call *call, json_t *params) {
+    int r = call_send(call, params ? pack(params, NULL, NULL) : NULL, -1);
+
+    call_end(call);
+    return r;
+}
+
 int control_call_notify(struct control_call *call, json_t *params, int fd) {
     if (!call->more) {
         json_decref(params);
         return 0;
     }
-    return call_send(call, pack(params, "continues", json_true()), fd);
+    return call_send(call, params ? pack(params, "continues", json_true()) : NULL, fd);
 }
 
 int control_call_error(struct control_call *call, const char *name, json_t *params) {

@@ -51,10 +51,13 @@ struct control_limits {
 };
 void control_set_limits(struct control *c, const struct control_limits *limits);
 
-/* All take params (stolen; NULL: {}) and return 0 or -ENOMEM; a client that is gone or too slow is told by on_gone alone, never from
- * inside these. After reply or error the call is gone. notify is {"continues": true}: only if the client said
+/* All take params (stolen; NULL: {}, but for what is said below) and return 0 or -ENOMEM; a client that is gone or too slow is told by
+ * on_gone alone, never from inside these. After reply or error the call is gone. notify is {"continues": true}: only if the client said
  * "more" (control_call_wants_more). fd, if >= 0, is passed along with SCM_RIGHTS (a duplicate: the caller keeps its own). */
 int control_call_reply(struct control_call *call, json_t *params);
+/* The same, for params that were made for it: NULL is -ENOMEM, and the client is thrown out rather than told nothing as if that were
+ * all. So it is by control_call_notify(). */
+int control_call_answer(struct control_call *call, json_t *params);
 int control_call_notify(struct control_call *call, json_t *params, int fd);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
 bool control_call_wants_more(const struct control_call *call);

@@ -122,6 +122,18 @@ static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, 
     return 0;
 }
 
+/* The one that overlap = "queue" keeps; without memory for it it is kept on, for the next end of a run or the next start. */
+static void begin_queued(struct manager *m, struct job *j) {
+    struct run *run;
+
+    j->queued = false;
+    if (trigger(m, j, &run) >= 0)
+        return;
+    journal_log(events_get_journal(m->events), 3, "out of memory: the queued run of job %s begins later", j->name);
+    j->queued = true;
+    manager_write_job(m, j);
+}
+
 void manager_jobs_ready(struct manager *m) {
     struct run *run;
 
@@ -129,11 +141,13 @@ void manager_jobs_ready(struct manager *m) {
         if (m->drained)
             ; /* `berth undrain` comes here again */
         else if (settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
-            j->at_start_done = true;
-            (void) trigger(m, j, &run);
+            j->at_start_done = true; /* before it is begun: once, whoever is killed */
+            if (trigger(m, j, &run) < 0) {
+                j->at_start_done = false;
+                manager_write_job(m, j);
+            }
         } else if (j->queued && manager_count_runs(m, j->name, &run) == 0) {
-            j->queued = false;
-            (void) trigger(m, j, &run);
+            begin_queued(m, j);
         }
         arm_every(m, j);
     }
@@ -155,8 +169,7 @@ void manager_job_over(struct run *r) {
     j->last_exit_code = r->exit_code;
     j->last_signal = r->signal;
     if (j->queued && m->phase == MANAGER_PHASE_READY && manager_count_runs(m, j->name, &other) == 0) {
-        j->queued = false;
-        (void) trigger(m, j, &other);
+        begin_queued(m, j);
     } else {
         manager_write_job(m, j);
     }

@@ -101,7 +101,7 @@ static int finish(struct holder *h) {
     const struct run *r = h->run;
 
     if (h->granted_told)
-        return control_call_reply(h->call, current(h->manager, r));
+        return control_call_answer(h->call, current(h->manager, r));
     if (r->hold_failed)
         return control_call_error(h->call, "io.berth.Failed",
                                   json_pack("{s:s++}", "text", "granted, but the hold cannot be made (", r->reason,
@@ -115,7 +115,7 @@ static int tell(struct holder *h) {
     _cleanup_close_ int fd = -1;
 
     if (!text)
-        return -ENOMEM;
+        return control_call_notify(h->call, NULL, -1);
     if (h->told && strcmp(h->told, text) == 0)
         return 0;
     free(h->told);

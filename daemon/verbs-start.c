@@ -31,13 +31,6 @@ static json_t *pack_run(const struct run *r) {
     return json_pack("{s:o}", "run", json_run(r, NULL, NULL));
 }
 
-/* Without memory for it the client hears an error, not an answer that says nothing. */
-static int reply_run(struct control_call *call, const struct run *r) {
-    json_t *answer = pack_run(r);
-
-    return answer ? control_call_reply(call, answer) : control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", strerror(ENOMEM)));
-}
-
 static int skipped(struct control_call *call, const char *job, const struct run *run) {
     return control_call_error(call, "io.berth.Skipped", json_pack("{s:s, s:o}", "job", job, "run", json_text(run ? run->id : NULL)));
 }
@@ -58,7 +51,7 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
         if (sd_event_source_set_enabled(s->later, SD_EVENT_ONESHOT) >= 0)
             return;
     }
-    (void) reply_run(s->call, run);
+    (void) control_call_answer(s->call, pack_run(run));
     start_free(s);
 }
 
@@ -86,7 +79,7 @@ static int tell_run(struct control_call *call, const struct run *r, bool behind)
 
     if (!answer || (behind && json_object_set_new(answer, "behind", json_true()) < 0)) {
         json_decref(answer);
-        return -ENOMEM;
+        answer = NULL;
     }
     return control_call_notify(call, answer, -1);
 }
@@ -154,7 +147,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
         manager_get_job(m, settings, &after);
     behind = !run_is_over(run) && after.n_runs == before.n_runs;
     if (!wait || run_is_over(run))
-        return reply_run(call, run);
+        return control_call_answer(call, pack_run(run));
     return start_wait(call, m, job, run, behind);
 }
 
@@ -174,14 +167,12 @@ static json_t *pack_last(const char *name, const struct manager_job *job) {
 static int await_last(struct control_call *call, struct manager *m, const char *id) {
     const struct settings *s = manager_settings(m);
     struct manager_job job = {};
-    json_t *answer;
 
     for (size_t i = 0; i < s->n_jobs; i++) {
         manager_get_job(m, &s->jobs[i], &job);
         if (strcmp(job.last_run, id) != 0)
             continue;
-        answer = pack_last(s->jobs[i].name, &job);
-        return answer ? control_call_reply(call, answer) : -ENOMEM;
+        return control_call_answer(call, pack_last(s->jobs[i].name, &job));
     }
     return verbs_no_such_run(call, id);
 }
@@ -197,7 +188,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
         return k < 0 ? k : 0;
     run = manager_find_run(m, id);
     if (run && run_is_over(run))
-        return reply_run(call, run);
+        return control_call_answer(call, pack_run(run));
     if (run)
         return start_wait(call, m, run->name, run, false);
     if (manager_is_gathering(m))

@@ -19,7 +19,7 @@ static int verbs_version(struct control_call *call, json_t *params, void *userda
 
     if (k != 0)
         return k < 0 ? k : 0;
-    return control_call_reply(call, json_pack("{s:s, s:s, s:s, s:i}", "version", VERSION, "host", s->host, "namespace",
+    return control_call_answer(call, json_pack("{s:s, s:s, s:s, s:i}", "version", VERSION, "host", s->host, "namespace",
                                               s->namespace, "pid", (int) getpid()));
 }
 
@@ -37,7 +37,7 @@ static int verbs_jobs(struct control_call *call, json_t *params, void *userdata)
         json_decref(jobs);
         return -ENOMEM;
     }
-    return control_call_reply(call, json_pack("{s:i, s:o}", "schema", 1, "jobs", jobs));
+    return control_call_answer(call, json_pack("{s:i, s:o}", "schema", 1, "jobs", jobs));
 }
 
 static int verbs_stop(struct control_call *call, json_t *params, void *userdata) {
@@ -55,7 +55,7 @@ static int verbs_stop(struct control_call *call, json_t *params, void *userdata)
         return id_is_valid(target) ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
     if (k < 0)
         return k;
-    return control_call_reply(call, json_pack("{s:I}", "stopped", (json_int_t) n));
+    return control_call_answer(call, json_pack("{s:I}", "stopped", (json_int_t) n));
 }
 
 static int config_refused(struct control_call *call, const struct settings_errors *errors) {

@@ -116,7 +116,7 @@ static void test_half_closed(void) {
     shutdown(fd, SHUT_WR);
     TEST_STRING(peer_answer(fd), "(nothing)");
     TEST_INT(server.n_gone, 0);
-    TEST_INT(control_call_notify(server.kept[0], NULL, -1), 0);
+    TEST_INT(control_call_notify(server.kept[0], json_object(), -1), 0);
     TEST_STRING(peer_answer(fd), "{\"continues\":true,\"parameters\":{}}");
     TEST_INT(control_call_reply(server.kept[0], NULL), 0);
     TEST_STRING(peer_answer(fd), "{\"parameters\":{}}");
