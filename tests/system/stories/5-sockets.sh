@@ -82,6 +82,17 @@ for suite in $suites; do
         status=0; wait $holder || status=$?
         [ $status -eq 5 ] || fail "a restart of the socket: the run exits with $status"
 
+        # Stopped and started, sockets and services, again and again: somebody is always there.
+        for n in $(seq 10); do
+            systemctl stop berthd.service
+            systemctl start berthd.service
+            exits 0 berth pools
+            systemctl restart berthd.socket
+            exits 0 berth pools
+            systemctl restart berthd.service berth-runner.service
+            exits 0 berth run -p heavy -- true
+        done 2>/dev/null
+
         # A berthd whose config is wrong answers, and is well again when the config is.
         cp /etc/berth/berth.conf /run/good.conf
         echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
@@ -124,18 +135,6 @@ for suite in $suites; do
         printf 'job "true" { command = {"/bin/true"} }\n' >/etc/berth/berth.conf.d/true.conf
         systemctl reload berthd.service
         exits 0 berth start --wait true
-
-        # Stopped and started, sockets and services, again and again: somebody is always there.
-        for n in $(seq 10); do
-            systemctl stop berthd.service
-            systemctl start berthd.service
-            exits 0 berth pools
-            systemctl restart berthd.socket
-            exits 0 berth pools
-            systemctl restart berthd.service berth-runner.service
-            exits 0 berth run -p heavy -- true
-            exits 0 berth start --wait true
-        done 2>/dev/null
 
         # Who may connect, and who may do what.
         useradd --groups berth ops
