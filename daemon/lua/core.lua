@@ -2,7 +2,7 @@
 -- Part of scripts that do more than their fast path (a line "--#include core" stands for this text): the namespace's state,
 -- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
--- meta    hash  schema epoch replid grace known clock beat lease debt over over-end;
+-- meta    hash  schema epoch replid grace known clock beat lease debt over over-end broken(a claim's record was deleted);
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override, l:POOL = limit in force;
 --               what: says what this is, in so many bytes that Redis keeps a hash table from the first host on
 -- Epochs, tickets and tokens are numbers of the hybrid clock; all are kept and compared as text where they are not reckoned with,

@@ -11,12 +11,12 @@
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s = ARGV[1]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace')
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'broken')
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
 
-local broken = call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'beats')
+local broken = m[4] or call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'beats')
 local own = call('HGET', at .. 'sessions', s)
 local declared, odd, heads = ',' .. string.match(own or '', '(%S*)$'), not own, nil
 for i = 4, #ARGV do

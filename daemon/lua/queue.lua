@@ -138,6 +138,8 @@ local function grant(c, r)
     displace(c, r)
     if not connection then -- its session is being buried
         call('HDEL', at .. 'claims', c)
+        call('SREM', at .. 'of:' .. r.session, c)
+        call('SREM', at .. 'unnamed:' .. r.session, c)
         return
     end
     local queued = r.since

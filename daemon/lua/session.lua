@@ -47,6 +47,7 @@ local function end_session(s)
                 local r = read_claim(c)
                 call('SREM', key, c)
                 ends = ends - 1
+                if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see look.lua
                 if r and r.session == s then
                     drop(c, r)
                     if r.state == 'H' then

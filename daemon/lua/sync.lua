@@ -100,6 +100,7 @@ if ARGV[6] == '1' then
     for _, c in ipairs(call('SRANDMEMBER', unnamed, 128)) do
         local r = read_claim(c)
         if r and r.session == s then drop(c, r) end
+        if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see look.lua
         call('SREM', unnamed, c)
     end
     unfinished = call('EXISTS', unnamed)

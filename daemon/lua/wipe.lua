@@ -22,7 +22,7 @@ local function wipe()
     end
     for s in pairs(sessions) do call('UNLINK', at .. 'of:' .. s, at .. 'unnamed:' .. s) end
     call('UNLINK', at .. 'claims', at .. 'sessions', at .. 'beats', at .. 'debt')
-    call('HDEL', meta, 'debt')
+    call('HDEL', meta, 'debt', 'broken')
     debt, limits, trusted, epoch = false, {}, nil, nil
     in_epoch()
 end

@@ -116,6 +116,29 @@ static void test_claims_at_release(void) {
     heal();
 }
 
+/* What a dead host held, or one that had forgotten it, is not known either: whoever waits sees it with his look. */
+static void test_claims_of_the_dead(void) {
+    static const char *const ends[] = {"bye s1 1", "sync s1 1 $ 0 1 1"};
+
+    for (size_t i = 0; i < ELEMENTSOF(ends); i++) {
+        script_begin();
+        EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+        delete("claims");
+        EXPECT(script_say(ends[i]), "ok $ *");
+        EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W *");
+        TEST_INT(script_used("db"), 4);
+        EXPECT(script_say("look s2 1 $ b"), "epoch * broken");
+        script_learn_epoch();
+        TEST_INT(script_used("db"), 0);
+        EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
+        EXPECT(script_say("sync s2 1 $ 0 1 1 b W 0 12 0 0 7 r-b name db:2"), "ok $ 0 1 *");
+        EXPECT(script_beat("s2", 0, LEASE), "ok $ 0 0 *");
+        TEST_INT(script_state("b"), 'H');
+        EXPECT(script_say("look s2 1 $ b"), "ok $ 0 0");
+        script_end();
+    }
+}
+
 /* Told by its host again: hello writes it. */
 static void test_declared(void) {
     static const char *const keys[] = {"sessions", "pool:db:limits"};
@@ -183,6 +206,7 @@ static CU_TestInfo tests[] = {
     {"beats", test_beats},
     {"claims", test_claims},
     {"claims, at release", test_claims_at_release},
+    {"claims of the dead", test_claims_of_the_dead},
     {"limits, sessions", test_declared},
     {"of:SESSION", test_claims_of_a_session},
     {"meta", test_meta},
