@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "conf/settings.h"
+#include "daemon/store-redis.h"
 #include "tests/harness/redis-bed.h"
 
 static void test_missing_at_start(void) {
@@ -242,6 +244,32 @@ static void test_lost_push(void) {
     bed_done(&b);
 }
 
+/* Granted while berthd was away, or cut off: nobody was told, nothing was started with it. When its session was buried meanwhile the
+ * permits are somebody else's: it must not be named as held (R11), which would restore it beyond the limit. */
+static void test_untold_grant(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 2))
+        return;
+    struct probe *first = bed_probe(&b, 0, "one"), *second = bed_probe(&b, 1, "one");
+    struct store_redis *one = store_redis_of(b.stores[0]), *other = store_redis_of(b.stores[1]);
+    probe_grant(first);
+    probe_wait(second);
+    ((struct entry *) first->claim.store_data)->told = false;
+    one->store.deadline = 0;
+    memcpy(other->replaced, one->session, sizeof(other->replaced)); /* ends it as a burial would */
+    link_resync(other);
+    BED_UNTIL(&b, second->n_granted > 0);
+    BED_UNTIL(&b, first->claim.state == CLAIM_STATE_WAITING && one->beaten); /* with its next heartbeat */
+    TEST_INT(bed_used(&b, "one"), 1);
+    TEST_INT(bed_count_events(&b, "overcommitted: "), 0);
+    probe_release(second);
+    BED_UNTIL(&b, first->n_granted > 1);
+    TEST_INT(bed_used(&b, "one"), 1);
+    TEST_INT(first->n_lost, 0);
+    bed_done(&b);
+}
+
 static void test_refused_by_redis(void) {
     struct bed b;
 
@@ -306,6 +334,7 @@ static void test_large_sync(void) {
 }
 
 static CU_TestInfo tests[] = {
+    {"a grant that nobody was told", test_untold_grant},
     {"missing at start", test_missing_at_start},
     {"wiped", test_wiped},
     {"away too long", test_away_too_long},
