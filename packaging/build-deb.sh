@@ -25,7 +25,7 @@ sed -i "1s/([^)]*)/($version-$revision)/" "$source/debian/changelog"
 # Who builds it for others is who they may write to.
 if [ -n "${DEBEMAIL:-}" ]; then
     sed -i "s|^Maintainer: .*|Maintainer: ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|" "$source/debian/control"
-    sed -i "s|^ -- .* <[^>]*>|-- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|; s|^-- | -- |" "$source/debian/changelog"
+    sed -i "s|^ -- .* <[^>]*>| -- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|" "$source/debian/changelog"
 fi
 (
     cd "$source"
