@@ -33,12 +33,66 @@ static int64_t get_number(const char *line, const char *key, int64_t absent) {
     return *value ? strtoll(value, NULL, 10) : absent;
 }
 
+/* What each event must tell besides host, namespace and seq, which all do; "pools:x": x if the run has pools of the cluster. */
+static const struct {
+    const char *event, *fields;
+} wanted[] = {
+    {"queued", "job run pools ticket"},
+    {"granted", "job run pools:token pools:ticket"},
+    {"refused", "job run reason"},
+    {"withdrawn", "job run result reason wait_ms"},
+    {"started", "job run wait_ms pools:token pools:ticket"},
+    {"exited", "job run result"},
+    {"released", "job run pools:token pools:ticket"},
+    {"stopping", "job run reason"},
+    {"lease-lost", "job run pools token ticket"},
+    {"fenced", "job run pools token ticket"},
+    {"reclaimed", "job run pools token clock"},
+    {"overcommitted", "pools"},
+    {"guard-died", "job run"},
+    {"redis-connected", "clock"},
+    {"redis-lost", "reason"},
+    {"grace-begun", ""},
+    {"grace-ended", ""},
+    {"session-lost", "reason"},
+    {"lease-late", ""},
+    {"lease-differs", ""},
+    {"host-buried", "clock"},
+    {"host-name-taken", ""},
+    {"limits-differ", "pools"},
+    {"limit-changed", "pools limits"},
+    {"parked", "job run pools ticket"},
+    {"revoked", "job run pools"},
+    {"config-loaded", "limits"},
+    {"config-refused", "reason"},
+    {"ready", ""},
+    {"stopping-daemon", ""},
+};
+
+static void check_fields(const char *name, const char *line) {
+    char fields[128] = "";
+
+    for (size_t i = 0; i < ELEMENTSOF(wanted); i++)
+        if (strcmp(wanted[i].event, name) == 0)
+            snprintf(fields, sizeof(fields), "host namespace seq %s", wanted[i].fields);
+    CU_ASSERT(fields[0] != '\0'); /* each event has its row */
+    for (char *rest = fields, *field; (field = strsep(&rest, " "));) {
+        const char *key = strncmp(field, "pools:", 6) == 0 ? field + 6 : field;
+
+        if (*key && !*event_get(line, key) && (key == field || *event_get(line, "pools"))) {
+            printf("no %s: %s", key, line);
+            CU_FAIL("an event lacks a field");
+        }
+    }
+}
+
 static void take_line(struct entries *ret, const char *line, usec_t time, const char *process, size_t n) {
     char name[32], cursor[128];
     struct entry e = {.time = time, .boot = (char *) "boot", .process = (char *) process, .event = name, .cursor = cursor};
 
     if (!is_event(line, name) || !*event_get(line, "seq"))
         return;
+    check_fields(name, line);
     snprintf(cursor, sizeof(cursor), "s=%.*s;i=%zx;", (int) strcspn(process, "."), process, n);
     e.host = get_text(line, "host");
     e.job = get_text(line, "job");
