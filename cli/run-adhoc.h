@@ -72,17 +72,12 @@ int adhoc_talk_start(struct adhoc *a);
 /* Closes the connection: a claim that waits is withdrawn by that. */
 void adhoc_talk_stop(struct adhoc *a);
 void adhoc_talk_started(struct adhoc *a);
-/* Connects, and says all that berthd may not know. Negative errno. */
-int adhoc_talk_connect(struct adhoc *a);
-/* Drops what there is of a connection and tries again soon. */
-void adhoc_talk_again(struct adhoc *a);
-
 /* The command is over, or will never be there: tells berthd, then exits with this status; if berthd is away just now, when it is back or
  * after a short while. ended: NULL if it never ran. result: as io.berth.Ended, or NULL. */
 void adhoc_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);
-/* For run-talk.c, while telling: on a new connection; berthd has answered on it. */
-int adhoc_tell(struct adhoc *a);
-void adhoc_told(struct adhoc *a, const char *error);
+/* For run-talk.c, while telling: Hold has an answer; its connection is lost. */
+void adhoc_told(struct adhoc *a, const struct client_reply *reply);
+void adhoc_tell_anew(struct adhoc *a);
 
 /* The grant is there: starts the command once everything that berthd has said by now was read. */
 void adhoc_command_start(struct adhoc *a);

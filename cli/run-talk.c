@@ -234,7 +234,7 @@ static void talk_on_reply(struct client *client, struct client_reply *reply, voi
     if (a->phase == ADHOC_PHASE_DONE)
         return;
     if (a->phase == ADHOC_PHASE_TELLING) {
-        adhoc_told(a, reply->error);
+        adhoc_told(a, reply);
         return;
     }
     if (reply->error) {
@@ -254,7 +254,7 @@ static void talk_on_gone(struct client *client, int error, void *userdata) {
     if (a->phase == ADHOC_PHASE_ASKING && (error != -ECONNRESET || a->options.nowait))
         adhoc_exit(a, client_explain_errno(error));
     else if (a->phase == ADHOC_PHASE_TELLING)
-        adhoc_talk_again(a);
+        adhoc_tell_anew(a);
     else if (a->phase != ADHOC_PHASE_DONE)
         talk_away(a, a->retry_usec);
 }
@@ -279,7 +279,7 @@ static int talk_on_first_due(_unused_ sd_event_source *source, _unused_ uint64_t
     return 0;
 }
 
-int adhoc_talk_connect(struct adhoc *a) {
+static int talk_connect(struct adhoc *a) {
     struct client_handler handler = {.on_reply = talk_on_reply, .on_gone = talk_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     int r = client_connect(&client);
@@ -294,12 +294,9 @@ int adhoc_talk_connect(struct adhoc *a) {
     if (r < 0)
         return r;
     a->client = steal_pointer(&client);
-    a->retry = sd_event_source_disable_unref(a->retry);
     r = talk_ask(a);
     if (r == 0 && a->pid > 0 && !a->nested)
         adhoc_talk_started(a); /* the berthd before may not have kept it */
-    if (r == 0 && a->phase == ADHOC_PHASE_TELLING)
-        r = adhoc_tell(a);
     if (r < 0)
         a->client = client_free(a->client);
     return r;
@@ -312,25 +309,15 @@ static int talk_on_retry(sd_event_source *source, uint64_t usec, void *userdata)
     (void) usec;
     if (a->phase == ADHOC_PHASE_DONE)
         return 0;
-    if (adhoc_talk_connect(a) == 0)
+    if (talk_connect(a) == 0)
         return 0;
     if (a->phase == ADHOC_PHASE_ASKING && usec_sub(now(), a->away_since) >= AWAY_MAX) {
         talk_give_up(a);
         return 0;
     }
-    if (a->phase == ADHOC_PHASE_TELLING) {
-        adhoc_talk_again(a);
-        return 0;
-    }
     a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
     talk_away(a, a->retry_usec);
     return 0;
-}
-
-/* Soon, and no less soon the next time. */
-void adhoc_talk_again(struct adhoc *a) {
-    a->retry_usec = RETRY_MIN;
-    talk_away(a, RETRY_MIN);
 }
 
 /* Drops what there is of a connection and tries again later. */
@@ -382,7 +369,7 @@ int adhoc_talk_start(struct adhoc *a) {
         if (r < 0)
             return client_explain_errno(r);
     }
-    r = adhoc_talk_connect(a);
+    r = talk_connect(a);
     if (r == -EAGAIN) {
         talk_away(a, RETRY_MIN);
         return 0;

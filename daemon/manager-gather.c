@@ -173,6 +173,9 @@ int manager_gather(struct manager *m) {
 
     m->phase = MANAGER_PHASE_GATHERING;
     snprintf(path, sizeof(path), "%s/%s", m->settings->runtime_directory, PROTOCOL_HOLDS);
+    k = manager_hold_await_words(m);
+    if (k < 0)
+        return k;
     k = hold_gather(path, manager_hold_found, m);
     if (k < 0)
         journal_log(events_get_journal(m->events), 3, "%s cannot be read: %s", path, strerror(-k));

@@ -8,7 +8,8 @@
  *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
  *     manager-guard.c   runs of jobs: the runner, the guards, reports
  *     manager-found.c   guards found at start
- *     manager-client.c  runs of `berth run`: holds, clients, nesting
+ *     manager-client.c  runs of `berth run`: clients, nesting
+ *     manager-hold.c    what they hold, and how they end
  *     manager-record.c  what berthd remembers of itself over a restart
  *     manager-why.c     what a waiting run waits for
  *     manager-service.c what the service manager is told; draining */
@@ -26,6 +27,7 @@
 #define MANAGER_GUARD_AGAIN_FIRST (50 * USEC_PER_MSEC) /* a guard that cannot be reached at the moment is tried again, less and less */
 #define MANAGER_GUARD_AGAIN_MAX USEC_PER_SEC
 #define MANAGER_SILENCE_MAX (10 * USEC_PER_SEC)   /* of a guard found at start, where there are no leases */
+#define MANAGER_WORDS_TIME (1 * USEC_PER_SEC)     /* since start: a hold that is over and whose client says nothing is judged no sooner */
 #define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
 #define MANAGER_LEAVE_SLACK (2 * MANAGER_STOP_SLACK) /* when all is stopped: what is not gone so long after its stop timeout is left */
 
@@ -60,6 +62,8 @@ struct manager {
     struct dues dues;                /* time limits of runs: struct run's due */
     struct dues late_dues;           /* those before which is heard what has come meanwhile, as after a freeze */
     struct list jobs;                /* struct job: of the config */
+    usec_t words_due;                /* MANAGER_WORDS_TIME after start */
+    sd_event_source *words_timer;
     usec_t clients_due;              /* until then `berth run`s of runs found at start come back */
     bool drained;                    /* `berth drain`; also a file in the runtime directory */
     bool has_service_manager;        /* NOTIFY_SOCKET */
@@ -124,7 +128,9 @@ void manager_found_again(struct manager *m);                     /* those that c
 void manager_found_reported(struct manager *m, const char *run); /* its run is over: nothing to be asked any more */
 void manager_found_free(struct manager *m);
 
-/* --- manager-client.c --- */
+/* --- manager-hold.c --- */
+int manager_hold_await_words(struct manager *m);                 /* at start, before holds are found */
+bool manager_hold_is_lost(struct run *r);                        /* its client asks for it, and it is over: then the run is, too */
 void manager_hold_start(struct run *r);                          /* granted: makes the hold, tells the client */
 void manager_hold_found(const char *run, const struct message *record, void *userdata); /* of hold_gather() */
 void manager_hold_write(struct run *r);

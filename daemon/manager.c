@@ -245,6 +245,7 @@ struct manager *manager_free(struct manager *m) {
     sd_event_source_disable_unref(m->guard_timer);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->leave_timer);
+    sd_event_source_disable_unref(m->words_timer);
     events_free(m->events);
     settings_free(m->settings);
     close_fd(m->lock_fd);

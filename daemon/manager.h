@@ -111,6 +111,8 @@ struct manager_ended {               /* what the client tells of its command's e
     enum run_result result;          /* NONE: by code and signal */
     int code, signal;                /* -1: not this one */
     usec_t at, deadline;             /* boottime: its last process was gone, and by when it had to be; 0: not told */
+    pid_t pid;                       /* of the command, and */
+    usec_t started;                  /* boottime: since when; 0: it never ran, or not told */
 };
 void manager_client_started(struct manager *m, struct run *r, pid_t pid);
 /* What cannot be is not believed: an end before the start or after now. */

@@ -73,6 +73,7 @@ struct run {
     bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
     bool may_be_due;                /* from when the manager knows it until it is over */
     bool ended_told;                /* ad hoc: the client said how its command ended */
+    bool hold_over;                 /* ad hoc: nobody has it any more; what the client may still say is waited for */
     bool unheard;                   /* ad hoc: found at start, and its client has not come back (yet) */
     bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
 

@@ -67,7 +67,7 @@ json_t *json_hold(struct manager *m, const struct run *r, const char *state, con
 }
 
 static json_t *current(struct manager *m, const struct run *r) {
-    switch (r->state) {
+    switch (r->ended_told ? RUN_STATE_DONE : r->state) {
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         return waiting(m, r);
@@ -129,7 +129,7 @@ static int tell(struct holder *h) {
 static void holder_on_change(struct run_watch *watch, struct run *run) {
     struct holder *h = list_entry(watch, struct holder, watch);
 
-    if (!run_is_over(run)) {
+    if (!run_is_over(run) && !run->ended_told) {
         (void) tell(h); /* without memory for it the client is thrown out, and comes back */
         return;
     }
@@ -304,11 +304,13 @@ int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
 /* --- what the client tells --- */
 
 /* The caller's own run: the process that asked for it tells of it. NULL: there is none. */
-static struct run *find_own(struct control_call *call, struct manager *m, const char *id) {
+static struct run *find_own(struct control_call *call, struct manager *m, const char *id, bool gone_too) {
     const struct peer *peer = control_call_peer(call);
     struct run *r = manager_find_run(m, id);
 
-    return r && r->kind == RUN_KIND_ADHOC && r->uid == peer->uid && r->client_pid == peer->pid ? r : NULL;
+    if (!r || r->kind != RUN_KIND_ADHOC || r->uid != peer->uid)
+        return NULL;
+    return r->client_pid == peer->pid || (gone_too && r->client_pid == 0) ? r : NULL;
 }
 
 int verbs_started(struct control_call *call, json_t *params, void *userdata) {
@@ -323,7 +325,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k < 0 ? k : 0;
-    r = find_own(call, userdata, id);
+    r = find_own(call, userdata, id, false);
     if (!r)
         return verbs_no_such_run(call, id);
     manager_client_started(userdata, r, (pid_t) pid);
@@ -332,7 +334,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
 
 int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     const char *id = NULL, *result = NULL;
-    json_int_t code = -1, signal = -1, ended = 0, until = 0;
+    json_int_t code = -1, signal = -1, ended = 0, until = 0, pid = 0, started = 0;
     enum run_result parsed;
     struct run *r;
     const struct param table[] = {
@@ -342,6 +344,8 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
         {"result", PARAM_STRING, false, &result, 0, 0},
         {"ended_usec", PARAM_INT, false, &ended, 0, INT64_MAX},
         {"until_usec", PARAM_INT, false, &until, 0, INT64_MAX},
+        {"pid", PARAM_INT, false, &pid, 1, INT32_MAX},
+        {"started_usec", PARAM_INT, false, &started, 0, INT64_MAX},
     };
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
@@ -350,11 +354,12 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     parsed = result ? run_result_parse(result) : RUN_RESULT_NONE;
     if ((result && parsed == RUN_RESULT_NONE) || (code >= 0 && signal >= 0) || (!result && code < 0 && signal < 0))
         return verbs_bad_request(call, "a command ends with a code or by a signal, or it has a result");
-    r = find_own(call, userdata, id);
+    r = find_own(call, userdata, id, true); /* its connection may have been lost with an earlier berthd */
     if (!r)
         return verbs_no_such_run(call, id);
     manager_client_ended(userdata, r,
                          &(struct manager_ended) {.result = parsed, .code = (int) code, .signal = (int) signal,
-                                                  .at = (usec_t) ended, .deadline = (usec_t) until});
+                                                  .at = (usec_t) ended, .deadline = (usec_t) until, .pid = (pid_t) pid,
+                                                  .started = (usec_t) started});
     return control_call_reply(call, NULL);
 }

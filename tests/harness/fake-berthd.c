@@ -240,6 +240,7 @@ void fake_hear_ended(struct fake *f, int code, int signal, const char *result) {
     TEST_INT(json_is_integer(s) ? json_integer_value(s) : -1, signal);
     TEST_STRING(json_string_value(json_object_get(params, "result")), result);
     json_decref(params);
+    fake_say(f, "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}");
 }
 
 bool fake_is_hold_over(struct fake *f) {

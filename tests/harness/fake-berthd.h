@@ -56,7 +56,7 @@ void fake_grant(struct fake *f, usec_t deadline);
 void fake_say_granted(struct fake *f, usec_t deadline, bool with_hold);
 /* Hears Started. */
 void fake_hear_started(struct fake *f);
-/* Hears Ended: code, signal (-1: not there), result (NULL: null or not there). */
+/* Hears Ended: code, signal (-1: not there), result (NULL: null or not there); and says that the run is over. */
 void fake_hear_ended(struct fake *f, int code, int signal, const char *result);
 
 /* Whether the hold has hung up by now. */

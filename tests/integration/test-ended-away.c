@@ -73,6 +73,28 @@ static void failure(void) {
     comes_back("own", "--exit 7", 7, "result=failure exit_code=7", "failure");
 }
 
+/* Told to a berthd that was killed before it had read it. */
+static void not_heard(void) {
+    struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --gate %s --exit 7", cluster.command, gate.path);
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char path[64];
+
+    host_await(ant, "started", "job=held");
+    witness_await_start(cluster.witness, "held");
+    host_signal(ant, SIGSTOP);
+    gate_open(&gate);
+    snprintf(path, sizeof(path), "/proc/%d/fd/20", (int) c->pid);
+    while (access(path, F_OK) == 0 && clock_boottime() < until) /* it has said it, and let go of the hold */
+        child_turn(clock_boottime() + USEC_PER_MSEC);
+    CU_ASSERT(!c->ended);
+    host_kill(ant);
+    host_start(ant);
+    TEST_INT(berth_end(c), 7);
+    host_await(ant, "exited", "job=held result=failure exit_code=7");
+    host_await(ant, "released", "job=held");
+    TEST_INT(host_count(ant, "exited", "job=held"), 1);
+}
+
 /* `berth run` has given up, or was killed: nobody says a status that nobody knows. */
 static void nobody_tells(void) {
     struct child *c = begin("db", "--exit 7");
@@ -146,7 +168,7 @@ static void words_wait(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"success", success}, {"failure", failure}, {"nobody tells", nobody_tells}, {"told before", told_before},
+    {"success", success}, {"failure", failure}, {"not heard", not_heard}, {"nobody tells", nobody_tells}, {"told before", told_before},
     {"words wait", words_wait}, CU_TEST_INFO_NULL,
 };
 

@@ -132,8 +132,7 @@ static void test_ended_while_away(void) {
     fake_await_output(&f, "ready");
     fake_hang_up(&f);
     TEST_INT(kill(f.pid, SIGUSR1), 0); /* before the first try to come back */
-    attach(&f, FAKE_RUN);
-    fake_hear_started(&f);
+    fake_accept(&f);
     fake_hear_ended(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);

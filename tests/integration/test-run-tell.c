@@ -25,13 +25,14 @@ static void end_command(struct fake *f) {
 }
 
 /* All that a berthd hears which was away. */
-static void hear_all(struct fake *f) {
-    json_t *params = fake_hear(f, "io.berth.Hold");
+static void hear(struct fake *f) {
+    json_t *params = fake_hear(f, "io.berth.Ended");
 
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
+    TEST_INT(json_integer_value(json_object_get(params, "code")), 5);
+    TEST_INT(json_integer_value(json_object_get(params, "pid")), f->command);
+    TEST_INT(json_integer_value(json_object_get(params, "started_usec")) <= json_integer_value(json_object_get(params, "ended_usec")), true);
     json_decref(params);
-    fake_hear_started(f);
-    fake_hear_ended(f, 5, -1, NULL);
 }
 
 /* As long as the hold is open the next berthd does not decide by itself; and nobody waits for one that does not come. */
@@ -63,9 +64,9 @@ static void test_comes_back(void) {
     TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true); /* tries at least twice in vain */
     fake_listen(&f);
     fake_accept(&f);
-    hear_all(&f);
+    hear(&f);
     TEST_INT(fake_is_hold_over(&f), false); /* until it is sure */
-    fake_say_granted(&f, 0, false);
+    fake_say(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     TEST_INT(clock_boottime() - begun < TELL_MAX, true);
     fake_done(&f);
@@ -79,7 +80,7 @@ static void test_unknown(void) {
     fake_hang_up(&f);
     end_command(&f);
     fake_accept(&f);
-    hear_all(&f);
+    hear(&f);
     fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
@@ -93,13 +94,32 @@ static void test_again(void) {
     fake_hang_up(&f);
     end_command(&f);
     fake_accept(&f);
-    hear_all(&f);
+    hear(&f);
     fake_say(&f, "{'error': 'io.berth.Stopping'}");
     fake_accept(&f);
-    hear_all(&f);
+    hear(&f);
     fake_accept(&f); /* and hangs up on the one before */
-    hear_all(&f);
-    fake_say(&f, "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}");
+    hear(&f);
+    fake_say(&f, "{'parameters': {}}");
+    TEST_INT(fake_await_exit(&f), 5);
+    fake_done(&f);
+}
+
+/* It was said to one that is gone before it can have been heard; the hold is given up at once, others wait for it. */
+static void test_not_heard(void) {
+    json_t *params;
+    struct fake f;
+
+    begin(&f);
+    end_command(&f);
+    params = fake_hear(&f, "io.berth.Ended");
+    json_decref(params);
+    fake_await_hold_over(&f);
+    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false); /* a deadline that was pushed at this moment is no answer */
+    TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true);
+    fake_accept(&f);
+    hear(&f);
+    fake_say(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
@@ -114,7 +134,7 @@ static void test_nobody_accepts(void) {
     end_command(&f);
     TEST_INT(fake_await_exit(&f), 5);
     fake_accept(&f);
-    hear_all(&f);
+    hear(&f);
     fake_hear_end(&f);
     fake_done(&f);
 }
@@ -139,6 +159,7 @@ static CU_TestInfo tests[] = {
     {"comes back", test_comes_back},
     {"unknown", test_unknown},
     {"again", test_again},
+    {"not heard", test_not_heard},
     {"nobody accepts", test_nobody_accepts},
     {"impatient", test_impatient},
     CU_TEST_INFO_NULL,
