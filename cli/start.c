@@ -102,7 +102,8 @@ static bool may_come_back(int r, const struct client_reply *reply) {
 }
 
 static int explain_lost(const struct waited *w) {
-    fprintf(stderr, "berth: %s: this berthd knows nothing of run %s: how it ended may be in `berth history --job %s`\n", w->job, w->run, w->job);
+    fprintf(stderr, "berth: %s: this berthd knows nothing of run %s: how it ended may be in `berth history --job %s`\n", w->job, w->run,
+            w->job);
     return EXIT_AWAY;
 }
 

@@ -295,7 +295,8 @@ void manager_guard_retry(struct manager *m, const char *run, int error) {
 
     (void) sd_event_source_get_enabled(m->guard_timer, &enabled);
     if (m->guard_again == MANAGER_GUARD_AGAIN_FIRST)
-        journal_log(events_get_journal(m->events), 4, "the guard of run %s cannot be reached, and is tried again: %s", run, strerror(-error));
+        journal_log(events_get_journal(m->events), 4, "the guard of run %s cannot be reached, and is tried again: %s", run,
+                    strerror(-error));
     if (enabled != SD_EVENT_OFF)
         return;
     /* Neither fails for a source that exists. */

@@ -192,6 +192,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     if (run)
         return start_wait(call, m, run->name, run, false);
     if (manager_is_gathering(m))
-        return control_call_error(call, "io.berth.Away", json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+        return control_call_error(call, "io.berth.Away",
+                                  json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
     return await_last(call, m, id);
 }

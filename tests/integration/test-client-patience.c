@@ -161,7 +161,8 @@ static void await_text(struct child *c, int which, const char *text) {
 }
 
 static void test_frozen(void) {
-    static const char *const words[] = {"runs", "pools", "stop long", "reload", "drain --wait", "run -p slot -- true", "run -n -p slot -- true"};
+    static const char *const words[] = {"runs",         "pools",               "stop long",             "reload",
+                                        "drain --wait", "run -p slot -- true", "run -n -p slot -- true"};
     static const int statuses[] = {69, 69, 69, 69, 69, 69, 75};
     struct child *verbs[ELEMENTSOF(words)], *waiting, *held;
     struct host *ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" }\n");

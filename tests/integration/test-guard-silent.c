@@ -113,7 +113,8 @@ static void goes_on(void) {
     pid_t guards[RUNS];
     struct child *next;
 
-    ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" } job \"job\" { %s pools = {\"slot\"} }\n", witness_command(words));
+    ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" } job \"job\" { %s pools = {\"slot\"} }\n",
+                         witness_command(words));
     host_start(ant);
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");

@@ -154,7 +154,8 @@ static void asks_again(void) {
     fake_say(&f, RUNS(""));
     fake_hang_up(&f); /* and once more */
     come_back(&f);
-    fake_say(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', 'exit_code': 9}}}");
+    fake_say(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', "
+                 "'exit_code': 9}}}");
     end(&f, 9, "nightly: berthd is away; run " FAKE_RUN);
 }
 

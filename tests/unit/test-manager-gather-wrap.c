@@ -16,6 +16,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
 
@@ -64,7 +65,7 @@ DESCRIPTOR(int, -1, pidfd_open, (pid_t pid, unsigned flags), (pid, flags))
 DESCRIPTOR(int, -1, scandir, (const char *path, struct dirent ***ret, filter_fn *filter, order_fn *order), (path, ret, filter, order))
 DESCRIPTOR(int, -1, scandir64, (const char *path, struct dirent ***ret, filter_fn *filter, order_fn *order), (path, ret, filter, order))
 
-int __wrap_asprintf(char **ret, const char *format, ...);
+int __wrap_asprintf(char **ret, const char *format, ...) _printf_(2, 3);
 int __wrap_asprintf(char **ret, const char *format, ...) {
     va_list args;
     int n;
