@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Whether the end-to-end tests notice when berth is broken: each mutation of tests/mutations/*.txt is made in a copy of this tree, built,
-# and the tests that it names must go red. tests/mutate.sh [WORD]: those alone whose name contains WORD. Needs
-# some minutes. tests/mutate.sh --check: only whether all of them apply still, which `make check` asks each time.
+# and the tests that it names must go red. tests/mutate.sh [WORD...]: those alone whose name contains
+# one. Needs some minutes. tests/mutate.sh --check: only whether all of them apply still, which `make check` asks each time.
 #
 #   == a name
 #   file daemon/manager-run.c
@@ -14,8 +14,9 @@
 set -uo pipefail
 shopt -s nullglob
 cd "$(dirname "$0")/.." || exit 1
-only=${1:-} check=no
-if [ "$only" = --check ]; then only='' check=yes; fi
+check=no
+if [ "${1:-}" = --check ]; then check=yes && shift; fi
+[ $# -gt 0 ] || set -- ''
 jobs=${JOBS:-2}
 unset CI # a skip is not a test that noticed something
 work=$(mktemp -d "${TMPDIR:-/tmp}/berth-mutate.XXXXXX") || exit 1
@@ -109,9 +110,12 @@ work_off() {
 for list in tests/mutations/*.txt; do read_list "$list"; done
 chosen=() wanted=''
 for i in "${!names[@]}"; do
-    [[ ${names[i]} == *"$only"* ]] || continue
-    chosen+=("$i")
-    wanted+=" ${tests[i]}"
+    for word in "$@"; do
+        [[ ${names[i]} == *"$word"* ]] || continue
+        chosen+=("$i")
+        wanted+=" ${tests[i]}"
+        break
+    done
 done
 wanted=$(tr ' ' '\n' <<<"$wanted" | sort -u)
 bad=0
