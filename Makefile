@@ -156,9 +156,9 @@ faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
 	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(SLICE_JOBS)
 
-# Breaks berth in each way that tests/mutations lists: do the end-to-end tests notice? make mutate ONLY=word JOBS=n
+# Breaks berth in each way that tests/mutations lists: do the end-to-end tests notice? make mutate ONLY="words" JOBS=n
 mutate: deps
-	@JOBS=$(JOBS) tests/mutate.sh "$(ONLY)"
+	@JOBS=$(JOBS) tests/mutate.sh $(ONLY)
 
 # libFuzzer, ten minutes each: make fuzz SECONDS=n
 SECONDS ?= 600
