@@ -354,6 +354,14 @@ unsigned host_count(struct host *h, const char *event, const char *fields, ...) 
     return n;
 }
 
+void host_await_count(struct host *h, unsigned n, const char *event, const char *fields) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (host_count(h, event, "%s", fields) < n && clock_boottime() < until)
+        child_turn(until);
+    TEST_FATAL(host_count(h, event, "%s", fields) >= n, "an event did not come often enough");
+}
+
 void host_each(struct host *h, const char *event, void (*fn)(const char *line, void *userdata), void *userdata) {
     const char *at = host_log(h);
 

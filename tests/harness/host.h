@@ -108,6 +108,8 @@ const char *host_await(struct host *h, const char *event, const char *fields, ..
 const char *host_await_within(struct host *h, usec_t within, const char *event, const char *fields, ...) _printf_(4, 5);
 /* How many of them there are since the mark. Waits for nothing. */
 unsigned host_count(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
+/* Awaits that there are so many. */
+void host_await_count(struct host *h, unsigned n, const char *event, const char *fields);
 /* A field of an event's line; "" if it has none; until the next call. */
 const char *event_get(const char *line, const char *key);
 uint64_t event_get_u64(const char *line, const char *key);

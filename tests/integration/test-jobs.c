@@ -91,8 +91,7 @@ static void at_start_and_every(void) {
                     witness_command("--id often"));
     begun = clock_boottime();
     TEST_INT(berth(ant, "reload"), 0);
-    while (host_count(ant, "exited", "job=often") < 4)
-        child_turn(clock_boottime() + HOST_PATIENCE);
+    host_await_count(ant, 4, "exited", "job=often");
     TEST_INT(host_count(ant, "started", "job=once"), 0);
     host_kill(ant); /* one that a reload brought was not there when the service started: neither then, nor now */
     TEST_INT(host_count(ant, "started", "job=late"), 0);
@@ -126,8 +125,8 @@ static void overlap_rules(void) {
     witness_await_alive(cluster.witness, 1 + 1 + 4);
     gate_open(&gate);
     host_await(ant, "exited", "job=skip");
-    while (host_count(ant, "exited", "job=queue") < 2 || host_count(ant, "exited", "job=allow") < 4)
-        child_turn(clock_boottime() + HOST_PATIENCE);
+    host_await_count(ant, 2, "exited", "job=queue");
+    host_await_count(ant, 4, "exited", "job=allow");
     TEST_INT(host_count(ant, "started", "job=skip"), 1);
     TEST_INT(host_count(ant, "started", "job=queue"), 2); /* one at most waits */
     TEST_INT(host_count(ant, "started", "job=allow"), 4);

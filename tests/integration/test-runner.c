@@ -408,6 +408,36 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
     test_runner_done(&t);
 }
 
+/* Nobody is left who could stop it, or sweep. */
+static void test_command_is_not_left_alone(void) {
+    _cleanup_close_ int pidfd = -1;
+    struct pollfd p = {.events = POLLIN};
+    pid_t guard;
+
+    test_runner_init(&t, SH("waits", "echo $$ >@/pid; exec sleep 1000"), getuid());
+    test_runner_join(&t);
+    test_runner_send_start(&t, '1', "waits");
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    {
+        _cleanup_free_ char *text = test_runner_read(&t, "pid");
+
+        pidfd = pidfd_open((pid_t) strtol(text, NULL, 10), 0);
+        CU_ASSERT_FATAL(pidfd >= 0);
+    }
+    guard = guard_pid('1');
+    test_runner_end(&t, SIGKILL);
+    test_kill_and_wait(guard);
+    p.fd = pidfd;
+    CU_ASSERT(poll(&p, 1, 10000) == 1);
+    test_runner_start(&t); /* removes what they left */
+    t.fd = close_fd(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "lost", "1");
+    test_runner_done(&t);
+}
+
 /* berthd is there before the sweep is over: it must not hear `gathered` while processes of the run may be alive. */
 static void test_gathered_waits(void) {
     uint64_t start = 0;
@@ -475,15 +505,20 @@ static void hello_tells_report(void) {
 }
 
 static void test_all_away(void) {
+    _cleanup_close_ int pidfd = -1;
+    struct pollfd p = {.events = POLLIN};
+
     test_runner_init(&t, WAITS, getuid());
     make_fifo();
     test_runner_join(&t);
     test_runner_send_start(&t, '1', "waits");
     test_await(t.fd, &m, PROTOCOL_STARTING);
+    p.fd = pidfd = pidfd_open(guard_pid('1'), 0);
     test_runner_end(&t, SIGTERM);
     test_await_end(t.fd);
     let_go();
     test_runner_await_file(&t, '1', ".report"); /* neither runner nor berthd was needed for that */
+    CU_ASSERT(poll(&p, 1, 10000) == 1); /* its guard has gone, too: it would be named otherwise */
     test_runner_start(&t);
     hello_tells_report();
     hello_tells_report(); /* at each hello until it is forgotten */
@@ -574,6 +609,7 @@ static CU_TestInfo tests[] = {
     {"guard dies, others live", test_guard_dies_others_live},
     {"runner dies", test_runner_dies},
     {"both die", test_both_die},
+    {"a command is not left alone", test_command_is_not_left_alone},
     {"gathered waits", test_gathered_waits},
     {"all away", test_all_away},
     {"berthd away", test_berthd_away},

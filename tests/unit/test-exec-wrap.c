@@ -265,6 +265,22 @@ static void test_each_call_lies(void) {
         stays_out(MODE_LIE, lies[i].call, lies[i].nth, EPERM, lies[i].stage);
 }
 
+/* R12: looked at once more right before exec, whoever watches. */
+static void test_deadline_has_passed(void) {
+    struct job_settings job = whole_job("echo yes");
+    struct exec_plan plan = whole_plan(&job);
+    struct outcome outcome;
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can become somebody else");
+    (void) unlink(output);
+    plan.deadline = clock_boottime() - 1;
+    outcome = run(&plan, MODE_NONE, "", 0);
+    TEST_STRING(outcome.stage, "deadline");
+    TEST_INT(outcome.error, ETIME);
+    CU_ASSERT(!was_run());
+}
+
 static void prints(const struct exec_plan *given, const char *expected) {
     _cleanup_free_ char *text = NULL;
     struct exec_plan plan = *given;
@@ -327,6 +343,7 @@ static CU_TestInfo tests[] = {
     {"strange-users", test_strange_users},
     {"each-call-fails", test_each_call_fails},
     {"each-call-lies", test_each_call_lies},
+    {"deadline", test_deadline_has_passed},
     {"what-it-is", test_what_it_is},
     CU_TEST_INFO_NULL,
 };
