@@ -13,8 +13,9 @@
 
 /* --- nft rules of a node --- */
 
-#define CHAINS                                                                                                                         \
-    "add table inet f; add chain inet f in { type filter hook input priority 0; }; add chain inet f out { type filter hook output priority 0; }; "
+#define CHAINS                                                                                                         \
+    "add table inet f; add chain inet f in { type filter hook input priority 0; }; add chain inet f out { type "       \
+    "filter hook output priority 0; }; "
 
 static void harm(struct injection *i, size_t node, const char *rules) {
     if (net_run(node, "nft '" CHAINS "%s'", rules))
@@ -71,8 +72,8 @@ static void lose_some(struct bed *b, struct injection *i) {
 static void refuse(struct bed *b, struct injection *i) {
     touch(b, i);
     harm(i, BED_NODE_REDIS, "add rule inet f out meta oif eth0 accept");
-    if (!net_run(BED_NODE_REDIS, "nft 'add rule inet f in ip saddr " NET_ADDRESS " tcp dport %u reject with tcp reset'", BED_NODE(i->host) + 1,
-                 b->ports[i->host]))
+    if (!net_run(BED_NODE_REDIS, "nft 'add rule inet f in ip saddr " NET_ADDRESS " tcp dport %u reject with tcp reset'",
+                 BED_NODE(i->host) + 1, b->ports[i->host]))
         CU_FAIL("connections cannot be reset");
 }
 
@@ -85,7 +86,9 @@ static void forget_connections(struct bed *b, struct injection *i) {
     CU_ASSERT(n >= 2 || b->n_down[i->host] > 0 || b->mixed);
     harm(i, BED_NODE(i->host), "add rule inet f out meta oif lo accept");
     for (size_t k = 0; k < n; k++)
-        if (!net_run(BED_NODE(i->host), "nft 'add rule inet f out tcp sport %u drop; add rule inet f in tcp dport %u drop'", ports[k], ports[k]))
+        if (!net_run(BED_NODE(i->host),
+                     "nft 'add rule inet f out tcp sport %u drop; add rule inet f in tcp dport %u drop'", ports[k],
+                     ports[k]))
             CU_FAIL("a connection cannot be dropped");
 }
 
@@ -165,23 +168,24 @@ static void move_address(struct bed *b, struct injection *i) {
 }
 
 #define ONE (FAULT_HOST | FAULT_NETWORK)
-#define ALL (FAULT_REDIS | FAULT_NETWORK)
+#define ONE_FULL (ONE | FAULT_FULL)
+#define ALL_FULL (FAULT_REDIS | FAULT_NETWORK | FAULT_FULL)
 
 const struct fault faults_network[] = {
-    {"net-cut-short", "packets of one host dropped both ways for half a lease", ONE | FAULT_FULL, 1000, drop_one, heal_one, "redisson/redisson#6026"},
+    {"net-cut-short", "packets of one host dropped both ways for half a lease", ONE_FULL, 1000, drop_one, heal_one, "redisson/redisson#6026"},
     {"net-cut-long", "packets of one host dropped both ways for longer than a lease", ONE, 3500, drop_one, heal_one, "hashicorp/consul#9788"},
-    {"net-requests-dropped", "packets from one host to Redis dropped", ONE | FAULT_FULL, 3000, drop_requests, heal_one, NULL},
-    {"net-answers-dropped", "packets from Redis to one host dropped", ONE | FAULT_FULL, 3000, drop_answers, heal_one, "redisson/redisson#1966"},
-    {"net-cut-all", "Redis cut off from all hosts for longer than a lease", ALL | FAULT_FULL, 3000, drop_all, heal_redis, NULL},
-    {"net-forgotten", "connections of one host dropped without a reset for longer than a lease, new ones pass", ONE | FAULT_FULL, 3500, forget_connections,
+    {"net-requests-dropped", "packets from one host to Redis dropped", ONE_FULL, 3000, drop_requests, heal_one, NULL},
+    {"net-answers-dropped", "packets from Redis to one host dropped", ONE_FULL, 3000, drop_answers, heal_one, "redisson/redisson#1966"},
+    {"net-cut-all", "Redis cut off from all hosts for longer than a lease", ALL_FULL, 3000, drop_all, heal_redis, NULL},
+    {"net-forgotten", "connections of one host dropped without a reset for longer than a lease, new ones pass", ONE_FULL, 3500, forget_connections,
      heal_one, "StackExchange/StackExchange.Redis#517"},
-    {"net-subscriber-dropped", "packets of one host's subscription dropped", ONE | FAULT_DIRECT, 2500, drop_subscriber, heal_one,
+    {"net-subscriber-dropped", "packets of one host's subscription dropped", ONE_FULL | FAULT_DIRECT, 2500, drop_subscriber, heal_one,
      "redisson/redisson#5762"},
-    {"net-reset", "connections of one host reset", ONE | FAULT_FULL, 1500, refuse, heal_redis, NULL},
-    {"net-lossy", "a third of the packets to Redis lost", ALL | FAULT_FULL, 2500, lose_some, heal_redis, NULL},
-    {"net-link-down", "the link of one host down for longer than a lease", ONE | FAULT_FULL, 3500, link_down, link_up, NULL},
-    {"net-redis-link-down", "the link of Redis down", ALL | FAULT_FULL, 2500, redis_link_down, redis_link_up, NULL},
-    {"net-address-lost", "the address of one host gone and back", ONE | FAULT_FULL, 2500, lose_address, give_address, NULL},
-    {"net-address-moved", "one host moved to another address and back", ONE | FAULT_FULL, 2500, move_address, give_address, NULL},
+    {"net-reset", "connections of one host reset", ONE_FULL, 1500, refuse, heal_redis, NULL},
+    {"net-lossy", "a third of the packets to Redis lost", ALL_FULL, 2500, lose_some, heal_redis, NULL},
+    {"net-link-down", "the link of one host down for longer than a lease", ONE_FULL, 3500, link_down, link_up, NULL},
+    {"net-redis-link-down", "the link of Redis down", ALL_FULL, 2500, redis_link_down, redis_link_up, NULL},
+    {"net-address-lost", "the address of one host gone and back", ONE_FULL, 2500, lose_address, give_address, NULL},
+    {"net-address-moved", "one host moved to another address and back", ONE_FULL, 2500, move_address, give_address, NULL},
     {0},
 };

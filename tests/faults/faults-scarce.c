@@ -144,7 +144,7 @@ static void free_with_berthd(struct bed *b, struct injection *i) {
 #define TMPFS (FAULT_HOST | FAULT_TMPFS | FAULT_ALONE)
 
 const struct fault faults_scarce[] = {
-    {"no-processes", "no process can be made by berth-runner and `berth run`", USER, 1500, take_processes, give_processes, NULL},
+    {"no-processes", "no process can be made by berth-runner and `berth run`", USER | FAULT_FULL, 1500, take_processes, give_processes, NULL},
     {"berthd-no-processes", "berth-runner killed, berthd can make no process", USER | FAULT_FULL, 1500, take_berthds, give_berthds, NULL},
     {"guard-no-descriptors", "guards may open no more descriptors", FAULT_HOST | FAULT_ALONE | FAULT_FULL, 1500, take_guards_descriptors,
      give_guards_descriptors, NULL},

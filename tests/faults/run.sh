@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the limit depends on, clocks that jump, restarts with fifty jobs, and the faults (arguments: see test-faults.c); ends with one line "N passed, N
-# failed, N skipped" that sums them.
+# What the limit depends on, clocks that jump (of a slice one of them), restarts with fifty jobs, and the faults (arguments: see
+# test-faults.c); ends with one line "N passed, N failed, N skipped" that sums them.
 set -u
 programs=${BERTH_BUILD:-build}/tests/faults
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 status=0
+clocks=
+case " $* " in *" --slice "*) clocks=guards ;; esac
 {
     "$programs/test-assumptions"
-    "$programs/test-clocks"
+    "$programs/test-clocks" ${clocks:+"$clocks"}
     "$programs/test-restarts"
     "$programs/test-faults" "$@" # a failed case's own last line is indented
 } >"$log" 2>&1 || status=1

@@ -74,6 +74,7 @@ static void paused_machine(void) {
     TEST_INT(berth_end(old), 76); /* stopped as soon as it could be */
     token = witness_find(&w, "old")->token;
     CU_ASSERT(witness_find(&w, "new")->token > token); /* whoever checks tokens refuses the old one */
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which says bye */
 }
 
 /* `berth run` is frozen, and the lease is lost: nobody is there who could stop its command. */
@@ -91,6 +92,7 @@ static void frozen_run(void) {
     CU_ASSERT(most() > 1);
     unpin(&injection);
     TEST_INT(berth_end(old), 76);
+    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which says bye */
 }
 
 /* Somebody deletes the key `held` by hand: what is held is not known any more, until a host looks and sees that; then all is told anew
