@@ -161,6 +161,15 @@ static void await_waiting(struct child *c) {
     TEST_FATAL(strstr(child_text(c, 2), "waiting") != NULL, "berth run does not wait");
 }
 
+/* All of them are told, too: the record of what happened is judged in the end. */
+static void await_started(void) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (host_count(ant, "started", "job=job") < RUNS && clock_boottime() < until)
+        child_turn(until);
+    TEST_INT(host_count(ant, "started", "job=job"), RUNS);
+}
+
 /* Guards that berthd can connect to only later: their runs are well. */
 static void out_of_descriptors(void) {
     pid_t guards[RUNS];
@@ -173,6 +182,7 @@ static void out_of_descriptors(void) {
     for (size_t i = 0; i < RUNS; i++)
         TEST_INT(berth(ant, "start job"), 0);
     witness_await_alive(cluster.witness, RUNS);
+    await_started();
     TEST_INT(find_guards(guards), RUNS);
     signal_guards(guards, RUNS, SIGSTOP);
     restart("slot");
