@@ -44,7 +44,7 @@ local claims, restored = {}, {}
 for i = 7, #ARGV, 10 do
     local c, kind = ARGV[i], ARGV[i + 1]
     local r = read_claim(c)
-    local was = r and r.state
+    local was, moved = r and r.state, false
     if kind == 'A' and not r then
         claims[#claims + 1] = {c, '-', '0', '0', 0, '0', ''}
     else
@@ -55,7 +55,7 @@ for i = 7, #ARGV, 10 do
         elseif r.session ~= s then
             call('SREM', at .. 'of:' .. r.session, c)
             call('SREM', at .. 'unnamed:' .. r.session, c)
-            r.session = s
+            r.session, moved = s, true
         end
         hear_clock(tonumber(ARGV[i + 2]))
         hear_clock(tonumber(ARGV[i + 3]))
@@ -83,7 +83,9 @@ for i = 7, #ARGV, 10 do
             for p = 1, #r.list, 2 do touch(r.list[p]) end
         end
         write_claim(c, r)
-        if call('SMOVE', unnamed, of, c) == 0 then call('SADD', of, c) end
+        if call('SMOVE', unnamed, of, c) == 0 and call('SADD', of, c) == 1 and was and not moved then
+            call('HSET', meta, 'broken', '1') -- the set of this session was deleted, and with it who else was in it: see look.lua
+        end
         claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason}
     end
 end
