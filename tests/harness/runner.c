@@ -247,6 +247,30 @@ void test_await(int fd, struct message *m, const char *verb) {
     CU_ASSERT_FATAL(r == 0 && strcmp(m->verb, verb) == 0);
 }
 
+void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job) {
+    test_runner_send_start(t, run, job);
+    test_await(t->fd, m, PROTOCOL_STARTING);
+    TEST_FIELD(m, "run", test_runner_id(run));
+    test_await(t->fd, m, PROTOCOL_REPORT);
+    TEST_FIELD(m, "run", test_runner_id(run));
+    test_say(t->fd, PROTOCOL_FORGET, "run", test_runner_id(run));
+}
+
+bool test_runner_has_file(struct test_runner *t, char run, const char *suffix) {
+    char name[80];
+
+    snprintf(name, sizeof(name), "run/runner/runs/%s%s", test_runner_id(run), suffix);
+    return test_runner_has(t, name);
+}
+
+void test_runner_settle(struct test_runner *t) {
+    struct message m;
+
+    test_say(t->fd, PROTOCOL_KILL, "run", test_runner_id('e'));
+    test_await(t->fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id('e'));
+}
+
 void test_await_end(int fd) {
     struct message m;
     int r;

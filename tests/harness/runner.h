@@ -36,6 +36,17 @@ const char *test_runner_hash(struct test_runner *t, const char *job);
 int test_runner_guard(struct test_runner *t, char run);      /* a connection to a guard */
 const char *test_runner_id(char run);
 
+/* A job of the config that is a script of the shell. */
+#define TEST_SH(name, script) \
+    "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} output = \"@/" name ".out\" stop-timeout = \"200ms\" }\n"
+
+/* Starts a run that ends by itself: no berthd is at its guard, so it leaves a report, which the runner tells of. *m: that report. */
+void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job);
+/* Whether there is a file of this run: run/runner/runs/RUN + suffix. */
+bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
+/* What the runner was told before is done when this returns. */
+void test_runner_settle(struct test_runner *t);
+
 /* The next message, which must be this verb. 10 s. */
 void test_await(int fd, struct message *m, const char *verb);
 void test_await_end(int fd); /* the other side closes; no message before */

@@ -1,58 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* A real berth-runner, with this test in the place of berthd. */
+/* A real berth-runner, with this test in the place of berthd: what it starts, refuses and tells. */
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/cgroup.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/process-tree.h"
 #include "base/protocol.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
-#define SH(name, script) "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} output = \"@/" name ".out\" stop-timeout = \"200ms\" }\n"
-
 static struct test_runner t;
 static struct message m; /* large */
 
-/* Starts a run that ends by itself and returns its report: from its guard, which is told `done`, or from the runner. */
-static void run_job(char run, const char *job) {
-    test_runner_send_start(&t, run, job);
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    TEST_FIELD(&m, "run", test_runner_id(run));
-    /* No berthd at its guard: it leaves a report, and the runner tells of it. */
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "run", test_runner_id(run));
-    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id(run));
-}
-
-static bool has_file(char run, const char *suffix) {
-    char name[80];
-
-    snprintf(name, sizeof(name), "run/runner/runs/%s%s", test_runner_id(run), suffix);
-    return test_runner_has(&t, name);
-}
-
-/* What the runner was told before is done when it answers this. */
-static void settle(void) {
-    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('e'));
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "run", test_runner_id('e'));
-}
-
 static void test_start(void) {
-    test_runner_init(&t, SH("five", "exit 5"), getuid());
+    test_runner_init(&t, TEST_SH("five", "exit 5"), getuid());
     test_runner_join(&t);
-    run_job('1', "five");
+    test_runner_run(&t, &m, '1', "five");
     TEST_FIELD(&m, "job", "five");
     TEST_FIELD(&m, "claim", test_runner_id('c'));
     TEST_FIELD(&m, "token", "1763640079123456");
@@ -67,15 +34,16 @@ static void test_start(void) {
     TEST_FIELD(&m, "gone-before", NULL); /* it had no deadline */
     CU_ASSERT(message_get(&m, "started") && message_get(&m, "ended") && message_get(&m, "started-boot") &&
               message_get(&m, "ended-boot") && message_get(&m, "maxrss-kib"));
-    settle();
-    CU_ASSERT(!has_file('1', ".report") && !has_file('1', ".sock") && !has_file('1', ".guard"));
+    test_runner_settle(&t);
+    CU_ASSERT(!test_runner_has_file(&t, '1', ".report") && !test_runner_has_file(&t, '1', ".sock") &&
+              !test_runner_has_file(&t, '1', ".guard"));
     test_runner_done(&t);
 }
 
 static void test_exists(void) {
     struct message_writer w;
 
-    test_runner_init(&t, SH("long", "sleep 1000"), getuid());
+    test_runner_init(&t, TEST_SH("long", "sleep 1000"), getuid());
     test_runner_join(&t);
     for (int i = 0; i < 3; i++) {
         test_runner_send_start(&t, '1', "long");
@@ -103,7 +71,8 @@ static void refused(const struct message_writer *w, const char *reason) {
     TEST_FIELD(&m, "run", test_runner_id('1'));
     TEST_FIELD(&m, "reason", reason);
     CU_ASSERT(message_get(&m, "text") && *message_get(&m, "text"));
-    CU_ASSERT(!has_file('1', ".sock") && !has_file('1', ".guard") && !has_file('1', ".report"));
+    CU_ASSERT(!test_runner_has_file(&t, '1', ".sock") && !test_runner_has_file(&t, '1', ".guard") &&
+              !test_runner_has_file(&t, '1', ".report"));
 }
 
 /* A start with one field in the place of another of its name, or left out (NULL). */
@@ -125,7 +94,7 @@ static void test_refused(void) {
     static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "namespace", "host", "queued"};
     struct message_writer w;
 
-    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
     test_runner_join(&t);
     test_runner_begin_start(&w, '1', "b", test_runner_hash(&t, "a"));
     refused(&w, "unknown-job");
@@ -144,14 +113,14 @@ static void test_refused(void) {
     refused_with("host", "a b");
     refused_with("cgroup", "/"); /* what only the runner writes into a record */
     refused_with("guard", "1");
-    run_job('1', "a"); /* and it still works */
+    test_runner_run(&t, &m, '1', "a"); /* and it still works */
     test_runner_done(&t);
 }
 
 static void test_no_resources(void) {
     struct message_writer w;
 
-    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
     test_runner_join(&t);
     /* A directory is where its socket should be. */
     char path[160];
@@ -162,7 +131,7 @@ static void test_no_resources(void) {
     test_await(t.fd, &m, PROTOCOL_REFUSED);
     TEST_FIELD(&m, "reason", "resources");
     TEST_INT(rmdir(path), 0);
-    run_job('1', "a");
+    test_runner_run(&t, &m, '1', "a");
     test_runner_done(&t);
 }
 
@@ -170,13 +139,13 @@ static void test_reload(void) {
     struct message_writer w;
     char old[17];
 
-    test_runner_init(&t, SH("a", "exit 1"), getuid());
+    test_runner_init(&t, TEST_SH("a", "exit 1"), getuid());
     test_runner_join(&t);
     memcpy(old, test_runner_hash(&t, "a"), sizeof(old));
-    test_runner_configure(&t, SH("a", "exit 2") SH("b", "exit 3"));
-    run_job('1', "a"); /* an unknown hash makes it read the files */
+    test_runner_configure(&t, TEST_SH("a", "exit 2") TEST_SH("b", "exit 3"));
+    test_runner_run(&t, &m, '1', "a"); /* an unknown hash makes it read the files */
     TEST_FIELD(&m, "code", "2");
-    run_job('2', "b");
+    test_runner_run(&t, &m, '2', "b");
     TEST_FIELD(&m, "code", "3");
     test_runner_begin_start(&w, '1', "a", old);
     refused(&w, "config-differs");
@@ -196,7 +165,7 @@ static void test_hello(void) {
     _cleanup_close_ int other = -1, first = -1;
     struct message_writer w;
 
-    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
     first = test_runner_connect(&t);
     test_runner_hello(&t, first);
     test_await(first, &m, PROTOCOL_GATHERED);
@@ -212,8 +181,8 @@ static void test_hello(void) {
     test_await_end(first);
     TEST_INT(message_send(first, &w), -EPIPE);
     t.fd = steal_fd(&other);
-    settle();
-    CU_ASSERT(!has_file('1', ".guard"));
+    test_runner_settle(&t);
+    CU_ASSERT(!test_runner_has_file(&t, '1', ".guard"));
     /* The same connection may say it again. */
     test_runner_hello(&t, t.fd);
     test_await(t.fd, &m, PROTOCOL_GATHERED);
@@ -236,7 +205,7 @@ static void closes(const char *text, size_t size, bool after_hello) {
 static void test_malformed(void) {
     static char large[MESSAGE_SIZE_MAX + 1];
 
-    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
     CLOSES("nonsense", false);
     CLOSES("hello\n", false);
     CLOSES("hello\nversion=one\n", false);
@@ -249,7 +218,7 @@ static void test_malformed(void) {
     memset(large, 'a', sizeof(large));
     closes(large, sizeof(large), true);
     test_runner_join(&t); /* nobody else was hurt */
-    run_job('1', "a");
+    test_runner_run(&t, &m, '1', "a");
     test_runner_done(&t);
 }
 
@@ -259,340 +228,10 @@ static void call_runner(void) {
 }
 
 static void test_strangers(void) {
-    test_runner_init(&t, SH("a", "exit 0"), getuid());
+    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
     test_runner_join(&t);
     test_as_stranger(call_runner);
-    run_job('1', "a");
-    test_runner_done(&t);
-}
-
-/* A guard's command that hid a process in a session of its own; the file tells its pid. */
-#define HIDES SH("hides", "setsid sh -c 'echo $$ >@/pid; exec sleep 1000' & sleep 1000")
-
-static pid_t hidden_pid(uint64_t *ret_start) {
-    _cleanup_free_ char *text = test_runner_read(&t, "pid");
-    pid_t pid = (pid_t) strtol(text, NULL, 10);
-
-    TEST_INT(process_start_time(pid, ret_start), 0);
-    return pid;
-}
-
-/* A zombie that nobody has waited for yet is not. */
-static bool is_alive(pid_t pid, uint64_t start) {
-    _cleanup_close_ int pidfd = pidfd_open(pid, 0);
-    struct pollfd p = {.fd = pidfd, .events = POLLIN};
-    uint64_t now = 0;
-
-    return pidfd >= 0 && process_start_time(pid, &now) == 0 && now == start && poll(&p, 1, 0) == 0;
-}
-
-static pid_t guard_pid(char run) {
-    _cleanup_close_ int guard = test_runner_guard(&t, run);
-    uint64_t pid = 0;
-
-    test_await(guard, &m, PROTOCOL_STATE);
-    TEST_INT(message_get_u64(&m, "guard", &pid), 0);
-    CU_ASSERT_FATAL(pid > 1);
-    return (pid_t) pid;
-}
-
-static void guard_dies(uid_t uid) {
-    uint64_t start = 0;
-    pid_t pid;
-
-    test_runner_init(&t, HIDES, uid);
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    pid = hidden_pid(&start);
-    CU_ASSERT(kill(guard_pid('1'), SIGKILL) == 0);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    CU_ASSERT(!is_alive(pid, start)); /* it is told when nothing is left, not before */
-    TEST_FIELD(&m, "lost", "1");
-    TEST_FIELD(&m, "job", "hides");
-    TEST_FIELD(&m, "claim", test_runner_id('c'));
-    TEST_FIELD(&m, "token", "1763640079123456");
-    TEST_FIELD(&m, "code", NULL);
-    CU_ASSERT(has_file('1', ".report") && !has_file('1', ".sock") && !has_file('1', ".guard"));
-    test_runner_done(&t);
-}
-
-static void test_guard_dies(void) {
-    guard_dies(getuid());
-    if (getuid() == 0)
-        guard_dies(NOBODY); /* where there is no cgroup to kill */
-}
-
-static void test_guard_dies_others_live(void) {
-    uint64_t start = 0;
-    pid_t pid;
-
-    if (getuid() != 0)
-        TEST_SKIP("only root can be somebody else");
-    test_runner_init(&t, HIDES SH("other", "sleep 1000"), NOBODY);
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    test_runner_send_start(&t, '2', "other");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    pid = hidden_pid(&start);
-    CU_ASSERT(kill(guard_pid('2'), SIGKILL) == 0);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "run", test_runner_id('2'));
-    CU_ASSERT(is_alive(pid, start)); /* what is below a guard that lives is left alone */
-    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    CU_ASSERT(!is_alive(pid, start));
-    test_runner_done(&t);
-}
-
-static void test_runner_dies(void) {
-    _cleanup_close_ int guard = -1;
-
-    test_runner_init(&t, SH("waits", "echo here; trap 'exit 7' TERM; sleep 1000 & wait"), getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    free(test_runner_read(&t, "waits.out"));
-    test_runner_end(&t, SIGKILL);
-    test_await_end(t.fd);
-    test_runner_start(&t);
-    t.fd = close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
-    test_await(t.fd, &m, PROTOCOL_GUARD);
-    TEST_FIELD(&m, "run", test_runner_id('1'));
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_EXISTS);
-    guard = test_runner_guard(&t, '1');
-    test_await(guard, &m, PROTOCOL_STATE);
-    TEST_FIELD(&m, "phase", "running");
-    test_say(guard, PROTOCOL_STOP, "reason", "stopped");
-    test_await(guard, &m, PROTOCOL_STOPPING);
-    test_await(guard, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "code", "7");
-    test_say(guard, PROTOCOL_DONE, NULL, NULL);
-    test_await_end(guard);
-    test_runner_done(&t);
-}
-
-static void runner_and_guard_die(uid_t uid, bool guard_first) {
-    uint64_t start = 0;
-    pid_t pid, guard;
-
-    test_runner_init(&t, HIDES, uid);
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    pid = hidden_pid(&start);
-    guard = guard_pid('1');
-    test_runner_end(&t, SIGKILL);
-    if (guard_first)
-        test_kill_and_wait(guard);
-    test_runner_start(&t);
-    t.fd = close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
-    if (!guard_first) {
-        test_await(t.fd, &m, PROTOCOL_GUARD);
-        test_await(t.fd, &m, PROTOCOL_GATHERED);
-        CU_ASSERT(kill(guard, SIGKILL) == 0); /* a guard that is not this runner's child */
-    }
-    /* What is being swept has processes: `gathered` comes after its report. */
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "lost", "1");
-    CU_ASSERT(!is_alive(pid, start));
-    if (guard_first)
-        test_await(t.fd, &m, PROTOCOL_GATHERED);
-    test_runner_done(&t);
-}
-
-/* Nobody is left who could stop it, or sweep. */
-static void test_command_is_not_left_alone(void) {
-    _cleanup_close_ int pidfd = -1;
-    struct pollfd p = {.events = POLLIN};
-    pid_t guard;
-
-    test_runner_init(&t, SH("waits", "echo $$ >@/pid; exec sleep 1000"), getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    {
-        _cleanup_free_ char *text = test_runner_read(&t, "pid");
-
-        pidfd = pidfd_open((pid_t) strtol(text, NULL, 10), 0);
-        CU_ASSERT_FATAL(pidfd >= 0);
-    }
-    guard = guard_pid('1');
-    test_runner_end(&t, SIGKILL);
-    test_kill_and_wait(guard);
-    p.fd = pidfd;
-    CU_ASSERT(poll(&p, 1, 10000) == 1);
-    test_runner_start(&t); /* removes what they left */
-    t.fd = close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "lost", "1");
-    test_runner_done(&t);
-}
-
-/* berthd is there before the sweep is over: it must not hear `gathered` while processes of the run may be alive. */
-static void test_gathered_waits(void) {
-    uint64_t start = 0;
-    int status = 0;
-    pid_t pid, guard;
-
-    test_runner_init(&t, HIDES, getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    pid = hidden_pid(&start);
-    guard = guard_pid('1');
-    test_runner_end(&t, SIGKILL);
-    test_kill_and_wait(guard);
-    test_runner_start_as_child(&t);
-    test_await(t.fd, &m, PROTOCOL_HELLO);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "lost", "1");
-    CU_ASSERT(!is_alive(pid, start));
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
-    t.fd = close_fd(t.fd); /* and with its socket it ends */
-    CU_ASSERT(waitpid(t.pid, &status, 0) == t.pid);
-    TEST_INT(status, 0);
-    t.pid = 0;
-    test_runner_done(&t);
-}
-
-static void test_both_die(void) {
-    _cleanup_free_ char *cgroup = NULL;
-
-    runner_and_guard_die(getuid(), true);
-    runner_and_guard_die(getuid(), false);
-    if (getuid() == 0 && cgroup_find_own(&cgroup) == 0) { /* and where there is no cgroup: BERTH_RUN tells whose it is */
-        runner_and_guard_die(NOBODY, true);
-        runner_and_guard_die(NOBODY, false);
-    }
-}
-
-/* Lets a job go on that waits for its FIFO. */
-static void let_go(void) {
-    _cleanup_fclose_ FILE *go = NULL;
-    char path[80];
-
-    snprintf(path, sizeof(path), "%s/go", t.directory);
-    go = fopen(path, "w");
-    CU_ASSERT_FATAL(go != NULL && fputs("\n", go) >= 0);
-}
-
-static void make_fifo(void) {
-    char path[80];
-
-    snprintf(path, sizeof(path), "%s/go", t.directory);
-    CU_ASSERT_FATAL(mkfifo(path, 0600) == 0);
-}
-#define WAITS SH("waits", "read x <@/go; exit 4")
-
-static void hello_tells_report(void) {
-    close_fd(t.fd);
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "run", test_runner_id('1'));
-    TEST_FIELD(&m, "code", "4");
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
-}
-
-static void test_all_away(void) {
-    _cleanup_close_ int pidfd = -1;
-    struct pollfd p = {.events = POLLIN};
-
-    test_runner_init(&t, WAITS, getuid());
-    make_fifo();
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    p.fd = pidfd = pidfd_open(guard_pid('1'), 0);
-    test_runner_end(&t, SIGTERM);
-    test_await_end(t.fd);
-    let_go();
-    test_runner_await_file(&t, '1', ".report"); /* neither runner nor berthd was needed for that */
-    CU_ASSERT(poll(&p, 1, 10000) == 1); /* its guard has gone, too: it would be named otherwise */
-    test_runner_start(&t);
-    hello_tells_report();
-    hello_tells_report(); /* at each hello until it is forgotten */
-    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
-    settle();
-    CU_ASSERT(!has_file('1', ".report"));
-    test_runner_join(&t);
-    test_runner_done(&t);
-}
-
-static void test_berthd_away(void) {
-    bool is_told = false;
-
-    test_runner_init(&t, WAITS, getuid());
-    make_fifo();
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    t.fd = close_fd(t.fd);
-    let_go();
-    test_runner_await_file(&t, '1', ".report");
-    t.fd = test_runner_connect(&t);
-    test_runner_hello(&t, t.fd);
-    /* Its guard may not be quite gone, and be told of, too. */
-    for (int i = 0; i < 3 && !(is_told && message_is(&m, PROTOCOL_GATHERED)); i++) {
-        int r;
-
-        while ((r = message_receive(t.fd, &m)) == -EAGAIN)
-            ;
-        TEST_INT(r, 0);
-        is_told = is_told || message_is(&m, PROTOCOL_REPORT);
-    }
-    CU_ASSERT(is_told && message_is(&m, PROTOCOL_GATHERED));
-    test_runner_done(&t);
-}
-
-static void test_kill_unknown(void) {
-    test_runner_init(&t, SH("a", "exit 0"), getuid());
-    test_runner_join(&t);
-    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "run", test_runner_id('1'));
-    TEST_FIELD(&m, "lost", "1");
-    run_job('1', "a");
-    test_runner_done(&t);
-}
-
-/* The berthd before took its report and let it end; the one that came after knows its name alone, and asks for its end. */
-static void test_kill_of_one_that_ends(void) {
-    _cleanup_close_ int guard = -1, pidfd = -1;
-    struct pollfd p = {.events = POLLIN};
-
-    test_runner_init(&t, SH("a", "exit 0") SH("waits", "echo >@/there; exec sleep 1000"), getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    free(test_runner_read(&t, "there"));
-    pidfd = pidfd_open(guard_pid('1'), 0);
-    CU_ASSERT_FATAL(pidfd >= 0);
-    guard = test_runner_guard(&t, '1');
-    test_await(guard, &m, PROTOCOL_STATE);
-    test_say(guard, PROTOCOL_STOP, "reason", "stopped");
-    test_await(guard, &m, PROTOCOL_STOPPING);
-    test_await(guard, &m, PROTOCOL_REPORT);
-    CU_ASSERT_FATAL(kill(t.pid, SIGSTOP) == 0);
-    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1')); /* what it reads first when it goes on */
-    test_say(guard, PROTOCOL_DONE, NULL, NULL);
-    p.fd = pidfd;
-    CU_ASSERT(poll(&p, 1, 10000) == 1);
-    CU_ASSERT_FATAL(kill(t.pid, SIGCONT) == 0);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_FIELD(&m, "run", test_runner_id('1'));
-    TEST_FIELD(&m, "lost", "1");
-    run_job('1', "a");
+    test_runner_run(&t, &m, '1', "a");
     test_runner_done(&t);
 }
 
@@ -605,16 +244,6 @@ static CU_TestInfo tests[] = {
     {"hello", test_hello},
     {"malformed", test_malformed},
     {"strangers", test_strangers},
-    {"guard dies", test_guard_dies},
-    {"guard dies, others live", test_guard_dies_others_live},
-    {"runner dies", test_runner_dies},
-    {"both die", test_both_die},
-    {"a command is not left alone", test_command_is_not_left_alone},
-    {"gathered waits", test_gathered_waits},
-    {"all away", test_all_away},
-    {"berthd away", test_berthd_away},
-    {"kill unknown", test_kill_unknown},
-    {"kill of one that ends", test_kill_of_one_that_ends},
     CU_TEST_INFO_NULL,
 };
 
