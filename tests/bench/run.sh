@@ -47,5 +47,5 @@ fi
 if [ "${BENCH_WRITE:-}" = yes ]; then
     sed -e '/^<!-- table -->/,/^<!-- \/table -->/{' -e '/^<!-- table -->/{p;r '"$out/table.md" -e '}' -e '/^<!-- \/table -->/!d' -e '}' BENCH.md >"$out/BENCH.md"
     cp "$out/BENCH.md" BENCH.md
-    cp "$out"/*.svg "$out"/*.png tests/bench/plots/
+    if command -v gnuplot >/dev/null; then cp "$out"/*.svg "$out"/*.png tests/bench/plots/; fi
 fi
