@@ -41,18 +41,31 @@ static int read_text(const char *path, const char *file, char **ret) {
     return file_read(name, CGROUP_FILE_MAX, ret, &size);
 }
 
-unsigned cgroup_enabled(const char *path) {
+static int read_controllers(const char *path, const char *file, unsigned *ret) {
     _cleanup_free_ char *text = NULL;
     unsigned found = 0;
     char *rest, *word;
+    int r = read_text(path, file, &text);
 
-    if (read_text(path, "cgroup.subtree_control", &text) < 0)
-        return 0;
+    if (r < 0)
+        return r;
     rest = text;
     while ((word = strsep(&rest, " \n")))
         for (size_t i = 0; i < ELEMENTSOF(controllers_known); i++)
             if (strcmp(word, controllers_known[i].name) == 0)
                 found |= controllers_known[i].controller;
+    *ret = found;
+    return 0;
+}
+
+int cgroup_available(const char *path, unsigned *ret) {
+    return read_controllers(path, "cgroup.controllers", ret);
+}
+
+unsigned cgroup_enabled(const char *path) {
+    unsigned found = 0;
+
+    (void) read_controllers(path, "cgroup.subtree_control", &found);
     return found;
 }
 

@@ -10,6 +10,8 @@
 enum { CGROUP_CPU = 1, CGROUP_MEMORY = 2, CGROUP_PIDS = 4 };
 #define CGROUP_NAMES_SIZE 24
 
+/* Those that this group could give to groups below it. 0 and *ret, or a negative errno. */
+int cgroup_available(const char *path, unsigned *ret);
 /* Those that groups below this one have. */
 unsigned cgroup_enabled(const char *path);
 /* Switches on what of these is not; moves nothing. Returns those that are missing still: not delegated, or there are processes in this

@@ -97,6 +97,25 @@ static int cgroup_find(char **ret) {
     return -EOPNOTSUPP;
 }
 
+int cgroup_find_root(char **ret) {
+    _cleanup_free_ char *mounts = NULL;
+    const char *root, *point;
+    char *rest, *line;
+    size_t size;
+    int r;
+
+    r = file_read("/proc/self/mountinfo", PROC_FILE_MAX, &mounts, &size);
+    if (r < 0)
+        return r;
+    rest = mounts;
+    while ((line = strsep(&rest, "\n")))
+        if (cgroup_match_mount(line, &root, &point)) {
+            *ret = strdup(point);
+            return *ret ? 0 : -ENOMEM;
+        }
+    return -EOPNOTSUPP;
+}
+
 int cgroup_find_own(char **ret) {
     _cleanup_free_ char *path = NULL, *procs = NULL;
     int r = cgroup_find(&path);

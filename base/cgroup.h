@@ -10,6 +10,8 @@
 /* The directory of this process's cgroup, to be freed, if it may make groups below it: one that it owns or was delegated to it,
  * or any where no systemd manages them. -EOPNOTSUPP: there is no cgroup v2 here; -EACCES: it may not. */
 int cgroup_find_own(char **ret);
+/* Where cgroup v2 is mounted, to be freed. -EOPNOTSUPP: nowhere. */
+int cgroup_find_root(char **ret);
 /* 0 or a negative errno; -EEXIST: somebody else's. */
 int cgroup_make(const char *path);
 /* Forks a child that is born in the group: clone3(CLONE_INTO_CGROUP), Linux 5.7. The child's pid, 0 in the child, or a negative

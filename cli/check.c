@@ -23,6 +23,8 @@ int verb_check_config(int argc, char **argv) {
         return status;
     file = words == 1 ? argv[1] : SETTINGS_PATH_DEFAULT;
     r = settings_load(file, &settings, &errors);
+    if (r == 0)
+        r = settings_check_machine(settings, &errors);
     for (size_t i = 0; i < errors.n; i++)
         fprintf(stderr, "%s\n", errors.lines[i]);
     if (r < 0)

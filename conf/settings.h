@@ -143,5 +143,10 @@ int settings_parse(const struct settings_source *sources, size_t n_sources, cons
 /* PATH and PATH.d/ *.conf in lexical order; for the default path /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each
  * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory. */
 int settings_load(const char *path, struct settings **ret, struct settings_errors *errors);
+/* What this machine is known not to have: jobs' memory-max, cpu-weight and tasks-max need controllers of cgroup v2. For whoever checks a
+ * config; a service runs such a job without and warns. available: a mask of base/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to
+ * errors) or -ENOMEM. settings_check_machine() looks at the machine; where it cannot be known, nothing is wrong. */
+int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors);
+int settings_check_machine(const struct settings *s, struct settings_errors *errors);
 struct settings *settings_free(struct settings *s);
 DEFINE_CLEANUP(struct settings, settings_free)

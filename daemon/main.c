@@ -90,6 +90,10 @@ static int load(struct journal *journal, struct settings **ret) {
     struct settings_errors errors = {};
     int r = settings_load(arg_config, ret, &errors);
 
+    if (r == 0 && arg_check) /* a service does without what the machine lacks */
+        r = settings_check_machine(*ret, &errors);
+    if (r != 0)
+        *ret = settings_free(*ret);
     for (size_t i = 0; i < errors.n; i++)
         if (arg_check)
             fprintf(stderr, "%s\n", errors.lines[i]);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cgroup-control.h"
+#include "base/cgroup.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
@@ -44,6 +46,9 @@ static void manual_start(void) {
 
 /* Bounds that this machine has no cgroup controllers for: said in the journal, and the job runs. */
 static void unbounded(void) {
+    _cleanup_free_ char *root = NULL;
+    unsigned available = 0;
+
     ant = host_up("ant", POOLS "job \"one\" { command = {\"/bin/true\"} output = \"null\" memory-max = \"64M\" cpu-weight = 50 tasks-max = 9 }\n"
                                "job \"two\" { command = {\"/bin/true\"} output = \"null\" nice = 1 }\n");
     TEST_INT(berth(ant, "start one --wait"), 0);
@@ -53,6 +58,10 @@ static void unbounded(void) {
     if (host_count(ant, "unbounded", " ") == 0)
         TEST_SKIP("this machine has the controllers");
     CU_ASSERT(strstr(host_await(ant, "unbounded", "job=one host=ant namespace=test"), " reason=\"cpu, memory, pids\"") != NULL);
+    /* Where not even the machine has them a check says so; where they are there and not delegated it cannot know. */
+    if (cgroup_find_root(&root) == 0)
+        (void) cgroup_available(root, &available);
+    TEST_INT(berth(ant, "check-config %s", ant->config), available == (CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS) ? 0 : 78);
 }
 
 static void wait_exits_as_the_command(void) {

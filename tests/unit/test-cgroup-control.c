@@ -41,7 +41,8 @@ static void begin(const char *enabled) {
 }
 
 static void end(void) {
-    static const char *const names[] = {"cgroup.subtree_control", "cgroup.procs", "memory.max", "cpu.weight", "pids.max", "guards/cgroup.procs"};
+    static const char *const names[] = {"cgroup.subtree_control", "cgroup.controllers", "cgroup.procs", "memory.max",
+                                        "cpu.weight",             "pids.max",           "guards/cgroup.procs"};
 
     for (size_t i = 0; i < ELEMENTSOF(names); i++)
         (void) unlink(path(names[i]));
@@ -54,6 +55,18 @@ static void test_needed(void) {
     TEST_INT(bounds_needed(&(struct job_settings) {.cpu_weight = 1}), CGROUP_CPU);
     TEST_INT(bounds_needed(&(struct job_settings) {.memory_max = 1}), CGROUP_MEMORY);
     TEST_INT(bounds_needed(&(struct job_settings) {.tasks_max = 1, .memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
+}
+
+static void test_available(void) {
+    unsigned available = 99;
+
+    begin("");
+    TEST_INT(cgroup_available(directory, &available), -ENOENT);
+    TEST_INT(available, 99);
+    put("cgroup.controllers", "cpuset cpu io memory\n");
+    TEST_INT(cgroup_available(directory, &available), 0);
+    TEST_INT(available, CGROUP_CPU | CGROUP_MEMORY);
+    end();
 }
 
 static void test_format(void) {
@@ -125,6 +138,7 @@ static void test_apply(void) {
 
 static CU_TestInfo tests[] = {
     {"needed", test_needed}, {"format", test_format}, {"enabled", test_enabled}, {"enable", test_enable},
+    {"available", test_available},
     {"move", test_move},     {"apply", test_apply},   CU_TEST_INFO_NULL,
 };
 

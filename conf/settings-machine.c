@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a config asks for that the machine cannot do. */
+
+#include <errno.h>
+
+#include "base/cgroup-control.h"
+#include "base/cgroup.h"
+#include "base/cleanup.h"
+#include "conf/notes.h"
+#include "conf/settings.h"
+
+static void check_job(const struct job_settings *job, unsigned available, struct notes *notes) {
+    const struct {
+        unsigned controller;
+        bool is_needed;
+        const char *option, *name;
+    } needs[] = {{CGROUP_MEMORY, job->memory_max > 0, "memory-max", "memory"},
+                 {CGROUP_CPU, job->cpu_weight > 0, "cpu-weight", "cpu"},
+                 {CGROUP_PIDS, job->tasks_max > 0, "tasks-max", "pids"}};
+
+    for (size_t i = 0; i < ELEMENTSOF(needs); i++)
+        if (needs[i].is_needed && !(needs[i].controller & available))
+            notes_add(notes, &job->place,
+                      "job \"%s\": %s needs the controller \"%s\" of cgroup v2, which this machine does not have; remove it, or have "
+                      "the machine boot with that controller",
+                      job->name, needs[i].option, needs[i].name);
+}
+
+int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors) {
+    struct notes notes = {};
+    int r;
+
+    for (size_t i = 0; i < s->n_jobs; i++)
+        check_job(&s->jobs[i], available, &notes);
+    r = notes.out_of_memory ? -ENOMEM : notes.n > 0 ? SETTINGS_E_INVALID : 0;
+    notes_finish(&notes, s->files, s->n_files, errors);
+    notes_done(&notes);
+    return r;
+}
+
+int settings_check_machine(const struct settings *s, struct settings_errors *errors) {
+    _cleanup_free_ char *root = NULL;
+    unsigned available = 0;
+    int r = cgroup_find_root(&root);
+
+    if (r == 0)
+        r = cgroup_available(root, &available);
+    if (r == -ENOMEM)
+        return r;
+    return r < 0 && r != -EOPNOTSUPP ? 0 : settings_check_controllers(s, available, errors);
+}
