@@ -64,21 +64,15 @@ static void close_pair(size_t k) {
         *p = pairs[n_pairs];
 }
 
-/* Blocking: what the peers take is small. A peer that does not read loses the connection in time (SO_SNDTIMEO). */
-static bool pass(int fd, const char *data, size_t size) {
-    while (size > 0) {
-        ssize_t n = send(fd, data, size, MSG_NOSIGNAL);
-
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= (size_t) n;
-    }
-    return true;
-}
-
 static enum proxy_mode mode_of(const struct pair *p) {
     return control->subscriber_only && !p->subscriber ? PROXY_PASS : (enum proxy_mode) control->mode;
+}
+
+/* What the peer takes now, of data; -1: it is gone. */
+static ssize_t send_some(int fd, const char *data, size_t size) {
+    ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
 }
 
 static bool keep(struct pair *p, size_t side, const char *data, size_t size, usec_t due) {
@@ -93,12 +87,33 @@ static bool keep(struct pair *p, size_t side, const char *data, size_t size, use
     return true;
 }
 
+/* Nothing overtakes what was kept back, and a peer that is slow or stopped is waited for as a network would: all scripts together are
+ * more than a unix socket takes (wmem_default) before Redis has had its turn. */
+static bool pass(struct pair *p, size_t side, const char *data, size_t size) {
+    ssize_t n = p->n[side] > 0 ? 0 : send_some(p->fds[!side], data, size);
+
+    return n >= 0 && ((size_t) n == size || keep(p, side, data + n, size - (size_t) n, 0));
+}
+
+/* Here a Redis that does not read is waited for, and not for long. */
+static bool pass_to_shadow(int fd, const char *data, size_t size) {
+    while (size > 0) {
+        ssize_t n = send_some(fd, data, size);
+
+        if (n < 0 || (n == 0 && poll(&(struct pollfd) {.fd = fd, .events = POLLOUT}, 1, 1000) <= 0))
+            return false;
+        data += n;
+        size -= (size_t) n;
+    }
+    return true;
+}
+
 static void double_request(struct pair *p, const char *data, size_t size) {
     char ignored[4096];
 
     if (p->shadow < 0)
         p->shadow = socket_connect(control->target, SOCK_STREAM);
-    if (p->shadow >= 0 && !pass(p->shadow, data, size))
+    if (p->shadow >= 0 && !pass_to_shadow(p->shadow, data, size))
         p->shadow = close_fd(p->shadow);
     while (p->shadow >= 0 && recv(p->shadow, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
         ;
@@ -107,7 +122,6 @@ static void double_request(struct pair *p, const char *data, size_t size) {
 /* What became of a piece that came from this side; whether the connection lives on. */
 static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
     enum proxy_mode mode = mode_of(p);
-    int other = p->fds[!side];
     bool answer = side == 1;
 
     if (mode != PROXY_PASS)
@@ -115,40 +129,49 @@ static bool treat(struct pair *p, size_t side, const char *data, size_t size) {
     switch (mode) {
     case PROXY_CUT: return false;
     case PROXY_HOLE: return true;
-    case PROXY_DEAF: return answer ? pass(other, data, size) : true;
-    case PROXY_MUTE: return answer ? true : pass(other, data, size);
+    case PROXY_DEAF: return answer ? pass(p, side, data, size) : true;
+    case PROXY_MUTE: return answer ? true : pass(p, side, data, size);
     case PROXY_HOLD: return keep(p, side, data, size, USEC_INFINITY);
     case PROXY_DELAY: return keep(p, side, data, size, clock_boottime() + control->delay);
     case PROXY_TRUNCATE:
         if (answer)
-            (void) pass(other, data, size / 2);
-        return !answer && pass(other, data, size);
-    case PROXY_LOSE_ANSWER: return !answer && pass(other, data, size);
+            (void) pass(p, side, data, size / 2);
+        return !answer && pass(p, side, data, size);
+    case PROXY_LOSE_ANSWER: return !answer && pass(p, side, data, size);
     case PROXY_DOUBLE:
         if (!answer && !p->subscriber)
             double_request(p, data, size);
-        return pass(other, data, size);
-    case PROXY_ECHO: return pass(other, data, size) && (!answer || pass(other, data, size));
-    case PROXY_DROP_SOME: return answer && ++p->n_answers % 4 == 0 ? true : pass(other, data, size);
-    case PROXY_GARBAGE: return pass(other, data, size) && (!answer || pass(other, "?what\r\n", 7));
+        return pass(p, side, data, size);
+    case PROXY_ECHO: return pass(p, side, data, size) && (!answer || pass(p, side, data, size));
+    case PROXY_DROP_SOME: return answer && ++p->n_answers % 4 == 0 ? true : pass(p, side, data, size);
+    case PROXY_GARBAGE: return pass(p, side, data, size) && (!answer || pass(p, side, "?what\r\n", 7));
     case PROXY_PASS: break;
     }
-    /* Nothing overtakes what was kept back. */
-    return p->n[side] > 0 ? keep(p, side, data, size, clock_boottime()) : pass(other, data, size);
+    return pass(p, side, data, size);
+}
+
+/* Whether what was kept first may go now. */
+static bool is_due(const struct pair *p, size_t side) {
+    enum proxy_mode mode = mode_of(p);
+
+    return p->n[side] > 0 && mode != PROXY_HOLD && (p->pieces[side][0].due <= clock_boottime() || mode != PROXY_DELAY);
 }
 
 static bool flush_kept(struct pair *p, size_t side) {
-    enum proxy_mode mode = mode_of(p);
-    size_t n = 0;
-    bool ok = true;
+    while (is_due(p, side)) {
+        struct piece *first = &p->pieces[side][0];
+        ssize_t n = send_some(p->fds[!side], first->data, first->size);
 
-    while (n < p->n[side] && mode != PROXY_HOLD && (p->pieces[side][n].due <= clock_boottime() || mode != PROXY_DELAY)) {
-        ok = ok && pass(p->fds[!side], p->pieces[side][n].data, p->pieces[side][n].size);
-        free(p->pieces[side][n++].data);
+        if (n < 0)
+            return false;
+        first->size -= (size_t) n;
+        memmove(first->data, first->data + n, first->size);
+        if (first->size > 0)
+            return true;
+        free(first->data);
+        memmove(first, first + 1, --p->n[side] * sizeof(*first));
     }
-    memmove(p->pieces[side], p->pieces[side] + n, (p->n[side] - n) * sizeof(struct piece));
-    p->n[side] -= n;
-    return ok;
+    return true;
 }
 
 static bool read_piece(struct pair *p, size_t side) {
@@ -167,7 +190,6 @@ static bool read_piece(struct pair *p, size_t side) {
 
 static void accept_one(int listener) {
     struct pair *p = &pairs[n_pairs];
-    struct timeval patience = {.tv_sec = 1};
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), to;
 
     if (fd < 0)
@@ -178,8 +200,6 @@ static void accept_one(int listener) {
         return;
     }
     *p = (struct pair) {.fds = {fd, to}, .shadow = -1};
-    for (size_t i = 0; i < 2; i++)
-        (void) setsockopt(p->fds[i], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     n_pairs++;
 }
 
@@ -188,13 +208,20 @@ static void turn_pairs(struct pollfd *polled, bool has_events) {
         bool ok = !(mode_of(&pairs[k]) == PROXY_CUT);
 
         for (size_t side = 0; side < 2 && ok; side++) {
-            if (has_events && polled[2 * k + side].revents)
+            if (has_events && (polled[2 * k + side].revents & ~POLLOUT))
                 ok = read_piece(&pairs[k], side);
             ok = ok && flush_kept(&pairs[k], side);
         }
         if (!ok)
             close_pair(k);
     }
+}
+
+/* A treated piece becomes two at most; where there is no room for them its sender waits. */
+static short events_of(const struct pair *p, size_t side) {
+    bool room = p->n[side] + 2 <= PIECES_MAX;
+
+    return (short) ((room ? POLLIN : 0) | (is_due(p, !side) ? POLLOUT : 0));
 }
 
 _Noreturn static void run(int listener) {
@@ -207,7 +234,7 @@ _Noreturn static void run(int listener) {
 
         for (size_t k = 0; k < polled; k++)
             for (size_t side = 0; side < 2; side++)
-                fds[2 * k + side] = (struct pollfd) {.fd = pairs[k].fds[side], .events = POLLIN};
+                fds[2 * k + side] = (struct pollfd) {.fd = pairs[k].fds[side], .events = events_of(&pairs[k], side)};
         fds[2 * polled] = (struct pollfd) {.fd = listener, .events = POLLIN};
         n = poll(fds, 2 * polled + 1, control->mode == PROXY_PASS ? 20 : 5);
         if (led != control->led)

@@ -2,7 +2,8 @@
 #pragma once
 
 /* Stands between a berthd and its Redis, a process of its own, and does what it is told to what goes through: both ways, one way,
- * or for the subscriber's connection alone. Connections are unix sockets. */
+ * or for the subscriber's connection alone. Connections are unix sockets. Whoever does not read is waited for, as by a network: that
+ * alone loses no connection. */
 
 #include <stdbool.h>
 #include <sys/types.h>
