@@ -110,6 +110,7 @@ struct plan {
     const char *action; /* "crash" or "hang" */
     unsigned flags;  /* of all of them together */
     usec_t until;    /* the load goes on until then */
+    bool beside;     /* other things go on on this machine: whoever waits may wait a little longer; nothing else is judged otherwise */
 };
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times);
 void plan_mix(struct plan *p, uint64_t seed);

@@ -201,7 +201,7 @@ static void check_buried(struct bed *b) {
 
 /* How long a permit that nobody's command has may stay unused while somebody waits for it: a lease and a third until a dead host's are
  * free (R4), or as long as a host lives and cannot start what it was granted, because its runner, its guards or its clients hang; and a
- * second for the machine. While Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost
+ * second for the machine (three where it does other things beside). While Redis is broken nobody can be granted anything, and then comes the grace of a lease and what was lost
  * with it. In a mix the faults of several hosts may come one after the other. */
 static usec_t allowed_idle(const struct plan *p) {
     usec_t longest = LOAD_LEASE * 4 / 3, sum = 0;
@@ -216,7 +216,7 @@ static usec_t allowed_idle(const struct plan *p) {
         else if ((p->items[i].fault->flags & FAULT_HOST) && length > longest)
             longest = length;
     }
-    return longest + sum + USEC_PER_SEC + (p->failpoint ? 2 * LOAD_LEASE : 0);
+    return longest + sum + (p->beside ? 3 : 1) * USEC_PER_SEC + (p->failpoint ? 2 * LOAD_LEASE : 0);
 }
 
 static void dump(const char *name, struct bed *b) {
