@@ -55,7 +55,7 @@ static void check_end(struct audit *a, const struct audit_run *r) {
         return;
     }
     a->report->n_granted++;
-    if (r->reclaimed || r->released)
+    if (r->reclaimed || r->released || audit_is_unused_run(r))
         return;
     if (!r->exited)
         a->report->n_running++;
@@ -63,6 +63,8 @@ static void check_end(struct audit *a, const struct audit_run *r) {
         return; /* permits of its own host end with its last process */
     if (r->exited && goes_on(a, r->exited, false))
         audit_find(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
+    else if (!r->exited && goes_on(a, r->granted, true) && !was_wiped(a, r->granted) && audit_silent_since(a, r->granted) > 0)
+        a->report->n_unproved++;
     else if (!r->exited && goes_on(a, r->granted, true) && !was_wiped(a, r->granted))
         audit_find(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
 }
@@ -86,6 +88,16 @@ static bool is_token_of(const struct audit_run *r, const struct entry *e) {
     return !granted;
 }
 
+/* The grant that this entry is of, by its place among the run's: a berthd that knows nothing of a grant asks anew, until it was started. */
+static const struct entry *grant_of(const struct audit_run *r, size_t place) {
+    const struct entry *granted = r->granted;
+
+    for (size_t i = 0; i <= place && r->events[i] != r->started; i++)
+        if (strcmp(r->events[i]->event, "granted") == 0 && strcmp(r->events[i]->process, granted->process) != 0)
+            granted = r->events[i];
+    return granted;
+}
+
 static void check_fields(struct audit *a, const struct audit_run *r) {
     const struct entry *first = r->granted ? r->granted : r->events[0];
 
@@ -95,8 +107,8 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
                             : differ(e->pools, first->pools)                                    ? "BERTH_POOLS"
                             : strcmp(e->host, first->host) != 0                                 ? "BERTH_HOST"
                             : e->uid != first->uid && !audit_is_of_another(e) && !audit_is_of_another(first) ? "BERTH_UID"
-                            : e->ticket > 0 && first->ticket > 0 && r->granted && !r->of_host && strcmp(e->event, "queued") != 0 &&
-                                      strcmp(e->event, "parked") != 0 && e->ticket != first->ticket
+                            : e->ticket > 0 && r->granted && r->granted->ticket > 0 && !r->of_host && strcmp(e->event, "queued") != 0 &&
+                                      strcmp(e->event, "parked") != 0 && e->ticket != grant_of(r, i)->ticket
                                   ? "BERTH_TICKET"
                             : e->token > 0 && !is_token_of(r, e)                         ? "BERTH_TOKEN"
                                                                                                 : NULL;
@@ -139,7 +151,7 @@ static void check_turns(struct audit *a, const struct audit_run *r) {
 static void check_whole(struct audit *a, const struct audit_run *r) {
     if (r->granted && r->exited && !r->started && (r->exited->exit_code >= 0 || r->exited->signal >= 0))
         audit_find(a, AUDIT_DIFFERS, r->exited, "its command ended, and nothing tells that it was started");
-    if (r->granted && r->released && !r->exited)
+    if (r->granted && r->released && !r->exited && !audit_is_unused_run(r))
         audit_find(a, AUDIT_DIFFERS, r->released, "its permits were given back, and nothing tells that it was over");
 }
 
@@ -147,7 +159,7 @@ static void check_run(struct audit *a, const struct audit_run *r) {
     check_whole(a, r);
     check_fields(a, r);
     check_turns(a, r);
-    if (r->granted && r->withdrawn)
+    if (r->granted && r->withdrawn && !audit_is_unused_run(r))
         audit_find(a, AUDIT_DIFFERS, r->withdrawn, "it was granted its permits, and cannot have been withdrawn");
     check_end(a, r);
 }

@@ -293,8 +293,9 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
     }
     if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
         h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
-    if (h->end < UINT64_MAX)
+    if (h->end < UINT64_MAX || audit_is_unused(a, h, &h->end))
         return;
+    h->untold = audit_untold(a, h);
     end = r->exited || r->released ? run_end(a, r) : next_boot(a, h->entry);
     if (end > 0) {
         h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));
@@ -317,8 +318,10 @@ static void add_holds(struct audit *a, const struct audit_run *r) {
     for (i = 0; i < r->n_events; i++)
         if (strcmp(r->events[i]->event, "granted") == 0)
             add_hold(a, r, r->events[i], first);
-    for (size_t k = first + 1; k < a->n_holds; k++)
-        a->holds[k].renewed = true;
+    for (size_t k = first + 1; k < a->n_holds; k++) {
+        a->holds[k].renewed = r->continues || strcmp(a->holds[k].entry->process, a->holds[first].entry->process) == 0;
+        a->holds[k].again = !a->holds[k].renewed;
+    }
     for (i = 0; i < r->n_events; i++)
         if (strcmp(r->events[i]->event, "reclaimed") == 0 || (!r->granted && strcmp(r->events[i]->event, "released") == 0))
             add_hold(a, r, r->events[i], first);

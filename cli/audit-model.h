@@ -68,7 +68,9 @@ struct audit_hold { /* permits from a grant to their end; a run that goes on aft
     uint64_t token;
     uint64_t end;              /* held for all numbers up to this one; UINT64_MAX: still */
     uint64_t there;            /* taken back: its processes were there at all numbers up to this one, as its host's clock tells */
+    uint64_t untold;           /* after this number it may have ended and nobody can have told it; 0: somebody would have */
     bool renewed;              /* beyond the limit if need be */
+    bool again;                /* asked for anew, with another ticket, by the next berthd */
 };
 
 struct audit {
@@ -100,6 +102,15 @@ usec_t audit_time_latest(const struct audit *a, const struct entry *e);
 const char *audit_run_host(const struct audit_run *r);
 size_t audit_find_pool(const struct audit *a, const char *name, const char *host);
 uint32_t audit_permits(const struct audit_run *r, size_t pool);
+
+/* audit-untold.c: ends that nobody could tell. Whether this grant was never used: its berthd was killed before the start, and the next one
+ * knew of no command, so that it withdrew the claim or asked anew. From when on it was given back is in *ret, in favour of the hosts. */
+bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret);
+bool audit_is_unused_run(const struct audit_run *r); /* its withdrawal after its grant was that */
+/* The last word of the host of this grant in its boot, if whoever took it for dead since may not have heard of it; else 0. */
+uint64_t audit_silent_since(const struct audit *a, const struct entry *granted);
+/* What hold.untold is: the next berthd of its host may not have known of it, or its host is silent. */
+uint64_t audit_untold(const struct audit *a, const struct audit_hold *h);
 
 /* When hosts were gone, and until when each claim waited: after the runs, hosts and clocks were made. -ENOMEM. */
 int audit_make_absences(struct audit *a);

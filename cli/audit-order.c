@@ -117,7 +117,7 @@ static size_t list_grants(const struct audit *a, struct grant *grants) {
     size_t n = 0;
 
     for (size_t i = 0; i < a->n_holds; i++)
-        if (!a->holds[i].renewed && a->holds[i].run->has_place)
+        if (!a->holds[i].renewed && !a->holds[i].again && a->holds[i].run->has_place)
             grants[n++] = (struct grant) {a->holds[i].run, a->holds[i].entry, a->holds[i].token};
     for (size_t i = 0; i < a->n_runs; i++)
         if (a->runs[i].of_host && a->runs[i].granted && a->runs[i].has_place)

@@ -11,6 +11,7 @@
 struct holder {
     const struct audit_run *run;
     uint64_t end, there; /* of its permits, of its processes */
+    uint64_t untold;
 };
 
 struct sweep { /* over the grants of one pool, in their order */
@@ -31,23 +32,27 @@ static const char *holders_text(const struct sweep *s, char *buffer, size_t size
     return buffer;
 }
 
-/* excused: what of it runs on after a lost lease as its config wants it to. */
-static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret_excused) {
-    uint64_t used = 0, excused = 0;
+/* excused: what of it runs on after a lost lease as its config wants it to; unknown: what may have ended untold. */
+static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
+    uint64_t used = 0, excused = 0, unknown = 0;
 
     for (size_t i = 0; i < s->n_active; i++) {
         uint32_t permits = audit_permits(s->active[i].run, s->pool);
 
         used += permits;
-        excused += s->active[i].end < number && s->active[i].run->continues ? permits : 0;
+        if (s->active[i].end < number && s->active[i].run->continues)
+            excused += permits;
+        else if (s->active[i].untold > 0 && s->active[i].untold < number)
+            unknown += permits;
     }
     *ret_excused = excused;
+    *ret_unknown = unknown;
     return used;
 }
 
 static void sweep_judge(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
     struct audit_pool *p = &s->a->pools[s->pool];
-    uint64_t excused, used = sweep_used(s, number, &excused) + audit_permits(r, s->pool);
+    uint64_t excused, unknown, used = sweep_used(s, number, &excused, &unknown) + audit_permits(r, s->pool);
     char holders[512];
 
     if (!limit) {
@@ -56,6 +61,8 @@ static void sweep_judge(struct sweep *s, const struct entry *entry, const struct
         p->complained = true;
     } else if (used > *limit && used - excused <= *limit) {
         s->a->report->n_continued++;
+    } else if (used > *limit && used - excused - unknown <= *limit) {
+        s->a->report->n_unproved++;
     } else if (used > *limit) {
         audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
                    p->name, *limit, holders_text(s, holders, sizeof(holders)));
@@ -77,7 +84,7 @@ static void sweep_hold(struct sweep *s, const struct audit_hold *h) {
             sweep_drop(s, i);
     if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
         sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
-    s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there};
+    s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there, h->untold};
 }
 
 static void check_cluster_pool(struct sweep *s) {

@@ -115,6 +115,7 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
     t->sum.n_running += r->n_running;
     t->sum.n_explained += r->n_explained;
     t->sum.n_by_clock += r->n_by_clock;
+    t->sum.n_unproved += r->n_unproved;
     t->sum.n_continued += r->n_continued;
     t->sum.doubt = r->doubt > t->sum.doubt ? r->doubt : t->sum.doubt;
 }
@@ -124,10 +125,12 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
 static int show_json(const struct totals *t, const struct audit_options *o) {
     const struct audit_report *s = &t->sum;
     _cleanup_json_ json_t *document =
-        json_pack("{s:i, s:b, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved", t->n_findings == 0, "findings",
+        json_pack("{s:i, s:b, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved", t->n_findings == 0 && s->n_unproved == 0,
+                  "findings",
                   t->findings, "events", (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts,
                   "grants", (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained,
-                  "by_clock", (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
+                  "by_clock", (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
+                  (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
                   "clock_doubt_ms", (json_int_t) ((s->doubt + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
 
     return document ? print_json(document) : EXIT_INTERNAL;
@@ -138,7 +141,7 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
     const struct audit_report *s = &t->sum;
 
     printf("%s: %zu hosts, %zu starts of berthd, %zu events, %zu grants of %zu pools, %zu without an end yet\n",
-           t->n_findings == 0 ? "proved" : "NOT proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools, s->n_running);
+           t->n_findings > 0 || s->n_unproved > 0 ? "NOT proved" : "proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools, s->n_running);
     printf("limits: as the journals tell%s%s%s; order and ends: numbers of Redis's; clocks of hosts: tolerance %s, in doubt by up to %s\n",
            config ? ", else " : "", config ? config : "", o->n_limits > 0 && o->limits[o->n_limits - 1].fixed ? ", instead --limit" : "",
            duration_format(o->tolerance, tolerance), duration_format(s->doubt + USEC_PER_MSEC - 1, doubt));
@@ -147,6 +150,9 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
     if (s->n_explained > 0)
         printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
                s->n_explained);
+    if (s->n_unproved > 0)
+        printf("not proved, and no violation either: %zu grants are within the limit only if others were over, whose end nobody can have told: "
+               "a berthd was killed, or a host was, while the answer that would have told of it was lost\n", s->n_unproved);
     if (s->n_continued > 0)
         printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }

@@ -77,6 +77,8 @@ static int take_up(struct found_guard *f, const struct message *state) {
     if (k < 0)
         return k;
     if (message_get_u64(state, "pid", &pid) == 0) {
+        if (r->started_realtime > 0 && manager_is_start_untold(r))
+            manager_run_started(r, (pid_t) pid, r->started_realtime);
         r->pid = (pid_t) pid;
         manager_set_state(r, RUN_STATE_RUNNING);
     }

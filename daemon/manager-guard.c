@@ -214,6 +214,8 @@ static int run_from_report(struct manager *m, const struct message *report, stru
         if (k < 0)
             run_free(r);
     }
+    if (k == 0 && manager_is_start_untold(r))
+        r->started_realtime = 0; /* take_report() tells */
     if (k == 0)
         *ret = r;
     return k;

@@ -101,6 +101,9 @@ extern const struct store_listener manager_listener; /* .userdata: NULL, to be s
 /* --- records: manager-record.c --- */
 void manager_write_waiting(struct run *r);
 void manager_remove_waiting(struct run *r);
+/* Of a run found at start, whose command was started: whether nobody told so. `started` is told before the record goes, so it may be in
+ * the journal twice, never not at all. */
+bool manager_is_start_untold(struct run *r);
 void manager_put_run(struct message_writer *w, const struct run *r); /* all that a record has of a run */
 /* A run as a record or a guard's state describes it; not added yet. -EBADMSG. */
 int manager_read_run(struct manager *m, const struct message *record, enum run_kind kind, struct run **ret);

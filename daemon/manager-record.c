@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/failpoint.h"
 #include "base/file.h"
@@ -173,6 +174,13 @@ void manager_remove_waiting(struct run *r) {
                     "%s cannot be removed (%s): it is tried again, as a berthd that finds it there would start run %s",
                     path, strerror(-k), r->id);
     FAILPOINT("waiting-removed");
+}
+
+bool manager_is_start_untold(struct run *r) {
+    char path[RECORD_PATH_SIZE];
+
+    r->recorded = r->recorded || access(record_path(r->manager, PROTOCOL_WAITING, r->id, path), F_OK) == 0;
+    return r->recorded;
 }
 
 void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record)) {

@@ -329,7 +329,6 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
-    manager_remove_waiting(r);
     FAILPOINT("started-seen");
     r->pid = pid;
     r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
@@ -343,6 +342,7 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     else
         event_emit(r->manager->events, &e, "%s has run", r->name);
     FAILPOINT("started-told");
+    manager_remove_waiting(r); /* as long as it is there, the next berthd tells of the start (manager_is_start_untold) */
     if (r->state == RUN_STATE_STARTING)
         manager_set_state(r, RUN_STATE_RUNNING);
 }

@@ -141,6 +141,8 @@ void play_make_report(struct message *m, const struct run *r, const char *key, u
     message_begin(&w, PROTOCOL_REPORT);
     play_identity(&w, r);
     message_put_u64(&w, key, value);
+    if (strcmp(key, "code") == 0 || strcmp(key, "signal") == 0)
+        message_put_u64(&w, "started", clock_realtime());
     message_put(&w, "reason", reason);
     message_put_u64(&w, "ended", clock_realtime());
     play_parse(m, &w);

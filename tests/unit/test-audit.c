@@ -1,142 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The audit on records that a test makes up: good ones are proved, and each kind of wrong one is found. */
-#include "cli/audit-check.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/harness/made-record.h"
 #include "tests/harness/test.h"
-
-#define BASE (UINT64_C(1763640000) * USEC_PER_SEC) /* Redis's clock at millisecond 0 */
-
-static struct entries record;
-static struct audit_report report;
-static struct audit_options options;
-
-struct writer { /* a berthd */
-    const char *host, *process, *boot;
-    uint64_t seq;
-    int64_t ahead; /* µs, its clock */
-};
-static struct writer ant, bee;
-
-static void begin(void) {
-    entries_done(&record);
-    ant = (struct writer) {"ant", "ant/1", "boot-a1", 0, 0};
-    bee = (struct writer) {"bee", "bee/1", "boot-b1", 0, 0};
-    options = (struct audit_options) {.namespace = "test", .tolerance = 10 * USEC_PER_MSEC};
-}
-
-static struct entry entry(struct writer *w, long msec, const char *event, const char *run, const char *pools) {
-    return (struct entry) {.event = (char *) event, .host = (char *) w->host, .run = (char *) run, .pools = (char *) pools,
-                           .namespace = (char *) "test", .cursor = (char *) "cursor", .boot = (char *) w->boot,
-                           .process = (char *) w->process, .seq = ++w->seq, .wait_ms = -1, .run_ms = -1, .head_start_ms = -1,
-                           .exit_code = -1, .signal = -1, .uid = -1, .time = BASE + (usec_t) msec * USEC_PER_MSEC + (usec_t) w->ahead};
-}
-
-static void add(const struct entry *e) {
-    TEST_INT(entries_add(&record, e), 0);
-}
-
-static void say(struct writer *w, long msec, const char *event, const char *run, const char *pools) {
-    struct entry e = entry(w, msec, event, run, pools);
-
-    add(&e);
-}
-
-static void limits(struct writer *w, long msec, const char *event, const char *text) {
-    struct entry e = entry(w, msec, event, NULL, NULL);
-
-    e.limits = (char *) text;
-    add(&e);
-}
-
-/* In force for what is granted after this millisecond. */
-static void declared(struct writer *w, long msec, const char *event, const char *text) {
-    limits(w, msec, event, text);
-    record.items[record.n - 1].clock = BASE + (usec_t) msec * USEC_PER_MSEC;
-}
-
-static void up(struct writer *w, long msec, const char *text) {
-    limits(w, msec, "ready", "own:1/host");
-    declared(w, msec, "redis-connected", text);
-}
-
-/* asked: milliseconds, its ticket; granted: its token. Heard of 1 ms later. */
-static void grant(struct writer *w, long asked, long granted, const char *run, const char *pools) {
-    struct entry e = entry(w, granted + 1, "granted", run, pools);
-
-    e.ticket = BASE + (usec_t) asked * USEC_PER_MSEC;
-    e.token = BASE + (usec_t) granted * USEC_PER_MSEC;
-    e.wait_ms = granted + 1 - asked;
-    add(&e);
-}
-
-/* The last entry is of the grant of this run. */
-static void of_grant(const char *run) {
-    for (size_t i = 0; i + 1 < record.n; i++)
-        if (record.items[i].run && strcmp(record.items[i].run, run) == 0 && record.items[i].token > 0)
-            record.items[record.n - 1].token = record.items[i].token;
-}
-
-/* Given back before anything that is granted in the millisecond after. */
-static void over(struct writer *w, long msec, const char *run, const char *pools) {
-    say(w, msec, "exited", run, pools);
-    of_grant(run);
-    say(w, msec + 1, "released", run, pools);
-    of_grant(run);
-    record.items[record.n - 1].clock = BASE + (usec_t) msec * USEC_PER_MSEC;
-}
-
-/* Told by bee of a run on ant. */
-static void reclaimed(long msec, const char *run) {
-    struct entry e = entry(&bee, msec, "reclaimed", run, "db:1");
-
-    e.host = (char *) "ant";
-    e.clock = BASE + (usec_t) msec * USEC_PER_MSEC - 2;
-    add(&e);
-    of_grant(run);
-}
-
-static void check(void) {
-    audit_report_done(&report);
-    TEST_INT(audit_check(&record, &options, &report), 0);
-}
-
-static void proves(void) {
-    check();
-    for (size_t i = 0; i < report.n_findings; i++)
-        printf("%s: %s\n", audit_kind_name(report.findings[i].kind), report.findings[i].text);
-    TEST_INT(report.n_findings, 0);
-}
-
-static void finds(enum audit_kind kind, const char *run, const char *text) {
-    check();
-    TEST_INT(report.n_findings, 1);
-    if (report.n_findings == 0)
-        return;
-    TEST_STRING(audit_kind_name(report.findings[0].kind), audit_kind_name(kind));
-    TEST_STRING(report.findings[0].entry->run ? report.findings[0].entry->run : "-", run);
-    if (!strstr(report.findings[0].text, text))
-        TEST_STRING(report.findings[0].text, text);
-}
-
-/* Two hosts, one permit: a on ant, then b on bee, then c on ant. */
-static void good_record(void) {
-    begin();
-    up(&ant, 0, "db:1/declared");
-    up(&bee, 0, "db:1/declared");
-    grant(&ant, 100, 100, "a", "db:1");
-    say(&ant, 103, "started", "a", "db:1");
-    say(&bee, 150, "queued", "b", "db:1");
-    over(&ant, 500, "a", "db:1");
-    grant(&bee, 150, 501, "b", "db:1");
-    say(&bee, 503, "started", "b", "db:1");
-    over(&bee, 900, "b", "db:1");
-    grant(&ant, 600, 901, "c", "db:1");
-    say(&ant, 903, "started", "c", "db:1");
-}
 
 static void test_good(void) {
     good_record();
@@ -557,12 +426,6 @@ static void test_malformed(void) {
     proves();
 }
 
-static int done(void) {
-    entries_done(&record);
-    audit_report_done(&report);
-    return 0;
-}
-
 static CU_TestInfo tests[] = {{"good", test_good},     {"clocks", test_clocks}, {"cut", test_cut},     {"seq", test_seq},
                               {"limit", test_limit},   {"release", test_release}, {"absent", test_absent}, {"differs", test_differs}, {"moved", test_moved},
                               {"given-limits", test_given_limits}, {"host-pools", test_host_pools},
@@ -570,7 +433,7 @@ static CU_TestInfo tests[] = {{"good", test_good},     {"clocks", test_clocks}, 
                               {"malformed", test_malformed}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit", .pCleanupFunc = done, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

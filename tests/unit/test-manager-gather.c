@@ -3,8 +3,10 @@
 /* What the manager finds at start and after its runner was away: guards, reports, queued runs; nothing is granted before it knows. */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "tests/harness/capture.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
 
@@ -174,6 +176,57 @@ static void test_report_of_unknown_run(void) {
     TEST_INT(play.n_forgotten, 1);
 }
 
+static unsigned count(const char *text, const char *event) {
+    unsigned n = 0;
+
+    for (const char *at = text; (at = strstr(at, event)); at++)
+        n += at == text || at[-1] == '\n';
+    return n;
+}
+
+/* A berthd that was killed between a command's start and telling of it, or after that: the next one tells what nobody told. */
+static void check_told(bool told, bool over) {
+    struct run *r = told ? play_run("one") : play_begin("one");
+    _cleanup_free_ char *text = NULL;
+    char id[ID_TEXT_SIZE];
+    struct message m;
+    struct capture c;
+
+    CU_ASSERT(told || play_await_starting(r));
+    memcpy(id, r->id, sizeof(id));
+    if (over)
+        play_make_report(&m, r, "code", 0, "none");
+    else
+        play_make_state(&m, r);
+    capture_begin(&c);
+    play_restart();
+    if (over)
+        play_reports(&m);
+    else
+        play_finds_guard(id);
+    play_gathered();
+    if (!over) { /* on both connections */
+        play_guard_says(play_guard(), &m);
+        play_guard_says(play_guard(), &m);
+    }
+    text = capture_end(&c);
+    TEST_INT(count(text, "started:"), !told);
+    TEST_INT(count(text, "exited:"), over);
+    TEST_INT(play_count_files("waiting"), 0);
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(r->state, over ? RUN_STATE_DONE : RUN_STATE_RUNNING);
+    TEST_INT(r->pid, over ? 0 : getpid());
+    if (!over)
+        play_guard_reports(r, "code", 0, "none");
+    CU_ASSERT(play_await_released(r));
+}
+
+static void test_start_told(void) {
+    for (int i = 0; i < 4; i++)
+        check_told(i & 1, i & 2);
+}
+
 /* What was begun without permits has no token, and gets none. */
 static void test_run_without_pools(void) {
     struct run *r = play_run("first");
@@ -203,6 +256,7 @@ static CU_TestInfo tests[] = {
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
+    {"a start that nobody told", test_start_told},
     {"a run without pools", test_run_without_pools},
     CU_TEST_INFO_NULL,
 };

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Grants whose end nobody could tell, because who knew of it was killed, or its answer was lost. */
+#include <string.h>
+
+#include "cli/audit-model.h"
+
+static bool is_event(const struct entry *e, const char *event) {
+    return strcmp(e->event, event) == 0;
+}
+
+/* Of this host, written by itself, in this boot. */
+static bool is_same_boot(const struct entry *e, const struct entry *other) {
+    return !audit_is_of_another(other) && strcmp(other->host, e->host) == 0 && (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
+}
+
+/* Something was told of it but that it was granted. */
+static bool was_heard_of(const struct audit_run *r, uint64_t token) {
+    for (size_t i = 0; i < r->n_events; i++)
+        if (r->events[i]->token == token && !is_event(r->events[i], "granted") && !is_event(r->events[i], "withdrawn"))
+            return true;
+    return false;
+}
+
+/* The connection of the next berthd of the host of this grant. What that does not name is given back then, not before. NULL: there
+ * is none in this boot, or nothing happened to the one that heard of the grant. */
+static const struct entry *next_connection(const struct audit *a, const struct audit_hold *h) {
+    for (size_t i = 0; i < a->n_events; i++) {
+        const struct entry *e = a->events[i];
+
+        if (is_event(e, "redis-connected") && is_same_boot(h->entry, e) && strcmp(e->process, h->entry->process) != 0 &&
+            e->time >= h->entry->time && e->clock >= h->token)
+            return e;
+    }
+    return NULL;
+}
+
+bool audit_is_unused_run(const struct audit_run *r) {
+    return r->granted && r->withdrawn && !r->started && !r->exited && strcmp(r->granted->process, r->withdrawn->process) != 0;
+}
+
+static bool was_asked_anew(const struct audit_run *r, const struct audit_hold *h) {
+    for (size_t i = 0; i < r->n_events && !r->continues; i++)
+        if (is_event(r->events[i], "granted") && r->events[i]->token > h->token && strcmp(r->events[i]->process, h->entry->process) != 0)
+            return true;
+    return false;
+}
+
+bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret) {
+    const struct entry *next;
+
+    if (!is_event(h->entry, "granted") || was_heard_of(h->run, h->token) || !(audit_is_unused_run(h->run) || was_asked_anew(h->run, h)))
+        return false;
+    next = next_connection(a, h);
+    if (next)
+        *ret = next->clock;
+    return next;
+}
+
+/* The last word of a berthd that was killed: there is a later one of its host. *ret: the first word of that. */
+static bool was_killed(const struct audit *a, size_t i, const struct entry **ret) {
+    const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
+
+    if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") || audit_is_of_another(last))
+        return false;
+    for (size_t k = 0; k < a->n_events; k++)
+        if (a->events[k]->seq == 1 && a->events[k]->time > last->time && strcmp(a->events[k]->host, last->host) == 0) {
+            *ret = a->events[k];
+            return true;
+        }
+    return false;
+}
+
+/* Whether somebody else may have lost an answer after this time that would have told that this host was taken for dead: what was asked
+ * was done, and who had asked did not hear of it. */
+static bool was_answer_lost(const struct audit *a, const char *host, usec_t after) {
+    for (size_t i = 0; i < a->n_events; i++) {
+        const struct entry *e = a->events[i];
+
+        if (strcmp(e->host, host) != 0 && (is_event(e, "redis-lost") || was_killed(a, i, &e)) && audit_time_latest(a, e) >= after)
+            return true;
+    }
+    return false;
+}
+
+uint64_t audit_silent_since(const struct audit *a, const struct entry *granted) {
+    const struct entry *last = granted;
+
+    for (size_t i = 0; i < a->n_events; i++)
+        if (is_same_boot(granted, a->events[i]) && a->events[i]->time > last->time)
+            last = a->events[i];
+    return was_answer_lost(a, granted->host, audit_time(a, last)) ? audit_time(a, last) : 0;
+}
+
+uint64_t audit_untold(const struct audit *a, const struct audit_hold *h) {
+    const struct entry *next = next_connection(a, h);
+
+    if (!is_event(h->entry, "granted") || h->run->exited || h->run->released)
+        return 0;
+    return next && !was_heard_of(h->run, h->token) ? next->clock : audit_silent_since(a, h->entry);
+}
