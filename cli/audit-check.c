@@ -66,6 +66,10 @@ void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry
         r->n_findings++;
 }
 
+void audit_doubt(struct audit *a, const struct entry *entry) {
+    a->report->n_unproved += entry->time >= a->options->since;
+}
+
 /* --- BERTH_SEQ --- */
 
 struct place { /* of an event in the record */

@@ -126,6 +126,8 @@ bool audit_host_limit_at(const struct audit *a, size_t pool, const struct audit_
 /* Whether this text of BERTH_LIMITS names the pool, and if so whether as one of scope host. */
 bool audit_limits_name(const char *text, const char *pool, bool *ret_host);
 
+/* Of this entry it is not known whether it breaks a rule. */
+void audit_doubt(struct audit *a, const struct entry *entry);
 void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 
 /* The checks. -ENOMEM. */

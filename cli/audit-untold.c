@@ -35,7 +35,12 @@ static const struct entry *next_connection(const struct audit *a, const struct a
 }
 
 bool audit_is_unused_run(const struct audit_run *r) {
-    return r->granted && r->withdrawn && !r->started && !r->exited && strcmp(r->granted->process, r->withdrawn->process) != 0;
+    if (!r->granted || !r->withdrawn || r->started || r->exited)
+        return false;
+    for (size_t i = 0; i < r->n_events; i++)
+        if (is_event(r->events[i], "granted") && strcmp(r->events[i]->process, r->withdrawn->process) == 0)
+            return false;
+    return true;
 }
 
 static bool was_asked_anew(const struct audit_run *r, const struct audit_hold *h) {

@@ -29,6 +29,11 @@ static void test_withdrawn(void) {
     record.items[record.n - 1].token = BASE + 1150 * USEC_PER_MSEC; /* not before that berthd was there */
     record.items[record.n - 1].ticket = BASE + 1149 * USEC_PER_MSEC;
     finds(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
+    /* Not if that one was granted it anew. */
+    killed_with_grant();
+    grant(&ant, 1100, 1100, "d", "db:1");
+    say(&ant, 1300, "withdrawn", "d", "db:1");
+    finds(AUDIT_DIFFERS, "d", "cannot have been withdrawn");
     /* Given back in order, too. */
     killed_with_grant();
     say(&ant, 1300, "withdrawn", "d", "db:1");
@@ -79,6 +84,10 @@ static void test_forgotten(void) {
     grant(&bee, 1250, 1301, "e", "db:1");
     proves();
     TEST_INT(report.n_unproved, 1);
+    options.since = BASE + 1400 * USEC_PER_MSEC; /* of what was before nothing is asked */
+    proves();
+    TEST_INT(report.n_unproved, 0);
+    options.since = 0;
     grant(&bee, 1310, 1311, "f", "db:1");
     finds(AUDIT_ABOVE_LIMIT, "f", "held before: d on ant, e on bee");
     /* It ran, as is told when it is over: then it counts. */
