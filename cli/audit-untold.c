@@ -96,9 +96,23 @@ uint64_t audit_silent_since(const struct audit *a, const struct entry *granted) 
     return was_answer_lost(a, granted->host, audit_time(a, last)) ? audit_time(a, last) : 0;
 }
 
+/* Its host says itself that its session was ended, since this grant. Processes of a run that had started count until they were gone. */
+static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) {
+    for (size_t i = 0; i < a->n_events && !h->run->started; i++) {
+        const struct entry *e = a->events[i];
+
+        if (is_event(e, "session-lost") && strcmp(e->process, h->entry->process) == 0 && e->seq > h->entry->seq)
+            return e->clock > h->token ? e->clock : h->token;
+    }
+    return 0;
+}
+
 uint64_t audit_untold(const struct audit *a, const struct audit_hold *h) {
     const struct entry *next = next_connection(a, h);
+    uint64_t lost = is_event(h->entry, "granted") ? session_lost(a, h) : 0;
 
+    if (lost > 0)
+        return lost;
     if (!is_event(h->entry, "granted") || h->run->exited || h->run->released)
         return 0;
     return next && !was_heard_of(h->run, h->token) ? next->clock : audit_silent_since(a, h->entry);

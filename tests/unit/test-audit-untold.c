@@ -138,8 +138,29 @@ static void test_buried_unheard(void) {
     }
 }
 
+/* ant hears that its session is over; d never started, and is told to be over only later. */
+static void test_session_lost(void) {
+    for (int i = 0; i < 3; i++) {
+        good_record();
+        over(&ant, 1000, "c", "db:1");
+        grant(&ant, 1100, 1100, "d", "db:1");
+        if (i == 1)
+            say(&ant, 1103, "started", "d", "db:1");
+        say(&ant, 2000, i == 2 ? "lease-late" : "session-lost", NULL, NULL);
+        record.items[record.n - 1].clock = BASE + 1900 * USEC_PER_MSEC;
+        grant(&bee, 1800, 2100, "e", "db:1");
+        say(&ant, 2500, "exited", "d", "db:1");
+        of_grant("d");
+        if (i == 0)
+            proves();
+        else /* its processes were there; or its session was */
+            finds(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
+        TEST_INT(report.n_unproved, i == 0);
+    }
+}
+
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked-anew", test_asked_anew}, {"forgotten", test_forgotten},
-                              {"buried-unheard", test_buried_unheard}, CU_TEST_INFO_NULL};
+                              {"buried-unheard", test_buried_unheard}, {"session-lost", test_session_lost}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit-untold", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};
