@@ -10,7 +10,8 @@ static bool is_event(const struct entry *e, const char *event) {
 
 /* Of this host, written by itself, in this boot. */
 static bool is_same_boot(const struct entry *e, const struct entry *other) {
-    return !audit_is_of_another(other) && strcmp(other->host, e->host) == 0 && (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
+    return !audit_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
+           (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
 }
 
 /* Something was told of it but that it was granted. */

@@ -151,8 +151,8 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
         printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
                s->n_explained);
     if (s->n_unproved > 0)
-        printf("not proved, and no violation either: %zu grants are within the limit only if others were over, whose end nobody can have told: "
-               "a berthd was killed, or a host was, while the answer that would have told of it was lost\n", s->n_unproved);
+        printf("%zu grants are no violation and not proved: whether others, which were in the way, had ended nobody can have told (a berthd or "
+               "host was killed, or the answer that told of it was lost)\n", s->n_unproved);
     if (s->n_continued > 0)
         printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit on records of hosts that were killed, or lost an answer: what nobody can have told is no violation, and excuses nothing else. */
+/* The audit on records of hosts that were killed, or lost an answer: what nobody can have told is no violation, and
+ * excuses nothing else. */
 #include <string.h>
 
 #include "tests/harness/made-record.h"
