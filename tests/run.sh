@@ -15,6 +15,12 @@ programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' !
     source=tests/${program#"$build/tests/"}
     if [ -e "$source.c" ] || [ -e "$source.sh" ]; then echo "$program"; fi
 done)
+# Results are kept by name: of two programs with one name only one would be heard of.
+twice=$(printf '%s\n' "$programs" | sed 's|.*/||' | sort | uniq -d)
+if [ -n "$twice" ]; then
+    echo "two test programs have one name: $twice" >&2
+    exit 1
+fi
 if [ $# -gt 0 ]; then
     chosen=
     for name in "$@"; do chosen="$chosen $(printf '%s\n' "$programs" | grep -- "/$name\$")"; done
