@@ -64,6 +64,13 @@ struct child *berth_start(struct host *h, const char *words, ...) {
     return c;
 }
 
+struct child *berth_at_gate(struct host *h, const char *options, const char *name, const char *event) {
+    struct child *c = berth_start(h, "run %s --name %s -- %s --id %s", options, name, cluster.at_gate, name);
+
+    host_await(h, event, "job=%s", name);
+    return c;
+}
+
 void berth_forget(void) {
     free(berth_out);
     free(berth_err);

@@ -95,10 +95,10 @@ const char *witness_command(const char *words) {
     return text;
 }
 
-const char *witness_at_gate(const char *id, const struct gate *gate) {
+const char *witness_at_gate(const char *id, int status) {
     char words[256];
 
-    snprintf(words, sizeof(words), "--id %s --gate %s", id, gate->path);
+    snprintf(words, sizeof(words), "--id %s --exit %d --gate %s", id, status, cluster.gate.path);
     return witness_command(words);
 }
 

@@ -42,11 +42,24 @@ struct host {
     unsigned n_launched;   /* what the n-th berthd said is in FOLDER/NAME.N.record */
 };
 
+/* For `witness --gate`: a FIFO in the cluster's folder; opening it ends all who wait at it, now and later. */
+struct gate {
+    char path[80];
+    int fd;
+};
+void gate_make(struct gate *g, const char *name);
+void gate_open(struct gate *g);
+static inline void gate_done(struct gate *g) {
+    g->fd = close_fd(g->fd);
+}
+
 struct cluster {
     char folder[32];          /* short, for the sockets */
     char witness[48];         /* folder for tests/tools/witness */
     const char *build;        /* where the programs are: place_build() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
+    struct gate gate;         /* one that each cluster has */
+    char at_gate[512];        /* `command` that runs until it opens */
     struct redis_server redis;
     bool unaudited;           /* a rule is broken here on purpose: the audit is not asked */
     struct redis_server *master; /* whose keys are looked at in the end; `redis` until a failover */
@@ -66,11 +79,10 @@ void cluster_down(void);
 /* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */
 unsigned cluster_leftovers(void);
 
-/* For a job in a config: `command = {...}` of a witness with these words behind its folder, and `output = "null"`; with the id: one that
- * runs until the gate opens. Until the next call. */
+/* For a job in a config: `command = {...}` of a witness with these words behind its folder, and `output = "null"`; or one with this id that
+ * runs until the cluster's gate opens, and exits with this status. Until the next call. */
 const char *witness_command(const char *words);
-struct gate;
-const char *witness_at_gate(const char *id, const struct gate *gate);
+const char *witness_at_gate(const char *id, int status);
 
 /* --- hosts --- */
 
@@ -120,6 +132,8 @@ void host_each(struct host *h, const char *event, void (*fn)(const char *line, v
 
 /* Starts `berth WORDS` (printf; split at spaces; 'in single quotes' a word may have spaces) against this host; NULL: against none. */
 struct child *berth_start(struct host *h, const char *words, ...) _printf_(2, 3);
+/* Starts `berth run OPTIONS --name NAME` of a witness with that id that runs until the cluster's gate opens; awaits this event of it. */
+struct child *berth_at_gate(struct host *h, const char *options, const char *name, const char *event);
 /* Awaits its end and frees it. The exit status, 128+N for signal N; -1 with a failed assertion if it does not end. */
 int berth_end(struct child *c);
 /* Runs it to its end; what it wrote is in berth_out and berth_err until the next call. */
@@ -131,18 +145,6 @@ json_t *berth_json(struct host *h, const char *words, ...) _printf_(2, 3);
 /* A number of a pool as `berth pools --json` shows it ("used", "waiting", "limit"); awaits that it has this value. */
 long long host_pool(struct host *h, const char *pool, const char *what);
 void host_await_pool(struct host *h, const char *pool, const char *what, long long value);
-
-/* The last part of the path of a gate for `witness --gate`: a FIFO in the cluster's folder; opening it ends all who wait at it. */
-struct gate {
-    char path[80];
-    int fd;
-};
-void gate_make(struct gate *g, const char *name);
-void gate_open(struct gate *g);
-static inline void gate_done(struct gate *g) {
-    g->fd = close_fd(g->fd);
-}
-#define _cleanup_gate_ _cleanup_(gate_done)
 
 /* Fatal: ends the test. */
 #define TEST_FATAL(condition, text) CU_assertImplementation(condition, __LINE__, text, __FILE__, "", CU_TRUE)

@@ -94,12 +94,10 @@ static void test_clients_wait(void) {
 static void test_restart(void) {
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
     struct child *holder, *waiter;
-    _cleanup_gate_ struct gate gate;
 
-    gate_make(&gate, "restart");
     launch_with(fd);
     host_await(ant, "ready", " ");
-    holder = berth_start(ant, "run -p two:2 -- %s --gate %s --exit 6", cluster.command, gate.path);
+    holder = berth_start(ant, "run -p two:2 -- %s --exit 6", cluster.at_gate);
     host_await(ant, "started", " ");
     waiter = berth_start(ant, "run -p two -- sh -c 'exit 7'");
     host_await(ant, "queued", " ");
@@ -107,7 +105,7 @@ static void test_restart(void) {
     launch_with(fd);
     host_await(ant, "ready", " ");
     TEST_INT(berth(ant, "pools"), 0);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 6);
     TEST_INT(berth_end(waiter), 7);
     host_stop(ant);
@@ -136,13 +134,10 @@ static void test_bad_config_while_waiting(void) {
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
     static const char good[] = "pool \"two\" { limit = 2 scope = \"host\" }\n";
     struct child *holder, *waiter;
-    _cleanup_gate_ struct gate gate;
 
-    gate_make(&gate, "bad-config");
     launch_with(fd);
     host_await(ant, "ready", " ");
-    holder = berth_start(ant, "run -p two:2 -- %s --gate %s", cluster.command, gate.path);
-    host_await(ant, "started", " ");
+    holder = berth_at_gate(ant, "-p two:2", "holder", "started");
     waiter = berth_start(ant, "run -v -p two -- sh -c 'exit 7'");
     host_await(ant, "queued", " ");
     host_kill(ant);
@@ -155,7 +150,7 @@ static void test_bad_config_while_waiting(void) {
     host_set_config(ant, good);
     launch_with(fd);
     host_await(ant, "ready", " ");
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth_end(waiter), 7);
     host_stop(ant);

@@ -12,27 +12,8 @@
 
 #define POOLS "pool \"db\" { limit = 3 }\npool \"net\" { limit = 1 }\npool \"own\" { limit = 1 scope = \"host\" }\n"
 
-static struct gate gate;
-
-static void up(void) {
-    cluster_up();
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-}
-
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
-}
 
 /* --- records --- */
-
-static struct child *hold(struct host *h, const char *options, const char *name) {
-    struct child *c = berth_start(h, "run %s --name %s -- %s --id %s --gate %s", options, name, cluster.command, name, gate.path);
-
-    host_await(h, "started", "job=%s", name);
-    return c;
-}
 
 static struct child *queue(struct host *h, const char *options, const char *name, const char *what) {
     struct child *c = berth_start(h, "run %s --name %s -- true", options, name);
@@ -46,9 +27,9 @@ static void live(void) {
     struct host *ant = host_up("ant", POOLS), *bee = host_up("bee", POOLS);
     struct child *held[3], *waiting[6];
 
-    held[0] = hold(ant, "-p db:2 -p net", "a");
-    held[1] = hold(bee, "-p db", "b");
-    held[2] = hold(ant, "-p own", "o");
+    held[0] = berth_at_gate(ant, "-p db:2 -p net", "a", "started");
+    held[1] = berth_at_gate(bee, "-p db", "b", "started");
+    held[2] = berth_at_gate(ant, "-p own", "o", "started");
     waiting[0] = queue(bee, "-p db:3", "w", "queued");
     waiting[1] = queue(ant, "-p db -p net", "x", "queued");
     waiting[2] = queue(bee, "-p net --head-start 1h", "y", "queued");
@@ -60,7 +41,7 @@ static void live(void) {
     host_await(bee, "parked", "job=w");
     host_set_config(bee, POOLS "job \"j\" { command = {\"/bin/true\"} pools = {\"db\"} }\n");
     TEST_INT(berth(bee, "reload"), 0);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     for (size_t i = 0; i < 3; i++)
         TEST_INT(berth_end(held[i]), 0);
     TEST_INT(berth_end(waiting[2]), 0);
@@ -87,8 +68,8 @@ static void live_with_faults(void) {
     struct host *ant = host_up("ant", POOLS), *bee = host_up("bee", POOLS);
     struct child *held, *lost, *waiting;
 
-    held = hold(ant, "-p net --on-lease-lost continue", "on");
-    lost = hold(bee, "-p db:3", "lost");
+    held = berth_at_gate(ant, "-p net --on-lease-lost continue", "on", "started");
+    lost = berth_at_gate(bee, "-p db:3", "lost", "started");
     waiting = queue(ant, "-p db", "next", "queued");
     host_signal(bee, SIGSTOP);
     host_await(ant, "reclaimed", "job=lost");
@@ -107,7 +88,7 @@ static void live_with_faults(void) {
     wipe();
     host_await(ant, "grace-ended", " ");
     host_await(bee, "grace-ended", " ");
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(held), 0);
     host_await(ant, "released", "job=on");
     TEST_INT(berth(bee, "run --wait 5s -p net --name last -- true"), 0);
@@ -317,7 +298,7 @@ static void test_live_with_faults(void) {
 static CU_TestInfo tests[] = {{"live", test_live}, {"faults", test_live_with_faults}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of a cluster", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit of a cluster", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -18,23 +18,15 @@
 #define POOLS "pool \"db\" { limit = 1 }\npool \"own\" { limit = 1 scope = \"host\" }\n"
 
 static struct host *ant;
-static struct gate gate;
 
 static void up(void) {
     cluster_up_patient();
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
     ant = host_up("ant", POOLS);
-}
-
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
 }
 
 /* A `berth run` on a pool whose command waits at the gate, and a berthd that was killed. */
 static struct child *begin(const char *pool, const char *words) {
-    struct child *c = berth_start(ant, "run -p %s --name held -- %s --id held --gate %s %s", pool, cluster.command, gate.path, words);
+    struct child *c = berth_start(ant, "run -p %s --name held -- %s --id held %s", pool, cluster.at_gate, words);
 
     host_await(ant, "started", "job=held");
     witness_await_start(cluster.witness, "held");
@@ -55,7 +47,7 @@ static void check_last_run(const char *result, int exit_code) {
 static void comes_back(const char *pool, const char *words, int status, const char *event, const char *result) {
     struct child *c = begin(pool, words);
 
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     host_start(ant);
     TEST_INT(berth_end(c), status);
@@ -75,14 +67,14 @@ static void failure(void) {
 
 /* Told to a berthd that was killed before it had read it. */
 static void not_heard(void) {
-    struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --gate %s --exit 7", cluster.command, gate.path);
+    struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 7", cluster.at_gate);
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char path[64];
 
     host_await(ant, "started", "job=held");
     witness_await_start(cluster.witness, "held");
     host_signal(ant, SIGSTOP);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     snprintf(path, sizeof(path), "/proc/%d/fd/20", (int) c->pid);
     while (access(path, F_OK) == 0 && clock_boottime() < until) /* it has said it, and let go of the hold */
         child_turn(clock_boottime() + USEC_PER_MSEC);
@@ -100,7 +92,7 @@ static void nobody_tells(void) {
     struct child *c = begin("db", "--exit 7");
     const char *line;
 
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     child_kill(c, SIGKILL);
     TEST_INT(berth_end(c), 137);
@@ -114,7 +106,7 @@ static void nobody_tells(void) {
 
 /* It was told, and berthd was killed before the last of those who have the hold had closed it. */
 static void told_before(void) {
-    struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --gate %s --exit 4", cluster.command, gate.path), *other;
+    struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 4", cluster.at_gate), *other;
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char script[128], *argv[] = {(char *) "sh", (char *) "-c", script, NULL};
 
@@ -123,7 +115,7 @@ static void told_before(void) {
     other = child_start(argv, NULL); /* not below it, so it is not waited for */
     while (!strstr(child_text(other, 1), "has it") && !other->ended && clock_boottime() < until)
         child_turn(until);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 4);
     host_await(ant, "exited", "job=held result=failure exit_code=4");
     host_kill(ant);
@@ -159,7 +151,7 @@ static void words_wait(void) {
     TEST_FATAL(listen_fd >= 0 && fcntl(listen_fd, F_SETFD, 0) == 0, "no socket");
     start_on(listen_fd);
     c = begin("db", "--exit 7");
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 7);
     start_on(listen_fd);
     host_await(ant, "exited", "job=held result=failure exit_code=7");
@@ -174,7 +166,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "ended away", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "ended away", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -112,26 +112,22 @@ static void no_descriptors(void) {
     struct child *holder, *waiter;
     struct rlimit none, before;
     struct host *bee;
-    struct gate gate = {.fd = -1};
 
     ant = host_up("ant", POOLS);
     bee = host_up("bee", POOLS);
-    gate_make(&gate, "gate");
-    holder = berth_start(bee, "run -p db -- %s --gate %s", cluster.command, gate.path);
-    host_await(bee, "started", " ");
+    holder = berth_at_gate(bee, "-p db", "holder", "started");
     waiter = berth_start(ant, "run -p db --name late -- true");
     host_await(ant, "queued", "job=late");
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, NULL, &before), 0);
     none = (struct rlimit) {3, before.rlim_max};
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &none, NULL), 0);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
     TEST_INT(berth_end(waiter), 125);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, ": Too many open files); the permits are given back\n"));
     host_await(ant, "released", "job=late");
     TEST_INT(prlimit(ant->berthd->pid, RLIMIT_NOFILE, &before, NULL), 0);
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
-    gate_done(&gate);
 }
 
 static CU_TestInfo tests[] = {

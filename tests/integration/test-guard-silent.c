@@ -17,28 +17,9 @@
 #define RUNS 6
 
 static struct host *ant;
-static struct gate gate;
 static struct witness w;
-static char words[160];
-
-static void begin(void) {
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
-}
-
-static void up(void) {
-    cluster_up();
-    begin();
-}
-
-static void up_alone(void) {
-    cluster_up_without_redis();
-    begin();
-}
 
 static void down(void) {
-    gate_done(&gate);
     witness_done(&w);
     cluster_down();
 }
@@ -83,7 +64,7 @@ static void is_ended(void) {
     struct host *bee;
     usec_t killed;
 
-    ant = host_up("ant", "%s job \"job\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", pools, witness_command(words));
+    ant = host_up("ant", "%s job \"job\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", pools, witness_at_gate("job", 7));
     bee = host_up("bee", "%s", pools);
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");
@@ -104,7 +85,7 @@ static void is_ended(void) {
     TEST_INT(berth_end(next), 0);
     witness_read(&w, cluster.witness);
     CU_ASSERT(witness_max(&w, "db") <= 2);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth(ant, "start job --wait"), 7); /* and goes on as ever */
 }
 
@@ -114,7 +95,7 @@ static void goes_on(void) {
     struct child *next;
 
     ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" } job \"job\" { %s pools = {\"slot\"} }\n",
-                         witness_command(words));
+                         witness_at_gate("job", 7));
     host_start(ant);
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");
@@ -129,7 +110,7 @@ static void goes_on(void) {
     host_await(ant, "queued", "job=next");
     TEST_INT(berth(ant, "run -n -p slot -- true"), 75);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     TEST_INT(berth_end(next), 0);
     TEST_INT(host_count(ant, "guard-died", " "), 0);
@@ -177,7 +158,7 @@ static void out_of_descriptors(void) {
     struct rlimit before;
 
     ant = host_add_alone("ant", "pool \"slot\" { limit = %d scope = \"host\" } job \"job\" { %s pools = {\"slot\"} overlap = \"allow\" }\n",
-                         RUNS, witness_command(words));
+                         RUNS, witness_at_gate("job", 7));
     host_start(ant);
     for (size_t i = 0; i < RUNS; i++)
         TEST_INT(berth(ant, "start job"), 0);
@@ -197,7 +178,7 @@ static void out_of_descriptors(void) {
     host_await(ant, "ready", " ");
     TEST_INT(witness_count_alive(cluster.witness), RUNS);
     TEST_INT(host_pool(ant, "slot", "used"), RUNS);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(next), 0);
     host_await_pool(ant, "slot", "used", 0);
     TEST_INT(host_count(ant, "exited", "job=job result=failure exit_code=7"), RUNS);
@@ -216,8 +197,8 @@ static CU_TestInfo alone[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "silent guard", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-        {.pName = "silent guard, without Redis", .pSetUpFunc = up_alone, .pTearDownFunc = down, .pTests = alone},
+        {.pName = "silent guard", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "silent guard, without Redis", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = down, .pTests = alone},
         CU_SUITE_INFO_NULL,
     };
 

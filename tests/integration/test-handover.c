@@ -110,13 +110,10 @@ static void waiting_claims_cost_redis_nothing(void) {
     struct host *ant = host_up("ant",
                                "pool \"db\" { limit = 1 }\n"
                                "job \"waiter\" { command = {\"/bin/true\"} pools = {\"db\"} overlap = \"allow\" output = \"null\" }\n");
-    _cleanup_gate_ struct gate gate = {.fd = -1};
     struct child *holder;
     long long idle, busy;
 
-    gate_make(&gate, "gate");
-    holder = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
-    host_await(ant, "started", " ");
+    holder = berth_at_gate(ant, "-p db", "holder", "started");
     idle = calls_in(BEATS * USEC_PER_SEC / 2);
     start_many(ant, "waiter", WAITING);
     host_await_pool(ant, "db", "waiting", WAITING);

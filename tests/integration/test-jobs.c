@@ -15,30 +15,18 @@
 #define POOLS "pool \"db\" { limit = 1 }\npool \"disk\" { limit = 1 scope = \"host\" }\n"
 
 static struct host *ant;
-static struct gate gate;
-
-static void up(void) {
-    cluster_up_patient();
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-}
-
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
-}
 
 static void manual_start(void) {
     struct child *c;
 
-    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_at_gate("one", &gate));
+    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_at_gate("one", 0));
     TEST_INT(berth(ant, "start one"), 0);
     host_await(ant, "granted", "job=one pools=db:1");
     host_await(ant, "started", "job=one");
     TEST_INT(berth(ant, "start one"), 75); /* skipped: not over */
     c = berth_start(ant, "start one --wait");
     TEST_INT(berth_end(c), 75);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "exited", "job=one result=success exit_code=0");
     host_await(ant, "released", "job=one");
     TEST_INT(berth(ant, "start one --wait"), 0);
@@ -126,13 +114,13 @@ static void overlap_rules(void) {
 
     for (size_t i = 0; i < ELEMENTSOF(rules); i++)
         n += (size_t) snprintf(text + n, sizeof(text) - n, "job \"%s\" { %s overlap = \"%s\" }\n", rules[i],
-                               witness_at_gate(rules[i], &gate), rules[i]);
+                               witness_at_gate(rules[i], 0), rules[i]);
     ant = host_up("ant", "%s", text);
     for (size_t i = 0; i < ELEMENTSOF(rules); i++)
         for (size_t k = 0; k < 4; k++)
             (void) berth(ant, "start %s", rules[i]);
     witness_await_alive(cluster.witness, 1 + 1 + 4);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "exited", "job=skip");
     host_await_count(ant, 2, "exited", "job=queue");
     host_await_count(ant, 4, "exited", "job=allow");
@@ -190,15 +178,14 @@ static void stop_takes_the_whole_tree(void) {
 static void stop_of_a_waiting_run(void) {
     struct child *holder, *waiter;
 
-    ant = host_up("ant", POOLS "job \"waits\" { %s pools = {\"db\"} }\n", witness_at_gate("waits", &gate));
-    holder = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
-    host_await(ant, "started", " ");
+    ant = host_up("ant", POOLS "job \"waits\" { %s pools = {\"db\"} }\n", witness_at_gate("waits", 0));
+    holder = berth_at_gate(ant, "-p db", "holder", "started");
     waiter = berth_start(ant, "start waits --wait");
     host_await(ant, "queued", "job=waits");
     TEST_INT(berth(ant, "stop waits"), 0);
     host_await(ant, "withdrawn", "job=waits result=stopped");
     TEST_INT(berth_end(waiter), 75);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 0);
 }
 
@@ -246,7 +233,7 @@ static void events_tell(void) {
     const char *line;
     struct child *c;
 
-    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_at_gate("one", &gate));
+    ant = host_up("ant", POOLS "job \"one\" { %s pools = {\"db\"} }\n", witness_at_gate("one", 0));
     TEST_INT(berth(ant, "start one"), 0);
     line = host_await(ant, "granted", "job=one pools=db:1");
     CU_ASSERT(event_get_u64(line, "token") > 0 && event_get_u64(line, "ticket") > 0 && strlen(event_get(line, "run")) == 32);
@@ -257,7 +244,7 @@ static void events_tell(void) {
     CU_ASSERT(event_get_u64(line, "ticket") > 0);
     TEST_INT(event_get_u64(line, "uid"), getuid());
     CU_ASSERT_STRING_NOT_EQUAL(event_get(line, "uid"), "");
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     line = host_await(ant, "exited", "job=one result=success exit_code=0");
     CU_ASSERT_STRING_NOT_EQUAL(event_get(line, "run_ms"), "");
     TEST_INT(berth_end(c), 2);
@@ -331,7 +318,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "jobs", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "jobs", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -16,24 +16,16 @@
 #define POOLS "pool \"db\" { limit = 2 }\n"
 
 static struct host *ant, *bee;
-static struct gate gate;
 static struct witness w;
 
-static void up(void) {
-    cluster_up();
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-}
-
 static void down(void) {
-    gate_done(&gate);
     witness_done(&w);
     cluster_down();
 }
 
-/* A host with a job NAME on all of db, a witness with these words. */
-static struct host *host_with_job(const char *host, const char *job, const char *words) {
-    return host_up(host, POOLS "job \"%s\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", job, witness_command(words));
+/* A host with this job on all of db. */
+static struct host *host_with_job(const char *host, const char *job, const char *command) {
+    return host_up(host, POOLS "job \"%s\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", job, command);
 }
 
 static const struct witness_run *seen(const char *id) {
@@ -49,8 +41,7 @@ static void kill_berth_run(bool restart_berthd) {
     struct child *c;
 
     ant = host_up("ant", POOLS);
-    c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id inner --gate %s & exec %s --id outer --gate %s'", cluster.command,
-                    gate.path, cluster.command, gate.path);
+    c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id inner & exec %s --id outer'", cluster.at_gate, cluster.at_gate);
     host_await(ant, "started", "job=held");
     witness_await_start(cluster.witness, "inner");
     witness_await_start(cluster.witness, "outer");
@@ -65,7 +56,7 @@ static void kill_berth_run(bool restart_berthd) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(host_pool(ant, "db", "used"), 2);
     TEST_INT(host_count(ant, "released", "job=held"), 0);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
     TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
     CU_ASSERT(seen("inner")->end > 0);
@@ -88,8 +79,8 @@ static void command_without_hold(void) {
     ant = host_up("ant", POOLS);
     c = berth_start(ant,
                     "run -p db:2 --name held -- bash -c 'for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -le 2 ] || eval exec $fd\">&-\"; done; "
-                    "exec setpriv --pdeathsig clear %s --id bare --gate %s'",
-                    cluster.command, gate.path);
+                    "exec setpriv --pdeathsig clear %s --id bare'",
+                    cluster.at_gate);
     host_await(ant, "started", "job=held");
     witness_await_start(cluster.witness, "bare");
     child_kill(c, SIGKILL);
@@ -100,7 +91,7 @@ static void command_without_hold(void) {
     host_await(ant, "redis-connected", " ");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
     TEST_INT(witness_count_alive(cluster.witness), 0);
 }
@@ -110,7 +101,7 @@ static void berthd_stops_beside_an_orphan(void) {
     struct child *c;
 
     ant = host_up("ant", POOLS);
-    c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id orphan --gate %s & wait'", cluster.command, gate.path);
+    c = berth_start(ant, "run -p db:2 --name held -- sh -c '%s --id orphan & wait'", cluster.at_gate);
     witness_await_start(cluster.witness, "orphan");
     host_await(ant, "started", "job=held");
     child_kill(c, SIGKILL);
@@ -120,7 +111,7 @@ static void berthd_stops_beside_an_orphan(void) {
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "released", "job=held");
     TEST_INT(berth(ant, "run -n -p db:2 -- true"), 0);
 }
@@ -130,7 +121,7 @@ static void berthd_restarts_under_berth_run(void) {
     struct child *c, *waiter;
 
     ant = host_up("ant", POOLS);
-    c = berth_start(ant, "run -p db:2 --name held -- %s --id held --gate %s --exit 3", cluster.command, gate.path);
+    c = berth_start(ant, "run -p db:2 --name held -- %s --id held --exit 3", cluster.at_gate);
     host_await(ant, "started", "job=held");
     waiter = berth_start(ant, "run -p db --name waiter -- %s --id waiter", cluster.command);
     host_await(ant, "queued", "job=waiter");
@@ -138,7 +129,7 @@ static void berthd_restarts_under_berth_run(void) {
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     host_await_pool(ant, "db", "used", 2);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 3);
     host_await(ant, "exited", "job=held result=failure exit_code=3");
     TEST_INT(berth_end(waiter), 0);
@@ -152,8 +143,7 @@ static void berth_run_and_berthd_are_killed(void) {
 
     ant = host_up("ant", POOLS);
     bee = host_up("bee", POOLS);
-    c = berth_start(bee, "run -p db:2 --name held -- %s --id held --gate %s", cluster.command, gate.path);
-    host_await(bee, "started", "job=held");
+    c = berth_at_gate(bee, "-p db:2", "held", "started");
     for (size_t i = 0; i < ELEMENTSOF(waiters); i++) {
         waiters[i] = berth_start(ant, "run -p db --name w%zu -- %s --id waiter", i, cluster.command);
         host_await(ant, "queued", "job=w%zu", i);
@@ -165,7 +155,7 @@ static void berth_run_and_berthd_are_killed(void) {
     }
     host_start(ant);
     host_await(ant, "redis-connected", " ");
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
     host_await(ant, "granted", "job=w0");
     host_await(ant, "granted", "job=w1");
@@ -178,10 +168,7 @@ static void berth_run_and_berthd_are_killed(void) {
 }
 
 static void job_goes_on_over_a_restart(void) {
-    char words[128];
-
-    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
-    ant = host_with_job("ant", "job", words);
+    ant = host_with_job("ant", "job", witness_at_gate("job", 7));
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
@@ -190,7 +177,7 @@ static void job_goes_on_over_a_restart(void) {
     host_await(ant, "redis-connected", " ");
     TEST_INT(host_pool(ant, "db", "used"), 2);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     host_await(ant, "released", "job=job");
     TEST_INT(berth(ant, "start job --wait"), 7);
@@ -200,16 +187,14 @@ static void job_goes_on_over_a_restart(void) {
 
 /* It ends while no berthd is there: its status waits for the next one. */
 static void job_ends_while_berthd_is_away(void) {
-    char words[128];
     json_t *json, *run;
 
-    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
-    ant = host_with_job("ant", "job", words);
+    ant = host_with_job("ant", "job", witness_at_gate("job", 7));
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
     host_kill(ant);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     host_start(ant);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
@@ -227,7 +212,7 @@ static void job_is_stopped_at_its_deadline(void) {
     struct child *c;
     usec_t killed;
 
-    ant = host_with_job("ant", "deaf", "--id deaf --ignore-term --for 60000");
+    ant = host_with_job("ant", "deaf", witness_command("--id deaf --ignore-term --for 60000"));
     bee = host_up("bee", POOLS);
     TEST_INT(berth(ant, "start deaf"), 0);
     witness_await_start(cluster.witness, "deaf");
@@ -254,7 +239,7 @@ static void job_is_stopped_at_its_deadline(void) {
 static void guard_is_killed(void) {
     struct child *c;
 
-    ant = host_with_job("ant", "job", "--id job --ignore-term --for 60000");
+    ant = host_with_job("ant", "job", witness_command("--id job --ignore-term --for 60000"));
     c = berth_start(ant, "start job --wait");
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
@@ -272,10 +257,7 @@ static void guard_is_killed(void) {
 
 /* berthd's own runner dies: a new one finds the guards. */
 static void runner_is_killed(void) {
-    char words[128];
-
-    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
-    ant = host_with_job("ant", "job", words);
+    ant = host_with_job("ant", "job", witness_at_gate("job", 7));
     TEST_INT(berth(ant, "start job"), 0);
     witness_await_start(cluster.witness, "job");
     host_await(ant, "started", "job=job");
@@ -286,7 +268,7 @@ static void runner_is_killed(void) {
         TEST_INT(kill(runner, SIGKILL), 0);
     }
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     host_await(ant, "released", "job=job");
     TEST_INT(berth(ant, "start job --wait"), 7);
@@ -309,20 +291,19 @@ static void await_files_gone(struct host *h, const char *run) {
 
 /* A runner that hangs starts nothing: what is granted to this host is given back, and nothing of it is started when the runner goes on. */
 static void runner_hangs(void) {
-    char words[128], run[64];
+    char run[64];
     struct child *c;
     pid_t runner;
 
     cluster.lease = "6s"; /* none is lost here, however busy the machine is */
-    snprintf(words, sizeof(words), "--id @run --gate %s", gate.path);
-    ant = host_with_job("ant", "job", words);
+    ant = host_with_job("ant", "job", witness_at_gate("@run", 0));
     bee = host_up("bee", POOLS);
     c = berth_start(ant, "start job --wait");
     witness_await_alive(cluster.witness, 1);
     witness_read(&w, cluster.witness);
     runner = child_parent(child_parent((pid_t) w.runs[0].pid));
     TEST_FATAL(runner > 1 && runner != ant->berthd->pid && runner != getpid(), "the guard has no runner");
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 0);
     host_await(ant, "released", "job=job");
     TEST_INT(kill(runner, SIGSTOP), 0);
@@ -357,7 +338,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "killed", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "killed", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -10,19 +10,11 @@
 #define LEASE (2 * USEC_PER_SEC)
 
 static struct host *ant;
-static struct gate gate;
 
 static void up(void) {
     cluster_up();
     cluster.lease = "2s";
     cluster.heartbeat = "250ms";
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-}
-
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
 }
 
 /* Nothing is awaited here but that a deadline which nobody pushes would have passed. */
@@ -37,8 +29,8 @@ static void let_a_lease_pass(void) {
 static void longer_than_a_lease(void) {
     struct child *held;
 
-    ant = host_up("ant", POOLS "job \"job\" { %s pools = {\"db\"} }\n", witness_at_gate("job", &gate));
-    held = berth_start(ant, "run -p db --name held -- %s --id held --gate %s", cluster.command, gate.path);
+    ant = host_up("ant", POOLS "job \"job\" { %s pools = {\"db\"} }\n", witness_at_gate("job", 0));
+    held = berth_start(ant, "run -p db --name held -- %s --id held", cluster.at_gate);
     TEST_INT(berth(ant, "start job"), 0);
     host_await(ant, "started", "job=held");
     host_await(ant, "started", "job=job");
@@ -48,7 +40,7 @@ static void longer_than_a_lease(void) {
     host_start(ant);
     host_await(ant, "redis-connected", " ");
     let_a_lease_pass();
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(held), 0);
     host_await(ant, "exited", "job=held result=success");
     host_await(ant, "exited", "job=job result=success");
@@ -62,7 +54,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "lease", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "lease", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -3,8 +3,6 @@
 /* Limits: raised and lowered by reload and override, pause and resume, disagreeing hosts, queue-limit, host-limit, head start
  * (R1, R2, R14). */
 
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
@@ -13,36 +11,9 @@
 #define DB(limit) "pool \"db\" { limit = " #limit " }\npool \"net\" { limit = 2 }\n"
 
 static struct host *ant, *bee;
-static struct gate gate;
-
-static void up(void) {
-    cluster_up_patient();
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-}
-
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
-}
-
-/* A `berth run` that runs until the gate opens. */
-static struct child *hold(struct host *h, const char *pool, const char *name) {
-    struct child *c = berth_start(h, "run -p %s --name %s -- %s --id %s --gate %s", pool, name, cluster.command, name, gate.path);
-
-    host_await(h, "started", "job=%s", name);
-    return c;
-}
-
-static struct child *queue(struct host *h, const char *pool, const char *name, const char *what) {
-    struct child *c = berth_start(h, "run -p %s --name %s -- %s --id %s --gate %s", pool, name, cluster.command, name, gate.path);
-
-    host_await(h, what, "job=%s", name);
-    return c;
-}
 
 static void end_all(struct child **children, size_t n) {
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     for (size_t i = 0; i < n; i++)
         TEST_INT(berth_end(children[i]), 0);
 }
@@ -54,8 +25,8 @@ static void limit_by_reload(void) {
 
     ant = host_up("ant", DB(1));
     bee = host_up("bee", DB(1));
-    c[0] = hold(ant, "db", "a");
-    c[1] = queue(bee, "db", "b", "queued");
+    c[0] = berth_at_gate(ant, "-p db", "a", "started");
+    c[1] = berth_at_gate(bee, "-p db", "b", "queued");
     host_set_config(ant, DB(3));
     TEST_INT(berth(ant, "reload"), 0);
     host_await(ant, "config-loaded", " ");
@@ -73,7 +44,7 @@ static void limit_by_reload(void) {
     TEST_INT(berth(bee, "reload"), 0);
     host_await_pool(ant, "db", "limit", 2);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
-    c[2] = queue(ant, "db", "c", "queued");
+    c[2] = berth_at_gate(ant, "-p db", "c", "queued");
     end_all(c, 3);
 }
 
@@ -82,12 +53,12 @@ static void limit_by_override(void) {
 
     ant = host_up("ant", DB(3));
     bee = host_up("bee", DB(3));
-    c[0] = hold(ant, "db", "a");
+    c[0] = berth_at_gate(ant, "-p db", "a", "started");
     TEST_INT(berth(bee, "limit db 2 --reason 'too much load'"), 0);
     host_await_pool(ant, "db", "limit", 2);
     host_await(bee, "limit-changed", "pools=db");
-    c[1] = queue(bee, "db:3", "wide", "parked");
-    c[2] = hold(ant, "db", "narrow"); /* a parked claim is in nobody's way */
+    c[1] = berth_at_gate(bee, "-p db:3", "wide", "parked");
+    c[2] = berth_at_gate(ant, "-p db", "narrow", "started"); /* a parked claim is in nobody's way */
     TEST_INT(berth(bee, "limit db 1"), 0);
     host_await_pool(ant, "db", "limit", 1);
     TEST_INT(host_pool(ant, "db", "used"), 2); /* lowering kills nobody */
@@ -113,12 +84,12 @@ static void pause_and_resume(void) {
 
     ant = host_up("ant", DB(2));
     bee = host_up("bee", DB(2));
-    c[0] = hold(ant, "db", "a");
+    c[0] = berth_at_gate(ant, "-p db", "a", "started");
     TEST_INT(berth(bee, "limit db 1"), 0);
     TEST_INT(berth(bee, "pause db net"), 0);
     host_await_pool(ant, "db", "limit", 0);
     TEST_INT(host_pool(ant, "net", "limit"), 0);
-    c[1] = queue(bee, "db", "b", "parked");
+    c[1] = berth_at_gate(bee, "-p db", "b", "parked");
     TEST_INT(berth(ant, "run -n -p net -- true"), 75);
     TEST_INT(berth(ant, "resume db net"), 0);
     host_await_pool(bee, "db", "limit", 1); /* what pause replaced */
@@ -135,10 +106,10 @@ static void nobody_is_overtaken(void) {
 
     ant = host_up("ant", DB(3));
     bee = host_up("bee", DB(3));
-    c[0] = hold(ant, "db:2", "first");
-    c[1] = queue(bee, "db:2", "wide", "queued");
+    c[0] = berth_at_gate(ant, "-p db:2", "first", "started");
+    c[1] = berth_at_gate(bee, "-p db:2", "wide", "queued");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75); /* one is free, and waits for the head */
-    c[2] = queue(ant, "db", "narrow", "queued");
+    c[2] = berth_at_gate(ant, "-p db", "narrow", "queued");
     TEST_INT(berth(bee, "run -n -p db --head-start 1h -- true"), 0);
     TEST_INT(witness_count_alive(cluster.witness), 1);
     c[3] = berth_start(ant, "run -p db:3 --name last -- %s --id last", cluster.command);
@@ -155,8 +126,8 @@ static void full_queue(void) {
     struct child *c[2];
 
     ant = host_up("ant", "pool \"db\" { limit = 1 queue-limit = 1 }\n");
-    c[0] = hold(ant, "db", "a");
-    c[1] = queue(ant, "db", "b", "queued");
+    c[0] = berth_at_gate(ant, "-p db", "a", "started");
+    c[1] = berth_at_gate(ant, "-p db", "b", "queued");
     TEST_INT(berth(ant, "run -p db --name c -- true"), 75);
     host_await(ant, "refused", "job=c");
     end_all(c, 2);
@@ -167,9 +138,9 @@ static void host_limit(void) {
 
     ant = host_up("ant", "pool \"db\" { limit = 3 host-limit = 1 }\n");
     bee = host_up("bee", "pool \"db\" { limit = 3 host-limit = 1 }\n");
-    c[0] = hold(ant, "db", "a");
-    c[1] = queue(ant, "db", "b", "queued");
-    c[2] = hold(bee, "db", "c");
+    c[0] = berth_at_gate(ant, "-p db", "a", "started");
+    c[1] = berth_at_gate(ant, "-p db", "b", "queued");
+    c[2] = berth_at_gate(bee, "-p db", "c", "started");
     TEST_INT(host_pool(bee, "db", "used"), 2); /* of three: the host's own bound is what b waits for */
     TEST_INT(berth(ant, "run -p db:2 -- true"), 64);
     end_all(c, 3);
@@ -180,8 +151,8 @@ static void pool_of_the_host(void) {
 
     ant = host_add_alone("ant", "pool \"disk\" { limit = 1 scope = \"host\" }\n");
     host_start(ant);
-    c[0] = hold(ant, "disk", "a");
-    c[1] = queue(ant, "disk", "b", "queued");
+    c[0] = berth_at_gate(ant, "-p disk", "a", "started");
+    c[1] = berth_at_gate(ant, "-p disk", "b", "queued");
     TEST_INT(berth(ant, "run -n -p disk -- true"), 75);
     TEST_INT(host_pool(ant, "disk", "used"), 1);
     end_all(c, 2);
@@ -209,7 +180,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "limits", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "limits", .pSetUpFunc = cluster_up_patient, .pTearDownFunc = cluster_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

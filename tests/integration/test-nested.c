@@ -18,15 +18,12 @@
 #define POOLS "pool \"db\" { limit = 1 }\npool \"disk\" { limit = 1 }\n"
 
 static struct host *ant;
-static struct gate gate;
 static struct child *outer;
 static char run[64];
 
 static void begin(void) {
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
     ant = host_up("ant", POOLS);
-    outer = berth_start(ant, "run -p db --name outer -- %s --id outer --gate %s --exit 3", cluster.command, gate.path);
+    outer = berth_start(ant, "run -p db --name outer -- %s --id outer --exit 3", cluster.at_gate);
     snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "started", "job=outer"), "run"));
 }
 
@@ -40,13 +37,8 @@ static void up_for_a_lease(void) {
     begin();
 }
 
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
-}
-
 static void end_outer(void) {
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(outer), 3);
     host_await(ant, "released", "job=outer");
 }
@@ -153,7 +145,7 @@ static void outlives_and_is_stopped(void) {
     struct child *inner = start_beside(hold_of(outer), "-p db -- sh -c 'echo begun; exec sleep 1000'");
 
     await_begun(inner);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(outer), 3);
     host_await(ant, "exited", "job=outer result=failure exit_code=3");
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
@@ -244,8 +236,8 @@ static CU_TestInfo of_leases[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "nested", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
-        {.pName = "nested, leases", .pSetUpFunc = up_for_a_lease, .pTearDownFunc = down, .pTests = of_leases},
+        {.pName = "nested", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "nested, leases", .pSetUpFunc = up_for_a_lease, .pTearDownFunc = cluster_down, .pTests = of_leases},
         CU_SUITE_INFO_NULL,
     };
 

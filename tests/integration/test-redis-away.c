@@ -14,28 +14,11 @@
 #define POOLS "pool \"db\" { limit = 2 }\npool \"disk\" { limit = 1 scope = \"host\" }\n"
 
 static struct host *ant, *bee;
-static struct gate gate;
 static struct witness w;
-
-static void make_gate(void) {
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-}
-
-static void up(void) {
-    cluster_up();
-    make_gate();
-}
-
-static void up_without_redis(void) {
-    cluster_up_without_redis();
-    make_gate();
-}
 
 static void down(void) {
     if (cluster.redis.pid > 0)
         (void) kill(cluster.redis.pid, SIGCONT);
-    gate_done(&gate);
     witness_done(&w);
     cluster_down();
 }
@@ -80,7 +63,7 @@ static void restarted_empty(void) {
     ant = host_up("ant", POOLS);
     bee = host_up("bee", POOLS);
     for (size_t i = 0; i < ELEMENTSOF(holders); i++) {
-        holders[i] = berth_start(i ? bee : ant, "run -p db --name h%zu -- %s --id h%zu --gate %s", i, cluster.command, i, gate.path);
+        holders[i] = berth_start(i ? bee : ant, "run -p db --name h%zu -- %s --id h%zu", i, cluster.at_gate, i);
         host_await(i ? bee : ant, "started", "job=h%zu", i);
     }
     for (size_t i = 0; i < ELEMENTSOF(waiting); i++) {
@@ -94,7 +77,7 @@ static void restarted_empty(void) {
     host_await_pool(bee, "db", "used", 2);
     host_await_pool(ant, "db", "waiting", 6);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     for (size_t i = 0; i < ELEMENTSOF(holders); i++)
         TEST_INT(berth_end(holders[i]), 0);
     for (size_t i = 0; i < ELEMENTSOF(waiting); i++)
@@ -161,12 +144,11 @@ static void frozen_berthd(void) {
 static void frozen_host(void) {
     struct child *other, *waiter;
 
-    ant = host_up("ant", POOLS "job \"keep\" { %s pools = {\"db:2\"} on-lease-lost = \"continue\" }\n", witness_at_gate("keep", &gate));
+    ant = host_up("ant", POOLS "job \"keep\" { %s pools = {\"db:2\"} on-lease-lost = \"continue\" }\n", witness_at_gate("keep", 0));
     bee = host_up("bee", POOLS);
     TEST_INT(berth(ant, "start keep"), 0);
     host_await(ant, "started", "job=keep");
-    other = berth_start(bee, "run -p db:2 --name other -- %s --id other --gate %s", cluster.command, gate.path);
-    host_await(bee, "queued", "job=other");
+    other = berth_at_gate(bee, "-p db:2", "other", "queued");
     waiter = berth_start(bee, "run -p db --name waiter -- %s --id waiter", cluster.command);
     host_await(bee, "queued", "job=waiter");
     host_signal(ant, SIGSTOP);
@@ -178,7 +160,7 @@ static void frozen_host(void) {
     host_await(ant, "overcommitted", "pools=db");
     host_await_pool(bee, "db", "used", 4);
     TEST_INT(host_count(bee, "started", "job=waiter"), 0);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     host_await(ant, "exited", "job=keep result=success");
     TEST_INT(berth_end(other), 0);
     TEST_INT(berth_end(waiter), 0);
@@ -240,8 +222,8 @@ static CU_TestInfo without_redis[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "no Redis", .pSetUpFunc = up_without_redis, .pTearDownFunc = down, .pTests = without_redis},
-        {.pName = "Redis away", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = with_redis},
+        {.pName = "no Redis", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = down, .pTests = without_redis},
+        {.pName = "Redis away", .pSetUpFunc = cluster_up, .pTearDownFunc = down, .pTests = with_redis},
         CU_SUITE_INFO_NULL,
     };
 

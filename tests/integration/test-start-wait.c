@@ -14,26 +14,15 @@
 #include "tests/harness/witness.h"
 
 static struct host *ant;
-static struct gate gate;
 
 static void up(void) {
-    char words[128];
-
     cluster_up_without_redis();
-    gate = (struct gate) {.fd = -1};
-    gate_make(&gate, "gate");
-    snprintf(words, sizeof(words), "--id job --gate %s --exit 7", gate.path);
     ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" }\n"
                                 "job \"job\" { %s pools = {\"slot\"} }\n"
                                 "job \"next\" { command = {\"/bin/sh\", \"-c\", \"exit 5\"} pools = {\"slot\"} }\n"
                                 "job \"missing\" { command = {\"/nonexistent\"} pools = {\"slot\"} }\n",
-                         witness_command(words));
+                         witness_at_gate("job", 7));
     host_start(ant);
-}
-
-static void down(void) {
-    gate_done(&gate);
-    cluster_down();
 }
 
 static void await_text(struct child *c, const char *text) {
@@ -61,7 +50,7 @@ static void killed_while_it_runs(void) {
     await_text(next, "berthd is away; run ");
     host_start(ant);
     TEST_INT(witness_count_alive(cluster.witness), 1);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 7);
     TEST_INT(berth_end(next), 5); /* it waited, and does so again */
 }
@@ -70,7 +59,7 @@ static void ends_while_berthd_is_away(void) {
     struct child *c = start_running();
 
     host_kill(ant);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
     await_text(c, "berthd is away; run ");
     host_start(ant);
@@ -201,7 +190,7 @@ static CU_TestInfo played[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "start-wait", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        {.pName = "start-wait", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
         {.pName = "start-wait, played", .pTests = played},
         CU_SUITE_INFO_NULL,
     };

@@ -75,20 +75,14 @@ static bool descends_from_us(pid_t pid) {
 }
 
 static void sockets_are_files(void) {
-    _cleanup_gate_ struct gate gate = {.fd = -1};
     unsigned all = 0, abstract = 0, processes = 0;
     struct child *run;
     DIR *proc;
 
     cluster_up_patient();
-    gate_make(&gate, "gate");
-    ant = host_up("ant",
-                  "pool \"db\" { limit = 2 }\njob \"nap\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--gate\", "
-                  "\"%s\"} pools = {\"db\"} "
-                  "output = \"null\" }\n",
-                  cluster.build, cluster.witness, gate.path);
+    ant = host_up("ant", "pool \"db\" { limit = 2 }\njob \"nap\" { %s pools = {\"db\"} }\n", witness_at_gate("nap", 0));
     TEST_INT(berth(ant, "start nap"), 0);
-    run = berth_start(ant, "run -p db -- %s --gate %s", cluster.command, gate.path);
+    run = berth_start(ant, "run -p db -- %s", cluster.at_gate);
     witness_await_alive(cluster.witness, 2);
     proc = opendir("/proc");
     for (struct dirent *entry; proc && (entry = readdir(proc));) /* berthd, the runner, a guard, `berth run`, Redis, this program */
@@ -101,7 +95,7 @@ static void sockets_are_files(void) {
     CU_ASSERT(processes >= 7);
     CU_ASSERT(all >= 8);
     TEST_INT(abstract, 0);
-    gate_open(&gate);
+    gate_open(&cluster.gate);
     TEST_INT(berth_end(run), 0);
     host_await(ant, "exited", "job=nap");
     cluster_down();
