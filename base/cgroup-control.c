@@ -20,7 +20,7 @@ static const struct {
     const char *name;
 } controllers_known[] = {{CGROUP_CPU, "cpu"}, {CGROUP_MEMORY, "memory"}, {CGROUP_PIDS, "pids"}};
 
-static int write_text(const char *path, const char *file, const char *text) {
+int cgroup_write(const char *path, const char *file, const char *text) {
     _cleanup_close_ int fd = -1;
     char name[PATH_MAX];
 
@@ -32,7 +32,7 @@ static int write_text(const char *path, const char *file, const char *text) {
     return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-static int read_text(const char *path, const char *file, char **ret) {
+int cgroup_read(const char *path, const char *file, char **ret) {
     char name[PATH_MAX];
     size_t size;
 
@@ -45,7 +45,7 @@ static int read_controllers(const char *path, const char *file, unsigned *ret) {
     _cleanup_free_ char *text = NULL;
     unsigned found = 0;
     char *rest, *word;
-    int r = read_text(path, file, &text);
+    int r = cgroup_read(path, file, &text);
 
     if (r < 0)
         return r;
@@ -78,7 +78,7 @@ unsigned cgroup_enable(const char *path, unsigned controllers) {
         if (!(missing & controllers_known[i].controller))
             continue;
         snprintf(text, sizeof(text), "+%s", controllers_known[i].name);
-        (void) write_text(path, "cgroup.subtree_control", text);
+        (void) cgroup_write(path, "cgroup.subtree_control", text);
     }
     return missing ? controllers & ~cgroup_enabled(path) : 0;
 }
@@ -94,11 +94,11 @@ int cgroup_move_down(const char *path, const char *name) {
     }
     if (mkdir(below, 0755) < 0 && errno != EEXIST)
         return -errno;
-    r = read_text(path, "cgroup.procs", &text);
+    r = cgroup_read(path, "cgroup.procs", &text);
     rest = text;
     while (r == 0 && (pid = strsep(&rest, "\n")))
         if (*pid) {
-            r = write_text(below, "cgroup.procs", pid);
+            r = cgroup_write(below, "cgroup.procs", pid);
             r = r == -ESRCH ? 0 : r; /* it has ended */
         }
     return r;
@@ -119,7 +119,7 @@ int cgroup_set(const char *path, const char *file, uint64_t value) {
     char text[24];
 
     snprintf(text, sizeof(text), "%" PRIu64, value);
-    return write_text(path, file, text);
+    return cgroup_write(path, file, text);
 }
 
 const char *cgroup_format(unsigned controllers, char buffer[static CGROUP_NAMES_SIZE]) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Controllers of control groups v2: which there are, switching them on for the groups below, and what they are told (Linux:
- * Documentation/admin-guide/cgroup-v2.rst). Sets of controllers are masks. */
+/* The files of a control group v2, and its controllers: which there are, switching them on for the groups below, and what they are
+ * told (Linux: Documentation/admin-guide/cgroup-v2.rst). Sets of controllers are masks. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,7 +21,11 @@ unsigned cgroup_enable(const char *path, unsigned controllers);
 int cgroup_move_down(const char *path, const char *name);
 /* Whether systemd leaves this group to whom it runs. Then nobody else's processes are in it. */
 bool cgroup_is_delegated(const char *path);
-/* Writes a number to one of its files, "memory.max". 0; -ENOENT: there is no such file; another negative errno. */
+/* One of its files, to be freed; and what is written to one, which allocates nothing. 0; -ENOENT: there is no such file, or no such
+ * group; another negative errno. */
+int cgroup_read(const char *path, const char *file, char **ret);
+int cgroup_write(const char *path, const char *file, const char *text);
+/* Writes a number, to "memory.max" say. */
 int cgroup_set(const char *path, const char *file, uint64_t value);
 /* "memory, pids" */
 const char *cgroup_format(unsigned controllers, char buffer[static CGROUP_NAMES_SIZE]);

@@ -76,44 +76,45 @@ static int cgroup_join(const char *root, const char *point, const char *path, ch
     return 0;
 }
 
+/* The first mount of a cgroup2. root and point are in the text, which is to be freed. */
+static int cgroup_find_mount(char **ret_text, const char **ret_root, const char **ret_point) {
+    char *rest, *line;
+    size_t size;
+    int r = file_read("/proc/self/mountinfo", PROC_FILE_MAX, ret_text, &size);
+
+    if (r < 0)
+        return r;
+    rest = *ret_text;
+    while ((line = strsep(&rest, "\n")))
+        if (cgroup_match_mount(line, ret_root, ret_point))
+            return 0;
+    return -EOPNOTSUPP;
+}
+
 static int cgroup_find(char **ret) {
     _cleanup_free_ char *mounts = NULL, *groups = NULL;
     const char *path, *root, *point;
-    char *rest, *line;
     size_t size;
-    int r;
+    int r = file_read("/proc/self/cgroup", PROC_FILE_MAX, &groups, &size);
 
-    r = file_read("/proc/self/mountinfo", PROC_FILE_MAX, &mounts, &size);
-    if (r < 0)
-        return r;
-    r = file_read("/proc/self/cgroup", PROC_FILE_MAX, &groups, &size);
     if (r < 0)
         return r;
     path = cgroup_match_path(groups);
-    rest = mounts;
-    while (path && (line = strsep(&rest, "\n")))
-        if (cgroup_match_mount(line, &root, &point))
-            return cgroup_join(root, point, path, ret);
-    return -EOPNOTSUPP;
+    if (!path)
+        return -EOPNOTSUPP;
+    r = cgroup_find_mount(&mounts, &root, &point);
+    return r < 0 ? r : cgroup_join(root, point, path, ret);
 }
 
 int cgroup_find_root(char **ret) {
     _cleanup_free_ char *mounts = NULL;
     const char *root, *point;
-    char *rest, *line;
-    size_t size;
-    int r;
+    int r = cgroup_find_mount(&mounts, &root, &point);
 
-    r = file_read("/proc/self/mountinfo", PROC_FILE_MAX, &mounts, &size);
     if (r < 0)
         return r;
-    rest = mounts;
-    while ((line = strsep(&rest, "\n")))
-        if (cgroup_match_mount(line, &root, &point)) {
-            *ret = strdup(point);
-            return *ret ? 0 : -ENOMEM;
-        }
-    return -EOPNOTSUPP;
+    *ret = strdup(point);
+    return *ret ? 0 : -ENOMEM;
 }
 
 int cgroup_find_own(char **ret) {
@@ -140,16 +141,6 @@ int cgroup_make(const char *path) {
     return mkdir(path, 0755) < 0 ? -errno : 0;
 }
 
-static int cgroup_open(const char *path, const char *name, int flags) {
-    char file[PATH_MAX];
-    int fd;
-
-    if ((size_t) snprintf(file, sizeof(file), "%s/%s", path, name) >= sizeof(file))
-        return -ENAMETOOLONG;
-    fd = open(file, flags | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
 pid_t cgroup_fork(const char *path) {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct clone_args arguments = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t) fd};
@@ -162,25 +153,13 @@ pid_t cgroup_fork(const char *path) {
 }
 
 int cgroup_enter(const char *path) {
-    _cleanup_close_ int fd = cgroup_open(path, "cgroup.procs", O_WRONLY);
-
-    if (fd < 0)
-        return -fd;
-    return write(fd, "0", 1) == 1 ? 0 : errno;
+    return -cgroup_write(path, "cgroup.procs", "0");
 }
 
-/* A file of one group, to be freed; NULL if there is no such group. */
-static int cgroup_read(const char *path, const char *name, char **ret) {
-    _cleanup_free_ char *file = NULL;
-    size_t size;
-    int r;
+/* A file of one group; NULL if there is no such group. */
+static int cgroup_read_if_there(const char *path, const char *name, char **ret) {
+    int r = cgroup_read(path, name, ret);
 
-    *ret = NULL;
-    if (asprintf(&file, "%s/%s", path, name) < 0) {
-        file = NULL;
-        return -ENOMEM;
-    }
-    r = file_read(file, PROC_FILE_MAX, ret, &size);
     return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
@@ -188,7 +167,7 @@ static int cgroup_read(const char *path, const char *name, char **ret) {
 static int cgroup_signal_one(const char *path, int signal) {
     _cleanup_free_ char *text = NULL;
     char *rest, *line;
-    int r = cgroup_read(path, "cgroup.procs", &text), n = 0;
+    int r = cgroup_read_if_there(path, "cgroup.procs", &text), n = 0;
 
     if (r < 0)
         return r;
@@ -235,10 +214,9 @@ int cgroup_signal(const char *path, int signal) {
 }
 
 int cgroup_kill(const char *path) {
-    _cleanup_close_ int fd = cgroup_open(path, "cgroup.kill", O_WRONLY);
     int r;
 
-    if (fd >= 0 && write(fd, "1", 1) == 1)
+    if (cgroup_write(path, "cgroup.kill", "1") == 0)
         return 0;
     if (access(path, F_OK) < 0)
         return 0;
@@ -250,7 +228,7 @@ int cgroup_kill(const char *path) {
 int cgroup_is_populated(const char *path) {
     _cleanup_free_ char *text = NULL;
     char *rest, *line;
-    int r = cgroup_read(path, "cgroup.events", &text);
+    int r = cgroup_read_if_there(path, "cgroup.events", &text);
 
     if (r < 0)
         return r;

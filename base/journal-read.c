@@ -147,10 +147,6 @@ int journal_reader_match(struct journal_reader *r, const char *match) {
     return sd_journal_add_match(r->journal, match, 0);
 }
 
-int journal_reader_or(struct journal_reader *r) {
-    return sd_journal_add_disjunction(r->journal);
-}
-
 int journal_reader_next(struct journal_reader *r) {
     int k;
 

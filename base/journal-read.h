@@ -21,10 +21,9 @@ int journal_reader_new(struct journal_reader **ret, const char *directory, bool 
 struct journal_reader *journal_reader_free(struct journal_reader *r);
 DEFINE_CLEANUP(struct journal_reader, journal_reader_free)
 
-/* Only entries with this "FIELD=value": of one field any of the values, of several fields all. Between calls of journal_reader_or()
- * stand whole alternatives. Before the first journal_reader_next(). Negative errno. */
+/* Only entries with this "FIELD=value": of one field any of the values, of several fields all. Before the first
+ * journal_reader_next(). Negative errno. */
 int journal_reader_match(struct journal_reader *r, const char *match);
-int journal_reader_or(struct journal_reader *r);
 
 /* 1: there is a next entry, and it is the current one now. 0: not yet. Negative errno: the journal is broken here. */
 int journal_reader_next(struct journal_reader *r);

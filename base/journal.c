@@ -23,6 +23,8 @@
 #include <syslog.h>
 #include <systemd/sd-journal.h>
 
+#include "base/file.h"
+
 #define FIELDS_MAX 32                              /* of one entry, besides the four that are made here */
 #define LINE_SIZE PIPE_BUF                         /* up to this a line is written whole or not at all (pipe(7)) */
 #define CUT_MARK "[cut]"                           /* stands at the end of a line that did not fit */
@@ -118,20 +120,6 @@ static void line_format(struct line *l, int priority, const char *event, const c
     l->text[l->size++] = '\n';
 }
 
-static bool write_whole(const char *text, size_t size) {
-    while (size > 0) {
-        ssize_t n = write(STDERR_FILENO, text, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        text += n;
-        size -= (size_t) n;
-    }
-    return true;
-}
-
 static void send_line(struct journal *j, int priority, const char *event, const char *message,
                       const struct journal_field *fields, size_t n_fields) {
     struct line l;
@@ -140,11 +128,11 @@ static void send_line(struct journal *j, int priority, const char *event, const 
         char lost[64];
         int n = snprintf(lost, sizeof(lost), "error: %" PRIu64 " lines before this one were lost\n", j->n_lost);
 
-        if (write_whole(lost, (size_t) n))
+        if (file_write(STDERR_FILENO, lost, (size_t) n) == 0)
             j->n_lost = 0;
     }
     line_format(&l, priority, event, message, fields, n_fields);
-    if (!write_whole(l.text, l.size))
+    if (file_write(STDERR_FILENO, l.text, l.size) < 0)
         j->n_lost++; /* nobody is left to tell now */
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "base/process-tree.h"
 
 #define ENVIRON_MAX (128 * 1024) /* bytes looked at; the command's own are a few hundred, its children's hardly more */
 
@@ -40,7 +41,7 @@ static int process_has(pid_t pid, const char *assignment, char *buffer) {
     snprintf(path, sizeof(path), "/proc/%d/environ", (int) pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+        return process_error_is_ours(-errno) ? -errno : 0;
     while (size < ENVIRON_MAX && (n = read(fd, buffer + size, ENVIRON_MAX - size)) > 0)
         size += (size_t) n;
     return has_assignment(buffer, size, assignment);

@@ -113,8 +113,7 @@ static struct process *processes_find(const struct processes *p, pid_t pid) {
     return p->n > 0 ? bsearch(&key, p->items, p->n, sizeof(key), process_compare) : NULL;
 }
 
-/* Not about that process: nobody can be seen now, which is no reason to believe that nobody is there. */
-static bool is_out_of_something(int error) {
+bool process_error_is_ours(int error) {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
 
@@ -135,7 +134,7 @@ static int processes_load(struct processes *ret) {
         r = process_read((pid_t) pid, &process);
         if (r == 0) {
             r = processes_add(ret, &process);
-        } else if (!is_out_of_something(r)) {
+        } else if (!process_error_is_ours(r)) {
             ret->is_incomplete = true;
             r = 0;
         }
@@ -225,7 +224,7 @@ static int process_tree_pass(pid_t root, int signal, const pid_t *except, size_t
             continue;
         /* One that has ended counts as new, too: it may have forked after the list was made. */
         r = process->is_living ? process_signal(process->pid, process->start_ticks, signal) : 0;
-        if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+        if (process_error_is_ours(r))
             return r;
         r = processes_add(signalled, process);
         if (r < 0)

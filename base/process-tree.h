@@ -24,5 +24,8 @@ int process_tree_contains(pid_t root, pid_t pid);
 
 /* What makes a pid an identity: its start time in clock ticks since boot (field 22 of /proc/PID/stat). -ESRCH if it is gone. */
 int process_start_time(pid_t pid, uint64_t *ret_ticks);
+/* An error that is about no process: this one is out of descriptors or memory, so nobody can be seen now, which is no reason to
+ * believe that nobody is there. */
+bool process_error_is_ours(int error);
 /* Whether it has called exec since it was forked. 1, 0, or a negative errno; also for a zombie. */
 int process_has_execed(pid_t pid);

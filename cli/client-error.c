@@ -81,7 +81,7 @@ static void explain_stopping(const json_t *params) {
     fputs("berth: berthd is about to stop\n", stderr);
 }
 
-static const struct {
+static const struct error {
     const char *name;
     int status;
     void (*explain)(const json_t *params);
@@ -102,25 +102,27 @@ static const struct {
     {"io.berth.Internal", EXIT_INTERNAL, explain_text},
 };
 
-int client_exit_status(const struct client_reply *reply) {
-    if (!reply->error)
-        return 0;
+static const struct error *find_error(const char *name) {
     for (size_t i = 0; i < ELEMENTSOF(errors); i++)
-        if (strcmp(reply->error, errors[i].name) == 0)
-            return errors[i].status;
-    return EXIT_INTERNAL;
+        if (strcmp(name, errors[i].name) == 0)
+            return &errors[i];
+    return NULL;
+}
+
+int client_exit_status(const struct client_reply *reply) {
+    const struct error *error = reply->error ? find_error(reply->error) : NULL;
+
+    return !reply->error ? 0 : error ? error->status : EXIT_INTERNAL;
 }
 
 int client_explain(const struct client_reply *reply) {
-    if (!reply->error)
-        return 0;
-    for (size_t i = 0; i < ELEMENTSOF(errors); i++)
-        if (strcmp(reply->error, errors[i].name) == 0) {
-            errors[i].explain(reply->params);
-            return errors[i].status;
-        }
-    fprintf(stderr, "berth: berthd answered %s\n", reply->error);
-    return EXIT_INTERNAL;
+    const struct error *error = reply->error ? find_error(reply->error) : NULL;
+
+    if (error)
+        error->explain(reply->params);
+    else if (reply->error)
+        fprintf(stderr, "berth: berthd answered %s\n", reply->error);
+    return client_exit_status(reply);
 }
 
 int client_explain_errno(int error) {

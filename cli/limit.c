@@ -6,8 +6,7 @@
 #include "base/number.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
-
-#define LIMIT_MAX 1000000
+#include "conf/settings.h"
 
 static int set_limit(char **argv, const char *duration, const char *reason) {
     json_int_t for_ms = 0;
@@ -15,8 +14,8 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
     json_t *params;
     int r;
 
-    if (number_parse(argv[2], LIMIT_MAX, &limit) < 0)
-        return wrong_usage(argv[0], "%.100s: a limit is a number of 0 to %d", argv[2], LIMIT_MAX);
+    if (number_parse(argv[2], POOL_LIMIT_MAX, &limit) < 0)
+        return wrong_usage(argv[0], "%.100s: a limit is a number of 0 to %d", argv[2], POOL_LIMIT_MAX);
     r = duration ? parse_msec(argv[0], "--for", duration, &for_ms) : 0;
     if (r != 0)
         return r;

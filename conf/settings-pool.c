@@ -7,7 +7,6 @@
 #include "conf/settings-read.h"
 #include "conf/text.h"
 
-#define PERMITS_MAX 1000000
 #define QUEUE_LIMIT_MAX 1000000
 #define QUEUE_LIMIT_DEFAULT 10000
 
@@ -22,12 +21,12 @@ static void read_pool(const struct settings *s, struct pool_settings *pool, cons
     pool->place = section->place;
     settings_read_title(&r, pool->name);
     /* A wrong limit stays 0, at which nothing is too heavy. */
-    (void) value_number(&r, POOL_LIMIT, PERMITS_MAX, &pool->limit);
+    (void) value_number(&r, POOL_LIMIT, POOL_LIMIT_MAX, &pool->limit);
     if (value_is_missing(&r, POOL_LIMIT))
         value_note(&r, &section->place, "limit is missing; write limit = N, 0 pauses the pool");
     value_choice(&r, POOL_SCOPE, scopes, ELEMENTSOF(scopes), &scope);
     pool->scope = (enum pool_scope) scope;
-    (void) value_number(&r, POOL_HOST_LIMIT, PERMITS_MAX, &pool->host_limit);
+    (void) value_number(&r, POOL_HOST_LIMIT, POOL_LIMIT_MAX, &pool->host_limit);
     pool->queue_limit = QUEUE_LIMIT_DEFAULT;
     (void) value_number(&r, POOL_QUEUE_LIMIT, QUEUE_LIMIT_MAX, &pool->queue_limit);
     value_text(&r, POOL_DESCRIPTION, "", &pool->description);

@@ -15,6 +15,7 @@
 
 #define SETTINGS_PATH_DEFAULT "/etc/berth/berth.conf"
 #define RUNTIME_DIRECTORY_MAX 60
+#define POOL_LIMIT_MAX 1000000 /* permits, also of an override */
 
 enum pool_scope { POOL_SCOPE_CLUSTER, POOL_SCOPE_HOST };
 enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW };

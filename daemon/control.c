@@ -90,10 +90,6 @@ bool control_call_wants_more(const struct control_call *call) {
     return call->more;
 }
 
-bool control_call_is_privileged(const struct control_call *call) {
-    return call->client->privileged;
-}
-
 const struct peer *control_call_peer(const struct control_call *call) {
     return &call->client->peer;
 }

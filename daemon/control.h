@@ -61,7 +61,6 @@ int control_call_answer(struct control_call *call, json_t *params);
 int control_call_notify(struct control_call *call, json_t *params, int fd);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
 bool control_call_wants_more(const struct control_call *call);
-bool control_call_is_privileged(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
 /* The descriptor that the client passed along with this call, or -1. Borrowed, and only until the method returns: whoever passed what
  * keeps nothing open here. From privileged clients alone; it is of the message that has the last byte of the sendmsg(2) it came with. */

@@ -114,17 +114,17 @@ static void guard_link_gone(struct guard_link *g) {
     g->handler.on_gone(g, g->handler.userdata);
 }
 
-/* Whatever is not known comes from a newer guard and is left. */
+/* Whatever is not known comes from a newer guard and is left, as is what nobody wants to hear. */
 static void guard_link_take(struct guard_link *g, const struct message *m) {
     if (message_is(m, PROTOCOL_STATE))
         take_state(g, m);
-    else if (message_is(m, PROTOCOL_STARTED))
+    else if (message_is(m, PROTOCOL_STARTED) && g->handler.on_started)
         g->handler.on_started(g, m, g->handler.userdata);
-    else if (message_is(m, PROTOCOL_STOPPING))
+    else if (message_is(m, PROTOCOL_STOPPING) && g->handler.on_stopping)
         take_stopping(g, m);
-    else if (message_is(m, PROTOCOL_ACK))
+    else if (message_is(m, PROTOCOL_ACK) && g->handler.on_ack)
         take_ack(g, m);
-    else if (message_is(m, PROTOCOL_REPORT))
+    else if (message_is(m, PROTOCOL_REPORT) && g->handler.on_report)
         g->handler.on_report(g, m, g->handler.userdata);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sysexits.h>
+#include <syslog.h>
 #include <systemd/sd-event.h>
 
 #include "base/activation.h"
@@ -98,9 +99,9 @@ static int load(struct journal *journal, struct settings **ret) {
         if (arg_check)
             fprintf(stderr, "%s\n", errors.lines[i]);
         else
-            journal_log(journal, 3, "%s", errors.lines[i]);
+            journal_log(journal, LOG_ERR, "%s", errors.lines[i]);
     if (r < 0 || errors.out_of_memory)
-        journal_log(journal, 3, "%s: %s", arg_config, strerror(r < 0 ? -r : ENOMEM));
+        journal_log(journal, LOG_ERR, "%s: %s", arg_config, strerror(r < 0 ? -r : ENOMEM));
     settings_errors_done(&errors);
     return r;
 }
@@ -153,7 +154,7 @@ static int receive_socket(struct journal *journal, int *ret_fd) {
 
     if (r >= 0)
         return 0;
-    journal_log(journal, 3, "what the service manager passed is not the one listening stream socket with FileDescriptorName=" SOCKET_NAME
+    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening stream socket with FileDescriptorName=" SOCKET_NAME
                             " that berthd.socket makes: %s", strerror(-r));
     return EX_CONFIG;
 }
@@ -161,7 +162,7 @@ static int receive_socket(struct journal *journal, int *ret_fd) {
 static int check_socket(struct journal *journal, int listen_fd, const char *path) {
     if (listen_fd < 0 || activation_is_at(listen_fd, path))
         return 0;
-    journal_log(journal, 3, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
+    journal_log(journal, LOG_ERR, "the socket that the service manager passed is not %s, where `runtime-directory` has it: change "
                             "ListenStream= of berthd.socket, too", path);
     turn_away(listen_fd);
     return EX_CONFIG;
@@ -238,7 +239,7 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
     if (arg_with_runner) {
         r = find_runner(runner);
         if (r < 0) {
-            journal_log(journal, 3, "%s: %s; name it with --with-runner=PATH", runner, strerror(-r));
+            journal_log(journal, LOG_ERR, "%s: %s; name it with --with-runner=PATH", runner, strerror(-r));
             settings_free(settings);
             return EX_UNAVAILABLE;
         }
@@ -256,7 +257,7 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
         return EX_SOFTWARE;
     r = verbs_new_control(&control, event, manager, socket, steal_fd(&listen_fd));
     if (r < 0)
-        journal_log(journal, 3, "%s: %s", socket, strerror(-r));
+        journal_log(journal, LOG_ERR, "%s: %s", socket, strerror(-r));
     daemon = (struct daemon) {manager, control};
     if (r >= 0)
         r = add_signals(event, &daemon);
@@ -265,7 +266,7 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
     if (r >= 0)
         r = sd_event_loop(event);
     if (r < 0) {
-        journal_log(journal, 2, "berthd cannot go on: %s", strerror(-r));
+        journal_log(journal, LOG_CRIT, "berthd cannot go on: %s", strerror(-r));
         return EX_SOFTWARE;
     }
     return r;

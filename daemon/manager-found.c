@@ -45,7 +45,7 @@ static usec_t silence_max(const struct manager *m) {
 static int found_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct found_guard *f = userdata;
 
-    journal_log(events_get_journal(f->manager->events), 4, "the guard of run %s does not answer: the runner ends it", f->run);
+    manager_log(f->manager, LOG_WARNING, "the guard of run %s does not answer: the runner ends it", f->run);
     (void) runner_link_kill(f->manager->runner, f->run);
     return 0;
 }
@@ -98,7 +98,7 @@ static void found_on_state(_unused_ struct guard_link *g, const struct message *
         return;
     }
     /* Nobody knows what it holds: it must end, and its report is waited for. */
-    journal_log(events_get_journal(m->events), 3, "cannot take over run %s: %s", f->run, strerror(-k));
+    manager_log(m, LOG_ERR, "cannot take over run %s: %s", f->run, strerror(-k));
     f->link = guard_link_free(f->link);
     if (k == -EBADMSG || !manager_gather_failed(m, f->run, k))
         (void) runner_link_kill(m->runner, f->run);
@@ -120,14 +120,6 @@ static void found_on_gone(_unused_ struct guard_link *g, void *userdata) {
         found_connect(f);
 }
 
-static void found_on_message(_unused_ struct guard_link *g, _unused_ const struct message *m, _unused_ void *userdata) {
-    /* It is said again on the second connection. */
-}
-static void found_on_stopping(_unused_ struct guard_link *g, _unused_ enum supervise_reason reason, _unused_ void *userdata) {
-}
-static void found_on_ack(_unused_ struct guard_link *g, _unused_ usec_t deadline, _unused_ void *userdata) {
-}
-
 /* --- connecting --- */
 
 /* Its silence counts from when it could have heard: a full queue of connections (EAGAIN) is its own doing. */
@@ -143,11 +135,7 @@ static void found_arm(struct found_guard *f) {
 
 static void found_connect(struct found_guard *f) {
     const struct guard_link_handler handler = {
-        .on_state = found_on_state,
-        .on_started = found_on_message,
-        .on_stopping = found_on_stopping,
-        .on_ack = found_on_ack,
-        .on_report = found_on_message,
+        .on_state = found_on_state, /* anything else is said again on the second connection */
         .on_gone = found_on_gone,
         .userdata = f,
     };

@@ -52,11 +52,11 @@ static bool is_of_the_moment(int error) {
 
 bool manager_gather_failed(struct manager *m, const char *what, int error) {
     if (m->phase != MANAGER_PHASE_GATHERING || !is_of_the_moment(error)) {
-        journal_log(events_get_journal(m->events), 3, "%s cannot be taken over: %s", what, strerror(-error));
+        manager_log(m, LOG_ERR, "%s cannot be taken over: %s", what, strerror(-error));
         return false;
     }
     if (m->gather_error == 0) {
-        journal_log(events_get_journal(m->events), 2, "%s cannot be taken over: %s; berthd ends, and grants nothing before it is known",
+        manager_log(m, LOG_CRIT, "%s cannot be taken over: %s; berthd ends, and grants nothing before it is known",
                     what, strerror(-error));
         (void) sd_event_exit(m->event, 70);
     }
@@ -151,7 +151,7 @@ static void become_ready(struct manager *m) {
         list_foreach(r, &m->runs[s], struct run, link)
             n++;
     if (sort_pending(m) < 0 || store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
-        journal_log(events_get_journal(m->events), 2, "out of memory at start");
+        manager_log(m, LOG_CRIT, "out of memory at start");
         (void) sd_event_exit(m->event, 70);
         return;
     }
@@ -178,6 +178,6 @@ int manager_gather(struct manager *m) {
         return k;
     k = hold_gather(path, manager_hold_found, m);
     if (k < 0)
-        journal_log(events_get_journal(m->events), 3, "%s cannot be read: %s", path, strerror(-k));
+        manager_log(m, LOG_ERR, "%s cannot be read: %s", path, strerror(-k));
     return k < 0 ? k : m->gather_error;
 }

@@ -11,10 +11,6 @@
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
 
-static struct manager *manager_of(void *userdata) {
-    return userdata;
-}
-
 /* --- towards the runner --- */
 
 /* Of a run that ends without having run. */
@@ -272,16 +268,12 @@ static void guard_on_report(struct guard_link *g, const struct message *report, 
     drop_guard(r);
 }
 
-static void guard_on_ack(_unused_ struct guard_link *g, _unused_ usec_t deadline, _unused_ void *userdata) {
-}
-
 static void guard_on_gone(struct guard_link *g, void *userdata);
 
 static const struct guard_link_handler guard_handler = {
     .on_state = guard_on_state,
     .on_started = guard_on_started,
     .on_stopping = guard_on_stopping,
-    .on_ack = guard_on_ack,
     .on_report = guard_on_report,
     .on_gone = guard_on_gone,
 };
@@ -297,7 +289,7 @@ void manager_guard_retry(struct manager *m, const char *run, int error) {
 
     (void) sd_event_source_get_enabled(m->guard_timer, &enabled);
     if (m->guard_again == MANAGER_GUARD_AGAIN_FIRST)
-        journal_log(events_get_journal(m->events), 4, "the guard of run %s cannot be reached, and is tried again: %s", run,
+        manager_log(m, LOG_WARNING, "the guard of run %s cannot be reached, and is tried again: %s", run,
                     strerror(-error));
     if (enabled != SD_EVENT_OFF)
         return;
@@ -370,11 +362,11 @@ int manager_guards_init(struct manager *m) {
 /* --- what the runner says --- */
 
 static void runner_on_guard(const char *run, void *userdata) {
-    manager_guard_connect(manager_of(userdata), run);
+    manager_guard_connect(userdata, run);
 }
 
 static void runner_on_started(const char *run, bool existed, void *userdata) {
-    struct manager *m = manager_of(userdata);
+    struct manager *m = userdata;
 
     (void) existed; /* if it is its report that exists, connecting fails, and the runner sends it */
     if (manager_find_run(m, run))
@@ -382,7 +374,7 @@ static void runner_on_started(const char *run, bool existed, void *userdata) {
 }
 
 static void runner_on_refused(const char *run, const char *reason, const char *text, void *userdata) {
-    struct manager *m = manager_of(userdata);
+    struct manager *m = userdata;
     struct run *r = manager_find_run(m, run);
 
     if (!r || run_is_over(r))
@@ -394,7 +386,7 @@ static void runner_on_refused(const char *run, const char *reason, const char *t
 }
 
 static void runner_on_report(const struct message *report, void *userdata) {
-    struct manager *m = manager_of(userdata);
+    struct manager *m = userdata;
     char id[ID_TEXT_SIZE];
     struct run *r;
     int k = 0;
@@ -426,7 +418,7 @@ static bool is_without_guard(const struct run *r) {
 /* The runner is (back) there and has told all guards and reports. A run that should have one and has none: its start was not
  * delivered, or its guard ended unseen. `start` is idempotent, and so is `kill`. */
 static void runner_on_gathered(void *userdata) {
-    struct manager *m = manager_of(userdata);
+    struct manager *m = userdata;
 
     list_foreach_safe(r, &m->runs[RUN_STATE_STARTING], struct run, link)
         if (is_without_guard(r))
@@ -442,9 +434,9 @@ static void runner_on_gathered(void *userdata) {
 }
 
 static void runner_on_lost(void *userdata) {
-    struct manager *m = manager_of(userdata);
+    struct manager *m = userdata;
 
-    journal_log(events_get_journal(m->events), 4, "berth-runner is not there; running jobs go on, new ones wait for it");
+    manager_log(m, LOG_WARNING, "berth-runner is not there; running jobs go on, new ones wait for it");
 }
 
 const struct runner_link_handler manager_runner_handler = {

@@ -119,7 +119,7 @@ void manager_hold_write(struct run *r) {
     put_hold(&w, r);
     k = r->hold ? hold_write_record(r->hold, &w) : 0;
     if (k < 0)
-        journal_log(events_get_journal(r->manager->events), 4, "the record of hold %s cannot be written: %s", r->id,
+        manager_log(r->manager, LOG_WARNING, "the record of hold %s cannot be written: %s", r->id,
                     strerror(-k));
 }
 
@@ -170,7 +170,7 @@ void manager_client_started(struct manager *m, struct run *r, pid_t pid) {
         return;
     k = hold_watch_command(r->hold, r->client_pid, pid);
     if (k < 0 && k != -ESRCH)
-        journal_log(events_get_journal(m->events), 4, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
+        manager_log(m, LOG_WARNING, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
                     strerror(-k));
     manager_run_started(r, pid, clock_realtime());
     FAILPOINT("hold-started-seen");

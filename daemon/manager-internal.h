@@ -14,6 +14,8 @@
  *     manager-why.c     what a waiting run waits for
  *     manager-service.c what the service manager is told; draining */
 
+#include <syslog.h>
+
 #include "base/message.h"
 #include "base/removals.h"
 #include "daemon/hold.h"
@@ -74,6 +76,9 @@ struct manager {
     size_t n_stores_leaving;
     char text[256];                  /* explanations handed to clients, until the next call */
 };
+
+/* What is no event, for the journal; priority as in syslog(3). */
+#define manager_log(m, priority, ...) journal_log(events_get_journal((m)->events), (priority), __VA_ARGS__)
 
 /* --- manager-run.c --- */
 int manager_add_run(struct manager *m, struct run *r, enum run_state state); /* takes the run over */
@@ -155,8 +160,6 @@ void manager_jobs_ready(struct manager *m);   /* at-start, every */
 void manager_job_over(struct run *r);         /* remembers the result; begins a queued one */
 void manager_job_unqueue(struct manager *m, const char *job); /* the one that overlap = "queue" keeps back */
 void manager_jobs_forget_at_start(struct manager *m);
-size_t manager_count_runs(struct manager *m, const char *job, struct run **ret_oldest);
-int manager_begin_job(struct manager *m, const struct job_settings *settings, struct run **ret);
 
 /* --- manager-service.c --- */
 void manager_service_ready(struct manager *m);

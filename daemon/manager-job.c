@@ -24,7 +24,7 @@ void manager_jobs_free(struct manager *m) {
         job_free(j);
 }
 
-size_t manager_count_runs(struct manager *m, const char *job, struct run **ret_oldest) {
+static size_t count_runs(struct manager *m, const char *job, struct run **ret_oldest) {
     size_t n = 0;
 
     *ret_oldest = NULL;
@@ -35,7 +35,7 @@ size_t manager_count_runs(struct manager *m, const char *job, struct run **ret_o
     return n;
 }
 
-int manager_begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
+static int begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
     struct run_spec spec = {.kind = RUN_KIND_JOB, .name = settings->name, .pools = &settings->pools};
     struct run *r = NULL;
     int k;
@@ -66,7 +66,7 @@ int manager_begin_job(struct manager *m, const struct job_settings *settings, st
 static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     const struct job_settings *settings = settings_find_job(m->settings, j->name);
     struct run *run;
-    size_t n = manager_count_runs(m, j->name, &run);
+    size_t n = count_runs(m, j->name, &run);
     int k = 0;
 
     j->last_trigger_realtime = clock_realtime();
@@ -74,7 +74,7 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
         return MANAGER_E_DRAINED;
     switch (job_decide(j, settings->overlap, n)) {
     case JOB_DECISION_BEGIN:
-        k = manager_begin_job(m, settings, &run);
+        k = begin_job(m, settings, &run);
         break;
     case JOB_DECISION_QUEUE:
         j->queued = true;
@@ -109,7 +109,7 @@ static void arm_every(struct manager *m, struct job *j) {
         return;
     if (sd_event_add_time(m->event, &j->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_sub(next, now)),
                           USEC_PER_MSEC, job_on_due, j) < 0)
-        journal_log(events_get_journal(m->events), 3, "out of memory: job %s is not run again by `every`", j->name);
+        manager_log(m, LOG_ERR, "out of memory: job %s is not run again by `every`", j->name);
 }
 
 static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
@@ -117,7 +117,7 @@ static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, 
     struct run *run;
 
     if (trigger(j->manager, j, &run) < 0)
-        journal_log(events_get_journal(j->manager->events), 3, "out of memory: job %s is skipped once", j->name);
+        manager_log(j->manager, LOG_ERR, "out of memory: job %s is skipped once", j->name);
     arm_every(j->manager, j);
     return 0;
 }
@@ -129,7 +129,7 @@ static void begin_queued(struct manager *m, struct job *j) {
     j->queued = false;
     if (trigger(m, j, &run) >= 0)
         return;
-    journal_log(events_get_journal(m->events), 3, "out of memory: the queued run of job %s begins later", j->name);
+    manager_log(m, LOG_ERR, "out of memory: the queued run of job %s begins later", j->name);
     j->queued = true;
     manager_write_job(m, j);
 }
@@ -146,7 +146,7 @@ void manager_jobs_ready(struct manager *m) {
                 j->at_start_done = false;
                 manager_write_job(m, j);
             }
-        } else if (j->queued && manager_count_runs(m, j->name, &run) == 0) {
+        } else if (j->queued && count_runs(m, j->name, &run) == 0) {
             begin_queued(m, j);
         }
         arm_every(m, j);
@@ -168,7 +168,7 @@ void manager_job_over(struct run *r) {
     j->last_token = run_token(r);
     j->last_exit_code = r->exit_code;
     j->last_signal = r->signal;
-    if (j->queued && m->phase == MANAGER_PHASE_READY && manager_count_runs(m, j->name, &other) == 0) {
+    if (j->queued && m->phase == MANAGER_PHASE_READY && count_runs(m, j->name, &other) == 0) {
         begin_queued(m, j);
     } else {
         manager_write_job(m, j);
@@ -226,7 +226,7 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     usec_t now = clock_realtime();
 
     *ret = (struct manager_job) {.settings = settings, .last_exit_code = -1, .last_signal = -1};
-    ret->n_runs = manager_count_runs(m, settings->name, &ret->run);
+    ret->n_runs = count_runs(m, settings->name, &ret->run);
     if (!j)
         return;
     ret->last_started_realtime = j->last_started_realtime;

@@ -30,7 +30,7 @@ static void record_write(struct manager *m, const char *folder, const char *name
     if (k == 0)
         k = file_write_atomic(record_path(m, folder, name, path), w->text, w->size, 0600);
     if (k < 0)
-        journal_log(events_get_journal(m->events), 4, "%s cannot be written: %s", record_path(m, folder, name, path),
+        manager_log(m, LOG_WARNING, "%s cannot be written: %s", record_path(m, folder, name, path),
                     strerror(-k));
 }
 
@@ -44,12 +44,12 @@ static int record_read(struct manager *m, const char *folder, const char *name, 
     if (k == 0)
         k = message_parse(ret, text, size);
     if (k == -EBADMSG || k == -EFBIG) {
-        journal_log(events_get_journal(m->events), 4, "%s is no record and is removed", path);
+        manager_log(m, LOG_WARNING, "%s is no record and is removed", path);
         (void) unlink(path);
         return -ENOENT;
     }
     if (k < 0 && k != -ENOENT) /* out of descriptors, say: the next berthd may want it */
-        journal_log(events_get_journal(m->events), 4, "%s cannot be read: %s", path, strerror(-k));
+        manager_log(m, LOG_WARNING, "%s cannot be read: %s", path, strerror(-k));
     return k;
 }
 
@@ -170,7 +170,7 @@ void manager_remove_waiting(struct run *r) {
     r->recorded = false;
     k = removals_remove(r->manager->removals, record_path(r->manager, PROTOCOL_WAITING, r->id, path));
     if (k < 0)
-        journal_log(events_get_journal(r->manager->events), 4,
+        manager_log(r->manager, LOG_WARNING,
                     "%s cannot be removed (%s): it is tried again, as a berthd that finds it there would start run %s",
                     path, strerror(-k), r->id);
     FAILPOINT("waiting-removed");

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
@@ -54,12 +53,8 @@ void manager_service_ready(struct manager *m) {
 }
 
 void manager_service_reloading(_unused_ struct manager *m) {
-    struct timespec now;
-
     /* A reload without the time is not believed (sd_notify(3)). */
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    (void) sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-                      (uint64_t) now.tv_sec * USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000);
+    (void) sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic());
 }
 
 void manager_service_stopping(usec_t longest) {
@@ -92,7 +87,7 @@ int manager_drain(struct manager *m) {
         return -errno;
     close_fd(fd);
     m->drained = true;
-    journal_log(events_get_journal(m->events), 5, "this host is drained: it takes nothing new until `berth undrain`");
+    manager_log(m, LOG_NOTICE, "this host is drained: it takes nothing new until `berth undrain`");
     for (enum run_state s = RUN_STATE_PENDING; s <= RUN_STATE_WAITING; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
@@ -108,7 +103,7 @@ int manager_undrain(struct manager *m) {
     if (unlink(drained_path(m, path)) < 0 && errno != ENOENT)
         return -errno;
     m->drained = false;
-    journal_log(events_get_journal(m->events), 5, "this host is drained no longer");
+    manager_log(m, LOG_NOTICE, "this host is drained no longer");
     if (m->phase == MANAGER_PHASE_READY)
         manager_jobs_ready(m);
     manager_service_changed(m);

@@ -21,7 +21,7 @@ static const struct snapshot_position *find_position(const struct snapshot *s, c
 }
 
 /* The first of its pools that alone would keep it waiting. */
-static const char *blocked_in(const struct snapshot *s, const struct claim *c, const char *full, char *buffer, size_t size) {
+static const char *blocked_in(const struct snapshot *s, const struct claim *c, char *buffer, size_t size) {
     for (size_t i = 0; s && i < c->n_demands; i++) {
         const struct demand *d = &c->demands[i];
         const struct snapshot_pool *p = find_pool(s, d->pool);
@@ -36,7 +36,7 @@ static const char *blocked_in(const struct snapshot *s, const struct claim *c, c
         else if (position && position->position > 1 && p->used + position->head_permits > p->limit && p->used < p->limit)
             snprintf(buffer, size, "head needs %u: %s", position->head_permits, d->pool);
         else if (p->used + d->permits > p->limit || (position && position->position > 1))
-            snprintf(buffer, size, "%s: %s", full, d->pool);
+            snprintf(buffer, size, "pool full: %s", d->pool);
         else
             continue;
         return buffer;
@@ -57,7 +57,7 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
     if (r->state != RUN_STATE_WAITING)
         return NULL;
     if (r->host_claim.n_demands > 0 && r->host_claim.state != CLAIM_STATE_HELD) {
-        why = blocked_in(host, &r->host_claim, "pool full", buffer, size);
+        why = blocked_in(host, &r->host_claim, buffer, size);
         /* A cluster pool stands in the host's store for its host-limit alone. */
         if (why && strncmp(why, "pool full: ", 11) == 0 && is_cluster_pool(m, why + 11)) {
             char pool[NAME_MAX_LENGTH + 1];
@@ -71,5 +71,5 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return "redis away";
     if (m->cluster_store->state == STORE_STATE_GRACE)
         return "grace";
-    return blocked_in(cluster, &r->cluster_claim, "pool full", buffer, size);
+    return blocked_in(cluster, &r->cluster_claim, buffer, size);
 }

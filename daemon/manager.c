@@ -27,7 +27,7 @@ static int make_directory(struct journal *j, const char *runtime, const char *na
     if (mkdir(path, mode) < 0 && errno != EEXIST) {
         int k = -errno;
 
-        journal_log(j, 3, "%s cannot be made: %s", path, strerror(-k));
+        journal_log(j, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
         return k;
     }
     return 0;
@@ -53,9 +53,9 @@ static int take_lock(struct journal *j, const char *runtime, int *ret_fd) {
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
         k = -errno;
         if (k == -EWOULDBLOCK)
-            journal_log(j, 3, "another berthd has %s: one runs in a runtime directory", path);
+            journal_log(j, LOG_ERR, "another berthd has %s: one runs in a runtime directory", path);
         else
-            journal_log(j, 3, "%s: %s", path, strerror(-k));
+            journal_log(j, LOG_ERR, "%s: %s", path, strerror(-k));
         return k;
     }
     *ret_fd = steal_fd(&fd);
@@ -83,7 +83,7 @@ static int read_password(struct journal *j, const struct redis_settings *redis, 
     if (k == -ENOENT && redis->password_file[0] == '\0')
         return 0;
     if (k < 0) {
-        journal_log(j, 3, "the Redis password in %s cannot be read: %s", path, strerror(-k));
+        journal_log(j, LOG_ERR, "the Redis password in %s cannot be read: %s", path, strerror(-k));
         return k;
     }
     text[strcspn(text, "\r\n")] = '\0';
@@ -302,7 +302,7 @@ static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint6
         return 0;
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach(r, &m->runs[s], struct run, link)
-            journal_log(events_get_journal(m->events), 4, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
+            manager_log(m, LOG_WARNING, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
     manager_jobs_forget_at_start(m);
     m->phase = MANAGER_PHASE_LEAVING;
     leave(m);
@@ -346,7 +346,7 @@ void manager_stop(struct manager *m, bool stop_jobs) {
     manager_service_stopping(longest);
     if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
                           USEC_PER_MSEC, manager_on_leave_due, m) < 0)
-        journal_log(events_get_journal(m->events), 3, "out of memory: this stop has no time limit");
+        manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             manager_stop_run(m, r, "shutdown");
@@ -373,7 +373,7 @@ static void tell_refused(struct manager *m, const struct settings_errors *errors
 
     event_emit(m->events, &e, "%s is refused, the running config stays", m->config);
     for (size_t i = 1; i < errors->n; i++)
-        journal_log(events_get_journal(m->events), 3, "%s", errors->lines[i]);
+        manager_log(m, LOG_ERR, "%s", errors->lines[i]);
 }
 
 static void use_settings(struct manager *m, struct settings *settings) {
@@ -382,7 +382,7 @@ static void use_settings(struct manager *m, struct settings *settings) {
     m->settings = settings;
     if (manager_jobs_update(m) < 0 || declare(m, m->host_store, true) < 0 ||
         (m->cluster_store && declare(m, m->cluster_store, false) < 0))
-        journal_log(events_get_journal(m->events), 2, "out of memory at reload: some limits are the old ones still");
+        manager_log(m, LOG_CRIT, "out of memory at reload: some limits are the old ones still");
     settings_free(old);
 }
 
@@ -428,9 +428,6 @@ void manager_config_differs(struct manager *m) {
 
 const struct settings *manager_settings(const struct manager *m) {
     return m->settings;
-}
-struct events *manager_events(struct manager *m) {
-    return m->events;
 }
 sd_event *manager_event(struct manager *m) {
     return m->event;

@@ -40,7 +40,6 @@ bool manager_stops_jobs(const struct manager *m); /* whether that was said, or t
 /* --- what clients see --- */
 
 const struct settings *manager_settings(const struct manager *m);
-struct events *manager_events(struct manager *m);
 sd_event *manager_event(struct manager *m);
 struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */

@@ -34,10 +34,9 @@ int redis_connection_new(struct redis_connection **ret, sd_event *event, const c
                          const struct redis_connection_options *options);
 /* May be called from its callbacks; none is called after it. */
 struct redis_connection *redis_connection_free(struct redis_connection *c);
-DEFINE_CLEANUP(struct redis_connection, redis_connection_free)
 
-/* Sends a command. fn gets its reply, error replies too, and is not called when the connection goes down. Arguments are copied.
- * lengths: NULL for texts. 0, -ENOTCONN if it is over, -ENOMEM. */
+/* Sends a command. fn gets its reply, error replies too, and is not called when the connection goes down. Arguments are copied. 0,
+ * -ENOTCONN if it is over, -ENOMEM. */
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata);
 /* Subscribes to a channel: fn gets the acknowledgment first (an array whose first element is "subscribe"), then each message
  * ("message", channel, text). One channel a connection, and no other command after it. */

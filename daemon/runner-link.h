@@ -39,7 +39,7 @@ int runner_link_forget(struct runner_link *l, const char *run);
 
 struct guard_link_handler {
     void (*on_state)(struct guard_link *g, const struct message *state, void *userdata);
-    void (*on_started)(struct guard_link *g, const struct message *started, void *userdata);
+    void (*on_started)(struct guard_link *g, const struct message *started, void *userdata); /* may be NULL, as the next three */
     void (*on_stopping)(struct guard_link *g, enum supervise_reason reason, void *userdata);
     void (*on_ack)(struct guard_link *g, usec_t deadline, void *userdata);
     void (*on_report)(struct guard_link *g, const struct message *report, void *userdata); /* answer with guard_link_done() */

@@ -209,11 +209,12 @@ static int beat_on_deadline(sd_event_source *source, uint64_t usec, void *userda
 
 /* --- the heartbeat --- */
 
-static void judge_numbers(struct store_redis *r, uint64_t last, uint64_t claims, bool *ret_resync) {
+/* Whether something that concerns this session was missed. */
+static bool judge_numbers(struct store_redis *r, uint64_t last, uint64_t claims) {
     bool missed = (r->early_sent && r->n_early > 0) || (r->doubt > 0 && r->chain < r->doubt) || claims != r->n_named;
 
     r->doubt = last > r->chain ? last : 0;
-    *ret_resync = missed;
+    return missed;
 }
 
 static void beat_on_reply(const struct redisReply *reply, void *userdata) {
@@ -240,7 +241,7 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     }
     beat_add_mark(r, count, sent);
     beat_hear_clock(r, clock);
-    judge_numbers(r, last, claims, &resync);
+    resync = judge_numbers(r, last, claims);
     if (last <= r->chain && !resync)
         r->store.known = clock;
     push_deadline(r, sent);

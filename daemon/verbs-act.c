@@ -98,7 +98,7 @@ int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
     json_int_t limit = 0, for_ms = 0;
     const struct param table[] = {
         {"pool", PARAM_STRING, true, &o.pool, 0, 0},
-        {"limit", PARAM_INT, true, &limit, 0, VERBS_LIMIT_MAX},
+        {"limit", PARAM_INT, true, &limit, 0, POOL_LIMIT_MAX},
         {"for_ms", PARAM_INT, false, &for_ms, 1, VERBS_MSEC_MAX},
         {"reason", PARAM_STRING, false, &o.reason, 0, 0},
     };

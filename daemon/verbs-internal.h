@@ -18,7 +18,6 @@
 #include "daemon/manager.h"
 
 #define VERBS_TEXT_MAX 200 /* bytes of a reason */
-#define VERBS_LIMIT_MAX 1000000 /* permits, as in the config */
 #define VERBS_MSEC_MAX ((json_int_t) 3650 * 24 * 3600 * 1000)
 
 #define _cleanup_json_ _cleanup_(json_decrefp)
