@@ -116,6 +116,8 @@ static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, 
     struct job *j = userdata;
     struct run *run;
 
+    if (j->manager->phase != MANAGER_PHASE_READY) /* berthd stops: what is begun now would only be waited for */
+        return 0;
     if (trigger(j->manager, j, &run) < 0)
         manager_log(j->manager, LOG_ERR, "out of memory: job %s is skipped once", j->name);
     arm_every(j->manager, j);

@@ -174,7 +174,7 @@ static const char config[] = "runtime-directory = \"%s\"\n"
                              "job \"one\" { command = {\"/bin/true\"} pools = {\"slot\"} overlap = \"allow\" }\n"
                              "job \"skipped\" { command = {\"/bin/true\"} pools = {\"slot\"} }\n"
                              "job \"queued\" { command = {\"/bin/true\"} pools = {\"slot\"} overlap = \"queue\" }\n"
-                             "job \"first\" { command = {\"/bin/true\"} at-start = %s }\n";
+                             "job \"first\" { command = {\"/bin/true\"} at-start = %s every = \"%s\" }\n";
 
 static void make_manager(void) {
     struct settings_errors errors = {};
@@ -183,7 +183,8 @@ static void make_manager(void) {
     struct settings_source source = {.file = "test.conf"};
     char text[2048];
 
-    snprintf(text, sizeof(text), config, play.directory, play.at_start ? "true" : "false");
+    snprintf(text, sizeof(text), config, play.directory, play.at_start ? "true" : "false",
+             play.every ? play.every : "");
     source.text = text;
     source.size = strlen(text);
     TEST_INT(settings_parse(&source, 1, "here", &settings, &errors), 0);
@@ -193,8 +194,9 @@ static void make_manager(void) {
 
 void play_up(void) {
     bool at_start = play.at_start;
+    const char *every = play.every;
 
-    play = (struct play) {.directory = "/tmp/berth-manager-XXXXXX", .runner_up = true, .at_start = at_start};
+    play = (struct play) {.directory = "/tmp/berth-manager-XXXXXX", .runner_up = true, .at_start = at_start, .every = every};
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(play.directory));
     TEST_INT(sd_event_new(&play.event), 0);
     TEST_INT(journal_new(&play.journal, "test"), 0);
@@ -225,6 +227,7 @@ void play_down(void) {
     play.journal = journal_free(play.journal);
     play.event = sd_event_unref(play.event);
     play.at_start = false;
+    play.every = NULL;
     place_remove(play.directory);
 }
 

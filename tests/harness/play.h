@@ -5,7 +5,7 @@
  * those of the archive. The test says what they say. The event loop runs until what is awaited is there.
  *
  * Jobs of pool "slot" (1 permit, scope host): "one" (overlap = "allow"), "skipped" ("skip"), "queued" ("queue"); "first" has no pool
- * and is at-start if play.at_start was set before; pool "wide" has 8 permits. */
+ * and is at-start, or begun by time, if play.at_start or play.every were set before; pool "wide" has 8 permits. */
 
 #include <stdbool.h>
 
@@ -25,6 +25,7 @@ extern struct play {
     struct manager *manager;
     char directory[32];
     bool at_start;  /* of job "first", in the next manager that is made */
+    const char *every; /* likewise; NULL: it is not begun by time */
     sd_event *event;
     struct journal *journal;
     struct runner_link runner;

@@ -177,6 +177,37 @@ static void test_shutdown(void) {
     CU_ASSERT(play_await(has_left, NULL));
 }
 
+static bool is_past(void *realtime) {
+    return clock_realtime() > *(usec_t *) realtime;
+}
+
+/* Nothing is begun any more, also not by time: a run that is not begun and not over would keep berthd from leaving. */
+static void test_shutdown_and_every(void) {
+    struct manager_job job;
+    struct run *r, *first;
+    usec_t due;
+
+    play_down();
+    play.every = "50ms";
+    play_up_gathered();
+    CU_ASSERT(play_await_starts(1));
+    first = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
+    play_started(first);
+    r = play_run("one");
+    manager_stop_run(play.manager, first, "stopped");
+    manager_stop(play.manager, true);
+    play.runner.handler.on_refused(first->id, "resources", "none", play.runner.handler.userdata);
+    TEST_INT(first->state, RUN_STATE_DONE);
+    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), "first"), &job);
+    due = job.next_realtime + 50 * USEC_PER_MSEC;
+    CU_ASSERT(play_await(is_past, &due));
+    CU_ASSERT_PTR_NULL(list_first(manager_runs(play.manager, RUN_STATE_PENDING), struct run, link));
+    manager_get_job(play.manager, job.settings, &job);
+    TEST_INT(job.n_runs, 0);
+    play_guard_reports(r, "signal", SIGTERM, "shutdown");
+    CU_ASSERT(play_await(has_left, NULL));
+}
+
 static CU_TestInfo tests[] = {
     {"one run", test_one_run},
     {"limit and order", test_limit_and_order},
@@ -188,6 +219,7 @@ static CU_TestInfo tests[] = {
     {"no such user", test_no_such_user},
     {"drain", test_drain},
     {"shutdown", test_shutdown},
+    {"shutdown and every", test_shutdown_and_every},
     CU_TEST_INFO_NULL,
 };
 
