@@ -165,30 +165,27 @@ static void tell_fenced(struct run *r, const struct message *report) {
     manager_tell_fenced(r, usec_add(USEC_PER_SEC, after), usec_add(USEC_PER_SEC, before));
 }
 
-static void report_run(struct run *r, const struct message *report) {
-    struct manager *m = r->manager;
+static void tell_end(struct run *r, const struct message *report, enum run_result result) {
     char pools[DEMANDS_TEXT_SIZE];
-    enum run_result result;
     struct event e;
+
+    if (result == RUN_RESULT_GUARD_DIED) {
+        e = manager_run_event(r, EVENT_GUARD_DIED, pools);
+        event_emit(r->manager->events, &e, "the guard of %s died; the runner ended what was left of it", r->name);
+    } else if (result == RUN_RESULT_LEASE_LOST) {
+        tell_fenced(r, report);
+    }
+    manager_tell_exited(r, result);
+}
+
+static void report_run(struct run *r, const struct message *report) {
+    enum run_result result;
 
     FAILPOINT("report-seen");
     take_report(r, report);
     result = result_of(report, r->exit_code);
-    if (result == RUN_RESULT_GUARD_DIED) {
-        e = manager_run_event(r, EVENT_GUARD_DIED, pools);
-        event_emit(m->events, &e, "the guard of %s died; the runner ended what was left of it", r->name);
-    } else if (result == RUN_RESULT_LEASE_LOST) {
-        tell_fenced(r, report);
-    }
-    e = manager_run_event(r, EVENT_EXITED, pools);
-    e.result = run_result_name(result);
-    e.has_exit_code = r->exit_code >= 0;
-    e.exit_code = r->exit_code;
-    e.has_signal = r->signal >= 0;
-    e.signal = r->signal;
-    e.has_run_time = true;
-    e.run_usec = run_time_usec(r, r->started_boottime);
-    event_emit(m->events, &e, "%s is over: %s", r->name, run_result_name(result));
+    if (!manager_is_end_told(r))
+        tell_end(r, report, result);
     FAILPOINT("exited-told");
     manager_run_end(r, result);
 }

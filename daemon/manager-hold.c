@@ -200,10 +200,7 @@ static void believe_start(struct run *r, const struct manager_ended *ended) {
         manager_run_started(r, ended->pid, usec_sub(clock_realtime(), usec_sub(now, at)));
 }
 
-void manager_client_ended(struct manager *m, struct run *r, const struct manager_ended *ended) {
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e;
-
+void manager_client_ended(_unused_ struct manager *m, struct run *r, const struct manager_ended *ended) {
     if (run_is_over(r) || r->ended_told || r->state < RUN_STATE_STARTING)
         return;
     FAILPOINT("hold-ended-seen");
@@ -216,15 +213,7 @@ void manager_client_ended(struct manager *m, struct run *r, const struct manager
     r->result = ended->result != RUN_RESULT_NONE ? ended->result : ended->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
     if (r->result == RUN_RESULT_LEASE_LOST)
         manager_tell_fenced(r, r->ended_boottime, believed_deadline(r, ended->deadline));
-    e = manager_run_event(r, EVENT_EXITED, pools);
-    e.result = run_result_name(r->result);
-    e.has_exit_code = r->exit_code >= 0;
-    e.exit_code = r->exit_code;
-    e.has_signal = r->signal >= 0;
-    e.signal = r->signal;
-    e.has_run_time = true;
-    e.run_usec = run_time_usec(r, r->ended_boottime);
-    event_emit(m->events, &e, "%s is over: %s", r->name, run_result_name(r->result));
+    manager_tell_exited(r, r->result);
     FAILPOINT("hold-ended-told");
     manager_hold_write(r); /* something of it may have the hold still, when we are gone */
     r->hold_fd = close_fd(r->hold_fd);

@@ -91,6 +91,7 @@ void manager_run_resume(struct run *r);
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
+void manager_tell_exited(const struct run *r, enum run_result result); /* its command ended, and when and how is known */
 void manager_on_due(struct due *due, void *userdata);
 void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* cannot fail; USEC_INFINITY: disarms */
 void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* in late_dues */
@@ -158,6 +159,9 @@ int manager_jobs_update(struct manager *m);   /* after start and reload: one str
 void manager_jobs_free(struct manager *m);
 void manager_jobs_ready(struct manager *m);   /* at-start, every */
 void manager_job_over(struct run *r);         /* remembers the result; begins a queued one */
+/* Of a run that a report tells: whether the job's memory has its end already, which is written after `exited` is told. So that is in the
+ * journal twice, the second time by the next berthd, only where the first was killed between the two. */
+bool manager_is_end_told(const struct run *r);
 void manager_job_unqueue(struct manager *m, const char *job); /* the one that overlap = "queue" keeps back */
 void manager_jobs_forget_at_start(struct manager *m);
 

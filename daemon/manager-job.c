@@ -177,6 +177,12 @@ void manager_job_over(struct run *r) {
     }
 }
 
+bool manager_is_end_told(const struct run *r) {
+    const struct job *j = find_job(r->manager, r->name);
+
+    return j && strcmp(j->last_run, r->id) == 0;
+}
+
 void manager_job_unqueue(struct manager *m, const char *job) {
     struct job *j = find_job(m, job);
 

@@ -347,6 +347,20 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
         manager_set_state(r, RUN_STATE_RUNNING);
 }
 
+void manager_tell_exited(const struct run *r, enum run_result result) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = manager_run_event(r, EVENT_EXITED, pools);
+
+    e.result = run_result_name(result);
+    e.has_exit_code = r->exit_code >= 0;
+    e.exit_code = r->exit_code;
+    e.has_signal = r->signal >= 0;
+    e.signal = r->signal;
+    e.has_run_time = true;
+    e.run_usec = run_time_usec(r, r->started_boottime);
+    event_emit(r->manager->events, &e, "%s is over: %s", r->name, e.result);
+}
+
 static void release(struct store *s, struct claim *c) {
     if (s && c->state != CLAIM_STATE_NONE)
         store_release(s, c);

@@ -2,6 +2,7 @@
 
 /* What the manager finds at start and after its runner was away: guards, reports, queued runs; nothing is granted before it knows. */
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -247,12 +248,40 @@ static void test_run_without_pools(void) {
     CU_ASSERT(play_await_released(r));
 }
 
+/* berthd was killed when it had told how a run ended and had not said so to the runner, which tells the next one: once in the journal is
+ * enough, and the permits are given back all the same. */
+static void test_end_told(void) {
+    struct run *r = play_run("one");
+    _cleanup_free_ char *text = NULL;
+    char id[ID_TEXT_SIZE];
+    struct message report;
+    struct capture c;
+
+    memcpy(id, r->id, sizeof(id));
+    play_make_report(&report, r, "signal", SIGTERM, "lease-lost");
+    play_guard_reports(r, "signal", SIGTERM, "lease-lost");
+    capture_begin(&c);
+    play_restart();
+    play_reports(&report);
+    play_gathered();
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT(r && play_await_released(r));
+    text = capture_end(&c);
+    TEST_INT(count(text, "exited:"), 0);
+    TEST_INT(count(text, "fenced:"), 0);
+    TEST_INT(count(text, "started:"), 0);
+    TEST_INT(count(text, "released:"), 1);
+    TEST_INT(r ? r->result : 0, RUN_RESULT_LEASE_LOST);
+    TEST_INT(play.n_forgotten, 1);
+}
+
 static CU_TestInfo tests[] = {
     {"nothing before gathered", test_nothing_before_gathered},
     {"guard gone", test_guard_gone},
     {"runner away", test_runner_away},
     {"restart", test_restart},
     {"a guard named twice", test_guard_named_twice},
+    {"an end that was told", test_end_told},
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
