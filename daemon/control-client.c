@@ -12,9 +12,8 @@
 
 #include "daemon/control-internal.h"
 
-#define READ_BYTES ((size_t) 16 * 1024) /* at once */
-#define CALLS_A_TURN 16                 /* then others have their turn */
-#define IDLE_BYTES ((size_t) 16 * 1024) /* buffer that a quiet client may keep */
+#define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says, and nothing is kept for a silent one */
+#define CALLS_A_TURN 16            /* then others have their turn */
 
 /* --- the end --- */
 
@@ -199,13 +198,12 @@ static bool client_is_slow(const struct control_client *c) {
     return c->out_bytes > c->control->limits.message_bytes;
 }
 
+/* Room for something more. */
 static int client_reserve(struct control_client *c) {
-    size_t wanted = c->in_size + READ_BYTES, allocated = c->in_allocated ? c->in_allocated : READ_BYTES;
+    size_t allocated = c->in_allocated > 0 ? 2 * c->in_allocated : ROOM_BYTES;
     char *in;
 
-    while (allocated < wanted)
-        allocated *= 2;
-    if (allocated == c->in_allocated)
+    if (c->in_size < c->in_allocated)
         return 0;
     in = realloc(c->in, allocated);
     if (!in)
@@ -230,7 +228,7 @@ static void client_refuse(struct control_client *c, const char *why) {
 
 static void client_read(struct control_client *c) {
     const char *why = NULL;
-    size_t room = c->control->limits.message_bytes + 1 - c->in_size;
+    size_t most = c->control->limits.message_bytes + 1 - c->in_size, room;
     ssize_t n;
 
     if (c->eof || c->closing || client_is_full(c))
@@ -239,7 +237,8 @@ static void client_read(struct control_client *c) {
         c->failed = true;
         return;
     }
-    n = passed_receive(c, room < READ_BYTES ? room : READ_BYTES, &why);
+    room = c->in_allocated - c->in_size;
+    n = passed_receive(c, room < most ? room : most, &why);
     if (why)
         client_refuse(c, why);
     else if (n > 0)
@@ -411,7 +410,7 @@ void control_client_work(struct control_client *c) {
         control_client_free(c);
         return;
     }
-    if (c->in_size == 0 && c->in_allocated > IDLE_BYTES) {
+    if (c->in_size == 0) {
         free(steal_pointer(&c->in));
         c->in_allocated = 0;
     }

@@ -16,7 +16,8 @@ static const struct {
     void (*run)(struct report *r);
 } parts[] = {
     {"cost", bench_cost},       {"functions", bench_functions}, {"pairs", bench_pairs},   {"handover", bench_handover},
-    {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"hosts", bench_hosts},
+    {"waiting", bench_waiting}, {"commands", bench_commands},   {"daemon", bench_daemon}, {"memory", bench_memory},
+    {"hosts", bench_hosts},
 };
 
 static bool is_chosen(int argc, char **argv, const char *name) {

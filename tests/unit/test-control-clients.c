@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/socket.h"
+#include "daemon/control-internal.h"
 #include "tests/harness/control-server.h"
 #include "tests/harness/test.h"
 
@@ -210,6 +211,29 @@ static void test_many_clients(void) {
     server_down();
 }
 
+/* Thousands may be connected and silent: none of them keeps a buffer, whatever it said before. */
+static void test_silent(void) {
+    static char big[3000];
+    int fds[3];
+
+    server_up(&server_small);
+    for (size_t i = 0; i < ELEMENTSOF(fds); i++) {
+        fds[i] = server_client();
+        peer_expect_ok(fds[i]);
+    }
+    snprintf(big, sizeof(big), "{\"method\":\"io.test.Note\",\"parameters\":{}%*s}", 2900, "");
+    peer_say(fds[0], big);
+    TEST_STRING(peer_answer(fds[0]), "{\"parameters\":{}}");
+    peer_say(fds[1], "{\"method\":\"io.test.Keep\"}");
+    list_foreach(c, &server.control->clients, struct control_client, link) {
+        CU_ASSERT_PTR_NULL(c->in);
+        TEST_INT(c->in_allocated, 0);
+    }
+    for (size_t i = 0; i < ELEMENTSOF(fds); i++)
+        close(fds[i]);
+    server_down();
+}
+
 /* As another user: 0 if the answers are as they should be. */
 static int be_nobody(void) {
     static const char secret[] = "{\"method\":\"io.test.Secret\"}", echo[] = "{\"method\":\"io.test.Echo\"}";
@@ -279,6 +303,7 @@ static CU_TestInfo tests[] = {
     {"gone", test_gone},
     {"freed", test_freed},
     {"many-clients", test_many_clients},
+    {"silent", test_silent},
     {"not-allowed", test_not_allowed},
     {"mode", test_mode},
     CU_TEST_INFO_NULL,
