@@ -19,30 +19,11 @@
 #include "base/cleanup.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
+#include "tests/harness/wrap.h"
 
-enum kind { KIND_MEMORY, KIND_DESCRIPTOR };
-
-static struct {
-    enum kind kind;
-    unsigned n, nth; /* calls of this kind; which one fails; 0: none */
-} fault;
-
-static bool fails(enum kind kind, int error) {
-    if (kind != fault.kind || fault.nth == 0 || ++fault.n != fault.nth)
-        return false;
-    errno = error;
-    return true;
-}
-
-#define WRAP(kind, error, value, type, name, parameters, arguments)                       \
-    type __real_##name parameters;                                                        \
-    type __wrap_##name parameters;                                                        \
-    type __wrap_##name parameters {                                                       \
-        return fails(kind, error) ? (type) (value) : __real_##name arguments;             \
-    }
-#define MEMORY(type, name, parameters, arguments) WRAP(KIND_MEMORY, ENOMEM, NULL, type, name, parameters, arguments)
-#define EVENT(name, parameters, arguments) WRAP(KIND_MEMORY, ENOMEM, -ENOMEM, int, name, parameters, arguments)
-#define DESCRIPTOR(type, value, name, parameters, arguments) WRAP(KIND_DESCRIPTOR, EMFILE, value, type, name, parameters, arguments)
+#define MEMORY(type, name, parameters, arguments) WRAP(FAULT_MEMORY, NULL, type, name, parameters, arguments)
+#define EVENT(name, parameters, arguments) WRAP(FAULT_MEMORY, -ENOMEM, int, name, parameters, arguments)
+#define DESCRIPTOR(type, value, name, parameters, arguments) WRAP(FAULT_DESCRIPTOR, value, type, name, parameters, arguments)
 
 typedef int filter_fn(const struct dirent *entry);
 typedef int order_fn(const struct dirent **a, const struct dirent **b);
@@ -70,7 +51,7 @@ int __wrap_asprintf(char **ret, const char *format, ...) {
     va_list args;
     int n;
 
-    if (fails(KIND_MEMORY, ENOMEM)) {
+    if (fault_meets(FAULT_MEMORY)) {
         *ret = (char *) -1; /* it may be anything then (asprintf(3)) */
         return -1;
     }
@@ -102,7 +83,7 @@ static struct run *ask(const char *text) {
 static void set_up(void) {
     struct run *r;
 
-    fault.nth = 0;
+    (void) fault_end();
     play_up_gathered();
     r = play_run("one");
     memcpy(guarded, r->id, sizeof(guarded));
@@ -121,7 +102,7 @@ static void set_up(void) {
 }
 
 static void tear_down(void) {
-    fault.nth = 0;
+    (void) fault_end();
     play_down();
     hold_fd = close_fd(hold_fd);
 }
@@ -177,16 +158,14 @@ static void check_all(void) {
 }
 
 /* Returns whether there was an n-th call to fail. */
-static bool check_nth(enum kind kind, unsigned nth, unsigned *n_ended) {
-    bool ready;
+static bool check_nth(enum fault_kind kind, unsigned nth, unsigned *n_ended) {
+    bool ready, is_nth;
 
     play_new_manager();
     play.n_killed = play.n_started = 0;
-    fault.kind = kind;
-    fault.n = 0;
-    fault.nth = nth;
+    fault_begin(kind, nth, 1);
     ready = start();
-    fault.nth = 0;
+    is_nth = fault_end();
     if (ready)
         check_all();
     else
@@ -197,10 +176,10 @@ static bool check_nth(enum kind kind, unsigned nth, unsigned *n_ended) {
     play.n_killed = play.n_started = 0;
     CU_ASSERT_FATAL(start());
     check_all();
-    return fault.n >= nth;
+    return is_nth;
 }
 
-static void check_each(enum kind kind) {
+static void check_each(enum fault_kind kind) {
     unsigned nth = 1, n_ended = 0, n_failures = CU_get_number_of_failures();
 
     while (check_nth(kind, nth, &n_ended) && CU_get_number_of_failures() == n_failures)
@@ -211,7 +190,7 @@ static void check_each(enum kind kind) {
 }
 
 static void test_memory(void) {
-    check_each(KIND_MEMORY);
+    check_each(FAULT_MEMORY);
 }
 
 /* A guard that is named when berthd is ready already: its run is taken up whole, or it is ended; a store that adopted a part of it gets
@@ -221,27 +200,26 @@ static bool check_late(unsigned nth) {
     struct message its_state, report;
     size_t before = play.n_guards;
     struct run *r;
+    bool is_nth;
 
     (void) snprintf(late.id, sizeof(late.id), "%032x", nth);
     play_make_state(&its_state, &late);
     play_make_report(&report, &late, "lost", 1, "none");
     play.n_killed = 0;
-    fault.kind = KIND_MEMORY;
-    fault.n = 0;
-    fault.nth = nth;
+    fault_begin(FAULT_MEMORY, nth, 1);
     play_finds_guard(late.id);
     while (play.n_killed == 0 && play.n_guards == before) /* out of memory for the connection: tried again */
         CU_ASSERT_FATAL(sd_event_run(play.event, USEC_PER_SEC) >= 0);
     if (play.n_killed == 0)
         play_guard_says(play_guard(), &its_state);
-    fault.nth = 0;
+    is_nth = fault_end();
     r = manager_find_run(play.manager, late.id);
     CU_ASSERT(r || play.n_killed > 0);
     play_reports(&report);
     r = manager_find_run(play.manager, late.id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     CU_ASSERT(play_await_released(r));
-    return fault.n >= nth;
+    return is_nth;
 }
 
 static void test_late(void) {
@@ -256,7 +234,7 @@ static void test_late(void) {
     CU_ASSERT(play_await_starting(manager_find_run(play.manager, queued)));
 }
 static void test_descriptors(void) {
-    check_each(KIND_DESCRIPTOR);
+    check_each(FAULT_DESCRIPTOR);
 }
 
 static CU_TestInfo tests[] = {

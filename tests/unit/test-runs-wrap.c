@@ -20,17 +20,11 @@
 #include "runner/runs.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
+#include "tests/harness/wrap.h"
 
 #define RUN "0123456789abcdef0123456789abcdef"
 #define CALLS 40 /* of each kind: there are as many as processes on this machine */
 #define PATIENCE (10 * USEC_PER_SEC)
-
-enum kind { KIND_DESCRIPTOR, KIND_MEMORY };
-
-static struct {
-    enum kind kind;
-    unsigned n, from, count; /* calls of this kind so far; those from `from` on fail, so many */
-} fault;
 
 /* Of the command: files of /proc that cannot be opened, so many times. */
 static char hidden[32];
@@ -44,30 +38,17 @@ static bool is_hidden(const char *path) {
     return true;
 }
 
-static bool fails(enum kind kind, int error) {
-    if (kind != fault.kind || fault.count == 0 || ++fault.n < fault.from || fault.n >= fault.from + fault.count)
-        return false;
-    errno = error;
-    return true;
-}
-
-#define WRAP(kind, error, value, type, name, parameters, arguments)                \
-    type __real_##name parameters;                                                 \
-    type __wrap_##name parameters;                                                 \
-    type __wrap_##name parameters {                                                \
-        return fails(kind, error) ? (type) (value) : __real_##name arguments;      \
-    }
-WRAP(KIND_DESCRIPTOR, EMFILE, NULL, DIR *, opendir, (const char *path), (path))
-WRAP(KIND_DESCRIPTOR, EMFILE, -1, int, pidfd_open, (pid_t pid, unsigned flags), (pid, flags))
-WRAP(KIND_MEMORY, ENOMEM, NULL, void *, malloc, (size_t size), (size))
-WRAP(KIND_MEMORY, ENOMEM, NULL, void *, calloc, (size_t n, size_t size), (n, size))
-WRAP(KIND_MEMORY, ENOMEM, NULL, void *, reallocarray, (void *old, size_t n, size_t size), (old, n, size))
+WRAP(FAULT_DESCRIPTOR, NULL, DIR *, opendir, (const char *path), (path))
+WRAP(FAULT_DESCRIPTOR, -1, int, pidfd_open, (pid_t pid, unsigned flags), (pid, flags))
+WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
+WRAP(FAULT_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(FAULT_MEMORY, NULL, void *, reallocarray, (void *old, size_t n, size_t size), (old, n, size))
 
 int __real_open(const char *path, int flags, mode_t mode);
 int __wrap_open(const char *path, int flags, mode_t mode);
 int __wrap_open64(const char *path, int flags, mode_t mode);
 int __wrap_open(const char *path, int flags, mode_t mode) {
-    return is_hidden(path) || fails(KIND_DESCRIPTOR, EMFILE) ? -1 : __real_open(path, flags, mode);
+    return is_hidden(path) || fault_meets(FAULT_DESCRIPTOR) ? -1 : __real_open(path, flags, mode);
 }
 int __wrap_open64(const char *path, int flags, mode_t mode) {
     return __wrap_open(path, flags, mode);
@@ -114,12 +95,13 @@ static void leave_record(void) {
 }
 
 /* Whether there were as many calls. */
-static bool sweep(enum kind kind, unsigned from, unsigned count) {
+static bool sweep(enum fault_kind kind, unsigned from, unsigned count) {
     static const struct access access = {0};
     const struct runs_handler handler = {.on_report = on_report, .on_swept = on_swept};
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
+    bool met;
     pid_t pid = start_command();
     int k;
 
@@ -127,14 +109,11 @@ static bool sweep(enum kind kind, unsigned from, unsigned count) {
     reported = false;
     CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
     CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
-    fault.kind = kind;
-    fault.n = 0;
-    fault.from = from;
-    fault.count = count;
+    fault_begin(kind, from, count);
     k = runs_gather(runs);
     while (k == 0 && !reported && clock_boottime() < until)
         CU_ASSERT_FATAL(sd_event_run(event, USEC_PER_SEC) >= 0);
-    fault.count = 0;
+    met = fault_end();
     runs_free(runs);
     CU_ASSERT(k < 0 || reported); /* or the runner ends, and the next one gathers */
     (void) kill(pid, SIGKILL);
@@ -147,10 +126,10 @@ static bool sweep(enum kind kind, unsigned from, unsigned count) {
         snprintf(path, sizeof(path), "%s/%s.report", directory, RUN);
         TEST_INT(unlink(path), reported ? 0 : -1);
     }
-    return fault.n >= from;
+    return met;
 }
 
-static void check(enum kind kind) {
+static void check(enum fault_kind kind) {
     unsigned from = 1;
 
     while (from < CALLS && sweep(kind, from, 1))
@@ -160,16 +139,16 @@ static void check(enum kind kind) {
 }
 
 static void test_descriptors(void) {
-    check(KIND_DESCRIPTOR);
+    check(FAULT_DESCRIPTOR);
 }
 static void test_memory(void) {
-    check(KIND_MEMORY);
+    check(FAULT_MEMORY);
 }
 
 /* All passes over /proc meet the command, and cannot look at it. */
 static void test_hidden(void) {
     n_hidden = 12;
-    (void) sweep(KIND_MEMORY, 0, 0);
+    (void) sweep(FAULT_MEMORY, 0, 0);
     TEST_INT(n_hidden, 0);
 }
 

@@ -11,13 +11,9 @@
 
 #include "conf/settings.h"
 #include "tests/harness/test.h"
+#include "tests/harness/wrap.h"
 
-static unsigned long n_calls, fail_at; /* the fail_at-th call fails; 0: none */
 static long n_live;
-
-static bool is_to_fail(void) {
-    return ++n_calls == fail_at;
-}
 
 static void *counted(void *p) {
     n_live += p != NULL;
@@ -30,48 +26,40 @@ void *__real_realloc(void *p, size_t size);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t n);
 void __real_free(void *p);
-FILE *__real_fmemopen(void *buffer, size_t size, const char *mode);
-cfg_t *__real_cfg_init(cfg_opt_t *opts, cfg_flag_t flags);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t n);
 void __wrap_free(void *p);
-FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode);
-cfg_t *__wrap_cfg_init(cfg_opt_t *opts, cfg_flag_t flags);
 
 void *__wrap_malloc(size_t size) {
-    return is_to_fail() ? NULL : counted(__real_malloc(size));
+    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_malloc(size));
 }
 void *__wrap_calloc(size_t n, size_t size) {
-    return is_to_fail() ? NULL : counted(__real_calloc(n, size));
+    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_calloc(n, size));
 }
 void *__wrap_realloc(void *p, size_t size) {
     void *q;
 
-    if (is_to_fail())
+    if (fault_meets(FAULT_MEMORY))
         return NULL;
     n_live -= p != NULL;
     q = counted(__real_realloc(p, size));
     return q;
 }
 char *__wrap_strdup(const char *text) {
-    return is_to_fail() ? NULL : counted(__real_strdup(text));
+    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_strdup(text));
 }
 char *__wrap_strndup(const char *text, size_t n) {
-    return is_to_fail() ? NULL : counted(__real_strndup(text, n));
+    return fault_meets(FAULT_MEMORY) ? NULL : counted(__real_strndup(text, n));
 }
 void __wrap_free(void *p) {
     n_live -= p != NULL;
     __real_free(p);
 }
-FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode) {
-    return is_to_fail() ? NULL : __real_fmemopen(buffer, size, mode);
-}
-cfg_t *__wrap_cfg_init(cfg_opt_t *opts, cfg_flag_t flags) {
-    return is_to_fail() ? NULL : __real_cfg_init(opts, flags);
-}
+WRAP(FAULT_MEMORY, NULL, FILE *, fmemopen, (void *buffer, size_t size, const char *mode), (buffer, size, mode))
+WRAP(FAULT_MEMORY, NULL, cfg_t *, cfg_init, (cfg_opt_t *opts, cfg_flag_t flags), (opts, flags))
 
 static const char good_a[] = "host = a lease = 60s\nredis { url = \"redis://u@h\" password-file = \"/p\" }\n"
                              "pool p { limit = 2 } pool q { limit = 1 scope = host description = x }\n";
@@ -82,20 +70,23 @@ static const char bad[] = "pool p { limit = 08 } pool p { limit = 2 scope = host
 
 /* Fails each allocation of one parse in turn; the answer of the whole one must be `expected`. */
 static void fail_each(const struct settings_source *sources, size_t n, int expected) {
-    for (fail_at = 1;; fail_at++) {
+    unsigned fail_at = 0;
+    bool failed = true;
+
+    while (failed) {
         struct settings_errors errors = {};
         struct settings *s = NULL;
         long before = n_live;
         int r;
 
-        n_calls = 0;
+        fault_begin(FAULT_MEMORY, ++fail_at, 1);
         r = settings_parse(sources, n, "ant", &s, &errors);
-        if (n_calls < fail_at) {
+        failed = fault_end();
+        if (!failed) {
             TEST_INT(r, expected);
             CU_ASSERT(!errors.out_of_memory);
             CU_ASSERT((s != NULL) == (expected == 0));
             CU_ASSERT((errors.n > 0) == (expected != 0));
-            fail_at = 0;
         } else {
             CU_ASSERT(r == -ENOMEM || (r == SETTINGS_E_INVALID && expected == SETTINGS_E_INVALID));
             CU_ASSERT(errors.out_of_memory);
@@ -104,11 +95,9 @@ static void fail_each(const struct settings_source *sources, size_t n, int expec
         settings_free(s);
         settings_errors_done(&errors);
         if (n_live != before)
-            TEST_INT(fail_at, 0); /* something was left behind, or freed twice */
-        if (fail_at == 0)
-            break;
+            CU_FAIL("something was left behind, or freed twice");
     }
-    CU_ASSERT(n_calls > 20);
+    CU_ASSERT(fail_at > 20);
 }
 
 static void test_right(void) {

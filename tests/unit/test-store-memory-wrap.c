@@ -8,28 +8,11 @@
 #include "daemon/store.h"
 #include "tests/harness/capture.h"
 #include "tests/harness/test.h"
+#include "tests/harness/wrap.h"
 
-static unsigned n_allocations, failing; /* the failing-th fails; 0: none */
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-char *__real_strdup(const char *s);
-char *__wrap_strdup(const char *s);
-
-static bool fails(void) {
-    return ++n_allocations == failing;
-}
-void *__wrap_malloc(size_t size) {
-    return fails() ? NULL : __real_malloc(size);
-}
-void *__wrap_calloc(size_t n, size_t size) {
-    return fails() ? NULL : __real_calloc(n, size);
-}
-char *__wrap_strdup(const char *s) {
-    return fails() ? NULL : __real_strdup(s);
-}
+WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
+WRAP(FAULT_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(FAULT_MEMORY, NULL, char *, strdup, (const char *s), (s))
 
 static unsigned n_granted, n_released, n_waiting;
 
@@ -148,21 +131,21 @@ static void test_each_fails_once(void) {
     struct journal *journal = NULL;
     struct events *events = NULL;
     sd_event *event = NULL;
+    unsigned failing = 0;
     struct capture c;
 
     capture_begin(&c);
     CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && journal_new(&journal, "test") == 0 &&
                     events_new(&events, journal, "ant", "test") == 0);
-    for (failing = 1; failing == 1 || n_allocations >= failing - 1; failing++) {
+    do {
         unsigned n_failures = CU_get_number_of_failures();
 
-        n_allocations = 0;
+        fault_begin(FAULT_MEMORY, ++failing, 1);
         scenario(event, events);
         if (CU_get_number_of_failures() > n_failures)
             printf("with allocation %u failing\n", failing);
-    }
+    } while (fault_end());
     CU_ASSERT(failing > 25);
-    failing = 0;
     events_free(events);
     journal_free(journal);
     sd_event_unref(event);
