@@ -114,22 +114,55 @@ json_t *berth_json(struct host *h, const char *words, ...) {
     if (vasprintf(&text, words, args) < 0)
         abort();
     va_end(args);
-    if (berth(h, "%s --json", text) != 0)
-        printf("berth %s: %s\n", text, berth_err);
+    TEST_INT(berth(h, "%s --json", text), 0);
     json = json_loads(berth_out, 0, &error);
     TEST_FATAL(json != NULL, "no JSON from berth");
     TEST_INT(json_integer_value(json_object_get(json, "schema")), 1);
     return json;
 }
 
-long long host_pool(struct host *h, const char *pool, const char *what) {
-    json_t *json = berth_json(h, "pools"), *item;
-    long long value = -1;
+static json_t *find_item(const json_t *list, const char *key, const char *value) {
+    json_t *item;
     size_t i;
 
-    json_array_foreach(json_object_get(json, "pools"), i, item)
-        if (strcmp(json_string_value(json_object_get(item, "name")), pool) == 0)
-            value = json_integer_value(json_object_get(item, what));
+    json_array_foreach(list, i, item) {
+        const char *text = json_string_value(json_object_get(item, key));
+
+        if (text && strcmp(text, value) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+json_t *berth_at(const json_t *json, const char *path) {
+    char copy[128], *rest = copy, *key, *value;
+
+    snprintf(copy, sizeof(copy), "%s", path);
+    while (json && (key = strsep(&rest, "."))) {
+        value = key;
+        if (!json_is_array(json))
+            json = json_object_get(json, key);
+        else if (strsep(&value, "=") && value)
+            json = find_item(json, key, value);
+        else
+            json = json_array_get(json, strtoul(key, NULL, 10));
+    }
+    return (json_t *) json;
+}
+
+long long berth_number_at(const json_t *json, const char *path) {
+    const json_t *number = berth_at(json, path);
+
+    return json_is_integer(number) ? json_integer_value(number) : -1;
+}
+
+long long host_pool(struct host *h, const char *pool, const char *what) {
+    json_t *json = berth_json(h, "pools");
+    char path[128];
+    long long value;
+
+    snprintf(path, sizeof(path), "pools.name=%s.%s", pool, what);
+    value = berth_number_at(json, path);
     json_decref(json);
     return value;
 }

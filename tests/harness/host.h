@@ -142,6 +142,13 @@ extern char *berth_out, *berth_err;
 void berth_forget(void); /* frees these two */
 /* `berth VERB --json`, to be json_decref'ed. */
 json_t *berth_json(struct host *h, const char *words, ...) _printf_(2, 3);
+/* The value at a path of it, "redis.state", "runs.0.name", "pools.name=db.holders.0.host" (the item of an array whose name is db), which
+ * stays the answer's; NULL: it is not there. And what it should be; a number that is not there is -1. */
+json_t *berth_at(const json_t *json, const char *path);
+long long berth_number_at(const json_t *json, const char *path);
+#define AT_STRING(json, path, expected) TEST_STRING(json_string_value(berth_at(json, path)), expected)
+#define AT_INT(json, path, expected) TEST_INT(berth_number_at(json, path), expected)
+#define AT_NULL(json, path) CU_ASSERT(json_is_null(berth_at(json, path)))
 /* A number of a pool as `berth pools --json` shows it ("used", "waiting", "limit"); awaits that it has this value. */
 long long host_pool(struct host *h, const char *pool, const char *what);
 void host_await_pool(struct host *h, const char *pool, const char *what, long long value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Malformed, oversized, slow and half-closed control clients hurt nobody else: while they are connected and after, `berth` works. */
+/* Clients of the control socket that are not `berth`: nonsense is answered with an error that says what is wrong, or cut off; slow, deaf
+ * and half-closed ones hurt nobody else: while they are connected and after, `berth` works. */
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +15,7 @@
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 
-#define POOLS "pool \"db\" { limit = 1 }\n"
+#define POOLS "pool \"db\" { limit = 2 }\npool \"here\" { limit = 1 scope = \"host\" }\n"
 
 static struct host *ant;
 
@@ -31,7 +32,7 @@ static int client(void) {
 }
 
 static void others_work(void) {
-    TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0);
+    TEST_INT(berth(ant, "run --wait 10s -p db:2 -- true"), 0);
     host_await_pool(ant, "db", "used", 0);
 }
 
@@ -58,41 +59,119 @@ static bool read_answer(int fd, char *answer, size_t size, int wait_msec) {
     return false;
 }
 
+/* One call on a new connection, its first answer; '...' for "...". */
+static const char *ask(const char *call) {
+    static char text[65536];
+    _cleanup_free_ char *message = strdup(call);
+    _cleanup_close_ int fd = client();
+    size_t size = 0;
+
+    TEST_FATAL(message != NULL, "no memory");
+    for (char *c = message; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    TEST_INT(send(fd, message, strlen(message) + 1, MSG_NOSIGNAL), strlen(message) + 1);
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; clock_boottime() < until && size < sizeof(text);) {
+        ssize_t n = recv(fd, text + size, sizeof(text) - size, MSG_DONTWAIT);
+
+        if (n == 0)
+            return "(closed)";
+        if (n < 0)
+            child_turn(clock_boottime() + USEC_PER_MSEC);
+        else if (text[(size += (size_t) n) - 1] == '\0')
+            return text;
+    }
+    return "(nothing)";
+}
+
+#define INVALID(name) "{\"error\":\"org.varlink.service.InvalidParameter\",\"parameters\":{\"parameter\":\"" name "\"}}"
+#define BAD(why) "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"" why "\"}}"
+
 static void nonsense(void) {
-    static const struct {
-        const char *text;
-        size_t size; /* with the NUL that ends a message */
-    } messages[] = {
-#define MESSAGE(text) {text, sizeof(text)}
-        MESSAGE(""), MESSAGE("GET / HTTP/1.1\r\n\r\n"), MESSAGE("{"), MESSAGE("[]"), MESSAGE("null"), MESSAGE("{}"), MESSAGE("{\"method\": 1}"),
-        MESSAGE("{\"method\": \"\"}"), MESSAGE("{\"method\": \"io.berth\"}"), MESSAGE("{\"method\": \"io.berth.Nonsense\"}"),
-        MESSAGE("{\"method\": \"io.berth.Start\"}"), MESSAGE("{\"method\": \"io.berth.Start\", \"parameters\": []}"),
-        MESSAGE("{\"method\": \"io.berth.Start\", \"parameters\": {\"job\": 7}}"),
-        MESSAGE("{\"method\": \"io.berth.Start\", \"parameters\": {\"job\": \"a b\"}}"),
-        MESSAGE("{\"method\": \"io.berth.Hold\", \"parameters\": {\"pools\": \"db\", \"name\": \"x\"}, \"more\": true}"),
-        MESSAGE("{\"method\": \"io.berth.Hold\", \"parameters\": {\"pools\": [\"d{b\"], \"name\": \"x\"}, \"more\": true}"),
-        MESSAGE("{\"method\": \"io.berth.Hold\", \"parameters\": {\"pools\": [], \"name\": \"x\"}, \"more\": true}"),
-        MESSAGE("{\"method\": \"io.berth.Hold\", \"parameters\": {\"pools\": [\"db:-1\"], \"name\": \"x\"}, \"more\": true}"),
-        MESSAGE("{\"method\": \"io.berth.Hold\", \"parameters\": {\"pools\": [\"db\"], \"name\": \"a\\nb\"}, \"more\": true}"),
-        MESSAGE("{\"method\": \"io.berth.Hold\", \"parameters\": {\"pools\": [\"db\"], \"name\": \"x\"}}"), /* without "more" */
-        MESSAGE("{\"method\": \"io.berth.SetLimit\", \"parameters\": {\"pool\": \"db\", \"limit\": -1}}"),
-        MESSAGE("{\"method\": \"io.berth.SetLimit\", \"parameters\": {\"pool\": \"db\", \"limit\": 1e99}}"),
-        MESSAGE("{\"method\": \"io.berth.Revoke\", \"parameters\": {\"claim\": \"../../etc/passwd\"}}"),
-        MESSAGE("{\"method\": \"io.berth.Started\", \"parameters\": {\"run\": \"x\", \"pid\": 1}, \"oneway\": true}"),
-        MESSAGE("\xff\xfe\xfd"), MESSAGE("{\"method\": \"io.berth.Start\", \"parameters\": {\"job\": \"\\u0000\"}}"),
+    static const char *const calls[] = {
+        "", "GET / HTTP/1.1\r\n\r\n", "{", "[]", "null", "{}", "{'method': 1}", "{'method': ''}", "{'method': 'io.berth'}",
+        "{'method': 'io.berth.Nonsense'}", "{'method': 'io.berth.Start', 'parameters': []}",
+        "{'method': 'io.berth.Start', 'parameters': {'job': 'a b'}}", "{'method': 'io.berth.Start', 'parameters': {'job': '\\u0000'}}",
+        "{'method': 'io.berth.Hold', 'parameters': {'pools': ['d{b'], 'name': 'x'}, 'more': true}",
+        "{'method': 'io.berth.Hold', 'parameters': {'pools': ['db:-1'], 'name': 'x'}, 'more': true}",
+        "{'method': 'io.berth.Hold', 'parameters': {'pools': ['db'], 'name': 'a\\nb'}, 'more': true}",
+        "{'method': 'io.berth.SetLimit', 'parameters': {'pool': 'db', 'limit': 1e99}}",
+        "{'method': 'io.berth.Revoke', 'parameters': {'claim': '../../etc/passwd'}}", "\xff\xfe\xfd",
     };
-    char answer[65536];
 
-    for (size_t i = 0; i < ELEMENTSOF(messages); i++) {
-        _cleanup_close_ int fd = client();
+    for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+        const char *answer = ask(calls[i]);
 
-        CU_ASSERT_EQUAL(write(fd, messages[i].text, messages[i].size), (ssize_t) messages[i].size);
-        if (!read_answer(fd, answer, sizeof(answer), 200) && answer[0] && !strstr(answer, "\"error\"")) {
-            printf("%s: %s\n", messages[i].text, answer);
+        if (strcmp(answer, "(closed)") != 0 && strncmp(answer, "{\"error\":", 9) != 0) {
+            printf("%s: %s\n", calls[i], answer);
             CU_FAIL("nonsense was taken for sense");
         }
     }
     others_work();
+}
+
+static void parameters(void) {
+    static const struct {
+        const char *call, *answer;
+    } cases[] = {
+        {"{'method':'io.berth.Pools','parameters':{'pool':['db']}}", INVALID("pool")},
+        {"{'method':'io.berth.Pools','parameters':{'pools':'db'}}", INVALID("pools")},
+        {"{'method':'io.berth.Pools','parameters':{'pools':[1]}}", INVALID("pools")},
+        {"{'method':'io.berth.Runs','parameters':{'all':1}}", INVALID("all")},
+        {"{'method':'io.berth.Version','parameters':{'x':1}}", INVALID("x")},
+        {"{'method':'io.berth.Start'}", INVALID("job")},
+        {"{'method':'io.berth.Start','parameters':{'job':null}}", INVALID("job")},
+        {"{'method':'io.berth.SetLimit','parameters':{'pool':'db','limit':-1}}", INVALID("limit")},
+        {"{'method':'io.berth.SetLimit','parameters':{'pool':'db','limit':1.5}}", INVALID("limit")},
+        {"{'method':'io.berth.SetLimit','parameters':{'pool':'db','limit':1,'for_ms':0}}", INVALID("for_ms")},
+        {"{'method':'io.berth.Pause','parameters':{'pool':'d b'}}", BAD("the pool's name has a space")},
+        {"{'method':'io.berth.Stop','parameters':{'target':'{'}}",
+         BAD("the job or run's name has a character that is not one of A-Z a-z 0-9 . _ -")},
+        {"{'method':'io.berth.Hold','parameters':{}}", "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}"},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a'}}", INVALID("pools")},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':[]}}", BAD("at least one pool is needed")},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':['db:0']}}",
+         BAD("pool \\\"db:0\\\": permits must be 1 to 1000, in all pools together")},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a b','pools':['db']}}", BAD("the run's name has a space")},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':['db'],'on_lease_lost':'x'}}",
+         BAD("on_lease_lost is stop or continue")},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':['db:3']}}",
+         BAD("3 permits of pool \\\"db\\\" are more than its limit of 2")},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':['dc']}}",
+         "{\"error\":\"io.berth.NoSuchPool\",\"parameters\":{\"name\":\"dc\",\"known\":[\"db\",\"here\"]}}"},
+        {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':['db'],'run':'x'}}",
+         "{\"error\":\"io.berth.NoSuchRun\",\"parameters\":{\"name\":\"x\"}}"},
+        {"{'method':'io.berth.Started','parameters':{'run':'x','pid':1}}",
+         "{\"error\":\"io.berth.NoSuchRun\",\"parameters\":{\"name\":\"x\"}}"},
+        {"{'method':'io.berth.Ended','parameters':{'run':'x'}}", BAD("a command ends with a code or by a signal, or it has a result")},
+        {"{'method':'io.berth.Ended','parameters':{'run':'x','code':1,'signal':2}}",
+         BAD("a command ends with a code or by a signal, or it has a result")},
+        {"{'method':'io.berth.Ended','parameters':{'run':'x','code':1}}",
+         "{\"error\":\"io.berth.NoSuchRun\",\"parameters\":{\"name\":\"x\"}}"},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+        TEST_STRING(ask(cases[i].call), cases[i].answer);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask("{'method':'org.varlink.service.GetInterfaceDescription','parameters':{'interface':'io.berth'}}"),
+                                  "method Hold("));
+}
+
+/* Nobody can tell of a run that is not his. */
+static void foreign_run(void) {
+    struct child *holder;
+    char call[256];
+    json_t *json;
+
+    host_mark(ant);
+    holder = berth_start(ant, "run -p here --name h -- sleep 1000");
+    host_await(ant, "started", "job=h");
+    json = berth_json(ant, "runs");
+    snprintf(call, sizeof(call), "{'method':'io.berth.Ended','parameters':{'run':'%s','code':0}}",
+             json_string_value(berth_at(json, "runs.0.run")));
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(call), "NoSuchRun"));
+    json_decref(json);
+    TEST_INT(host_pool(ant, "here", "used"), 1);
+    child_kill(holder, 15);
+    TEST_INT(berth_end(holder), 143);
 }
 
 static void oversized(void) {
@@ -161,8 +240,14 @@ static void many(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"nonsense", nonsense},   {"oversized", oversized}, {"slow and half-closed", slow_and_half_closed},
-    {"deaf", deaf},           {"many", many},           CU_TEST_INFO_NULL,
+    {"nonsense", nonsense},
+    {"parameters", parameters},
+    {"foreign run", foreign_run},
+    {"oversized", oversized},
+    {"slow and half-closed", slow_and_half_closed},
+    {"deaf", deaf},
+    {"many", many},
+    CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

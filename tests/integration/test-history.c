@@ -46,52 +46,34 @@ static bool make_journals(void) {
     return journal_file_write(&bee, path);
 }
 
-static const char *text(const json_t *runs, size_t i, const char *key) {
-    const char *value = json_string_value(json_object_get(json_array_get(runs, i), key));
-
-    return value ? value : "-";
-}
-
-static long long number(const json_t *runs, size_t i, const char *key) {
-    const json_t *value = json_object_get(json_array_get(runs, i), key);
-
-    return json_is_integer(value) ? json_integer_value(value) : -1;
-}
-
 static json_t *history(const char *options) {
-    json_t *document;
-
-    TEST_INT(berth(NULL, "history --json --directory=%s %s", journal_folder, options), 0);
-    document = json_loads(berth_out, 0, NULL);
-    TEST_INT(json_integer_value(json_object_get(document, "schema")), 1);
-    return document;
+    return berth_json(NULL, "history --directory=%s %s", journal_folder, options);
 }
 
 static void test_runs(void) {
-    json_t *document, *runs;
+    json_t *document;
 
     if (!journal_files_once(make_journals))
         return;
     document = history("");
-    runs = json_object_get(document, "runs");
-    TEST_INT(json_array_size(runs), 4);
-    TEST_STRING(text(runs, 0, "run"), RUN_A);
-    TEST_STRING(text(runs, 0, "name"), "dump");
-    TEST_STRING(text(runs, 0, "host"), "ant");
-    TEST_STRING(text(runs, 0, "result"), "success");
-    TEST_INT(number(runs, 0, "exit_code"), 0);
-    TEST_INT(number(runs, 0, "wait_ms"), 1000);
-    TEST_INT(number(runs, 0, "run_ms"), 2500);
-    TEST_INT(number(runs, 0, "token"), 7);
-    TEST_INT(json_integer_value(json_object_get(json_object_get(json_array_get(runs, 0), "pools"), "db")), 2);
-    TEST_STRING(text(runs, 1, "run"), RUN_C);
-    TEST_STRING(text(runs, 1, "host"), "bee");
-    TEST_STRING(text(runs, 1, "result"), "reclaimed");
-    TEST_STRING(text(runs, 2, "run"), RUN_B);
-    TEST_STRING(text(runs, 2, "result"), "-");
-    CU_ASSERT(strncmp(text(runs, 2, "started"), "2025-11-20T12:01:00.", 20) == 0);
-    TEST_STRING(text(runs, 2, "ended"), "-");
-    TEST_STRING(text(runs, 3, "result"), "not-started");
+    TEST_INT(json_array_size(berth_at(document, "runs")), 4);
+    AT_STRING(document, "runs.0.run", RUN_A);
+    AT_STRING(document, "runs.0.name", "dump");
+    AT_STRING(document, "runs.0.host", "ant");
+    AT_STRING(document, "runs.0.result", "success");
+    AT_INT(document, "runs.0.exit_code", 0);
+    AT_INT(document, "runs.0.wait_ms", 1000);
+    AT_INT(document, "runs.0.run_ms", 2500);
+    AT_INT(document, "runs.0.token", 7);
+    AT_INT(document, "runs.0.pools.db", 2);
+    AT_STRING(document, "runs.1.run", RUN_C);
+    AT_STRING(document, "runs.1.host", "bee");
+    AT_STRING(document, "runs.1.result", "reclaimed");
+    AT_STRING(document, "runs.2.run", RUN_B);
+    AT_NULL(document, "runs.2.result");
+    CU_ASSERT(strncmp(json_string_value(berth_at(document, "runs.2.started")), "2025-11-20T12:01:00.", 20) == 0);
+    AT_NULL(document, "runs.2.ended");
+    AT_STRING(document, "runs.3.result", "not-started");
     json_decref(document);
 }
 

@@ -277,8 +277,7 @@ static void revoked_claim(void) {
     c = berth_start(ant, "run -p db -- %s --for 60000", cluster.command);
     host_await(ant, "started", " ");
     json = berth_json(ant, "pools db");
-    claim = json_string_value(json_object_get(
-        json_array_get(json_object_get(json_array_get(json_object_get(json, "pools"), 0), "holders"), 0), "claim"));
+    claim = json_string_value(berth_at(json, "pools.0.holders.0.claim"));
     TEST_FATAL(claim != NULL, "no holder");
     TEST_INT(berth(ant, "revoke %s --reason 'needed elsewhere'", claim), 0);
     json_decref(json);

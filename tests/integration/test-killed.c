@@ -160,7 +160,7 @@ static void berth_run_and_berthd_are_killed(void) {
     host_await(ant, "granted", "job=w0");
     host_await(ant, "granted", "job=w1");
     json = berth_json(ant, "runs");
-    TEST_INT(berth(ant, "stop %s", json_string_value(json_object_get(json_array_get(json_object_get(json, "runs"), 0), "run"))), 0);
+    TEST_INT(berth(ant, "stop %s", json_string_value(berth_at(json, "runs.0.run"))), 0);
     json_decref(json);
     host_await_pool(bee, "db", "used", 1);
     TEST_INT(berth(bee, "run --wait 10s -p db:2 -- true"), 0);
@@ -187,7 +187,7 @@ static void job_goes_on_over_a_restart(void) {
 
 /* It ends while no berthd is there: its status waits for the next one. */
 static void job_ends_while_berthd_is_away(void) {
-    json_t *json, *run;
+    json_t *json;
 
     ant = host_with_job("ant", "job", witness_at_gate("job", 7));
     TEST_INT(berth(ant, "start job"), 0);
@@ -199,9 +199,8 @@ static void job_ends_while_berthd_is_away(void) {
     host_start(ant);
     host_await(ant, "exited", "job=job result=failure exit_code=7");
     json = berth_json(ant, "runs --all");
-    run = json_array_get(json_object_get(json, "runs"), 0);
-    TEST_STRING(json_string_value(json_object_get(run, "result")), "failure");
-    TEST_INT(json_integer_value(json_object_get(run, "exit_code")), 7);
+    AT_STRING(json, "runs.0.result", "failure");
+    AT_INT(json, "runs.0.exit_code", 7);
     json_decref(json);
     host_await(ant, "redis-connected", " ");
     host_await_pool(ant, "db", "used", 0);

@@ -33,7 +33,7 @@ static void limit_by_reload(void) {
     host_await(ant, "limits-differ", "pools=db");
     TEST_INT(host_pool(ant, "db", "limit"), 1);
     json = berth_json(ant, "pools db");
-    CU_ASSERT(json_is_true(json_object_get(json_array_get(json_object_get(json, "pools"), 0), "limits_differ")));
+    CU_ASSERT(json_is_true(berth_at(json, "pools.0.limits_differ")));
     json_decref(json);
     host_set_config(bee, DB(3));
     TEST_INT(berth(bee, "reload"), 0);

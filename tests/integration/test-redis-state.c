@@ -10,17 +10,6 @@
 
 #define POOLS "pool \"db\" { limit = 2 }\n"
 
-static json_t *find_host(const json_t *answer, const char *name) {
-    json_t *h;
-    size_t i;
-
-    json_array_foreach(json_object_get(answer, "hosts"), i, h)
-        if (strcmp(json_string_value(json_object_get(h, "host")), name) == 0)
-            return h;
-    TEST_FATAL(false, "a host is not there");
-    return NULL;
-}
-
 static void await_state(struct host *h, const char *state) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     bool seen = false;
@@ -28,7 +17,7 @@ static void await_state(struct host *h, const char *state) {
     while (!seen && clock_boottime() < until) {
         json_t *json = berth_json(h, "pools");
 
-        seen = strcmp(json_string_value(json_object_get(json_object_get(json, "redis"), "state")), state) == 0;
+        seen = strcmp(json_string_value(berth_at(json, "redis.state")), state) == 0;
         CU_ASSERT(json_is_true(json_object_get(json, "stale")) == (strcmp(state, "connected") != 0) || !seen);
         json_decref(json);
     }
@@ -64,14 +53,14 @@ static void seen(void) {
     bee = host_up("bee", POOLS);
     (void) host_up("cat", POOLS);
     json = berth_json(bee, "hosts");
-    CU_ASSERT(json_is_null(json_object_get(find_host(json, "ant"), "seen_ms")));
-    TEST_INT(json_integer_value(json_object_get(find_host(json, "bee"), "seen_ms")), 0);
+    AT_NULL(json, "hosts.host=ant.seen_ms");
+    AT_INT(json, "hosts.host=bee.seen_ms", 0);
     json_decref(json);
     TEST_INT(berth(bee, "hosts"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "not known"));
     while (clock_boottime() < until) { /* it came after bee, so its first heartbeat says when */
         json = berth_json(bee, "hosts");
-        cat_seen = json_incref(json_object_get(find_host(json, "cat"), "seen_ms"));
+        cat_seen = json_incref(berth_at(json, "hosts.host=cat.seen_ms"));
         json_decref(json);
         if (json_is_integer(cat_seen))
             break;
