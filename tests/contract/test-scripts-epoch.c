@@ -93,7 +93,8 @@ static void test_wipe(void) {
     EXPECT(script_say("release s2 1 $ h"), "ok $ 0 * *");
     TEST_INT(script_state("x"), 'H');
     TEST_INT(script_state("y"), 'W');
-    EXPECT(script_say("sync s1 1 $ 0 1 1 x W 0 1 0 0 0 r name db:1"), "ok $ 0 0 * * [[x H * * 0 * ]] []"); /* its push was lost; a is dropped */
+    EXPECT(script_say("sync s1 1 $ 0 1 1 x W 0 1 0 0 0 r name db:1"),
+           "ok $ 0 0 * * [[x H * * 0 * ]] []"); /* its push was lost; a is dropped */
     EXPECT(script_say("sync s1 1 $ 0 1 1 x A 0 0 0 0 0 r name db:1"), "ok $ 0 0 * * [[x H * * 0 * ]] []");
     CU_ASSERT(strtoull(strstr(script_shown, "[[x H") + 6 + 17, NULL, 10) > future);
     TEST_INT(script_state("a"), '-');
@@ -140,7 +141,8 @@ static void test_sync_drops(void) {
     EXPECT(script_claim("s2", "w", "db 1 1000"), "ok $ 0 W *");
     EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *");
     EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *"); /* begun anew after a cut */
-    EXPECT(script_say("sync s1 1 $ 0 0 1 p001 H 6 6 0 0 0 r name db:1 zz A 0 0 0 0 0 r name db:1"), "ok $ 1 0 * * [[p001 H *] [zz - *]] []");
+    EXPECT(script_say("sync s1 1 $ 0 0 1 p001 H 6 6 0 0 0 r name db:1 zz A 0 0 0 0 0 r name db:1"),
+           "ok $ 1 0 * * [[p001 H *] [zz - *]] []");
     TEST_INT(script_state("w"), 'W');
     EXPECT(script_say("sync s1 1 $ 0 0 1"), "ok $ 1 *");
     EXPECT(script_say("sync s1 1 $ 0 0 1"), "ok $ 0 *");

@@ -44,7 +44,8 @@ void host_clock_give(struct host *h) {
     snprintf(c->file, sizeof(c->file), "HOST_CLOCK=%s", path);
     snprintf(c->library, sizeof(c->library), "LD_PRELOAD=%s/tests/preload/host-clock.so", cluster.build);
     /* A sanitizer wants to come first; this library calls the kernel alone, so it need not. */
-    snprintf(c->sanitizer, sizeof(c->sanitizer), "ASAN_OPTIONS=verify_asan_link_order=0:%s", getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "");
+    snprintf(c->sanitizer, sizeof(c->sanitizer), "ASAN_OPTIONS=verify_asan_link_order=0:%s",
+             getenv("ASAN_OPTIONS") ? getenv("ASAN_OPTIONS") : "");
     c->environment[0] = c->file;
     c->environment[1] = c->library;
     c->environment[2] = c->sanitizer;

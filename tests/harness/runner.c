@@ -72,6 +72,11 @@ void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid) {
     test_runner_start(t);
 }
 
+void test_runner_begin(struct test_runner *t, const char *jobs, uid_t uid) {
+    test_runner_init(t, jobs, uid);
+    test_runner_join(t);
+}
+
 void test_runner_done(struct test_runner *t) {
     t->fd = close_fd(t->fd);
     if (t->pid > 0)
@@ -247,13 +252,44 @@ void test_await(int fd, struct message *m, const char *verb) {
     CU_ASSERT_FATAL(r == 0 && strcmp(m->verb, verb) == 0);
 }
 
-void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job) {
+uint64_t test_number(const struct message *m, const char *key) {
+    uint64_t value = 0;
+
+    TEST_INT(message_get_u64(m, key, &value), 0);
+    return value;
+}
+
+void test_runner_begin_run(struct test_runner *t, struct message *m, char run, const char *job) {
     test_runner_send_start(t, run, job);
     test_await(t->fd, m, PROTOCOL_STARTING);
     TEST_FIELD(m, "run", test_runner_id(run));
+}
+
+void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job) {
+    test_runner_begin_run(t, m, run, job);
     test_await(t->fd, m, PROTOCOL_REPORT);
     TEST_FIELD(m, "run", test_runner_id(run));
     test_say(t->fd, PROTOCOL_FORGET, "run", test_runner_id(run));
+}
+
+void test_runner_prints(struct test_runner *t, struct message *m, const char *job, const char *expected) {
+    _cleanup_free_ char *text = NULL;
+    char name[40];
+
+    test_runner_run(t, m, '1', job);
+    TEST_FIELD(m, "errno", NULL);
+    TEST_FIELD(m, "code", "0");
+    snprintf(name, sizeof(name), "%s.out", job);
+    text = test_runner_read(t, name);
+    TEST_STRING(text, expected);
+}
+
+void test_runner_fails(struct test_runner *t, struct message *m, const char *job, int error, const char *stage) {
+    test_runner_run(t, m, '1', job);
+    TEST_INT(test_number(m, "errno"), error);
+    TEST_FIELD(m, "stage", stage);
+    TEST_FIELD(m, "code", NULL);
+    TEST_FIELD(m, "started", NULL);
 }
 
 bool test_runner_has_file(struct test_runner *t, char run, const char *suffix) {

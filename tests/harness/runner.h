@@ -19,6 +19,7 @@ struct test_runner {
 
 /* jobs: text for the config; every @ in it becomes the directory. The runner is started as uid. Fatal for the test if it fails. */
 void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid);
+void test_runner_begin(struct test_runner *t, const char *jobs, uid_t uid); /* and joins it */
 void test_runner_done(struct test_runner *t); /* kills the runner and removes the directory; nothing of a run may be left */
 void test_runner_configure(struct test_runner *t, const char *jobs);
 void test_runner_start(struct test_runner *t);               /* returns when it is ready */
@@ -36,12 +37,19 @@ const char *test_runner_hash(struct test_runner *t, const char *job);
 int test_runner_guard(struct test_runner *t, char run);      /* a connection to a guard */
 const char *test_runner_id(char run);
 
-/* A job of the config that is a script of the shell. */
-#define TEST_SH(name, script) \
-    "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} output = \"@/" name ".out\" stop-timeout = \"200ms\" }\n"
+/* A job of the config that is a script of the shell, with more options; one whose output is NAME.out in the directory; one without more. */
+#define TEST_JOB(name, script, more) \
+    "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} stop-timeout = \"200ms\" " more " }\n"
+#define TEST_OUT(name, script, more) TEST_JOB(name, script, "output = \"@/" name ".out\" " more)
+#define TEST_SH(name, script) TEST_OUT(name, script, "")
 
+/* Sends `start` and awaits that it is begun. */
+void test_runner_begin_run(struct test_runner *t, struct message *m, char run, const char *job);
 /* Starts a run that ends by itself: no berthd is at its guard, so it leaves a report, which the runner tells of. *m: that report. */
 void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job);
+/* One that succeeds and writes this into NAME.out; one that is not started, and at which stage. *m: the report. */
+void test_runner_prints(struct test_runner *t, struct message *m, const char *job, const char *expected);
+void test_runner_fails(struct test_runner *t, struct message *m, const char *job, int error, const char *stage);
 /* Whether there is a file of this run: run/runner/runs/RUN + suffix. */
 bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
 /* What the runner was told before is done when this returns. */
@@ -53,6 +61,7 @@ void test_await_end(int fd); /* the other side closes; no message before */
 void test_say(int fd, const char *verb, const char *key, const char *value);
 /* The fields of a message, shown when they differ; expected NULL: there is no such field. */
 #define TEST_FIELD(m, key, expected) TEST_STRING(message_get(m, key), expected)
+uint64_t test_number(const struct message *m, const char *key); /* which must be one */
 
 /* A file below the directory, to be freed; waits for it to have a whole line. */
 char *test_runner_read(struct test_runner *t, const char *name);

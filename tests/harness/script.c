@@ -129,7 +129,8 @@ uint64_t script_number(unsigned index) {
 
 /* hello of a session "s1" of host "s1", with limits "db 2 net 1" and how many there are */
 const char *script_hello(const char *session, int connection, unsigned n, const char *limits) {
-    return script_sayf("hello %s %d ~ %s m1 v1 %d 0 %s 0 %u%s%s", session, connection, session, LEASE, script_epoch, n, n > 0 ? " " : "", limits);
+    return script_sayf("hello %s %d ~ %s m1 v1 %d 0 %s 0 %u%s%s", session, connection, session, LEASE, script_epoch, n, n > 0 ? " " : "",
+                       limits);
 }
 
 const char *script_claim(const char *session, const char *id, const char *pools) {

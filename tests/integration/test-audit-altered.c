@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is cut out of a true record, altered, doubled or moved in it, the audit finds out. (That true records are proved is asked at the end of
- * every test of a cluster: tests/harness/record.h.) */
+/* What is cut out of a true record, altered, doubled or moved in it, the audit finds out. (That true records are proved is asked at the end
+ * of every test of a cluster: tests/harness/record.h.) */
 
 #include <signal.h>
 #include <stdio.h>
@@ -298,7 +298,8 @@ static void test_live_with_faults(void) {
 static CU_TestInfo tests[] = {{"live", test_live}, {"faults", test_live_with_faults}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of a cluster", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit of a cluster", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+                             CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -39,10 +39,12 @@ static bool make_journals(const char *name, int cut, bool overlap) {
     journal_file_event(&bee, 10, "redis-connected", "BERTH_LIMITS=db:1/declared BERTH_CLOCK=" TOKEN(0002));
     if (overlap)
         journal_file_event(&bee, 3002, "granted",
-                           "BERTH_RUN=" RUN_B " BERTH_POOLS=db:1 BERTH_TICKET=" TOKEN(2000) " BERTH_TOKEN=" TOKEN(3000) " BERTH_WAIT_MS=1002");
+                           "BERTH_RUN=" RUN_B
+                           " BERTH_POOLS=db:1 BERTH_TICKET=" TOKEN(2000) " BERTH_TOKEN=" TOKEN(3000) " BERTH_WAIT_MS=1002");
     else
         journal_file_event(&bee, 4002, "granted",
-                           "BERTH_RUN=" RUN_B " BERTH_POOLS=db:1 BERTH_TICKET=" TOKEN(2000) " BERTH_TOKEN=" TOKEN(4001) " BERTH_WAIT_MS=2002");
+                           "BERTH_RUN=" RUN_B
+                           " BERTH_POOLS=db:1 BERTH_TICKET=" TOKEN(2000) " BERTH_TOKEN=" TOKEN(4001) " BERTH_WAIT_MS=2002");
     snprintf(path, sizeof(path), "%s/%s/bee", journal_folder, name);
     return journal_file_write(&bee, path);
 }
@@ -86,7 +88,8 @@ static void test_violated(void) {
     CU_ASSERT(strstr(json_string_value(berth_at(document, "findings.0.cursor")), "s=") != NULL);
     json_decref(document);
     TEST_INT(audit("bad", ""), 1);
-    CU_ASSERT(strstr(berth_out, "granted of bee, run " RUN_B ": 2 permits of pool db in use, its limit is 1; held before: " RUN_A " on ant") != NULL);
+    CU_ASSERT(strstr(berth_out,
+                     "granted of bee, run " RUN_B ": 2 permits of pool db in use, its limit is 1; held before: " RUN_A " on ant") != NULL);
     CU_ASSERT(strstr(berth_out, "--cursor='s=") != NULL);
     CU_ASSERT(strstr(berth_out, "\nNOT proved: ") != NULL);
     TEST_INT(audit("bad", " --limit db=2"), 0);

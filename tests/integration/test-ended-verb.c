@@ -97,7 +97,8 @@ static void told_by_another(void) {
     hold = close_fd(hold);
     host_start(ant);
     TEST_INT(client_connect(&client), 0);
-    TEST_INT(client_send(client, "io.berth.Hold", json_pack("{s:[s], s:s, s:s}", "pools", "own", "name", "raw", "run", run), CLIENT_MORE), 0);
+    TEST_INT(client_send(client, "io.berth.Hold", json_pack("{s:[s], s:s, s:s}", "pools", "own", "name", "raw", "run", run), CLIENT_MORE),
+             0);
     TEST_FATAL(client_receive(client, &reply) == 0, "no answer");
     TEST_STRING(reply.error, "io.berth.NoSuchRun");
     host_await(ant, "exited", "job=raw result=not-started");

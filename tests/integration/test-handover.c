@@ -119,7 +119,8 @@ static void waiting_claims_cost_redis_nothing(void) {
     host_await_pool(ant, "db", "waiting", WAITING);
     busy = calls_in(BEATS * USEC_PER_SEC / 2);
     printf("calls of Redis in %d heartbeats: %lld idle, %lld with %d waiting\n", BEATS, idle, busy, WAITING);
-    CU_ASSERT(busy <= idle + 2); /* one heartbeat more may have fallen into the time, and the look at some claims that is due once a lease */
+    /* One heartbeat more may have fallen into the time, and the look at some claims that is due once a lease. */
+    CU_ASSERT(busy <= idle + 2);
     CU_ASSERT(idle >= BEATS - 1);
     host_stop(ant); /* withdraws them all */
     TEST_INT(berth_end(holder), 143);

@@ -37,8 +37,9 @@ static void unbounded(void) {
     _cleanup_free_ char *root = NULL;
     unsigned available = 0;
 
-    ant = host_up("ant", POOLS "job \"one\" { command = {\"/bin/true\"} output = \"null\" memory-max = \"64M\" cpu-weight = 50 tasks-max = 9 }\n"
-                               "job \"two\" { command = {\"/bin/true\"} output = \"null\" nice = 1 }\n");
+    ant = host_up("ant",
+                  POOLS "job \"one\" { command = {\"/bin/true\"} output = \"null\" memory-max = \"64M\" cpu-weight = 50 tasks-max = 9 }\n"
+                  "job \"two\" { command = {\"/bin/true\"} output = \"null\" nice = 1 }\n");
     TEST_INT(berth(ant, "start one --wait"), 0);
     TEST_INT(berth(ant, "start two --wait"), 0);
     host_await(ant, "exited", "job=two result=success");
@@ -56,8 +57,8 @@ static void wait_exits_as_the_command(void) {
     ant = host_up("ant", POOLS "job \"seven\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} pools = {\"db\"} output = \"null\" }\n"
                                "job \"killed\" { command = {\"/bin/sh\", \"-c\", 'kill -KILL $$'} output = \"null\" }\n"
                                "job \"missing\" { command = {\"/nonexistent\"} pools = {\"db\"} output = \"null\" }\n"
-                               "job \"long\" { command = {\"/bin/sleep\", \"60\"} timeout = \"100ms\" pools = {\"db\"} output = \"null\" }\n"
-                               "job \"late\" { command = {\"/bin/true\"} queue-timeout = \"100ms\" pools = {\"db\"} output = \"null\" }\n");
+                               "job \"long\" { command = {\"/bin/sleep\", \"60\"} timeout = \"100ms\" pools = {db} output = \"null\" }\n"
+                               "job \"late\" { command = {\"/bin/true\"} queue-timeout = \"100ms\" pools = {db} output = \"null\" }\n");
     TEST_INT(berth(ant, "start seven --wait"), 7);
     host_await(ant, "exited", "job=seven result=failure exit_code=7");
     TEST_INT(berth(ant, "start killed --wait"), 137);
@@ -208,7 +209,8 @@ static void environment_and_output(void) {
     FILE *f;
 
     ant = host_up("ant",
-                  POOLS "job \"env\" { command = {\"/bin/sh\", \"-c\", 'env; pwd; umask; ls /proc/self/fd | wc -l; echo mine >&2'} pools = {\"db\", \"disk\"} "
+                  POOLS "job \"env\" { command = {\"/bin/sh\", \"-c\", 'env; pwd; umask; ls /proc/self/fd | wc -l; echo mine >&2'} "
+                        "pools = {\"db\", \"disk\"} "
                         "environment = {\"MINE=yes\"} directory = \"/usr\" umask = \"077\" output = \"%s/out\" }\n",
                   cluster.folder);
     TEST_INT(berth(ant, "start env --wait"), 0);

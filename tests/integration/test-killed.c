@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* kill -9 of `berth run`, of berthd and of a guard, and a runner that hangs: permits come back when the last process is gone, and not before; jobs outlive
- * berthd until their deadline. */
+/* kill -9 of `berth run`, of berthd and of a guard, and a runner that hangs: permits come back when the last process is gone, and not
+ * before; jobs outlive berthd until their deadline. */
 
 #include <glob.h>
 #include <signal.h>
@@ -78,8 +78,8 @@ static void command_without_hold(void) {
 
     ant = host_up("ant", POOLS);
     c = berth_start(ant,
-                    "run -p db:2 --name held -- bash -c 'for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -le 2 ] || eval exec $fd\">&-\"; done; "
-                    "exec setpriv --pdeathsig clear %s --id bare'",
+                    "run -p db:2 --name held -- bash -c 'for fd in /proc/$$/fd/*; do fd=${fd##*/}; "
+                    "[ $fd -le 2 ] || eval exec $fd\">&-\"; done; exec setpriv --pdeathsig clear %s --id bare'",
                     cluster.at_gate);
     host_await(ant, "started", "job=held");
     witness_await_start(cluster.witness, "bare");

@@ -158,7 +158,8 @@ static void outlives_and_is_stopped(void) {
 
 /* Nobody else would end it before the permits are somebody else's. */
 static void lease_lost(void) {
-    struct child *inner = start_beside(hold_of(outer), "-p db --on-lease-lost continue -- sh -c 'trap \"\" TERM; echo begun; while :; do read x; done'");
+    struct child *inner =
+        start_beside(hold_of(outer), "-p db --on-lease-lost continue -- sh -c 'trap \"\" TERM; echo begun; while :; do read x; done'");
     usec_t begin;
 
     await_begun(inner);

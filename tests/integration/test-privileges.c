@@ -18,8 +18,6 @@
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
-#define JOB(name, script, more) \
-    "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} output = \"@/" name ".out\" " more " }\n"
 #define STATUS(pattern) "grep -E '^(" pattern "):' /proc/self/status"
 #define NOBODY 65534
 #define DAEMON 1
@@ -33,34 +31,10 @@ static void begin(const char *jobs, uid_t uid) {
     test_runner_join(&t);
 }
 
-static void run_to_report(const char *job) {
-    test_runner_send_start(&t, '1', job);
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
-}
-
-static void prints(const char *job, const char *expected) {
-    _cleanup_free_ char *text = NULL;
-    char name[40];
-
-    run_to_report(job);
-    TEST_FIELD(&m, "errno", NULL);
-    TEST_FIELD(&m, "code", "0");
-    snprintf(name, sizeof(name), "%s.out", job);
-    text = test_runner_read(&t, name);
-    TEST_STRING(text, expected);
-}
-
 static void fails_at(const char *job, int error, const char *stage) {
-    uint64_t told = 0;
     char name[40];
 
-    run_to_report(job);
-    TEST_INT(message_get_u64(&m, "errno", &told), 0);
-    TEST_INT(told, error);
-    TEST_FIELD(&m, "stage", stage);
-    TEST_FIELD(&m, "started", NULL);
+    test_runner_fails(&t, &m, job, error, stage);
     snprintf(name, sizeof(name), "%s.out", job);
     CU_ASSERT(!test_runner_has(&t, name));
 }
@@ -77,17 +51,18 @@ static void test_credentials(void) {
 
     if (getuid() != 0)
         TEST_SKIP("only root can become somebody else");
-    begin(JOB("status", STATUS("Uid|Gid|CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs"), "user = daemon")
-          JOB("id", "id -u; id -ru; id -g; id -rg; id -un; id -gn", "user = daemon group = nogroup")
-          JOB("groups", "id -G", "user = daemon") JOB("root", "id -u; id -g; id -G", "user = root"), 0);
-    prints("status", "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nCapInh:\t" NONE "\nCapPrm:\t" NONE "\nCapEff:\t" NONE "\nCapAmb:\t" NONE "\nNoNewPrivs:\t0\n");
-    prints("id", "1\n1\n65534\n65534\ndaemon\nnogroup\n");
+    begin(TEST_OUT("status", STATUS("Uid|Gid|CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs"), "user = daemon")
+          TEST_OUT("id", "id -u; id -ru; id -g; id -rg; id -un; id -gn", "user = daemon group = nogroup")
+          TEST_OUT("groups", "id -G", "user = daemon") TEST_OUT("root", "id -u; id -g; id -G", "user = root"), 0);
+    test_runner_prints(&t, &m, "status",
+                       "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nCapInh:\t" NONE "\nCapPrm:\t" NONE "\nCapEff:\t" NONE "\nCapAmb:\t" NONE "\nNoNewPrivs:\t0\n");
+    test_runner_prints(&t, &m, "id", "1\n1\n65534\n65534\ndaemon\nnogroup\n");
     /* The harness gave the runner a group of its own to pass on; what the system says is right. */
     CU_ASSERT_FATAL(getgrouplist("daemon", DAEMON, groups, &n) > 0);
     for (int i = 0; i < n; i++)
         length += (size_t) snprintf(expected + length, sizeof(expected) - length, "%u%s", groups[i], i + 1 < n ? " " : "\n");
-    prints("groups", expected);
-    run_to_report("root");
+    test_runner_prints(&t, &m, "groups", expected);
+    test_runner_run(&t, &m, '1', "root");
     TEST_FIELD(&m, "code", "0");
     test_runner_done(&t);
 }
@@ -95,16 +70,17 @@ static void test_credentials(void) {
 /* As another user the same: nothing is open but 0, 1 and 2, nothing is ignored or blocked, nothing of the runner's environment. */
 static void test_surroundings(void) {
     _cleanup_free_ char *text = NULL;
+    const char *lang = getenv("LANG");
     char expected[512];
 
     if (getuid() != 0)
         TEST_SKIP("only root can become somebody else");
-    begin(JOB("fds", "ls /proc/$$/fd; readlink /proc/$$/fd/0", "user = daemon")
-          JOB("signals", STATUS("SigBlk|SigIgn"), "user = daemon")
+    begin(TEST_OUT("fds", "ls /proc/$$/fd; readlink /proc/$$/fd/0", "user = daemon")
+          TEST_OUT("signals", STATUS("SigBlk|SigIgn"), "user = daemon")
           "job \"env\" { command = {\"/usr/bin/env\", \"-0\"} output = \"@/env.out\" user = nobody environment = {\"LAST=\\n\"} }\n", 0);
-    prints("fds", "0\n1\n2\n/dev/null\n");
-    prints("signals", "SigBlk:\t" NONE "\nSigIgn:\t" NONE "\n");
-    run_to_report("env");
+    test_runner_prints(&t, &m, "fds", "0\n1\n2\n/dev/null\n");
+    test_runner_prints(&t, &m, "signals", "SigBlk:\t" NONE "\nSigIgn:\t" NONE "\n");
+    test_runner_run(&t, &m, '1', "env");
     TEST_FIELD(&m, "code", "0");
     snprintf(expected, sizeof(expected), "%s/env.out", t.directory);
     size_t size;
@@ -113,27 +89,27 @@ static void test_surroundings(void) {
         text[i] = text[i] == '\0' ? '|' : text[i];
     snprintf(expected, sizeof(expected),
              "HOME=/nonexistent|USER=nobody|LOGNAME=nobody|SHELL=/usr/sbin/nologin|PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
-             "/sbin:/bin|LANG=C.UTF-8|LAST=\n|BERTH_JOB=env|BERTH_RUN=%s|BERTH_POOLS=db:2,net:1|BERTH_TOKEN=1763640079123456|BERTH_HOST=h|"
-             "BERTH_NAMESPACE=n|", test_runner_id('1'));
-    if (!getenv("LANG"))
-        TEST_STRING(text, expected);
+             "/sbin:/bin|LANG=%s|LAST=\n|BERTH_JOB=env|BERTH_RUN=%s|BERTH_POOLS=db:2,net:1|BERTH_TOKEN=1763640079123456|BERTH_HOST=h|"
+             "BERTH_NAMESPACE=n|", lang && *lang ? lang : "C.UTF-8", test_runner_id('1'));
+    TEST_STRING(text, expected);
     test_runner_done(&t);
 }
 
 static void test_bounds(void) {
     if (getuid() != 0)
         TEST_SKIP("only root can become somebody else");
-    begin(JOB("limits", "ulimit -c; ulimit -Hc; ulimit -n; ulimit -Hn; ulimit -p; ulimit -f",
+    begin(TEST_OUT("limits", "ulimit -c; ulimit -Hc; ulimit -n; ulimit -Hn; ulimit -p; ulimit -f",
               "user = daemon limits = {\"nofile=1024\", \"core=0\", \"nproc=300\", \"fsize=1M\"}")
-          JOB("few", "ulimit -n; ulimit -Hn", "limits = {\"nofile=5\"}") /* fewer than the guard has open */
-          JOB("nice", "nice; cat /proc/self/oom_score_adj", "user = daemon nice = 7 oom-score-adjust = 300")
-          JOB("plain", STATUS("NoNewPrivs"), "user = daemon") JOB("renounced", STATUS("NoNewPrivs"), "user = daemon no-new-privileges = true")
-          JOB("many", "echo no", "limits = {\"nofile=4000000000\"}"), 0);
-    prints("limits", "0\n0\n1024\n1024\n300\n2048\n"); /* of 512 bytes */
-    prints("few", "5\n5\n");
-    prints("nice", "7\n300\n");
-    prints("plain", "NoNewPrivs:\t0\n");
-    prints("renounced", "NoNewPrivs:\t1\n");
+          TEST_OUT("few", "ulimit -n; ulimit -Hn", "limits = {\"nofile=5\"}") /* fewer than the guard has open */
+          TEST_OUT("nice", "nice; cat /proc/self/oom_score_adj", "user = daemon nice = 7 oom-score-adjust = 300")
+          TEST_OUT("plain", STATUS("NoNewPrivs"), "user = daemon")
+          TEST_OUT("renounced", STATUS("NoNewPrivs"), "user = daemon no-new-privileges = true")
+          TEST_OUT("many", "echo no", "limits = {\"nofile=4000000000\"}"), 0);
+    test_runner_prints(&t, &m, "limits", "0\n0\n1024\n1024\n300\n2048\n"); /* of 512 bytes */
+    test_runner_prints(&t, &m, "few", "5\n5\n");
+    test_runner_prints(&t, &m, "nice", "7\n300\n");
+    test_runner_prints(&t, &m, "plain", "NoNewPrivs:\t0\n");
+    test_runner_prints(&t, &m, "renounced", "NoNewPrivs:\t1\n");
     fails_at("many", EPERM, "limits"); /* more than the kernel allows anybody */
     test_runner_done(&t);
 }
@@ -142,13 +118,14 @@ static void test_bounds(void) {
 static void test_bounds_not_allowed(void) {
     if (getuid() != 0)
         TEST_SKIP("only root can be somebody else");
-    begin(JOB("nice", "echo no", "nice = -5") JOB("oom", "echo no", "oom-score-adjust = -500")
-          JOB("limits", "echo no", "limits = {\"nofile=4000000000\"}")
-          JOB("less", "nice; ulimit -n;" STATUS("NoNewPrivs|CapEff"), "nice = 3 limits = {\"nofile=100\"} no-new-privileges = true"), NOBODY);
+    begin(TEST_OUT("nice", "echo no", "nice = -5") TEST_OUT("oom", "echo no", "oom-score-adjust = -500")
+          TEST_OUT("limits", "echo no", "limits = {\"nofile=4000000000\"}")
+          TEST_OUT("less", "nice; ulimit -n;" STATUS("NoNewPrivs|CapEff"), "nice = 3 limits = {\"nofile=100\"} no-new-privileges = true"),
+          NOBODY);
     fails_at("nice", EACCES, "nice");
     fails_at("oom", EACCES, "oom-score");
     fails_at("limits", EPERM, "limits");
-    prints("less", "3\n100\nCapEff:\t" NONE "\nNoNewPrivs:\t1\n");
+    test_runner_prints(&t, &m, "less", "3\n100\nCapEff:\t" NONE "\nNoNewPrivs:\t1\n");
     test_runner_done(&t);
 }
 
@@ -181,11 +158,11 @@ static void speak_as(uid_t uid) {
 static void test_other_users(void) {
     if (getuid() != 0)
         TEST_SKIP("only root can be somebody else");
-    begin(JOB("a", "echo run", ""), 0);
+    begin(TEST_OUT("a", "echo run", ""), 0);
     speak_as(NOBODY);
     speak_as(DAEMON);
     CU_ASSERT(!test_runner_has(&t, "a.out"));
-    prints("a", "run\n"); /* the run's id was never taken, and our connection is berthd's still */
+    test_runner_prints(&t, &m, "a", "run\n"); /* the run's id was never taken, and our connection is berthd's still */
     test_runner_done(&t);
 }
 
@@ -202,11 +179,11 @@ static void refuses(const char *job, const char *hash, const char *reason) {
 static void test_only_what_is_configured(void) {
     char path[160], old[17], new[17];
 
-    begin(JOB("a", "echo a", ""), getuid());
+    begin(TEST_OUT("a", "echo a", ""), getuid());
     memcpy(old, test_runner_hash(&t, "a"), sizeof(old));
     refuses("b", old, "unknown-job");
     snprintf(path, sizeof(path), "%s/berth.conf", t.directory);
-    test_runner_configure(&t, JOB("a", "echo changed", "") JOB("b", "echo b", ""));
+    test_runner_configure(&t, TEST_OUT("a", "echo changed", "") TEST_OUT("b", "echo b", ""));
     memcpy(new, test_runner_hash(&t, "b"), sizeof(new));
     CU_ASSERT(chmod(path, 0666) == 0);
     refuses("b", new, "unknown-job");
@@ -218,7 +195,7 @@ static void test_only_what_is_configured(void) {
         CU_ASSERT(chown(path, 0, 0) == 0);
     }
     CU_ASSERT(chmod(path, 0644) == 0);
-    prints("b", "b\n"); /* as it should be: now it is taken */
+    test_runner_prints(&t, &m, "b", "b\n"); /* as it should be: now it is taken */
     refuses("a", old, "config-differs");
     CU_ASSERT(!test_runner_has(&t, "a.out"));
     test_runner_done(&t);
@@ -230,7 +207,7 @@ static void test_start_with_foreign_config(void) {
     int status = 0, null;
     pid_t pid;
 
-    begin(JOB("a", "echo a", ""), getuid());
+    begin(TEST_OUT("a", "echo a", ""), getuid());
     test_runner_end(&t, SIGTERM);
     snprintf(path, sizeof(path), "%s/berth.conf", t.directory);
     CU_ASSERT(chmod(path, 0646) == 0);

@@ -31,7 +31,8 @@ static void hear(struct fake *f) {
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
     TEST_INT(json_integer_value(json_object_get(params, "code")), 5);
     TEST_INT(json_integer_value(json_object_get(params, "pid")), f->command);
-    TEST_INT(json_integer_value(json_object_get(params, "started_usec")) <= json_integer_value(json_object_get(params, "ended_usec")), true);
+    TEST_INT(json_integer_value(json_object_get(params, "started_usec")) <= json_integer_value(json_object_get(params, "ended_usec")),
+             true);
     json_decref(params);
 }
 

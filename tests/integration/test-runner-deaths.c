@@ -54,10 +54,8 @@ static void guard_dies(uid_t uid) {
     uint64_t start = 0;
     pid_t pid;
 
-    test_runner_init(&t, HIDES, uid);
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, HIDES, uid);
+    test_runner_begin_run(&t, &m, '1', "hides");
     pid = hidden_pid(&start);
     CU_ASSERT(kill(guard_pid('1'), SIGKILL) == 0);
     test_await(t.fd, &m, PROTOCOL_REPORT);
@@ -84,12 +82,9 @@ static void test_guard_dies_others_live(void) {
 
     if (getuid() != 0)
         TEST_SKIP("only root can be somebody else");
-    test_runner_init(&t, HIDES TEST_SH("other", "sleep 1000"), NOBODY);
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
-    test_runner_send_start(&t, '2', "other");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, HIDES TEST_SH("other", "sleep 1000"), NOBODY);
+    test_runner_begin_run(&t, &m, '1', "hides");
+    test_runner_begin_run(&t, &m, '2', "other");
     pid = hidden_pid(&start);
     CU_ASSERT(kill(guard_pid('2'), SIGKILL) == 0);
     test_await(t.fd, &m, PROTOCOL_REPORT);
@@ -104,10 +99,8 @@ static void test_guard_dies_others_live(void) {
 static void test_runner_dies(void) {
     _cleanup_close_ int guard = -1;
 
-    test_runner_init(&t, TEST_SH("waits", "echo here; trap 'exit 7' TERM; sleep 1000 & wait"), getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, TEST_SH("waits", "echo here; trap 'exit 7' TERM; sleep 1000 & wait"), getuid());
+    test_runner_begin_run(&t, &m, '1', "waits");
     free(test_runner_read(&t, "waits.out"));
     test_runner_end(&t, SIGKILL);
     test_await_end(t.fd);
@@ -136,10 +129,8 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
     uint64_t start = 0;
     pid_t pid, guard;
 
-    test_runner_init(&t, HIDES, uid);
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, HIDES, uid);
+    test_runner_begin_run(&t, &m, '1', "hides");
     pid = hidden_pid(&start);
     guard = guard_pid('1');
     test_runner_end(&t, SIGKILL);
@@ -169,10 +160,8 @@ static void test_command_is_not_left_alone(void) {
     struct pollfd p = {.events = POLLIN};
     pid_t guard;
 
-    test_runner_init(&t, TEST_SH("waits", "echo $$ >@/pid; exec sleep 1000"), getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, TEST_SH("waits", "echo $$ >@/pid; exec sleep 1000"), getuid());
+    test_runner_begin_run(&t, &m, '1', "waits");
     {
         _cleanup_free_ char *text = test_runner_read(&t, "pid");
 
@@ -199,10 +188,8 @@ static void test_gathered_waits(void) {
     int status = 0;
     pid_t pid, guard;
 
-    test_runner_init(&t, HIDES, getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "hides");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, HIDES, getuid());
+    test_runner_begin_run(&t, &m, '1', "hides");
     pid = hidden_pid(&start);
     guard = guard_pid('1');
     test_runner_end(&t, SIGKILL);
@@ -266,8 +253,7 @@ static void test_all_away(void) {
     test_runner_init(&t, WAITS, getuid());
     make_fifo();
     test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin_run(&t, &m, '1', "waits");
     p.fd = pidfd = pidfd_open(guard_pid('1'), 0);
     test_runner_end(&t, SIGTERM);
     test_await_end(t.fd);
@@ -290,8 +276,7 @@ static void test_berthd_away(void) {
     test_runner_init(&t, WAITS, getuid());
     make_fifo();
     test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin_run(&t, &m, '1', "waits");
     t.fd = close_fd(t.fd);
     let_go();
     test_runner_await_file(&t, '1', ".report");
@@ -311,8 +296,7 @@ static void test_berthd_away(void) {
 }
 
 static void test_kill_unknown(void) {
-    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "run", test_runner_id('1'));
@@ -326,10 +310,8 @@ static void test_kill_of_one_that_ends(void) {
     _cleanup_close_ int guard = -1, pidfd = -1;
     struct pollfd p = {.events = POLLIN};
 
-    test_runner_init(&t, TEST_SH("a", "exit 0") TEST_SH("waits", "echo >@/there; exec sleep 1000"), getuid());
-    test_runner_join(&t);
-    test_runner_send_start(&t, '1', "waits");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin(&t, TEST_SH("a", "exit 0") TEST_SH("waits", "echo >@/there; exec sleep 1000"), getuid());
+    test_runner_begin_run(&t, &m, '1', "waits");
     free(test_runner_read(&t, "there"));
     pidfd = pidfd_open(guard_pid('1'), 0);
     CU_ASSERT_FATAL(pidfd >= 0);

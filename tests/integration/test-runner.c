@@ -17,8 +17,7 @@ static struct test_runner t;
 static struct message m; /* large */
 
 static void test_start(void) {
-    test_runner_init(&t, TEST_SH("five", "exit 5"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("five", "exit 5"), getuid());
     test_runner_run(&t, &m, '1', "five");
     TEST_FIELD(&m, "job", "five");
     TEST_FIELD(&m, "claim", test_runner_id('c'));
@@ -43,8 +42,7 @@ static void test_start(void) {
 static void test_exists(void) {
     struct message_writer w;
 
-    test_runner_init(&t, TEST_SH("long", "sleep 1000"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("long", "sleep 1000"), getuid());
     for (int i = 0; i < 3; i++) {
         test_runner_send_start(&t, '1', "long");
         test_await(t.fd, &m, i == 0 ? PROTOCOL_STARTING : PROTOCOL_EXISTS);
@@ -58,8 +56,7 @@ static void test_exists(void) {
     TEST_INT(message_send(t.fd, &w), 0);
     test_await(t.fd, &m, PROTOCOL_EXISTS);
     test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
-    test_runner_send_start(&t, '1', "long");
-    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_runner_begin_run(&t, &m, '1', "long");
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
     test_await(t.fd, &m, PROTOCOL_REPORT);
     test_runner_done(&t);
@@ -94,8 +91,7 @@ static void test_refused(void) {
     static const char *const needed[] = {"job", "hash", "token", "ticket", "pools", "namespace", "host", "queued"};
     struct message_writer w;
 
-    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     test_runner_begin_start(&w, '1', "b", test_runner_hash(&t, "a"));
     refused(&w, "unknown-job");
     test_runner_begin_start(&w, '1', "a", "0123456789abcdef");
@@ -120,8 +116,7 @@ static void test_refused(void) {
 static void test_no_resources(void) {
     struct message_writer w;
 
-    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     /* A directory is where its socket should be. */
     char path[160];
     snprintf(path, sizeof(path), "%s/run/runner/runs/%s.sock", t.directory, test_runner_id('1'));
@@ -139,8 +134,7 @@ static void test_reload(void) {
     struct message_writer w;
     char old[17];
 
-    test_runner_init(&t, TEST_SH("a", "exit 1"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("a", "exit 1"), getuid());
     memcpy(old, test_runner_hash(&t, "a"), sizeof(old));
     test_runner_configure(&t, TEST_SH("a", "exit 2") TEST_SH("b", "exit 3"));
     test_runner_run(&t, &m, '1', "a"); /* an unknown hash makes it read the files */
@@ -228,8 +222,7 @@ static void call_runner(void) {
 }
 
 static void test_strangers(void) {
-    test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
-    test_runner_join(&t);
+    test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     test_as_stranger(call_runner);
     test_runner_run(&t, &m, '1', "a");
     test_runner_done(&t);

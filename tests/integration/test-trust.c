@@ -185,7 +185,8 @@ static void nothing_else_is_run(void) {
     ant = host_up("ant", "pool \"db\" { limit = 1 }\njob \"nap\" { command = {\"/bin/true\"} output = \"null\" }\n");
     for (size_t i = 0; i < ELEMENTSOF(methods); i++)
         for (size_t k = 0; k < ELEMENTSOF(extras); k++) {
-            snprintf(text, sizeof(text), "{\"method\": \"io.berth.%s\", \"parameters\": {\"job\": \"nap\", \"%s\": [\"/usr/bin/touch\", \"%s\"]}%s}",
+            snprintf(text, sizeof(text),
+                     "{\"method\": \"io.berth.%s\", \"parameters\": {\"job\": \"nap\", \"%s\": [\"/usr/bin/touch\", \"%s\"]}%s}",
                      methods[i], extras[k], mark, strcmp(methods[i], "Hold") == 0 ? ", \"more\": true" : "");
             ask(text, answer, sizeof(answer));
             CU_ASSERT(is_refused(answer));

@@ -182,7 +182,8 @@ static void duration(json_int_t msec, const char *expected) {
 }
 
 static void test_words(void) {
-    json_auto_t *o = json_pack("{s:{s:i, s:i}, s:s, s:n, s:i}", "pools", "db", 2, "net", 1, "at", "2026-11-20T11:00:00.5Z", "none", "ms", 61000);
+    json_auto_t *o =
+        json_pack("{s:{s:i, s:i}, s:s, s:n, s:i}", "pools", "db", 2, "net", 1, "at", "2026-11-20T11:00:00.5Z", "none", "ms", 61000);
     usec_t eleven = (usec_t) 1795172400 * USEC_PER_SEC; /* 2026-11-20T11:00:00Z */
     char text[WORDS_SIZE];
 

@@ -61,7 +61,8 @@ static void test_unfinished(void) {
     peer_put(other, ECHO, 5);
     begin = clock_boottime();
     peer_put(fd, ECHO, 10);
-    TEST_STRING(peer_late_answer(fd), "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"the message was not finished in time\"}}");
+    TEST_STRING(peer_late_answer(fd),
+                "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"the message was not finished in time\"}}");
     CU_ASSERT(clock_boottime() - begin >= server_small.message_usec);
     TEST_STRING(peer_answer(fd), "");
     TEST_STRING(peer_late_answer(other), ""); /* an answer is owed: just the end */

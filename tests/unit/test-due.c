@@ -86,7 +86,8 @@ static void test_again(void) {
     sd_event *event = NULL;
 
     n_due = 0;
-    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && dues_init(&d, event, SD_EVENT_PRIORITY_NORMAL, on_due_again, &d) >= 0 && dues_make_room(&d) == 0);
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && dues_init(&d, event, SD_EVENT_PRIORITY_NORMAL, on_due_again, &d) >= 0 &&
+                    dues_make_room(&d) == 0);
     dues_set(&d, &again.due, 1);
     while (n_due < 3)
         CU_ASSERT_FATAL(sd_event_run(event, 10 * USEC_PER_SEC) > 0);
