@@ -121,8 +121,12 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Texts that are compiled in: each becomes a C string literal to #include.
-GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(wildcard daemon/lua/*.lua daemon/*.varlink))
+GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' daemon/lua/*.lua) $(wildcard daemon/*.varlink))
 $(call objects,daemon): | $(GENERATED)
+$(BUILD)/generated/daemon/lua/%.inc: daemon/lua/% $(wildcard daemon/lua/*)
+	@echo "  GEN     $@"
+	$(Q)mkdir -p $(@D)
+	$(Q)daemon/lua/assemble.sh $< >$@.new && mv $@.new $@
 $(BUILD)/generated/%.inc: %
 	@echo "  GEN     $@"
 	$(Q)mkdir -p $(@D)

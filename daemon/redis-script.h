@@ -12,5 +12,6 @@ enum redis_script {
 #define REDIS_SHA_SIZE 41 /* 40 hex digits: what SCRIPT LOAD answers and EVALSHA wants */
 
 const char *redis_script_name(enum redis_script script);
-/* The whole text, its parts ("--#include NAME") filled in; to be freed. NULL: no memory. */
-char *redis_script_text(enum redis_script script);
+const char *redis_script_sha(enum redis_script script);
+/* As Redis gets it: parts ("--#include NAME") filled in, without comments. */
+const char *redis_script_text(enum redis_script script);

@@ -336,7 +336,7 @@ static int ask_pool(struct inspection *n, size_t pool) {
     if (!call)
         return -ENOMEM;
     words_add(&w, "EVALSHA");
-    words_add(&w, r->sha[REDIS_SCRIPT_INSPECT]);
+    words_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
     words_add(&w, "1");
     words_add(&w, r->key);
     words_add(&w, "pool");
@@ -393,7 +393,7 @@ static void inspection_send(struct inspection *n) {
     if (!call)
         return;
     words_add(&w, "EVALSHA");
-    words_add(&w, r->sha[REDIS_SCRIPT_INSPECT]);
+    words_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
     words_add(&w, "1");
     words_add(&w, r->key);
     words_add(&w, "sessions");

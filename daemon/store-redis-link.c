@@ -130,7 +130,7 @@ static int link_on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 
 void link_begin(struct store_redis *r, struct words *w, enum redis_script script) {
     words_add(w, "EVALSHA");
-    words_add(w, r->sha[script]);
+    words_add(w, redis_script_sha(script));
     words_add(w, "1");
     words_add(w, r->key);
     words_add(w, r->session);
@@ -150,7 +150,7 @@ int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, v
 /* --- up --- */
 
 static void link_advance(struct store_redis *r) {
-    if (r->phase != PHASE_CONNECTING || r->info_due || r->loads > 0 || !r->subscribed)
+    if (r->phase != PHASE_CONNECTING || r->info_due || r->scripts_due || r->loads > 0 || !r->subscribed)
         return;
     r->phase = PHASE_HELLO;
     hello_say(r);
@@ -159,7 +159,6 @@ static void link_advance(struct store_redis *r) {
 static void link_on_loaded(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     const char *error = reply_error(reply);
-    enum redis_script script = REDIS_SCRIPTS - 1;
 
     if (r->phase != PHASE_CONNECTING)
         return;
@@ -167,13 +166,39 @@ static void link_on_loaded(const struct redisReply *reply, void *userdata) {
         link_down(r, redis_error_class(error), error);
         return;
     }
-    /* Answers come in order: the first script's first. The two INFO went out before. */
-    script = (enum redis_script)(REDIS_SCRIPTS - r->loads);
-    if (reply_copy(reply, r->sha[script], REDIS_SHA_SIZE) < 0 || strlen(r->sha[script]) != REDIS_SHA_SIZE - 1) {
-        link_bad_reply(r, "SCRIPT LOAD");
+    r->loads--;
+    link_advance(r);
+}
+
+/* Which scripts Redis has: those that it has not got are sent. When thousands of hosts come back to a Redis that restarted, the first
+ * ones load them for all. */
+static void link_on_scripts(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *error = reply_error(reply);
+
+    if (r->phase != PHASE_CONNECTING)
+        return;
+    if (error) {
+        link_down(r, redis_error_class(error), error);
         return;
     }
-    r->loads--;
+    r->scripts_due = false;
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
+        const char *words[] = {"SCRIPT", "LOAD", redis_script_text(i)};
+        uint64_t exists;
+
+        if (reply_u64(reply_at(reply, i), &exists) < 0) {
+            link_bad_reply(r, "SCRIPT EXISTS");
+            return;
+        }
+        if (exists)
+            continue;
+        if (redis_connection_call(r->commands, ELEMENTSOF(words), words, link_on_loaded, r) < 0) {
+            link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+            return;
+        }
+        r->loads++;
+    }
     link_advance(r);
 }
 
@@ -229,21 +254,17 @@ static void link_on_replication(const struct redisReply *reply, void *userdata) 
     link_advance(r);
 }
 
-/* Asks what must be known of Redis, and loads the scripts: once, and again when Redis says that it does not have them. When thousands
- * of hosts come back to a Redis that restarted, the first ones load them for all. */
-static int link_load(struct store_redis *r, bool again) {
+/* Asks what must be known of Redis before hello. */
+static int link_ask(struct store_redis *r) {
+    const char *scripts[2 + REDIS_SCRIPTS] = {"SCRIPT", "EXISTS"};
     int k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "memory"}, link_on_memory, r);
 
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
+        scripts[2 + i] = redis_script_sha(i);
     if (k >= 0)
         k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "replication"}, link_on_replication, r);
-    if (*r->sha[REDIS_SCRIPTS - 1] && !again)
-        return k;
-    r->loads = REDIS_SCRIPTS;
-    for (enum redis_script i = 0; k >= 0 && i < REDIS_SCRIPTS; i++) {
-        _cleanup_free_ char *text = redis_script_text(i);
-
-        k = text ? redis_connection_call(r->commands, 3, (const char *[]) {"SCRIPT", "LOAD", text}, link_on_loaded, r) : -ENOMEM;
-    }
+    if (k >= 0)
+        k = redis_connection_call(r->commands, ELEMENTSOF(scripts), scripts, link_on_scripts, r);
     return k;
 }
 
@@ -267,7 +288,7 @@ static void link_on_up(struct redis_connection *c, void *userdata) {
     int k;
 
     if (c == r->commands) {
-        k = link_load(r, false);
+        k = link_ask(r);
     } else {
         (void) snprintf(channel, sizeof(channel), "%sto:%s", r->prefix, r->session);
         k = redis_connection_subscribe(c, channel, link_on_pushes, r);
@@ -305,7 +326,7 @@ static void link_connect(struct store_redis *r) {
     r->phase = PHASE_CONNECTING;
     r->store.is_connecting = true;
     r->awaits_lost = false;
-    r->info_due = true;
+    r->info_due = r->scripts_due = true;
     r->loads = 0;
     r->connection++;
     session_save(r);
@@ -350,7 +371,8 @@ static void link_reload(struct store_redis *r) {
     sync_reset(r);
     beat_reset(r);
     r->phase = PHASE_CONNECTING;
-    if (link_load(r, true) == -ENOMEM)
+    r->scripts_due = true;
+    if (link_ask(r) == -ENOMEM)
         link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 

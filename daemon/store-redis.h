@@ -4,7 +4,7 @@
 /* Inside of the store on Redis; daemon/store.h is what others see. The files:
  *
  *   store-redis.c          made, started, stopped, freed; what was declared; the store's state
- *   store-redis-link.c     the two connections: connect, load scripts, subscribe; what an error calls for
+ *   store-redis-link.c     the two connections: connect, load missing scripts, subscribe; what an error calls for
  *   store-redis-hello.c    hello: opens the session, declares limits
  *   store-redis-session.c  the session: its id and file, its end
  *   store-redis-sync.c     the whole truth in parts (R11)
@@ -100,9 +100,8 @@ struct store_redis {
     struct redis_resolve *resolve;       /* while the host's name is looked up */
     struct redis_connection *commands, *pushes;
     bool subscribed;
-    bool info_due;                       /* the answer to INFO comes before hello */
-    unsigned loads;                      /* answers to SCRIPT LOAD still to come before hello */
-    char sha[REDIS_SCRIPTS][REDIS_SHA_SIZE];
+    bool info_due, scripts_due;          /* the answers to INFO and SCRIPT EXISTS come before hello */
+    unsigned loads;                      /* and so many to SCRIPT LOAD */
     sd_event_source *retry;              /* to connect again, or to say hello again */
     sd_event_source *away;               /* defer: tells administrators' calls that Redis is away */
     usec_t backoff_usec;

@@ -27,7 +27,7 @@ static unsigned claim(redisContext *c, unsigned number) {
     snprintf(id, sizeof(id), "%032u", number);
     snprintf(connection, sizeof(connection), "%" PRIu64, r->connection);
     redisAppendCommand(c, "%s %s 1 %s %s %s %s %s %s pg-dump 0 0 0 4711 busy 1 10000000", how.functions ? "FCALL" : "EVALSHA",
-                       how.functions ? "berth_claim" : r->sha[REDIS_SCRIPT_CLAIM], r->key, r->session, connection, r->epoch, id,
+                       how.functions ? "berth_claim" : redis_script_sha(REDIS_SCRIPT_CLAIM), r->key, r->session, connection, r->epoch, id,
                        r->session);
     return 1;
 }
@@ -39,16 +39,13 @@ static unsigned release(redisContext *c, unsigned number) {
     snprintf(id, sizeof(id), "%032u", number);
     snprintf(connection, sizeof(connection), "%" PRIu64, r->connection);
     redisAppendCommand(c, "%s %s 1 %s %s %s %s %s", how.functions ? "FCALL" : "EVALSHA",
-                       how.functions ? "berth_release" : r->sha[REDIS_SCRIPT_RELEASE], r->key, r->session, connection, r->epoch, id);
+                       how.functions ? "berth_release" : redis_script_sha(REDIS_SCRIPT_RELEASE), r->key, r->session, connection, r->epoch, id);
     return 1;
 }
 
 static void put_function(FILE *out, const char *name, enum redis_script script) {
-    _cleanup_free_ char *text = redis_script_text(script);
-    const char *body = text ? strchr(text, '\n') : NULL; /* without "#!lua" */
+    const char *body = strchr(redis_script_text(script), '\n'); /* without "#!lua" */
 
-    if (!body)
-        abort();
     fprintf(out, "redis.register_function{function_name='%s', flags={'allow-oom'}, callback=function(KEYS, ARGV)%s\nend}\n", name, body);
 }
 

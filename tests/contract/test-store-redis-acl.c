@@ -90,7 +90,7 @@ static void add_commands(const char *script, char *list, size_t size) {
 
 /* What berthd sends itself, and what its scripts call: each command is allowed, and none that is neither. */
 static void test_each_command(void) {
-    char used[2048] = " client|setname  select  info  script|load  evalsha  subscribe ", allowed[2048] = " ";
+    char used[2048] = " client|setname  select  info  script|exists  script|load  evalsha  subscribe ", allowed[2048] = " ";
     _cleanup_free_ char *line = read_acl();
     DIR *scripts = opendir(LUA);
     struct dirent *entry;

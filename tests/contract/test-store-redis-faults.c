@@ -198,6 +198,23 @@ static void test_script_flush(void) {
     bed_done(&b);
 }
 
+/* Whoever connects to a Redis that has the scripts does not send them. */
+static void test_scripts_there(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    redis_bed_command("CONFIG RESETSTAT");
+    redis_bed_command("CLIENT KILL TYPE normal SKIPME yes");
+    struct probe *p = bed_probe(&b, 0, "one");
+    probe_grant(p);
+    _cleanup_reply_ redisReply *r = redis_command(&redis_bed.server, "INFO commandstats");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r->str, "script|exists:calls=1,"));
+    CU_ASSERT_PTR_NULL(strstr(r->str, "script|load"));
+    bed_done(&b);
+}
+
 /* Another master: grace, although all data is there; nothing is lost. */
 static void test_failover(void) {
     struct bed b;
@@ -342,6 +359,7 @@ static CU_TestInfo tests[] = {
     {"deadline from sending", test_deadline_from_sending},
     {"connections cut", test_connections_cut},
     {"script flush", test_script_flush},
+    {"scripts that are there", test_scripts_there},
     {"failover", test_failover},
     {"lost push", test_lost_push},
     {"refused by redis", test_refused_by_redis},

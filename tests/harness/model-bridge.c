@@ -145,7 +145,7 @@ static char *replace(char *text, const char *from, const char *to, unsigned *cou
 
 /* The script with prelude and changes. To be freed. */
 static char *compose(enum redis_script script, const struct model_mutation *mutation, bool tight, unsigned *mutated) {
-    char *body = redis_script_text(script), *text;
+    char *body = strdup(redis_script_text(script)), *text;
     unsigned ignored = 0;
     const char *rest;
 

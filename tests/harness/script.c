@@ -12,7 +12,6 @@
 struct redis_server script_server;
 char script_epoch[32];
 char script_shown[1 << 16];
-static char sha[REDIS_SCRIPTS][REDIS_SHA_SIZE];
 
 /* --- saying and seeing --- */
 
@@ -75,7 +74,7 @@ const char *script_say(const char *line) {
 
     while ((word = strsep(&rest, " ")) && argc < WORDS_MAX)
         if (argc == 1) {
-            argv[1] = sha[find_script(word)];
+            argv[1] = redis_script_sha(find_script(word));
             argc = 4;
         } else {
             argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : word;
@@ -143,14 +142,13 @@ const char *script_beat(const char *session, uint64_t dead, uint64_t known) {
 
 static void load(void) {
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
-        _cleanup_free_ char *text = redis_script_text(i);
-        _cleanup_reply_ redisReply *r = redis_command(&script_server, "SCRIPT LOAD %s", text);
+        _cleanup_reply_ redisReply *r = redis_command(&script_server, "SCRIPT LOAD %s", redis_script_text(i));
 
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         if (r->type == REDIS_REPLY_ERROR)
             printf("%s: %s\n", redis_script_name(i), r->str);
         CU_ASSERT_FATAL(r->type == REDIS_REPLY_STRING);
-        (void) snprintf(sha[i], sizeof(sha[i]), "%s", r->str);
+        TEST_STRING(r->str, redis_script_sha(i));
     }
 }
 

@@ -127,17 +127,14 @@ static void test_errors(void) {
     CU_ASSERT_PTR_NULL(reply_error(NULL));
 }
 
-/* R13: a full Redis refuses claim alone. All parts are filled in. */
+/* R13: a full Redis refuses claim alone. All parts are filled in, comments are left out. */
 static void test_scripts(void) {
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
-        _cleanup_free_ char *text = redis_script_text(i);
+        const char *text = redis_script_text(i);
 
-        CU_ASSERT_PTR_NOT_NULL_FATAL(text);
         CU_ASSERT(strncmp(text, i == REDIS_SCRIPT_CLAIM ? "#!lua\n" : "#!lua flags=allow-oom\n", 6) == 0);
         CU_ASSERT((strstr(text, "allow-oom\n") != NULL) == (i != REDIS_SCRIPT_CLAIM));
-        CU_ASSERT_PTR_NULL(strstr(text, "\n--#include"));
-        CU_ASSERT_PTR_NOT_NULL(strstr(text, "-- KEYS"));
-        CU_ASSERT_PTR_NOT_NULL(strstr(text, "-- Cost"));
+        CU_ASSERT_PTR_NULL(strstr(text, "--"));
     }
 }
 
