@@ -54,6 +54,13 @@ static void heal(void) {
     script_end();
 }
 
+static void is_missed(const char *key, const char *(*look)(void)) {
+    fill();
+    delete(key);
+    EXPECT(look(), "epoch * broken");
+    heal();
+}
+
 static void test_nothing(void) {
     fill();
     EXPECT(look_1(), "ok $ 0 0");
@@ -68,45 +75,27 @@ static void test_nothing(void) {
 }
 
 static void test_held(void) {
-    fill();
-    delete("pool:db:held");
-    EXPECT(look_1(), "epoch * broken");
-    heal();
+    is_missed("pool:db:held", look_1);
 }
 
 static void test_queue(void) {
-    fill();
-    delete("pool:db:queue");
-    EXPECT(look_2(), "epoch * broken");
-    heal();
+    is_missed("pool:db:queue", look_2);
 }
 
 static void test_wants(void) {
-    fill();
-    delete("pool:db:wants");
-    EXPECT(look_1(), "epoch * broken");
-    heal();
+    is_missed("pool:db:wants", look_1);
 }
 
 static void test_parked(void) {
-    fill();
-    delete("pool:net:parked");
-    EXPECT(look_2(), "epoch * broken");
-    heal();
+    is_missed("pool:net:parked", look_2);
 }
 
 static void test_beats(void) {
-    fill();
-    delete("beats");
-    EXPECT(look_2(), "epoch * broken");
-    heal();
+    is_missed("beats", look_2);
 }
 
 static void test_claims(void) {
-    fill();
-    delete("claims");
-    EXPECT(look_2(), "epoch * broken");
-    heal();
+    is_missed("claims", look_2);
 }
 
 /* What was held cannot be given back any more: that is seen at once. */
@@ -155,10 +144,7 @@ static void test_declared(void) {
     for (size_t i = 0; i < ELEMENTSOF(keys); i++)
         TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:%s", keys[i]), 1);
     script_end();
-    fill();
-    delete("sessions");
-    EXPECT(look_1(), "epoch * broken");
-    heal();
+    is_missed("sessions", look_1);
 }
 
 /* All that its claims are known by: a heartbeat's number shows it. */

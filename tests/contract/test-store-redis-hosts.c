@@ -10,6 +10,20 @@
 #include "base/cleanup.h"
 #include "tests/harness/redis-bed.h"
 
+static char session_path[sizeof(redis_bed.server.directory) + 16];
+
+/* The first host's, where a berthd that is started anew finds it. */
+static void keep_session(void) {
+    (void) snprintf(session_path, sizeof(session_path), "%s/session", redis_bed.server.directory);
+    redis_bed.session_path[0] = session_path;
+}
+
+static void tear_down(void) {
+    (void) unlink(session_path);
+    redis_bed.session_path[0] = redis_bed.names[1] = NULL;
+    redis_bed.leases[1] = 0;
+}
+
 static void test_dead_host(void) {
     struct bed b;
 
@@ -40,11 +54,9 @@ static void test_dead_host(void) {
 
 /* berthd is restarted: the session goes on, nothing is lost, and nobody else notices. */
 static void test_restarted_daemon(void) {
-    char path[sizeof(redis_bed.server.directory) + 16];
     struct bed b;
 
-    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
-    redis_bed.session_path[0] = path;
+    keep_session();
     if (!redis_bed_begin(&b, 2))
         return;
     struct probe *held = bed_probe(&b, 0, "db:3"), *gone = bed_probe(&b, 0, "db:1"), *waiting = bed_probe(&b, 0, "db:2"),
@@ -77,17 +89,14 @@ static void test_restarted_daemon(void) {
     CU_ASSERT(waiting->token < behind->token); /* each heard of it on its own connection */
     TEST_INT(bed_count_events(&b, "session-lost: ") + bed_count_events(&b, "host-buried: "), 0);
     bed_done(&b);
-    redis_bed.session_path[0] = NULL;
-    TEST_INT(access(path, F_OK), -1); /* a bye leaves nothing to continue */
+    TEST_INT(access(session_path, F_OK), -1); /* a bye leaves nothing to continue */
 }
 
 /* berthd comes back after its session was buried: what it finds is lost. */
 static void test_back_too_late(void) {
-    char path[sizeof(redis_bed.server.directory) + 16];
     struct bed b;
 
-    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
-    redis_bed.session_path[0] = path;
+    keep_session();
     if (!redis_bed_begin(&b, 2))
         return;
     struct probe *held = bed_probe(&b, 0, "db:3"), *kept = bed_probe(&b, 0, "db:1"), *other = bed_probe(&b, 1, "db:4");
@@ -108,28 +117,22 @@ static void test_back_too_late(void) {
     TEST_INT(bed_used(&b, "db"), 5);
     TEST_INT(bed_count_events(&b, "overcommitted: "), 1);
     bed_done(&b);
-    redis_bed.session_path[0] = NULL;
-    (void) unlink(path);
 }
 
 /* A bad session file is told and begins a new session. */
 static void test_bad_session_file(void) {
-    char path[sizeof(redis_bed.server.directory) + 16];
     struct bed b;
 
-    (void) snprintf(path, sizeof(path), "%s/session", redis_bed.server.directory);
-    FILE *f = fopen(path, "w");
+    keep_session();
+    FILE *f = fopen(session_path, "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     fputs("session\nboot=\n", f);
     fclose(f);
-    redis_bed.session_path[0] = path;
     if (!redis_bed_begin(&b, 1))
         return;
     struct probe *p = bed_probe(&b, 0, "one");
     probe_grant(p);
     bed_done(&b);
-    redis_bed.session_path[0] = NULL;
-    (void) unlink(path);
 }
 
 static void test_lease_differs(void) {
@@ -153,7 +156,6 @@ static void test_lease_differs(void) {
     b.stores[1] = NULL;
     b.n_hosts = 1;
     bed_done(&b);
-    redis_bed.leases[1] = 0;
 }
 
 static void test_name_taken(void) {
@@ -173,7 +175,6 @@ static void test_name_taken(void) {
     b.stores[1] = store_free(b.stores[1]);
     b.n_hosts = 1;
     bed_done(&b);
-    redis_bed.names[1] = NULL;
 }
 
 static void test_limits_differ(void) {
@@ -232,7 +233,7 @@ static CU_TestInfo tests[] = {
 };
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "store-redis-hosts", .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "store-redis-hosts", .pTearDownFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return redis_bed_main(argc, argv, suites, NULL);
 }

@@ -152,6 +152,16 @@ void host_launch(struct host *h) {
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");
 }
 
+void host_launch_on(struct host *h, int fd) {
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d", fd);
+    h->passed = number;
+    h->passed_names = "control";
+    host_launch(h);
+    h->passed = NULL;
+}
+
 void host_start(struct host *h) {
     host_launch(h);
     host_await(h, "ready", " ");

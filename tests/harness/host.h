@@ -96,6 +96,8 @@ void host_set_config(struct host *h, const char *config, ...) _printf_(2, 3);
 struct child *host_spawn(const struct host *h, char *const argv[], char *const environment[]);
 /* Starts berthd, and awaits nothing. */
 void host_launch(struct host *h);
+/* The same with this control socket, as its service manager passes it. */
+void host_launch_on(struct host *h, int fd);
 /* Starts berthd and awaits `ready`. */
 void host_start(struct host *h);
 /* Awaits `redis-connected` and ends the grace of a new namespace. */

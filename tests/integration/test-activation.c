@@ -41,13 +41,6 @@ static void launch(const char *fds, const char *names) {
     ant->passed = NULL;
 }
 
-static void launch_with(int fd) {
-    char number[16];
-
-    snprintf(number, sizeof(number), "%d", fd);
-    launch(number, "control");
-}
-
 /* Until somebody is in the socket's queue. */
 static void await_caller(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -76,7 +69,7 @@ static void test_clients_wait(void) {
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
     struct child *early = berth_start(ant, "pools --json"), *late;
 
-    launch_with(fd);
+    host_launch_on(ant, fd);
     host_await(ant, "ready", " ");
     TEST_INT(berth_end(early), 0);
     TEST_INT(berth(ant, "run -p two -- true"), 0);
@@ -84,32 +77,41 @@ static void test_clients_wait(void) {
     CU_ASSERT(access(ant->socket, F_OK) == 0); /* it is not berthd's to remove */
     late = berth_start(ant, "run -p two -- sh -c 'exit 5'");
     CU_ASSERT(!child_await(late, 300 * USEC_PER_MSEC));
-    launch_with(fd);
+    host_launch_on(ant, fd);
     TEST_INT(berth_end(late), 5);
     host_stop(ant);
     (void) unlink(ant->socket);
 }
 
-/* A run that is under way, and one that waits, over a restart of berthd that leaves no moment without a socket. */
-static void test_restart(void) {
-    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
-    struct child *holder, *waiter;
-
-    launch_with(fd);
+/* A run that is under way, and one that waits behind it. */
+static void begin_runs(int fd, struct child **ret_holder, struct child **ret_waiter) {
+    host_launch_on(ant, fd);
     host_await(ant, "ready", " ");
-    holder = berth_start(ant, "run -p two:2 -- %s --exit 6", cluster.at_gate);
+    *ret_holder = berth_start(ant, "run -p two:2 -- %s --exit 6", cluster.at_gate);
     host_await(ant, "started", " ");
-    waiter = berth_start(ant, "run -p two -- sh -c 'exit 7'");
+    *ret_waiter = berth_start(ant, "run -p two -- sh -c 'exit 7'");
     host_await(ant, "queued", " ");
-    host_kill(ant);
-    launch_with(fd);
+}
+
+static void end_runs(struct child *holder, struct child *waiter) {
     host_await(ant, "ready", " ");
-    TEST_INT(berth(ant, "pools"), 0);
     gate_open(&cluster.gate);
     TEST_INT(berth_end(holder), 6);
     TEST_INT(berth_end(waiter), 7);
     host_stop(ant);
     (void) unlink(ant->socket);
+}
+
+/* They go on over a restart of berthd that leaves no moment without a socket. */
+static void test_restart(void) {
+    _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
+    struct child *holder, *waiter;
+
+    begin_runs(fd, &holder, &waiter);
+    host_kill(ant);
+    host_launch_on(ant, fd);
+    TEST_INT(berth(ant, "pools"), 0);
+    end_runs(holder, waiter);
 }
 
 static void test_bad_config(void) {
@@ -119,7 +121,7 @@ static void test_bad_config(void) {
     host_set_config(ant, "pool \"two\" { limt = 2 }\n");
     client = berth_start(ant, "pools");
     await_caller(fd);
-    launch_with(fd);
+    host_launch_on(ant, fd);
     assert_refuses("unknown option \"limt\"");
     CU_ASSERT_FATAL(child_await(client, HOST_PATIENCE));
     TEST_INT(client->exit_code, 69);
@@ -135,26 +137,17 @@ static void test_bad_config_while_waiting(void) {
     static const char good[] = "pool \"two\" { limit = 2 scope = \"host\" }\n";
     struct child *holder, *waiter;
 
-    launch_with(fd);
-    host_await(ant, "ready", " ");
-    holder = berth_at_gate(ant, "-p two:2", "holder", "started");
-    waiter = berth_start(ant, "run -v -p two -- sh -c 'exit 7'");
-    host_await(ant, "queued", " ");
+    begin_runs(fd, &holder, &waiter);
     host_kill(ant);
     await_caller(fd); /* one of the two */
     host_set_config(ant, "pool \"two\" { limt = 2 }\n");
-    launch_with(fd);
+    host_launch_on(ant, fd);
     assert_refuses("unknown option \"limt\"");
     await_caller(fd);
     CU_ASSERT(!waiter->ended && !holder->ended);
     host_set_config(ant, good);
-    launch_with(fd);
-    host_await(ant, "ready", " ");
-    gate_open(&cluster.gate);
-    TEST_INT(berth_end(holder), 0);
-    TEST_INT(berth_end(waiter), 7);
-    host_stop(ant);
-    (void) unlink(ant->socket);
+    host_launch_on(ant, fd);
+    end_runs(holder, waiter);
 }
 
 static void test_something_else(void) {

@@ -127,15 +127,8 @@ static void told_before(void) {
     check_last_run("failure", 4);
 }
 
-/* berthd with a listening socket that outlives it, as its service manager keeps one. */
 static void start_on(int listen_fd) {
-    char number[16];
-
-    snprintf(number, sizeof(number), "%d", listen_fd);
-    ant->passed = number;
-    ant->passed_names = "control";
-    host_launch(ant);
-    ant->passed = NULL;
+    host_launch_on(ant, listen_fd);
     host_await(ant, "ready", " ");
     host_await(ant, "redis-connected", " ");
 }

@@ -24,6 +24,16 @@ static void end_command(struct fake *f) {
         CU_ASSERT_TRUE_FATAL(fake_is_running(f, USEC_PER_MSEC));
 }
 
+static usec_t end_while_away(struct fake *f) {
+    usec_t begun;
+
+    begin(f);
+    fake_stop(f);
+    begun = clock_boottime();
+    end_command(f);
+    return begun;
+}
+
 /* All that a berthd hears which was away. */
 static void hear(struct fake *f) {
     json_t *params = fake_hear(f, "io.berth.Ended");
@@ -38,13 +48,9 @@ static void hear(struct fake *f) {
 
 /* As long as the hold is open the next berthd does not decide by itself; and nobody waits for one that does not come. */
 static void test_away_for_good(void) {
-    usec_t begun;
     struct fake f;
+    usec_t begun = end_while_away(&f);
 
-    begin(&f);
-    fake_stop(&f);
-    begun = clock_boottime();
-    end_command(&f);
     TEST_INT(fake_is_hold_over(&f), false);
     TEST_INT(fake_await_exit(&f), 5);
     TEST_INT(clock_boottime() - begun >= TELL_MAX - 100 * USEC_PER_MSEC, true);
@@ -55,13 +61,9 @@ static void test_away_for_good(void) {
 }
 
 static void test_comes_back(void) {
-    usec_t begun;
     struct fake f;
+    usec_t begun = end_while_away(&f);
 
-    begin(&f);
-    fake_stop(&f);
-    begun = clock_boottime();
-    end_command(&f);
     TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true); /* tries at least twice in vain */
     fake_listen(&f);
     fake_accept(&f);
