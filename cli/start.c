@@ -17,7 +17,6 @@
 struct waited { /* a run that is started, and whose end somebody wants to know */
     const char *job;
     bool wait, printed;
-    bool behind;             /* the run that is meant has not begun yet: `run` is the one before it */
     char run[ID_TEXT_SIZE];  /* "": not told yet */
 };
 
@@ -78,11 +77,12 @@ static int take_answer(struct waited *w, const struct client_reply *reply, int *
     (void) fflush(stdout); /* the one who waits may want to know it before */
     w->printed = true;
     snprintf(w->run, sizeof(w->run), "%s", id);
-    w->behind = json_is_true(json_object_get(reply->params, "behind"));
     if (reply->continues)
         return 0;
     if (!text_is(run, "state", "done")) {
-        if (w->wait || text_is(run, "state", "waiting"))
+        if (text_is(run, "blocked_by", "overlap"))
+            fprintf(stderr, "berth: %s: waits for the run before it\n", w->job);
+        else if (w->wait || text_is(run, "state", "waiting"))
             fprintf(stderr, "berth: %s: %s\n", w->job, words_text(run, "state"));
         *ret_status = 0;
         return 1;
@@ -148,7 +148,7 @@ static int start_finish(struct client **c, const char *job, bool wait) {
         int r = client_receive(*c, &reply);
 
         /* Nobody can be asked for a run that has no id yet. */
-        if ((r < 0 || reply.error) && w.run[0] && !w.behind && may_come_back(r, &reply)) {
+        if ((r < 0 || reply.error) && w.run[0] && may_come_back(r, &reply)) {
             status = come_back(&w, c, &reply);
             if (status != 0)
                 return status;

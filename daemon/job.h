@@ -23,7 +23,8 @@ struct job {
     int last_exit_code, last_signal;  /* -1: none */
     char last_run[ID_TEXT_SIZE];      /* that these are of; "": none. Kept, too, and so is its token */
     uint64_t last_token;              /* 0: it had none */
-    bool queued;                      /* overlap = "queue": one more is to begin when the run is over */
+    bool queued;                      /* overlap = "queue": one more is to begin when the run is over, */
+    char queued_run[ID_TEXT_SIZE];    /* this one. Kept, too */
     bool at_start_done;               /* since the service was started */
     struct sd_event_source *timer;    /* of `every` */
 };

@@ -121,6 +121,12 @@ static void begin_pending(struct manager *m) {
     list_foreach_safe(r, &m->runs[RUN_STATE_PENDING], struct run, link) {
         bool resumed = r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE;
 
+        if (r->behind)
+            continue;
+        if (!resumed && r->kind == RUN_KIND_JOB) {
+            manager_job_begin(r);
+            continue;
+        }
         if (!resumed) {
             manager_run_begin(r);
             continue;

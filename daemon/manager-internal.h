@@ -82,6 +82,8 @@ struct manager {
 
 /* --- manager-run.c --- */
 int manager_add_run(struct manager *m, struct run *r, enum run_state state); /* takes the run over */
+/* fresh takes the place of a run of the same id that is pending and has never been begun: whoever waits for that waits for this. */
+void manager_replace_run(struct run *old, struct run *fresh);
 void manager_set_state(struct run *r, enum run_state state);
 /* pending → waiting: asks the stores. */
 void manager_run_begin(struct run *r);
@@ -157,12 +159,12 @@ bool manager_gather_failed(struct manager *m, const char *what, int error);
 /* --- manager-job.c --- */
 int manager_jobs_update(struct manager *m);   /* after start and reload: one struct job for each in the settings */
 void manager_jobs_free(struct manager *m);
-void manager_jobs_ready(struct manager *m);   /* at-start, every */
+void manager_jobs_ready(struct manager *m);   /* at-start, every, what is queued behind another */
+void manager_job_begin(struct run *r);        /* triggered before it was known what runs: overlap is judged now */
 void manager_job_over(struct run *r);         /* remembers the result; begins a queued one */
 /* Of a run that a report tells: whether the job's memory has its end already, which is written after `exited` is told. So that is in the
  * journal twice, the second time by the next berthd, only where the first was killed between the two. */
 bool manager_is_end_told(const struct run *r);
-void manager_job_unqueue(struct manager *m, const char *job); /* the one that overlap = "queue" keeps back */
 void manager_jobs_forget_at_start(struct manager *m);
 
 /* --- manager-service.c --- */

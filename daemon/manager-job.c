@@ -24,19 +24,21 @@ void manager_jobs_free(struct manager *m) {
         job_free(j);
 }
 
+/* But one that is queued behind them. */
 static size_t count_runs(struct manager *m, const char *job, struct run **ret_oldest) {
     size_t n = 0;
 
     *ret_oldest = NULL;
     for (int s = RUN_STATE_DONE - 1; s >= RUN_STATE_PENDING; s--) /* those that are furthest are oldest */
         list_foreach(r, &m->runs[s], struct run, link)
-            if (r->kind == RUN_KIND_JOB && strcmp(r->name, job) == 0 && n++ == 0)
+            if (r->kind == RUN_KIND_JOB && !r->behind && strcmp(r->name, job) == 0 && n++ == 0)
                 *ret_oldest = r;
     return n;
 }
 
-static int begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
-    struct run_spec spec = {.kind = RUN_KIND_JOB, .name = settings->name, .pools = &settings->pools};
+/* id: NULL for a fresh one. The run is on no list yet. */
+static int make_run(struct manager *m, const struct job_settings *settings, const char *id, struct run **ret) {
+    struct run_spec spec = {.kind = RUN_KIND_JOB, .id = id, .name = settings->name, .pools = &settings->pools};
     struct run *r = NULL;
     int k;
 
@@ -50,19 +52,41 @@ static int begin_job(struct manager *m, const struct job_settings *settings, str
     r->queue_timeout_usec = settings->queue_timeout_usec;
     r->queued_realtime = clock_realtime();
     r->queued_boottime = clock_boottime();
+    *ret = r;
+    return 0;
+}
+
+static int add_run(struct manager *m, const struct job_settings *settings, const char *id, bool behind, struct run **ret) {
+    struct run *r = NULL;
+    int k = make_run(m, settings, id, &r);
+
+    if (k < 0)
+        return k;
+    r->behind = behind;
     k = manager_add_run(m, r, RUN_STATE_PENDING);
     if (k < 0) {
         run_free(r);
         return k;
     }
-    if (ret)
-        *ret = r;
-    if (m->phase == MANAGER_PHASE_READY)
-        manager_run_begin(r);
+    *ret = r;
     return 0;
 }
 
-/* One trigger, whichever. *ret_run: the run that it began, or the one that is not over. */
+static int begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
+    int k = add_run(m, settings, NULL, false, ret);
+
+    if (k == 0 && m->phase == MANAGER_PHASE_READY)
+        manager_run_begin(*ret);
+    return k;
+}
+
+/* r begins when the job's other run is over. */
+static void note_queued(struct job *j, struct run *r) {
+    r->behind = j->queued = true;
+    memcpy(j->queued_run, r->id, sizeof(j->queued_run));
+}
+
+/* One trigger, whichever. *ret_run: the run that it began or queued, or the one that is not over. */
 static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     const struct job_settings *settings = settings_find_job(m->settings, j->name);
     struct run *run;
@@ -77,7 +101,9 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
         k = begin_job(m, settings, &run);
         break;
     case JOB_DECISION_QUEUE:
-        j->queued = true;
+        k = add_run(m, settings, NULL, true, &run);
+        if (k == 0)
+            note_queued(j, run);
         break;
     case JOB_DECISION_SKIP:
         k = MANAGER_E_SKIPPED;
@@ -86,6 +112,29 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     manager_write_job(m, j);
     *ret_run = run;
     return k;
+}
+
+void manager_job_begin(struct run *r) {
+    struct manager *m = r->manager;
+    const struct job_settings *settings = settings_find_job(m->settings, r->name);
+    struct job *j = find_job(m, r->name);
+    size_t n = 0;
+
+    for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
+        list_foreach(other, &m->runs[s], struct run, link)
+            n += other->kind == RUN_KIND_JOB && strcmp(other->name, r->name) == 0;
+    switch (j ? job_decide(j, settings->overlap, n) : JOB_DECISION_BEGIN) {
+    case JOB_DECISION_BEGIN:
+        manager_run_begin(r);
+        break;
+    case JOB_DECISION_QUEUE:
+        note_queued(j, r);
+        manager_write_job(m, j);
+        break;
+    case JOB_DECISION_SKIP:
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "a run of the job is not over");
+        break;
+    }
 }
 
 int manager_start_job(struct manager *m, const char *job, struct run **ret) {
@@ -124,33 +173,57 @@ static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, 
     return 0;
 }
 
-/* The one that overlap = "queue" keeps; without memory for it it is kept on, for the next end of a run or the next start. */
-static void begin_queued(struct manager *m, struct job *j) {
-    struct run *run;
+/* The run that overlap = "queue" keeps; made if it was queued under an earlier berthd. NULL: no memory. */
+static struct run *find_queued(struct manager *m, struct job *j) {
+    struct run *r = manager_find_run(m, j->queued_run);
 
-    j->queued = false;
-    if (trigger(m, j, &run) >= 0)
+    return r || add_run(m, settings_find_job(m->settings, j->name), j->queued_run, true, &r) == 0 ? r : NULL;
+}
+
+/* What the job is by now counts, not what it was when this was queued. Without memory it is kept on, for the next end of a run or the next
+ * start. */
+static void begin_queued(struct manager *m, struct job *j) {
+    struct run *queued = find_queued(m, j), *r = NULL;
+
+    if (!queued || make_run(m, settings_find_job(m->settings, j->name), j->queued_run, &r) < 0) {
+        manager_log(m, LOG_ERR, "out of memory: the queued run of job %s begins later", j->name);
         return;
-    manager_log(m, LOG_ERR, "out of memory: the queued run of job %s begins later", j->name);
-    j->queued = true;
-    manager_write_job(m, j);
+    }
+    manager_replace_run(queued, r);
+    j->queued = false;
+    j->last_trigger_realtime = clock_realtime();
+    manager_run_begin(r);
+    manager_write_job(m, j); /* now that its own record is there */
+}
+
+/* At start. */
+static void resume_queued(struct manager *m, struct job *j) {
+    struct run *r = manager_find_run(m, j->queued_run), *other;
+
+    if (r && !r->behind) { /* it was begun, and berthd killed before it could note that */
+        j->queued = false;
+        manager_write_job(m, j);
+    } else if (count_runs(m, j->name, &other) == 0) {
+        begin_queued(m, j);
+    } else {
+        (void) find_queued(m, j); /* so that it can be asked for */
+    }
 }
 
 void manager_jobs_ready(struct manager *m) {
     struct run *run;
 
     list_foreach(j, &m->jobs, struct job, link) {
-        if (m->drained)
-            ; /* `berth undrain` comes here again */
-        else if (settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
+        /* Drained: `berth undrain` comes here again. */
+        if (!m->drained && settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
             j->at_start_done = true; /* before it is begun: once, whoever is killed */
             if (trigger(m, j, &run) < 0) {
                 j->at_start_done = false;
                 manager_write_job(m, j);
             }
-        } else if (j->queued && count_runs(m, j->name, &run) == 0) {
-            begin_queued(m, j);
         }
+        if (!m->drained && j->queued)
+            resume_queued(m, j);
         arm_every(m, j);
     }
 }
@@ -162,6 +235,8 @@ void manager_job_over(struct run *r) {
 
     if (!j)
         return;
+    if (r->behind) /* withdrawn before its turn came */
+        r->behind = j->queued = false;
     if (r->started_realtime > 0)
         j->last_started_realtime = r->started_realtime;
     j->last_ended_realtime = r->ended_realtime;
@@ -170,24 +245,16 @@ void manager_job_over(struct run *r) {
     j->last_token = run_token(r);
     j->last_exit_code = r->exit_code;
     j->last_signal = r->signal;
-    if (j->queued && m->phase == MANAGER_PHASE_READY && count_runs(m, j->name, &other) == 0) {
+    if (j->queued && m->phase == MANAGER_PHASE_READY && !m->drained && count_runs(m, j->name, &other) == 0)
         begin_queued(m, j);
-    } else {
+    else
         manager_write_job(m, j);
-    }
 }
 
 bool manager_is_end_told(const struct run *r) {
     const struct job *j = find_job(r->manager, r->name);
 
     return j && strcmp(j->last_run, r->id) == 0;
-}
-
-void manager_job_unqueue(struct manager *m, const char *job) {
-    struct job *j = find_job(m, job);
-
-    if (j)
-        j->queued = false;
 }
 
 void manager_jobs_forget_at_start(struct manager *m) {
@@ -199,8 +266,13 @@ void manager_jobs_forget_at_start(struct manager *m) {
 
 int manager_jobs_update(struct manager *m) {
     list_foreach_safe(j, &m->jobs, struct job, link)
-        if (!settings_find_job(m->settings, j->name))
+        if (!settings_find_job(m->settings, j->name)) {
+            struct run *queued = j->queued ? manager_find_run(m, j->queued_run) : NULL;
+
+            if (queued)
+                manager_run_withdraw(queued, RUN_RESULT_STOPPED, "its job is not defined any more");
             job_free(j);
+        }
     for (size_t i = 0; i < m->settings->n_jobs; i++) {
         struct job *j = find_job(m, m->settings->jobs[i].name);
         int k;
@@ -237,6 +309,7 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->n_runs = count_runs(m, settings->name, &ret->run);
     if (!j)
         return;
+    ret->n_runs += j->queued;
     ret->last_started_realtime = j->last_started_realtime;
     ret->last_ended_realtime = j->last_ended_realtime;
     ret->last_result = j->last_result;

@@ -225,6 +225,8 @@ void manager_write_job(struct manager *m, const struct job *j) {
         message_put(&w, "last-run", j->last_run);
     message_put_u64(&w, "last-token", j->last_token);
     message_put(&w, "queued", j->queued ? "yes" : "no");
+    if (j->queued)
+        message_put(&w, "queued-run", j->queued_run);
     message_put(&w, "at-start", j->at_start_done ? "done" : "due");
     record_write(m, PROTOCOL_JOBS, j->name, &w);
 }
@@ -249,6 +251,8 @@ int manager_read_job(struct manager *m, struct job *j) {
     (void) message_get_id(&record, "last-run", j->last_run);
     (void) message_get_u64(&record, "last-token", &j->last_token);
     j->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
+    if (j->queued && message_get_id(&record, "queued-run", j->queued_run) < 0) /* of an earlier berthd, which gave it none */
+        k = id_make(j->queued_run);
     j->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
-    return 0;
+    return k;
 }

@@ -82,6 +82,21 @@ int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
     return 0;
 }
 
+void manager_replace_run(struct run *old, struct run *fresh) {
+    struct manager *m = old->manager;
+    struct run **slot = tfind(old, &m->runs_by_id, compare_ids);
+
+    assert(slot && *slot == old && old->state == RUN_STATE_PENDING && old->due.place == 0);
+    *slot = fresh;
+    fresh->may_be_due = old->may_be_due; /* with the room among the dues */
+    list_foreach_safe(w, &old->watches, struct run_watch, link) {
+        list_unlink(&w->link);
+        list_append(&fresh->watches, &w->link);
+    }
+    list_append(&m->runs[RUN_STATE_PENDING], &fresh->link);
+    run_free(old);
+}
+
 void manager_set_state(struct run *r, enum run_state state) {
     r->manager->n_done += state == RUN_STATE_DONE;
     run_set_state(r, r->manager->runs, state);

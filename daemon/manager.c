@@ -456,7 +456,6 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     }
     if (!settings_find_job(m->settings, target))
         return MANAGER_E_UNKNOWN;
-    manager_job_unqueue(m, target);
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {

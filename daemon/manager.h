@@ -50,7 +50,7 @@ bool manager_is_gathering(const struct manager *m); /* what an earlier berthd le
 struct manager_job { /* for `berth jobs` */
     const struct job_settings *settings;
     struct run *run;               /* its oldest run that is not over, or NULL */
-    size_t n_runs;                 /* not over */
+    size_t n_runs;                 /* not over; one that is queued behind another is among them */
     usec_t last_started_realtime, last_ended_realtime; /* 0: never */
     enum run_result last_result;
     int last_exit_code, last_signal; /* -1: none */
@@ -60,7 +60,7 @@ struct manager_job { /* for `berth jobs` */
 };
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
 
-/* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "grace" ...; NULL if it does not wait. From a snapshot
+/* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "grace", "overlap" ...; NULL if it does not wait. From a snapshot
  * of both stores, either of which may be NULL. */
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
                                char *buffer, size_t size);
@@ -76,7 +76,7 @@ enum { /* named answers */
     MANAGER_E_GATHERING,   /* berthd has just started and does not know yet what there is */
 };
 
-/* A manual trigger. */
+/* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */
 int manager_start_job(struct manager *m, const char *job, struct run **ret);
 
 struct manager_hold { /* a `berth run` */

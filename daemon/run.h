@@ -67,6 +67,7 @@ struct run {
     usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
     bool nowait;
     bool granted;                   /* holds, or held, its permits: a `released` event is owed */
+    bool behind;                    /* job, pending: overlap = "queue", it begins when the one before it is over */
     bool recorded;                  /* waiting/RUN is there */
     bool queued_told;               /* the event `queued` was written */
     bool starting_sent;             /* job: `start` went to the runner; a guard may exist */

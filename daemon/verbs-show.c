@@ -203,7 +203,7 @@ static json_t *json_run_looked_up(struct look *look, const struct run *r) {
     char why[128];
 
     if (r->state != RUN_STATE_WAITING)
-        return json_run(r, NULL, NULL);
+        return json_run(r, NULL, manager_blocked_by(look->manager, r, NULL, NULL, why, sizeof(why)));
     position = json_object();
     if (put_positions(position, r->host_claim.state == CLAIM_STATE_WAITING ? host : NULL) < 0 ||
         put_positions(position, r->cluster_claim.state == CLAIM_STATE_WAITING ? cluster : NULL) < 0) {

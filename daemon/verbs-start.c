@@ -9,26 +9,21 @@
 
 struct start { /* one call that waits for a run's end */
     struct run_watch watch;
-    struct manager *manager;
     struct control_call *call;
-    struct run *run;
-    bool behind;             /* overlap = "queue": the run that is meant begins when this one is over */
-    char job[NAME_MAX_LENGTH + 1];
-    sd_event_source *later;
 };
 
 static struct start *start_free(struct start *s) {
     if (!s)
         return NULL;
     run_watch_remove(&s->watch);
-    sd_event_source_disable_unref(s->later);
     free(s);
     return NULL;
 }
-DEFINE_CLEANUP(struct start, start_free)
 
 static json_t *pack_run(const struct run *r) {
-    return json_pack("{s:o}", "run", json_run(r, NULL, NULL));
+    bool is_behind = r->state == RUN_STATE_PENDING && r->behind;
+
+    return json_pack("{s:o}", "run", json_run(r, NULL, is_behind ? "overlap" : NULL));
 }
 
 static int skipped(struct control_call *call, const char *job, const struct run *run) {
@@ -44,78 +39,32 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
 
     if (!run_is_over(run))
         return;
-    if (s->behind) {
-        /* The next one begins right after this; then it can be found. */
-        run_watch_remove(watch);
-        s->run = NULL;
-        if (sd_event_source_set_enabled(s->later, SD_EVENT_ONESHOT) >= 0)
-            return;
-    }
     (void) control_call_answer(s->call, pack_run(run));
     start_free(s);
 }
 
-static int start_on_later(_unused_ sd_event_source *source, void *userdata) {
-    struct start *s = userdata;
-    const struct job_settings *settings = settings_find_job(manager_settings(s->manager), s->job);
-    struct manager_job job = {};
-
-    if (settings)
-        manager_get_job(s->manager, settings, &job);
-    s->behind = false;
-    s->run = job.run;
-    if (job.run) {
-        (void) control_call_notify(s->call, pack_run(job.run), -1);
-        run_watch_add(job.run, &s->watch);
-    } else {
-        (void) skipped(s->call, s->job, NULL); /* withdrawn meanwhile, or over already */
-        start_free(s);
-    }
-    return 0;
-}
-
-static int tell_run(struct control_call *call, const struct run *r, bool behind) {
-    json_t *answer = pack_run(r);
-
-    if (!answer || (behind && json_object_set_new(answer, "behind", json_true()) < 0)) {
-        json_decref(answer);
-        answer = NULL;
-    }
-    return control_call_notify(call, answer, -1);
-}
-
-static int start_wait(struct control_call *call, struct manager *m, const char *job, struct run *run, bool behind) {
-    _cleanup_(start_freep) struct start *s = calloc(1, sizeof(*s));
+static int start_wait(struct control_call *call, struct run *run) {
+    struct start *s = calloc(1, sizeof(*s));
     int k;
 
     if (!s)
         return -ENOMEM;
-    list_init(&s->watch.link);
     s->watch.on_change = start_on_change;
-    s->manager = m;
     s->call = call;
-    s->run = run;
-    s->behind = behind;
-    snprintf(s->job, sizeof(s->job), "%s", job);
-    k = sd_event_add_defer(manager_event(m), &s->later, start_on_later, s);
-    if (k >= 0)
-        k = sd_event_source_set_enabled(s->later, SD_EVENT_OFF);
-    if (k >= 0)
-        k = tell_run(call, run, behind);
-    if (k < 0)
-        return k;
     run_watch_add(run, &s->watch);
+    k = control_call_notify(call, pack_run(run), -1);
+    if (k < 0) {
+        start_free(s);
+        return k;
+    }
     control_call_keep(call, start_on_gone, s);
-    (void) steal_pointer(&s);
     return 0;
 }
 
 int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     struct manager *m = userdata;
-    const struct job_settings *settings;
-    struct manager_job before = {}, after = {};
     const char *job = NULL;
-    bool wait = false, behind;
+    bool wait = false;
     struct run *run = NULL;
     const struct param table[] = {
         {"job", PARAM_STRING, true, &job, 0, 0},
@@ -125,13 +74,10 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k < 0 ? k : 0;
-    settings = settings_find_job(manager_settings(m), job);
-    if (settings)
-        manager_get_job(m, settings, &before);
     k = manager_start_job(m, job, &run);
     switch (k) {
     case 0:
-        break;
+        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(run)) : start_wait(call, run);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_job(call, m, job);
     case MANAGER_E_SKIPPED:
@@ -143,12 +89,6 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     default:
         return k < 0 ? k : -EPROTO;
     }
-    if (settings)
-        manager_get_job(m, settings, &after);
-    behind = !run_is_over(run) && after.n_runs == before.n_runs;
-    if (!wait || run_is_over(run))
-        return control_call_answer(call, pack_run(run));
-    return start_wait(call, m, job, run, behind);
 }
 
 /* --- one that was started before --- */
@@ -190,7 +130,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     if (run && run_is_over(run))
         return control_call_answer(call, pack_run(run));
     if (run)
-        return start_wait(call, m, run->name, run, false);
+        return start_wait(call, run);
     if (manager_is_gathering(m))
         return control_call_error(call, "io.berth.Away",
                                   json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));

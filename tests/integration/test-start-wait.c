@@ -16,21 +16,24 @@
 static struct host *ant;
 
 static void up(void) {
+    char behind[1024];
+
     cluster_up_without_redis();
-    ant = host_add_alone("ant", "pool \"slot\" { limit = 1 scope = \"host\" }\n"
+    snprintf(behind, sizeof(behind), "job \"behind\" { %s overlap = \"queue\" }\n", witness_at_gate("behind", 6));
+    ant = host_add_alone("ant", "%spool \"slot\" { limit = 1 scope = \"host\" }\n"
                                 "job \"job\" { %s pools = {\"slot\"} }\n"
                                 "job \"next\" { command = {\"/bin/sh\", \"-c\", \"exit 5\"} pools = {\"slot\"} }\n"
                                 "job \"missing\" { command = {\"/nonexistent\"} pools = {\"slot\"} }\n",
-                         witness_at_gate("job", 7));
+                         behind, witness_at_gate("job", 7));
     host_start(ant);
 }
 
-static void await_text(struct child *c, const char *text) {
+static void await_text(struct child *c, int which, const char *text) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
-    while (!strstr(child_text(c, 2), text) && !c->ended && clock_boottime() < until)
+    while (!strstr(child_text(c, which), text) && !c->ended && clock_boottime() < until)
         child_turn(until);
-    TEST_FATAL(strstr(child_text(c, 2), text) != NULL, text);
+    TEST_FATAL(strstr(child_text(c, which), text) != NULL, text);
 }
 
 static struct child *start_running(void) {
@@ -46,13 +49,54 @@ static void killed_while_it_runs(void) {
 
     host_await(ant, "queued", "job=next");
     host_kill(ant);
-    await_text(c, "berthd is away; run ");
-    await_text(next, "berthd is away; run ");
+    await_text(c, 2, "berthd is away; run ");
+    await_text(next, 2, "berthd is away; run ");
     host_start(ant);
     TEST_INT(witness_count_alive(cluster.witness), 1);
     gate_open(&cluster.gate);
     TEST_INT(berth_end(c), 7);
     TEST_INT(berth_end(next), 5); /* it waited, and does so again */
+}
+
+/* A run that is queued behind another one of its job (overlap = "queue") has an id to be asked for, too. */
+static void killed_while_it_is_behind(void) {
+    struct child *c = berth_start(ant, "start behind --wait"), *next;
+    const json_t *run;
+    json_t *runs;
+
+    host_await(ant, "started", "job=behind");
+    next = berth_start(ant, "start --wait behind");
+    await_text(next, 1, "\n");
+    CU_ASSERT(strncmp(child_text(next, 1), child_text(c, 1), ID_TEXT_SIZE - 1) != 0);
+    host_kill(ant);
+    await_text(c, 2, "berthd is away; run ");
+    await_text(next, 2, "berthd is away; run ");
+    host_start(ant);
+    runs = berth_json(ant, "runs");
+    run = json_array_get(json_object_get(runs, "runs"), 1); /* what waits comes last */
+    TEST_STRING(json_string_value(json_object_get(run, "state")), "pending");
+    TEST_STRING(json_string_value(json_object_get(run, "blocked_by")), "overlap");
+    json_decref(runs);
+    TEST_INT(witness_count_alive(cluster.witness), 1);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(c), 6);
+    TEST_INT(berth_end(next), 6);
+    TEST_INT(host_count(ant, "exited", "job=behind"), 2);
+}
+
+/* Its job is not defined any more when its turn would come: it waits no longer. */
+static void job_is_gone(void) {
+    struct child *c = berth_start(ant, "start behind --wait"), *next;
+
+    host_await(ant, "started", "job=behind");
+    next = berth_start(ant, "start --wait behind");
+    await_text(next, 1, "\n");
+    host_set_config(ant, "pool \"slot\" { limit = 1 scope = \"host\" }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(berth_end(next), 75);
+    CU_ASSERT(strstr(berth_err, "its job is not defined any more") != NULL);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(c), 6);
 }
 
 static void ends_while_berthd_is_away(void) {
@@ -61,7 +105,7 @@ static void ends_while_berthd_is_away(void) {
     host_kill(ant);
     gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
-    await_text(c, "berthd is away; run ");
+    await_text(c, 2, "berthd is away; run ");
     host_start(ant);
     TEST_INT(berth_end(c), 7);
 }
@@ -159,15 +203,11 @@ static void is_not_known_any_more(void) {
     end(&f, 69, "berth: nightly: this berthd knows nothing of run " FAKE_RUN ": how it ended may be in `berth history --job nightly`\n");
 }
 
-/* Before there is an id there is nothing to come back to; a run that has not begun has none. */
+/* Before there is an id there is nothing to come back to. */
 static void has_no_id(void) {
     struct fake f;
 
     begin(&f);
-    fake_hang_up(&f);
-    end(&f, 69, "closed the connection");
-    begin(&f);
-    fake_say(&f, RUNS(", 'behind': true"));
     fake_hang_up(&f);
     end(&f, 69, "closed the connection");
     begin(&f);
@@ -177,6 +217,8 @@ static void has_no_id(void) {
 
 static CU_TestInfo tests[] = {
     {"killed while it runs", killed_while_it_runs},
+    {"killed while it is queued behind another", killed_while_it_is_behind},
+    {"its job is gone before its turn", job_is_gone},
     {"it ends while berthd is away", ends_while_berthd_is_away},
     {"it was over before", was_over_before},
     CU_TEST_INFO_NULL,

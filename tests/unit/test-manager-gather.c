@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "tests/harness/capture.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
@@ -275,6 +276,85 @@ static void test_end_told(void) {
     TEST_INT(play.n_forgotten, 1);
 }
 
+static size_t n_runs(const char *name) {
+    struct manager_job job;
+
+    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), name), &job);
+    return job.n_runs;
+}
+
+/* What is queued behind another keeps its id over a restart, and begins when that is over. */
+static void test_queued_behind(void) {
+    struct run *r = play_run("queued"), *next = play_begin("queued");
+    char running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
+    struct message state;
+
+    memcpy(running, r->id, sizeof(running));
+    memcpy(queued, next->id, sizeof(queued));
+    play_make_state(&state, r);
+    play_restart();
+    play_finds_guard(running);
+    play_gathered();
+    play_guard_says(play_guard(), &state);
+    next = manager_find_run(play.manager, queued);
+    CU_ASSERT(next && next->state == RUN_STATE_PENDING);
+    TEST_INT(n_runs("queued"), 2);
+    play.n_started = 0;
+    play_guard_says(play_guard(), &state); /* on the second connection */
+    play_guard_reports(manager_find_run(play.manager, running), "code", 0, "none");
+    CU_ASSERT(play_await_starts(1));
+    next = manager_find_run(play.manager, queued);
+    CU_ASSERT(next && next->state == RUN_STATE_STARTING);
+    TEST_INT(n_runs("queued"), 1);
+}
+
+/* berthd was killed when it had begun what was queued, and had not noted that: it is begun once. */
+static void test_queued_and_begun(void) {
+    struct run *r = play_run("queued"), *next = play_begin("queued");
+    _cleanup_free_ char *record = NULL;
+    char path[64], queued[ID_TEXT_SIZE];
+    size_t size;
+
+    memcpy(queued, next->id, sizeof(queued));
+    snprintf(path, sizeof(path), "%s/jobs/queued", play.directory);
+    TEST_INT(file_read(path, MESSAGE_SIZE_MAX, &record, &size), 0);
+    play_guard_reports(r, "code", 0, "none");
+    next = manager_find_run(play.manager, queued);
+    CU_ASSERT(next && play_await_starting(next));
+    TEST_INT(file_write_atomic(path, record, size, 0600), 0);
+    play_restart();
+    play_gathered();
+    TEST_INT(n_runs("queued"), 1);
+    next = manager_find_run(play.manager, queued);
+    CU_ASSERT(next && play_await_starting(next));
+}
+
+/* Triggered while it is not known yet what runs: overlap is judged when it is. */
+static void test_overlap_after_gathering(void) {
+    static const char *const jobs[] = {"skipped", "queued"};
+
+    for (size_t i = 0; i < ELEMENTSOF(jobs); i++) {
+        struct run *r = play_run(jobs[i]), *next;
+        struct message state;
+        char id[ID_TEXT_SIZE];
+
+        memcpy(id, r->id, sizeof(id));
+        play_make_state(&state, r);
+        play_restart();
+        next = play_begin(jobs[i]);
+        play_finds_guard(id);
+        play_gathered();
+        play_guard_says(play_guard(), &state);
+        TEST_INT(next->state, i == 0 ? RUN_STATE_DONE : RUN_STATE_PENDING);
+        TEST_STRING(next->reason, i == 0 ? "a run of the job is not over" : "");
+        play_guard_says(play_guard(), &state);
+        r = manager_find_run(play.manager, id);
+        play_guard_reports(r, "code", 0, "none");
+        CU_ASSERT(play_await_released(r));
+    }
+    CU_ASSERT(!manager_is_idle(play.manager));
+}
+
 static CU_TestInfo tests[] = {
     {"nothing before gathered", test_nothing_before_gathered},
     {"guard gone", test_guard_gone},
@@ -282,6 +362,9 @@ static CU_TestInfo tests[] = {
     {"restart", test_restart},
     {"a guard named twice", test_guard_named_twice},
     {"an end that was told", test_end_told},
+    {"queued behind another", test_queued_behind},
+    {"queued, and begun already", test_queued_and_begun},
+    {"overlap after gathering", test_overlap_after_gathering},
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},

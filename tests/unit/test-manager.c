@@ -38,8 +38,18 @@ static void test_limit_and_order(void) {
     CU_ASSERT(play_await_released(c));
 }
 
+static unsigned n_changes;
+
+static void on_change(_unused_ struct run_watch *watch, _unused_ struct run *run) {
+    n_changes++;
+}
+
 static void test_overlap(void) {
     struct run *r, *again = NULL;
+    struct run_watch watch = {.on_change = on_change};
+    char id[ID_TEXT_SIZE], why[64];
+
+    n_changes = 0;
 
     r = play_run("skipped");
     TEST_INT(manager_start_job(play.manager, "skipped", &again), MANAGER_E_SKIPPED);
@@ -47,11 +57,44 @@ static void test_overlap(void) {
     play_guard_reports(r, "code", 0, "none");
     r = play_run("queued");
     TEST_INT(manager_start_job(play.manager, "queued", &again), 0);
-    CU_ASSERT_PTR_EQUAL(again, r);
+    CU_ASSERT(again && again != r && again->state == RUN_STATE_PENDING); /* it has its id at once */
+    memcpy(id, again->id, sizeof(id));
+    TEST_STRING(manager_blocked_by(play.manager, again, NULL, NULL, why, sizeof(why)), "overlap");
+    run_watch_add(again, &watch);
     TEST_INT(manager_start_job(play.manager, "queued", &again), MANAGER_E_SKIPPED);
+    CU_ASSERT_PTR_EQUAL(again, r);
     play.n_started = 2;
     play_guard_reports(r, "code", 0, "none");
     CU_ASSERT(play_await_starts(3));
+    again = manager_find_run(play.manager, id);
+    CU_ASSERT(again && again->state == RUN_STATE_STARTING);
+    TEST_INT(n_changes > 0, 1); /* who waited for it waits for what is begun */
+    run_watch_remove(&watch);
+}
+
+/* One that is queued behind another is withdrawn as one that waits: by a stop of the job, or of that run alone. */
+static void test_stop_of_queued(void) {
+    struct run *r = play_run("queued"), *next = play_begin("queued");
+    struct manager_job job;
+    size_t n;
+
+    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), "queued"), &job);
+    TEST_INT(job.n_runs, 2);
+    CU_ASSERT_PTR_EQUAL(job.run, r);
+    TEST_INT(manager_stop_target(play.manager, next->id, &n), 0);
+    TEST_INT(n, 1);
+    TEST_INT(next->result, RUN_RESULT_STOPPED);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    next = play_begin("queued");
+    TEST_INT(next->state, RUN_STATE_PENDING);
+    TEST_INT(manager_stop_target(play.manager, "queued", &n), 0);
+    TEST_INT(n, 2);
+    TEST_INT(next->state, RUN_STATE_DONE);
+    play.n_started = 0;
+    play_guard_reports(r, "signal", SIGTERM, "stopped");
+    CU_ASSERT(play_await_released(r));
+    TEST_INT(play.n_started, 0);
+    CU_ASSERT(manager_is_idle(play.manager));
 }
 
 static void test_stop(void) {
@@ -212,6 +255,7 @@ static CU_TestInfo tests[] = {
     {"one run", test_one_run},
     {"limit and order", test_limit_and_order},
     {"overlap", test_overlap},
+    {"a stop of what is queued behind another", test_stop_of_queued},
     {"stop", test_stop},
     {"stop before its guard is there", test_stop_before_guard},
     {"refused by the runner", test_refused},
