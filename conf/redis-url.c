@@ -16,7 +16,7 @@
 const char *redis_url_explain(int answer) {
     switch (answer) {
     case REDIS_URL_E_SCHEME:
-        return "must begin with redis://, rediss:// or unix://";
+        return "must begin with redis:// or unix://";
     case REDIS_URL_E_USER:
         return "has a user that is not of A-Z a-z 0-9 . _ -; use the option username";
     case REDIS_URL_E_PASSWORD:

@@ -183,7 +183,7 @@ static void test_top(void) {
 
 static void test_redis(void) {
     static const struct wrong wrong[] = {
-        {"redis {\nurl = \"http://h\" }", "c:2: redis: url must begin with redis://, rediss:// or unix://"},
+        {"redis {\nurl = \"http://h\" }", "c:2: redis: url must begin with redis:// or unix://"},
         {"redis { url = \"redis://:secret@h\" }",
          "c:1: redis: url must not hold a password; write it to a file and name that in password-file"},
         {"redis { url = \"redis://h:0\" }", "c:1: redis: url has a port that is not 1 to 65535"},

@@ -79,7 +79,8 @@ berth() {
 
 # Where Debian's redis-tools alone is installed the server is called redis-check-rdb; called redis-server it is one.
 start_redis() {
-    ln -s "$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)" "$folder/redis-server" || fail "no redis-server"
+    ln -s "$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)" "$folder/redis-server" ||
+        fail "no redis-server"
     "$folder/redis-server" --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" --save '' --appendonly no >"$folder/redis.log" 2>&1 &
     redis=$!
     await test -S "$folder/redis.sock" || fail "redis-server does not start"
@@ -88,7 +89,7 @@ start_redis() {
 start_host() {
     mkdir "$folder/$1.conf.d"
     for file in "$1.conf" "$1.conf.d/shared.conf"; do
-        sed "s|/tmp/berth-demo|$folder|g" "$here/$(basename "$file")" >"$folder/$file"
+        sed "s|/tmp/berth-demo|$folder|g" "$here/$(basename "$file")" >"$folder/$file" || fail "cannot write below $folder"
     done
     "$build/berthd" -c "$folder/$1.conf" --with-runner >"$folder/$1.log" 2>&1 </dev/null &
     daemons="$daemons $!"
@@ -182,7 +183,7 @@ report() {
     echo
     echo "What the commands wrote down themselves when they started and ended:"
     judge >"$folder/judged"
-    [ -s "$folder/judged" ] || bad=1
+    [ -s "$folder/judged" ] || { echo "  nothing"; bad=1; }
     while read -r pool most count; do
         limit=$(limit_of "$pool")
         verdict=kept
@@ -194,7 +195,7 @@ report() {
 
 # --- the demo ---
 
-cp "$here/work.sh" "$folder/work.sh"
+cp "$here/work.sh" "$folder/work.sh" || fail "cannot write below $folder"
 start_redis
 start_host ant
 await berth ant grace --end || fail "no Redis"
