@@ -24,8 +24,7 @@ struct control {
     sd_event_source *epoll_source;
     sd_event_source *later_source;    /* on while `woken` is not empty */
     struct list woken;                /* struct control_client.woken: have work without anything new from their sockets */
-    sd_event_source *listen_source;
-    sd_event_source *listen_timer;    /* out of descriptors: listens again when this fires */
+    struct listener *listener;
     sd_event_source *leave_timer;     /* NULL: it does not leave */
     void (*on_quiet)(void *userdata); /* NULL: it does not leave, or was told */
     void *quiet_userdata;

@@ -4,6 +4,7 @@
 
 #include "daemon/control.h"
 
+#include "base/listener.h"
 #include "daemon/control-internal.h"
 
 /* Has called before and waits for nothing. Who listens to a stream ("more") knows how to come again. */
@@ -48,8 +49,7 @@ int control_leave(struct control *c, usec_t within, void (*on_quiet)(void *userd
         r = sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT); /* looks whether all is quiet already */
     if (r < 0)
         return r;
-    c->listen_source = sd_event_source_disable_unref(c->listen_source);
-    c->listen_timer = sd_event_source_disable_unref(c->listen_timer);
+    c->listener = listener_free(c->listener);
     c->on_quiet = on_quiet;
     c->quiet_userdata = userdata;
     return 0;

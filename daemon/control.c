@@ -12,12 +12,11 @@
 #include <sys/socket.h>
 
 #include "base/file-limit.h"
+#include "base/listener.h"
 #include "daemon/control-internal.h"
 
 #define GROUP "berth"
-#define ACCEPTS_A_TURN 16
 #define CLIENTS_A_TURN 32
-#define LISTEN_AGAIN_TIME (200 * USEC_PER_MSEC) /* after descriptors ran out */
 
 /* --- calls --- */
 
@@ -166,7 +165,8 @@ bool control_has_room(const struct control *c, bool privileged) {
     return c->n_clients + c->n_passed < (privileged ? c->limits.clients : c->limits.clients - c->limits.clients / 8);
 }
 
-static void add_client(struct control *c, int fd) {
+static void control_on_connection(int fd, void *userdata) {
+    struct control *c = userdata;
     struct peer peer;
     bool privileged;
 
@@ -179,34 +179,6 @@ static void add_client(struct control *c, int fd) {
         turn_away(fd);
     else
         (void) control_client_new(c, fd, &peer, privileged);
-}
-
-static int control_on_listen_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct control *c = userdata;
-
-    (void) sd_event_source_set_enabled(c->listen_source, SD_EVENT_ON);
-    return 0;
-}
-
-static int control_on_connection(_unused_ sd_event_source *source, int listen_fd, _unused_ uint32_t revents, void *userdata) {
-    struct control *c = userdata;
-
-    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
-        int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-        if (fd >= 0) {
-            add_client(c, fd);
-        } else if (errno == EAGAIN) {
-            break;
-        } else if (errno != ECONNABORTED && errno != EINTR) {
-            /* Out of descriptors, most likely: the one who waits would wake us again and again. */
-            (void) sd_event_source_set_enabled(c->listen_source, SD_EVENT_OFF);
-            (void) sd_event_source_set_time_relative(c->listen_timer, LISTEN_AGAIN_TIME);
-            (void) sd_event_source_set_enabled(c->listen_timer, SD_EVENT_ONESHOT);
-            break;
-        }
-    }
-    return 0;
 }
 
 /* --- serving --- */
@@ -278,13 +250,7 @@ static int control_add_sources(struct control *c) {
     if (r >= 0)
         r = sd_event_source_set_priority(c->later_source, CONTROL_PRIORITY);
     if (r >= 0)
-        r = sd_event_add_io(c->event, &c->listen_source, c->listen_fd, EPOLLIN, control_on_connection, c);
-    if (r >= 0)
-        r = sd_event_source_set_priority(c->listen_source, CONTROL_PRIORITY);
-    if (r >= 0)
-        r = sd_event_add_time(c->event, &c->listen_timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, control_on_listen_again, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->listen_timer, SD_EVENT_OFF);
+        r = listener_new(&c->listener, c->event, c->listen_fd, CONTROL_PRIORITY, control_on_connection, c);
     return r;
 }
 
@@ -321,8 +287,7 @@ struct control *control_free(struct control *c) {
         return NULL;
     while (!list_is_empty(&c->clients))
         control_client_free(list_first(&c->clients, struct control_client, link));
-    sd_event_source_disable_unref(c->listen_source);
-    sd_event_source_disable_unref(c->listen_timer);
+    listener_free(c->listener);
     sd_event_source_disable_unref(c->leave_timer);
     sd_event_source_disable_unref(c->epoll_source);
     sd_event_source_disable_unref(c->later_source);

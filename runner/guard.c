@@ -14,6 +14,7 @@
 
 #include "base/cgroup.h"
 #include "base/failpoint.h"
+#include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/supervise.h"
@@ -37,11 +38,13 @@ struct guard {
     usec_t started_realtime;
 
     sd_event *event;
+    struct listener *listener;
     struct supervise *supervise;
     int fd;                           /* berthd; -1: not there */
     sd_event_source *source;
     struct outbox outbox;
     struct message_writer report;     /* once it is done */
+    sd_event_source *again;           /* on while nobody is there to be told and it could not be left, either */
 };
 
 static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
@@ -57,10 +60,14 @@ static void guard_drop_berthd(struct guard *g) {
         guard_leave_report(g);
 }
 
-/* A berthd that cannot be sent anything any more is dropped when its connection is read. */
+/* What cannot be said to berthd is not lost: the connection ends, is dropped when that is read, and on the next one all is told. */
 static void guard_say(struct guard *g, const struct message_writer *w) {
-    if (g->fd >= 0 && outbox_send(&g->outbox, g->fd, w) == OUTBOX_E_KEPT)
+    int r = g->fd >= 0 ? outbox_send(&g->outbox, g->fd, w) : 0;
+
+    if (r == OUTBOX_E_KEPT)
         (void) sd_event_source_set_io_events(g->source, EPOLLIN | EPOLLOUT);
+    else if (r < 0)
+        (void) shutdown(g->fd, SHUT_RDWR);
 }
 
 static void guard_put_deadline(const struct guard *g, struct message_writer *w) {
@@ -113,7 +120,9 @@ static void guard_leave_report(struct guard *g) {
     FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
         guard_end(g);
-    (void) sd_event_add_time_relative(g->event, NULL, CLOCK_BOOTTIME, REPORT_AGAIN, 0, guard_on_again, g);
+    /* Neither fails for a source that exists. */
+    (void) sd_event_source_set_time_relative(g->again, REPORT_AGAIN);
+    (void) sd_event_source_set_enabled(g->again, SD_EVENT_ONESHOT);
 }
 
 static void report_put_usage(struct message_writer *w, const struct rusage *usage) {
@@ -263,17 +272,13 @@ static void guard_accept(struct guard *g, int fd) {
         guard_say(g, &g->report);
 }
 
-static int guard_on_listen(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
+static void guard_on_connection(int fd, void *userdata) {
     struct guard *g = userdata;
-    int new = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (new < 0)
-        return 0;
-    if (access_is_allowed(g->start->access, new))
-        guard_accept(g, new);
+    if (access_is_allowed(g->start->access, fd))
+        guard_accept(g, fd);
     else
-        close_fd(new);
-    return 0;
+        close_fd(fd);
 }
 
 /* --- the start --- */
@@ -343,7 +348,11 @@ static int guard_run(struct guard *g) {
     if (r == 0)
         r = sd_event_new(&g->event);
     if (r >= 0)
-        r = sd_event_add_io(g->event, NULL, LISTEN_FD, EPOLLIN, guard_on_listen, g);
+        r = listener_new(&g->listener, g->event, LISTEN_FD, SD_EVENT_PRIORITY_NORMAL, guard_on_connection, g);
+    if (r >= 0)
+        r = sd_event_add_time(g->event, &g->again, CLOCK_BOOTTIME, USEC_INFINITY, 0, guard_on_again, g);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(g->again, SD_EVENT_OFF);
     if (r < 0)
         return r;
     r = record_add_guard(RECORD_FD, getpid());

@@ -14,6 +14,7 @@
 
 #include "base/cgroup-control.h"
 #include "base/cgroup.h"
+#include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/socket.h"
@@ -21,7 +22,6 @@
 #include "runner/runs.h"
 
 #define CONNECTIONS_MAX 16
-#define LISTEN_AGAIN_TIME (200 * USEC_PER_MSEC)
 /* s; a runner of the berthd before ends when it sees its socket closed, and a guard just forked still holds its runner's lock */
 #define LOCK_TIME_CHILD 10
 #define LOCK_TIME 1
@@ -42,8 +42,7 @@ struct runner {
     struct access access;
     struct runs *runs;
     int lock_fd, listen_fd;
-    sd_event_source *listen_source;
-    sd_event_source *listen_timer; /* out of descriptors: listens again when this fires */
+    struct listener *listener;
     bool ends_with_berthd;     /* on a socketpair */
     struct list connections;   /* struct connection, oldest first */
     size_t n_connections;
@@ -322,30 +321,13 @@ static int runner_add_connection(struct runner *r, int fd) {
     return k;
 }
 
-static int runner_on_listen_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void runner_on_connection(int fd, void *userdata) {
     struct runner *r = userdata;
 
-    (void) sd_event_source_set_enabled(r->listen_source, SD_EVENT_ON);
-    return 0;
-}
-
-static int runner_on_listen(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
-    struct runner *r = userdata;
-    int new = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-    if (new < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-        /* Out of descriptors, most likely: the one who waits would wake us again and again. */
-        (void) sd_event_source_set_enabled(r->listen_source, SD_EVENT_OFF);
-        (void) sd_event_source_set_time_relative(r->listen_timer, LISTEN_AGAIN_TIME);
-        (void) sd_event_source_set_enabled(r->listen_timer, SD_EVENT_ONESHOT);
-    }
-    if (new < 0)
-        return 0;
-    if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, new))
-        (void) runner_add_connection(r, new);
+    if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, fd))
+        (void) runner_add_connection(r, fd);
     else
-        close_fd(new);
-    return 0;
+        close_fd(fd);
 }
 
 /* --- from the runs --- */
@@ -453,7 +435,6 @@ static int runner_gather(struct runner *r) {
 
 static int runner_listen(struct runner *r) {
     char path[RECORD_PATH_SIZE];
-    int k;
 
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
     if (r->listen_fd < 0)
@@ -462,10 +443,7 @@ static int runner_listen(struct runner *r) {
         journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
         return r->listen_fd;
     }
-    k = sd_event_add_time(r->event, &r->listen_timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, runner_on_listen_again, r);
-    if (k >= 0)
-        k = sd_event_source_set_enabled(r->listen_timer, SD_EVENT_OFF);
-    return k < 0 ? k : sd_event_add_io(r->event, &r->listen_source, r->listen_fd, EPOLLIN, runner_on_listen, r);
+    return listener_new(&r->listener, r->event, r->listen_fd, SD_EVENT_PRIORITY_NORMAL, runner_on_connection, r);
 }
 
 int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options) {
@@ -504,8 +482,7 @@ struct runner *runner_free(struct runner *r) {
         return NULL;
     list_foreach_safe(c, &r->connections, struct connection, link)
         connection_free(c);
-    sd_event_source_disable_unref(r->listen_source);
-    sd_event_source_disable_unref(r->listen_timer);
+    listener_free(r->listener);
     close_fd(r->listen_fd);
     runs_free(r->runs);
     close_fd(r->lock_fd);
