@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runner/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -180,6 +181,33 @@ int record_is_locked(const char *directory, const char *run) {
     if (flock(fd, LOCK_SH | LOCK_NB) == 0)
         return 0;
     return errno == EWOULDBLOCK ? 1 : -errno;
+}
+
+/* The run's id, if a file's name is RUN + suffix. */
+static bool match_suffix(const char *name, const char *suffix, char ret[static ID_TEXT_SIZE]) {
+    size_t n = ID_TEXT_SIZE - 1;
+
+    if (strlen(name) != n + strlen(suffix) || strcmp(name + n, suffix) != 0)
+        return false;
+    memcpy(ret, name, n);
+    ret[n] = '\0';
+    return id_is_valid(ret);
+}
+
+int record_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata) {
+    DIR *d = opendir(directory);
+    const struct dirent *file;
+    char run[ID_TEXT_SIZE];
+    int k;
+
+    if (!d)
+        return -errno;
+    while ((errno = 0, file = readdir(d)))
+        if (match_suffix(file->d_name, suffix, run))
+            each(run, userdata);
+    k = -errno;
+    (void) closedir(d);
+    return k;
 }
 
 void record_remove(const char *directory, const char *run) {

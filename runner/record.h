@@ -47,6 +47,8 @@ int record_add_guard(int fd, pid_t pid);
 int record_load(struct record *ret, const char *directory, const char *run);
 /* Whether its guard lives. 1, 0 (also if there is no record), or a negative errno. */
 int record_is_locked(const char *directory, const char *run);
+/* Calls `each` for every RUN of which there is a file with this suffix. A negative errno: not all could be seen. */
+int record_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata);
 /* Removes record and socket, not the report. */
 void record_remove(const char *directory, const char *run);
 

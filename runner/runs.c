@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runner/runs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,15 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
 #include "base/failpoint.h"
 #include "base/list.h"
-#include "base/process-environ.h"
 #include "base/process-tree.h"
 #include "base/protocol.h"
 #include "base/socket.h"
 #include "runner/bounds.h"
 #include "runner/guard.h"
+#include "runner/sweep.h"
 
 #define SWEEP_AGAIN_FIRST (5 * USEC_PER_MSEC)
 #define SWEEP_AGAIN_MAX USEC_PER_SEC
@@ -101,28 +99,6 @@ static void runs_set_timer(struct runs *r, usec_t after) {
 
 /* --- sweeping --- */
 
-/* A record that is there and cannot be read just now (out of descriptors, say): it is looked at again. */
-static bool is_unread(int error) {
-    return error < 0 && error != -ENOENT && error != -EBADMSG && error != -EFBIG;
-}
-
-/* The report of a run whose guard died; without a record of it, only that. */
-static int sweep_report(const struct runs *r, const char *run) {
-    struct message_writer w;
-    struct record record;
-    int k = record_load(&record, r->directory, run);
-
-    if (is_unread(k))
-        return k;
-    if (k < 0) {
-        record = (struct record) {0};
-        memcpy(record.run, run, sizeof(record.run));
-    }
-    report_begin(&w, &record, "none");
-    message_put(&w, "lost", "1");
-    return report_write(&w, r->directory, run);
-}
-
 /* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
 static int sweep_inherited(const struct runs *r) {
     _cleanup_free_ pid_t *guards = NULL;
@@ -140,36 +116,12 @@ static int sweep_inherited(const struct runs *r) {
     return process_tree_signal_except(getpid(), SIGKILL, guards, n);
 }
 
-/* Where there is no cgroup, and an earlier runner was the subreaper, only its environment tells whose a process is. */
-static bool sweep_environ(const char *run) {
-    char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
-
-    snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
-    return process_environ_signal(assignment, SIGKILL) == 0;
-}
-
-/* What the run's cgroup, or the last resort, finds: true if nothing is left. */
-static bool sweep_rest(const struct runs *r, const char *run) {
-    struct record record;
-    int k = record_load(&record, r->directory, run);
-
-    if (is_unread(k))
-        return false;
-    if (k < 0 || !record.cgroup[0])
-        return sweep_environ(run);
-    (void) cgroup_kill(record.cgroup);
-    if (cgroup_is_populated(record.cgroup) != 0)
-        return false;
-    (void) cgroup_remove(record.cgroup);
-    return true;
-}
-
 /* Kills once more what is left of a run; if nothing is, reports it. */
 static void sweep_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (!sweep_rest(r, e->run) || !is_nothing_inherited || sweep_report(r, e->run) < 0)
+    if (!sweep_run(r->directory, e->run) || !is_nothing_inherited || sweep_report(r->directory, e->run) < 0)
         return;
     memcpy(run, e->run, sizeof(run));
     record_remove(r->directory, run);
@@ -271,33 +223,6 @@ static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const stru
     return 0;
 }
 
-/* The run's id, if a file's name is RUN + suffix. */
-static bool match_suffix(const char *name, const char *suffix, char ret[static ID_TEXT_SIZE]) {
-    size_t n = ID_TEXT_SIZE - 1;
-
-    if (strlen(name) != n + strlen(suffix) || strcmp(name + n, suffix) != 0)
-        return false;
-    memcpy(ret, name, n);
-    ret[n] = '\0';
-    return id_is_valid(ret);
-}
-
-static int each_file(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata) {
-    DIR *d = opendir(directory);
-    const struct dirent *file;
-    char run[ID_TEXT_SIZE];
-    int k;
-
-    if (!d)
-        return -errno;
-    while ((errno = 0, file = readdir(d)))
-        if (match_suffix(file->d_name, suffix, run))
-            each(run, userdata);
-    k = -errno;
-    (void) closedir(d);
-    return k;
-}
-
 static void gather_record(const char *run, void *userdata) {
     struct entry *e = entry_find(userdata, run);
 
@@ -326,13 +251,13 @@ static void gather_temporary(const char *run, void *userdata) {
 }
 
 int runs_gather(struct runs *r) {
-    int k = each_file(r->directory, RECORD_SUFFIX, gather_record, r);
+    int k = record_each(r->directory, RECORD_SUFFIX, gather_record, r);
 
     if (k == 0)
         k = r->gather_error;
     if (k == 0)
-        k = each_file(r->directory, PROTOCOL_SOCKET_SUFFIX, gather_socket, r);
-    return k == 0 ? each_file(r->directory, RECORD_SUFFIX ".tmp", gather_temporary, r) : k;
+        k = record_each(r->directory, PROTOCOL_SOCKET_SUFFIX, gather_socket, r);
+    return k == 0 ? record_each(r->directory, RECORD_SUFFIX ".tmp", gather_temporary, r) : k;
 }
 
 /* --- what berthd wants --- */
@@ -442,7 +367,7 @@ void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *u
 }
 
 int runs_each_report(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata) {
-    return each_file(r->directory, PROTOCOL_REPORT_SUFFIX, each, userdata);
+    return record_each(r->directory, PROTOCOL_REPORT_SUFFIX, each, userdata);
 }
 
 /* --- the module --- */

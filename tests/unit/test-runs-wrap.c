@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,11 +74,27 @@ static void on_report(const char *run, _unused_ void *userdata) {
 static void on_swept(_unused_ void *userdata) {
 }
 
-static pid_t start_command(void) {
-    pid_t pid = fork();
+/* Of the record that is left. */
+static const char *record_cgroup = "";
 
+/* orphan: nobody's descendant here, as what a runner before this one has left. */
+static pid_t start_command(bool orphan) {
+    pid_t pid;
+    int fds[2];
+
+    CU_ASSERT_FATAL(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0 && pipe2(fds, O_CLOEXEC) == 0);
+    pid = fork();
+    if (pid == 0 && orphan && (pid = fork()) != 0)
+        _exit(write(fds[1], &pid, sizeof(pid)) == sizeof(pid) ? 0 : 1);
     if (pid == 0)
         _exit(execle("/bin/sleep", "sleep", "60", (char *) NULL, (char *[]) {(char *) "BERTH_RUN=" RUN, NULL}));
+    close_fd(fds[1]);
+    if (orphan) {
+        (void) waitpid(pid, NULL, 0);
+        CU_ASSERT_FATAL(read(fds[0], &pid, sizeof(pid)) == sizeof(pid));
+    }
+    CU_ASSERT_FATAL(read(fds[0], hidden, 1) == 0); /* it has called exec: its environment is its own */
+    close_fd(fds[0]);
     command = __real_pidfd_open(pid, 0);
     snprintf(hidden, sizeof(hidden), "/proc/%d/", (int) pid);
     CU_ASSERT_FATAL(command >= 0);
@@ -86,23 +103,26 @@ static pid_t start_command(void) {
 
 /* A record whose lock nobody holds. */
 static void leave_record(void) {
-    const struct record record = {.run = RUN, .job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
+    struct record record = {.run = RUN, .job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
                                   .pools = "slot:1", .deadline = USEC_INFINITY};
-    int fd = record_create(&record, directory);
+    int fd;
+
+    snprintf(record.cgroup, sizeof(record.cgroup), "%s", record_cgroup);
+    fd = record_create(&record, directory);
 
     CU_ASSERT_FATAL(fd >= 0);
     close_fd(fd);
 }
 
 /* Whether there were as many calls. */
-static bool sweep(enum fault_kind kind, unsigned from, unsigned count) {
+static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orphan) {
     static const struct access access = {0};
     const struct runs_handler handler = {.on_report = on_report, .on_swept = on_swept};
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
     bool met;
-    pid_t pid = start_command();
+    pid_t pid = start_command(orphan);
     int k;
 
     leave_record();
@@ -116,7 +136,7 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count) {
     met = fault_end();
     runs_free(runs);
     CU_ASSERT(k < 0 || reported); /* or the runner ends, and the next one gathers */
-    (void) kill(pid, SIGKILL);
+    (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
     (void) waitpid(pid, NULL, 0);
     command = close_fd(command);
     record_remove(directory, RUN);
@@ -132,10 +152,10 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count) {
 static void check(enum fault_kind kind) {
     unsigned from = 1;
 
-    while (from < CALLS && sweep(kind, from, 1))
+    while (from < CALLS && sweep(kind, from, 1, false))
         from++;
     CU_ASSERT(from > 2);
-    (void) sweep(kind, 1, 10);
+    (void) sweep(kind, 1, 10, false);
 }
 
 static void test_descriptors(void) {
@@ -148,8 +168,16 @@ static void test_memory(void) {
 /* All passes over /proc meet the command, and cannot look at it. */
 static void test_hidden(void) {
     n_hidden = 12;
-    (void) sweep(FAULT_MEMORY, 0, 0);
+    (void) sweep(FAULT_MEMORY, 0, 0, false);
     TEST_INT(n_hidden, 0);
+}
+
+/* The guard could not make the cgroup that the record names, and the runner that had the command below it is gone, too: its environment
+ * tells whose it is. */
+static void test_no_such_cgroup(void) {
+    record_cgroup = "/nonexistent/berth-" RUN;
+    (void) sweep(FAULT_MEMORY, 0, 0, true);
+    record_cgroup = "";
 }
 
 static int up(void) {
@@ -165,6 +193,7 @@ static CU_TestInfo tests[] = {
     {"descriptors", test_descriptors},
     {"memory", test_memory},
     {"a command that cannot be looked at", test_hidden},
+    {"a cgroup that was never made", test_no_such_cgroup},
     CU_TEST_INFO_NULL,
 };
 
