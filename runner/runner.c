@@ -2,13 +2,10 @@
 #include "runner/runner.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -19,6 +16,7 @@
 #include "base/protocol.h"
 #include "base/socket.h"
 #include "runner/bounds.h"
+#include "runner/home.h"
 #include "runner/runs.h"
 
 #define CONNECTIONS_MAX 16
@@ -346,60 +344,6 @@ static void runner_on_swept(void *userdata) {
 
 /* --- the module --- */
 
-/* Makes a directory; one that is there must be ours, and nobody else's to write to. */
-static int runner_make_directory(struct runner *r, const char *path, mode_t mode, bool must_own) {
-    struct stat st;
-
-    if (mkdir(path, mode) < 0 && errno != EEXIST) {
-        int k = -errno;
-
-        journal_log(r->journal, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
-        return k;
-    }
-    if (lstat(path, &st) < 0)
-        return -errno;
-    if (!S_ISDIR(st.st_mode) || (must_own && (st.st_uid != geteuid() || (st.st_mode & 022)))) {
-        journal_log(r->journal, LOG_ERR, "%s must be a directory that belongs to berth-runner's user and that nobody else may write to", path);
-        return -EPERM;
-    }
-    return 0;
-}
-
-static int runner_lock(struct runner *r, const char *directory) {
-    char path[RECORD_PATH_SIZE];
-    int k = 0;
-
-    snprintf(path, sizeof(path), "%s/runner/lock", directory);
-    r->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (r->lock_fd < 0)
-        return -errno;
-    /* SIGALRM's handler does nothing but end the wait. */
-    (void) alarm(r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME);
-    if (flock(r->lock_fd, LOCK_EX) < 0)
-        k = errno == EINTR ? -EBUSY : -errno;
-    (void) alarm(0);
-    if (k < 0)
-        journal_log(r->journal, LOG_ERR, "another berth-runner has %s", path);
-    return k;
-}
-
-static int runner_prepare_directories(struct runner *r) {
-    const char *directory = r->settings->runtime_directory;
-    char path[RECORD_PATH_SIZE];
-    int k;
-
-    k = runner_make_directory(r, directory, 0755, false);
-    if (k < 0)
-        return k;
-    snprintf(path, sizeof(path), "%s/runner", directory);
-    k = runner_make_directory(r, path, 0711, true);
-    if (k < 0)
-        return k;
-    snprintf(path, sizeof(path), "%s/%s", directory, PROTOCOL_RUNS);
-    k = runner_make_directory(r, path, 0711, true);
-    return k < 0 ? k : runner_lock(r, directory);
-}
-
 /* The unit's ExecStopPost= has taken the controllers from runs that go on. */
 static void runner_bound_again(const char *run, void *userdata) {
     struct runner *r = userdata;
@@ -466,7 +410,7 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal, co
     if (!r->config)
         return -ENOMEM;
     access_init(&r->access);
-    k = runner_prepare_directories(r);
+    k = home_take(journal, r->settings->runtime_directory, r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &r->lock_fd);
     if (k >= 0)
         k = runner_gather(r);
     if (k >= 0)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/protocol.h"
+#include "runner/record.h"
+
+/* Makes a directory; one that is there must be ours, and nobody else's to write to. */
+static int make_directory(struct journal *j, const char *path, mode_t mode, bool must_own) {
+    struct stat st;
+    int k;
+
+    if ((mkdir(path, mode) < 0 && errno != EEXIST) || lstat(path, &st) < 0) {
+        k = -errno;
+        journal_log(j, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
+        return k;
+    }
+    if (!S_ISDIR(st.st_mode) || (must_own && (st.st_uid != geteuid() || (st.st_mode & 022)))) {
+        journal_log(j, LOG_ERR, "%s must be a directory that belongs to berth-runner's user and that nobody else may write to", path);
+        return -EPERM;
+    }
+    return 0;
+}
+
+static int take_lock(struct journal *j, const char *path, unsigned patience_s, int *ret_fd) {
+    _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int k = fd < 0 ? -errno : 0;
+
+    if (k == 0) {
+        (void) alarm(patience_s);
+        if (flock(fd, LOCK_EX) < 0)
+            k = errno == EINTR ? -EBUSY : -errno;
+        (void) alarm(0);
+    }
+    if (k == -EBUSY)
+        journal_log(j, LOG_ERR, "another berth-runner has %s", path);
+    else if (k < 0)
+        journal_log(j, LOG_ERR, "%s cannot be locked: %s", path, strerror(-k));
+    if (k == 0)
+        *ret_fd = steal_fd(&fd);
+    return k;
+}
+
+int home_take(struct journal *j, const char *runtime_directory, unsigned patience_s, int *ret_lock_fd) {
+    char path[RECORD_PATH_SIZE];
+    int k;
+
+    k = make_directory(j, runtime_directory, 0755, false);
+    if (k < 0)
+        return k;
+    snprintf(path, sizeof(path), "%s/runner", runtime_directory);
+    k = make_directory(j, path, 0711, true);
+    if (k < 0)
+        return k;
+    snprintf(path, sizeof(path), "%s/%s", runtime_directory, PROTOCOL_RUNS);
+    k = make_directory(j, path, 0711, true);
+    if (k < 0)
+        return k;
+    snprintf(path, sizeof(path), "%s/runner/lock", runtime_directory);
+    return take_lock(j, path, patience_s, ret_lock_fd);
+}
