@@ -31,8 +31,6 @@ struct hold {
     struct hold_handler handler;
     sd_event *event;
     char *fifo, *record;         /* paths */
-    char *text;                  /* the record as the caller wrote it */
-    size_t text_size;
     int fifo_fd;                 /* read end; -1: nobody has the write end any more */
     sd_event_source *fifo_source;
     int pidfd;                   /* of the command; -1: not known, or gone */
@@ -64,7 +62,6 @@ static struct hold *hold_close(struct hold *h) {
     h->event = sd_event_unref(h->event);
     free(h->fifo);
     free(h->record);
-    free(h->text);
     free(h);
     return NULL;
 }
@@ -94,36 +91,19 @@ static int hold_allocate(struct hold **ret, sd_event *event, const char *directo
     return 0;
 }
 
-/* The caller's record and our fields. */
-static int hold_store(struct hold *h) {
-    struct message_writer w = {.size = h->text_size};
+int hold_write_record(struct hold *h, const struct message_writer *record) {
+    struct message_writer w = *record; /* and our fields */
     char boot[SD_ID128_STRING_MAX];
     int r = boot_text(boot);
 
     if (r < 0)
         return r;
-    memcpy(w.text, h->text, h->text_size);
     message_put(&w, FIELD_BOOT, boot);
     if (h->pid > 0 && h->start_ticks > 0) {
         message_put_u64(&w, FIELD_PID, (uint64_t) h->pid);
         message_put_u64(&w, FIELD_START, h->start_ticks);
     }
     return w.error ? w.error : file_write_atomic(h->record, w.text, w.size, 0600);
-}
-
-int hold_write_record(struct hold *h, const struct message_writer *record) {
-    char *text;
-
-    if (record->error)
-        return record->error;
-    text = malloc(record->size + 1);
-    if (!text)
-        return -ENOMEM;
-    memcpy(text, record->text, record->size);
-    free(h->text);
-    h->text = text;
-    h->text_size = record->size;
-    return hold_store(h);
 }
 
 static void hold_check_over(struct hold *h) {
@@ -290,27 +270,6 @@ fail:
     return r;
 }
 
-/* The caller's part of a record that was read: without our fields. */
-static int hold_keep_record(struct hold *h, const struct message *record) {
-    struct message_writer w;
-
-    message_begin(&w, record->verb);
-    for (size_t i = 0; i < record->n_fields; i++) {
-        const struct message_field *f = &record->fields[i];
-
-        if (strcmp(f->key, FIELD_BOOT) != 0 && strcmp(f->key, FIELD_PID) != 0 && strcmp(f->key, FIELD_START) != 0)
-            message_put(&w, f->key, f->value);
-    }
-    if (w.error)
-        return w.error;
-    h->text = malloc(w.size + 1);
-    if (!h->text)
-        return -ENOMEM;
-    memcpy(h->text, w.text, w.size);
-    h->text_size = w.size;
-    return 0;
-}
-
 static bool record_is_of_this_boot(const struct message *record) {
     const char *boot = message_get(record, FIELD_BOOT);
     char now[SD_ID128_STRING_MAX];
@@ -324,9 +283,6 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
     uint64_t pid, ticks;
     int r = hold_allocate(&h, event, directory, run, handler);
 
-    if (r < 0)
-        return r;
-    r = hold_keep_record(h, record);
     if (r < 0)
         return r;
     if (record_is_of_this_boot(record)) {
@@ -355,12 +311,7 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
 }
 
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid) {
-    int r;
-
-    if (h->over)
-        return -ESRCH;
-    r = hold_open_command(h, client, pid, 0);
-    return r < 0 ? r : hold_store(h);
+    return h->over ? -ESRCH : hold_open_command(h, client, pid, 0);
 }
 
 bool hold_is_held_by(const struct hold *h, int fd) {

@@ -27,11 +27,11 @@ int hold_new(struct hold **ret, sd_event *event, const char *directory, const ch
  * (pid, start time) is read from the record. */
 int hold_open(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message *record,
               const struct hold_handler *handler);
-/* Replaces the record (new token, pid known, ...). */
+/* Replaces the record (new token, pid known, ...). The identity of a command that is watched is added to it as fields boot, command-pid
+ * and command-start. */
 int hold_write_record(struct hold *h, const struct message_writer *record);
-/* The client told its command's pid: the hold lasts until that is gone, too. Its identity (boot, pid, start time) is added to the
- * record as fields boot, command-pid and command-start. -ESRCH: it is not there (any more), -EPERM: it does not descend from the
- * client; then the FIFO alone decides. Another negative errno: it cannot be watched, or the record not be written. */
+/* The client told its command's pid: the hold lasts until that is gone, too; the caller writes the record then. -ESRCH: it is not there
+ * (any more), -EPERM: it does not descend from the client; then the FIFO alone decides. Another negative errno: it cannot be watched. */
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
 /* Whether fd is the write end of this very FIFO: proof that whoever passed it was given the hold, as holds/ is nobody's but berthd's and
  * a new opening of it through /proc asks for the right to write. */

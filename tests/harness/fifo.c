@@ -76,10 +76,13 @@ int fifo_begin(void) {
 }
 
 int fifo_begin_with_command(pid_t *ret_pid, int *ret_end) {
+    struct message_writer w;
     int fd = fifo_begin();
 
+    fifo_record(&w, "1");
     *ret_pid = command_start(ret_end, -1);
     TEST_INT(hold_watch_command(fifo.hold, getpid(), *ret_pid), 0);
+    TEST_INT(hold_write_record(fifo.hold, &w), 0);
     return fd;
 }
 

@@ -33,14 +33,18 @@ static void test_restart_without_writer(void) {
 }
 
 static void test_restart_with_command(void) {
+    struct message_writer w;
     int fd, end;
     pid_t pid;
 
     fd = fifo_begin_with_command(&pid, &end);
     close(fd);
     fifo_reopen();
+    fifo_record(&w, "2");
+    TEST_INT(hold_write_record(fifo.hold, &w), 0);
     fifo_reopen(); /* its identity is kept over the second restart, too */
     TEST_INT(hold_watch_command(fifo.hold, getpid(), pid), 0); /* told once more by the client that came back */
+    TEST_INT(hold_write_record(fifo.hold, &w), 0);
     fifo_reopen();
     fifo_expect_over(0);
     command_end(pid, end);

@@ -2,9 +2,11 @@
 
 /* The manager's decisions about the holds of clients (`berth run`). */
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "daemon/hold.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
 
@@ -55,6 +57,36 @@ static void test_ad_hoc(void) {
     CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
     close_fd(fd);
     manager_client_gone(play.manager, r);
+}
+
+/* Once its client told its command, the next berthd knows both: since when it runs, and what process to wait for. */
+static void test_found_again(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    char id[ID_TEXT_SIZE];
+    usec_t started;
+    struct run *r;
+    const char *text;
+    bool nested;
+    int fd;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT_FATAL(play_await_starting(r));
+    fd = manager_take_hold_fd(r);
+    manager_client_started(play.manager, r, getpid());
+    started = r->started_realtime;
+    memcpy(id, r->id, sizeof(id));
+    play_restart();
+    play_gathered();
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    TEST_INT(r->pid, getpid());
+    TEST_INT(r->started_realtime, started);
+    TEST_INT(hold_get_command(r->hold), getpid());
+    close_fd(fd);
 }
 
 static void test_client_gone(void) {
@@ -117,6 +149,7 @@ static CU_TestInfo gathering_tests[] = {
 
 static CU_TestInfo tests[] = {
     {"ad hoc", test_ad_hoc},
+    {"found again", test_found_again},
     {"client gone", test_client_gone},
     {"nowait and queue timeout", test_nowait_and_queue_timeout},
     CU_TEST_INFO_NULL,
