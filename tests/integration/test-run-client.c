@@ -71,11 +71,13 @@ static void test_environment(void) {
     fake_run(&f, "-p db --name nightly -- sh -c",
              "echo $BERTH_JOB $BERTH_RUN $BERTH_POOLS $BERTH_TOKEN $BERTH_HOST $BERTH_NAMESPACE $HOME.; ls -l /proc/self/fd; echo end");
     fake_grant(&f, 0);
+    fake_hear_started(&f);
     fake_await_output(&f, "end\n");
     CU_ASSERT_PTR_EQUAL(strstr(f.text, "nightly " FAKE_RUN " db:1 1700000000000001 ant test /"), f.text);
     CU_ASSERT_PTR_NOT_NULL(strstr(f.text, " 20 -> pipe:")); /* the hold, out of the way of 3 to 9 */
     CU_ASSERT_PTR_NULL(strstr(f.text, "socket:"));          /* not the connection, which carries our rights */
     CU_ASSERT_PTR_NULL(strstr(f.text, "anon_inode:"));
+    fake_hear_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);
 }
@@ -283,6 +285,7 @@ static void test_answers_in_pieces(void) {
     fake_say_granted(&f, 0, true); /* several at once: the descriptor belongs to this one */
     fake_say(&f, "{'parameters': {'state': 'from the future'}, 'continues': true}");
     fake_hear_started(&f);
+    fake_hear_ended(&f, 2, -1, NULL);
     TEST_INT(fake_await_exit(&f), 2);
     fake_done(&f);
 }
@@ -300,8 +303,10 @@ static void test_closed_standard_fds(void) {
     fake_in_child = close_standard_fds;
     fake_run(&f, "-p db -- sh -c", "for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && echo has $i; done; echo end");
     fake_grant(&f, 0);
+    fake_hear_started(&f);
     fake_await_output(&f, "end");
     TEST_STRING(f.text, "has 1\nend\n"); /* as the caller had it; the connection did not land there */
+    fake_hear_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);
 }

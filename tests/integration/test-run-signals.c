@@ -51,6 +51,7 @@ static void test_ignored_stays_ignored(void) {
     TEST_INT(kill(f.pid, SIGHUP), 0); /* nohup berth run */
     fake_say_granted(&f, 0, true);
     fake_hear_started(&f);
+    fake_hear_ended(&f, -1, SIGPIPE, NULL);
     TEST_INT(fake_await_exit(&f), 128 + SIGPIPE); /* HUP ignored for the command, too, PIPE not */
     fake_done(&f);
 }
@@ -80,9 +81,11 @@ static void test_signals_while_running(void) {
     fake_run(&f, "-p db -- sh -c",
              "trap 'exit 9' USR1; trap 'exit 7' TERM; kill -USR1 $PPID; echo ready; while :; do read x; done");
     fake_grant(&f, 0);
+    fake_hear_started(&f);
     fake_await_output(&f, "ready");
     /* The command's own USR1 to us comes before this TERM, and must not have come back to it. */
     TEST_INT(kill(f.pid, SIGTERM), 0);
+    fake_hear_ended(&f, 7, -1, NULL);
     TEST_INT(fake_await_exit(&f), 7);
     fake_done(&f);
 }
@@ -95,8 +98,10 @@ static void passes_on(int signal) {
     snprintf(script, sizeof(script), "trap 'exit 7' %d; echo ready; while :; do read x; done", signal);
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
+    fake_hear_started(&f);
     fake_await_output(&f, "ready");
     TEST_INT(kill(f.pid, signal), 0);
+    fake_hear_ended(&f, 7, -1, NULL);
     TEST_INT(fake_await_exit(&f), 7);
     fake_done(&f);
 }

@@ -115,9 +115,10 @@ static void begin(struct terminal *t, const char *script) {
     fake_hear_started(&t->fake);
 }
 
-static void end(struct terminal *t, const char *expected) {
+static void end(struct terminal *t, int code, int signal, const char *expected) {
     char line[32];
 
+    fake_hear_ended(&t->fake, code, signal, NULL);
     hear_shell(t, line, sizeof(line));
     TEST_STRING(line, expected);
     close(t->shell);
@@ -154,7 +155,7 @@ static void test_reads_terminal(void) {
     await_text(&t, "ready");
     type(&t, "hello\n");
     await_text(&t, "got:hello");
-    end(&t, "E3");
+    end(&t, 3, -1, "E3");
 }
 
 static void test_interrupt_once(void) {
@@ -169,7 +170,7 @@ static void test_interrupt_once(void) {
     await_text(&t, "n=");
     await_text(&t, ".");
     CU_ASSERT_PTR_NOT_NULL(strstr(t.text, "n=x."));
-    end(&t, "E5");
+    end(&t, 5, -1, "E5");
 }
 
 static void test_interrupt_ends_it(void) {
@@ -178,7 +179,7 @@ static void test_interrupt_ends_it(void) {
     begin(&t, "echo ready; read x");
     await_text(&t, "ready");
     type(&t, "\x03");
-    end(&t, "E130");
+    end(&t, -1, SIGINT, "E130");
 }
 
 static void await_stopped(pid_t pid) {
@@ -201,7 +202,7 @@ static void suspend_and_continue(const char *script, const char *keys) {
     TEST_INT(write(t.shell, "f", 1), 1);
     type(&t, "on\n");
     await_text(&t, "got:on");
-    end(&t, "E3");
+    end(&t, 3, -1, "E3");
 }
 
 static void test_suspend(void) {
@@ -232,7 +233,7 @@ static void test_suspend_by_process(void) {
     TEST_INT(write(t.shell, "f", 1), 1);
     type(&t, "on\n");
     await_text(&t, "got:on");
-    end(&t, "E3");
+    end(&t, 3, -1, "E3");
 }
 
 static CU_TestInfo tests[] = {
