@@ -99,9 +99,18 @@ static int take_option(int argc, char **argv, int *i, const struct verb_option *
     return unknown_option(argv[0], word, length, options, n_options);
 }
 
+/* Says which word it is that comes after so many, as the usage has it: "berth start JOB... [--wait]". */
+static int missing_word(const char *verb, int n) {
+    const char *word = verb_find(verb)->help;
+
+    for (int i = 0; i < n + 2; i++) /* "berth", the verb */
+        word += strcspn(word, " \n") + 1;
+    return wrong_usage(verb, "%.*s is missing", (int) strcspn(word, " .\n"), word);
+}
+
 static int count_words(const char *verb, int n, int min_words, int max_words) {
     if (n < min_words)
-        return wrong_usage(verb, "something is missing");
+        return missing_word(verb, n);
     if (n > max_words)
         return wrong_usage(verb, "%d argument%s too many", n - max_words, n - max_words == 1 ? " is" : "s are");
     return 0;

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 
 #include "base/number.h"
+#include "base/standard-fds.h"
 #include "cli/run-adhoc.h"
+#include "cli/verbs.h"
 
 const char verb_run_help[] =
     "berth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n"
@@ -53,20 +55,6 @@ static void adhoc_done(struct adhoc *a) {
     free(a->namespace);
 }
 
-/* A caller may have closed 0, 1 or 2: none of our own descriptors may land there. The command finds them closed, as before. */
-static int fill_standard_fds(void) {
-    for (;;) {
-        int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-        if (fd < 0)
-            return -errno;
-        if (fd > STDERR_FILENO) {
-            close_fd(fd);
-            return 0;
-        }
-    }
-}
-
 /* The hold of the run around us, if we were handed it. berthd looks whose it is; here it must only be no accident. */
 static int find_handed(void) {
     const char *text = getenv("BERTH_HOLD");
@@ -84,7 +72,7 @@ static int adhoc_init(struct adhoc *a) {
     int r;
 
     a->handed_fd = find_handed(); /* before anything of ours could be that one */
-    r = fill_standard_fds();
+    r = standard_fds_fill(); /* the command finds them closed, as before */
     if (r < 0)
         return r;
     r = sd_event_new(&a->event);
@@ -101,10 +89,8 @@ int verb_run(int argc, char **argv) {
         fputs(verb_run_help, stdout);
         return 0;
     }
-    if (r != 0) {
-        fprintf(stderr, "berth run: %s\n", error);
-        return EXIT_USAGE;
-    }
+    if (r != 0)
+        return wrong_usage(argv[0], "%s", error);
     r = adhoc_init(&a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot begin: %s\n", strerror(-r));

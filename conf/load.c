@@ -84,7 +84,7 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     int r;
 
     if (fd < 0 || fstat(fd, &st) < 0)
-        return add_error(l, path, "cannot be opened: %s; create it, or name another one with -c", strerror(errno));
+        return add_error(l, path, "cannot be opened: %s; create it, or name another one", strerror(errno));
     r = check_trust(l, path, &st, S_IFREG);
     if (r != 0)
         return r < 0 ? r : 0;
@@ -94,7 +94,7 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     if (r == -EFBIG)
         return add_error(l, path, "is larger than 1 MiB; split it");
     if (r < 0)
-        return add_error(l, path, "cannot be read: %s; repair it, or name another one with -c", strerror(-r));
+        return add_error(l, path, "cannot be read: %s; repair it, or name another one", strerror(-r));
     return add_source(l, path, text, size);
 }
 

@@ -15,6 +15,7 @@
 #include "base/activation.h"
 #include "base/file-limit.h"
 #include "base/protocol.h"
+#include "base/standard-fds.h"
 #include "daemon/manager.h"
 #include "daemon/verbs.h"
 
@@ -33,21 +34,22 @@ static void help(void) {
          "\n"
          "Runs jobs on many hosts without ever exceeding what they share.\n"
          "\n"
-         "  -c FILE                 read FILE and FILE.d/*.conf instead of " SETTINGS_PATH_DEFAULT "\n"
-         "  --check                 print all that is wrong with the config, or that it is ok, and stop\n"
-         "  --with-runner[=PATH]    start a berth-runner of its own (no service manager: demo, containers, tests)\n"
-         "  --version               print the version\n"
-         "  --help                  print this");
+         "  -c, --config FILE           read FILE and FILE.d/*.conf instead of " SETTINGS_PATH_DEFAULT "\n"
+         "      --check                 print all that is wrong with the config, or that it is ok, and stop\n"
+         "      --with-runner[=PATH]    start a berth-runner of its own (no service manager: demo, containers, tests)\n"
+         "      --version               print the version\n"
+         "  -h, --help                  print this");
 }
 
 /* 0: go on; otherwise exit with *ret_status. */
 static int parse_arguments(int argc, char **argv, int *ret_status) {
-    enum { ARG_CHECK = 256, ARG_WITH_RUNNER, ARG_VERSION, ARG_HELP };
+    enum { ARG_CHECK = 256, ARG_WITH_RUNNER, ARG_VERSION };
     static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
         {"check", no_argument, NULL, ARG_CHECK},
         {"with-runner", optional_argument, NULL, ARG_WITH_RUNNER},
         {"version", no_argument, NULL, ARG_VERSION},
-        {"help", no_argument, NULL, ARG_HELP},
+        {"help", no_argument, NULL, 'h'},
         {},
     };
     int c;
@@ -69,7 +71,6 @@ static int parse_arguments(int argc, char **argv, int *ret_status) {
             *ret_status = 0;
             return 1;
         case 'h':
-        case ARG_HELP:
             help();
             *ret_status = 0;
             return 1;
@@ -279,6 +280,8 @@ int main(int argc, char **argv) {
     sigset_t blocked;
     int status, r;
 
+    if (standard_fds_fill() < 0)
+        return EX_SOFTWARE;
     if (parse_arguments(argc, argv, &status) != 0)
         return status;
     if (journal_new(&journal, "berthd") < 0)

@@ -13,6 +13,7 @@
 #include "base/activation.h"
 #include "base/number.h"
 #include "base/protocol.h"
+#include "base/standard-fds.h"
 #include "runner/runner.h"
 
 enum { EXIT_USAGE = 64, EXIT_INTERNAL = 70, EXIT_TEMPORARY = 75, EXIT_PERMISSION = 77, EXIT_CONFIG = 78 };
@@ -76,10 +77,11 @@ static int parse_arguments(int argc, char **argv) {
             print_help();
             return 0;
         default:
+            fputs("berth-runner: try `berth-runner --help`\n", stderr);
             return EXIT_USAGE;
         }
     if (optind < argc) {
-        fprintf(stderr, "berth-runner: unexpected argument '%s'; berth-runner --help shows what there is\n", argv[optind]);
+        fprintf(stderr, "berth-runner: \"%s\" is one argument too many; try `berth-runner --help`\n", argv[optind]);
         return EXIT_USAGE;
     }
     return -1;
@@ -193,7 +195,7 @@ int main(int argc, char **argv) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     _cleanup_close_ int listen_fd = -1;
     struct settings *settings = NULL;
-    int status = parse_arguments(argc, argv), r;
+    int status = standard_fds_fill() < 0 ? EXIT_INTERNAL : parse_arguments(argc, argv), r;
 
     if (status >= 0)
         return status;

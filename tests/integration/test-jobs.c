@@ -2,9 +2,11 @@
 
 /* Jobs of the config: what starts them, overlap, time limits, stop, what `berth start --wait` exits with, what a command gets. */
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cgroup-control.h"
 #include "base/cgroup.h"
@@ -294,10 +296,35 @@ static void check_to_a_full_disk(void) {
     char *argv[] = {shell, flag, command, NULL};
 
     ant = host_add("ant", POOLS);
-    snprintf(command, sizeof(command), "exec %s/berthd --check -c %s", cluster.build, ant->config);
+    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
     TEST_INT(berth_end(child_start(argv, NULL)), 0);
     snprintf(command, sizeof(command), "exec %s/berthd --check -c %s > /dev/full", cluster.build, ant->config);
     TEST_INT(berth_end(child_start(argv, NULL)), 70);
+}
+
+/* Whoever starts berthd may have closed 0, 1 and 2: its own sockets must not land there, where it and its runner write what is for people. */
+static void closed_standard_descriptors(void) {
+    char shell[] = "sh", flag[] = "-c", command[512], path[64], target[64];
+    char *argv[] = {shell, flag, command, NULL};
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    struct child *c;
+
+    ant = host_add_alone("ant", "job \"one\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} output = \"null\" }\n");
+    snprintf(command, sizeof(command), "exec %s/berthd --with-runner -c %s <&- >&- 2>&-", cluster.build, ant->config);
+    c = child_start(argv, NULL);
+    while (berth(ant, "runs") != 0 && clock_boottime() < until)
+        ;
+    TEST_INT(berth(ant, "start one --wait"), 3);
+    for (int fd = 0; fd <= 2; fd++) {
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int) c->pid, fd);
+        n = readlink(path, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+        TEST_STRING(target, "/dev/null");
+    }
+    child_kill(c, SIGTERM);
+    TEST_INT(berth_end(c), 0);
 }
 
 static CU_TestInfo tests[] = {
@@ -314,6 +341,7 @@ static CU_TestInfo tests[] = {
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},
     {"berthd --check to a full disk", check_to_a_full_disk},
+    {"closed standard descriptors", closed_standard_descriptors},
     CU_TEST_INFO_NULL,
 };
 

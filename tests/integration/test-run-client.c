@@ -169,7 +169,7 @@ static void test_wrong_usage(void) {
     fake_init(&f);
     fake_run(&f, "-p db --frob x", NULL);
     TEST_INT(fake_await_exit(&f), 64);
-    TEST_STRING(fake_errors(&f), "berth run: unknown option --frob\n");
+    TEST_STRING(fake_errors(&f), "berth run: unknown option --frob\nberth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n");
     fake_run(&f, "--help", NULL);
     fake_await_output(&f, "127 there is no such command.\n");
     TEST_INT(fake_await_exit(&f), 0);

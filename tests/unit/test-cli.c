@@ -69,12 +69,12 @@ static void test_unknown(void) {
     refuses("runs|--json=yes", 64, "berth runs: --json takes no value");
     refuses("runs|one", 64, "berth runs: 1 argument is too many");
     refuses("hosts|one|two", 64, "berth hosts: 2 arguments are too many");
-    refuses("start", 64, "berth start: something is missing");
-    refuses("stop", 64, "berth stop: something is missing");
-    refuses("pause", 64, "berth pause: something is missing");
-    refuses("resume", 64, "berth resume: something is missing");
-    refuses("limit", 64, "berth limit: something is missing");
-    refuses("revoke", 64, "berth revoke: something is missing");
+    refuses("start", 64, "berth start: JOB is missing");
+    refuses("stop", 64, "berth stop: JOB|RUN is missing");
+    refuses("pause", 64, "berth pause: POOL is missing");
+    refuses("resume", 64, "berth resume: POOL is missing");
+    refuses("limit", 64, "berth limit: POOL is missing");
+    refuses("revoke", 64, "berth revoke: CLAIM is missing");
     refuses("reload|now", 64, "berth reload: 1 argument is too many");
     refuses("version|now", 64, "berth version: 1 argument is too many");
     refuses("check-config|a|b", 64, "berth check-config: 1 argument is too many");
