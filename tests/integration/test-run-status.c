@@ -36,6 +36,9 @@ static void the_commands_own(void) {
 }
 
 static void command_that_cannot_be_run(void) {
+    static char path[] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL}; /* folders that anybody may read, else it may be there */
+
+    ant->environment = environment;
     TEST_INT(berth(ant, "run -p db -- /nonexistent/command"), 127);
     TEST_INT(berth(ant, "run -p db -- no-such-command-in-path"), 127);
     TEST_INT(berth(ant, "run -p db -- /etc/passwd"), 126);

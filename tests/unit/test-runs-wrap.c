@@ -23,7 +23,6 @@
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"
 
-#define RUN "0123456789abcdef0123456789abcdef"
 #define CALLS 40 /* of each kind: there are as many as processes on this machine */
 #define PATIENCE (10 * USEC_PER_SEC)
 
@@ -55,6 +54,8 @@ int __wrap_open64(const char *path, int flags, mode_t mode) {
     return __wrap_open(path, flags, mode);
 }
 
+/* Of this program alone: the sweep goes through the environments of all processes, and other tests run at the same time. */
+static char run[ID_TEXT_SIZE];
 static char directory[32];
 static int command; /* pidfd of what the guard left */
 static bool reported;
@@ -65,8 +66,8 @@ static bool command_is_alive(void) {
     return poll(&p, 1, 0) == 0;
 }
 
-static void on_report(const char *run, _unused_ void *userdata) {
-    TEST_STRING(run, RUN);
+static void on_report(const char *id, _unused_ void *userdata) {
+    TEST_STRING(id, run);
     CU_ASSERT_FALSE(command_is_alive());
     reported = true;
 }
@@ -79,15 +80,17 @@ static const char *record_cgroup = "";
 
 /* orphan: nobody's descendant here, as what a runner before this one has left. */
 static pid_t start_command(bool orphan) {
+    char variable[ID_TEXT_SIZE + 16];
     pid_t pid;
     int fds[2];
 
+    snprintf(variable, sizeof(variable), "BERTH_RUN=%s", run);
     CU_ASSERT_FATAL(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0 && pipe2(fds, O_CLOEXEC) == 0);
     pid = fork();
     if (pid == 0 && orphan && (pid = fork()) != 0)
         _exit(write(fds[1], &pid, sizeof(pid)) == sizeof(pid) ? 0 : 1);
     if (pid == 0)
-        _exit(execle("/bin/sleep", "sleep", "60", (char *) NULL, (char *[]) {(char *) "BERTH_RUN=" RUN, NULL}));
+        _exit(execle("/bin/sleep", "sleep", "60", (char *) NULL, (char *[]) {variable, NULL}));
     close_fd(fds[1]);
     if (orphan) {
         (void) waitpid(pid, NULL, 0);
@@ -103,11 +106,12 @@ static pid_t start_command(bool orphan) {
 
 /* A record whose lock nobody holds. */
 static void leave_record(void) {
-    struct record record = {.run = RUN, .job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
+    struct record record = {.job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
                                   .pools = "slot:1", .deadline = USEC_INFINITY};
     int fd;
 
     snprintf(record.cgroup, sizeof(record.cgroup), "%s", record_cgroup);
+    memcpy(record.run, run, sizeof(record.run));
     fd = record_create(&record, directory);
 
     CU_ASSERT_FATAL(fd >= 0);
@@ -139,11 +143,11 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orph
     (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
     (void) waitpid(pid, NULL, 0);
     command = close_fd(command);
-    record_remove(directory, RUN);
+    record_remove(directory, run);
     {
         char path[128];
 
-        snprintf(path, sizeof(path), "%s/%s.report", directory, RUN);
+        snprintf(path, sizeof(path), "%s/%s.report", directory, run);
         TEST_INT(unlink(path), reported ? 0 : -1);
     }
     return met;
@@ -175,14 +179,14 @@ static void test_hidden(void) {
 /* The guard could not make the cgroup that the record names, and the runner that had the command below it is gone, too: its environment
  * tells whose it is. */
 static void test_no_such_cgroup(void) {
-    record_cgroup = "/nonexistent/berth-" RUN;
+    record_cgroup = "/nonexistent/berth";
     (void) sweep(FAULT_MEMORY, 0, 0, true);
     record_cgroup = "";
 }
 
 static int up(void) {
     snprintf(directory, sizeof(directory), "/tmp/berth-runs-XXXXXX");
-    return mkdtemp(directory) ? 0 : 1;
+    return id_make(run) == 0 && mkdtemp(directory) ? 0 : 1;
 }
 static int down(void) {
     place_remove(directory);
