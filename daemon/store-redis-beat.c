@@ -217,6 +217,16 @@ static bool judge_numbers(struct store_redis *r, uint64_t last, uint64_t claims)
     return missed;
 }
 
+static void say_what_waits(struct store_redis *r) {
+    r->beaten = true;
+    r->unsaid = false;
+    if (r->declare_again)
+        hello_declare(r);
+    claim_flush(r);
+    admin_flush(r);
+    inspect_flush(r);
+}
+
 static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     bool has_news = reply_text(reply) == NULL, resync;
@@ -249,12 +259,8 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     redis_set_state(r, grace > 0 ? STORE_STATE_GRACE : STORE_STATE_READY);
     if (r->phase != PHASE_LIVE)
         return;
-    if (!r->beaten) {
-        r->beaten = true;
-        claim_flush(r);
-        admin_flush(r);
-        inspect_flush(r);
-    }
+    if (!r->beaten || r->unsaid)
+        say_what_waits(r);
     claim_tell_granted(r);
     if (r->phase == PHASE_LIVE && resync)
         link_resync(r);

@@ -398,7 +398,7 @@ static void inspection_send(struct inspection *n) {
     words_add(&w, r->key);
     words_add(&w, "sessions");
     if (link_call(r, &w, inspect_on_sessions, call) < 0)
-        return; /* the link is going down and answers it */
+        return; /* the link is going down and answers it, or it is sent with inspect_flush() */
     call = NULL;
     n->begun = true;
 }

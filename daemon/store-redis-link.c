@@ -142,8 +142,10 @@ int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, v
 
     if (k >= 0)
         k = r->commands ? redis_connection_call(r->commands, w->n, (const char *const *) w->items, fn, userdata) : -ENOTCONN;
-    if (k == -ENOMEM) /* nothing was said; the truth is told anew when there is memory again */
+    if (k == -ENOMEM) {
+        r->unsaid = true;
         journal_log(redis_journal(r), LOG_ERR, "no memory for a call to Redis");
+    }
     return k;
 }
 

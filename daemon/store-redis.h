@@ -111,6 +111,7 @@ struct store_redis {
     /* session */
     char session[ID_TEXT_SIZE], replaced[ID_TEXT_SIZE], boot[ID_TEXT_SIZE];
     uint64_t connection;
+    bool unsaid;                         /* there was no memory for a call: said when the next heartbeat is answered */
     bool awaits_lost;                    /* no hello before what was lost has been stopped */
     bool from_file;                      /* continues the one of an earlier berthd; Redis has not confirmed it yet */
 
@@ -193,7 +194,8 @@ void link_tell_away(struct store_redis *r);
 int link_init(struct store_redis *r);
 /* The words of a call, up to session and connection number. */
 void link_begin(struct store_redis *r, struct words *w, enum redis_script script);
-/* Sends it. 0, or a negative errno: then the connection is going down, or there is no memory and it is dropped. */
+/* Sends it. 0, or a negative errno: then the connection is going down, or there is no memory (-ENOMEM): what has a state of its own, a
+ * claim or a question, is said again with the next heartbeat that is answered. */
 int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata);
 /* Whether a reply is an answer ("ok", or a word that is not met here). If not, and if we still are in the phase in which it was
  * asked for, it is met: connect again, hello again, an error told. */

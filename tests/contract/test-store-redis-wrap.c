@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* wrap: -Wl,--wrap=malloc,--wrap=realloc */
+
+/* There is no memory for one call to Redis: nobody waits for ever for what was not said then. */
+
+#include <stdlib.h>
+
+#include "tests/harness/redis-bed.h"
+#include "tests/harness/wrap.h"
+
+WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
+WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
+
+/* Fails at the call under way, all of it. */
+#define WITHOUT_MEMORY(statement)                  \
+    do {                                           \
+        fault_begin(FAULT_MEMORY, 1, 1000);        \
+        statement;                                 \
+        CU_ASSERT(fault_end());                    \
+    } while (0)
+
+static void test_claim(void) {
+    struct probe *p;
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    p = bed_probe(&b, 0, "db:1");
+    WITHOUT_MEMORY(probe_ask(p));
+    BED_UNTIL(&b, p->n_granted > 0);
+    WITHOUT_MEMORY(probe_release(p));
+    BED_UNTIL(&b, p->n_released > 0);
+    bed_done(&b);
+}
+
+static void on_reply(int r, void *userdata) {
+    *(int *) userdata = r;
+}
+
+static void on_inspected(int r, struct snapshot *snapshot, void *userdata) {
+    *(int *) userdata = r;
+    snapshot_free(snapshot);
+}
+
+#define NO_REPLY 1000
+
+static void test_admin(void) {
+    const struct store_override o = {.pool = "db", .limit = 2, .for_usec = USEC_INFINITY};
+    int done = NO_REPLY, seen = NO_REPLY;
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    WITHOUT_MEMORY(TEST_INT(store_override(b.stores[0], &o, on_reply, &done), 0));
+    BED_UNTIL(&b, done != NO_REPLY);
+    TEST_INT(done, 0);
+    WITHOUT_MEMORY(TEST_INT(store_inspect(b.stores[0], on_inspected, &seen), 0));
+    BED_UNTIL(&b, seen != NO_REPLY);
+    TEST_INT(seen, 0);
+    bed_done(&b);
+}
+
+/* A reload's limits. */
+static void test_declare(void) {
+    struct store_pool pools[2] = {redis_bed_pools[0], redis_bed_pools[1]};
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    pools[0].limit = 7;
+    WITHOUT_MEMORY(TEST_INT(store_declare(b.stores[0], pools, ELEMENTSOF(pools)), 0));
+    BED_UNTIL(&b, bed_has_event(&b, "limit-changed: "));
+    bed_done(&b);
+}
+
+static CU_TestInfo tests[] = {
+    {"claim and release", test_claim},
+    {"override and snapshot", test_admin},
+    {"limits", test_declare},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "store-redis, failing", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return redis_bed_main(argc, argv, suites, NULL);
+}
