@@ -6,11 +6,13 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include "tests/bench/daemon.h"
 
 #define GUARDS 20
+#define RUNS 200
 #define STARTS 50 /* jobs named in one `berth start`: their answers wait in berthd, too, and are not what is measured */
 
 /* Kilobytes of a line of /proc/PID/FILE; 0: not there. */
@@ -105,6 +107,42 @@ static void memory(struct report *r, const struct fleet *f) {
     }
 }
 
+static size_t count_files(const char *folder) {
+    DIR *d = opendir(folder);
+    size_t n = 0;
+
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* A `berth run` that waits has a connection besides its claim. */
+static void waiting_runs(struct report *r, const struct fleet *f) {
+    const struct bench_daemon *d = &f->daemons[0];
+    const char *const run[] = {"berth", "--socket", d->socket, "run", "-p", "none", "--", "true", NULL};
+    double idle = proc_kib(d->pid, "status", "VmRSS:");
+    usec_t end = clock_boottime() + 60 * USEC_PER_SEC;
+    pid_t pids[RUNS];
+    char folder[80], name[80];
+
+    snprintf(folder, sizeof(folder), "%s/waiting", d->folder);
+    for (size_t i = 0; i < RUNS; i++)
+        pids[i] = command_start(run);
+    while (count_files(folder) < RUNS) {
+        if (clock_boottime() > end)
+            rig_fail("only %zu of %d berth runs wait", count_files(folder), RUNS);
+        (void) poll(NULL, 0, 20);
+    }
+    snprintf(name, sizeof(name), "berthd's RSS for each of %d waiting berth run", RUNS);
+    report_add(r, &(struct figure) {name, (proc_kib(d->pid, "status", "VmRSS:") - idle) / RUNS, "KiB", NULL, 0, GOAL_NONE, 0});
+    for (size_t i = 0; i < RUNS; i++) {
+        (void) kill(pids[i], SIGTERM);
+        (void) command_wait(pids[i]);
+    }
+}
+
 void bench_memory(struct report *r) {
     struct fleet f;
 
@@ -114,5 +152,8 @@ void bench_memory(struct report *r) {
     fleet_down(&f);
     fleet_up(&f, 1);
     memory(r, &f);
+    fleet_down(&f);
+    fleet_up(&f, 1);
+    waiting_runs(r, &f);
     fleet_down(&f);
 }
