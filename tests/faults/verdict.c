@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "tests/faults/load.h"
+#include "tests/harness/record.h"
 
 #define SLACK USEC_PER_SEC
 
@@ -120,24 +121,6 @@ static void judge_job_runs(const struct witness *w, char *const logs[static LOAD
 
 /* --- what hosts told --- */
 
-struct orders {
-    struct judge_order *items;
-    size_t n;
-};
-
-static void read_granted(struct orders *o, const char *line, bool excused) {
-    struct judge_order *order;
-
-    o->items = realloc(o->items, (o->n + 1) * sizeof(*o->items));
-    if (!o->items)
-        abort();
-    order = &o->items[o->n];
-    *order = (struct judge_order) {.ticket = event_get_u64(line, "ticket"), .token = event_get_u64(line, "token"), .excused = excused};
-    snprintf(order->pools, sizeof(order->pools), "%s", event_get(line, "pools"));
-    if (order->ticket && order->token)
-        o->n++;
-}
-
 static void read_fenced(struct verdict *ret, const char *line) {
     const char *at = strstr(line, " was gone ");
     char text[32], when[8];
@@ -147,16 +130,31 @@ static void read_fenced(struct verdict *ret, const char *line) {
         ret->margins[ret->n_margins++] = margin;
 }
 
-static void read_log(char *log, bool excused, struct orders *o, struct verdict *ret) {
+static void read_log(const char *log, struct verdict *ret) {
     char *copy = strdup(log), *rest = copy;
 
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        if (starts_with(line, "granted"))
-            read_granted(o, line, excused);
-        else if (starts_with(line, "fenced"))
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (starts_with(line, "fenced"))
             read_fenced(ret, line);
-    }
     free(copy);
+}
+
+static bool is_of(const struct entry *e, const struct load_item *item) {
+    return e->run && (item->job ? strcmp(e->run, item->run) == 0 : e->job && strcmp(e->job, item->id) == 0);
+}
+
+/* The last place in the queue that it had: who asked a berthd that was killed asks the next one anew. The recorder wrote the times. */
+static void fill_ticket(const struct entries *told, const struct load_item *item, struct judge_wait *wait) {
+    usec_t ahead = clock_realtime() - clock_boottime();
+
+    for (size_t i = 0; i < told->n; i++) {
+        const struct entry *e = &told->items[i];
+
+        if (e->ticket == wait->ticket || !is_of(e, item) || (strcmp(e->event, "queued") != 0 && strcmp(e->event, "granted") != 0))
+            continue;
+        wait->ticket = e->ticket;
+        wait->ticketed = usec_sub(e->time, ahead);
+    }
 }
 
 /* Its wait ends with its start. */
@@ -167,13 +165,14 @@ static void fill_wait(const struct load *l, const struct load_item *item, const 
     snprintf(wait->id, sizeof(wait->id), "%s", item->id);
     if (!wait->until)
         wait->until = clock_boottime();
+    wait->token = run ? run->token : 0;
     wait->excused = touches(&l->hosts[item->host], wait->from, wait->until);
 }
 
 void load_judge(struct load *l, struct verdict *ret) {
     static struct judge_wait waits[LOAD_ITEMS];
     struct witness w = {0};
-    struct orders orders = {0};
+    _cleanup_(entries_done) struct entries told = {};
     char *logs[LOAD_HOSTS];
     struct judge j;
 
@@ -183,18 +182,18 @@ void load_judge(struct load *l, struct verdict *ret) {
     witness_watch_apply(&l->watch, &w);
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         logs[i] = whole_log(l->hosts[i].host);
-        read_log(logs[i], l->hosts[i].n_touched > 0, &orders, ret);
+        read_log(logs[i], ret);
     }
+    record_read(&told);
     for (size_t i = 0; i < l->n; i++) {
         judge_item(&l->items[i], &w, ret);
         fill_wait(l, &l->items[i], &w, &waits[i]);
+        fill_ticket(&told, &l->items[i], &waits[i]);
     }
     judge_job_runs(&w, logs, ret);
-    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = l->n, .orders = orders.items,
-                        .n_orders = orders.n, .slack = SLACK};
+    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = l->n, .slack = SLACK};
     judge(&j, &ret->j);
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         free(logs[i]);
-    free(orders.items);
     witness_done(&w);
 }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 
 #define TOLERANCE (200 * USEC_PER_MSEC)
+#define LATE USEC_PER_SEC /* from the outside: asking, and starting what was granted, may take so long on a busy machine */
 
 static unsigned limit_at(const struct judge *j, const char *pool, usec_t at) {
     unsigned limit = 0;
@@ -134,9 +135,23 @@ static bool share_a_pool(const struct demands *a, const struct demands *b) {
     return false;
 }
 
-/* Who asked first is known but for the time that asking takes: whoever may be the first of the two. */
-static bool may_be_ahead(const struct judge_wait *a, const struct judge_wait *b) {
-    return usec_sub(a->from, a->head_start) < usec_sub(b->from, b->head_start) + TOLERANCE;
+static usec_t asked(const struct judge_wait *w) {
+    return usec_sub(w->from, w->head_start);
+}
+
+static uint64_t place(const struct judge_wait *w) {
+    return usec_sub(w->ticket, w->head_start);
+}
+
+static bool has_ticket(const struct judge_wait *w, usec_t at) {
+    return w->ticket > 0 && w->ticketed <= at;
+}
+
+/* By their tickets; without them by who asked first, which is known but for the time that asking takes: whoever may be the first. */
+static bool may_be_ahead(const struct judge_wait *a, const struct judge_wait *b, usec_t at) {
+    if (has_ticket(a, at) && has_ticket(b, at))
+        return place(a) < place(b);
+    return asked(a) < asked(b) + TOLERANCE;
 }
 
 /* Everything is there for him, and nobody ahead of him keeps it waiting (R2). Whoever is excused and has all that he wants keeps
@@ -147,7 +162,7 @@ static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at)
     for (size_t i = 0; i < j->n_waits; i++) {
         const struct judge_wait *other = &j->waits[i];
 
-        if (other != w && waits_at(other, at) && may_be_ahead(other, w) && share_a_pool(&other->pools, &w->pools) &&
+        if (other != w && waits_at(other, at) && may_be_ahead(other, w, at) && share_a_pool(&other->pools, &w->pools) &&
             !stands_aside(j, &other->pools, at) && !fits(j, &other->pools, at))
             return false;
     }
@@ -156,7 +171,7 @@ static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at)
 
 /* All times between two of which nothing changes. */
 static usec_t *list_times(const struct judge *j, size_t *ret_n) {
-    usec_t *times = calloc(2 * (j->w->n + j->n_waits) + j->n_limits + 1, sizeof(*times));
+    usec_t *times = calloc(2 * j->w->n + 3 * j->n_waits + j->n_limits + 1, sizeof(*times));
     size_t n = 0;
 
     if (!times)
@@ -168,6 +183,7 @@ static usec_t *list_times(const struct judge *j, size_t *ret_n) {
     for (size_t i = 0; i < j->n_waits; i++) {
         times[n++] = j->waits[i].from;
         times[n++] = j->waits[i].until;
+        times[n++] = j->waits[i].ticketed;
     }
     for (size_t i = 0; i < j->n_limits; i++)
         times[n++] = j->limits[i].at;
@@ -203,22 +219,46 @@ static void judge_idle(const struct judge *j, struct judgement *ret) {
             judge_idle_of(j, &j->waits[i], times, n, ret);
 }
 
-static int by_token(const void *a, const void *b) {
-    const struct judge_order *x = a, *y = b;
+/* He may have stood aside at some time (R2). */
+static bool stood_aside(const struct judge *j, const struct judge_wait *w) {
+    if (stands_aside(j, &w->pools, w->from))
+        return true;
+    for (size_t i = 0; i < j->n_limits; i++)
+        if (j->limits[i].at >= w->from && j->limits[i].at <= w->until && j->limits[i].limit < demands_get(&w->pools, j->limits[i].pool))
+            return true;
+    return false;
+}
 
-    return x->token < y->token ? -1 : x->token > y->token;
+/* Tickets and tokens are numbers of one clock (R7): whoever drew his ticket before the other's token stood in the queue then. */
+static bool is_overtaken_by_numbers(const struct judge_wait *w, const struct judge_wait *by) {
+    return w->ticket > 0 && by->ticket > 0 && w->token > 0 && by->token > 0 && place(w) < place(by) && by->token < w->token &&
+           w->ticket < by->token;
+}
+
+/* Whatever numbers say: asked long before the other, and started long after him. */
+static bool is_overtaken_outside(const struct judge_wait *w, const struct judge_wait *by) {
+    return by->token > 0 && asked(w) + LATE < asked(by) && w->from + LATE < by->until && by->until + LATE < w->until;
+}
+
+static void judge_order_of(const struct judge *j, const struct judge_wait *w, struct judgement *ret) {
+    if (w->excused || stood_aside(j, w))
+        return;
+    for (size_t i = 0; i < j->n_waits; i++) {
+        const struct judge_wait *by = &j->waits[i];
+
+        if (by == w || by->excused || !share_a_pool(&w->pools, &by->pools) ||
+            !(is_overtaken_by_numbers(w, by) || is_overtaken_outside(w, by)))
+            continue;
+        if (ret->n_overtaken++ == 0)
+            snprintf(ret->overtaken, sizeof(ret->overtaken), "%.40s (ticket %" PRIu64 ", token %" PRIu64 ") was overtaken by %.40s (%" PRIu64
+                     ", %" PRIu64 ")", w->id, w->ticket, w->token, by->id, by->ticket, by->token);
+        return;
+    }
 }
 
 static void judge_order(const struct judge *j, struct judgement *ret) {
-    if (j->n_orders)
-        qsort(j->orders, j->n_orders, sizeof(*j->orders), by_token);
-    for (size_t i = 0; i < j->n_orders; i++)
-        for (size_t k = 0; k < i; k++)
-            if (!j->orders[i].excused && !j->orders[k].excused && j->orders[k].ticket > j->orders[i].ticket &&
-                strcmp(j->orders[i].pools, j->orders[k].pools) == 0) {
-                ret->n_overtaken++;
-                break;
-            }
+    for (size_t i = 0; i < j->n_waits; i++)
+        judge_order_of(j, &j->waits[i], ret);
 }
 
 void judge(const struct judge *j, struct judgement *ret) {

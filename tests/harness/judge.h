@@ -2,7 +2,7 @@
 #pragma once
 
 /* Judges a whole run of commands from the witness's records, from who waited when, and from the limits over time. It knows nothing of
- * berth: what it is given was seen from outside. Times are boottime µs. */
+ * berth: what it is given was seen from outside, but for tickets. Times are boottime µs. */
 
 #include "tests/harness/witness.h"
 
@@ -17,13 +17,12 @@ struct judge_wait { /* somebody who was there to be served from `from` on, until
     struct demands pools;
     usec_t from, until;
     usec_t head_start; /* as if he had asked so much earlier */
+    /* His place in the queue, as his host told it at `ticketed`. Until then, and where none was told (0), who asked first is known but for
+     * the time that asking takes. */
+    uint64_t ticket;
+    usec_t ticketed;
+    uint64_t token; /* of his grant, as his command told it; 0: he has none */
     bool excused; /* what he waited with was being broken: his waiting proves nothing, but others may have to wait behind him */
-};
-
-struct judge_order { /* a grant, as told by hosts */
-    char pools[128];
-    uint64_t ticket, token;
-    bool excused;
 };
 
 struct judge {
@@ -32,8 +31,6 @@ struct judge {
     size_t n_limits;
     const struct judge_wait *waits;
     size_t n_waits;
-    struct judge_order *orders; /* sorted in place */
-    size_t n_orders;
     /* A lowered limit counts so long after it was asked for: what was granted before may start a little later. */
     usec_t slack;
 };
@@ -47,7 +44,8 @@ struct judgement {
     usec_t longest_idle;      /* that somebody waited although all that he asked for was free and nobody was ahead of him */
     char idle[128];           /* who it was */
     usec_t idle_from;
-    size_t n_overtaken;       /* grants with a lower ticket and a higher token than another of the same pools */
+    size_t n_overtaken;       /* those who wait, and somebody behind them who wants of the same pool is served first */
+    char overtaken[192];      /* the first one, in words */
     size_t n_served;          /* waits that ended with a start */
 };
 

@@ -150,9 +150,10 @@ static void show(const struct entries *entries, const char *run) {
         const struct entry *e = &entries->items[i];
 
         if (!e->run || (run && strcmp(e->run, run) == 0) || getenv("BERTH_AUDIT_ALL"))
-            printf("  %" PRIu64 " %s %" PRIu64 " %s run=%s pools=%s ticket=%" PRIu64 " token=%" PRIu64 " clock=%" PRIu64 " limits=%s\n",
-                   e->time, e->process, e->seq, e->event, e->run ? e->run : "", e->pools ? e->pools : "", e->ticket, e->token, e->clock,
-                   e->limits ? e->limits : "");
+            printf("  %" PRIu64 " %s %" PRIu64 " %s run=%s pools=%s ticket=%" PRIu64 " token=%" PRIu64 " clock=%" PRIu64
+                   " wait_ms=%" PRId64 " run_ms=%" PRId64 " result=%s limits=%s\n", e->time, e->process, e->seq, e->event,
+                   e->run ? e->run : "", e->pools ? e->pools : "", e->ticket, e->token, e->clock, e->wait_ms, e->run_ms,
+                   e->result ? e->result : "", e->limits ? e->limits : "");
     }
 }
 

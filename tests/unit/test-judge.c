@@ -14,7 +14,6 @@
 static struct witness_run runs[RUNS_MAX];
 static struct witness w;
 static struct judge_wait waits[RUNS_MAX];
-static struct judge_order orders[RUNS_MAX];
 static struct judge_limit limits[2];
 static struct judge j;
 static struct judgement got;
@@ -23,7 +22,7 @@ static void begin(unsigned limit) {
     memset(runs, 0, sizeof(runs));
     w = (struct witness) {.runs = runs};
     limits[0] = (struct judge_limit) {.pool = "db", .limit = limit};
-    j = (struct judge) {.w = &w, .limits = limits, .n_limits = 1, .waits = waits, .orders = orders, .slack = USEC_PER_SEC};
+    j = (struct judge) {.w = &w, .limits = limits, .n_limits = 1, .waits = waits, .slack = USEC_PER_SEC};
 }
 
 /* In the order of their starts. alive, gone: 0: as end. */
@@ -152,22 +151,129 @@ static void test_behind_broken(void) {
     TEST_STRING(got.idle, "b");
 }
 
+/* Where tickets are known it is they that say who is first, from when on they are; seen from outside the order may be another. */
+static void test_behind_by_ticket(void) {
+    begin(2);
+    run("a", 10, 20, 0, 0);
+    run("b", 27, 30, 0, 0);
+    waits_for_pools("first", "db:2", 14, 28, false);
+    waits_for("b", 12, 27, false);
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC); /* as it looks he came before `first` */
+    waits[0].ticket = 100;
+    waits[0].ticketed = 14 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 15 * USEC_PER_SEC); /* one ticket alone says nothing */
+    waits[1].ticket = 101;
+    waits[1].ticketed = 15 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 7 * USEC_PER_SEC); /* he was behind `first`, until there was enough for both */
+    TEST_INT(got.idle_from, 20 * USEC_PER_SEC);
+    waits[1].ticketed = 19 * USEC_PER_SEC; /* nobody told him until then that he was second */
+    waits[1].until = waits[0].until = runs[1].start = 21 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 7 * USEC_PER_SEC);
+    TEST_INT(got.idle_from, 12 * USEC_PER_SEC);
+    waits[1].ticketed = 13 * USEC_PER_SEC;
+    waits[1].ticket = 99;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* he is first */
+    waits[0].head_start = 5 * USEC_PER_SEC;
+    waits[0].ticket = 100 + 5 * USEC_PER_SEC;
+    waits[1].ticket = 101 + 0 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 2 * USEC_PER_SEC); /* a head start counts; until 14 nobody else was there */
+}
+
+static void has_numbers(size_t i, uint64_t ticket, uint64_t token) {
+    waits[i].ticket = ticket;
+    waits[i].token = token;
+}
+
 static void test_order(void) {
     begin(1);
-    orders[0] = (struct judge_order) {.pools = "db:1", .ticket = 1, .token = 11};
-    orders[1] = (struct judge_order) {.pools = "db:1", .ticket = 2, .token = 12};
-    j.n_orders = 2;
+    waits_for("a", 10, 20, false);
+    waits_for("b", 10, 20, false);
+    has_numbers(0, 1, 11);
+    has_numbers(1, 2, 12);
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 0);
-    orders[0].ticket = 3;
+    has_numbers(0, 3, 11);
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 1);
+    TEST_STRING(got.overtaken, "b (ticket 2, token 12) was overtaken by a (3, 11)");
+    waits[0].head_start = 1;
+    waits[0].ticket++;
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 1);
+    waits[0].head_start = 3; /* that is how he gets there */
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    waits[0].head_start = 0;
+    for (size_t i = 0; i < 2; i++) { /* what is broken proves nothing */
+        waits[i].excused = true;
+        judge(&j, &got);
+        TEST_INT(got.n_overtaken, 0);
+        waits[i].excused = false;
+    }
+    /* Not only those who want the same: also one that waits for more than the other does. */
+    CU_ASSERT(demands_parse("db:1,net:1", &waits[1].pools) == 0);
+    limits[1] = (struct judge_limit) {.pool = "net", .limit = 1};
+    j.n_limits = 2;
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 1);
+    CU_ASSERT(demands_parse("net:1", &waits[1].pools) == 0);
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    CU_ASSERT(demands_parse("db:2", &waits[1].pools) == 0);
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0); /* more than the limit: he stands aside */
+    CU_ASSERT(demands_parse("db:1", &waits[1].pools) == 0);
+    limits[1] = (struct judge_limit) {.pool = "db", .limit = 0, .at = 15 * USEC_PER_SEC}; /* for a while */
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    limits[1].at = 21 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 1);
+    has_numbers(1, 12, 13);
+    waits[1].head_start = 10; /* he is ahead now, and the other was granted before he asked */
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+}
+
+/* Tickets may be drawn in a wrong order, too: who asked long before another and is served long after him was overtaken, whatever they say. */
+static void test_order_outside(void) {
+    begin(1);
+    waits_for("a", 10, 20, false);
+    waits_for("b", 12, 18, false);
+    has_numbers(0, 2, 12);
+    has_numbers(1, 1, 11);
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 1);
+    waits[1].head_start = 2 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    waits[1].head_start = 0;
+    waits[0].from = 11 * USEC_PER_SEC; /* asking may take so long */
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    waits[0].from = 10 * USEC_PER_SEC;
+    waits[0].until = 19 * USEC_PER_SEC; /* and starting */
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
+    waits[0].from = 18 * USEC_PER_SEC; /* a head start of somebody who was not there overtakes nobody */
+    waits[0].head_start = 10 * USEC_PER_SEC;
+    has_numbers(0, 0, 0);
+    waits[0].until = 21 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.n_overtaken, 0);
 }
 
 static CU_TestInfo tests[] = {
     {"overlap", test_overlap}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
     {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order},
-    {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken}, CU_TEST_INFO_NULL,
+    {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken},
+    {"behind somebody by ticket", test_behind_by_ticket}, {"order from outside", test_order_outside}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
