@@ -36,38 +36,53 @@ const char *audit_kind_name(enum audit_kind kind) {
     return "?";
 }
 
+static bool note(struct audit_finding *f, enum audit_kind kind, const struct entry *entry, const char *format, va_list arguments) {
+    *f = (struct audit_finding) {.kind = kind, .entry = entry};
+    return vasprintf(&f->text, format, arguments) >= 0;
+}
+
 void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
     struct audit_report *r = a->report;
-    struct audit_finding *f;
     va_list arguments;
-    int n;
 
     if (entry->time < a->options->since)
         return;
     if (r->n_findings == r->allocated) {
         size_t allocated = r->allocated > 0 ? 2 * r->allocated : 16;
+        struct audit_finding *grown = reallocarray(r->findings, allocated, sizeof(*grown));
 
-        f = reallocarray(r->findings, allocated, sizeof(*f));
-        if (!f) {
+        if (!grown) {
             r->out_of_memory = true;
             return;
         }
-        r->findings = f;
+        r->findings = grown;
         r->allocated = allocated;
     }
-    f = &r->findings[r->n_findings];
-    *f = (struct audit_finding) {.kind = kind, .entry = entry};
     va_start(arguments, format);
-    n = vasprintf(&f->text, format, arguments);
-    va_end(arguments);
-    if (n < 0)
-        r->out_of_memory = true;
-    else
+    if (note(&r->findings[r->n_findings], kind, entry, format, arguments))
         r->n_findings++;
+    else
+        r->out_of_memory = true;
+    va_end(arguments);
 }
 
-void audit_doubt(struct audit *a, const struct entry *entry) {
-    a->report->n_unproved += entry->time >= a->options->since;
+void audit_doubt(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
+    struct audit_report *r = a->report;
+    va_list arguments;
+
+    if (entry->time < a->options->since)
+        return;
+    r->n_unproved++;
+    if (r->n_doubts == AUDIT_DOUBTS_MAX)
+        return;
+    if (!r->doubts)
+        r->doubts = calloc(AUDIT_DOUBTS_MAX, sizeof(*r->doubts));
+    va_start(arguments, format);
+    if (r->doubts && note(&r->doubts[r->n_doubts], kind, entry, format, arguments))
+        r->n_doubts++;
+    else
+        r->out_of_memory = true;
+    va_end(arguments);
 }
 
 /* --- BERTH_SEQ --- */
@@ -214,12 +229,17 @@ int audit_check(const struct entries *entries, const struct audit_options *optio
     ret->n_pools = a.n_pools;
     if (ret->n_findings > 0)
         qsort(ret->findings, ret->n_findings, sizeof(*ret->findings), compare_findings);
+    if (ret->n_doubts > 0)
+        qsort(ret->doubts, ret->n_doubts, sizeof(*ret->doubts), compare_findings);
     return k < 0 || ret->out_of_memory ? -ENOMEM : 0;
 }
 
 void audit_report_done(struct audit_report *report) {
     for (size_t i = 0; i < report->n_findings; i++)
         free(report->findings[i].text);
+    for (size_t i = 0; i < report->n_doubts; i++)
+        free(report->doubts[i].text);
     free(report->findings);
+    free(report->doubts);
     *report = (struct audit_report) {};
 }

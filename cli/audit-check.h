@@ -20,6 +20,7 @@
 
 #define AUDIT_RELEASE_USEC (60 * USEC_PER_SEC) /* from the end of a run to the release of its permits: two leases */
 #define AUDIT_TOLERANCE_DEFAULT (100 * USEC_PER_MSEC)
+#define AUDIT_DOUBTS_MAX 100 /* named; all are counted */
 
 enum audit_kind {
     AUDIT_SEQ_GAP,      /* entries are missing */
@@ -61,10 +62,13 @@ struct audit_finding {
 struct audit_report {
     struct audit_finding *findings;
     size_t n_findings, allocated;
+    struct audit_finding *doubts; /* what would be a violation, and is not proved to be one: the first of n_unproved */
+    size_t n_doubts;
     size_t n_events, n_starts, n_hosts, n_pools, n_granted, n_running; /* n_starts: of berthd; n_running: granted, no end known */
     size_t n_explained; /* overtakings with a reason in the journal: parked, or its host was gone meanwhile */
     size_t n_by_clock;  /* grants whose end only their host's clock tells */
-    size_t n_unproved;  /* grants within the limit only if earlier ones were over, whose end nobody can have told (audit-untold.c) */
+    size_t n_unproved;  /* grants within the limit only if earlier ones were over, whose end nobody can have told (audit-untold.c); and
+                         * runs that nobody reclaimed, or was heard to */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
     usec_t doubt;       /* the most that a host's clock is in doubt */
     bool out_of_memory;

@@ -64,7 +64,8 @@ static void check_end(struct audit *a, const struct audit_run *r) {
     if (r->exited && goes_on(a, r->exited, false))
         audit_find(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
     else if (!r->exited && goes_on(a, r->granted, true) && !was_wiped(a, r->granted) && audit_silent_since(a, r->granted) > 0)
-        audit_doubt(a, r->granted);
+        audit_doubt(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed: "
+                    AUDIT_SILENT);
     else if (!r->exited && goes_on(a, r->granted, true) && !was_wiped(a, r->granted))
         audit_find(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
 }

@@ -243,13 +243,25 @@ static int make_runs(struct audit *a) {
 
 /* --- what they held --- */
 
-/* When its processes were gone, by its host's clock; 0: not told. What was logged later than it happened (by the next berthd) is told by
- * the run's length. */
+/* When its command was started, by its host's clock. A berthd that hung meanwhile told of it late: how long it had waited, for its
+ * permits and until then, says when it was. */
+static usec_t run_start(const struct audit *a, const struct audit_run *r) {
+    usec_t start = audit_time(a, r->started), told;
+    int64_t after;
+
+    if (!r->granted || r->granted->wait_ms < 0 || r->started->wait_ms < r->granted->wait_ms)
+        return start;
+    after = r->started->wait_ms - r->granted->wait_ms;
+    told = audit_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
+    return told < start ? told : start;
+}
+
+/* When its processes were gone, by its host's clock; 0: not told. What was logged later than it happened is told by the run's length. */
 static usec_t run_end(const struct audit *a, const struct audit_run *r) {
     usec_t end = r->exited ? audit_time(a, r->exited) : r->released ? audit_time(a, r->released) : 0, told;
 
     if (r->exited && r->started && r->exited->run_ms >= 0) {
-        told = audit_time(a, r->started) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
+        told = run_start(a, r) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
         end = told < end ? told : end;
     }
     return end;
@@ -295,7 +307,7 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
         h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
     if (h->end < UINT64_MAX || audit_is_unused(a, h, &h->end))
         return;
-    h->untold = audit_untold(a, h);
+    audit_set_untold(a, h);
     end = r->exited || r->released ? run_end(a, r) : next_boot(a, h->entry);
     if (end > 0) {
         h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));

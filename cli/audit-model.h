@@ -69,6 +69,7 @@ struct audit_hold { /* permits from a grant to their end; a run that goes on aft
     uint64_t end;              /* held for all numbers up to this one; UINT64_MAX: still */
     uint64_t there;            /* taken back: its processes were there at all numbers up to this one, as its host's clock tells */
     uint64_t untold;           /* after this number it may have ended and nobody can have told it; 0: somebody would have */
+    const char *why;           /* ... in words */
     bool renewed;              /* beyond the limit if need be */
     bool again;                /* asked for anew, with another ticket, by the next berthd */
 };
@@ -88,6 +89,8 @@ struct audit {
     struct audit_hold *holds;    /* of the cluster's pools, by token */
     size_t n_holds;
 };
+
+#define AUDIT_SILENT "its host is silent since, and whoever took it for dead may not have heard of it"
 
 int audit_model_make(struct audit *a);
 void audit_model_done(struct audit *a);
@@ -109,8 +112,8 @@ bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t
 bool audit_is_unused_run(const struct audit_run *r); /* its withdrawal after its grant was that */
 /* The last word of the host of this grant in its boot, if whoever took it for dead since may not have heard of it; else 0. */
 uint64_t audit_silent_since(const struct audit *a, const struct entry *granted);
-/* What hold.untold is: the next berthd of its host may not have known of it, or its host is silent. */
-uint64_t audit_untold(const struct audit *a, const struct audit_hold *h);
+/* Sets hold.untold and hold.why: the next berthd of its host may not have known of it, or its host is silent. */
+void audit_set_untold(const struct audit *a, struct audit_hold *h);
 
 /* When hosts were gone, and until when each claim waited: after the runs, hosts and clocks were made. -ENOMEM. */
 int audit_make_absences(struct audit *a);
@@ -126,8 +129,8 @@ bool audit_host_limit_at(const struct audit *a, size_t pool, const struct audit_
 /* Whether this text of BERTH_LIMITS names the pool, and if so whether as one of scope host. */
 bool audit_limits_name(const char *text, const char *pool, bool *ret_host);
 
-/* Of this entry it is not known whether it breaks a rule. */
-void audit_doubt(struct audit *a, const struct entry *entry);
+/* Of this entry it is not known whether it breaks a rule, and this is why. */
+void audit_doubt(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 
 /* The checks. -ENOMEM. */

@@ -108,13 +108,16 @@ static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) 
     return 0;
 }
 
-uint64_t audit_untold(const struct audit *a, const struct audit_hold *h) {
-    const struct entry *next = next_connection(a, h);
-    uint64_t lost = is_event(h->entry, "granted") ? session_lost(a, h) : 0;
+void audit_set_untold(const struct audit *a, struct audit_hold *h) {
+    const struct entry *next;
 
-    if (lost > 0)
-        return lost;
-    if (!is_event(h->entry, "granted") || h->run->exited || h->run->released)
-        return 0;
-    return next && !was_heard_of(h->run, h->token) ? next->clock : audit_silent_since(a, h->entry);
+    if (!is_event(h->entry, "granted"))
+        return;
+    h->untold = session_lost(a, h);
+    h->why = "its host's session was lost before the start";
+    if (h->untold > 0 || h->run->exited || h->run->released)
+        return;
+    next = was_heard_of(h->run, h->token) ? NULL : next_connection(a, h);
+    h->untold = next ? next->clock : audit_silent_since(a, h->entry);
+    h->why = next ? "its berthd was killed, and the next one knew nothing of it" : AUDIT_SILENT;
 }

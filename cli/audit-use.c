@@ -12,6 +12,7 @@ struct holder {
     const struct audit_run *run;
     uint64_t end, there; /* of its permits, of its processes */
     uint64_t untold;
+    const char *why;
 };
 
 struct sweep { /* over the grants of one pool, in their order */
@@ -20,15 +21,25 @@ struct sweep { /* over the grants of one pool, in their order */
     size_t pool, n_active;
 };
 
-static const char *holders_text(const struct sweep *s, char *buffer, size_t size) {
-    size_t length = 0;
+static bool may_be_over(const struct holder *h, uint64_t number) {
+    return h->untold > 0 && h->untold < number && !(h->end < number && h->run->continues);
+}
+
+/* All of them, or those that may be over at this number and why (unknown). */
+static const char *holders_text(const struct sweep *s, uint64_t number, bool unknown, char *buffer, size_t size) {
+    size_t length = 0, n = 0;
 
     buffer[0] = '\0';
-    for (size_t i = 0; i < s->n_active && i < HOLDERS_SHOWN && length < size; i++)
-        length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s", i > 0 ? ", " : "", s->active[i].run->id,
-                                    audit_run_host(s->active[i].run));
-    if (s->n_active > HOLDERS_SHOWN && length < size)
-        snprintf(buffer + length, size - length, ", +%zu", s->n_active - HOLDERS_SHOWN);
+    for (size_t i = 0; i < s->n_active; i++) {
+        const struct holder *h = &s->active[i];
+
+        if ((unknown && !may_be_over(h, number)) || n++ >= HOLDERS_SHOWN || length >= size)
+            continue;
+        length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s%s%s%s", n > 1 ? ", " : "", h->run->id,
+                                    audit_run_host(h->run), unknown ? " (" : "", unknown ? h->why : "", unknown ? ")" : "");
+    }
+    if (n > HOLDERS_SHOWN && length < size)
+        snprintf(buffer + length, size - length, ", +%zu", n - HOLDERS_SHOWN);
     return buffer;
 }
 
@@ -42,7 +53,7 @@ static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret
         used += permits;
         if (s->active[i].end < number && s->active[i].run->continues)
             excused += permits;
-        else if (s->active[i].untold > 0 && s->active[i].untold < number)
+        else if (may_be_over(&s->active[i], number))
             unknown += permits;
     }
     *ret_excused = excused;
@@ -53,7 +64,7 @@ static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret
 static void sweep_judge(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
     struct audit_pool *p = &s->a->pools[s->pool];
     uint64_t excused, unknown, used = sweep_used(s, number, &excused, &unknown) + audit_permits(r, s->pool);
-    char holders[512];
+    char holders[1024];
 
     if (!limit) {
         if (!p->complained)
@@ -62,10 +73,11 @@ static void sweep_judge(struct sweep *s, const struct entry *entry, const struct
     } else if (used > *limit && used - excused <= *limit) {
         s->a->report->n_continued++;
     } else if (used > *limit && used - excused - unknown <= *limit) {
-        audit_doubt(s->a, entry);
+        audit_doubt(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s",
+                    used, p->name, *limit, holders_text(s, number, true, holders, sizeof(holders)));
     } else if (used > *limit) {
         audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
-                   p->name, *limit, holders_text(s, holders, sizeof(holders)));
+                   p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
     }
 }
 
@@ -84,7 +96,7 @@ static void sweep_hold(struct sweep *s, const struct audit_hold *h) {
             sweep_drop(s, i);
     if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
         sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
-    s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there, h->untold};
+    s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there, h->untold, h->why};
 }
 
 static void check_cluster_pool(struct sweep *s) {

@@ -22,7 +22,7 @@ struct limits {
 struct totals { /* of all namespaces */
     struct audit_report sum;
     size_t n_findings;
-    json_t *findings; /* NULL: printed as they come */
+    json_t *findings, *doubts; /* NULL: printed as they come */
 };
 
 /* --- limits --- */
@@ -92,20 +92,28 @@ static json_t *finding_json(const struct audit_finding *f) {
                      (json_int_t) e->seq, "cursor", e->cursor);
 }
 
-static void finding_print(const struct audit_finding *f) {
+static void finding_print(const struct audit_finding *f, const char *how) {
     const struct entry *e = f->entry;
     char time[CLOCK_TEXT_SIZE];
 
-    printf("%s: %s: %s of %s%s%s: %s\n    --cursor='%s'\n", audit_kind_name(f->kind), clock_format(e->time, time), e->event, e->host,
+    printf("%s%s: %s: %s of %s%s%s: %s\n    --cursor='%s'\n", how, audit_kind_name(f->kind), clock_format(e->time, time), e->event, e->host,
            e->run ? ", run " : "", e->run ? e->run : "", f->text, e->cursor);
 }
 
-static void totals_add(struct totals *t, const struct audit_report *r) {
-    for (size_t i = 0; i < r->n_findings; i++)
-        if (t->findings)
-            (void) json_array_append_new(t->findings, finding_json(&r->findings[i]));
+/* list: NULL: printed. */
+static void show_findings(json_t *list, const struct audit_finding *findings, size_t n, const char *how) {
+    for (size_t i = 0; i < n; i++)
+        if (list)
+            (void) json_array_append_new(list, finding_json(&findings[i]));
         else
-            finding_print(&r->findings[i]);
+            finding_print(&findings[i], how);
+}
+
+static void totals_add(struct totals *t, const struct audit_report *r) {
+    show_findings(t->findings, r->findings, r->n_findings, "");
+    show_findings(t->doubts, r->doubts, r->n_doubts, "unproved ");
+    if (!t->doubts && r->n_unproved > r->n_doubts)
+        printf("unproved: %zu more\n", r->n_unproved - r->n_doubts);
     t->n_findings += r->n_findings;
     t->sum.n_events += r->n_events;
     t->sum.n_starts += r->n_starts;
@@ -125,9 +133,9 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
 static int show_json(const struct totals *t, const struct audit_options *o) {
     const struct audit_report *s = &t->sum;
     _cleanup_json_ json_t *document =
-        json_pack("{s:i, s:b, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved", t->n_findings == 0 && s->n_unproved == 0,
+        json_pack("{s:i, s:b, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved", t->n_findings == 0 && s->n_unproved == 0,
                   "findings",
-                  t->findings, "events", (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts,
+                  t->findings, "doubts", t->doubts, "events", (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts,
                   "grants", (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained,
                   "by_clock", (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
                   (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
@@ -151,8 +159,8 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
         printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
                s->n_explained);
     if (s->n_unproved > 0)
-        printf("%zu grants are no violation and not proved: whether others, which were in the way, had ended nobody can have told (a berthd or "
-               "host was killed, or the answer that told of it was lost)\n", s->n_unproved);
+        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have told "
+               "(a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved);
     if (s->n_continued > 0)
         printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }
@@ -202,12 +210,14 @@ static int audit(const struct sources *sources, struct audit_options *options, c
     if (status != 0)
         return status;
     totals.findings = json ? json_array() : NULL;
+    totals.doubts = json ? json_array() : NULL;
     status = check_all(&entries, options, &totals);
     if (status == 0 && json)
         status = show_json(&totals, options);
     else if (status == 0)
         show_sum(&totals, options, config);
     json_decref(totals.findings);
+    json_decref(totals.doubts);
     return status != 0 ? status : totals.n_findings > 0 ? EXIT_VIOLATION : 0;
 }
 

@@ -14,8 +14,9 @@
 #define RUN_B "0000000000000000000000000000000b"
 #define TOKEN(msec) "176364000" #msec "000" /* microseconds of Redis at so many milliseconds, four digits */
 
-/* One permit, first run a on ant, then run b on bee. cut: the entry of ant that is left out; -1: none. overlap: b does not wait. */
-static bool make_journals(const char *name, int cut, bool overlap) {
+/* One permit, first run a on ant, then run b on bee. cut: the entry of ant that is left out; -1: none. overlap: b does not wait. silent: ant
+ * is heard of no more, and bee loses Redis. */
+static bool make_journals(const char *name, int cut, bool overlap, bool silent) {
     struct journal_file ant, bee;
     char path[128];
 
@@ -28,15 +29,19 @@ static bool make_journals(const char *name, int cut, bool overlap) {
     journal_file_event(&ant, 1001, "granted",
                        "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_TICKET=" TOKEN(1000) " BERTH_TOKEN=" TOKEN(1000) " BERTH_WAIT_MS=1");
     journal_file_event(&ant, 1003, "started", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1");
-    journal_file_event(&ant, 4000, "exited", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_RESULT=success");
-    journal_file_event(&ant, 4003, "released", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_TOKEN=" TOKEN(1000) " BERTH_CLOCK=" TOKEN(4000));
-    journal_file_event(&ant, 9000, "stopping-daemon", "");
+    if (!silent) {
+        journal_file_event(&ant, 4000, "exited", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_RESULT=success");
+        journal_file_event(&ant, 4003, "released", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_TOKEN=" TOKEN(1000) " BERTH_CLOCK=" TOKEN(4000));
+        journal_file_event(&ant, 9000, "stopping-daemon", "");
+    }
     snprintf(path, sizeof(path), "%s/%s/ant", journal_folder, name);
     if (!journal_file_write(&ant, path))
         return false;
     journal_file_begin(&bee, "bee", 2);
     journal_file_event(&bee, 0, "ready", "BERTH_LIMITS=db:1");
     journal_file_event(&bee, 10, "redis-connected", "BERTH_LIMITS=db:1/declared BERTH_CLOCK=" TOKEN(0002));
+    if (silent)
+        journal_file_event(&bee, 2500, "redis-lost", "BERTH_REASON=timeout");
     if (overlap)
         journal_file_event(&bee, 3002, "granted",
                            "BERTH_RUN=" RUN_B
@@ -54,7 +59,7 @@ static int audit(const char *name, const char *options) {
 }
 
 static void test_proved(void) {
-    if (!journal_file_possible() || !make_journals("good", -1, false))
+    if (!journal_file_possible() || !make_journals("good", -1, false, false))
         return;
     TEST_INT(audit("good", ""), 0);
     CU_ASSERT(strncmp(berth_out, "proved: 2 hosts, 2 starts of berthd, 10 events, 2 grants of 1 pools, 1 without an end yet\n", 80) == 0);
@@ -74,7 +79,7 @@ static void test_proved(void) {
 static void test_violated(void) {
     json_t *document;
 
-    if (!journal_file_possible() || !make_journals("bad", -1, true))
+    if (!journal_file_possible() || !make_journals("bad", -1, true, false))
         return;
     TEST_INT(audit("bad", " --json"), 1);
     document = json_loads(berth_out, 0, NULL);
@@ -95,6 +100,30 @@ static void test_violated(void) {
     TEST_INT(audit("bad", " --limit db=2"), 0);
 }
 
+/* What is not proved is named as what is violated. */
+static void test_unproved(void) {
+    json_t *document, *doubt;
+
+    if (!journal_file_possible() || !make_journals("silent", -1, true, true))
+        return;
+    TEST_INT(audit("silent", " --json"), 0);
+    document = json_loads(berth_out, 0, NULL);
+    CU_ASSERT(json_is_false(json_object_get(document, "proved")));
+    TEST_INT(json_array_size(json_object_get(document, "findings")), 0);
+    TEST_INT(json_integer_value(json_object_get(document, "unproved")), 1);
+    TEST_INT(json_array_size(json_object_get(document, "doubts")), 1);
+    doubt = json_array_get(json_object_get(document, "doubts"), 0);
+    TEST_STRING(json_string_value(json_object_get(doubt, "kind")), "above-limit");
+    TEST_STRING(json_string_value(json_object_get(doubt, "run")), RUN_B);
+    CU_ASSERT(strstr(json_string_value(json_object_get(doubt, "cursor")), "s=") != NULL);
+    json_decref(document);
+    TEST_INT(audit("silent", ""), 0);
+    CU_ASSERT(strncmp(berth_out, "unproved above-limit: ", 22) == 0);
+    CU_ASSERT(strstr(berth_out, "granted of bee, run " RUN_B ": 2 permits of pool db in use, its limit is 1, unless these were over: " RUN_A
+                                " on ant (its host is silent since, and") != NULL);
+    CU_ASSERT(strstr(berth_out, "\nNOT proved: ") != NULL);
+}
+
 static void test_cut(void) {
     char name[16];
 
@@ -102,14 +131,14 @@ static void test_cut(void) {
         return;
     for (int cut = 0; cut < 6; cut++) { /* the last leaves no trace */
         snprintf(name, sizeof(name), "cut-%d", cut);
-        if (!make_journals(name, cut, false))
+        if (!make_journals(name, cut, false, false))
             return;
         TEST_INT(audit(name, ""), 1);
         CU_ASSERT(strstr(berth_out, "seq-gap: ") != NULL);
     }
 }
 
-static CU_TestInfo tests[] = {{"proved", test_proved}, {"violated", test_violated}, {"cut", test_cut}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"cut", test_cut}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {

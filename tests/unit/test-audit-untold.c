@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The audit on records of hosts that were killed, or lost an answer: what nobody can have told is no violation, and
  * excuses nothing else. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/harness/made-record.h"
@@ -10,6 +11,19 @@
 static void restart(long msec) {
     ant = (struct writer) {"ant", "ant/2", "boot-a1", 0, 0};
     up(&ant, msec, "db:1/declared");
+}
+
+/* Each one is named, with what would explain it. */
+static void doubts(size_t n, enum audit_kind kind, const char *run, const char *text) {
+    proves();
+    TEST_INT(report.n_unproved, n);
+    TEST_INT(report.n_doubts, n);
+    if (report.n_doubts == 0)
+        return;
+    TEST_STRING(audit_kind_name(report.doubts[0].kind), audit_kind_name(kind));
+    TEST_STRING(report.doubts[0].entry->run, run);
+    if (!strstr(report.doubts[0].text, text))
+        TEST_STRING(report.doubts[0].text, text);
 }
 
 /* d is granted to ant and its berthd killed before the start. */
@@ -83,8 +97,7 @@ static void test_forgotten(void) {
     proves();
     TEST_INT(report.n_unproved, 0);
     grant(&bee, 1250, 1301, "e", "db:1");
-    proves();
-    TEST_INT(report.n_unproved, 1);
+    doubts(1, AUDIT_ABOVE_LIMIT, "e", "its limit is 1, unless these were over: d on ant (its berthd was killed, and the next one knew nothing of it)");
     options.since = BASE + 1400 * USEC_PER_MSEC; /* of what was before nothing is asked */
     proves();
     TEST_INT(report.n_unproved, 0);
@@ -108,8 +121,7 @@ static void test_buried_unheard(void) {
     grant(&bee, 30000, 40000, "d", "db:1");
     finds(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant"); /* nobody lost an answer */
     say(&bee, 35000, "redis-lost", NULL, NULL);
-    proves();
-    TEST_INT(report.n_unproved, 1);
+    doubts(1, AUDIT_ABOVE_LIMIT, "d", "c on ant (its host is silent since, and whoever took it for dead may not have heard of it)");
     record.items[record.n - 1].time = BASE + 800 * USEC_PER_MSEC; /* when ant was there still */
     finds(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
     record.items[record.n - 1].time = BASE + 35000 * USEC_PER_MSEC;
@@ -121,8 +133,7 @@ static void test_buried_unheard(void) {
     grant(&bee, 30000, 40000, "d", "db:1");
     ant = (struct writer) {"ant", "ant/2", "boot-a2", 0, 0};
     up(&ant, 100000, "db:1/declared");
-    proves();
-    TEST_INT(report.n_unproved, 2);
+    doubts(2, AUDIT_NOT_ENDED, "c", "nothing tells that its permits were reclaimed: its host is silent since");
     /* A berthd that was killed heard nothing, either; one that was stopped in order did. */
     for (int i = 0; i < 2; i++) {
         good_record();
@@ -153,15 +164,31 @@ static void test_session_lost(void) {
         say(&ant, 2500, "exited", "d", "db:1");
         of_grant("d");
         if (i == 0)
-            proves();
+            doubts(1, AUDIT_ABOVE_LIMIT, "e", "d on ant (its host's session was lost before the start)");
         else /* its processes were there; or its session was */
             finds(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
         TEST_INT(report.n_unproved, i == 0);
     }
 }
 
+/* So many that they are not all named. */
+static void test_many(void) {
+    static char names[AUDIT_DOUBTS_MAX + 10][16];
+
+    killed_with_grant();
+    for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+        snprintf(names[i], sizeof(names[i]), "e%zu", i);
+        grant(&bee, 1300 + 10 * (long) i, 1300 + 10 * (long) i, names[i], "db:1");
+        over(&bee, 1305 + 10 * (long) i, names[i], "db:1");
+    }
+    proves();
+    TEST_INT(report.n_unproved, ELEMENTSOF(names));
+    TEST_INT(report.n_doubts, AUDIT_DOUBTS_MAX);
+    TEST_STRING(report.doubts[AUDIT_DOUBTS_MAX - 1].entry->run, "e99");
+}
+
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked-anew", test_asked_anew}, {"forgotten", test_forgotten},
-                              {"buried-unheard", test_buried_unheard}, {"session-lost", test_session_lost}, CU_TEST_INFO_NULL};
+                              {"buried-unheard", test_buried_unheard}, {"session-lost", test_session_lost}, {"many", test_many}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit-untold", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};

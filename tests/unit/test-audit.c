@@ -376,6 +376,30 @@ static void test_continue(void) {
     finds(AUDIT_ABOVE_LIMIT, "e", "held before: c on ant");
 }
 
+/* ant's berthd hung, its lease was lost, and it tells of c's start and end when d was granted c's permit: how long c had waited and ran
+ * says whether it was gone by then. */
+static void test_told_late(void) {
+    static const struct {
+        int64_t wait_ms, run_ms;
+        bool overlaps;
+    } cases[] = {{303, 1000, false}, {303, 2500, true}, {1303, 1000, false}, {1303, 1500, true}, {-1, 1000, true}, {301, 1000, true}};
+
+    for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+        good_record(); /* c was granted after it had waited for 302 ms */
+        record.items[record.n - 1].time = BASE + 5000 * USEC_PER_MSEC;
+        record.items[record.n - 1].wait_ms = cases[i].wait_ms;
+        reclaimed(3000, "c");
+        grant(&bee, 3000, 3000, "d", "db:1");
+        say(&ant, 5001, "exited", "c", "db:1");
+        record.items[record.n - 1].run_ms = cases[i].run_ms;
+        of_grant("c");
+        if (cases[i].overlaps)
+            finds(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
+        else
+            proves();
+    }
+}
+
 /* Entries of one run, and of one berthd, fit together. */
 static void test_differs(void) {
     good_record();
@@ -429,7 +453,7 @@ static void test_malformed(void) {
 static CU_TestInfo tests[] = {{"good", test_good},     {"clocks", test_clocks}, {"cut", test_cut},     {"seq", test_seq},
                               {"limit", test_limit},   {"release", test_release}, {"absent", test_absent}, {"differs", test_differs}, {"moved", test_moved},
                               {"given-limits", test_given_limits}, {"host-pools", test_host_pools},
-                              {"order", test_order},   {"tokens", test_tokens}, {"ends", test_ends},   {"continue", test_continue},
+                              {"order", test_order},   {"tokens", test_tokens}, {"ends", test_ends},   {"continue", test_continue}, {"told late", test_told_late},
                               {"malformed", test_malformed}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
