@@ -186,6 +186,10 @@ pid_t supervise_pid(const struct supervise *s) {
     return s->pid;
 }
 
+usec_t supervise_started(const struct supervise *s) {
+    return s->result.started;
+}
+
 /* The pipe ended without a word: exec took place, or the child was killed before it. */
 static void supervise_pipe_ended(struct supervise *s) {
     if (process_has_execed(s->pid) != 0) {

@@ -57,6 +57,7 @@ struct adhoc {
     sd_event_source *start;
     struct supervise *supervise;
     pid_t pid;                       /* told to berthd; 0: not started */
+    usec_t started;                  /* boottime; 0: not started */
 
     /* its end */
     int status;                      /* what we exit with when it is told, or cannot be */

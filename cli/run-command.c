@@ -67,8 +67,8 @@ static int ended_status(const struct adhoc *a, const struct supervise_result *re
 static void command_on_started(struct supervise *s, pid_t pid, void *userdata) {
     struct adhoc *a = userdata;
 
-    (void) s;
     a->pid = pid;
+    a->started = supervise_started(s);
     if (!a->nested)
         adhoc_talk_started(a);
 }

@@ -385,7 +385,7 @@ void adhoc_talk_stop(struct adhoc *a) {
 }
 
 void adhoc_talk_started(struct adhoc *a) {
-    json_t *params = json_pack("{s:s, s:i}", "run", a->run, "pid", (int) a->pid);
+    json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->pid, "started_usec", (json_int_t) a->started);
 
     /* That it cannot be sent shows as the connection's end. */
     if (a->client && params)

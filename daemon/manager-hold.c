@@ -163,7 +163,14 @@ int manager_take_hold_fd(struct run *r) {
     return steal_fd(&r->hold_fd);
 }
 
-void manager_client_started(struct manager *m, struct run *r, pid_t pid) {
+/* A berthd that was away, or hung, hears of a start when it is over. */
+static void believe_start(struct run *r, pid_t pid, usec_t told) {
+    usec_t now = clock_boottime(), at = told >= r->queued_boottime && told <= now ? told : now;
+
+    manager_run_started(r, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
+}
+
+void manager_client_started(struct manager *m, struct run *r, pid_t pid, usec_t started) {
     int k;
 
     if (r->state < RUN_STATE_STARTING || run_is_over(r) || r->pid > 0 || !r->hold)
@@ -172,7 +179,7 @@ void manager_client_started(struct manager *m, struct run *r, pid_t pid) {
     if (k < 0 && k != -ESRCH)
         manager_log(m, LOG_WARNING, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
                     strerror(-k));
-    manager_run_started(r, pid, clock_realtime());
+    believe_start(r, pid, started);
     FAILPOINT("hold-started-seen");
     manager_hold_write(r);
 }
@@ -191,20 +198,12 @@ static usec_t believed_end(const struct run *r, usec_t told) {
     return told > 0 && told <= now && told >= begin ? told : now;
 }
 
-/* berthd was away when it was told of the start, or it was told of nothing. */
-static void believe_start(struct run *r, const struct manager_ended *ended) {
-    usec_t now = clock_boottime();
-    usec_t at = ended->started >= r->queued_boottime && ended->started <= now ? ended->started : now;
-
-    if (ended->pid > 0 && r->pid == 0 && r->started_realtime == 0)
-        manager_run_started(r, ended->pid, usec_sub(clock_realtime(), usec_sub(now, at)));
-}
-
 void manager_client_ended(_unused_ struct manager *m, struct run *r, const struct manager_ended *ended) {
     if (run_is_over(r) || r->ended_told || r->state < RUN_STATE_STARTING)
         return;
     FAILPOINT("hold-ended-seen");
-    believe_start(r, ended);
+    if (ended->pid > 0 && r->pid == 0 && r->started_realtime == 0)
+        believe_start(r, ended->pid, ended->started);
     r->ended_told = true;
     r->exit_code = ended->code;
     r->signal = ended->signal;

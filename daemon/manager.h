@@ -113,8 +113,9 @@ struct manager_ended {               /* what the client tells of its command's e
     pid_t pid;                       /* of the command, and */
     usec_t started;                  /* boottime: since when; 0: it never ran, or not told */
 };
-void manager_client_started(struct manager *m, struct run *r, pid_t pid);
-/* What cannot be is not believed: an end before the start or after now. */
+/* What cannot be is not believed: a start before it was asked for, an end before the start, and what is still to come. started: boottime;
+ * 0: not told. */
+void manager_client_started(struct manager *m, struct run *r, pid_t pid, usec_t started);
 void manager_client_ended(struct manager *m, struct run *r, const struct manager_ended *ended);
 
 /* Stops a run, waiting or running; idempotent. */

@@ -315,11 +315,12 @@ static struct run *find_own(struct control_call *call, struct manager *m, const 
 
 int verbs_started(struct control_call *call, json_t *params, void *userdata) {
     const char *id = NULL;
-    json_int_t pid = 0;
+    json_int_t pid = 0, started = 0;
     struct run *r;
     const struct param table[] = {
         {"run", PARAM_STRING, true, &id, 0, 0},
         {"pid", PARAM_INT, true, &pid, 1, INT32_MAX},
+        {"started_usec", PARAM_INT, false, &started, 0, INT64_MAX},
     };
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
@@ -328,7 +329,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
     r = find_own(call, userdata, id, false);
     if (!r)
         return verbs_no_such_run(call, id);
-    manager_client_started(userdata, r, (pid_t) pid);
+    manager_client_started(userdata, r, (pid_t) pid, (usec_t) started);
     return control_call_reply(call, NULL);
 }
 

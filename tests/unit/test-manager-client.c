@@ -27,8 +27,10 @@ static void test_ad_hoc(void) {
     CU_ASSERT(fd >= 0);
     TEST_INT(manager_take_hold_fd(r), -1);
     TEST_INT(play_count_files("holds"), 2);
-    manager_client_started(play.manager, r, getpid());
+    /* A start before it asked is not believed; nor one that is still to come (test_told_early). */
+    manager_client_started(play.manager, r, getpid(), r->queued_boottime - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
+    CU_ASSERT(r->started_boottime > r->queued_boottime);
 
     hold.nested = r->id; /* this very process is the client: inside */
     TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
@@ -75,7 +77,7 @@ static void test_found_again(void) {
     TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
     CU_ASSERT_FATAL(play_await_starting(r));
     fd = manager_take_hold_fd(r);
-    manager_client_started(play.manager, r, getpid());
+    manager_client_started(play.manager, r, getpid(), 0);
     started = r->started_realtime;
     memcpy(id, r->id, sizeof(id));
     play_restart();
@@ -87,6 +89,42 @@ static void test_found_again(void) {
     TEST_INT(r->started_realtime, started);
     TEST_INT(hold_get_command(r->hold), getpid());
     close_fd(fd);
+}
+
+/* A run that asked 10 s ago, and whose start is told as of 5 s ago, so much later, and its end a second after that. */
+static struct run *tell_late(usec_t later, usec_t *ret_started) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_starting(r));
+    r->queued_boottime = clock_boottime() - 10 * USEC_PER_SEC;
+    *ret_started = r->queued_boottime + 5 * USEC_PER_SEC + later;
+    manager_client_started(play.manager, r, getpid(), *ret_started);
+    manager_client_ended(play.manager, r, &(struct manager_ended) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
+    return r;
+}
+
+/* A berthd that hung meanwhile: when it was is what counts. */
+static void test_told_late(void) {
+    usec_t started;
+    struct run *r = tell_late(0, &started);
+
+    CU_ASSERT(r->started_boottime >= started - USEC_PER_MSEC && r->started_boottime <= started + USEC_PER_MSEC);
+    TEST_INT(r->ended_boottime, started + USEC_PER_SEC);
+}
+
+static void test_told_early(void) {
+    usec_t started, before = clock_boottime();
+    struct run *r = tell_late(3600 * USEC_PER_SEC, &started);
+
+    CU_ASSERT(r->started_boottime >= before - USEC_PER_MSEC && r->started_boottime <= clock_boottime());
+    CU_ASSERT(r->ended_boottime >= before && r->ended_boottime <= clock_boottime());
 }
 
 static void test_client_gone(void) {
@@ -150,6 +188,8 @@ static CU_TestInfo gathering_tests[] = {
 static CU_TestInfo tests[] = {
     {"ad hoc", test_ad_hoc},
     {"found again", test_found_again},
+    {"told late", test_told_late},
+    {"told early", test_told_early},
     {"client gone", test_client_gone},
     {"nowait and queue timeout", test_nowait_and_queue_timeout},
     CU_TEST_INFO_NULL,
