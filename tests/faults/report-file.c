@@ -15,10 +15,22 @@ static void pclosep(FILE **f) {
         (void) pclose(*f);
 }
 
+/* What the audit says of so many cases. */
+static const char *audit_text(char text[static 64], unsigned cases, unsigned unproved, unsigned broken) {
+    if (broken > 0)
+        snprintf(text, 64, "order lost in %u of %u", broken, cases);
+    else if (unproved > 0 && cases > 1)
+        snprintf(text, 64, "not proved in %u of %u", unproved, cases);
+    else
+        snprintf(text, 64, "%s", unproved > 0 ? "not proved" : "proved");
+    return text;
+}
+
 /* Steps of a build with failpoints are one row each way. */
 static void write_failpoints(FILE *f, const struct report *r, const char *action, const char *what) {
-    unsigned n = 0, failed = 0;
+    unsigned n = 0, failed = 0, unproved = 0;
     uint64_t overlaps = 0, idle = 0;
+    char text[64];
 
     for (size_t i = 0; i < r->n; i++) {
         const char *at = strchr(r->rows[i].name, ':');
@@ -27,23 +39,25 @@ static void write_failpoints(FILE *f, const struct report *r, const char *action
             continue;
         n += r->rows[i].cases;
         failed += r->rows[i].failed;
+        unproved += r->rows[i].unproved;
         overlaps += r->rows[i].overlaps;
         idle = r->rows[i].longest_idle > idle ? r->rows[i].longest_idle : idle;
     }
     if (n > 0)
-        fprintf(f, "| a process %s, at each of %u steps between two outside effects | %u | %s | %s | %.1f s |\n", what, n, n,
-                failed ? "**failed**" : "kept", overlaps ? "**overlap**" : "0", (double) idle / 1e6);
+        fprintf(f, "| a process %s, at each of %u steps between two outside effects | %u | %s | %s | %.1f s | %s |\n", what, n, n,
+                failed ? "**failed**" : "kept", overlaps ? "**overlap**" : "0", (double) idle / 1e6, audit_text(text, n, unproved, 0));
 }
 
 static void write_row(FILE *f, const struct report_row *row) {
     const struct fault *fault = faults_find(row->name);
-    char failed[32];
+    char failed[32], text[64];
 
     if (strchr(row->name, ':'))
         return;
     snprintf(failed, sizeof(failed), "**%u failed**", row->failed);
-    fprintf(f, "| %s | %u | %s | %s | %.1f s |\n", fault ? fault->what : "random mixes of 3 to 5 of them", row->injected,
-            row->failed ? failed : "kept", row->overlaps ? "**overlap**" : "0", (double) row->longest_idle / 1e6);
+    fprintf(f, "| %s | %u | %s | %s | %.1f s | %s |\n", fault ? fault->what : "random mixes of 3 to 5 of them", row->injected,
+            row->failed ? failed : "kept", row->overlaps ? "**overlap**" : "0", (double) row->longest_idle / 1e6,
+            audit_text(text, row->cases, row->unproved, row->broken));
 }
 
 static int by_size(const void *a, const void *b) {
@@ -68,6 +82,15 @@ static void write_margins(FILE *f, struct report *r) {
             r->n_margins, part(r, 0), part(r, 1), part(r, 50), part(r, 100));
 }
 
+static void write_doubts(FILE *f, const struct report *r) {
+    fputs("\n## What `berth audit` says\n\nThe journals of each case are given to `berth audit`, too, and it may find no violation, but for the order of claims where a key that "
+          "holds it\nis deleted by hand, which no journal tells of. Where a berthd or a host is killed, what would have told the end of a grant may "
+          "be in no\njournal: then what was granted afterwards is no violation, and not proved (REFERENCE.md). That came of:\n\n", f);
+    fputs(r->n_doubts > 0 ? "| case | in cases | grants not proved, unless an earlier one was over |\n|---|---|---|\n" : "Nothing.\n", f);
+    for (size_t i = 0; i < r->n_doubts; i++)
+        fprintf(f, "| %s | %u | %u: %s |\n", r->doubts[i].name, r->doubts[i].cases, r->doubts[i].n, r->doubts[i].why);
+}
+
 /* Tests name the lesson that they carry; the list of them is made by a script. */
 static void write_lessons(FILE *f) {
     _cleanup_(pclosep) FILE *list = popen("tests/check-lessons.sh table", "re");
@@ -78,9 +101,26 @@ static void write_lessons(FILE *f) {
         fputs(line, f);
 }
 
+/* "Redis server v=7.0.15", or what else there is: redis-check-rdb is the server, too, and says "redis-check-rdb 7.0.15". */
+static void name_redis(char ret[static 128]) {
+    static const char tool[] = "redis-check-rdb ";
+    _cleanup_(pclosep) FILE *f =
+        popen("\"${BERTH_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)}\" --version", "re");
+    char line[128] = "", *rest;
+
+    if (f && fgets(line, sizeof(line), f))
+        line[strcspn(line, "\n")] = '\0';
+    rest = strstr(line, " sha=");
+    if (rest)
+        *rest = '\0';
+    if (strncmp(line, tool, strlen(tool)) == 0)
+        snprintf(ret, 128, "Redis %s", line + strlen(tool));
+    else
+        snprintf(ret, 128, "%s", line);
+}
+
 static void write_head(FILE *f, const struct report *r) {
-    _cleanup_(pclosep) FILE *redis = NULL;
-    char version[128] = "", date[32];
+    char server[128], date[32];
     struct utsname name;
     time_t now = time(NULL);
     struct tm tm;
@@ -90,14 +130,12 @@ static void write_head(FILE *f, const struct report *r) {
         runs += r->rows[i].runs;
     (void) uname(&name);
     (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &tm));
-    redis = popen("\"${BERTH_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)}\" --version", "re");
-    if (redis && fgets(version, sizeof(version), redis) && strstr(version, " sha="))
-        *strstr(version, " sha=") = '\0';
+    name_redis(server);
     fprintf(f,
             "# Faults survived\n\n"
             "Made by `make faults SEED=%" PRIu64 " MIXES=%" PRIu64 "` on %s with berth %s, %s, %s %s, in %" PRIu64 " s: %" PRIu64
             " runs asked for on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
-            "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth.\n\n"
+            "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth but the tickets\nthat hosts tell.\n\n"
             "Runs started twice: %" PRIu64 ". Exit statuses lost or changed: %" PRIu64 ", of all runs whose command ended by itself (%" PRIu64
             " of them jobs,\nwhose status is looked for in the journals).\n\n"
             "%u cases were run once more because the machine itself stood still for more than 150 ms, which uses up the margin of so short a lease.\n\n"
@@ -106,7 +144,7 @@ static void write_head(FILE *f, const struct report *r) {
             "until what a dead host had is free (R4), or as long as a host lives and cannot start what it was granted (its runner, guards or\n"
             "clients hang), and a second for the machine. While Redis is broken nobody can be granted anything; then comes a lease of grace,\n"
             "and a second. In a mix the faults of several hosts may come one after the other.\n\n",
-            r->seed, r->mixes, date, VERSION, version, name.sysname, name.release, (clock_boottime() - r->since) / USEC_PER_SEC, runs,
+            r->seed, r->mixes, date, VERSION, server, name.sysname, name.release, (clock_boottime() - r->since) / USEC_PER_SEC, runs,
             r->doubled, r->lost, r->jobs, r->again);
 }
 
@@ -119,7 +157,7 @@ static const char assumptions[] =
     "| one Redis master takes writes | a split: hosts on either side of it have a master that accepts writes | "
     "set `min-replicas-to-write`; berthd warns when Redis has replicas and it is 0 |\n"
     "| Redis keeps what it was told | the key `held` of a pool deleted by hand | within a lease or so a host sees it, and all of the namespace is told "
-    "anew, in grace; so it is with any other key, without which only waiting takes longer |\n"
+    "anew, in grace; so it is with any other key, without which waiting takes longer, and the order of who waits may be lost |\n"
     "| a guard, or `berth run`, can act at its deadline | it was frozen or its processes outlive a SIGKILLed `berth run`, and the lease is lost, too | "
     "berthd has the runner kill what a guard does not report in time; `berth run` has nobody behind it |\n";
 
@@ -131,12 +169,13 @@ int report_write(struct report *r, const char *path) {
         return -errno;
     }
     write_head(f, r);
-    fputs("| fault | injected | result | overlap | longest idle |\n|---|---|---|---|---|\n", f);
+    fputs("| fault | injected | result | overlap | longest idle | audit |\n|---|---|---|---|---|---|\n", f);
     for (size_t i = 0; i < r->n; i++)
         write_row(f, &r->rows[i]);
     write_failpoints(f, r, "crash", "dies");
     write_failpoints(f, r, "hang", "hangs for longer than a lease");
     write_margins(f, r);
+    write_doubts(f, r);
     fputs(assumptions, f);
     write_lessons(f);
     return 0;

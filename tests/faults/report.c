@@ -49,17 +49,44 @@ static void read_margin(struct report *r, const char *line) {
     r->margins[r->n_margins++] = strtoull(line, NULL, 10);
 }
 
+static struct report_doubt *find_doubt(struct report *r, const char *name, const char *why, size_t length) {
+    for (size_t i = 0; i < r->n_doubts; i++)
+        if (strcmp(r->doubts[i].name, name) == 0 && strncmp(r->doubts[i].why, why, length) == 0 && r->doubts[i].why[length] == '\0')
+            return &r->doubts[i];
+    if (r->n_doubts == ELEMENTSOF(r->doubts) || length >= sizeof(r->doubts[0].why))
+        abort();
+    snprintf(r->doubts[r->n_doubts].name, sizeof(r->doubts[0].name), "%s", name);
+    snprintf(r->doubts[r->n_doubts].why, sizeof(r->doubts[0].why), "%.*s", (int) length, why);
+    return &r->doubts[r->n_doubts++];
+}
+
+/* "unproved: KIND: ... (WHY)", or "...: WHY". */
+static void read_doubt(struct report *r, const char *name, const char *line, bool first) {
+    const char *open = strrchr(line, '('), *colon = strrchr(line, ':'), *why = open ? open + 1 : colon ? colon + 2 : line;
+    struct report_doubt *d = find_doubt(r, name, why, strcspn(why, ")\n"));
+
+    d->n++;
+    d->cases += first;
+}
+
 void report_add(struct report *r, const char *name, bool ok, const char *text) {
     struct report_row *row = find_row(r, name);
     char *copy = strdup(text), *rest = copy;
+    bool unproved = false;
 
     row->cases++;
     row->failed += !ok;
+    row->broken += strstr(text, "audit, as expected: ") != NULL;
     for (char *line; (line = strsep(&rest, "\n"));)
         if (strncmp(line, "result ", 7) == 0)
             read_result(r, row, line);
         else if (strncmp(line, "margin ", 7) == 0)
             read_margin(r, line + 7);
+        else if (strncmp(line, "unproved: ", 10) == 0) {
+            read_doubt(r, name, line, !unproved);
+            unproved = true;
+        }
+    row->unproved += unproved;
     free(copy);
 }
 

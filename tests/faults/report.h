@@ -8,7 +8,13 @@
 struct report_row {
     char name[64];
     unsigned cases, failed, injected, hits;
+    unsigned unproved, broken; /* cases whose journals do not prove the rules; that break one on purpose, as the audit finds */
     uint64_t runs, overlaps, worst_overlap, longest_idle;
+};
+
+struct report_doubt { /* what `berth audit` could not prove: of cases of this name, for this reason */
+    char name[64], why[128];
+    unsigned n, cases;
 };
 
 struct report {
@@ -16,6 +22,8 @@ struct report {
     usec_t since;
     struct report_row rows[256];
     size_t n;
+    struct report_doubt doubts[256];
+    size_t n_doubts;
     usec_t *margins;
     size_t n_margins;
     unsigned again;   /* cases run once more because the machine stood still */

@@ -123,8 +123,7 @@ void cluster_down(void) {
         cluster.on_stopped();
     if (child_sweep(abandoned ? 2 * CLUSTER_LEASE_USEC : 5 * USEC_PER_SEC) > 0)
         CU_FAIL("processes were left behind");
-    if (!cluster.unaudited)
-        record_audit();
+    record_audit();
     for (size_t i = 0; i < cluster.n_hosts; i++) {
         struct host *h = cluster.hosts[i];
 

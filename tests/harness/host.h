@@ -61,7 +61,7 @@ struct cluster {
     struct gate gate;         /* one that each cluster has */
     char at_gate[512];        /* `command` that runs until it opens */
     struct redis_server redis;
-    bool unaudited;           /* a rule is broken here on purpose: the audit is not asked */
+    unsigned broken;          /* 1 << enum audit_kind: rules that are broken here on purpose; the audit may find that, and nothing else */
     struct redis_server *master; /* whose keys are looked at in the end; `redis` until a failover */
     const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
     const char *const *redis_extra; /* before cluster_up(): more arguments of redis-server, or NULL */
