@@ -199,13 +199,14 @@ void witness_watch_turn(struct witness_watch *watch, const char *folder) {
     list = opendir(path);
     for (struct dirent *entry; list && (entry = readdir(list));) {
         const char *at = strrchr(entry->d_name, '@');
+        usec_t before = clock_boottime(); /* who is seen after this was alive then, however long we do not run meanwhile */
         struct witness_lock *lock;
 
         if (entry->d_name[0] == '.' || !at)
             continue;
         lock = find_lock(watch, (int) strtol(at + 1, NULL, 10));
         if (is_locked(dirfd(list), entry->d_name)) {
-            lock->last = clock_boottime();
+            lock->last = before;
             continue;
         }
         /* It is locked before it gets this name: free means gone. */
