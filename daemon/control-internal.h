@@ -4,6 +4,7 @@
 /* What the control server's own files share; nobody else includes it. Which file does what:
  *     control.c          the listening socket, who may call what, the calls
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
+ *     control-output.c   what it is to be sent
  *     control-passed.c   what a client passes along with a call: one descriptor at most
  *     control-leave.c    the end, when the listening socket goes on
  *     control-service.c  org.varlink.service */
@@ -90,13 +91,17 @@ struct control_call {
 /* fd: taken over, also on failure. */
 int control_client_new(struct control *control, int fd, const struct peer *peer, bool privileged);
 struct control_client *control_client_free(struct control_client *c);
-/* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */
-int control_client_send(struct control_client *c, json_t *document, int fd);
 /* A call was answered: goes on with what waits, in the next turn of the loop. */
 void control_client_wake(struct control_client *c);
 /* These may free the client they are about, and no other one. */
 void control_client_io(struct control_client *c, uint32_t revents);
 void control_client_work(struct control_client *c);
+
+/* --- control-output.c --- */
+/* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */
+int control_client_send(struct control_client *c, json_t *document, int fd);
+void output_flush(struct control_client *c);   /* as much as the socket takes; who does not listen any more has hung up */
+void output_discard(struct control_client *c);
 
 /* --- control-passed.c --- */
 /* As recv(2), to the end of `in`; what comes along is kept, or closed. *ret_why is set if the client is to be refused for it. */

@@ -116,25 +116,33 @@ static int sort_pending(struct manager *m) {
     return 0;
 }
 
-/* Runs that were pending because we gathered, and those found waiting, in the order of their queueing. */
-static void begin_pending(struct manager *m) {
-    list_foreach_safe(r, &m->runs[RUN_STATE_PENDING], struct run, link) {
-        bool resumed = r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE;
+static struct run *first_pending(struct manager *m) {
+    list_foreach(r, &m->runs[RUN_STATE_PENDING], struct run, link)
+        if (!r->behind)
+            return r;
+    return NULL;
+}
 
-        if (r->behind)
-            continue;
-        if (!resumed && r->kind == RUN_KIND_JOB) {
+static void begin_one(struct manager *m, struct run *r) {
+    if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE) {
+        if (r->kind == RUN_KIND_JOB)
             manager_job_begin(r);
-            continue;
-        }
-        if (!resumed) {
+        else
             manager_run_begin(r);
-            continue;
-        }
-        manager_run_resume(r);
-        if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->client_pid == 0)
-            manager_arm(r, m->clients_due, run_on_client_overdue);
+        return;
     }
+    manager_run_resume(r);
+    if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->client_pid == 0)
+        manager_arm(r, m->clients_due, run_on_client_overdue);
+}
+
+/* Runs that were pending because we gathered, and those found waiting, in the order of their queueing. None of them stays pending, but
+ * for one that is behind another now; and what is begun may end at once, and begin another. */
+static void begin_pending(struct manager *m) {
+    struct run *r;
+
+    while ((r = first_pending(m)))
+        begin_one(m, r);
 }
 
 /* A dead waiter's place and permits are free again within about a lease (R4), also if berthd died with it. */

@@ -2,7 +2,7 @@
 #pragma once
 
 /* What the manager's own files share; nobody else includes it. Which file does what:
- *     manager.c         made, started, stopped; settings and reload
+ *     manager.c         made, started; settings and reload
  *     manager-gather.c  at start: finds what runs already, before anything new is granted
  *     manager-run.c     the life of a run: begin, grant, end, release
  *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
@@ -12,7 +12,7 @@
  *     manager-hold.c    what they hold, and how they end
  *     manager-record.c  what berthd remembers of itself over a restart
  *     manager-why.c     what a waiting run waits for
- *     manager-service.c what the service manager is told; draining */
+ *     manager-service.c what the service manager is told; draining; the end */
 
 #include <syslog.h>
 
@@ -171,10 +171,8 @@ void manager_jobs_forget_at_start(struct manager *m);
 void manager_service_ready(struct manager *m);
 void manager_service_changed(struct manager *m); /* the status line, after a while */
 void manager_service_reloading(struct manager *m);
-void manager_service_stopping(usec_t longest); /* stop timeout of what runs */
 void manager_read_drained(struct manager *m);
 void manager_idle_check(struct manager *m); /* after a run's end: who waits for the last one? */
 
 /* --- manager.c --- */
-void manager_stop_check(struct manager *m); /* while stopping and idle: leave */
 void manager_config_differs(struct manager *m); /* the runner has read another config: reload, once */

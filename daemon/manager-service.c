@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd as a service: what it tells the service manager (sd_notify(3); nothing where there is none), and draining. */
+/* berthd as a service: what it tells the service manager (sd_notify(3); nothing where there is none), draining, and its end. */
 
 #include <fcntl.h>
 #include <string.h>
@@ -57,7 +57,7 @@ void manager_service_reloading(_unused_ struct manager *m) {
     (void) sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic());
 }
 
-void manager_service_stopping(usec_t longest) {
+static void tell_stopping(usec_t longest) {
     (void) sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64, usec_add(longest, STOP_EXTRA_USEC));
 }
 
@@ -121,6 +121,94 @@ bool manager_is_idle(const struct manager *m) {
     return true;
 }
 
+/* --- stopping --- */
+
+static void leave(struct manager *m) {
+    if (m->phase == MANAGER_PHASE_LEAVING)
+        (void) sd_event_exit(m->event, 0);
+}
+
+static void store_on_stopped(_unused_ int r, void *userdata) {
+    struct manager *m = userdata;
+
+    if (--m->n_stores_leaving == 0)
+        leave(m);
+}
+
+/* While stopping and idle: leave. */
+static void stop_check(struct manager *m) {
+    if (m->phase != MANAGER_PHASE_STOPPING || !manager_is_idle(m))
+        return;
+    m->phase = MANAGER_PHASE_LEAVING;
+    manager_jobs_forget_at_start(m);
+    m->n_stores_leaving = 1 + (m->cluster_store ? 1 : 0);
+    if (m->cluster_store)
+        store_stop(m->cluster_store, store_on_stopped, m);
+    store_stop(m->host_store, store_on_stopped, m);
+}
+
+/* What is left then nobody here can stop: processes that outlived a killed `berth run`, a client or a runner that hangs. Without a
+ * bye their permits stay taken; the next berthd finds them. */
+static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct manager *m = userdata;
+
+    if (m->phase != MANAGER_PHASE_STOPPING)
+        return 0;
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            manager_log(m, LOG_WARNING, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
+    manager_jobs_forget_at_start(m);
+    m->phase = MANAGER_PHASE_LEAVING;
+    leave(m);
+    return 0;
+}
+
+static usec_t longest_stop(const struct manager *m) {
+    usec_t longest = 0;
+
+    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            if (r->stop_timeout_usec > longest)
+                longest = r->stop_timeout_usec;
+    return longest;
+}
+
+void manager_expect_stop(struct manager *m) {
+    m->stop_jobs_wanted = true;
+}
+
+bool manager_stops_jobs(const struct manager *m) {
+    return m->stop_jobs_wanted || !m->has_service_manager;
+}
+
+void manager_stop(struct manager *m, bool stop_jobs) {
+    usec_t longest;
+
+    if (m->phase >= MANAGER_PHASE_STOPPING) {
+        (void) sd_event_exit(m->event, 0); /* asked twice: leave at once, what runs is left to its guards */
+        return;
+    }
+    event_emit(m->events, &(struct event) {.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
+               stop_jobs ? "; its runs are stopped, too" : "; its runs go on");
+    if (!stop_jobs || m->phase != MANAGER_PHASE_READY) {
+        m->phase = MANAGER_PHASE_LEAVING;
+        leave(m);
+        return;
+    }
+    m->phase = MANAGER_PHASE_STOPPING;
+    longest = longest_stop(m);
+    tell_stopping(longest);
+    if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
+                          USEC_PER_MSEC, manager_on_leave_due, m) < 0)
+        manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach_safe(r, &m->runs[s], struct run, link)
+            manager_stop_run(m, r, "shutdown");
+    stop_check(m);
+}
+
+/* --- when nothing runs any more --- */
+
 void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch) {
     list_init(&watch->link);
     list_append(&m->idle_watches, &watch->link);
@@ -133,5 +221,5 @@ void manager_idle_check(struct manager *m) {
         list_unlink(&w->link);
         w->on_idle(w);
     }
-    manager_stop_check(m);
+    stop_check(m);
 }

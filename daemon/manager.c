@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's root: made from settings, started, stopped, reloaded. */
+/* berthd's root: made from settings, started, reloaded. */
 
 #include "daemon/manager.h"
 
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 
 #include "base/file.h"
 #include "base/protocol.h"
@@ -266,91 +265,6 @@ int manager_start(struct manager *m) {
     handler.userdata = m;
     return runner_link_new(&m->runner, m->event, m->settings->runtime_directory, m->with_runner,
                            m->with_runner ? m->config : NULL, &handler);
-}
-
-/* --- stopping --- */
-
-static void leave(struct manager *m) {
-    if (m->phase == MANAGER_PHASE_LEAVING)
-        (void) sd_event_exit(m->event, 0);
-}
-
-static void store_on_stopped(_unused_ int r, void *userdata) {
-    struct manager *m = userdata;
-
-    if (--m->n_stores_leaving == 0)
-        leave(m);
-}
-
-void manager_stop_check(struct manager *m) {
-    if (m->phase != MANAGER_PHASE_STOPPING || !manager_is_idle(m))
-        return;
-    m->phase = MANAGER_PHASE_LEAVING;
-    manager_jobs_forget_at_start(m);
-    m->n_stores_leaving = 1 + (m->cluster_store ? 1 : 0);
-    if (m->cluster_store)
-        store_stop(m->cluster_store, store_on_stopped, m);
-    store_stop(m->host_store, store_on_stopped, m);
-}
-
-/* What is left then nobody here can stop: processes that outlived a killed `berth run`, a client or a runner that hangs. Without a
- * bye their permits stay taken; the next berthd finds them. */
-static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct manager *m = userdata;
-
-    if (m->phase != MANAGER_PHASE_STOPPING)
-        return 0;
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            manager_log(m, LOG_WARNING, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
-    manager_jobs_forget_at_start(m);
-    m->phase = MANAGER_PHASE_LEAVING;
-    leave(m);
-    return 0;
-}
-
-static usec_t longest_stop(const struct manager *m) {
-    usec_t longest = 0;
-
-    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            if (r->stop_timeout_usec > longest)
-                longest = r->stop_timeout_usec;
-    return longest;
-}
-
-void manager_expect_stop(struct manager *m) {
-    m->stop_jobs_wanted = true;
-}
-
-bool manager_stops_jobs(const struct manager *m) {
-    return m->stop_jobs_wanted || !m->has_service_manager;
-}
-
-void manager_stop(struct manager *m, bool stop_jobs) {
-    usec_t longest;
-
-    if (m->phase >= MANAGER_PHASE_STOPPING) {
-        (void) sd_event_exit(m->event, 0); /* asked twice: leave at once, what runs is left to its guards */
-        return;
-    }
-    event_emit(m->events, &(struct event) {.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
-               stop_jobs ? "; its runs are stopped, too" : "; its runs go on");
-    if (!stop_jobs || m->phase != MANAGER_PHASE_READY) {
-        m->phase = MANAGER_PHASE_LEAVING;
-        leave(m);
-        return;
-    }
-    m->phase = MANAGER_PHASE_STOPPING;
-    longest = longest_stop(m);
-    manager_service_stopping(longest);
-    if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
-                          USEC_PER_MSEC, manager_on_leave_due, m) < 0)
-        manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach_safe(r, &m->runs[s], struct run, link)
-            manager_stop_run(m, r, "shutdown");
-    manager_stop_check(m);
 }
 
 /* --- reload --- */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Claims: asked for, granted, pushed, given back. */
+/* Claims: asked for, granted, given back. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/failpoint.h"
-#include "base/number.h"
 #include "daemon/store-redis.h"
-
-#define PUSH_MAX 1024
 
 static struct list *bucket_of(struct store_redis *r, const char *id) {
     unsigned value = 0;
@@ -181,27 +178,6 @@ void claim_hear_revoked(struct entry *e) {
     e->redis->store.listener.on_lost(e->claim, STORE_LOSS_REVOKED, e->redis->store.listener.userdata);
 }
 
-void claim_hear_number(struct store_redis *r, uint64_t before, uint64_t number) {
-    if (number <= r->chain)
-        return;
-    if (before > r->chain) { /* something between was missed, or is still on the other connection */
-        if (r->n_early < CHAIN_MAX)
-            r->early[r->n_early++] = (struct chain_link) {.before = before, .number = number};
-        return;
-    }
-    r->chain = number;
-    for (size_t i = 0; i < r->n_early;) {
-        if (r->early[i].before > r->chain) {
-            i++;
-            continue;
-        }
-        if (r->early[i].number > r->chain)
-            r->chain = r->early[i].number;
-        r->early[i] = r->early[--r->n_early];
-        i = 0;
-    }
-}
-
 /* --- asking --- */
 
 static void claim_refuse(struct entry *e, enum store_refusal refusal, const char *pool) {
@@ -227,7 +203,7 @@ static void claim_hear_answer(struct entry *e, const struct reply_line *line) {
     claim_set_named(e, true);
     beat_hear_clock(e->redis, token > ticket ? token : ticket);
     if (strcmp(state, "H") == 0) {
-        claim_hear_number(e->redis, last, token);
+        push_hear_number(e->redis, last, token);
         claim_hear_held(e, ticket, token, since);
     } else {
         claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, (uint32_t) position, since);
@@ -403,75 +379,6 @@ void claim_flush(struct store_redis *r) {
 void claim_reset(struct store_redis *r) {
     r->look_under_way = false;
     list_foreach(e, &r->entries, struct entry, link) e->calls = 0;
-}
-
-/* --- pushes --- */
-
-/* The next word of a push; the text is cut into pieces. */
-static char *next_word(char **text) {
-    char *word = *text, *end;
-
-    if (!word)
-        return NULL;
-    end = strchr(word, ' ');
-    *text = end ? end + 1 : NULL;
-    if (end)
-        *end = '\0';
-    return word;
-}
-
-struct push {
-    const char *verb, *id;
-    uint64_t one, two;      /* before and number; or position and ticket */
-    uint64_t ticket, since; /* 0: not told */
-};
-
-static bool push_parse(struct store_redis *r, char *text, struct push *ret) {
-    const char *words[7] = {NULL};
-
-    for (size_t i = 0; i < ELEMENTSOF(words); i++)
-        words[i] = next_word(&text);
-    *ret = (struct push) {.verb = words[0], .id = words[4]};
-    if (!words[4] || strcmp(words[1], r->epoch) != 0 || number_parse(words[2], INT64_MAX, &ret->one) < 0 ||
-        number_parse(words[3], INT64_MAX, &ret->two) < 0)
-        return false;
-    if (strcmp(ret->verb, "revoked") == 0) /* its last words are for people */
-        return true;
-    return words[6] && number_parse(words[5], INT64_MAX, &ret->ticket) == 0 && number_parse(words[6], INT64_MAX, &ret->since) == 0;
-}
-
-/* granted EPOCH BEFORE NUMBER CLAIM TICKET SINCE;  revoked EPOCH BEFORE NUMBER CLAIM REASON;  parked|queued EPOCH POSITION TICKET
- * CLAIM TICKET SINCE. An epoch that is not the one synced with is ignored (R12). */
-static void hear_push(struct store_redis *r, char *text) {
-    struct push push;
-    struct entry *e;
-
-    if (!push_parse(r, text, &push))
-        return;
-    e = claim_find(r, push.id);
-    if (strcmp(push.verb, "parked") == 0 || strcmp(push.verb, "queued") == 0) {
-        if (e && push.one <= UINT32_MAX)
-            claim_hear_waiting(e, strcmp(push.verb, "parked") == 0, push.ticket, (uint32_t) push.one, push.since);
-        return;
-    }
-    claim_hear_number(r, push.one, push.two);
-    beat_hear_clock(r, push.two);
-    if (e && strcmp(push.verb, "granted") == 0)
-        claim_hear_held(e, push.ticket, push.two, push.since);
-    else if (e && strcmp(push.verb, "revoked") == 0) {
-        e->claim->released = e->claim->state != CLAIM_STATE_HELD ? push.two : 0;
-        claim_hear_revoked(e);
-    }
-    if (r->n_early > 0) /* the next answer will tell whether something is missing */
-        beat_send(r);
-}
-
-void claim_on_push(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    char text[PUSH_MAX];
-
-    if (reply_is(reply_at(reply, 0), "message") && reply_copy(reply_at(reply, 2), text, sizeof(text)) == 0 && !r->stopping)
-        hear_push(r, text);
 }
 
 /* --- made and freed --- */

@@ -280,7 +280,7 @@ static void link_on_pushes(const struct redisReply *reply, void *userdata) {
         r->subscribed = true;
         link_advance(r);
     } else {
-        claim_on_push(reply, r);
+        push_on_message(reply, r);
     }
 }
 

@@ -177,7 +177,7 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
         sync_send(r);
         return;
     }
-    claim_hear_number(r, r->chain, r->sync_chain);
+    push_hear_number(r, r->chain, r->sync_chain);
     sync_finish(r);
 }
 

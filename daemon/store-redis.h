@@ -9,7 +9,8 @@
  *   store-redis-session.c  the session: its id and file, its end
  *   store-redis-sync.c     the whole truth in parts (R11)
  *   store-redis-beat.c     heartbeats, deadline, epochs and grace, what hosts tell about hosts
- *   store-redis-claim.c    claims: asked, granted, released; pushes
+ *   store-redis-claim.c    claims: asked, granted, released
+ *   store-redis-push.c     what is pushed to this session
  *   store-redis-look.c     whether Redis still has what it confirmed
  *   store-redis-admin.c    override, revoke, end of grace
  *   store-redis-inspect.c  the snapshot
@@ -276,10 +277,12 @@ void claim_hear_waiting(struct entry *e, bool parked, uint64_t ticket, uint32_t 
 void claim_hear_revoked(struct entry *e);
 /* Tells grants that waited for a deadline to be there. */
 void claim_tell_granted(struct store_redis *r);
-/* A number given to this session and the one before it: whether all between them was heard. */
-void claim_hear_number(struct store_redis *r, uint64_t before, uint64_t number);
-void claim_on_push(const struct redisReply *reply, void *userdata);
 void claim_set_named(struct entry *e, bool named);
+
+/* --- store-redis-push.c --- */
+/* A number given to this session and the one before it: whether all between them was heard. */
+void push_hear_number(struct store_redis *r, uint64_t before, uint64_t number);
+void push_on_message(const struct redisReply *reply, void *userdata);
 
 /* --- store-redis-look.c --- */
 /* To be called after each answered heartbeat: looks if it is time. */

@@ -83,21 +83,21 @@ static void test_chain(void) {
     struct store_redis *r = calloc(1, sizeof(*r));
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    claim_hear_number(r, 0, 10);
+    push_hear_number(r, 0, 10);
     TEST_INT(r->chain, 10);
-    claim_hear_number(r, 20, 30); /* 20 is not known yet */
-    claim_hear_number(r, 30, 40);
+    push_hear_number(r, 20, 30); /* 20 is not known yet */
+    push_hear_number(r, 30, 40);
     TEST_INT(r->chain, 10);
     TEST_INT(r->n_early, 2);
-    claim_hear_number(r, 10, 20); /* it was on the other connection */
+    push_hear_number(r, 10, 20); /* it was on the other connection */
     TEST_INT(r->chain, 40);
     TEST_INT(r->n_early, 0);
-    claim_hear_number(r, 10, 20); /* told twice */
+    push_hear_number(r, 10, 20); /* told twice */
     TEST_INT(r->chain, 40);
     for (uint64_t i = 0; i < 2 * CHAIN_MAX; i++)
-        claim_hear_number(r, 1000 + i, 1001 + i);
+        push_hear_number(r, 1000 + i, 1001 + i);
     TEST_INT(r->n_early, CHAIN_MAX); /* bounded; a sync will tell the rest */
-    claim_hear_number(r, r->chain, 5000);
+    push_hear_number(r, r->chain, 5000);
     TEST_INT(r->n_early, 0);
     TEST_INT(r->chain, 5000);
     free(r);
