@@ -77,7 +77,8 @@ _berth() {
         *) _berth_words "--for --reason --clear" ;;
         esac
         ;;
-    pause | resume) _berth_words "$(_berth_live name pools) --help" ;;
+    pause) [[ $previous == --reason ]] || _berth_words "$(_berth_live name pools) --reason --help" ;;
+    resume) _berth_words "$(_berth_live name pools) --help" ;;
     revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
     grace) _berth_words "--end --help" ;;
     drain) _berth_words "--wait --help" ;;

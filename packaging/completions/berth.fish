@@ -81,7 +81,7 @@ complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
 complete -c berth -n '__berth_is stop' -a '(__berth_live run runs)' -d run
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
 complete -c berth -n '__berth_is limit' -l for -x -a '10m 1h 1d' -d 'end it after'
-complete -c berth -n '__berth_is limit revoke' -l reason -x -d why
+complete -c berth -n '__berth_is limit pause revoke' -l reason -x -d why
 complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
 complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'grant at once'

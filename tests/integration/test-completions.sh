@@ -26,6 +26,11 @@ END
 chmod +x "$folder/berth"
 export PATH="$folder:$PATH" HOME="$folder" XDG_CONFIG_HOME="$folder" XDG_DATA_HOME="$folder"
 
+fails() {
+    failed=$((failed + 1))
+    echo "$*"
+}
+
 # All that is offered behind the words "berth $@" (the last is what was typed of it), one a line.
 with_bash() {
     bash --norc -c '
@@ -87,8 +92,7 @@ expect() {
     if [ -z "$bad" ]; then
         passed=$((passed + 1))
     else
-        failed=$((failed + 1))
-        echo "$shell: berth ${*:4}: offers$bad:" "$offered"
+        fails "$shell: berth ${*:4}: offers$bad: $offered"
     fi
 }
 
@@ -98,9 +102,22 @@ for verb in $verbs; do
     if grep -q "^\*berth $verb\*\|^\*berth $verb " packaging/man/berth.1.scd || [ "$verb" = help ]; then
         passed=$((passed + 1))
     else
-        failed=$((failed + 1))
-        echo "berth.1 says nothing of berth $verb"
+        fails "berth.1 says nothing of berth $verb"
     fi
+done
+# Every option that a verb's help names, in each shell, and in what the man page says of the verb.
+for verb in $verbs; do
+    options=$("${BERTH_BUILD:-build}/berth" help "$verb" | sed -n -e 's/^  \(-[-a-zA-Z]*\) .*/\1/p' -e '/^berth /p' |
+        grep -oE '(^|[[ ])--?[a-zA-Z][a-z-]*' | tr -d '[ ' | sort -u)
+    [ -n "$options" ] || continue
+    for option in $options; do
+        grep -q -e "^\*berth $verb[* ].*$option\*" -e "^\s*\*$option\*" packaging/man/berth.1.scd || fails "berth.1 says nothing of berth $verb $option"
+    done
+    for shell in bash zsh fish; do
+        for kind in - --; do
+            wanted=$(grep -- "^$kind[a-zA-Z]" <<<"$options") && expect $shell "$verb $([ "$verb" != limit ] || echo db) $kind" "$wanted" "dump"
+        done
+    done
 done
 for shell in bash zsh fish; do
     expect $shell "EMPTY" "$verbs" "db dump"
