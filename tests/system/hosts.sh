@@ -89,6 +89,38 @@ install_berth() {
     }
 }
 
+# up NAME...: they have booted, with berth on each. In a story's own process: it keeps where their namespaces are.
+up() {
+    local name pids='' pid
+    await_boot "$@"
+    for name in "$@"; do
+        install_berth "$name" &
+        pids="$pids $!"
+    done
+    for pid in $pids; do wait "$pid" || exit 1; done
+}
+# each_up: one host of each Debian, named like it.
+each_up() {
+    local suite
+    for suite in $suites; do boot "$suite" "$suite"; done
+    up $suites
+}
+# script_each: script() on each of those, at the same time; what they say comes one after the other.
+script_each() {
+    local text suite failed=''
+    local -A pids=()
+    text=$(cat)
+    for suite in $suites; do
+        script "$suite" <<<"$text" >"$results/$story/$suite.said" 2>&1 &
+        pids[$suite]=$!
+    done
+    for suite in $suites; do
+        wait "${pids[$suite]}" || failed="$failed $suite"
+        sed "s/^/$suite: /" "$results/$story/$suite.said"
+    done
+    [ -z "$failed" ] || fail "the script on$failed"
+}
+
 # redis_installed NAME: what installing a server starts listens to its machine alone; ours is started by hand, on the bridge.
 redis_installed() {
     on "$1" systemctl mask redis-server.service valkey-server.service

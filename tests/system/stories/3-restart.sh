@@ -4,12 +4,8 @@
 # and each exits as it should.
 
 pids=''
+each_up
 for suite in $suites; do
-    boot "$suite" "$suite"
-done
-for suite in $suites; do
-    await_boot "$suite"
-    install_berth "$suite"
     script "$suite" <<'END'
         mkfifo /run/go && chmod 666 /run/go
         {

@@ -3,161 +3,155 @@
 # The control socket is systemd's: it stays while berthd restarts, so clients wait instead of failing; a stop closes it; a berthd
 # that cannot start says so. Who may connect, and who may do what then.
 
-for suite in $suites; do
-    boot "$suite" "$suite"
-done
-for suite in $suites; do
-    await_boot "$suite"
-    install_berth "$suite"
-    script "$suite" <<'END'
-        [ "$(stat -c '%a %U:%G' /run/berth/control.sock)" = "660 root:berth" ] || fail "control.sock is $(stat -c '%a %U:%G' /run/berth/control.sock)"
-        [ "$(stat -c '%a %U:%G' /run/berth)" = "755 root:root" ] || fail "/run/berth"
-        [ "$(stat -c '%a %U:%G' /run/berth/runner/runner.sock)" = "666 root:root" ] || fail "runner.sock"
-        active berthd.socket && active berth-runner.socket
+each_up
+script_each <<'END'
+    [ "$(stat -c '%a %U:%G' /run/berth/control.sock)" = "660 root:berth" ] || fail "control.sock is $(stat -c '%a %U:%G' /run/berth/control.sock)"
+    [ "$(stat -c '%a %U:%G' /run/berth)" = "755 root:root" ] || fail "/run/berth"
+    [ "$(stat -c '%a %U:%G' /run/berth/runner/runner.sock)" = "666 root:root" ] || fail "runner.sock"
+    active berthd.socket && active berth-runner.socket
 
-        # A restart takes as long as the gate is closed. Clients of all kinds wait, and are answered.
-        mkfifo /run/gate /run/go
-        mkdir -p /etc/systemd/system/berthd.service.d
-        printf '[Service]\nExecStartPre=+/bin/sh -c "read x </run/gate"\n' >/etc/systemd/system/berthd.service.d/gate.conf
-        systemctl daemon-reload
-        berth run -p heavy:2 -- sh -c 'read x </run/go; exit 3' &
-        holder=$!
-        await pgrep -f '^sh -c read x </run/go'
-        inode=$(stat -c %i /run/berth/control.sock)
-        systemctl restart --no-block berthd.service
-        await pgrep -f 'read x </run/gate'
-        pids=
-        for n in 1 2 3 4 5; do
-            berth pools --json >"/run/pools-$n" &
-            pids="$pids $!"
-        done
-        berth run -p heavy -- sh -c 'exit 4' &
-        waiter=$!
-        # All six are in the socket's queue (its length is what ss shows as Recv-Q), and the seventh, of the run that is under way.
-        await sh -c '[ "$(ss -xlH src /run/berth/control.sock | awk "{ print \$3 }")" -ge 6 ]'
-        for p in $pids $waiter $holder; do [ -d "/proc/$p" ] || fail "a client has given up"; done
-        echo >/run/gate
-        for p in $pids; do wait "$p" || fail "a client fails"; done
-        grep -q '"heavy"' /run/pools-5
-        [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "the restart made another socket"
-        echo >/run/go
-        status=0; wait $holder || status=$?
-        [ $status -eq 3 ] || fail "the run exits with $status"
-        status=0; wait $waiter || status=$?
-        [ $status -eq 4 ] || fail "the waiting run exits with $status"
-        rm /etc/systemd/system/berthd.service.d/gate.conf
-        systemctl daemon-reload
+    # A restart takes as long as the gate is closed. Clients of all kinds wait, and are answered.
+    mkfifo /run/gate /run/go
+    mkdir -p /etc/systemd/system/berthd.service.d
+    printf '[Service]\nExecStartPre=+/bin/sh -c "read x </run/gate"\n' >/etc/systemd/system/berthd.service.d/gate.conf
+    systemctl daemon-reload
+    berth run -p heavy:2 -- sh -c 'read x </run/go; exit 3' &
+    holder=$!
+    await pgrep -f '^sh -c read x </run/go'
+    inode=$(stat -c %i /run/berth/control.sock)
+    systemctl restart --no-block berthd.service
+    await pgrep -f 'read x </run/gate'
+    pids=
+    for n in 1 2 3 4 5; do
+        berth pools --json >"/run/pools-$n" &
+        pids="$pids $!"
+    done
+    berth run -p heavy -- sh -c 'exit 4' &
+    waiter=$!
+    # All six are in the socket's queue (its length is what ss shows as Recv-Q), and the seventh, of the run that is under way.
+    await sh -c '[ "$(ss -xlH src /run/berth/control.sock | awk "{ print \$3 }")" -ge 6 ]'
+    for p in $pids $waiter $holder; do [ -d "/proc/$p" ] || fail "a client has given up"; done
+    echo >/run/gate
+    for p in $pids; do wait "$p" || fail "a client fails"; done
+    grep -q '"heavy"' /run/pools-5
+    [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "the restart made another socket"
+    echo >/run/go
+    status=0; wait $holder || status=$?
+    [ $status -eq 3 ] || fail "the run exits with $status"
+    status=0; wait $waiter || status=$?
+    [ $status -eq 4 ] || fail "the waiting run exits with $status"
+    rm /etc/systemd/system/berthd.service.d/gate.conf
+    systemctl daemon-reload
 
-        # The same when it was killed: who calls next is answered by its successor.
-        kill -9 "$(pid berthd.service)"
+    # The same when it was killed: who calls next is answered by its successor.
+    kill -9 "$(pid berthd.service)"
+    exits 0 berth pools
+    [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "another socket after kill -9"
+    kill -9 "$(pid berth-runner.service)"
+    exits 0 berth run -p heavy -- true
+
+    # A stop is a stop: no client starts it again.
+    systemctl stop berthd.service
+    await sh -c '! systemctl is-active --quiet berthd.socket'
+    exits 69 berth pools
+    says 'berthd'
+    not active berthd.service
+    systemctl start berthd.service
+    active berthd.socket
+    exits 0 berth pools
+    # Who wants it started by the first client may have that.
+    systemctl stop berthd.service
+    await sh -c '! systemctl is-active --quiet berthd.socket'
+    systemctl start berthd.socket
+    not active berthd.service
+    exits 0 berth pools
+    active berthd.service
+    # A stop of the socket is one of berthd; a restart of it leaves runs alone.
+    berth run -p heavy -- sh -c 'read x </run/go; exit 5' &
+    holder=$!
+    await pgrep -f '^sh -c read x </run/go'
+    systemctl restart berthd.socket
+    await active berthd.service
+    exits 0 berth runs
+    echo >/run/go
+    status=0; wait $holder || status=$?
+    [ $status -eq 5 ] || fail "a restart of the socket: the run exits with $status"
+
+    # Stopped and started, sockets and services, again and again: somebody is always there.
+    for n in $(seq 10); do
+        systemctl stop berthd.service
+        systemctl start berthd.service
         exits 0 berth pools
-        [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "another socket after kill -9"
-        kill -9 "$(pid berth-runner.service)"
+        systemctl restart berthd.socket
+        exits 0 berth pools
+        systemctl restart berthd.service berth-runner.service
         exits 0 berth run -p heavy -- true
+    done 2>/dev/null
 
-        # A stop is a stop: no client starts it again.
-        systemctl stop berthd.service
-        await sh -c '! systemctl is-active --quiet berthd.socket'
-        exits 69 berth pools
-        says 'berthd'
-        not active berthd.service
-        systemctl start berthd.service
-        active berthd.socket
-        exits 0 berth pools
-        # Who wants it started by the first client may have that.
-        systemctl stop berthd.service
-        await sh -c '! systemctl is-active --quiet berthd.socket'
-        systemctl start berthd.socket
-        not active berthd.service
-        exits 0 berth pools
-        active berthd.service
-        # A stop of the socket is one of berthd; a restart of it leaves runs alone.
-        berth run -p heavy -- sh -c 'read x </run/go; exit 5' &
-        holder=$!
-        await pgrep -f '^sh -c read x </run/go'
-        systemctl restart berthd.socket
-        await active berthd.service
-        exits 0 berth runs
-        echo >/run/go
-        status=0; wait $holder || status=$?
-        [ $status -eq 5 ] || fail "a restart of the socket: the run exits with $status"
+    # A berthd whose config is wrong answers, and is well again when the config is.
+    cp /etc/berth/berth.conf /run/good.conf
+    echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
+    not systemctl restart berthd.service
+    exits 69 berth pools
+    says 'its config is wrong'
+    [ "$(systemctl show -P ExecMainStatus berthd.service)" = 78 ] || fail "status $(systemctl show -P ExecMainStatus berthd.service)"
+    cp /run/good.conf /etc/berth/berth.conf
+    exits 0 berth pools
+    # Callers without end do not have it tried without end.
+    echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
+    not systemctl restart berthd.service
+    for n in $(seq 40); do exits 69 berth pools; done
+    [ "$(systemctl is-active berthd.socket)" = failed ] || fail "the socket is $(systemctl is-active berthd.socket)"
+    says 'berthd'
+    tries=$(journalctl -q --no-pager -t berthd | grep -c limt)
+    [ "$tries" -le 35 ] || fail "tried $tries times"
+    cp /run/good.conf /etc/berth/berth.conf
+    systemctl start berthd.service
+    active berthd.socket && exits 0 berth pools
 
-        # Stopped and started, sockets and services, again and again: somebody is always there.
-        for n in $(seq 10); do
-            systemctl stop berthd.service
-            systemctl start berthd.service
-            exits 0 berth pools
-            systemctl restart berthd.socket
-            exits 0 berth pools
-            systemctl restart berthd.service berth-runner.service
-            exits 0 berth run -p heavy -- true
-        done 2>/dev/null
+    # One that ends at each start keeps nobody waiting for ever, either.
+    printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/etc/systemd/system/berthd.service.d/false.conf
+    systemctl daemon-reload
+    not systemctl restart berthd.service
+    exits 69 berth pools
+    cat /run/said
+    says /run/berth/control.sock
+    rm /etc/systemd/system/berthd.service.d/false.conf
+    systemctl daemon-reload
+    systemctl start berthd.service
+    exits 0 berth pools
 
-        # A berthd whose config is wrong answers, and is well again when the config is.
-        cp /etc/berth/berth.conf /run/good.conf
-        echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
-        not systemctl restart berthd.service
-        exits 69 berth pools
-        says 'its config is wrong'
-        [ "$(systemctl show -P ExecMainStatus berthd.service)" = 78 ] || fail "status $(systemctl show -P ExecMainStatus berthd.service)"
-        cp /run/good.conf /etc/berth/berth.conf
-        exits 0 berth pools
-        # Callers without end do not have it tried without end.
-        echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
-        not systemctl restart berthd.service
-        for n in $(seq 40); do exits 69 berth pools; done
-        [ "$(systemctl is-active berthd.socket)" = failed ] || fail "the socket is $(systemctl is-active berthd.socket)"
-        says 'berthd'
-        tries=$(journalctl -q --no-pager -t berthd | grep -c limt)
-        [ "$tries" -le 35 ] || fail "tried $tries times"
-        cp /run/good.conf /etc/berth/berth.conf
-        systemctl start berthd.service
-        active berthd.socket && exits 0 berth pools
+    # berth-runner is well again by itself, too: berthd calls it each second.
+    echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
+    not systemctl restart berth-runner.service
+    cp /run/good.conf /etc/berth/berth.conf
+    await active berth-runner.service
+    active berth-runner.socket
+    printf 'job "true" { command = {"/bin/true"} }\n' >/etc/berth/berth.conf.d/true.conf
+    systemctl reload berthd.service
+    exits 0 berth start --wait true
 
-        # One that ends at each start keeps nobody waiting for ever, either.
-        printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/etc/systemd/system/berthd.service.d/false.conf
-        systemctl daemon-reload
-        not systemctl restart berthd.service
-        exits 69 berth pools
-        cat /run/said
-        says /run/berth/control.sock
-        rm /etc/systemd/system/berthd.service.d/false.conf
-        systemctl daemon-reload
-        systemctl start berthd.service
-        exits 0 berth pools
-
-        # berth-runner is well again by itself, too: berthd calls it each second.
-        echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
-        not systemctl restart berth-runner.service
-        cp /run/good.conf /etc/berth/berth.conf
-        await active berth-runner.service
-        active berth-runner.socket
-        printf 'job "true" { command = {"/bin/true"} }\n' >/etc/berth/berth.conf.d/true.conf
-        systemctl reload berthd.service
-        exits 0 berth start --wait true
-
-        # Who may connect, and who may do what.
-        useradd --groups berth ops
-        useradd other
-        chmod o+x /root
-        exits 77 runuser -u nobody -- berth pools
-        exits 77 runuser -u other -- berth run -p heavy -- true
-        exits 0 runuser -u ops -- berth pools
-        exits 0 runuser -u ops -- berth run -p heavy -- true
-        exits 0 runuser -u ops -- berth start --wait true
-        exits 0 runuser -u ops -- berth pause heavy
-        exits 0 runuser -u ops -- berth resume heavy
-        mkdir -p /etc/systemd/system/berthd.socket.d
-        printf '[Socket]\nSocketMode=0666\n' >/etc/systemd/system/berthd.socket.d/look.conf
-        systemctl daemon-reload
-        systemctl restart berthd.socket
-        await active berthd.service
-        for verb in pools jobs runs hosts; do exits 0 runuser -u nobody -- berth $verb; done
-        for verb in "run -p heavy -- true" "start true" "stop true" "pause heavy" "resume heavy" "limit heavy 1" "drain" "undrain" \
-            "reload" "grace --end" "revoke 0123456789abcdef0123456789abcdef"; do
-            exits 77 runuser -u nobody -- berth $verb
-            says 'only root, berthd.s own user and the group "berth" may do this'
-        done
-        exits 0 runuser -u ops -- berth run -p heavy -- true
+    # Who may connect, and who may do what.
+    useradd --groups berth ops
+    useradd other
+    chmod o+x /root
+    exits 77 runuser -u nobody -- berth pools
+    exits 77 runuser -u other -- berth run -p heavy -- true
+    exits 0 runuser -u ops -- berth pools
+    exits 0 runuser -u ops -- berth run -p heavy -- true
+    exits 0 runuser -u ops -- berth start --wait true
+    exits 0 runuser -u ops -- berth pause heavy
+    exits 0 runuser -u ops -- berth resume heavy
+    mkdir -p /etc/systemd/system/berthd.socket.d
+    printf '[Socket]\nSocketMode=0666\n' >/etc/systemd/system/berthd.socket.d/look.conf
+    systemctl daemon-reload
+    systemctl restart berthd.socket
+    await active berthd.service
+    for verb in pools jobs runs hosts; do exits 0 runuser -u nobody -- berth $verb; done
+    for verb in "run -p heavy -- true" "start true" "stop true" "pause heavy" "resume heavy" "limit heavy 1" "drain" "undrain" \
+        "reload" "grace --end" "revoke 0123456789abcdef0123456789abcdef"; do
+        exits 77 runuser -u nobody -- berth $verb
+        says 'only root, berthd.s own user and the group "berth" may do this'
+    done
+    exits 0 runuser -u ops -- berth run -p heavy -- true
 END
-done

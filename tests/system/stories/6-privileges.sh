@@ -3,63 +3,58 @@
 # A berthd that was taken over: what its user can do with berth-runner's socket, and what of the machine it can read or write; with the
 # rights of its user alone, and inside its own sandbox.
 
-for suite in $suites; do
-    boot "$suite" "$suite"
-done
+each_up
 cp tests/system/speak.pl "$shared/"
-for suite in $suites; do
-    await_boot "$suite"
-    install_berth "$suite"
-    script "$suite" <<'END'
-        useradd --create-home worker
-        chmod 700 /home/worker
-        echo private >/home/worker/private && chown worker /home/worker/private && chmod 600 /home/worker/private
-        install -d -m 700 /etc/credstore
-        echo secret >/etc/credstore/redis-password
-        cat >/etc/berth/berth.conf.d/jobs.conf <<'CONF'
+script_each <<'END'
+    useradd --create-home worker
+    chmod 700 /home/worker
+    echo private >/home/worker/private && chown worker /home/worker/private && chmod 600 /home/worker/private
+    install -d -m 700 /etc/credstore
+    echo secret >/etc/credstore/redis-password
+    cat >/etc/berth/berth.conf.d/jobs.conf <<'CONF'
 job "long" { command = {"/bin/sh", "-c", "echo of-worker >/home/worker/made; exec sleep 7201"}  user = "worker"  environment = {"SECRET=of-a-job"} }
 job "as-root" { command = {"/bin/sh", "-c", "id -u >/root/was-here"}  user = "root" }
 CONF
-        # readable by those who need it: berthd, in the group; a password in a job's environment is then seen by nobody else
-        chown root:berth /etc/berth/berth.conf.d/jobs.conf && chmod 640 /etc/berth/berth.conf.d/jobs.conf
-        systemctl restart berthd.service
-        berth start long
-        await pgrep -f '^sleep 7201'
-        job=$(pgrep -f '^sleep 7201')
-        guard=$(ps -o ppid= -p "$job" | tr -d ' ')
-        runner=$(pid berth-runner.service)
-        [ "$(ps -o user= -p "$job")" = worker ] && [ "$(ps -o user= -p "$guard")" = root ]
-        run=$(berth runs | awk '$2 == "long" { print $1 }')
+    # readable by those who need it: berthd, in the group; a password in a job's environment is then seen by nobody else
+    chown root:berth /etc/berth/berth.conf.d/jobs.conf && chmod 640 /etc/berth/berth.conf.d/jobs.conf
+    systemctl restart berthd.service
+    berth start long
+    await pgrep -f '^sleep 7201'
+    job=$(pgrep -f '^sleep 7201')
+    guard=$(ps -o ppid= -p "$job" | tr -d ' ')
+    runner=$(pid berth-runner.service)
+    [ "$(ps -o user= -p "$job")" = worker ] && [ "$(ps -o user= -p "$guard")" = root ]
+    run=$(berth runs | awk '$2 == "long" { print $1 }')
 
-        # --- runner.sock ---
-        sock=/run/berth/runner/runner.sock
-        r=0123456789abcdef0123456789abcdef
-        rest="token=1 ticket=1 pools= namespace=berth host=x queued=1"
-        systemctl kill --signal=STOP berthd.service # else it comes back in the middle and takes the runner from us
-        ask() { runuser -u berth -- perl /shared/speak.pl $sock "$@" >/run/said || fail "speak.pl: $*"; tail -n 1 /run/said; }
-        # Not a job of the config; not a job as it is there; nothing of one's own.
-        ask "start run=$r job=mine hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
-        ask "start run=$r job=as-root hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=config-differs' || fail "$(cat /run/said)"
-        ask "start run=$r job=as-root hash=0123456789abcdef claim= command=/bin/sh $rest" | grep -q refused || fail "$(cat /run/said)"
-        ask "start run=$r job=as-root hash=0123456789abcdef claim= cgroup=/ $rest" | grep -q 'refused .*reason=bad-request' || fail "$(cat /run/said)"
-        ask "start run=$r job=as-root claim= $rest" | grep -q 'refused .*reason=bad-request' || fail "$(cat /run/said)"
-        for name in ../../../etc/passwd ../runner.sock "${r}0" 0123; do
-            ask "start run=$name job=as-root hash=0123456789abcdef claim= $rest" | grep -qx closed || fail "$name: $(cat /run/said)"
-            ask "forget run=$name" | grep -qx closed || fail "forget $name: $(cat /run/said)"
-        done
-        ask "exec run=$r command=/bin/sh" | grep -qx closed || fail "$(cat /run/said)"
-        [ ! -e /root/was-here ] || fail "a job was started"
-        [ -d /proc/$job ] || fail "the job is gone"
-        # Others are not answered at all.
-        runuser -u nobody -- perl /shared/speak.pl $sock | grep -qx closed || fail "nobody is answered"
-        runuser -u worker -- perl /shared/speak.pl $sock | grep -qx closed || fail "worker is answered"
-        guard_sock=/run/berth/runner/runs/$run.sock
-        runuser -u nobody -- perl /shared/speak.pl $guard_sock | grep -qx closed || fail "nobody is answered by a guard"
-        systemctl kill --signal=CONT berthd.service
-        await sh -c 'berth runs | grep -q long'
+    # --- runner.sock ---
+    sock=/run/berth/runner/runner.sock
+    r=0123456789abcdef0123456789abcdef
+    rest="token=1 ticket=1 pools= namespace=berth host=x queued=1"
+    systemctl kill --signal=STOP berthd.service # else it comes back in the middle and takes the runner from us
+    ask() { runuser -u berth -- perl /shared/speak.pl $sock "$@" >/run/said || fail "speak.pl: $*"; tail -n 1 /run/said; }
+    # Not a job of the config; not a job as it is there; nothing of one's own.
+    ask "start run=$r job=mine hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
+    ask "start run=$r job=as-root hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=config-differs' || fail "$(cat /run/said)"
+    ask "start run=$r job=as-root hash=0123456789abcdef claim= command=/bin/sh $rest" | grep -q refused || fail "$(cat /run/said)"
+    ask "start run=$r job=as-root hash=0123456789abcdef claim= cgroup=/ $rest" | grep -q 'refused .*reason=bad-request' || fail "$(cat /run/said)"
+    ask "start run=$r job=as-root claim= $rest" | grep -q 'refused .*reason=bad-request' || fail "$(cat /run/said)"
+    for name in ../../../etc/passwd ../runner.sock "${r}0" 0123; do
+        ask "start run=$name job=as-root hash=0123456789abcdef claim= $rest" | grep -qx closed || fail "$name: $(cat /run/said)"
+        ask "forget run=$name" | grep -qx closed || fail "forget $name: $(cat /run/said)"
+    done
+    ask "exec run=$r command=/bin/sh" | grep -qx closed || fail "$(cat /run/said)"
+    [ ! -e /root/was-here ] || fail "a job was started"
+    [ -d /proc/$job ] || fail "the job is gone"
+    # Others are not answered at all.
+    runuser -u nobody -- perl /shared/speak.pl $sock | grep -qx closed || fail "nobody is answered"
+    runuser -u worker -- perl /shared/speak.pl $sock | grep -qx closed || fail "worker is answered"
+    guard_sock=/run/berth/runner/runs/$run.sock
+    runuser -u nobody -- perl /shared/speak.pl $guard_sock | grep -qx closed || fail "nobody is answered by a guard"
+    systemctl kill --signal=CONT berthd.service
+    await sh -c 'berth runs | grep -q long'
 
-        # --- files, processes ---
-        cat >/run/try.sh <<'TRY'
+    # --- files, processes ---
+    cat >/run/try.sh <<'TRY'
 refused() { "$@" >/dev/null 2>&1 && { echo "allowed as $(id -un): $*"; bad=1; }; return 0; }
 bad=0
 for file in /etc/credstore/redis-password /etc/shadow /home/worker/private /root/.bashrc /proc/1/environ /proc/1/maps \
@@ -81,10 +76,10 @@ for p in "$1" "$2" "$3" 1; do refused kill -0 "$p"; done
 refused setpriv --reuid 0 true
 exit $bad
 TRY
-        runuser -u berth -- sh /run/try.sh "$runner" "$guard" "$job" "$run" || fail "berthd's user may do too much"
-        # in berthd's own sandbox, where more is closed
-        sed -i 's/^exit .bad//' /run/try.sh
-        cat >>/run/try.sh <<'TRY'
+    runuser -u berth -- sh /run/try.sh "$runner" "$guard" "$job" "$run" || fail "berthd's user may do too much"
+    # in berthd's own sandbox, where more is closed
+    sed -i 's/^exit .bad//' /run/try.sh
+    cat >>/run/try.sh <<'TRY'
 refused ls /home/worker
 [ -z "$(ls -A /home 2>/dev/null)" ] || { echo "/home is seen"; bad=1; }
 for file in /etc/x /opt/x /var/lib/x /var/log/x /usr/x /srv/x; do refused touch $file; done
@@ -92,34 +87,33 @@ touch /tmp/x && rm /tmp/x || bad=1
 [ -w /run/berth/state ] || bad=1
 exit $bad
 TRY
-        cp /run/try.sh /usr/local/try.sh
-        nsenter --target "$(pid berthd.service)" --mount -- setpriv --reuid berth --regid berth --clear-groups --no-new-privs \
-            --bounding-set=-all --inh-caps=-all sh /usr/local/try.sh "$runner" "$guard" "$job" "$run" || fail "the sandbox lets through"
-        # What it runs with, as the kernel says.
-        for cap in CapInh CapPrm CapEff CapBnd CapAmb; do
-            grep -q "^$cap:.0000000000000000$" "/proc/$(pid berthd.service)/status" || fail "berthd has $cap"
-        done
-        grep -q '^NoNewPrivs:.1$' "/proc/$(pid berthd.service)/status"
-        grep -q '^Seccomp:.2$' "/proc/$(pid berthd.service)/status"
-        [ "$(awk '/^Groups:/ { print NF - 1 }' "/proc/$(pid berthd.service)/status")" -le 1 ] || fail "berthd has groups"
-        # Nobody reads the config that is not for all.
-        not runuser -u nobody -- cat /etc/berth/berth.conf.d/jobs.conf
-        not runuser -u nobody -- sh -c "cat /proc/$job/environ"
-        # The config must be root's: a job that somebody else may rewrite would be root's job.
-        cp -p /etc/berth/berth.conf.d/jobs.conf /run/jobs.conf
-        chown worker /etc/berth/berth.conf.d/jobs.conf
-        echo 'job "evil" { command = {"/bin/sh", "-c", "id -u >/root/was-here"}  user = "root" }' >>/etc/berth/berth.conf.d/jobs.conf
-        exits 78 berth check-config
-        says 'must be owned by root'
-        not systemctl reload berthd.service
-        systemctl kill --signal=STOP berthd.service
-        ask "start run=$r job=evil hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
-        systemctl kill --signal=CONT berthd.service
-        journalctl -q --no-pager -t berth-runner | grep -q 'must be owned by root' || fail "berth-runner does not say why"
-        [ ! -e /root/was-here ] || fail "a job of worker's was started"
-        cp -p /run/jobs.conf /etc/berth/berth.conf.d/jobs.conf
-        await sh -c 'berth runs | grep -q long'
-        berth stop long
-        await sh -c '! pgrep -f "^sleep 7201"'
+    cp /run/try.sh /usr/local/try.sh
+    nsenter --target "$(pid berthd.service)" --mount -- setpriv --reuid berth --regid berth --clear-groups --no-new-privs \
+        --bounding-set=-all --inh-caps=-all sh /usr/local/try.sh "$runner" "$guard" "$job" "$run" || fail "the sandbox lets through"
+    # What it runs with, as the kernel says.
+    for cap in CapInh CapPrm CapEff CapBnd CapAmb; do
+        grep -q "^$cap:.0000000000000000$" "/proc/$(pid berthd.service)/status" || fail "berthd has $cap"
+    done
+    grep -q '^NoNewPrivs:.1$' "/proc/$(pid berthd.service)/status"
+    grep -q '^Seccomp:.2$' "/proc/$(pid berthd.service)/status"
+    [ "$(awk '/^Groups:/ { print NF - 1 }' "/proc/$(pid berthd.service)/status")" -le 1 ] || fail "berthd has groups"
+    # Nobody reads the config that is not for all.
+    not runuser -u nobody -- cat /etc/berth/berth.conf.d/jobs.conf
+    not runuser -u nobody -- sh -c "cat /proc/$job/environ"
+    # The config must be root's: a job that somebody else may rewrite would be root's job.
+    cp -p /etc/berth/berth.conf.d/jobs.conf /run/jobs.conf
+    chown worker /etc/berth/berth.conf.d/jobs.conf
+    echo 'job "evil" { command = {"/bin/sh", "-c", "id -u >/root/was-here"}  user = "root" }' >>/etc/berth/berth.conf.d/jobs.conf
+    exits 78 berth check-config
+    says 'must be owned by root'
+    not systemctl reload berthd.service
+    systemctl kill --signal=STOP berthd.service
+    ask "start run=$r job=evil hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
+    systemctl kill --signal=CONT berthd.service
+    journalctl -q --no-pager -t berth-runner | grep -q 'must be owned by root' || fail "berth-runner does not say why"
+    [ ! -e /root/was-here ] || fail "a job of worker's was started"
+    cp -p /run/jobs.conf /etc/berth/berth.conf.d/jobs.conf
+    await sh -c 'berth runs | grep -q long'
+    berth stop long
+    await sh -c '! pgrep -f "^sleep 7201"'
 END
-done

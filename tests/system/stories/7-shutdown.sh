@@ -7,11 +7,11 @@ boot ant trixie
 boot bee "${suites##* }"
 boot cow trixie
 boot redis trixie
-await_boot ant bee cow redis
+up ant bee cow
+await_boot redis
 redis_installed redis
 redis_serve redis redis
 for host in ant bee cow; do
-    install_berth "$host"
     script "$host" <<'END'
         useradd --create-home worker
         cat >/etc/berth/berth.conf.d/cluster.conf <<'CONF'
