@@ -2,96 +2,98 @@
 #include "base/journal-read.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <glob.h>
 #include <poll.h>
 #include <string.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
+#include "base/journal-files.h"
 #include "base/number.h"
 
-#define FILES_MAX 4096 /* of one folder */
+struct source { /* a journal of one writer */
+    sd_journal *journal;
+    bool at_begin, has_entry;
+    usec_t time; /* of its current entry, if it has one */
+};
 
 struct journal_reader {
-    sd_journal *journal;
-    bool at_begin, is_watched;
-};
-
-/* --- the files of a folder --- */
-
-struct files {
-    char **paths; /* ends in NULL */
+    struct source *sources;
     size_t n;
+    struct source *current;
+    struct pollfd *fds; /* one for each, and the reader's */
+    bool is_watched;
 };
 
-static void files_done(struct files *f) {
-    for (size_t i = 0; i < f->n; i++)
-        free(f->paths[i]);
-    free(f->paths);
-}
+/* --- opening --- */
 
-static int files_add(struct files *f, const char *path) {
-    char **grown = f->n < FILES_MAX ? realloc(f->paths, (f->n + 2) * sizeof(*grown)) : NULL;
+static int add_source(struct journal_reader *r, sd_journal *journal) {
+    struct source *grown = reallocarray(r->sources, r->n + 1, sizeof(*grown));
 
-    if (!grown)
-        return f->n < FILES_MAX ? -ENOMEM : -E2BIG;
-    f->paths = grown;
-    f->paths[f->n] = strdup(path);
-    if (!f->paths[f->n])
+    if (!grown) {
+        sd_journal_close(journal);
         return -ENOMEM;
-    f->paths[++f->n] = NULL;
-    return 0;
-}
-
-static bool is_journal(const char *name) {
-    const char *dot = strrchr(name, '.');
-
-    return dot && (strcmp(dot, ".journal") == 0 || strcmp(dot, ".journal~") == 0);
-}
-
-static int files_visit(struct files *f, const FTSENT *entry) {
-    switch (entry->fts_info) {
-    case FTS_F:
-        return is_journal(entry->fts_name) ? files_add(f, entry->fts_accpath) : 0;
-    case FTS_DNR:
-    case FTS_ERR:
-    case FTS_NS:
-        return -entry->fts_errno;
-    default: /* fts(3) may know more one day; folders and links are nothing to read */
-        return entry->fts_level == FTS_ROOTLEVEL && entry->fts_info != FTS_D && entry->fts_info != FTS_DP ? -ENOTDIR : 0;
     }
+    r->sources = grown;
+    grown[r->n++] = (struct source) {.journal = journal, .at_begin = true};
+    return sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
 }
 
-static int files_find(struct files *f, const char *directory) {
-    char *roots[] = {(char *) directory, NULL};
-    FTS *fts = fts_open(roots, FTS_COMFOLLOW | FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    FTSENT *entry;
+/* The library leaves out entries where one sd_journal has the files of several hosts (systemd 254 and later orders them by boots,
+ * github.com/systemd/systemd/issues/34169): so each writer has its own, and they are merged here. */
+static int add_files(struct journal_reader *r, struct journal_files *files) {
+    size_t n;
     int k = 0;
 
-    if (!fts)
-        return -errno;
-    while (k == 0 && (entry = fts_read(fts)))
-        k = files_visit(f, entry);
-    (void) fts_close(fts);
-    return k < 0 ? k : f->n > 0 ? 0 : -ENODATA;
+    journal_files_sort(files);
+    for (size_t i = 0; i < files->n && k == 0; i += n) {
+        _cleanup_free_ const char **paths = journal_files_of_writer(files, i, &n);
+        sd_journal *journal;
+
+        k = paths ? sd_journal_open_files(&journal, paths, 0) : -ENOMEM;
+        k = k < 0 ? k : add_source(r, journal);
+    }
+    return k == -ENODATA ? -EBADMSG : k; /* a file too short to be one */
 }
 
-static int open_directory(sd_journal **ret, const char *directory) {
-    _cleanup_(files_done) struct files files = {};
-    int k = files_find(&files, directory);
+static int open_directory(struct journal_reader *r, const char *directory) {
+    _cleanup_(journal_files_done) struct journal_files files = {};
+    int k = journal_files_find(&files, directory, NULL);
 
-    k = k < 0 ? k : sd_journal_open_files(ret, (const char **) files.paths, 0);
-    return k == -ENODATA && files.n > 0 ? -EBADMSG : k; /* a file too short to be one */
+    return k < 0 ? k : files.n == 0 ? -ENODATA : add_files(r, &files);
 }
 
-/* --- the reader --- */
+/* What other hosts wrote, as it was collected here: beside the folders of this machine. */
+static int open_others(struct journal_reader *r) {
+    static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
+    _cleanup_(journal_files_done) struct journal_files files = {};
+    char own[SD_ID128_STRING_MAX];
+    sd_id128_t id;
+    int k = sd_id128_get_machine(&id);
+
+    for (size_t i = 0; i < ELEMENTSOF(folders) && k >= 0; i++) {
+        k = journal_files_find(&files, folders[i], sd_id128_to_string(id, own));
+        k = k == -ENOENT ? 0 : k;
+    }
+    return k < 0 ? k : add_files(r, &files);
+}
+
+static int open_machine(struct journal_reader *r, bool merged) {
+    sd_journal *journal;
+    int k = sd_journal_open(&journal, SD_JOURNAL_LOCAL_ONLY);
+
+    k = k < 0 ? k : add_source(r, journal);
+    return k < 0 || !merged ? k : open_others(r);
+}
 
 /* Opening a journal that is not there, or that this user may not read, is no error of sd_journal_open(): it is empty then. */
-static int find_anything(sd_journal *journal) {
-    int k = sd_journal_seek_head(journal);
+static int find_anything(const struct journal_reader *r) {
+    int k = 0;
 
-    k = k < 0 ? k : sd_journal_next(journal);
+    for (size_t i = 0; i < r->n && k == 0; i++) {
+        k = sd_journal_seek_head(r->sources[i].journal);
+        k = k < 0 ? k : sd_journal_next(r->sources[i].journal);
+    }
     return k < 0 ? k : k == 0 ? -ENODATA : 0;
 }
 
@@ -119,17 +121,16 @@ int journal_reader_new(struct journal_reader **ret, const char *directory, bool 
 
     if (!r)
         return -ENOMEM;
-    r->at_begin = true;
     if (directory)
-        k = open_directory(&r->journal, directory);
+        k = open_directory(r, directory);
     else if ((k = check_rights()) == 0)
-        k = sd_journal_open(&r->journal, merged ? 0 : SD_JOURNAL_LOCAL_ONLY);
+        k = open_machine(r, merged);
+    k = k < 0 ? k : find_anything(r);
     if (k < 0)
         return k;
-    k = find_anything(r->journal);
-    k = k < 0 ? k : sd_journal_set_data_threshold(r->journal, 0); /* fields are not cut */
-    if (k < 0)
-        return k;
+    r->fds = calloc(r->n + 1, sizeof(*r->fds));
+    if (!r->fds)
+        return -ENOMEM;
     *ret = steal_pointer(&r);
     return 0;
 }
@@ -137,58 +138,107 @@ int journal_reader_new(struct journal_reader **ret, const char *directory, bool 
 struct journal_reader *journal_reader_free(struct journal_reader *r) {
     if (!r)
         return NULL;
-    if (r->journal)
-        sd_journal_close(r->journal);
+    for (size_t i = 0; i < r->n; i++)
+        sd_journal_close(r->sources[i].journal);
+    free(r->sources);
+    free(r->fds);
     free(r);
     return NULL;
 }
 
 int journal_reader_match(struct journal_reader *r, const char *match) {
-    return sd_journal_add_match(r->journal, match, 0);
+    int k = 0;
+
+    for (size_t i = 0; i < r->n && k >= 0; i++)
+        k = sd_journal_add_match(r->sources[i].journal, match, 0);
+    return k;
 }
 
-int journal_reader_next(struct journal_reader *r) {
-    int k;
+/* --- one entry after the other --- */
 
-    if (r->at_begin) {
-        k = sd_journal_seek_head(r->journal);
+static int source_next(struct source *s) {
+    int k = s->at_begin ? sd_journal_seek_head(s->journal) : 0;
+
+    s->at_begin = false;
+    k = k < 0 ? k : sd_journal_next(s->journal);
+    s->has_entry = k > 0;
+    return k > 0 ? sd_journal_get_realtime_usec(s->journal, &s->time) : k;
+}
+
+/* The earliest of what each source has next. A source that had nothing more is asked again when none has: all that was there by then was
+ * told. */
+int journal_reader_next(struct journal_reader *r) {
+    int k = r->current ? source_next(r->current) : 0;
+    struct source *first = NULL;
+
+    for (int again = 0; again < 2 && !first; again++)
+        for (size_t i = 0; i < r->n && k >= 0; i++) {
+            struct source *s = &r->sources[i];
+
+            if (again > 0)
+                k = source_next(s);
+            if (s->has_entry && (!first || s->time < first->time))
+                first = s;
+        }
+    r->current = first;
+    return k < 0 ? k : first != NULL;
+}
+
+void journal_reader_rewind(struct journal_reader *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        r->sources[i].at_begin = true;
+        r->sources[i].has_entry = false;
+    }
+    r->current = NULL;
+}
+
+/* Fills fds, and *until with the time at which something is due at the latest. */
+static int watch(struct journal_reader *r, usec_t *until) {
+    for (size_t i = 0; i < r->n; i++) {
+        usec_t wake = USEC_INFINITY;
+        int fd = sd_journal_get_fd(r->sources[i].journal), k = fd < 0 ? fd : sd_journal_get_events(r->sources[i].journal);
+
         if (k < 0)
             return k;
-        r->at_begin = false;
+        r->fds[i] = (struct pollfd) {.fd = fd, .events = (short) k};
+        k = sd_journal_get_timeout(r->sources[i].journal, &wake);
+        if (k < 0)
+            return k;
+        *until = wake < *until ? wake : *until;
     }
-    k = sd_journal_next(r->journal);
-    return k > 0 ? 1 : k;
+    return 0;
 }
 
 int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd) {
-    struct pollfd fds[] = {{.fd = sd_journal_get_fd(r->journal)}, {.fd = reader_fd}};
-    usec_t now = clock_monotonic(), until = usec_add(now, usec), wake = USEC_INFINITY;
-    int k = fds[0].fd < 0 ? fds[0].fd : sd_journal_get_events(r->journal);
+    usec_t now = clock_monotonic(), until = usec_add(now, usec);
+    bool heard = false;
+    int k = watch(r, &until);
 
     if (k < 0)
         return k;
-    fds[0].events = (short) k;
-    if (!r->is_watched) { /* what came before the descriptor was there is not told by it */
+    if (!r->is_watched) { /* what came before the descriptors were there is not told by them */
         r->is_watched = true;
         return 1;
     }
-    k = sd_journal_get_timeout(r->journal, &wake);
-    if (k < 0)
-        return k;
-    wake = wake < until ? wake : until;
-    k = poll(fds, ELEMENTSOF(fds), wake == USEC_INFINITY ? -1 : (int) ((usec_sub(wake, now) + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
+    r->fds[r->n] = (struct pollfd) {.fd = reader_fd};
+    k = poll(r->fds, r->n + 1, until == USEC_INFINITY ? -1 : (int) ((usec_sub(until, now) + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
     if (k < 0)
         return -errno;
-    if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
+    if (r->fds[r->n].revents & (POLLERR | POLLHUP | POLLNVAL))
         return -EPIPE;
-    k = sd_journal_process(r->journal);
-    return k < 0 ? k : k != SD_JOURNAL_NOP;
+    for (size_t i = 0; i < r->n && k >= 0; i++) {
+        k = sd_journal_process(r->sources[i].journal);
+        heard |= k > 0; /* SD_JOURNAL_NOP is 0 */
+    }
+    return k < 0 ? k : heard;
 }
+
+/* --- the current entry --- */
 
 int journal_reader_get(struct journal_reader *r, const char *field, char **ret) {
     size_t size, name = strlen(field) + 1; /* with its '=' */
     const void *data;
-    int k = sd_journal_get_data(r->journal, field, &data, &size);
+    int k = sd_journal_get_data(r->current->journal, field, &data, &size);
 
     *ret = NULL;
     if (k == -ENOENT)
@@ -209,9 +259,9 @@ int journal_reader_time(struct journal_reader *r, usec_t *ret_realtime) {
         return k;
     if (text && number_parse(text, INT64_MAX, ret_realtime) == 0)
         return 0;
-    return sd_journal_get_realtime_usec(r->journal, ret_realtime);
+    return sd_journal_get_realtime_usec(r->current->journal, ret_realtime);
 }
 
 int journal_reader_cursor(struct journal_reader *r, char **ret) {
-    return sd_journal_get_cursor(r->journal, ret);
+    return sd_journal_get_cursor(r->current->journal, ret);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Reads journals: this machine's, all that it has collected (merged), or those in a folder. Entries come one after the other in
- * the order of the journal (sd_journal_next(3)); a field is asked for by name. */
+/* Reads journals: this machine's, all that it has collected (merged), or those in a folder. Entries come one after the other: those of
+ * one writer in the order of its journal (sd_journal_next(3)), several by the time at which they were received; a field is asked for by
+ * name. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,9 +15,9 @@
 struct journal_reader;
 
 /* directory: NULL for this machine's journal. Else all *.journal and *.journal~ files in it and below are opened, and one that cannot
- * be read is an error: a proof over a file that was left out would be none. merged: of the machine's, those of other hosts, too.
- * Negative errno; -ENOENT: no such folder; -ENODATA: there is no journal; -EACCES: this user may
- * not read it. */
+ * be read is an error: a proof over a file that was left out would be none. merged: of the machine's, those of other hosts, too (all
+ * such files beside its own in /var/log/journal and /run/log/journal; those that are made later are not noticed).
+ * Negative errno; -ENOENT: no such folder; -ENODATA: there is no journal; -EACCES: this user may not read it. */
 int journal_reader_new(struct journal_reader **ret, const char *directory, bool merged);
 struct journal_reader *journal_reader_free(struct journal_reader *r);
 DEFINE_CLEANUP(struct journal_reader, journal_reader_free)
@@ -27,6 +28,8 @@ int journal_reader_match(struct journal_reader *r, const char *match);
 
 /* 1: there is a next entry, and it is the current one now. 0: not yet. Negative errno: the journal is broken here. */
 int journal_reader_next(struct journal_reader *r);
+/* The next one is the first again. */
+void journal_reader_rewind(struct journal_reader *r);
 /* Waits for more, so long at most. 1: there may be something new; 0: nothing was heard. Negative errno; -EPIPE: nobody reads any more what
  * is written to reader_fd (-1: none). */
 int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd);

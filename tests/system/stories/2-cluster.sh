@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2154,SC2034
+# shellcheck shell=bash disable=SC2154,SC2034,SC2086
 # Four hosts, both Debians, and a Redis of their own (then a Valkey in its place), which they may use as packaging/redis.acl says and
 # no further. 40 runs of jobs of four users, limit 3: never more than three at once, and three at times. The journals prove it, too; one
 # with an entry cut out does not.
@@ -9,15 +9,15 @@ boot bee trixie
 boot cow trixie
 boot dog "${suites##* }"
 boot redis trixie
-await_boot ant bee cow dog redis
 hosts="ant bee cow dog"
+up $hosts
+await_boot redis
 users="alice bob carol dave"
 
 redis_installed redis
 redis_serve redis redis
 
 for host in $hosts; do
-    install_berth "$host"
     script "$host" <<'END'
         cat >/etc/berth/berth.conf.d/cluster.conf <<'CONF'
 lease = "6s"
@@ -28,7 +28,7 @@ CONF
             useradd --create-home $user
             cat >>/etc/berth/berth.conf.d/cluster.conf <<CONF
 job "work-$user" {
-    command = {"/bin/sh", "-c", "date +'%s%N 1' >/shared/\$BERTH_RUN; sleep 0.4; date +'%s%N -1' >>/shared/\$BERTH_RUN; exit 5"}
+    command = {"/bin/sh", "-c", "date +'%s%N 1' >/shared/\$BERTH_RUN; sleep 0.4; date +'%s%N -1' >>/shared/\$BERTH_RUN; echo ran on \$BERTH_HOST; exit 5"}
     pools = {"db"}
     user = "$user"
     overlap = "allow"
@@ -118,4 +118,49 @@ script ant <<'END'
     rm -rf /tmp/cut && mkdir /tmp/cut
     journalctl -q --directory /shared/journals/bee -t berthd -o export | /usr/lib/systemd/systemd-journal-remote --output=/tmp/cut/bee.journal - 2>/dev/null
     exits 0 berth audit --directory /shared/journals/ant --directory /tmp/cut --directory /shared/journals/cow --directory /shared/journals/dog
+END
+
+# The journals of all on one machine, as administrators collect them: sent there by systemd's own means, or copied beside its own.
+script ant <<'END'
+    mkdir -p /var/log/journal/remote
+    /usr/lib/systemd/systemd-journal-remote --listen-http=19532 --output=/var/log/journal/remote >/run/remote.log 2>&1 &
+    remote=$!
+    echo $remote >/run/remote.pid
+    await sh -c 'ss -tlnH sport = :19532 | grep -q . || ! [ -d /proc/'$remote' ]'
+    [ -d /proc/$remote ] || fail "$(cat /run/remote.log)"
+END
+for host in bee cow; do
+    script $host <<'END'
+        DEBIAN_FRONTEND=noninteractive apt-get -qq -y install systemd-journal-remote >/run/said 2>&1 || fail "$(cat /run/said)"
+        exits 0 /usr/lib/systemd/systemd-journal-upload --follow=no --url=http://ant:19532
+END
+done
+script ant <<'END'
+    kill "$(cat /run/remote.pid)"
+    while [ -e "/proc/$(cat /run/remote.pid)" ]; do read -rt 0.1 <> <(:) || :; done
+    cp -r /shared/journals/dog/. /var/log/journal/
+    ls /var/log/journal /var/log/journal/remote
+    of() { tr '{' '\n' <"$1" | grep -c "\"host\": *\"$2\""; }
+    berth history --json --job work-alice >/run/own
+    berth history --json --job work-alice -m >/run/all
+    for host in ant bee cow dog; do
+        [ "$(of /run/all $host)" -eq 6 ] || fail "history -m has $(of /run/all $host) runs on $host"
+        [ $host = ant ] || [ "$(of /run/own $host)" -eq 0 ] || fail "history has runs on $host without -m"
+    done
+    [ "$(of /run/own ant)" -eq 6 ] || fail "history has $(of /run/own ant) runs on ant"
+    exits 0 berth audit --json
+    says '"hosts": *1,'
+    exits 0 berth audit -m --json
+    says '"hosts": *4,'
+    says '"grants": *80,'
+    says '"proved": *true'
+    # What the jobs wrote, and what one of another host did.
+    [ "$(berth logs work-alice -n 100 | grep -c 'ran on ant')" -eq 6 ] || fail "logs: $(berth logs work-alice -n 100)"
+    for host in ant bee cow dog; do
+        [ "$(berth logs work-alice -m -n 100 | grep -c "ran on $host")" -eq 6 ] || fail "logs -m lacks lines of $host"
+    done
+    run=$(tr '{' '\n' </run/all | sed -n '/"host": *"dog"/s/.*"run": *"\([0-9a-f]*\)".*/\1/p' | head -n 1)
+    [ "$(berth logs "$run" -m | grep -c .)" -eq 1 ] || fail "logs of $run: $(berth logs "$run" -m)"
+    berth logs "$run" -m | grep 'ran on dog'
+    exits 65 berth logs "$run"
 END
