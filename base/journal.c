@@ -233,12 +233,3 @@ void journal_log(struct journal *j, int priority, const char *format, ...) {
     va_end(ap);
     journal_send(j, priority, NULL, NULL, message, NULL, 0);
 }
-
-int journal_open_stream(const char *identifier, int priority) {
-    int fd = sd_journal_stream_fd(identifier, priority, 0);
-
-    if (fd >= 0)
-        return fd;
-    fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    return fd < 0 ? -errno : fd;
-}

@@ -29,7 +29,3 @@ void journal_send(struct journal *j, int priority, const char *message_id, const
                   const struct journal_field *fields, size_t n_fields);
 /* An entry without fields. */
 void journal_log(struct journal *j, int priority, const char *format, ...) _printf_(3, 4);
-
-/* A stream into the journal for a command's output, under this identifier; where there is no journal, a duplicate of this
- * program's standard error. A descriptor (close-on-exec) or a negative errno. */
-int journal_open_stream(const char *identifier, int priority);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Runs that `berth logs` has heard of, found by id. */
+/* Runs that `berth logs` has heard of, found by id, and streams that they write to. */
 
 #include <stdbool.h>
 
 #include "base/name.h"
 
-struct known { /* a run */
+struct known { /* a run, or a stream */
     char id[ID_TEXT_SIZE];
     bool is_wanted; /* of the job */
     bool is_active;
+    char run[ID_TEXT_SIZE]; /* of a stream */
     struct known *next;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* berth logs: what jobs wrote. Whose line it is says the run's cgroup, which journald looked up itself (_SYSTEMD_CGROUP, below the
- * unit of berth-runner); the identifier could be anybody's. Where runs have no cgroup of their own it is told by the identifier, of
+ * unit of berth-runner); the identifier could be anybody's. Where journald saw no cgroup it is told by the stream, else by the identifier, of
  * the same unit, while a run of that name was running. */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct logs {
     const char *run;            /* asked for; NULL: all of the job */
     char job[NAME_MAX_LENGTH + 1]; /* asked for, or of the run; "": not known yet */
     usec_t since;
-    struct known_runs runs;
+    struct known_runs runs, streams;
     bool found;                 /* anything of it */
     bool is_over;               /* the run that was asked for */
     char **last;                /* the last lines, a ring, until they are printed */
@@ -95,17 +95,39 @@ static const char *only_active(const struct logs *l) {
     return found;
 }
 
-/* Whether the current entry, of the runner's unit, is wanted; ret: of which run, "" if that is not clear. */
-static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
-    _cleanup_free_ char *cgroup = NULL, *identifier = NULL, *transport = NULL;
-    const struct known *known;
+/* Which run wrote the current entry: that of its cgroup; else that of its stream, whose id is journald's, too. A process that is gone when
+ * journald reads its line has no cgroup any more. 1, 0 (not known) or a negative errno. */
+static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
+    _cleanup_free_ char *cgroup = NULL, *stream = NULL;
+    struct known *known;
     int k = journal_reader_get(l->reader, "_SYSTEMD_CGROUP", &cgroup);
 
-    k = k < 0 ? k : journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
-    k = k < 0 ? k : journal_reader_get(l->reader, "_TRANSPORT", &transport);
+    k = k < 0 ? k : journal_reader_get(l->reader, "_STREAM_ID", &stream);
     if (k < 0)
         return k;
     if (cgroup && find_run(cgroup, ret)) {
+        known = stream && id_is_valid(stream) ? known_runs_add(&l->streams, stream) : NULL;
+        if (known)
+            snprintf(known->run, sizeof(known->run), "%s", ret);
+        return 1;
+    }
+    known = stream && !cgroup ? known_runs_find(&l->streams, stream) : NULL;
+    if (known)
+        snprintf(ret, ID_TEXT_SIZE, "%s", known->run);
+    return known != NULL;
+}
+
+/* Whether the current entry, of the runner's unit, is wanted; ret: of which run, "" if that is not clear. */
+static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
+    _cleanup_free_ char *identifier = NULL, *transport = NULL;
+    const struct known *known;
+    int k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
+
+    k = k < 0 ? k : journal_reader_get(l->reader, "_TRANSPORT", &transport);
+    k = k < 0 ? k : find_writer(l, ret);
+    if (k < 0)
+        return k;
+    if (k > 0) {
         if (l->run)
             return strcmp(ret, l->run) == 0;
         known = known_runs_find(&l->runs, ret);
@@ -202,6 +224,20 @@ static int take_entry(struct logs *l) {
     return k;
 }
 
+/* Which run a stream is of tells any of its lines, not the first as a rule. */
+static int learn_streams(struct logs *l) {
+    char run[ID_TEXT_SIZE];
+    int k;
+
+    while ((k = journal_reader_next(l->reader)) > 0) {
+        k = find_writer(l, run);
+        if (k < 0)
+            return k;
+    }
+    journal_reader_rewind(l->reader);
+    return k;
+}
+
 static int read_all(struct logs *l) {
     int k;
 
@@ -250,6 +286,7 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
     const char *directory = s->directories.n > 0 ? s->directories.items[0] : NULL;
     int k = logs_open(l, s);
 
+    k = k < 0 ? k : learn_streams(l);
     k = k < 0 ? k : read_all(l);
     if (k < 0)
         return sources_explain("logs", directory, k);
@@ -267,6 +304,7 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
 static void logs_done(struct logs *l) {
     flush_last(l);
     known_runs_done(&l->runs);
+    known_runs_done(&l->streams);
     l->reader = journal_reader_free(l->reader);
 }
 

@@ -10,7 +10,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "base/journal.h"
+#include "base/journal-stream.h"
 #include "base/supervise.h"
 #include "runner/exec-internal.h"
 
@@ -49,12 +49,13 @@ static int exec_open_file(const char *path) {
     return fd;
 }
 
-static int exec_output(const struct job_settings *job) {
+/* journal: the stream that was opened for it. */
+static int exec_output(const struct job_settings *job, int journal) {
     int r = EINVAL;
 
     switch (job->output) {
     case JOB_OUTPUT_JOURNAL:
-        r = exec_place(journal_open_stream(job->name, LOG_INFO), STDOUT_FILENO);
+        r = exec_place(journal, STDOUT_FILENO);
         break;
     case JOB_OUTPUT_FILE:
         r = exec_place(exec_open_file(job->output_path), STDOUT_FILENO);
@@ -90,7 +91,8 @@ static int exec_descriptors(void) {
 int exec_child(void *userdata, const char **ret_stage) {
     const struct exec_plan *plan = userdata;
     const struct job_settings *job = plan->job;
-    int r;
+    bool is_journal = false;
+    int r, journal = -1;
 
     /* A session of its own: a command that signals its process group must not reach the guard. */
     *ret_stage = "session";
@@ -99,6 +101,8 @@ int exec_child(void *userdata, const char **ret_stage) {
     r = exec_bounds(plan, ret_stage);
     if (r > 0)
         return r;
+    if (job->output == JOB_OUTPUT_JOURNAL) /* as root, or journald would not believe which unit it is of */
+        journal = journal_stream_open(job->name, LOG_INFO, &is_journal);
     r = exec_drop(plan, ret_stage);
     if (r > 0)
         return r;
@@ -112,9 +116,11 @@ int exec_child(void *userdata, const char **ret_stage) {
     if (r > 0)
         return r;
     *ret_stage = "output";
-    r = exec_output(job);
+    r = exec_output(job, journal);
     if (r > 0)
         return r;
+    if (is_journal)
+        journal_stream_begin(STDOUT_FILENO);
     *ret_stage = "directory";
     if (chdir(job->directory) < 0)
         return errno;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <syslog.h>
 
+#include "base/journal-stream.h"
 #include "daemon/store.h"
 #include "tests/harness/capture.h"
 #include "tests/harness/test.h"
@@ -183,10 +184,12 @@ static void test_stream(void) {
     if (access("/run/systemd/journal/stdout", F_OK) == 0)
         TEST_SKIP("this machine has a journal");
     capture_begin(&c);
-    int fd = journal_open_stream("job", LOG_INFO), flags = fcntl(fd, F_GETFD);
+    bool is_journal = true;
+    int fd = journal_stream_open("job", LOG_INFO, &is_journal), flags = fcntl(fd, F_GETFD);
     CU_ASSERT(write(fd, "output\n", 7) == 7);
     close_fd(fd);
     _cleanup_free_ char *text = capture_end(&c);
+    CU_ASSERT_FALSE(is_journal);
     CU_ASSERT(fd > STDERR_FILENO);
     TEST_INT(flags & FD_CLOEXEC, FD_CLOEXEC);
     TEST_STRING(text, "output\n");

@@ -2,49 +2,44 @@
 # shellcheck shell=bash disable=SC2154
 # Install the package, use it at once, look at what is there, take it away again. On each Debian.
 
-for suite in $suites; do
-    boot "$suite" "$suite"
-done
+each_up
 cp packaging/debian/tests/smoke "$shared/"
-for suite in $suites; do
-    await_boot "$suite"
-    install_berth "$suite"
+script_each <<'END'
     # what autopkgtest runs
-    on "$suite" /shared/smoke || fail "the package's own test fails on $suite"
+    /shared/smoke || fail "the package's own test fails"
 
-    script "$suite" <<'END'
-        set -x
-        systemctl is-active berthd.service berthd.socket berth-runner.service berth-runner.socket
-        systemctl is-enabled berthd.service berthd.socket berth-runner.service berth-runner.socket
-        [ "$(systemctl show -P User berthd.service)" = berth ]
-        [ "$(ps -o user= -C berthd)" = berth ]
+    set -x
+    systemctl is-active berthd.service berthd.socket berth-runner.service berth-runner.socket
+    systemctl is-enabled berthd.service berthd.socket berth-runner.service berth-runner.socket
+    [ "$(systemctl show -P User berthd.service)" = berth ]
+    [ "$(ps -o user= -C berthd)" = berth ]
 
-        # the first minute
-        [ "$(berth run -p heavy -- echo done)" = done ]
-        exits 7 berth run -p heavy -- sh -c 'exit 7'
-        exits 127 berth run -p heavy -- /does/not/exist
-        exits 65 berth run -p heavi -- true
-        exits 64 berth run -p heavy:3 -- true
-        berth jobs
-        berth pools
-        berth pools --json | grep -q '"name": *"heavy"'
-        berth pools heavy
-        berthd --check
+    # the first minute
+    [ "$(berth run -p heavy -- echo done)" = done ]
+    exits 7 berth run -p heavy -- sh -c 'exit 7'
+    exits 127 berth run -p heavy -- /does/not/exist
+    exits 65 berth run -p heavi -- true
+    exits 64 berth run -p heavy:3 -- true
+    berth jobs
+    berth pools
+    berth pools --json | grep -q '"name": *"heavy"'
+    berth pools heavy
+    berthd --check
 
-        # two at once, not three; a run inside of another goes ahead under its permits
-        mkfifo /tmp/started
-        berth run -p heavy:2 --name holder -- sh -c 'berth run -n -p heavy -- echo nested >/tmp/started; exec sleep 1000' &
-        [ "$(cat /tmp/started)" = nested ]
-        exits 75 berth run -n -p heavy -- true
-        berth runs
-        berth stop "$(berth runs | awk '$2 == "holder" { print $1 }')"
-        status=0
-        wait $! || status=$?
-        [ $status -eq 143 ] || fail "stopped, and exits with $status"
+    # two at once, not three; a run inside of another goes ahead under its permits
+    mkfifo /tmp/started
+    berth run -p heavy:2 --name holder -- sh -c 'berth run -n -p heavy -- echo nested >/tmp/started; exec sleep 1000' &
+    [ "$(cat /tmp/started)" = nested ]
+    exits 75 berth run -n -p heavy -- true
+    berth runs
+    berth stop "$(berth runs | awk '$2 == "holder" { print $1 }')"
+    status=0
+    wait $! || status=$?
+    [ $status -eq 143 ] || fail "stopped, and exits with $status"
 
-        # a job, as another user
-        useradd --create-home worker
-        cat >/etc/berth/berth.conf.d/jobs.conf <<'CONF'
+    # a job, as another user
+    useradd --create-home worker
+    cat >/etc/berth/berth.conf.d/jobs.conf <<'CONF'
 job "look" {
     command = {"/bin/sh", "-c", "id -un; id -G; pwd; umask; cat /proc/self/cgroup; grep -E 'Cap(Eff|Prm|Inh|Amb)' /proc/self/status; ls /proc/self/fd"}
     pools = {"heavy"}
@@ -56,77 +51,90 @@ job "adopt" {
     user = "worker"
 }
 CONF
-        echo 'worker ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/worker
-        systemctl reload berthd.service
-        berth start look --wait
-        journalctl -t look --no-pager -o cat | tee /tmp/look
-        grep -qx worker /tmp/look && grep -qx /home/worker /tmp/look && grep -qx 0022 /tmp/look
-        grep -q 'CapEff:.0000000000000000' /tmp/look
-        grep -q '^0::/berth.slice/berth-runner.service/.' /tmp/look
-        exits 3 berth start adopt --wait
-        journalctl -t adopt --no-pager -o cat | tee /tmp/adopt
-        grep -qx 0 /tmp/adopt || fail "no user namespace"
-        grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
+    echo 'worker ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/worker
+    systemctl reload berthd.service
+    berth start look --wait
+    journalctl -t look --no-pager -o cat | tee /tmp/look
+    grep -qx worker /tmp/look && grep -qx /home/worker /tmp/look && grep -qx 0022 /tmp/look
+    grep -q 'CapEff:.0000000000000000' /tmp/look
+    grep -q '^0::/berth.slice/berth-runner.service/.' /tmp/look
+    exits 3 berth start adopt --wait
+    journalctl -t adopt --no-pager -o cat | tee /tmp/adopt
+    grep -qx 0 /tmp/adopt || fail "no user namespace"
+    grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
 
-        # a bad config changes nothing, and says so
-        echo 'pool "x" { limt = 1 }' >/etc/berth/berth.conf.d/bad.conf
-        systemctl reload berthd.service && fail "reload of a bad config succeeds"
-        exits 78 berth check-config
-        rm /etc/berth/berth.conf.d/bad.conf
-        [ "$(berth run -p heavy -- echo done)" = done ]
+    # every line is attributed, also of processes that are gone before journald looks, in runs beside one another
+    printf 'job "lines" { command = {"/bin/sh", "-c", "/bin/echo one; /bin/echo two; echo three"}  overlap = "allow"  user = "worker" }\n' \
+        >/etc/berth/berth.conf.d/lines.conf
+    systemctl reload berthd.service
+    runs=$(for n in $(seq 20); do berth start lines; done)
+    await sh -c '[ "$(journalctl -q -t berthd -o cat BERTH_EVENT=exited BERTH_JOB=lines | wc -l)" -eq 20 ]'
+    journalctl --sync
+    [ "$(journalctl -q -o cat -t lines | wc -l)" -eq 60 ] || fail "lines in the journal: $(journalctl -q -o cat -t lines | wc -l)"
+    [ "$(journalctl -q -o cat -t lines _SYSTEMD_UNIT=berth-runner.service _UID="$(id -u worker)" | wc -l)" -eq 60 ] || fail "lines without their unit"
+    [ "$(berth logs lines | wc -l)" -eq 60 ] || fail "berth logs shows $(berth logs lines | wc -l) lines of 60"
+    for run in $runs; do
+        [ "$(berth logs "$run" | sed 's/.*: //' | tr '\n' ' ')" = "one two three " ] || fail "of $run: $(berth logs "$run")"
+    done
 
-        # who may what
-        useradd --groups berth ops
-        chmod o+x /root
-        exits 77 runuser -u nobody -- berth run -p heavy -- true
-        exits 0 runuser -u ops -- berth run -p heavy -- true
-        runuser -u berth -- ls /run/berth/runner && fail "berthd's user lists runner/"
-        runuser -u berth -- mv /run/berth/runner /run/berth/other && fail "berthd's user moves runner/"
-        runuser -u berth -- touch /etc/berth/berth.conf && fail "berthd's user writes the config"
-        runuser -u nobody -- touch /run/berth/x && fail "nobody writes to /run/berth"
+    # a bad config changes nothing, and says so
+    echo 'pool "x" { limt = 1 }' >/etc/berth/berth.conf.d/bad.conf
+    systemctl reload berthd.service && fail "reload of a bad config succeeds"
+    exits 78 berth check-config
+    rm /etc/berth/berth.conf.d/bad.conf
+    [ "$(berth run -p heavy -- echo done)" = done ]
 
-        # the password of Redis reaches berthd alone
-        systemctl show -P LoadCredential berthd.service
-        mkdir -p /etc/credstore && chmod 700 /etc/credstore && echo secret >/etc/credstore/redis-password
-        systemctl restart berthd.service
-        [ "$(cat /run/credentials/berthd.service/redis-password)" = secret ]
-        runuser -u nobody -- cat /run/credentials/berthd.service/redis-password && fail "nobody reads the password"
-        [ "$(berth run -p heavy -- echo done)" = done ]
+    # who may what
+    useradd --groups berth ops
+    chmod o+x /root
+    exits 77 runuser -u nobody -- berth run -p heavy -- true
+    exits 0 runuser -u ops -- berth run -p heavy -- true
+    runuser -u berth -- ls /run/berth/runner && fail "berthd's user lists runner/"
+    runuser -u berth -- mv /run/berth/runner /run/berth/other && fail "berthd's user moves runner/"
+    runuser -u berth -- touch /etc/berth/berth.conf && fail "berthd's user writes the config"
+    runuser -u nobody -- touch /run/berth/x && fail "nobody writes to /run/berth"
 
-        # what systemd thinks of the units
-        systemd-analyze verify berthd.service berthd.socket berth-runner.service berth-runner.socket berth.slice
-        systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
-        systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
+    # the password of Redis reaches berthd alone
+    systemctl show -P LoadCredential berthd.service
+    mkdir -p /etc/credstore && chmod 700 /etc/credstore && echo secret >/etc/credstore/redis-password
+    systemctl restart berthd.service
+    [ "$(cat /run/credentials/berthd.service/redis-password)" = secret ]
+    runuser -u nobody -- cat /run/credentials/berthd.service/redis-password && fail "nobody reads the password"
+    [ "$(berth run -p heavy -- echo done)" = done ]
 
-        # the journal explains itself
-        journalctl -x --no-pager -t berthd | grep -q 'It has found the runs that were under way on this host'
-        journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'Support\|fencing token'
-        # each event, also those that did not happen today: its subject, with the fields filled in, and what it means
-        catalog=/usr/lib/systemd/catalog/berth.catalog
-        awk '/^# / { event = $2 } /^-- / { print event, $2 }' "$catalog" >/tmp/events
-        [ "$(wc -l </tmp/events)" -ge 30 ]
-        while read -r event id; do
-            printf '%s\n' "MESSAGE_ID=$id" "BERTH_EVENT=$event" "SYSLOG_IDENTIFIER=explained" "MESSAGE=message of $event" BERTH_JOB=the-job \
-                BERTH_RUN=the-run BERTH_POOLS=the-pools BERTH_HOST=the-host BERTH_RESULT=the-result BERTH_NAMESPACE=the-namespace \
-                BERTH_TOKEN=7 BERTH_REASON=the-reason | logger --journald
-        done </tmp/events
-        journalctl --sync
-        while read -r event id; do
-            journalctl -q --no-pager -x -t explained "MESSAGE_ID=$id" >/tmp/explained
-            grep -q "message of $event" /tmp/explained && grep -q 'Subject: .' /tmp/explained || fail "journalctl -x does not explain $event"
-            not grep '@BERTH' /tmp/explained
-            # the last line of its text in the catalog, if that names no field
-            text=$(awk -v id="$id" '/^-- / { on = $2 == id } on && /^[^#-]/ && !/^(Subject|Defined-By|Documentation):/ { last = $0 } END { print last }' "$catalog")
-            case $text in *@*) ;; *) grep -qF "$text" /tmp/explained || fail "journalctl -x lacks the text of $event" ;; esac
-        done </tmp/events
-        [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v -e bad.conf -e 'running config stays')" ] || fail "errors in the journal"
+    # what systemd thinks of the units
+    systemd-analyze verify berthd.service berthd.socket berth-runner.service berth-runner.socket berth.slice
+    systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
+    systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
 
-        for page in 'berth.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
-            test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"
-        done
+    # the journal explains itself
+    journalctl -x --no-pager -t berthd | grep -q 'It has found the runs that were under way on this host'
+    journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'Support\|fencing token'
+    # each event, also those that did not happen today: its subject, with the fields filled in, and what it means
+    catalog=/usr/lib/systemd/catalog/berth.catalog
+    awk '/^# / { event = $2 } /^-- / { print event, $2 }' "$catalog" >/tmp/events
+    [ "$(wc -l </tmp/events)" -ge 30 ]
+    while read -r event id; do
+        printf '%s\n' "MESSAGE_ID=$id" "BERTH_EVENT=$event" "SYSLOG_IDENTIFIER=explained" "MESSAGE=message of $event" BERTH_JOB=the-job \
+            BERTH_RUN=the-run BERTH_POOLS=the-pools BERTH_HOST=the-host BERTH_RESULT=the-result BERTH_NAMESPACE=the-namespace \
+            BERTH_TOKEN=7 BERTH_REASON=the-reason | logger --journald
+    done </tmp/events
+    journalctl --sync
+    while read -r event id; do
+        journalctl -q --no-pager -x -t explained "MESSAGE_ID=$id" >/tmp/explained
+        grep -q "message of $event" /tmp/explained && grep -q 'Subject: .' /tmp/explained || fail "journalctl -x does not explain $event"
+        not grep '@BERTH' /tmp/explained
+        # the last line of its text in the catalog, if that names no field
+        text=$(awk -v id="$id" '/^-- / { on = $2 == id } on && /^[^#-]/ && !/^(Subject|Defined-By|Documentation):/ { last = $0 } END { print last }' "$catalog")
+        case $text in *@*) ;; *) grep -qF "$text" /tmp/explained || fail "journalctl -x lacks the text of $event" ;; esac
+    done </tmp/events
+    [ -z "$(journalctl -p err --no-pager -q -t berthd -t berth-runner | grep -v -e bad.conf -e 'running config stays')" ] || fail "errors in the journal"
 
-        apt-get -qq -y purge berth
-        [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ]
-        for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
+    for page in 'berth.1' 'berthd.8' 'berth-runner.8' 'berth.conf.5' 'berth-events.7'; do
+        test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"
+    done
+
+    apt-get -qq -y purge berth
+    [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ]
+    for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
 END
-done
