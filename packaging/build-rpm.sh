@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build-rpm.sh VERSION FOLDER: an rpm package of what is committed, into FOLDER. Works with Debian's rpm, too: dependencies of the
-# build are then not looked for, as rpm knows nothing of them there. Equal sources give equal packages.
+# build-rpm.sh VERSION FOLDER [TAR]: an rpm package of what is committed, or of the tar file, into FOLDER. RPM_RELEASE (default: 1) for a
+# package that is to be newer than another of the same version. Works with Debian's rpm, too: dependencies of the build are then not
+# looked for, as rpm knows nothing of them there. Equal sources give equal packages.
 set -eu
 version=$1 folder=$2
 export LC_ALL=C.UTF-8 TZ=UTC
@@ -11,21 +12,28 @@ command -v rpmbuild >/dev/null || {
     exit 1
 }
 top=$folder/tree
-rm -rf "$top" && mkdir -p "$top/SOURCES"
-git archive --prefix="berth-$version/" HEAD | gzip -n >"$top/SOURCES/berth-$version.tar.gz"
-git show HEAD:units/berth.sysusers >"$top/SOURCES/berth.sysusers"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH
-
-set -- --define "_topdir $top" --define "berth_version $version" --define "_buildhost berth.invalid" \
-    --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1"
-if [ "$(rpm --eval '%{?_unitdir}')" = "" ]; then
-    set -- --load="$PWD/packaging/systemd.macros" --nodeps "$@"
+source=$top/berth-$version
+rm -rf "$top" && mkdir -p "$top/SOURCES" "$source"
+if [ $# -gt 2 ]; then
+    tar -x -C "$source" -f "$3"
+else
+    git archive HEAD | tar -x -C "$source"
 fi
-rpmbuild -bb "$@" packaging/berth.spec >"$folder/build.log" 2>&1 || {
+# All files have the time of the commit.
+SOURCE_DATE_EPOCH=$(stat -c %Y "$source/NEWS.md")
+export SOURCE_DATE_EPOCH
+tar -c -C "$top" --sort=name --owner=0 --group=0 --numeric-owner "berth-$version" | gzip -n >"$top/SOURCES/berth-$version.tar.gz"
+cp -p "$source/units/berth.sysusers" "$top/SOURCES/"
+
+set -- --define "_topdir $top" --define "berth_version $version" --define "berth_release ${RPM_RELEASE:-1}" \
+    --define "_buildhost berth.invalid" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1"
+if [ "$(rpm --eval '%{?_unitdir}')" = "" ]; then
+    set -- --load="$source/packaging/systemd.macros" --nodeps "$@"
+fi
+rpmbuild -bb "$@" "$source/packaging/berth.spec" >"$folder/build.log" 2>&1 || {
     tail -n 30 "$folder/build.log" >&2
     exit 1
 }
 mv "$top"/RPMS/*/*.rpm "$folder/"
 rm -rf "$top"
-ls "$folder"/berth-"$version"-*.rpm
+ls "$folder/berth-$version-${RPM_RELEASE:-1}".*.rpm

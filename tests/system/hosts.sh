@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2154,SC2086
+# shellcheck shell=bash disable=SC2154,SC2086,SC2034
 # Hosts: systemd-nspawn containers with an address each on one bridge, in a network namespace of its own, so that nothing of it is
 # seen outside. Sourced.
 
@@ -17,7 +17,8 @@ network_up() {
 
 # boot NAME SUITE: starts it; await_boot NAME... waits until all its units are up.
 boot() {
-    local name=$1 suite=$2 group
+    local name=$1 suite=$2 group included downloads image
+    image "$suite" host
     host_address[$name]=$subnet.$((${#host_address[@]} + 1))
     host_suite[$name]=$suite
     # Its own cgroup: without one all containers would share ours.
@@ -30,7 +31,7 @@ boot() {
             [ -d "$group" ] && echo $BASHPID >"$group/cgroup.procs"
         done
         export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
-        exec nsenter --net="/run/netns/$netns" systemd-nspawn --quiet --directory="$cache/$suite-host" --boot --volatile=overlay \
+        exec nsenter --net="/run/netns/$netns" systemd-nspawn --quiet --directory="$image" --boot --volatile=overlay \
             --register=no --keep-unit --machine="$name" --hostname="$name" --network-bridge=br0 --resolv-conf=off \
             --link-journal=no --bind-ro="$packages:/packages" --bind="$shared:/shared" \
             --bind="$shared/journals/$name:/var/log/journal" </dev/null

@@ -2,40 +2,49 @@
 # shellcheck shell=bash disable=SC2154,SC2086
 # Images of Debian, made once by mmdebstrap and kept in $cache, and the packages under test, built in them. Sourced.
 #
-#   $cache/SUITE-host    what an administrator's machine has; the dependencies of berth lie downloaded in apt's cache, not
-#                        installed: apt resolves and installs them without a network, as it would with one
-#   $cache/SUITE-build   with what berth needs to be built
+#   $cache/SUITE-host-*    what an administrator's machine has; the dependencies of berth lie downloaded in apt's cache, not
+#                          installed: apt resolves and installs them without a network, as it would with one
+#   $cache/SUITE-build-*   with what berth needs to be built
 
 mirror=${BERTH_SYSTEM_MIRROR:-http://deb.debian.org/debian}
 host_packages="systemd systemd-sysv iproute2 procps sudo man-db libcap2-bin"
 build_packages="build-essential debhelper libconfuse-dev libcunit1-dev libhiredis-dev libjansson-dev libsmartcols-dev libsystemd-dev
-    pkgconf redis-tools scdoc"
+    pkgconf redis-tools rpm scdoc"
 
 runtime_packages() { # SUITE: what apt is to find in its cache
     case $1 in
-    bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libsmartcols1 redis-server ;;
+    bookworm) echo libconfuse2 libhiredis0.14 libjansson4 libsmartcols1 redis-server rpm ;;
     trixie) echo libconfuse2 libhiredis1.1.0 libjansson4 libsmartcols1 redis-server valkey-server systemd-journal-remote ;;
     esac
 }
 
+# image SUITE host|build: sets included, downloads (for apt's cache), and image: where it is. What it is made of names it, so that trees
+# which want something else do not take it from one another.
+image() {
+    included=$build_packages downloads=''
+    case $2-$1 in
+    host-*) included=$host_packages downloads=$(runtime_packages "$1") ;;
+    build-bookworm) included="$included systemd" ;;
+    *) included="$included systemd-dev" ;;
+    esac
+    image=$cache/$1-$2-$(echo "$mirror $included $downloads 3" | sha256sum | cut -c 1-16)
+}
+
 # make_image SUITE host|build
 make_image() {
-    local suite=$1 kind=$2 packages downloads='' image hash
-    if [ "$kind" = host ]; then
-        packages=$host_packages downloads=$(runtime_packages "$suite")
-    else
-        packages=$build_packages
-        [ "$suite" = bookworm ] && packages="$packages systemd" || packages="$packages systemd-dev"
+    local suite=$1 kind=$2 included downloads image old
+    image "$suite" "$kind"
+    if [ -e "$image.made" ]; then
+        touch "$image.made" # used
+        return
     fi
-    image=$cache/$suite-$kind
-    hash=$(echo "$mirror $packages $downloads 2" | sha256sum | cut -c 1-16)
-    [ "$(cat "$image.made" 2>/dev/null)" = "$hash" ] && return
+    find "$cache" -maxdepth 1 -name "$suite-$kind-*.made" -mtime +14 | while read -r old; do rm -rf "${old%.made}" "$old"; done
     say "making the image $suite-$kind"
-    rm -rf "$image" "$image.made"
+    rm -rf "$image"
     mkdir -p "$cache"
     mmdebstrap --quiet --mode=root --variant=minbase --skip=cleanup/apt \
         --aptopt='APT::Install-Recommends "false"' --aptopt='Binary::apt::APT::Keep-Downloaded-Packages "true"' \
-        --include="$(echo $packages | tr ' ' ',')" \
+        --include="$(echo $included | tr ' ' ',')" \
         ${downloads:+--customize-hook="chroot \"\$1\" apt-get -qq -y install --download-only $downloads"} \
         "$suite" "$image" "$mirror" >"$image.log" 2>&1 || {
         tail -n 20 "$image.log" >&2
@@ -44,7 +53,7 @@ make_image() {
     # A machine of its own, with a name of its own, each time it boots.
     : >"$image/etc/machine-id"
     rm -f "$image/etc/hostname" "$image/etc/resolv.conf"
-    echo "$hash" >"$image.made"
+    touch "$image.made"
 }
 
 # make_package SUITE REVISION: prints the path of the .deb built from what is committed. A higher revision than 1 is the same with a
@@ -66,12 +75,28 @@ make_package() {
 
 build_package() {
     say "building berth $version-$revision of $commit for $suite"
+    built deb --setenv=DEB_REVISION="$revision"
+}
+
+# make_rpm SUITE RELEASE: the same for the .rpm; each release is built.
+make_rpm() {
+    local suite=$1 version commit out
+    version=$(sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
+    commit=$(git rev-parse --short HEAD)
+    out=$cache/packages/$commit-$suite-rpm-$2
+    ls "$out/berth-$version-$2".*.rpm 2>/dev/null || { built rpm --setenv=RPM_RELEASE="$2" && ls "$out/berth-$version-$2".*.rpm; }
+}
+
+built() { # deb|rpm OPTION...: what packaging/build-deb.sh or build-rpm.sh makes of what is committed, into $out
+    local kind=$1 included downloads image
+    shift
+    image "$suite" build
     mkdir -p "$out"
     git archive HEAD >"$out/source.tar"
-    SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --directory="$cache/$suite-build" --volatile=overlay \
-        --register=no --keep-unit --private-network --bind="$out:/out" --setenv=DEB_REVISION="$revision" --chdir=/out \
+    SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 systemd-nspawn --quiet --directory="$image" --volatile=overlay \
+        --register=no --keep-unit --private-network --bind="$out:/out" "$@" --chdir=/out \
         -- sh -c "mkdir /tmp/berth && tar -x -C /tmp/berth -f source.tar packaging && \
-            /tmp/berth/packaging/build-deb.sh $version /out /out/source.tar" </dev/null >"$out/log" 2>&1 || {
+            /tmp/berth/packaging/build-$kind.sh $version /out /out/source.tar" </dev/null >"$out/log" 2>&1 || {
         tail -n 30 "$out/log" >&2
         return 1
     }

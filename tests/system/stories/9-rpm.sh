@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash disable=SC2154
+# The rpm package on the older systemd: its scriptlets make the user, the folders and the catalog, presets enable the units; an upgrade
+# leaves a run alone, and what an administrator wrote into the config; an erase stops everything. (rpm knows nothing of what Debian's
+# apt installed, hence --nodeps.)
+
+boot fred "${suites##* }"
+make_rpm "${suites##* }" 1 >"$results/$story/rpm-1" &
+first=$!
+make_rpm "${suites##* }" 2 >"$results/$story/rpm-2" &
+second=$!
+await_boot fred
+{ wait $first && wait $second; } || fail "no rpm"
+cp "$(cat "$results/$story/rpm-1")" "$shared/1.rpm" && cp "$(cat "$results/$story/rpm-2")" "$shared/2.rpm"
+script fred <<'END'
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq -y install rpm libconfuse2 'libhiredis[0-9]*' libjansson4 libsmartcols1 >/run/said 2>&1 || fail "$(cat /run/said)"
+    rpm() { command rpm --force-debian --nodeps "$@" || fail "rpm $*"; }
+    rpm -i /shared/1.rpm 2>&1 | tee /run/said
+    not grep -v -e '^Creating ' -e '^Created symlink ' /run/said # a scriptlet that fails says so
+    getent passwd berth && getent group berth
+    [ "$(stat -c '%a %U' /run/berth/state)" = "700 berth" ]
+    for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do
+        [ "$(systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
+        not active $unit # rpm starts nothing: that is for the administrator
+    done
+    systemctl start berthd.service
+    active berth-runner.service
+    [ "$(ps -o user= -C berthd)" = berth ]
+    [ "$(berth run -p heavy -- echo done)" = done ]
+    journalctl -x --no-pager -q -t berthd BERTH_EVENT=granted | grep -q 'fencing token' || fail "no catalog"
+    not grep -r '%{\|%systemd' /usr/lib/systemd/system/berth*
+    test -f /usr/share/bash-completion/completions/berth
+
+    # an upgrade, with the config changed and a run under way
+    useradd --create-home worker
+    mkfifo -m 666 /run/go
+    echo 'job "long" { command = {"/bin/sh", "-c", "read x </run/go; exit 5"}  user = "worker" }' >>/etc/berth/berth.conf
+    systemctl reload berthd.service
+    berth start --wait long >/run/status 2>&1 &
+    waiting=$!
+    await pgrep -f '^/bin/sh -c read x </run/go'
+    job=$(pgrep -f '^/bin/sh -c read x </run/go') old=$(pid berthd.service) old_runner=$(pid berth-runner.service)
+    inode=$(stat -c %i /run/berth/control.sock)
+    rpm -U /shared/2.rpm
+    command rpm -q berth | grep -x 'berth-.*-2.*'
+    [ "$(pid berthd.service)" != "$old" ] && [ "$(pid berth-runner.service)" != "$old_runner" ] || fail "not restarted"
+    active berthd.service && active berth-runner.service
+    [ -d "/proc/$job" ] || fail "the upgrade stopped the job"
+    [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "the upgrade made another socket"
+    grep -q '^job "long"' /etc/berth/berth.conf || fail "the upgrade replaced the config"
+    echo >/run/go
+    status=0; wait $waiting || status=$?
+    [ $status -eq 5 ] || fail "the run exits with $status: $(cat /run/status)"
+
+    # an erase ends the runs, too
+    berth start long
+    await pgrep -f '^/bin/sh -c read x </run/go'
+    rpm -e berth
+    not pgrep -f '^/bin/sh -c read x </run/go'
+    not pgrep -x berthd
+    for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
+    [ ! -e /usr/sbin/berthd ] && [ ! -e /usr/lib/systemd/system/berthd.service ] || fail "files are left"
+    grep -q '^job "long"' /etc/berth/berth.conf.rpmsave || fail "the administrator's config is lost"
+END
