@@ -15,13 +15,10 @@
 
 #include "base/list.h"
 #include "daemon/redis-compat.h"
+#include "daemon/redis-out.h"
 
 #define ANSWER_ELEMENTS_MAX 65536           /* of one array */
 #define ANSWER_SIZE_MAX ((size_t) 32 << 20) /* unread bytes of one answer */
-
-#define OUT_KEPT ((size_t) 64 << 10)        /* of an empty buffer */
-#define LENGTHS_KEPT 32                      /* of a command's words while it is written; more are counted again */
-#define COUNT_SIZE 24                        /* the most that put_count() writes */
 
 struct pending { /* a command that waits for its answer */
     struct list link; /* on connection->pendings, oldest first */
@@ -34,8 +31,7 @@ struct pending { /* a command that waits for its answer */
 struct redis_connection {
     const struct redis_connection_options *options;
     redisContext *context;
-    char *out;             /* commands not sent yet */
-    size_t out_size, out_allocated;
+    struct redis_out out;  /* commands not sent yet */
     sd_event_source *io, *timer;
     sd_event_source *defer, *flush; /* tells that it is down; sends what this turn of the loop has said */
     bool connected;        /* the socket is */
@@ -84,7 +80,7 @@ static void destroy(struct redis_connection *c) {
     sd_event_source_disable_unref(c->flush);
     if (c->context)
         redisFree(c->context);
-    free(c->out);
+    redis_out_done(&c->out);
     free(c);
 }
 
@@ -217,19 +213,13 @@ static void write_commands(struct redis_connection *c) {
         }
         c->connected = true;
     }
-    sent = send(c->context->fd, c->out, c->out_size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
+    sent = send(c->context->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         note_error(c, REDIS_ERROR_RETRY, strerror(errno));
     } else if (sent > 0) {
-        c->out_size -= (size_t) sent;
-        memmove(c->out, c->out + sent, c->out_size);
+        redis_out_drop(&c->out, (size_t) sent);
     }
-    if (c->out_size == 0 && c->out_allocated > OUT_KEPT) { /* a sync's; claims need little */
-        free(c->out);
-        c->out = NULL;
-        c->out_allocated = 0;
-    }
-    if (!is_over(c) && await_room(c, c->out_size > 0) < 0)
+    if (!is_over(c) && await_room(c, c->out.size > 0) < 0)
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
 }
 
@@ -238,7 +228,7 @@ static int connection_on_flush(sd_event_source *source, void *userdata) {
 
     (void) source;
     c->busy++;
-    if (!c->awaits_room && c->out_size > 0 && !is_over(c))
+    if (!c->awaits_room && c->out.size > 0 && !is_over(c))
         write_commands(c);
     leave(c);
     return 0;
@@ -261,60 +251,12 @@ static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, v
     return 0;
 }
 
-static int reserve(struct redis_connection *c, size_t size) {
-    size_t allocated = 2 * (c->out_size + size);
-    char *out;
-
-    if (c->out_size + size <= c->out_allocated)
-        return 0;
-    out = realloc(c->out, allocated);
-    if (!out)
-        return -ENOMEM;
-    c->out = out;
-    c->out_allocated = allocated;
-    return 0;
-}
-
-/* "*3\r\n", "$5\r\n": how many follow. Returns where it ends. */
-static char *put_count(char *at, char mark, size_t count) {
-    char digits[24];
-    size_t n = sizeof(digits);
-
-    do {
-        digits[--n] = (char) ('0' + count % 10);
-        count /= 10;
-    } while (count > 0);
-    *at++ = mark;
-    at = mempcpy(at, digits + n, sizeof(digits) - n);
-    return mempcpy(at, "\r\n", 2);
-}
-
-/* A command in Redis's protocol, straight into the buffer; hiredis prints each number with a printf of its own, which took a quarter
- * of a claim's time here. It goes out when the loop has turned, with all else that is said until then. */
+/* It goes out when the loop has turned, with all else that is said until then. */
 static int put(struct redis_connection *c, size_t argc, const char *const *argv) {
-    size_t lengths[LENGTHS_KEPT], size = COUNT_SIZE;
-    char *at;
-    int r;
+    int r = redis_out_put(&c->out, argc, argv);
 
-    for (size_t i = 0; i < argc; i++) {
-        size_t length = strlen(argv[i]);
-
-        size += length + COUNT_SIZE + 2;
-        if (i < LENGTHS_KEPT)
-            lengths[i] = length;
-    }
-    r = reserve(c, size);
     if (r < 0)
         return r;
-    at = put_count(c->out + c->out_size, '*', argc);
-    for (size_t i = 0; i < argc; i++) {
-        size_t length = i < LENGTHS_KEPT ? lengths[i] : strlen(argv[i]);
-
-        at = put_count(at, '$', length);
-        at = mempcpy(at, argv[i], length);
-        at = mempcpy(at, "\r\n", 2);
-    }
-    c->out_size = (size_t) (at - c->out);
     if (!c->awaits_room && sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT) < 0) {
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
         return -ENOTCONN;

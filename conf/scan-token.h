@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The words of a config file, for conf/scan.c alone. They are libconfuse's, but fewer: whatever its lexer would silently skip or read in a
+ * way that surprises is refused here. */
+
+#include "conf/scan.h"
+
+enum token { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_EQUALS, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_COMMA, TOKEN_WRONG };
+
+struct scanner {
+    struct scan *out;
+    struct notes *notes;
+    const char *file;
+    char *text; /* out->text */
+    size_t size, at;
+    int line; /* of text[at] */
+    bool control_was_noted;
+    enum token token; /* the current one */
+    size_t begin, end;
+    int token_line;
+};
+
+static inline struct settings_place place_at(const struct scanner *s, int line) {
+    return (struct settings_place) {s->file, line};
+}
+
+/* After this the rest of the file is not looked at. */
+#define syntax_error(s, at_line, ...)                            \
+    do {                                                         \
+        struct settings_place _place = place_at((s), (at_line)); \
+        notes_add((s)->notes, &_place, __VA_ARGS__);             \
+        (s)->notes->incomplete = true;                           \
+        (s)->token = TOKEN_WRONG;                                \
+    } while (0)
+
+/* The next token; what is no word is noted, and TOKEN_WRONG then. */
+void scanner_next(struct scanner *s);
