@@ -8,7 +8,7 @@
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
 --                  refused epoch more busy|queue-full pool
 --       {'epoch', epoch} not of this epoch, nothing was done;  {'gone'} no such session;  {'stale'} a newer connection is there
--- Cost  granted: 10 calls for one pool; waiting: about 15; O(log n)
+-- Cost  granted: 8 calls for one pool; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, c, pools = ARGV[1], ARGV[4], ARGV[11]
@@ -19,11 +19,16 @@ local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
 
 -- One pool, nobody waits, nothing is odd: grant.
-if m[7] and not m[3] and not m[4] and not ARGV[14] and ARGV[8] == '0' then
+local limit = m[7]
+if limit and not m[3] and not m[4] and not ARGV[14] and ARGV[8] == '0' then
     local base, n = at .. 'pool:' .. pools, ARGV[12]
-    if call('ZCARD', base .. ':queue') == 0
-        and call('SCARD', base .. ':held') + n <= m[7] + 0
-        and string.find(call('INFO', 'replication'), 'master_replid:' .. m[5], 1, true) then
+    local room = tonumber(limit)
+    if not room and call('ZCARD', base .. ':queue') == 0 then
+        limit = string.sub(limit, 1, -2)
+        room = tonumber(limit)
+        call('HSET', meta, 'l:' .. pools, limit)
+    end
+    if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[5], 1, true) then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
         local text = #m[6] == #since and m[6] < since and since or string.format('%d', math.max(m[6] + 1, since))

@@ -3,7 +3,8 @@
 -- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
 -- meta    hash  schema epoch replid grace known clock beat lease debt over over-end broken(a claim's record was deleted);
---               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override, l:POOL = limit in force;
+--               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
+--               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away);
 --               what: says what this is, in so many bytes that Redis keeps a hash table from the first host on
 -- Epochs, tickets and tokens are numbers of the hybrid clock; all are kept and compared as text where they are not reckoned with,
 -- because `..` and tostring() lose digits of 16-digit numbers.
@@ -52,9 +53,9 @@ end
 local function in_epoch()
     if trusted == nil then
         local info = call('INFO', 'replication')
-        trusted = epoch and replid and string.find(info, 'master_replid:' .. replid, 1, true) ~= nil
+        trusted = epoch and replid and string.find(info, replid, 1, true) ~= nil
         if not trusted then
-            replid = string.match(info, 'master_replid:(%w+)')
+            replid = string.match(info, 'master_replid:%w+')
             epoch, grace = fmt(tick()), true
             call('HSET', meta, 'what', 'a namespace of berth, changed by its scripts alone: see PROTOCOL.md there',
                 'schema', 1, 'epoch', epoch, 'replid', replid, 'grace', 1, 'known', 0)
@@ -122,8 +123,9 @@ end
 
 -- What limit_of() finds is noted for the fast paths, which read it with all else: by whatever changes that, and by each hello.
 local function note_limit(pool)
-    if call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 1 then
-        call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)))
+    local base = at .. 'pool:' .. pool
+    if call('EXISTS', base .. ':limits') == 1 then
+        call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)) .. (call('EXISTS', base .. ':queue') == 1 and '+' or ''))
     else
         call('HDEL', meta, 'l:' .. pool)
     end

@@ -75,4 +75,4 @@ end
 return {'ok', limit_of(pool), tonumber(call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2] or -1),
     tonumber(call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2] or -1), override, call('SCARD', base .. ':held'),
     call('ZCARD', base .. ':queue'), call('ZCARD', base .. ':parked'), holders, queue,
-    head and tonumber(call('ZSCORE', base .. ':wants', head) or 0) or 0, positions, call('ZCARD', base .. ':elsewhere')}
+    head and tonumber(call('ZSCORE', base .. ':wants', head) or 1) or 0, positions, call('ZCARD', base .. ':elsewhere')}

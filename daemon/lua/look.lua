@@ -34,7 +34,7 @@ for i = 4, #ARGV do
                 broken = broken or call('SISMEMBER', base .. ':held', c .. '#' .. n) == 0
             elseif state == 'P' then
                 parked = parked or call('ZSCORE', base .. ':parked', c)
-            elseif not call('ZSCORE', base .. ':queue', c) or not call('ZSCORE', base .. ':wants', c) then
+            elseif not call('ZSCORE', base .. ':queue', c) or n ~= '1' and not call('ZSCORE', base .. ':wants', c) then
                 broken = true
             elseif call('ZRANGE', base .. ':queue', '0', '0')[1] == c then
                 heads = heads or {}

@@ -3,7 +3,7 @@
 --
 -- pool:P:held    set   one member per permit; used = SCARD (R5)
 -- pool:P:queue   zset  waiting claim -> ticket minus head start
--- pool:P:wants   zset  waiting claim -> permits wanted
+-- pool:P:wants   zset  waiting claim -> permits wanted, if that is more than one
 -- pool:P:parked  zset  claim parked because of this pool -> permits wanted of it
 -- debt           set   pools that are owed a visit: grace, or a bound was reached (R16)
 --
@@ -46,8 +46,9 @@ local function place(c, r)
     local score = tonumber(r.ticket) - tonumber(r.head)
     for i = 1, #r.list, 2 do
         local base = at .. 'pool:' .. r.list[i]
-        call('ZADD', base .. ':queue', score, c)
-        call('ZADD', base .. ':wants', r.list[i + 1], c)
+        call('ZADD', base .. ':queue', fmt(score), c)
+        if r.list[i + 1] > 1 then call('ZADD', base .. ':wants', r.list[i + 1], c) end
+        if call('ZCARD', base .. ':queue') == 1 then note_limit(r.list[i]) end
     end
     r.state = 'W'
 end
@@ -78,7 +79,7 @@ local function displace(c, r)
             touch(r.list[i])
         elseif r.state == 'W' then
             call('ZREM', base .. ':queue', c)
-            call('ZREM', base .. ':wants', c)
+            if r.list[i + 1] > 1 then call('ZREM', base .. ':wants', c) end
             touch(r.list[i])
         else
             call('ZREM', base .. ':parked', c)
@@ -106,8 +107,10 @@ end
 -- granted here yet, or somebody would overtake those who are still to come back (R2).
 local function sort_out(pool)
     local base, limit = at .. 'pool:' .. pool, limit_of(pool)
-    for _, c in ipairs(call('ZRANGEBYSCORE', base .. ':wants', '(' .. limit, '+inf', 'LIMIT', 0, moves)) do
-        call('ZREM', base .. ':wants', c)
+    local from, above = base .. ':wants', '(' .. limit
+    if limit < 1 then from, above = base .. ':queue', '-inf' end -- everybody wants more than nothing
+    for _, c in ipairs(call('ZRANGEBYSCORE', from, above, '+inf', 'LIMIT', 0, moves)) do
+        call('ZREM', from, c)
         replace(c)
     end
     if moves > 0 then

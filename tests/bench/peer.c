@@ -118,7 +118,6 @@ const struct peer peer_arguments = {"two empty scripts with our arguments", "eva
 
 static unsigned commands_acquire(redisContext *c, unsigned number) {
     redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " grace debt replid clock l:busy");
-    redisAppendCommand(c, "ZCARD y:pool:busy:queue");
     redisAppendCommand(c, "SCARD y:pool:busy:held");
     redisAppendCommand(c, "TIME");
     redisAppendCommand(c, "HSETNX y:claims 0123456789abcdef0123456789%06u %s", number,
@@ -126,7 +125,7 @@ static unsigned commands_acquire(redisContext *c, unsigned number) {
     redisAppendCommand(c, "SADD y:pool:busy:held 0123456789abcdef0123456789%06u#1", number);
     redisAppendCommand(c, "SADD y:of:" SESSION " 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "HSET y:meta clock 1763640000000000 c:" SESSION " 1:1763640000000000");
-    return 8;
+    return 7;
 }
 
 static unsigned commands_release(redisContext *c, unsigned number) {

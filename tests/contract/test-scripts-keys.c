@@ -83,7 +83,7 @@ static void test_queue(void) {
 }
 
 static void test_wants(void) {
-    is_missed("pool:db:wants", look_1);
+    is_missed("pool:db:wants", look_2); /* b wants two */
 }
 
 static void test_parked(void) {
