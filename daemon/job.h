@@ -16,7 +16,7 @@ struct job {
     struct manager *manager;
     struct list link;                 /* on manager->jobs */
     char name[NAME_MAX_LENGTH + 1];
-    usec_t last_trigger_realtime;     /* begun, queued or skipped; 0: never. This and the next six are kept in jobs/NAME */
+    usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never. This and the next six are kept in jobs/NAME */
     usec_t last_started_realtime;     /* 0: never */
     usec_t last_ended_realtime;
     enum run_result last_result;

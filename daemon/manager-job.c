@@ -80,6 +80,26 @@ static int begin_job(struct manager *m, const struct job_settings *settings, str
     return k;
 }
 
+static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata);
+
+/* So long after the last trigger, whichever that was. */
+static void arm_every(struct manager *m, struct job *j) {
+    const struct job_settings *settings = settings_find_job(m->settings, j->name);
+    usec_t now = clock_realtime(), next = job_next(j, settings->every_usec, now);
+
+    j->timer = sd_event_source_disable_unref(j->timer);
+    if (next == USEC_INFINITY || m->phase != MANAGER_PHASE_READY)
+        return;
+    if (sd_event_add_time(m->event, &j->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_sub(next, now)),
+                          USEC_PER_MSEC, job_on_due, j) < 0)
+        manager_log(m, LOG_ERR, "out of memory: job %s is not run again by `every`", j->name);
+}
+
+static void note_trigger(struct manager *m, struct job *j) {
+    j->last_trigger_realtime = clock_realtime();
+    arm_every(m, j);
+}
+
 /* r begins when the job's other run is over. */
 static void note_queued(struct job *j, struct run *r) {
     r->behind = j->queued = true;
@@ -93,7 +113,6 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     size_t n = count_runs(m, j->name, &run);
     int k = 0;
 
-    j->last_trigger_realtime = clock_realtime();
     if (m->drained)
         return MANAGER_E_DRAINED;
     switch (job_decide(j, settings->overlap, n)) {
@@ -109,6 +128,8 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
         k = MANAGER_E_SKIPPED;
         break;
     }
+    if (k == 0)
+        note_trigger(m, j);
     manager_write_job(m, j);
     *ret_run = run;
     return k;
@@ -147,29 +168,15 @@ int manager_start_job(struct manager *m, const char *job, struct run **ret) {
     return trigger(m, j, ret);
 }
 
-static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata);
-
-static void arm_every(struct manager *m, struct job *j) {
-    const struct job_settings *settings = settings_find_job(m->settings, j->name);
-    usec_t now = clock_realtime(), next = job_next(j, settings->every_usec, now);
-
-    j->timer = sd_event_source_disable_unref(j->timer);
-    if (next == USEC_INFINITY || m->phase != MANAGER_PHASE_READY)
-        return;
-    if (sd_event_add_time(m->event, &j->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_sub(next, now)),
-                          USEC_PER_MSEC, job_on_due, j) < 0)
-        manager_log(m, LOG_ERR, "out of memory: job %s is not run again by `every`", j->name);
-}
-
 static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct job *j = userdata;
     struct run *run;
 
     if (j->manager->phase != MANAGER_PHASE_READY) /* berthd stops: what is begun now would only be waited for */
         return 0;
+    note_trigger(j->manager, j); /* also of one that is skipped */
     if (trigger(j->manager, j, &run) < 0)
         manager_log(j->manager, LOG_ERR, "out of memory: job %s is skipped once", j->name);
-    arm_every(j->manager, j);
     return 0;
 }
 
@@ -191,7 +198,7 @@ static void begin_queued(struct manager *m, struct job *j) {
     }
     manager_replace_run(queued, r);
     j->queued = false;
-    j->last_trigger_realtime = clock_realtime();
+    note_trigger(m, j);
     manager_run_begin(r);
     manager_write_job(m, j); /* now that its own record is there */
 }

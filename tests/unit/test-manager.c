@@ -251,6 +251,40 @@ static void test_shutdown_and_every(void) {
     CU_ASSERT(play_await(has_left, NULL));
 }
 
+static int wake(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    *(bool *) userdata = true;
+    return 0;
+}
+
+static bool is_true(void *value) {
+    return *(bool *) value;
+}
+
+/* So long after its last start, whoever began that. */
+static void test_every_after_a_manual_start(void) {
+    struct manager_job job;
+    bool is_later = false;
+    struct run *r;
+
+    play_down();
+    play.every = "500ms";
+    play_up_gathered();
+    CU_ASSERT(play_await_starts(1));
+    r = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    play_started(r);
+    play_guard_reports(r, "code", 0, "none");
+    TEST_INT(sd_event_add_time_relative(play.event, NULL, CLOCK_BOOTTIME, 250 * USEC_PER_MSEC, 0, wake, &is_later), 0);
+    CU_ASSERT(play_await(is_true, &is_later));
+    r = play_begin("first");
+    play_started(r);
+    play_guard_reports(r, "code", 0, "none");
+    TEST_INT(play.n_started, 2);
+    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), "first"), &job);
+    CU_ASSERT(play_await_starts(3));
+    CU_ASSERT(is_past(&job.next_realtime));
+}
+
 static CU_TestInfo tests[] = {
     {"one run", test_one_run},
     {"limit and order", test_limit_and_order},
@@ -264,6 +298,7 @@ static CU_TestInfo tests[] = {
     {"drain", test_drain},
     {"shutdown", test_shutdown},
     {"shutdown and every", test_shutdown_and_every},
+    {"every, after a manual start", test_every_after_a_manual_start},
     CU_TEST_INFO_NULL,
 };
 
