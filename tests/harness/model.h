@@ -22,6 +22,7 @@
 /* A change that the model must notice: in the scripts' text, or in the virtual host. */
 struct model_mutation {
     const char *name;
+    uint64_t seed;             /* of a sequence that is known to notice it; 0: none is */
     const char *from, *to;     /* each occurrence in a script; NULL: none */
     bool early_burial;         /* hosts call others dead after 3/4 of a lease */
     bool deadline_from_answer; /* hosts count their lease from the answer, not from the call */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A test of the test: what the model must notice when a rule is taken out of the scripts or of the virtual hosts. The first six are
- * those that models of earlier drafts had to catch. Whoever rewords a line that is changed here is told so: "its text is in no script". By hand: MUTATION=part-of-a-name tells what was found, SEED=N begins elsewhere. */
+ * those that models of earlier drafts had to catch. Whoever rewords a line that is changed here is told so: "its text is in no script".
+ * One that is seldom found names a seed that finds it: that is tried first, and when it does so no longer, all from 1 on. By hand:
+ * MUTATION=part-of-a-name tells what was found, SEED=N begins there. */
 
 #include <string.h>
 
@@ -19,7 +21,7 @@ static const struct model_mutation mutations[] = {
     /* model-failover-burial */
     {.name = "burial without the replication id", .from = "if not in_epoch() or not end_session(s)", .to = "if not end_session(s)"},
     {.name = "connection numbers ignored in beats", .from = "if connection ~= ARGV[2] then return {'stale'} end", .to = ""},
-    {.name = "deadline counted from the answer", .deadline_from_answer = true},
+    {.name = "deadline counted from the answer", .seed = 25, .deadline_from_answer = true},
 
     {.name = "tokens follow Redis' clock alone", .from = "clock = math.max(clock + 1, now())", .to = "clock = now()"},
     /* model-debts */
@@ -61,35 +63,38 @@ static const struct model_mutation mutations[] = {
     /* model-raised-limit */
     {.name = "grants before all are back in their queues", .from = "cut = true", .to = "cut = false"},
     {.name = "limits of the dead stay", .from = "call('ZREM', key, s)\nlimits[pool] = nil", .to = "limits[pool] = nil"},
-    {.name = "a limit that is declared no more holds on", .from = "function undeclare(s, pool, limit)\n",
+    {.name = "a limit that is declared no more holds on", .seed = 83, .from = "function undeclare(s, pool, limit)\n",
      .to = "function undeclare(s, pool, limit)\nif call('EXISTS', at .. 'of:' .. s) == 1 then return end\n"},
-    {.name = "grants of lost writes are believed", .from = "return r.state == 'H' and tonumber(r.token) < tonumber(epoch)",
+    {.name = "grants of lost writes are believed", .seed = 27, .from = "return r.state == 'H' and tonumber(r.token) < tonumber(epoch)",
      .to = "return false"},
-    {.name = "runs beyond their lease keep their token", .from = "if kind == 'K' then", .to = "if false then"},
+    {.name = "runs beyond their lease keep their token", .seed = 49, .from = "if kind == 'K' then", .to = "if false then"},
     {.name = "what hosts remember of the clock is not heard", .from = "if number and number > clock then clock = number end", .to = ""},
     /* model-token-after-wipe */
-    {.name = "remembered clocks do not age", .no_ageing = true},
+    {.name = "remembered clocks do not age", .seed = 326, .no_ageing = true},
     /* model-old-push */
     {.name = "hosts take pushes of any epoch", .any_epoch = true},
-    {.name = "hello tells the last number though it is long ago", .from = "fmt(math.max(clock, now())), newer", .to = "fmt(clock), newer"},
+    {.name = "hello tells the last number though it is long ago", .seed = 102, .from = "fmt(math.max(clock, now())), newer", .to = "fmt(clock), newer"},
     {.name = "hosts do not miss pushes", .no_chain = true},
-    {.name = "a sync's answer names its own grants", .from = "return {'ok', epoch, unfinished,",
+    {.name = "a sync's answer names its own grants", .seed = 659, .from = "return {'ok', epoch, unfinished,",
      .to = "last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')\nreturn {'ok', epoch, unfinished,"},
 };
 
 static void test_mutations(void) {
     const char *wanted = getenv("MUTATION"), *seed_text = getenv("SEED");
-    uint64_t seed = 1;
+    uint64_t seed = 0;
 
     if (seed_text && number_parse(seed_text, UINT64_MAX, &seed) < 0)
-        seed = 1;
+        seed = 0;
     for (size_t i = 0; i < ELEMENTSOF(mutations); i++) {
         bool failed = false;
-        int k;
+        int k = 0;
 
         if (wanted && !strstr(mutations[i].name, wanted))
             continue;
-        k = model_run(seed, SEQUENCES_MAX, &mutations[i], wanted && *wanted, &failed);
+        if (seed == 0 && mutations[i].seed > 0)
+            k = model_run(mutations[i].seed, 1, &mutations[i], wanted && *wanted, &failed);
+        if (!failed && k >= 0)
+            k = model_run(seed > 0 ? seed : 1, SEQUENCES_MAX, &mutations[i], wanted && *wanted, &failed);
         if (wanted)
             printf("%4d sequences: %s%s\n", k, mutations[i].name, failed ? "" : " (NOT FOUND)");
         if (!failed)
