@@ -9,7 +9,6 @@ SYSCONFDIR ?= /etc
 DOCDIR ?= $(PREFIX)/share/doc/berth
 DESTDIR ?=
 CC ?= cc
-CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 VERSION := $(shell sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)
 
@@ -20,10 +19,12 @@ SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=al
 else ifneq ($(SAN),)
 BUILD ?= build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS ?= -O1 -g
 else
 BUILD ?= build
 SANITIZE :=
 endif
+CFLAGS ?= -O2 -g
 Q := $(if $(V),,@)
 
 PACKAGES := libsystemd hiredis libconfuse jansson smartcols

@@ -38,9 +38,17 @@ check_analyzer() {
         printf '%s\n' "$sources" | grep '^tests/' |
         each_source "$in_tests -c -o /dev/null"
 }
+# The static analyzer follows all paths for its checks of va_list, which takes nine tenths of the time: where there is no va_list they have
+# nothing to find. The others of .clang-tidy look at calls and loops alone; clang itself runs these without paths.
 check_tidy() {
+    # shellcheck disable=SC2086
+    variadic=$(grep -lE 'va_(list|start|copy|arg)' $sources)
+    calls="clang --analyze --analyzer-no-default-checks -Xclang -analyzer-werror -Xclang -analyzer-checker=security"
+    calls="$calls -Xclang -analyzer-disable-checker=security.insecureAPI.DeprecatedOrUnsafeBufferHandling -o /dev/null"
     # clang-tidy wants the file first.
-    printf '%s\n' "$sources" | each_source "f() { clang-tidy --quiet \"\$1\" -- $flags; }; f"
+    printf '%s\n' "$variadic" | each_source "f() { clang-tidy --quiet \"\$1\" -- $flags; }; f" &&
+        printf '%s\n' "$sources" | grep -vxF "$variadic" |
+        each_source "f() { clang-tidy --quiet --checks=-clang-analyzer-\* \"\$1\" -- $flags && $calls $flags \"\$1\"; }; f"
 }
 check_shell() {
     find . -path ./build -prune -o -name '*.sh' -print | sort | xargs shellcheck .ci/run

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the checks of the sources and every test program that was built under $BUILD/tests, two at a time; shows only what failed or was
-# skipped; ends with one line "N passed, N failed, N skipped". Arguments: names of programs (all if there are none).
+# Runs the checks of the sources and every test program that was built under $BUILD/tests, $TEST_JOBS at a time (three for each core: most
+# of what they do is to wait); shows only what failed or was skipped; ends with one line "N passed, N failed, N skipped". Arguments: names
+# of programs (all if there are none).
 set -u
 build=${BUILD:-build}
 out=$build/tests/results
+jobs=${TEST_JOBS:-$((3 * $(nproc)))}
 rm -rf "$out" && mkdir -p "$out"
 export BERTH_BUILD="$build"
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}"
@@ -27,6 +29,15 @@ if [ $# -gt 0 ]; then
     programs=$chosen
 fi
 
+# Those that take longest begin first, so that nobody waits for one alone in the end.
+longest="test-model test-killed test-client-patience test-redis-away test-store-redis-faults test-audit-altered test-store-redis-hosts
+    test-mutations test-main-job test-nested test-run-away test-run-tell test-handover test-ended-away test-lease"
+# shellcheck disable=SC2086
+programs=$({
+    for name in $longest; do printf '%s\n' $programs | grep "/$name\$"; done
+    printf '%s\n' $programs
+} | awk '!seen[$0]++')
+
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ]; then
     for check in tests/check-layers.sh tests/check-events.sh tests/check-lessons.sh "tests/mutate.sh --check"; do
@@ -35,7 +46,7 @@ if [ $# -eq 0 ]; then
 fi
 
 # shellcheck disable=SC2086,SC2016
-printf '%s\n' $programs | xargs -P 2 -I{} sh -c '
+printf '%s\n' $programs | xargs -P "$jobs" -I{} sh -c '
     log=$1/$(basename "$2").log
     timeout "${TEST_TIMEOUT:-300}" "$2" >"$log" 2>&1 </dev/null
     echo $? >"$log.status"' sh "$out" {}

@@ -57,6 +57,6 @@ void witness_watch_turn(struct witness_watch *watch, const char *folder);
 void witness_watch_apply(const struct witness_watch *watch, struct witness *w);
 void witness_watch_done(struct witness_watch *watch);
 
-/* Awaits that there are so many, or that a run with this id has started; fatal after 20 s. */
+/* Awaits that there are so many, all with their records, or that a run with this id has started; fatal after 20 s. */
 void witness_await_alive(const char *folder, size_t n);
 void witness_await_start(const char *folder, const char *id);
