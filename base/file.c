@@ -98,14 +98,18 @@ static void file_sync_directory(const char *path) {
         (void) fsync(fd);
 }
 
+/* One name for all attempts: what a crash left behind is replaced, not added to. */
+static int file_create(const char *path) {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0600);
+
+    return fd < 0 && errno == EEXIST && unlink(path) == 0 ? open(path, flags, 0600) : fd;
+}
+
 static int file_fill(const char *path, const void *data, size_t size, unsigned mode, bool durable) {
-    _cleanup_close_ int fd = -1;
+    _cleanup_close_ int fd = file_create(path);
     int r;
 
-    /* One name for all attempts: what a crash left behind is replaced, not added to. */
-    if (unlink(path) < 0 && errno != ENOENT)
-        return -errno;
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
     r = file_write(fd, data, size);
