@@ -340,8 +340,6 @@ static void guard_exec(struct guard *g) {
 static int guard_run(struct guard *g) {
     int r;
 
-    if (setsid() < 0)
-        return -errno;
     FAILPOINT("guard-begun");
     (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
     r = guard_take_descriptors(g->start->listen_fd, g->start->record_fd);
@@ -361,6 +359,9 @@ static int guard_run(struct guard *g) {
         guard_exec(g);
     else /* a runner that restarts would not find us */
         guard_fail(g, -r, "record");
+    /* Out of reach for what signals the runner's group. The command has a session of its own anyway and does not wait for this: with
+     * autogroups (sched(7)) a new session waits for its turn, milliseconds on a busy machine. */
+    (void) setsid();
     return sd_event_loop(g->event);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
 #include "base/cleanup.h"
@@ -93,6 +94,19 @@ static void test_guard_dies_others_live(void) {
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
     test_await(t.fd, &m, PROTOCOL_REPORT);
     CU_ASSERT(!is_alive(pid, start));
+    test_runner_done(&t);
+}
+
+/* What is said to the runner's process group, by a terminal say, is not said to its guards: they outlive it. */
+static void test_session(void) {
+    pid_t guard;
+
+    test_runner_begin(&t, TEST_SH("waits", "sleep 1000"), getuid());
+    test_runner_begin_run(&t, &m, '1', "waits");
+    guard = guard_pid('1');
+    TEST_INT(getsid(guard), guard);
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
     test_runner_done(&t);
 }
 
@@ -336,6 +350,7 @@ static void test_kill_of_one_that_ends(void) {
 static CU_TestInfo tests[] = {
     {"guard dies", test_guard_dies},
     {"guard dies, others live", test_guard_dies_others_live},
+    {"session", test_session},
     {"runner dies", test_runner_dies},
     {"both die", test_both_die},
     {"a command is not left alone", test_command_is_not_left_alone},
