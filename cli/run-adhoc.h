@@ -56,6 +56,7 @@ struct adhoc {
     /* the command */
     sd_event_source *start;
     struct supervise *supervise;
+    pid_t self;                      /* ours: the command dies with us */
     pid_t pid;                       /* told to berthd; 0: not started */
     usec_t started;                  /* boottime; 0: not started */
 

@@ -116,8 +116,8 @@ static int command_child(void *userdata, const char **ret_stage) {
     struct adhoc *a = userdata;
     int r;
 
-    *ret_stage = "parent";
-    r = supervise_child_die_with_parent(getppid());
+    *ret_stage = "parent"; /* who that was before the fork: asked for now it may be the one who took us over from a killed one */
+    r = supervise_child_die_with_parent(a->self);
     if (r != 0)
         return r;
     *ret_stage = "hold";
@@ -175,6 +175,7 @@ static int command_start(struct adhoc *a) {
                                         .deadline = a->deadline};
     int r;
 
+    a->self = getpid();
     move_hold(a);
     r = put_environment(a);
     if (r < 0)
