@@ -112,12 +112,13 @@ static int compare_grants(const void *a, const void *b) {
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* Those that have a place in a queue; a grant beyond a lost lease has none. */
+/* Those that have a place in a queue that is known. A grant beyond a lost lease has none. One whose host never heard of it, and which asked
+ * anew in its next session, had another place than the ticket that was told later. */
 static size_t list_grants(const struct audit *a, struct grant *grants) {
     size_t n = 0;
 
     for (size_t i = 0; i < a->n_holds; i++)
-        if (!a->holds[i].renewed && !a->holds[i].again && a->holds[i].run->has_place)
+        if (!a->holds[i].renewed && !a->holds[i].again && a->holds[i].run->has_place && a->holds[i].token >= a->holds[i].run->ticket)
             grants[n++] = (struct grant) {a->holds[i].run, a->holds[i].entry, a->holds[i].token};
     for (size_t i = 0; i < a->n_runs; i++)
         if (a->runs[i].of_host && a->runs[i].granted && a->runs[i].has_place)

@@ -264,6 +264,25 @@ static void test_order(void) {
     proves();
 }
 
+/* d was granted when its host had given up its session, which gave that back; then it asked anew. With which ticket it had asked before
+ * nobody tells, so that nothing says that it overtook e. */
+static void test_asked_again(void) {
+    struct entry back;
+
+    good_record();
+    over(&ant, 1000, "c", "db:1");
+    back = entry(&ant, 1203, "reclaimed", "d", "db:1");
+    back.token = BASE + 1200 * USEC_PER_MSEC;
+    back.clock = BASE + 1202 * USEC_PER_MSEC;
+    add(&back);
+    grant(&bee, 1100, 1300, "e", "db:1");
+    over(&bee, 1350, "e", "db:1");
+    grant(&ant, 1204, 1400, "d", "db:1");
+    proves();
+    record.items[record.n - 1].ticket = BASE + 1190 * USEC_PER_MSEC; /* that is the ticket with which it was granted first */
+    finds(AUDIT_OVERTAKEN, "d", "granted before run e on bee");
+}
+
 /* A host that was taken for dead is in no queue until it is back; so is everybody when Redis has lost its data. */
 static void test_absent(void) {
     for (int i = 0; i < 3; i++) {
@@ -453,7 +472,9 @@ static void test_malformed(void) {
 static CU_TestInfo tests[] = {{"good", test_good},     {"clocks", test_clocks}, {"cut", test_cut},     {"seq", test_seq},
                               {"limit", test_limit},   {"release", test_release}, {"absent", test_absent}, {"differs", test_differs}, {"moved", test_moved},
                               {"given-limits", test_given_limits}, {"host-pools", test_host_pools},
-                              {"order", test_order},   {"tokens", test_tokens}, {"ends", test_ends},   {"continue", test_continue}, {"told late", test_told_late},
+                              {"order", test_order},   {"tokens", test_tokens}, {"ends", test_ends},   {"continue", test_continue},
+                              {"asked again", test_asked_again},
+                              {"told late", test_told_late},
                               {"malformed", test_malformed}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
