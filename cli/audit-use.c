@@ -73,8 +73,9 @@ static void sweep_judge(struct sweep *s, const struct entry *entry, const struct
     } else if (used > *limit && used - excused <= *limit) {
         s->a->report->n_continued++;
     } else if (used > *limit && used - excused - unknown <= *limit) {
-        audit_doubt(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s",
-                    used, p->name, *limit, holders_text(s, number, true, holders, sizeof(holders)));
+        audit_doubt(s->a, AUDIT_ABOVE_LIMIT, entry,
+                    "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s", used, p->name, *limit,
+                    holders_text(s, number, true, holders, sizeof(holders)));
     } else if (used > *limit) {
         audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
                    p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));

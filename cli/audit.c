@@ -133,10 +133,9 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
 static int show_json(const struct totals *t, const struct audit_options *o) {
     const struct audit_report *s = &t->sum;
     _cleanup_json_ json_t *document =
-        json_pack("{s:i, s:b, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved", t->n_findings == 0 && s->n_unproved == 0,
-                  "findings",
-                  t->findings, "doubts", t->doubts, "events", (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts,
-                  "grants", (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained,
+        json_pack("{s:i, s:b, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
+                  t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "events",
+                  (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants", (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained,
                   "by_clock", (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
                   (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
                   "clock_doubt_ms", (json_int_t) ((s->doubt + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
@@ -159,8 +158,8 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
         printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
                s->n_explained);
     if (s->n_unproved > 0)
-        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have told "
-               "(a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved);
+        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can "
+               "have told (a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved);
     if (s->n_continued > 0)
         printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -129,16 +130,6 @@ static bool is_of(const struct process *p, const struct host *h, enum kind kind)
     return false;
 }
 
-int find_process(struct bed *b, size_t host, enum kind kind) {
-    static struct processes ps;
-
-    read_processes(&ps);
-    for (size_t i = 0; i < ps.n; i++)
-        if (is_of(&ps.items[i], b->load.hosts[host].host, kind))
-            return ps.items[i].pid;
-    return 0;
-}
-
 unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata) {
     static struct processes ps;
     unsigned n = 0;
@@ -150,6 +141,27 @@ unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int
             n++;
         }
     return n;
+}
+
+struct bound {
+    int resource;
+    uint64_t most;
+};
+
+static void set_bound(int pid, void *userdata) {
+    const struct bound *b = userdata;
+    struct rlimit limit;
+
+    if (prlimit(pid, b->resource, NULL, &limit) < 0)
+        return;
+    limit.rlim_cur = b->most < limit.rlim_max ? b->most : limit.rlim_max;
+    (void) prlimit(pid, b->resource, &limit, NULL);
+}
+
+unsigned bound(struct bed *b, size_t host, enum kind kind, int resource, uint64_t most) {
+    struct bound bound = {resource, most};
+
+    return each_process(b, host, kind, set_bound, &bound);
 }
 
 unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, unsigned most, bool pin) {
@@ -185,6 +197,15 @@ void unpin(struct injection *i) {
         (void) syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
         (void) close(fd);
     }
+}
+
+void touch(struct bed *b, const struct injection *i, unsigned leases) {
+    load_touch(&b->load, i->host, clock_boottime() + (i->until > i->at ? i->until - i->at : 0) + leases * LOAD_LEASE);
+}
+
+void restore_limit(struct bed *b, struct injection *i) {
+    (void) i;
+    b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
 }
 
 void revive(struct bed *b, size_t host) {

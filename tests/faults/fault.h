@@ -82,8 +82,12 @@ unsigned hit(struct bed *b, struct injection *i, enum kind kind, int signal, uns
 void unpin(struct injection *i); /* SIGCONT */
 /* Calls fn for each; their number. */
 unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int pid, void *userdata), void *userdata);
-/* The first one; 0: none. */
-int find_process(struct bed *b, size_t host, enum kind kind);
+/* Bounds a resource (RLIMIT_...) of each, as far as it may be raised again; their number. */
+unsigned bound(struct bed *b, size_t host, enum kind kind, int resource, uint64_t most);
+/* The host that it hits is broken until its end, and so many leases longer. */
+void touch(struct bed *b, const struct injection *i, unsigned leases);
+/* An end: the limit of db is again as it was; if nobody can be asked now, that is done after all faults. */
+void restore_limit(struct bed *b, struct injection *i);
 /* Starts a host's berthd again if nobody else wants it down. */
 void revive(struct bed *b, size_t host);
 

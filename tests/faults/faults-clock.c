@@ -14,7 +14,7 @@
 static void suspend(struct bed *b, struct injection *i) {
     static const enum kind kinds[] = {KIND_COMMAND, KIND_RUN, KIND_GUARD, KIND_RUNNER, KIND_BERTHD};
 
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
+    touch(b, i, 2);
     b->load.hosts[i->host].frozen = true;
     for (size_t k = 0; k < ELEMENTSOF(kinds); k++)
         (void) hit(b, i, kinds[k], SIGSTOP, ALL, true);

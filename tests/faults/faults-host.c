@@ -34,38 +34,23 @@ static void mend_config(struct bed *b, struct injection *i) {
 
 /* --- descriptors --- */
 
-static void set_descriptors(int pid, rlim_t most) {
-    struct rlimit limit;
-
-    if (pid <= 0 || prlimit(pid, RLIMIT_NOFILE, NULL, &limit) < 0)
-        return;
-    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
-    (void) prlimit(pid, RLIMIT_NOFILE, &limit, NULL);
-}
-
 /* It may open nothing any more; what it has stays. */
 static void take_descriptors(struct bed *b, struct injection *i) {
-    int pid = find_process(b, i->host, KIND_BERTHD);
-
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
-    set_descriptors(pid, 6);
-    i->n_hit += pid > 0;
+    touch(b, i, 2);
+    i->n_hit += bound(b, i->host, KIND_BERTHD, RLIMIT_NOFILE, 6);
 }
 
 static void give_descriptors(struct bed *b, struct injection *i) {
-    set_descriptors(find_process(b, i->host, KIND_BERTHD), 1024);
+    (void) bound(b, i->host, KIND_BERTHD, RLIMIT_NOFILE, 1024);
 }
 
 static void take_runners_descriptors(struct bed *b, struct injection *i) {
-    int pid = find_process(b, i->host, KIND_RUNNER);
-
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
-    set_descriptors(pid, 6);
-    i->n_hit += pid > 0;
+    touch(b, i, 2);
+    i->n_hit += bound(b, i->host, KIND_RUNNER, RLIMIT_NOFILE, 6);
 }
 
 static void give_runners_descriptors(struct bed *b, struct injection *i) {
-    set_descriptors(find_process(b, i->host, KIND_RUNNER), 1024);
+    (void) bound(b, i->host, KIND_RUNNER, RLIMIT_NOFILE, 1024);
 }
 
 /* --- the runtime directory --- */
@@ -76,7 +61,7 @@ static void fill_disk(struct bed *b, struct injection *i) {
     char path[128];
     _cleanup_close_ int fd = -1;
 
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
+    touch(b, i, 2);
     snprintf(path, sizeof(path), "%s/full", h->runtime);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     for (size_t size = sizeof(zeros); fd >= 0 && size > 0;)
@@ -97,7 +82,7 @@ static void take_inodes(struct bed *b, struct injection *i) {
     struct host *h = b->load.hosts[i->host].host;
     char path[128];
 
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
+    touch(b, i, 2);
     for (unsigned n = 0; n < 4096; n++) {
         int fd;
 

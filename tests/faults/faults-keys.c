@@ -43,11 +43,6 @@ static void pause_and_delete(struct bed *b, struct injection *i) {
     delete_key(b, i);
 }
 
-static void raise_again(struct bed *b, struct injection *i) {
-    (void) i;
-    b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
-}
-
 /* In grace, with all that is owed at its end. */
 static void restart_and_delete(struct bed *b, struct injection *i) {
     if (b->frozen || redis_server_restart(b->master, true) < 0)
@@ -65,8 +60,8 @@ const struct fault faults_keys[] = {
     {"deleted-queue", "key `queue` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573"},
     {"deleted-wants", "key `wants` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-limits", "key `limits` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
-    {"deleted-parked", "key `parked` of a pool deleted, then its limit raised", FAULT_REDIS, 1200, pause_and_delete, raise_again, NULL},
-    {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, raise_again, NULL},
+    {"deleted-parked", "key `parked` of a pool deleted, then its limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
+    {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
     {"deleted-debt", "key `debt` deleted in grace", FAULT_REDIS, 0, restart_and_delete, NULL, NULL},
     {0},
 };

@@ -6,11 +6,10 @@
 
 static void harm(struct bed *b, struct injection *i, enum proxy_mode mode, bool all, bool subscriber_only) {
     for (size_t h = 0; h < LOAD_HOSTS; h++)
-        if (all || h == i->host) {
+        if (all || h == i->host)
             proxy_set(&b->proxies[h], mode, draw_between(&i->random, 30, 150) * USEC_PER_MSEC, subscriber_only);
-            if (!all)
-                load_touch(&b->load, h, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
-        }
+    if (!all)
+        touch(b, i, 2);
     i->n_hit++;
 }
 

@@ -30,10 +30,6 @@ static void heal(struct injection *i, size_t node) {
         CU_FAIL("packets are dropped for ever");
 }
 
-static void touch(struct bed *b, struct injection *i) {
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
-}
-
 static void heal_one(struct bed *b, struct injection *i) {
     (void) b;
     heal(i, BED_NODE(i->host));
@@ -45,17 +41,17 @@ static void heal_redis(struct bed *b, struct injection *i) {
 }
 
 static void drop_one(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     harm(i, BED_NODE(i->host), "add rule inet f in meta iif eth0 drop; add rule inet f out meta oif eth0 drop");
 }
 
 static void drop_requests(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     harm(i, BED_NODE(i->host), "add rule inet f out meta oif eth0 drop");
 }
 
 static void drop_answers(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     harm(i, BED_NODE(i->host), "add rule inet f in meta iif eth0 drop");
 }
 
@@ -70,7 +66,7 @@ static void lose_some(struct bed *b, struct injection *i) {
 }
 
 static void refuse(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     harm(i, BED_NODE_REDIS, "add rule inet f out meta oif eth0 accept");
     if (!net_run(BED_NODE_REDIS, "nft 'add rule inet f in ip saddr " NET_ADDRESS " tcp dport %u reject with tcp reset'",
                  BED_NODE(i->host) + 1, b->ports[i->host]))
@@ -82,7 +78,7 @@ static void forget_connections(struct bed *b, struct injection *i) {
     unsigned ports[16];
     size_t n = net_ports(BED_NODE(i->host), BED_NODE_REDIS, b->ports[i->host], ports, ELEMENTSOF(ports));
 
-    touch(b, i);
+    touch(b, i, 2);
     CU_ASSERT(n >= 2 || b->n_down[i->host] > 0 || b->mixed);
     harm(i, BED_NODE(i->host), "add rule inet f out meta oif lo accept");
     for (size_t k = 0; k < n; k++)
@@ -112,7 +108,7 @@ static void drop_subscriber(struct bed *b, struct injection *i) {
         return;
     }
     snprintf(rules, sizeof(rules), "add rule inet f out tcp sport %u drop; add rule inet f in tcp dport %u drop", port, port);
-    touch(b, i);
+    touch(b, i, 2);
     harm(i, BED_NODE(i->host), rules);
 }
 
@@ -126,7 +122,7 @@ static void change(struct injection *i, size_t node, const char *line) {
 }
 
 static void link_down(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     change(i, BED_NODE(i->host), "ip link set eth0 down");
 }
 
@@ -146,7 +142,7 @@ static void redis_link_up(struct bed *b, struct injection *i) {
 }
 
 static void lose_address(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     change(i, BED_NODE(i->host), "ip address flush dev eth0");
 }
 
@@ -162,7 +158,7 @@ static void give_address(struct bed *b, struct injection *i) {
 static void move_address(struct bed *b, struct injection *i) {
     char line[96];
 
-    touch(b, i);
+    touch(b, i, 2);
     snprintf(line, sizeof(line), "ip address flush dev eth0 && ip address add " NET_ADDRESS "/24 dev eth0", BED_NODE(i->host) + 101);
     change(i, BED_NODE(i->host), line);
 }

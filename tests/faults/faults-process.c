@@ -16,7 +16,7 @@ static void take_down(struct bed *b, struct injection *i, int signal) {
 
     b->n_down[i->host]++;
     h->down = true;
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 3 * LOAD_LEASE);
+    touch(b, i, 3);
     if (!h->host->berthd || h->host->berthd->ended)
         return;
     child_kill(h->host->berthd, SIGCONT);
@@ -68,7 +68,7 @@ static void restart_twice(struct bed *b, struct injection *i) {
 
 static void freeze_berthd(struct bed *b, struct injection *i) {
     b->load.hosts[i->host].frozen = true;
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
+    touch(b, i, 2);
     (void) hit(b, i, KIND_BERTHD, SIGSTOP, 1, true);
 }
 
@@ -79,17 +79,13 @@ static void thaw_berthd(struct bed *b, struct injection *i) {
 
 /* --- the others --- */
 
-static void touch(struct bed *b, struct injection *i) {
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + LOAD_LEASE);
-}
-
 static void kill_runner(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 1);
     (void) hit(b, i, KIND_RUNNER, SIGKILL, ALL, false);
 }
 
 static void freeze_runner(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 1);
     (void) hit(b, i, KIND_RUNNER, SIGSTOP, ALL, true);
 }
 
@@ -99,12 +95,12 @@ static void thaw(struct bed *b, struct injection *i) {
 }
 
 static void kill_guards(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 1);
     (void) hit(b, i, KIND_GUARD, SIGKILL, ALL, false);
 }
 
 static void freeze_guards(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 1);
     (void) hit(b, i, KIND_GUARD, SIGSTOP, ALL, true);
 }
 
@@ -113,7 +109,7 @@ static void kill_runs(struct bed *b, struct injection *i) {
 }
 
 static void freeze_runs(struct bed *b, struct injection *i) {
-    touch(b, i); /* it may be granted, and start nothing until it wakes up */
+    touch(b, i, 1); /* it may be granted, and start nothing until it wakes up */
     (void) hit(b, i, KIND_RUN, SIGSTOP, 3, true);
 }
 

@@ -247,11 +247,6 @@ static void change_limit(struct bed *b, struct injection *i) {
     i->n_hit += load_set_limit(&b->load, "db", (unsigned) draw_between(&i->random, 0, 2));
 }
 
-static void restore_limit(struct bed *b, struct injection *i) {
-    (void) i;
-    b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
-}
-
 const struct fault faults_redis[] = {
     {"redis-killed", "Redis killed, back at once and empty", FAULT_REDIS, 50, kill_empty, resume, "mperham/sidekiq#2617 redisson/redisson#3573"},
     {"redis-away", "Redis killed, back empty after longer than a lease", FAULT_REDIS, 3200, kill_empty, resume, "redisson/redisson#3004"},

@@ -14,76 +14,40 @@
 #include "tests/faults/fault.h"
 #include "tests/harness/test.h"
 
-static void touch(struct bed *b, struct injection *i) {
-    load_touch(&b->load, i->host, clock_boottime() + i->until - i->at + 2 * LOAD_LEASE);
-}
-
 /* --- processes --- */
-
-static void limit_processes(int pid, void *userdata) {
-    const rlim_t *most = userdata;
-    struct rlimit limit;
-
-    if (prlimit(pid, RLIMIT_NPROC, NULL, &limit) < 0)
-        return;
-    limit.rlim_cur = *most < limit.rlim_max ? *most : limit.rlim_max;
-    (void) prlimit(pid, RLIMIT_NPROC, &limit, NULL);
-}
 
 /* Of the runner that may fork no guard, of a `berth run` that waits and may fork no command when it is granted. */
 static void take_processes(struct bed *b, struct injection *i) {
-    rlim_t none = 0;
-
-    touch(b, i);
-    i->n_hit += each_process(b, i->host, KIND_RUNNER, limit_processes, &none);
-    i->n_hit += each_process(b, i->host, KIND_RUN, limit_processes, &none);
+    touch(b, i, 2);
+    i->n_hit += bound(b, i->host, KIND_RUNNER, RLIMIT_NPROC, 0);
+    i->n_hit += bound(b, i->host, KIND_RUN, RLIMIT_NPROC, 0);
 }
 
 static void give_processes(struct bed *b, struct injection *i) {
-    rlim_t many = RLIM_INFINITY;
-
-    (void) each_process(b, i->host, KIND_RUNNER, limit_processes, &many);
-    (void) each_process(b, i->host, KIND_RUN, limit_processes, &many);
+    (void) bound(b, i->host, KIND_RUNNER, RLIMIT_NPROC, RLIM_INFINITY);
+    (void) bound(b, i->host, KIND_RUN, RLIMIT_NPROC, RLIM_INFINITY);
 }
 
 static void take_berthds(struct bed *b, struct injection *i) {
-    rlim_t none = 0;
-
-    touch(b, i);
-    i->n_hit += each_process(b, i->host, KIND_BERTHD, limit_processes, &none);
+    touch(b, i, 2);
+    i->n_hit += bound(b, i->host, KIND_BERTHD, RLIMIT_NPROC, 0);
     (void) hit(b, i, KIND_RUNNER, SIGKILL, 1, false); /* which it cannot start again yet */
 }
 
 static void give_berthds(struct bed *b, struct injection *i) {
-    rlim_t many = RLIM_INFINITY;
-
-    (void) each_process(b, i->host, KIND_BERTHD, limit_processes, &many);
+    (void) bound(b, i->host, KIND_BERTHD, RLIMIT_NPROC, RLIM_INFINITY);
 }
 
 /* --- descriptors --- */
 
-static void limit_descriptors(int pid, void *userdata) {
-    const rlim_t *most = userdata;
-    struct rlimit limit;
-
-    if (prlimit(pid, RLIMIT_NOFILE, NULL, &limit) < 0)
-        return;
-    limit.rlim_cur = *most < limit.rlim_max ? *most : limit.rlim_max;
-    (void) prlimit(pid, RLIMIT_NOFILE, &limit, NULL);
-}
-
 /* A guard that can open nothing more: no connection of berthd's, no report, no /proc. */
 static void take_guards_descriptors(struct bed *b, struct injection *i) {
-    rlim_t few = 5;
-
-    touch(b, i);
-    i->n_hit += each_process(b, i->host, KIND_GUARD, limit_descriptors, &few);
+    touch(b, i, 2);
+    i->n_hit += bound(b, i->host, KIND_GUARD, RLIMIT_NOFILE, 5);
 }
 
 static void give_guards_descriptors(struct bed *b, struct injection *i) {
-    rlim_t many = 1024;
-
-    (void) each_process(b, i->host, KIND_GUARD, limit_descriptors, &many);
+    (void) bound(b, i->host, KIND_GUARD, RLIMIT_NOFILE, 1024);
 }
 
 /* --- files --- */
@@ -96,7 +60,7 @@ static const char *runtime_of(struct bed *b, struct injection *i) {
 static void mount_read_only(struct bed *b, struct injection *i) {
     const char *path = runtime_of(b, i);
 
-    touch(b, i);
+    touch(b, i, 2);
     if (mount(path, path, NULL, MS_BIND, NULL) == 0 && mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0)
         i->n_hit++;
     else
@@ -119,7 +83,7 @@ static void set_modes(struct bed *b, struct injection *i, mode_t mode) {
 }
 
 static void forbid_writing(struct bed *b, struct injection *i) {
-    touch(b, i);
+    touch(b, i, 2);
     set_modes(b, i, 0555);
     i->n_hit++;
 }

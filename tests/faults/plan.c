@@ -219,39 +219,32 @@ static usec_t allowed_idle(const struct plan *p) {
     return longest + sum + (p->beside ? 3 : 1) * USEC_PER_SEC + (p->failpoint ? 2 * LOAD_LEASE : 0);
 }
 
+static void keep_file(const char *from, const char *folder, const char *name, const char *part) {
+    char path[400], line[4096];
+    _cleanup_fclose_ FILE *in = NULL, *out = NULL;
+
+    snprintf(path, sizeof(path), "%s/%s-%s", folder, name, part);
+    in = fopen(from, "re");
+    out = in ? fopen(path, "we") : NULL;
+    while (out && fgets(line, sizeof(line), in))
+        (void) fputs(line, out);
+}
+
+/* What each berthd said, with times, and what commands witnessed. */
 static void dump(const char *name, struct bed *b) {
     const char *folder = getenv("BERTH_FAULTS_DUMP");
-    char path[400];
+    char from[128], part[64];
 
     if (!folder)
         return;
-    for (size_t i = 0; i < LOAD_HOSTS; i++) {
-        struct host *h = b->load.hosts[i].host;
-        FILE *f;
-
-        snprintf(path, sizeof(path), "%s/%s-%s.log", folder, name, h->name);
-        f = fopen(path, "we");
-        if (!f)
-            continue;
-        fputs(h->log.data ? h->log.data : "", f);
-        fputs(h->berthd ? child_text(h->berthd, 2) : "", f);
-        (void) fclose(f);
-    }
-    {
-        char from[128], line[4096];
-        FILE *in, *out;
-
-        snprintf(path, sizeof(path), "%s/%s-records.log", folder, name);
-        snprintf(from, sizeof(from), "%s/records", cluster.witness);
-        in = fopen(from, "re");
-        out = fopen(path, "we");
-        while (in && out && fgets(line, sizeof(line), in))
-            fputs(line, out);
-        if (in)
-            (void) fclose(in);
-        if (out)
-            (void) fclose(out);
-    }
+    for (size_t i = 0; i < LOAD_HOSTS; i++)
+        for (unsigned k = 0; k < b->load.hosts[i].host->n_launched; k++) {
+            snprintf(part, sizeof(part), "%s.%u.record", b->load.hosts[i].host->name, k);
+            snprintf(from, sizeof(from), "%s/%s", cluster.folder, part);
+            keep_file(from, folder, name, part);
+        }
+    snprintf(from, sizeof(from), "%s/records", cluster.witness);
+    keep_file(from, folder, name, "witness.records");
 }
 
 static void print_result(const struct plan *p, const struct verdict *v, const char *verdict) {

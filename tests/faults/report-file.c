@@ -83,9 +83,11 @@ static void write_margins(FILE *f, struct report *r) {
 }
 
 static void write_doubts(FILE *f, const struct report *r) {
-    fputs("\n## What `berth audit` says\n\nThe journals of each case are given to `berth audit`, too, and it may find no violation, but for the order of claims where a key that "
-          "holds it\nis deleted by hand, which no journal tells of. Where a berthd or a host is killed, what would have told the end of a grant may "
-          "be in no\njournal: then what was granted afterwards is no violation, and not proved (REFERENCE.md). That came of:\n\n", f);
+    fputs("\n## What `berth audit` says\n\n"
+          "The journals of each case are given to `berth audit`, too, and it may find no violation, but for the order of claims where a key\n"
+          "that holds it is deleted by hand, which no journal tells of. Where a berthd or a host is killed, what would have told the end of\n"
+          "a grant may be in no journal: then what was granted afterwards is no violation, and not proved (REFERENCE.md). That came of:\n\n",
+          f);
     fputs(r->n_doubts > 0 ? "| case | in cases | grants not proved, unless an earlier one was over |\n|---|---|---|\n" : "Nothing.\n", f);
     for (size_t i = 0; i < r->n_doubts; i++)
         fprintf(f, "| %s | %u | %u: %s |\n", r->doubts[i].name, r->doubts[i].cases, r->doubts[i].n, r->doubts[i].why);
@@ -105,7 +107,8 @@ static void write_lessons(FILE *f) {
 static void name_redis(char ret[static 128]) {
     static const char tool[] = "redis-check-rdb ";
     _cleanup_(pclosep) FILE *f =
-        popen("\"${BERTH_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)}\" --version", "re");
+        popen("\"${BERTH_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)}\" "
+              "--version", "re");
     char line[128] = "", *rest;
 
     if (f && fgets(line, sizeof(line), f))
@@ -135,7 +138,8 @@ static void write_head(FILE *f, const struct report *r) {
             "# Faults survived\n\n"
             "Made by `make faults SEED=%" PRIu64 " MIXES=%" PRIu64 "` on %s with berth %s, %s, %s %s, in %" PRIu64 " s: %" PRIu64
             " runs asked for on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
-            "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth but the tickets\nthat hosts tell.\n\n"
+            "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth but the "
+            "tickets\nthat hosts tell.\n\n"
             "Runs started twice: %" PRIu64 ". Exit statuses lost or changed: %" PRIu64 ", of all runs whose command ended by itself (%" PRIu64
             " of them jobs,\nwhose status is looked for in the journals).\n\n"
             "%u cases were run once more because the machine itself stood still for more than 150 ms, which uses up the margin of so short a lease.\n\n"

@@ -66,6 +66,19 @@ static usec_t overlap_from(const struct judge *j, const char *pool, unsigned lim
     return until == USEC_INFINITY ? 1 : until - from;
 }
 
+/* Who else has of the pool then. */
+static void name_others(const struct judge *j, const struct witness_run *of, const char *pool, char *text, size_t size) {
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i < j->w->n && j->w->runs[i].start <= of->start && length < size; i++) {
+        const struct witness_run *r = &j->w->runs[i];
+
+        if (r != of && r->alive > of->start && demands_get(&r->pools, pool) > 0)
+            length += (size_t) snprintf(text + length, size - length, "; %.40s on %.20s from %" PRIu64 " to %" PRIu64 "%s", r->id, r->host,
+                                        r->start, r->alive, r->end ? "" : " (killed)");
+    }
+}
+
 /* Use grows at starts alone: a start within the limit then in force is within it for ever. */
 static void judge_overlap(const struct judge *j, struct judgement *ret) {
     for (size_t i = 0; i < j->w->n; i++) {
@@ -84,10 +97,12 @@ static void judge_overlap(const struct judge *j, struct judgement *ret) {
                 ret->overlap_until = r->start + length;
             if (ret->n_overlaps == 0)
                 ret->overlap_from = r->start;
-            if (ret->n_overlaps++ == 0)
+            if (ret->n_overlaps++ == 0) {
                 snprintf(ret->overlap, sizeof(ret->overlap),
                          "%s on %s starts at %" PRIu64 ": %s has %u in use by records, %u by locks, limit %u, for %" PRIu64 " us", r->id,
                          r->host, r->start, pool, used, seen, limit, length);
+                name_others(j, r, pool, ret->overlap, sizeof(ret->overlap));
+            }
             if (length > ret->worst_overlap)
                 ret->worst_overlap = length;
         }
@@ -250,8 +265,9 @@ static void judge_order_of(const struct judge *j, const struct judge_wait *w, st
             !(is_overtaken_by_numbers(w, by) || is_overtaken_outside(w, by)))
             continue;
         if (ret->n_overtaken++ == 0)
-            snprintf(ret->overtaken, sizeof(ret->overtaken), "%.40s (ticket %" PRIu64 ", token %" PRIu64 ") was overtaken by %.40s (%" PRIu64
-                     ", %" PRIu64 ")", w->id, w->ticket, w->token, by->id, by->ticket, by->token);
+            snprintf(ret->overtaken, sizeof(ret->overtaken),
+                     "%.40s (ticket %" PRIu64 ", token %" PRIu64 ") was overtaken by %.40s (%" PRIu64 ", %" PRIu64 ")", w->id, w->ticket,
+                     w->token, by->id, by->ticket, by->token);
         return;
     }
 }

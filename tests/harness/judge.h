@@ -38,7 +38,7 @@ struct judge {
 struct judgement {
     size_t n_overlaps;        /* starts beyond the limit */
     usec_t worst_overlap;     /* the longest time beyond the limit after one of them; at least 1 if there was any */
-    char overlap[256];        /* the first one, in words */
+    char overlap[768];        /* the first one, in words */
     usec_t overlap_from, overlap_until; /* the first one, and the end of the last one */
     size_t n_doubled;         /* ids that started twice */
     usec_t longest_idle;      /* that somebody waited although all that he asked for was free and nobody was ahead of him */

@@ -168,7 +168,8 @@ void record_audit(void) {
         const struct audit_finding *f = &report.findings[i];
         bool expected = cluster.broken & 1U << f->kind;
 
-        printf("audit%s: %s: %s of %s: %s\n", expected ? ", as expected" : "", audit_kind_name(f->kind), f->entry->event, f->entry->process, f->text);
+        printf("audit%s: %s: %s of %s: %s\n", expected ? ", as expected" : "", audit_kind_name(f->kind), f->entry->event,
+               f->entry->process, f->text);
         if (expected)
             continue;
         show(&entries, f->entry->run);

@@ -14,8 +14,8 @@
 #define RUN_B "0000000000000000000000000000000b"
 #define TOKEN(msec) "176364000" #msec "000" /* microseconds of Redis at so many milliseconds, four digits */
 
-/* One permit, first run a on ant, then run b on bee. cut: the entry of ant that is left out; -1: none. overlap: b does not wait. silent: ant
- * is heard of no more, and bee loses Redis. */
+/* One permit, first run a on ant, then run b on bee. cut: the entry of ant that is left out; -1: none. overlap: b does not wait.
+ * silent: ant is heard of no more, and bee loses Redis. */
 static bool make_journals(const char *name, int cut, bool overlap, bool silent) {
     struct journal_file ant, bee;
     char path[128];
@@ -31,7 +31,8 @@ static bool make_journals(const char *name, int cut, bool overlap, bool silent) 
     journal_file_event(&ant, 1003, "started", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1");
     if (!silent) {
         journal_file_event(&ant, 4000, "exited", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_RESULT=success");
-        journal_file_event(&ant, 4003, "released", "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_TOKEN=" TOKEN(1000) " BERTH_CLOCK=" TOKEN(4000));
+        journal_file_event(&ant, 4003, "released",
+                           "BERTH_RUN=" RUN_A " BERTH_POOLS=db:1 BERTH_TOKEN=" TOKEN(1000) " BERTH_CLOCK=" TOKEN(4000));
         journal_file_event(&ant, 9000, "stopping-daemon", "");
     }
     snprintf(path, sizeof(path), "%s/%s/ant", journal_folder, name);
@@ -138,7 +139,9 @@ static void test_cut(void) {
     }
 }
 
-static CU_TestInfo tests[] = {{"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"cut", test_cut}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"cut", test_cut}, CU_TEST_INFO_NULL,
+};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {

@@ -97,7 +97,8 @@ static void test_forgotten(void) {
     proves();
     TEST_INT(report.n_unproved, 0);
     grant(&bee, 1250, 1301, "e", "db:1");
-    doubts(1, AUDIT_ABOVE_LIMIT, "e", "its limit is 1, unless these were over: d on ant (its berthd was killed, and the next one knew nothing of it)");
+    doubts(1, AUDIT_ABOVE_LIMIT, "e",
+           "its limit is 1, unless these were over: d on ant (its berthd was killed, and the next one knew nothing of it)");
     options.since = BASE + 1400 * USEC_PER_MSEC; /* of what was before nothing is asked */
     proves();
     TEST_INT(report.n_unproved, 0);

@@ -59,6 +59,8 @@ static void test_overlap(void) {
     judge(&j, &got);
     TEST_INT(got.n_overlaps, 1);
     TEST_INT(got.worst_overlap, 5 * USEC_PER_SEC);
+    TEST_STRING(got.overlap, "c on  starts at 25000000: db has 2 in use by records, 0 by locks, limit 1, for 5000000 us; b on  from 20000000 "
+                             "to 30000000");
 }
 
 /* One that was killed counts as long as it was seen alive, and no longer. */
@@ -241,7 +243,8 @@ static void test_order(void) {
     TEST_INT(got.n_overtaken, 0);
 }
 
-/* Tickets may be drawn in a wrong order, too: who asked long before another and is served long after him was overtaken, whatever they say. */
+/* Tickets may be drawn in a wrong order, too: who asked long before another and is served long after him was overtaken, whatever they
+ * say. */
 static void test_order_outside(void) {
     begin(1);
     waits_for("a", 10, 20, false);
