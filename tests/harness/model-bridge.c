@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts on a redis-server of our own, each wrapped in a prelude: TIME and INFO say what the test wants, PUBLISH only notes. */
+/* The scripts on a redis-server of our own, each wrapped in a prelude: TIME and INFO say what the test wants, PUBLISH only notes. They are
+ * called as berth calls them, with its rights (BERTH_TEST_ACL); what befalls Redis goes over the server's own connection. */
 
 #include <string.h>
 
 #include "tests/harness/model-internal.h"
 
 static const char prelude[] =
-    "local model_sec, model_usec, model_id = string.match(KEYS[2], '^(%d+) (%d+) (%w+)$')\n"
+    "local model_sec, model_usec, model_id = string.match(KEYS[2], ' (%d+) (%d+) (%w+)$')\n"
     "local model_redis, model_pushes = redis, {}\n"
     "local redis = setmetatable({call = function(name, ...)\n"
     "    if name == 'TIME' then\n"
@@ -210,12 +211,12 @@ void bridge_close(struct bridge *b) {
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct words *arguments) {
     const char **words = calloc(arguments->n + 5, sizeof(*words));
-    char injected[100];
+    char injected[120];
     redisReply *reply;
 
     if (!words)
         abort();
-    (void) snprintf(injected, sizeof(injected), "%" PRIu64 " %" PRIu64 " %040u", redis_time / USEC_PER_SEC, redis_time % USEC_PER_SEC,
+    (void) snprintf(injected, sizeof(injected), MODEL_NOW " %" PRIu64 " %" PRIu64 " %040u", redis_time / USEC_PER_SEC, redis_time % USEC_PER_SEC,
                     replid);
     words[0] = "EVALSHA";
     words[1] = b->sha[tight][script];
@@ -230,20 +231,22 @@ redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, 
 }
 
 redisReply *bridge_look(struct bridge *b) {
-    return redisCommand(b->client, "EVALSHA %s 0", b->look);
+    return redis_command(&b->server, "EVALSHA %s 0", b->look);
+}
+
+redisReply *bridge_keys(struct bridge *b) {
+    return redis_command(&b->server, "KEYS *");
 }
 
 bool bridge_has_session(struct bridge *b, unsigned session) {
-    _cleanup_reply_ redisReply *reply = redisCommand(b->client, "HEXISTS " MODEL_KEY " c:s%u", session);
-
-    return reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    return redis_number(&b->server, "HEXISTS " MODEL_KEY " c:s%u", session) == 1;
 }
 
 static void do_and_forget(struct bridge *b, const char *format, const char *word) {
-    _cleanup_reply_ redisReply *reply = redisCommand(b->client, format, word);
+    _cleanup_reply_ redisReply *reply = redis_command(&b->server, format, word);
 
     if (!reply || reply->type == REDIS_REPLY_ERROR)
-        printf("%s: %s\n", format, reply ? reply->str : b->client->errstr);
+        printf("%s: %s\n", format, reply ? reply->str : "no answer");
 }
 
 void bridge_wipe(struct bridge *b) {

@@ -154,13 +154,13 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         return;
     }
     vclaim_hear_number(h, one, two);
-    vhost_hear_clock(w, h, two);
+    vbeat_hear_clock(w, h, two);
     if (strcmp(verb, "granted") == 0)
         hear_held(w, h, r, ticket, two);
     else
         hear_revoked(w, r);
     if (h->n_early > 0)
-        vhost_beat(w, h);
+        vbeat_say(w, h);
 }
 
 /* --- asking and giving back --- */
@@ -268,7 +268,7 @@ void vclaim_on_answer(struct world *w, struct host *h, const struct model_event 
             r->state = RUN_DONE;
     } else {
         r->named = true;
-        vhost_hear_clock(w, h, token > ticket ? token : ticket);
+        vbeat_hear_clock(w, h, token > ticket ? token : ticket);
         if (strcmp(state, "H") == 0) {
             vclaim_hear_number(h, reply_number(reply_at(reply, 6)), token);
             hear_held(w, h, r, ticket, token);
@@ -277,7 +277,7 @@ void vclaim_on_answer(struct world *w, struct host *h, const struct model_event 
         }
     }
     if (reply_number(reply_at(reply, 2)) > 0)
-        vhost_beat(w, h);
+        vbeat_say(w, h);
 }
 
 /* --- a new session, and the truth --- */

@@ -14,6 +14,7 @@
 #include "tests/harness/redis.h"
 
 #define MODEL_KEY "berth:{m}:meta"
+#define MODEL_NOW "berth:{m}:now" /* no key: time and replication id, given to the prelude as if they were one */
 #define HOSTS_MAX 4
 #define POOLS_MAX 3
 #define RUNS_MAX 96
@@ -29,7 +30,7 @@
 
 struct bridge {
     struct redis_server server;
-    redisContext *client;
+    redisContext *client; /* with what rights berth has */
     char sha[2][REDIS_SCRIPTS][REDIS_SHA_SIZE]; /* [1]: with bounds so low that they are reached */
     char look[REDIS_SHA_SIZE], save[REDIS_SHA_SIZE], restore[REDIS_SHA_SIZE];
 };
@@ -43,6 +44,7 @@ redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, 
 /* {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}: the data hangs together, and what is in it.
  * To be freed. */
 redisReply *bridge_look(struct bridge *b);
+redisReply *bridge_keys(struct bridge *b); /* all there are; to be freed */
 bool bridge_has_session(struct bridge *b, unsigned session); /* and its end was not begun */
 void bridge_wipe(struct bridge *b);
 void bridge_save(struct bridge *b); /* keeps a copy of all data, to be restored */
@@ -236,7 +238,7 @@ uint64_t reply_number(const struct redisReply *r); /* 0 if it is none */
 const char *reply_word(const struct redisReply *r); /* "" if it is none */
 unsigned id_number(const char *id);                 /* of "c12" or "s3" */
 
-/* --- model-rules.c --- */
+/* --- model-rules.c (its parts: model-rules.h) --- */
 usec_t world_redis_time(const struct world *w);
 void rules_begin(struct world *w); /* the data is gone */
 /* What a call did, by its answer; complains where a rule is broken. */
@@ -261,19 +263,34 @@ void check_data(struct world *w, bool at_rest);
 
 /* --- model-host.c --- */
 usec_t vhost_lasts(const struct host *h, usec_t duration); /* true time that the host takes for so much */
+usec_t vhost_measures(const struct host *h, usec_t duration); /* what its clock shows then */
 void vhost_start(struct world *w, struct host *h);         /* berthd begins */
 void vhost_crash(struct world *w, struct host *h);         /* berthd ends without a word */
 void vhost_down(struct world *w, struct host *h, usec_t retry_in); /* its connections break */
 void vhost_resync(struct world *w, struct host *h);
 void vhost_declare(struct world *w, struct host *h);
 void vhost_session_lost(struct world *w, struct host *h);
-void vhost_hear_clock(struct world *w, struct host *h, uint64_t number);
-uint64_t vhost_aged_clock(const struct world *w, const struct host *h);
-void vhost_beat(struct world *w, struct host *h);
 void vhost_on_timer(struct world *w, struct host *h);
 usec_t vhost_next_timer(const struct host *h); /* USEC_INFINITY: none */
 void vhost_on_answer(struct world *w, const struct model_event *e);
 void vhost_begin(struct host *h, struct words *words);
+void vhost_put_session(struct words *words, unsigned session); /* "s1"; "" for 0 */
+
+/* --- model-hello.c --- */
+void vhello_say(struct world *w, struct host *h);
+void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply);
+void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply);
+void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply);
+
+/* --- model-beat.c --- */
+void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch);
+void vbeat_hear_clock(struct world *w, struct host *h, uint64_t number);
+void vbeat_hear_overrides(struct host *h, const redisReply *list);
+uint64_t vbeat_aged_clock(const struct world *w, const struct host *h);
+void vbeat_add_mark(struct world *w, struct host *h, uint64_t count);
+uint64_t vbeat_dead_count(const struct world *w, const struct host *h);
+void vbeat_say(struct world *w, struct host *h);
+void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply);
 
 /* --- model-claim.c --- */
 void vclaim_ask(struct world *w, struct run *r);

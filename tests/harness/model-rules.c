@@ -6,20 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "tests/harness/model-internal.h"
-
-struct effect { /* of the call that is being judged */
-    struct world *w;
-    struct m_state *m;
-    enum redis_script script;
-    char **args;
-    size_t n_args;
-    const redisReply *reply, *pushes, *state;
-    const char *word;
-    char old_epoch[NUMBER_SIZE];
-    bool mismatch, new_epoch; /* Redis was found to be another one than that of the epoch: before, in this call */
-    uint64_t more;
-};
+#include "tests/harness/model-rules.h"
 
 void model_fail(struct world *w, const char *format, ...) {
     va_list ap;
@@ -45,10 +32,6 @@ const char *reply_word(const struct redisReply *r) {
 
 unsigned id_number(const char *id) {
     return *id ? (unsigned) strtoul(id + 1, NULL, 10) : 0;
-}
-
-static uint64_t number(const char *text) {
-    return strtoull(text, NULL, 10);
 }
 
 usec_t world_redis_time(const struct world *w) {
@@ -105,43 +88,9 @@ bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack) {
             return false;
     return true;
 }
+/* --- pushes --- */
 
-/* --- parts of an effect --- */
-
-static void end_session(struct effect *e, unsigned s) {
-    check_session_end(e->w, s);
-    for (unsigned i = 0; i < e->w->n_runs; i++)
-        if (e->m->claims[i].session == s)
-            e->m->claims[i].state = 0;
-    e->m->sessions[s] = (struct m_session) {0};
-}
-
-static void apply_ended(struct effect *e, const redisReply *list, unsigned replaced, uint64_t dead, bool may_bury) {
-    const redisReply *item;
-    unsigned self = id_number(e->args[0]);
-
-    for (size_t i = 0; (item = reply_at(list, i)); i++) {
-        unsigned s = id_number(reply_word(reply_at(item, 0)));
-        const struct m_session *session = &e->m->sessions[s];
-
-        if (s != replaced || replaced == 0) {
-            if (e->mismatch || e->new_epoch)
-                model_fail(e->w, "R10: s%u was buried by a Redis that is not that of the epoch", s);
-            else if (!session->ending && (!may_bury || session->count > dead || s == self))
-                model_fail(e->w, "R4: s%u with count %" PRIu64 " was buried though the dead are up to %" PRIu64, s, session->count, dead);
-        }
-        end_session(e, s);
-    }
-    for (unsigned s = 1; s <= e->w->n_sessions; s++)
-        if (e->m->sessions[s].live && ((may_bury && s != self && e->m->sessions[s].count <= dead) || (s == replaced && s != self))) {
-            if (e->more == 0)
-                model_fail(e->w, "R4: s%u with count %" PRIu64 " was not buried, the dead are up to %" PRIu64, s, e->m->sessions[s].count,
-                           dead);
-            e->m->sessions[s].ending = true;
-        }
-}
-
-static void apply_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token) {
+void rules_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token) {
     struct m_claim *claim = &e->m->claims[c];
     struct m_session *session = &e->m->sessions[claim->session];
 
@@ -175,7 +124,7 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
     if (e->m->claims[c].session != s)
         model_fail(e->w, "R12: a push about c%u went to s%u", c, s);
     if (strcmp(verb, "granted") == 0) {
-        apply_granted(e, c, one, two);
+        rules_granted(e, c, one, two);
     } else if (strcmp(verb, "revoked") == 0) {
         if (one != e->m->sessions[s].last || two <= e->m->clock)
             model_fail(e->w, "R12: the revocation of c%u has number %" PRIu64 " after %" PRIu64, c, two, one);
@@ -195,172 +144,6 @@ static void apply_pushes(struct effect *e) {
         apply_push(e, reply_word(reply_at(e->pushes, i)), reply_word(reply_at(e->pushes, i + 1)));
 }
 
-static void parse_permits(struct effect *e, const char *text, uint32_t permits[static POOLS_MAX]) {
-    memset(permits, 0, POOLS_MAX * sizeof(*permits));
-    for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-        if (*text >= 'a' && *text < 'a' + (char) e->w->n_pools)
-            permits[*text - 'a'] = (uint32_t) number(text + 2);
-}
-
-/* --- verbs --- */
-
-static void apply_hello(struct effect *e) {
-    unsigned s = id_number(e->args[0]), replaced = id_number(e->args[2]), n = (unsigned) number(e->args[10]);
-    struct m_session *session = &e->m->sessions[s];
-    uint64_t connection = number(e->args[1]), dead = number(e->args[9]);
-    bool may_bury = strcmp(e->args[8], e->m->epoch) == 0 && !e->new_epoch;
-
-    if (session->live && !session->ending && session->connection > connection) {
-        if (strcmp(e->word, "stale") != 0)
-            model_fail(e->w, "R6: a hello on connection %" PRIu64 " was answered '%s', %" PRIu64 " is there", connection, e->word,
-                       session->connection);
-        return;
-    }
-    if (e->mismatch)
-        model_fail(e->w, "R10: hello did not see that this is another Redis");
-    if (strcmp(e->word, "ok") != 0) {
-        model_fail(e->w, "hello was answered '%s'", e->word);
-        return;
-    }
-    apply_ended(e, reply_at(e->reply, 10), replaced, dead, may_bury);
-    session->last = session->live && !session->ending ? session->last : 0;
-    session->live = true;
-    session->ending = false;
-    session->host = (unsigned) (e->args[3][1] - '0');
-    session->connection = connection;
-    session->count = reply_number(reply_at(e->reply, 4));
-    session->beat = e->w->now;
-    memset(session->is_declared, 0, sizeof(session->is_declared));
-    for (size_t i = 11; i < 11 + 2 * n; i += 2) {
-        session->is_declared[e->args[i][0] - 'a'] = true;
-        session->limits[e->args[i][0] - 'a'] = (uint32_t) number(e->args[i + 1]);
-    }
-}
-
-static void apply_beat(struct effect *e) {
-    struct m_session *session = &e->m->sessions[id_number(e->args[0])];
-    bool grace = reply_number(reply_at(e->state, 1)) == 1;
-
-    if (e->m->grace && !grace) {
-        if (e->mismatch)
-            model_fail(e->w, "R10: grace was ended by a Redis that is not that of the epoch");
-        if (number(e->args[4]) < e->w->lease)
-            model_fail(e->w, "R10: grace was ended by a host that knew the epoch for %s us", e->args[4]);
-        e->m->grace = false;
-    } else if (e->m->grace && number(e->args[4]) >= e->w->lease && !e->mismatch) {
-        model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %s us", e->args[4]);
-    }
-    if (reply_number(reply_at(e->reply, 4)) <= session->count)
-        model_fail(e->w, "R4: the beat clock stands still at %" PRIu64, session->count);
-    session->count = reply_number(reply_at(e->reply, 4));
-    session->beat = e->w->now;
-    apply_ended(e, reply_at(e->reply, 9), 0, number(e->args[3]), !e->mismatch);
-}
-
-/* Held by the word of an earlier epoch alone: its host does not say so. */
-static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
-    return claim->state == 'H' && claim->token < number(e->m->epoch);
-}
-
-static void apply_claim(struct effect *e) {
-    unsigned c = id_number(e->args[3]);
-    struct m_claim *claim = &e->m->claims[c];
-    const char *state = reply_word(reply_at(e->reply, 3));
-    uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
-    bool refused = strcmp(e->word, "refused") == 0;
-
-    if (claim->state != 0 && !is_doubtful(e, claim)) {
-        if (refused || *state != claim->state || ticket != claim->ticket)
-            model_fail(e->w, "R6: c%u was asked for again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
-        claim->session = id_number(e->args[0]);
-        return;
-    }
-    *claim = (struct m_claim) {.state = 'W', .session = id_number(e->args[0]), .head = number(e->args[6]), .ticket = ticket};
-    for (size_t i = 10; i + 2 < e->n_args; i += 3)
-        claim->permits[e->args[i][0] - 'a'] = (uint32_t) number(e->args[i + 1]);
-    if (refused) {
-        claim->ticket = clock + 1 > world_redis_time(e->w) ? clock + 1 : world_redis_time(e->w);
-        if (!e->m->grace && !e->mismatch && !*reply_word(reply_at(e->state, 4)) &&
-            rules_is_first(e->w, c) && rules_fits(e->w, c, 0))
-            model_fail(e->w, "c%u was refused as '%s' though all is free", c, state);
-        claim->state = 0;
-        return;
-    }
-    if (strcmp(e->args[7], "0") == 0 && ticket <= clock)
-        model_fail(e->w, "R7: c%u got ticket %" PRIu64 ", the clock was at %" PRIu64 " before", c, ticket, clock);
-    if (*state == 'H')
-        apply_granted(e, c, reply_number(reply_at(e->reply, 6)), token);
-    else if ((*state == 'P') != rules_wants_too_much(e->w, claim))
-        model_fail(e->w, "R2: c%u %s", c, *state == 'P' ? "is parked, but no limit is too low" : "waits, but a limit is too low");
-    claim->state = *state;
-}
-
-static void apply_release(struct effect *e) {
-    struct m_claim *claim = &e->m->claims[id_number(e->args[3])];
-
-    if (claim->session == id_number(e->args[0]))
-        claim->state = 0;
-}
-
-/* One claim of a sync and what was answered about it. */
-static void apply_told(struct effect *e, char **item, const redisReply *answer) {
-    unsigned c = id_number(item[0]), s = id_number(e->args[0]);
-    struct m_claim *claim = &e->m->claims[c];
-    bool was = claim->state != 0;
-    const char *state = reply_word(reply_at(answer, 1));
-    uint64_t token = reply_number(reply_at(answer, 3));
-
-    if (!was && *item[1] == 'A') {
-        if (strcmp(state, "-") != 0)
-            model_fail(e->w, "R11: c%u is not there, but '%s'", c, state);
-        return;
-    }
-    if (!was) {
-        *claim = (struct m_claim) {.head = number(item[4]), .ticket = number(item[3])};
-        parse_permits(e, item[9], claim->permits);
-    }
-    claim->session = s;
-    claim->unnamed = false;
-    if (*item[1] == 'H' || *item[1] == 'K') {
-        claim->state = 'H';
-        claim->token = *item[1] == 'H' ? number(item[2]) : token;
-        if (*item[1] == 'K') {
-            if (token <= e->m->clock)
-                model_fail(e->w, "R7: c%u got token %" PRIu64 ", the clock was at %" PRIu64 " before", c, token, e->m->clock);
-            e->m->clock = e->m->sessions[s].last = token;
-        }
-    } else if (!was || is_doubtful(e, claim)) {
-        claim->state = rules_wants_too_much(e->w, claim) ? 'P' : 'W';
-    }
-    if (*state != claim->state || (claim->state == 'H' && token != claim->token))
-        model_fail(e->w, "R11: c%u is told as %s with %" PRIu64 ", must be %c with %" PRIu64, c, state, token, claim->state, claim->token);
-}
-
-static void apply_sync(struct effect *e) {
-    unsigned s = id_number(e->args[0]);
-    size_t n = 0;
-
-    for (unsigned i = 0; i < e->w->n_runs; i++)
-        if (strcmp(e->args[4], "1") == 0 && e->m->claims[i].state && e->m->claims[i].session == s)
-            e->m->claims[i].unnamed = true;
-    for (size_t i = 6; i + 9 < e->n_args; i += 10)
-        apply_told(e, e->args + i, reply_at(reply_at(e->reply, 6), n++));
-    for (unsigned i = 0; strcmp(e->args[5], "1") == 0 && e->more == 0 && i < e->w->n_runs; i++)
-        if (e->m->claims[i].unnamed && e->m->claims[i].session == s) {
-            e->m->claims[i].state = 0;
-            e->m->claims[i].unnamed = false;
-        }
-}
-
-static void apply_revoke(struct effect *e) {
-    struct m_claim *claim = &e->m->claims[id_number(e->args[3])];
-
-    if ((strcmp(e->word, "unknown") == 0) != (claim->state == 0))
-        model_fail(e->w, "revoke of %s was answered '%s'", e->args[3], e->word);
-    if (claim->state != 0 && claim->state != 'H' && !claim->revoked)
-        claim->revoked = true;
-}
-
 /* --- all together --- */
 
 /* What a call is answered that does not belong here; NULL: it does. */
@@ -375,7 +158,7 @@ static const char *gate(const struct effect *e, bool was_mismatch) {
         return "epoch";
     if (!session->live || session->ending)
         return "gone";
-    return number(e->args[1]) != session->connection ? "stale" : NULL;
+    return rules_number(e->args[1]) != session->connection ? "stale" : NULL;
 }
 
 static void apply_epoch(struct effect *e) {
@@ -385,7 +168,7 @@ static void apply_epoch(struct effect *e) {
         return;
     if (!e->mismatch)
         model_fail(e->w, "R10: a new epoch, but Redis is the same");
-    if (number(epoch) <= number(e->m->epoch))
+    if (rules_number(epoch) <= rules_number(e->m->epoch))
         model_fail(e->w, "R10: epoch %s came after %s", epoch, e->m->epoch);
     (void) snprintf(e->m->epoch, sizeof(e->m->epoch), "%s", epoch);
     e->m->replid = e->w->replid;
@@ -396,29 +179,24 @@ static void apply_epoch(struct effect *e) {
 static void apply_verb(struct effect *e) {
     switch (e->script) {
     case REDIS_SCRIPT_HELLO:
-        apply_hello(e);
+        rules_hello(e);
         break;
     case REDIS_SCRIPT_BYE:
-        if (e->m->sessions[id_number(e->args[0])].live && strcmp(e->word, "ok") == 0) {
-            if (e->more > 0)
-                e->m->sessions[id_number(e->args[0])].ending = true;
-            else
-                end_session(e, id_number(e->args[0]));
-        }
+        rules_bye(e);
         break;
     case REDIS_SCRIPT_BEAT:
-        apply_beat(e);
+        rules_beat(e);
         break;
     case REDIS_SCRIPT_CLAIM:
         break; /* what is owed comes before it */
     case REDIS_SCRIPT_RELEASE:
-        apply_release(e);
+        rules_release(e);
         break;
     case REDIS_SCRIPT_SYNC:
-        apply_sync(e);
+        rules_sync(e);
         break;
     case REDIS_SCRIPT_REVOKE:
-        apply_revoke(e);
+        rules_revoke(e);
         break;
     case REDIS_SCRIPT_GRACE:
         e->m->grace = false;
@@ -482,7 +260,7 @@ static void judge(struct effect *e) {
     apply_verb(e);
     apply_pushes(e);
     if (e->script == REDIS_SCRIPT_CLAIM)
-        apply_claim(e);
+        rules_claim(e);
     if (e->w->tight)
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))

@@ -238,7 +238,7 @@ static void end_all(struct world *w) {
         freeReplyObject(world_call(w, REDIS_SCRIPT_BYE, &words));
         words_done(&words);
     }
-    keys = redisCommand(w->bridge->client, "KEYS *");
+    keys = bridge_keys(w->bridge);
     for (size_t i = 0; reply_at(keys, i); i++) {
         const char *key = reply_word(reply_at(keys, i));
 

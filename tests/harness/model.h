@@ -7,10 +7,10 @@
  * Redis; a prelude gives them the virtual time and replication id, and hands out what they publish.
  *
  *   model-bridge.c  the scripts on a redis-server: composed with the prelude, called, snapshots, the look into Redis
- *   model-rules.c   the model: what must become of each call
+ *   model-rules.c   the model: what must become of each call; model-rules-session.c and -claim.c: verb by verb
  *   model-limits.c  the limit in force, overrides
  *   model-check.c   what must be true at each instant, and in Redis' data
- *   model-host.c    the virtual host's session: hello, sync, heartbeats
+ *   model-host.c    the virtual host's session and connections; model-hello.c: hello and sync; model-beat.c: heartbeats
  *   model-claim.c   its claims and processes
  *   model-world.c   time and network
  *   model-steps.c   claims, faults, administrators
