@@ -292,10 +292,12 @@ int redis_claim(struct store *s, struct claim *c) {
 }
 
 int redis_adopt(struct store *s, struct claim *c) {
-    struct entry *e = entry_new(store_redis_of(s), c, c->token > 0 ? CLAIM_STATE_HELD : CLAIM_STATE_ASKED);
+    struct store_redis *r = store_redis_of(s);
+    struct entry *e = entry_new(r, c, c->token > 0 ? CLAIM_STATE_HELD : CLAIM_STATE_ASKED);
 
     if (!e)
         return -ENOMEM;
+    beat_hear_clock(r, c->token); /* its run may be over before Redis can be told, which may have forgotten the token (R7) */
     e->sent = true;
     e->told = c->token > 0;
     return 0;

@@ -140,13 +140,16 @@ char *hello_format_limits(struct store_redis *r) {
 static void meet_refusal(struct store_redis *r, const struct redisReply *reply, usec_t sent) {
     bool lease = reply_is(reply_at(reply, 0), "lease-differs");
     const char *epoch = reply_text(reply_at(reply, 1)), *word = lease ? "lease-differs" : "name-taken";
-    uint64_t count, theirs;
+    uint64_t count, theirs, clock;
 
-    if (!epoch || reply_u64(reply_at(reply, 3), &count) < 0 || reply_u64(reply_at(reply, 4), &theirs) < 0) {
+    if (!epoch || reply_u64(reply_at(reply, 3), &count) < 0 || reply_u64(reply_at(reply, 4), &theirs) < 0 ||
+        reply_u64(reply_at(reply, 5), &clock) < 0 || beat_hear_ended(r, reply_at(reply, 6), reply_at(reply, 7)) < 0 ||
+        beat_hear_undeclared(r, reply_at(reply, 8), false) < 0) {
         link_bad_reply(r, "hello");
         return;
     }
     beat_hear_epoch(r, epoch);
+    beat_hear_clock(r, clock);
     r->burial_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
     beat_add_mark(r, count, sent);
     if (strcmp(r->refused, word) != 0) {

@@ -17,8 +17,8 @@
 --           have it with scope host, and others share it
 --         the rest as in beat
 --         cut: the last number drawn before what is declared here took effect
---       {'lease-differs', epoch, more, count, lease-µs}: another lease, and a session lives by it (R4)
---       {'name-taken', epoch, more, count, lease-µs}: a live session of this host name on another machine
+--       {'lease-differs', epoch, more, count, lease-µs, clock, ended, reclaimed, undeclared}: a session lives by another lease (R4)
+--       {'name-taken', the same}: a live session of this host name on another machine
 --       {'stale', connection}: a newer connection was there;  {'schema', n}: the data is newer than this script
 -- Cost  about 15 calls and 5 a pool declared
 local call, meta = redis.call, KEYS[1]
@@ -49,9 +49,12 @@ if namesake and namesake ~= s and (tonumber(call('ZSCORE', at .. 'beats', namesa
     if machine and machine ~= ARGV[5] then refusal = 'name-taken' end
 end
 if not refusal and lease ~= ARGV[7] then
-    local others = call('ZCOUNT', at .. 'beats', 1, '+inf')
-    if call('ZSCORE', at .. 'beats', s) then others = others - 1 end
-    if lease and others > 0 then
+    local others, own = call('ZCOUNT', at .. 'beats', 1, '+inf'), tonumber(call('ZSCORE', at .. 'beats', s) or 0)
+    if own > 0 then others = others - 1 end
+    -- What a session held under a longer lease may be in use until that is over (R8): so long it is bound to it as others are.
+    local bound = own > 0 and lease and tonumber(lease) > tonumber(ARGV[7]) and not (epoch == ARGV[9] and own <= tonumber(ARGV[10]))
+        and call('EXISTS', at .. 'of:' .. s, at .. 'unnamed:' .. s) > 0
+    if lease and others > 0 or bound then
         refusal = 'lease-differs'
     else
         call('HSET', meta, 'lease', ARGV[7])
@@ -60,7 +63,8 @@ end
 if refusal then
     settle()
     save_clock()
-    return {refusal, epoch, more, tonumber(call('HGET', meta, 'beat') or 0), lease or ARGV[7]}
+    return {refusal, epoch, more, tonumber(call('HGET', meta, 'beat') or 0), lease or ARGV[7], fmt(math.max(clock, now())), ended, reclaimed,
+        undeclared}
 end
 
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, s)
@@ -69,7 +73,8 @@ call('ZADD', at .. 'beats', count, s)
 
 local declared, kind, first_override = {}, {}, 12 + 2 * tonumber(ARGV[11])
 for i = 12, first_override - 1, 2 do kind[ARGV[i]] = ARGV[i + 1] == 'host' and 'host' or 'limit' end
-local before = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+ %S+ %S+ (%S*)$')
+local name, before = string.match(call('HGET', at .. 'sessions', s) or '', '^(%S+) %S+ %S+ (%S*)$')
+if name and name ~= host and call('HGET', meta, 'h:' .. name) == s then call('HDEL', meta, 'h:' .. name) end -- it has another now
 before = parse_declared(before or '')
 for i = 1, #before, 2 do
     if kind[before[i]] ~= (before[i + 1] == 'host' and 'host' or 'limit') then undeclare(s, before[i], before[i + 1]) end

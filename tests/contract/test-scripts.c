@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: order, limits, sessions (R2, R3, R4, R6, R14, R15). */
+/* The scripts by themselves: order and limits (R2, R3, R6, R14, R15). */
 
 #include <string.h>
 
@@ -207,130 +207,6 @@ static void test_override_end(void) {
     script_end();
 }
 
-/* --- sessions --- */
-
-static void test_burial(void) {
-    script_begin();
-    EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
-    EXPECT(script_claim("s2", "b", "net 1 100"), "ok $ 0 H *");
-    EXPECT(script_claim("s2", "w", "db 4 100"), "ok $ 0 W *"); /* a dead waiter's place */
-    EXPECT(script_claim("s1", "c", "db 4 100"), "ok $ 0 W *");
-    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * 1 *"); /* s2 beat with its hello, count 2 */
-    EXPECT(script_beat("s1", 2, 0), "ok $ 0 0 4 * [] [[s2 s2 *]] [[?* s2 name r-? * * *] [?* s2 name r-? * * *]] []");
-    TEST_INT(script_state("c"), 'H');
-    TEST_INT(script_state("a"), '-');
-    TEST_INT(script_state("w"), '-');
-    EXPECT(script_beat("s2", 0, 0), "gone");
-    EXPECT(script_claim("s2", "x", "db 1 100"), "gone");
-    EXPECT(script_say("release s2 1 $ a"), "gone");
-    script_end();
-}
-
-/* What went wrong elsewhere: swarthy/redis-semaphore#28, SGrondin/bottleneck#115. */
-static void test_burial_in_parts(void) {
-    int calls = 0;
-
-    script_begin();
-    _cleanup_reply_ redisReply *r = redis_command(&script_server, "EVAL %s 0",
-        "for i = 1, 9000 do local c = string.format('%032x', i) redis.call('SADD', 'berth:{t}:of:s2', c) "
-        "redis.call('HSET', 'berth:{t}:claims', c, 'H 1700000000000000 s2 net:1 1700000000000000 0 1700000000000000 0 r name ') "
-        "redis.call('SADD', 'berth:{t}:pool:net:held', c .. '#1') end");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    TEST_INT(script_used("net"), 9000);
-    EXPECT(script_claim("s1", "a", "net 1 100"), "ok $ 0 W *");
-    do
-        EXPECT(script_beat("s1", calls == 0 ? 2 : 0, 0), "ok $ ? 0 *"); /* once begun it goes on */
-    while (++calls < 200 && script_number(2) > 0);
-    CU_ASSERT(calls > 9000 / 128 && calls < 9000 / 128 + 4);
-    TEST_INT(script_used("net"), 1);
-    TEST_INT(script_state("a"), 'H');
-    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:of:s2"), 0);
-    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 1);
-    script_end();
-}
-
-static void test_connections(void) {
-    script_begin();
-    EXPECT(script_hello("s1", 2, 2, "db 4 net 2"), "ok $ 0 0 * 1 *");
-    EXPECT(script_claim("s1", "a", "db 1 100"), "stale");
-    EXPECT(script_beat("s1", 0, 0), "stale");
-    EXPECT(script_say("release s1 1 $ a"), "stale");
-    EXPECT(script_say("sync s1 1 $ 0 1 1"), "stale");
-    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "stale 2");
-    EXPECT(script_say("bye s1 1"), "stale");
-    EXPECT(script_say("beat s1 2 $ 0 0 0"), "ok *");
-    script_end();
-}
-
-/* What was held when is told by numbers of one clock: up to which one a claim was held, and from which one a limit is in force. */
-static void test_clock(void) {
-    uint64_t before, token;
-
-    script_begin();
-    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
-    token = script_number(5);
-    EXPECT(script_claim("s2", "b", "db 1 100"), "ok $ 0 W *");
-    EXPECT(script_claim("s2", "c", "db 2 100"), "ok $ 0 W *");
-    before = script_number(4); /* the last number drawn */
-    EXPECT(script_say("release s2 1 $ c"), "ok $ 0 * 0"); /* it only waited */
-    CU_ASSERT(script_number(3) == before);
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
-    CU_ASSERT(script_number(3) == before && script_number(4) == token);
-    EXPECT(script_claim("s1", "b", "db 1 100"), "ok $ 0 H *");
-    CU_ASSERT(script_number(5) > before);
-    before = script_number(5);
-    EXPECT(script_claim("s1", "d", "db 3 100"), "ok $ 0 H *");
-    token = script_number(5);
-    EXPECT(script_hello("s2", 1, 2, "db 5 net 1"), "ok $ 0 0 * 1 * [] [[db 4 5 0] [net 1 2 0]] [] [] [] *");
-    CU_ASSERT(script_number(19) == token);
-    EXPECT(script_claim("s1", "e", "db 1 100"), "ok $ 0 W *");
-    EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [[* *] [* *]] [[db 5 *]]"); /* of net s2's is the lowest still */
-    script_end();
-}
-
-static void test_resend(void) {
-    char first[200];
-
-    script_begin();
-    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
-    uint64_t token = script_number(5);
-    EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
-    CU_ASSERT(script_number(5) == token);
-    TEST_INT(script_used("db"), 3);
-    (void) snprintf(first, sizeof(first), "%.190s", script_claim("s1", "b", "db 2 100"));
-    TEST_STRING(script_claim("s1", "b", "db 2 100"), first);
-    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 1);
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
-    EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
-    TEST_INT(script_used("db"), 2);
-    EXPECT(script_say("release s2 1 $ b"), "ok $ 0"); /* another's */
-    TEST_INT(script_used("db"), 2);
-    EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 H *"); /* asked for again by the host's next session: it is that one's */
-    TEST_INT(script_used("db"), 2);
-    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s1"), 0);
-    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s2"), 1);
-    EXPECT(script_say("release s1 1 $ b"), "ok $ 0");
-    TEST_INT(script_used("db"), 2);
-    script_end();
-}
-
-static void test_hello_refused(void) {
-    script_begin();
-    EXPECT(script_say("hello x 1 ~ s1 m2 v1 30000000 0 $ 0 0"), "name-taken $ 0 2 30000000");
-    EXPECT(script_say("hello x 1 ~ s1 m1 v1 30000000 0 $ 0 0"), "ok $ *"); /* the same machine */
-    EXPECT(script_say("bye x 1"), "ok *");
-    EXPECT(script_say("hello y 1 ~ cow m2 v1 6000000 0 $ 0 0"), "lease-differs $ 0 3 30000000");
-    EXPECT(script_say("hello y 1 s2 cow m2 v1 30000000 0 $ 0 0"), "ok $ *"); /* s2 ends */
-    TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 0);
-    EXPECT(script_say("bye y 1"), "ok *");
-    EXPECT(script_say("hello z 1 ~ cow m2 v1 6000000 0 $ 3 0"), "ok $ *"); /* s1's last beat was 1: dead, and nobody else says so */
-    TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
-    script_tell("HSET " META " schema 2");
-    EXPECT(script_hello("s1", 3, 0, ""), "schema 2");
-    script_tell("HSET " META " schema 1");
-    script_end();
-}
-
 static CU_TestInfo tests[] = {
     {"order", test_order},
     {"head start", test_head_start},
@@ -345,12 +221,6 @@ static CU_TestInfo tests[] = {
     {"many parked", test_many_parked},
     {"override versions", test_override_versions},
     {"override end", test_override_end},
-    {"burial", test_burial},
-    {"burial in parts", test_burial_in_parts},
-    {"connections", test_connections},
-    {"clock", test_clock},
-    {"resend", test_resend},
-    {"hello refused", test_hello_refused},
     CU_TEST_INFO_NULL,
 };
 

@@ -92,6 +92,28 @@ static void test_restarted_daemon(void) {
     TEST_INT(access(session_path, F_OK), -1); /* a bye leaves nothing to continue */
 }
 
+/* A run that berthd found was over before Redis could be told, and Redis has lost its data: its token is remembered all the same. */
+static void test_adopted_token(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *held = bed_probe(&b, 0, "db:3");
+    probe_grant(held);
+    uint64_t token = held->claim.token += 3600 * USEC_PER_SEC; /* as if Redis' clock had been set back since */
+    bed_die(&b, 0);
+    redis_bed_command("FLUSHALL");
+    bed_come_back(&b, 0);
+    TEST_INT(store_adopt(b.stores[0], &held->claim), 0);
+    probe_release(held);
+    CU_ASSERT(bed_start(&b));
+    BED_UNTIL(&b, held->n_released > 0);
+    struct probe *next = bed_probe(&b, 0, "db:3");
+    probe_grant(next);
+    CU_ASSERT(next->claim.token > token);
+    bed_done(&b);
+}
+
 /* berthd comes back after its session was buried: what it finds is lost. */
 static void test_back_too_late(void) {
     struct bed b;
@@ -135,6 +157,15 @@ static void test_bad_session_file(void) {
     bed_done(&b);
 }
 
+/* As if one more host with the same lease lived, for ever; or were gone again. */
+static void keep_alive(bool alive) {
+    _cleanup_reply_ redisReply *r = alive ? redis_command(&redis_bed.server, "HSET berth:{test}:sessions ghost %s", "ghost m v ")
+                                          : redis_command(&redis_bed.server, "HDEL berth:{test}:sessions ghost");
+
+    CU_ASSERT(r && r->type == REDIS_REPLY_INTEGER);
+    redis_bed_command(alive ? "ZADD berth:{test}:beats 1000000000 ghost" : "ZREM berth:{test}:beats ghost");
+}
+
 static void test_lease_differs(void) {
     struct bed b;
 
@@ -150,7 +181,16 @@ static void test_lease_differs(void) {
         ;
     TEST_INT(bed_count_events(&b, "lease-differs: "), 1);
     CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
-    bed_die(&b, 0); /* dead: nobody but the refused one can say so */
+    struct probe *dead = bed_probe(&b, 0, "db:4");
+    probe_grant(dead);
+    keep_alive(true);
+    bed_die(&b, 0); /* dead: nobody but the refused one can say so, and it does though it is refused still */
+    BED_UNTIL(&b, bed_has_event(&b, "reclaimed: "));
+    TEST_INT(bed_count_events(&b, "host-buried: "), 1);
+    CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
+    dead->claim.state = CLAIM_STATE_NONE;
+    dead->host = 0;
+    keep_alive(false);
     BED_UNTIL(&b, b.stores[1]->state != STORE_STATE_AWAY);
     b.stores[0] = b.stores[1];
     b.stores[1] = NULL;
@@ -223,6 +263,7 @@ static void test_scopes_differ(void) {
 static CU_TestInfo tests[] = {
     {"dead host", test_dead_host},
     {"restarted daemon", test_restarted_daemon},
+    {"adopted token", test_adopted_token},
     {"back too late", test_back_too_late},
     {"bad session file", test_bad_session_file},
     {"lease differs", test_lease_differs},

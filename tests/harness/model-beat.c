@@ -33,7 +33,7 @@ void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
 }
 
 void vbeat_add_mark(struct world *w, struct host *h, uint64_t count) {
-    if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + w->lease / (MARKS_KEPT / 2))
+    if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->burial / (MARKS_KEPT / 2))
         return;
     if (h->n_marks == MARKS_KEPT) {
         memmove(&h->marks[0], &h->marks[1], (MARKS_KEPT - 1) * sizeof(h->marks[0]));
@@ -43,7 +43,7 @@ void vbeat_add_mark(struct world *w, struct host *h, uint64_t count) {
 }
 
 uint64_t vbeat_dead_count(const struct world *w, const struct host *h) {
-    usec_t lease = w->mutation && w->mutation->early_burial ? w->lease * 3 / 4 : w->lease;
+    usec_t lease = w->mutation && w->mutation->early_burial ? h->burial * 3 / 4 : h->burial;
     uint64_t count = 0;
 
     for (size_t i = 0; i < h->n_marks && h->marks[i].received + vhost_lasts(h, lease) <= w->now; i++)
@@ -96,7 +96,7 @@ void vbeat_say(struct world *w, struct host *h) {
 static void say_look(struct world *w, struct host *h) {
     struct words words = {0};
 
-    if (w->now < h->looked + w->lease)
+    if (w->now < h->looked + h->lease)
         return;
     h->looked = w->now;
     vhost_begin(h, &words);
@@ -123,7 +123,7 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
     if (w->mutation && w->mutation->no_chain)
         missed = reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
     h->doubt = last > h->chain ? last : 0;
-    deadline = from + vhost_lasts(h, w->lease - w->margin);
+    deadline = from + vhost_lasts(h, h->lease - vhost_margin(h));
     if (deadline > h->deadline) {
         h->deadline = deadline;
         vclaim_extend(w, h);

@@ -108,9 +108,11 @@ static const char look_text[] =
     "return out\n";
 
 static const char save_text[] =
+    "#!lua flags=allow-oom\n"
     "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0)\n"
     "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 1) end\n";
 static const char restore_text[] =
+    "#!lua flags=allow-oom\n"
     "redis.call('FLUSHDB') redis.call('SELECT', 1)\n"
     "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 0) end\n"
     "redis.call('SELECT', 0)\n";
@@ -242,21 +244,43 @@ bool bridge_has_session(struct bridge *b, unsigned session) {
     return redis_number(&b->server, "HEXISTS " MODEL_KEY " c:s%u", session) == 1;
 }
 
-static void do_and_forget(struct bridge *b, const char *format, const char *word) {
-    _cleanup_reply_ redisReply *reply = redis_command(&b->server, format, word);
+static void must(redisReply *reply) {
+    if (!reply || reply->type == REDIS_REPLY_ERROR) {
+        printf("Redis: %s\n", reply ? reply->str : "no answer");
+        abort();
+    }
+    freeReplyObject(reply);
+}
 
-    if (!reply || reply->type == REDIS_REPLY_ERROR)
-        printf("%s: %s\n", format, reply ? reply->str : "no answer");
+void bridge_set_full(struct bridge *b, bool full) {
+    if (b->full != full)
+        must(redis_command(&b->server, "CONFIG SET maxmemory %d", full));
+    b->full = full;
+}
+
+void bridge_set_replica(struct bridge *b, bool replica) {
+    if (b->replica != replica)
+        must(redis_command(&b->server, replica ? "REPLICAOF 127.0.0.1 1" : "REPLICAOF NO ONE")); /* nobody is there */
+    b->replica = replica;
+}
+
+/* What befalls its data befalls it also where berth may not write. */
+static void change(struct bridge *b, const char *format, const char *word) {
+    bool replica = b->replica;
+
+    bridge_set_replica(b, false);
+    must(redis_command(&b->server, format, word));
+    bridge_set_replica(b, replica);
 }
 
 void bridge_wipe(struct bridge *b) {
-    do_and_forget(b, "FLUSHDB", NULL); /* the copy stays */
+    change(b, "FLUSHDB", NULL); /* the copy stays */
 }
 
 void bridge_save(struct bridge *b) {
-    do_and_forget(b, "EVALSHA %s 0", b->save);
+    change(b, "EVALSHA %s 0", b->save);
 }
 
 void bridge_restore(struct bridge *b) {
-    do_and_forget(b, "EVALSHA %s 0", b->restore);
+    change(b, "EVALSHA %s 0", b->restore);
 }

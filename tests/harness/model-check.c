@@ -34,7 +34,7 @@ static void check_token(struct world *w, const struct run *run, uint64_t token) 
             continue;
         if (r->alive && !r->over_lease && r->token >= token)
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u lives with %" PRIu64, run->id, token, r->id, r->token);
-        if (r->started && r->granted_floor >= token + w->lease && is_remembered(w, r))
+        if (r->started && r->granted_floor >= token + w->longest && is_remembered(w, r))
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u had %" PRIu64, run->id, token, r->id, r->granted_floor);
     }
     for (unsigned i = 0; i < w->n_hosts; i++) {
@@ -93,7 +93,7 @@ void check_start(struct world *w, const struct run *run) {
 }
 
 void check_beat(struct world *w, const struct host *h) {
-    usec_t bound = w->lease + w->lease / 3 + w->lease / 20 + USEC_PER_SEC;
+    usec_t bound = w->longest + w->longest / 3 + w->longest / 20 + USEC_PER_SEC;
 
     if (h->healthy_since == 0)
         return;

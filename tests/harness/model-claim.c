@@ -183,7 +183,7 @@ static void vclaim_send(struct world *w, struct run *r) {
         if (r->permits[p] > 0) {
             words_add(&words, (char[]) {(char) ('a' + p), '\0'});
             words_add_u64(&words, r->permits[p]);
-            words_add(&words, "1000");
+            words_add_u64(&words, r->queue_limit);
         }
     r->calls++;
     r->sent = true;
@@ -255,6 +255,11 @@ void vclaim_put_named(const struct world *w, const struct host *h, struct words 
             words_add(words, text_of_run(r, id));
 }
 
+void vclaim_refuse(struct run *r) {
+    if (r->state == RUN_ASKED)
+        r->state = RUN_DONE;
+}
+
 void vclaim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
     struct run *r = &w->runs[e->run];
     const char *state = reply_word(reply_at(reply, 3));
@@ -264,8 +269,7 @@ void vclaim_on_answer(struct world *w, struct host *h, const struct model_event 
         if (r->state == RUN_RELEASING)
             r->state = RUN_DONE;
     } else if (strcmp(reply_word(reply_at(reply, 0)), "refused") == 0) {
-        if (r->state == RUN_ASKED)
-            r->state = RUN_DONE;
+        vclaim_refuse(r);
     } else {
         r->named = true;
         vbeat_hear_clock(w, h, token > ticket ? token : ticket);

@@ -8,27 +8,31 @@
 
 void vhello_say(struct world *w, struct host *h) {
     struct words words = {0};
-    char name[16];
+    char name[16], machine[16];
     unsigned declared = 0;
 
     vhost_begin(h, &words);
     vhost_put_session(&words, h->replaced);
-    (void) snprintf(name, sizeof(name), "h%u", h->index);
+    (void) snprintf(name, sizeof(name), "n%u", h->name);
+    (void) snprintf(machine, sizeof(machine), "h%u", h->index);
     words_add(&words, name);
-    words_add(&words, name); /* its machine */
+    words_add(&words, machine);
     words_add(&words, "1");
-    words_add_u64(&words, w->lease);
+    words_add_u64(&words, h->lease);
     words_add_u64(&words, vbeat_aged_clock(w, h));
     words_add(&words, *h->epoch ? h->epoch : "0");
     words_add_u64(&words, vbeat_dead_count(w, h));
     for (unsigned p = 0; p < w->n_pools; p++)
-        declared += h->limits[p] > 0;
+        declared += h->limits[p] > 0 || h->elsewhere[p];
     words_add_u64(&words, declared);
     for (unsigned p = 0; p < w->n_pools; p++) {
-        if (h->limits[p] == 0)
+        if (h->limits[p] == 0 && !h->elsewhere[p])
             continue;
         words_add(&words, (char[]) {(char) ('a' + p), '\0'});
-        words_add_u64(&words, h->limits[p]);
+        if (h->elsewhere[p])
+            words_add(&words, "host");
+        else
+            words_add_u64(&words, h->limits[p]);
     }
     for (unsigned p = 0; p < w->n_pools; p++) {
         if (h->overrides[p].version == 0)
@@ -46,9 +50,25 @@ void vhello_say(struct world *w, struct host *h) {
 
 static void sync_send(struct world *w, struct host *h);
 
+/* Another one of this name lives, or one with another lease: it asks again, and watches meanwhile whether that one is dead. */
+static void meet_refusal(struct world *w, struct host *h, const redisReply *reply) {
+    usec_t theirs = reply_number(reply_at(reply, 4));
+
+    vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
+    h->burial = theirs > h->lease && !(w->mutation && w->mutation->own_burial) ? theirs : h->lease;
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)));
+    vbeat_hear_clock(w, h, reply_number(reply_at(reply, 5)));
+    h->retry = w->now + vhost_lasts(h, w->heartbeat);
+}
+
 void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) {
     bool known = reply_number(reply_at(reply, 5)) == 1, grace = reply_number(reply_at(reply, 3)) == 1;
 
+    if (strcmp(reply_word(reply_at(reply, 0)), "ok") != 0) {
+        meet_refusal(w, h, reply);
+        return;
+    }
+    h->burial = h->lease;
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
     vbeat_hear_clock(w, h, reply_number(reply_at(reply, 6)));
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)));
@@ -66,11 +86,10 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
 }
 
 void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply) {
-    if (strcmp(reply_word(reply_at(reply, 1)), h->epoch) != 0) {
+    if (strcmp(reply_word(reply_at(reply, 1)), h->epoch) != 0)
         vhost_resync(w, h);
-        return;
-    }
-    vbeat_hear_overrides(h, reply_at(reply, 7));
+    else if (strcmp(reply_word(reply_at(reply, 0)), "ok") == 0)
+        vbeat_hear_overrides(h, reply_at(reply, 7));
 }
 
 /* --- sync --- */

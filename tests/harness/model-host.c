@@ -11,6 +11,10 @@ usec_t vhost_lasts(const struct host *h, usec_t duration) {
     return (usec_t) ((double) duration / h->rate);
 }
 
+usec_t vhost_margin(const struct host *h) {
+    return h->lease / 100 > 500 * USEC_PER_MSEC ? h->lease / 100 : 500 * USEC_PER_MSEC;
+}
+
 usec_t vhost_measures(const struct host *h, usec_t duration) {
     return (usec_t) ((double) duration * h->rate);
 }
@@ -68,6 +72,7 @@ void vhost_down(struct world *w, struct host *h, usec_t retry_in) {
 void vhost_resync(struct world *w, struct host *h) {
     forget_calls(w, h);
     h->phase = HOST_HELLO;
+    h->retry = 0;
     vhello_say(w, h);
 }
 
@@ -102,6 +107,7 @@ void vhost_session_lost(struct world *w, struct host *h) {
 void vhost_start(struct world *w, struct host *h) {
     h->up = true;
     h->live_since = 0;
+    h->burial = h->lease;
     h->phase = HOST_DOWN;
     h->n_marks = 0;
     h->epoch[0] = '\0';
@@ -122,6 +128,7 @@ void vhost_start(struct world *w, struct host *h) {
     world_foreach_run(w, r) if (r->host == h->index && r->alive) {
         h->max_started = r->token > h->max_started ? r->token : h->max_started;
     }
+    vbeat_hear_clock(w, h, h->max_started);
     h->next_beat = USEC_INFINITY;
     h->start_at = 0;
     h->retry = w->now + 1;
@@ -176,6 +183,9 @@ usec_t vhost_next_timer(const struct host *h) {
 void vhost_on_timer(struct world *w, struct host *h) {
     if (h->deadline > 0 && w->now >= h->deadline) {
         vhost_session_lost(w, h);
+    } else if (h->retry > 0 && w->now >= h->retry && h->phase == HOST_HELLO) { /* it was refused */
+        h->retry = 0;
+        vhello_say(w, h);
     } else if (h->retry > 0 && w->now >= h->retry) {
         connect(w, h);
     } else if (h->phase == HOST_LIVE && w->now >= h->next_beat) {
@@ -221,6 +231,7 @@ static bool answer_is_good(struct world *w, struct host *h, const struct model_e
 void vhost_on_answer(struct world *w, const struct model_event *e) {
     struct host *h = &w->hosts[e->host];
     const redisReply *reply = reply_at(e->reply, 0);
+    const char *error = reply_error(e->reply);
 
     if (e->script == REDIS_SCRIPT_CLAIM || e->script == REDIS_SCRIPT_RELEASE) {
         if (w->runs[e->run].calls > 0)
@@ -228,7 +239,13 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
     }
     if (e->script != REDIS_SCRIPT_CLAIM && e->script != REDIS_SCRIPT_RELEASE && h->phase != e->during)
         return;
-    if (!answer_is_good(w, h, e, reply))
+    if (error && e->script == REDIS_SCRIPT_CLAIM && redis_error_class(error) == REDIS_ERROR_FULL) {
+        vclaim_refuse(&w->runs[e->run]);
+        return;
+    }
+    if (error && h->phase == e->during)
+        vhost_down(w, h, w->heartbeat / 8);
+    if (error || !answer_is_good(w, h, e, reply))
         return;
     if (e->script == REDIS_SCRIPT_HELLO && e->during == HOST_HELLO)
         vhello_on_answer(w, h, reply);

@@ -32,6 +32,7 @@ struct bridge {
     struct redis_server server;
     redisContext *client; /* with what rights berth has */
     char sha[2][REDIS_SCRIPTS][REDIS_SHA_SIZE]; /* [1]: with bounds so low that they are reached */
+    bool full, replica;
     char look[REDIS_SHA_SIZE], save[REDIS_SHA_SIZE], restore[REDIS_SHA_SIZE];
 };
 
@@ -47,6 +48,8 @@ redisReply *bridge_look(struct bridge *b);
 redisReply *bridge_keys(struct bridge *b); /* all there are; to be freed */
 bool bridge_has_session(struct bridge *b, unsigned session); /* and its end was not begun */
 void bridge_wipe(struct bridge *b);
+void bridge_set_full(struct bridge *b, bool full);       /* no memory left */
+void bridge_set_replica(struct bridge *b, bool replica); /* it takes no writes */
 void bridge_save(struct bridge *b); /* keeps a copy of all data, to be restored */
 void bridge_restore(struct bridge *b);
 
@@ -54,9 +57,10 @@ void bridge_restore(struct bridge *b);
 
 struct m_session {
     bool live, ending; /* ending: its end was begun, the rest comes with later calls */
-    unsigned host;
+    unsigned host, name; /* host: the machine */
+    bool superseded;     /* its host has a newer session: the name is that one's */
     uint64_t connection, last, count;
-    bool is_declared[POOLS_MAX];
+    bool is_declared[POOLS_MAX], is_elsewhere[POOLS_MAX];
     uint32_t limits[POOLS_MAX];
     usec_t beat; /* when its last heartbeat was executed */
 };
@@ -67,6 +71,7 @@ struct m_claim {
     uint64_t ticket, token, head;
     uint32_t permits[POOLS_MAX];
     bool revoked, unnamed;
+    unsigned parked_at; /* the pool whose limit was too low */
 };
 
 struct m_state { /* copied for snapshots */
@@ -74,6 +79,7 @@ struct m_state { /* copied for snapshots */
     char epoch[NUMBER_SIZE];
     unsigned replid;
     uint64_t clock;
+    usec_t lease; /* of the namespace; 0: none yet */
     char overrides[POOLS_MAX][OVERRIDE_SIZE]; /* "": none */
     struct m_session sessions[SESSIONS_MAX];
     struct m_claim claims[RUNS_MAX];
@@ -94,7 +100,8 @@ struct known_override {
 };
 
 struct host {
-    unsigned index;
+    unsigned index, name;  /* index: its machine */
+    usec_t lease, burial;  /* as its config says; it calls others dead after so long */
     double rate;           /* its clock's; 1: true time */
     bool up;               /* berthd runs */
     usec_t start_at;       /* berthd begins again; 0: it runs */
@@ -135,6 +142,7 @@ struct host {
     uint64_t sync_chain;
     /* config and administrators */
     uint32_t limits[POOLS_MAX];
+    bool elsewhere[POOLS_MAX]; /* there it is of scope host */
     bool declare_again;
     struct known_override overrides[POOLS_MAX];
     uint64_t overrides_version;
@@ -152,6 +160,7 @@ struct run {
     uint32_t permits[POOLS_MAX];
     uint64_t head;
     bool nowait, keep;
+    uint32_t queue_limit;
     usec_t duration;
     unsigned calls;
     bool sent, named, told, lost, renew, revoked;
@@ -187,7 +196,7 @@ enum step_kind {
     STEP_CLAIM, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL, STEP_LOSE_ANSWER,
     STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
     STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
-    STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER,
+    STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
     STEPS
 };
 
@@ -205,12 +214,13 @@ struct world {
     FILE *trace; /* or NULL */
     /* what does not change in a sequence */
     unsigned n_hosts, n_pools;
-    usec_t lease, heartbeat, margin;
+    usec_t lease, heartbeat;
     bool tight;
     size_t sync_part;
     uint32_t limits[POOLS_MAX];
     /* now */
-    usec_t now, redis_frozen_until;
+    usec_t now, redis_frozen_until, full_until, replica_until;
+    usec_t longest; /* lease that any host had in its config */
     int64_t redis_skew;
     enum { DISASTER_NONE, DISASTER_ARMED, DISASTER_DUE } disaster; /* armed: due with the next process that begins */
     unsigned disaster_host;
@@ -263,6 +273,7 @@ void check_data(struct world *w, bool at_rest);
 
 /* --- model-host.c --- */
 usec_t vhost_lasts(const struct host *h, usec_t duration); /* true time that the host takes for so much */
+usec_t vhost_margin(const struct host *h);                 /* before the end of its lease its guards are done */
 usec_t vhost_measures(const struct host *h, usec_t duration); /* what its clock shows then */
 void vhost_start(struct world *w, struct host *h);         /* berthd begins */
 void vhost_crash(struct world *w, struct host *h);         /* berthd ends without a word */
@@ -295,6 +306,7 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply);
 /* --- model-claim.c --- */
 void vclaim_ask(struct world *w, struct run *r);
 void vclaim_release(struct world *w, struct run *r);
+void vclaim_refuse(struct run *r);
 void vclaim_flush(struct world *w, struct host *h);
 void vclaim_forget_calls(struct world *w, struct host *h);
 void vclaim_lose(struct world *w, struct host *h);
@@ -321,6 +333,7 @@ usec_t vclaim_next_end(const struct world *w);
 void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during, unsigned run);
 void world_push(struct world *w, unsigned session, const char *text);
 void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */
+void world_thaw(struct world *w); /* Redis and hosts go on where they were frozen */
 void world_advance(struct world *w, usec_t until);
 redisReply *world_call(struct world *w, enum redis_script script, const struct words *words);
 void world_done(struct world *w);

@@ -18,9 +18,42 @@ static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
     return claim->state == 'H' && claim->token < rules_number(e->m->epoch);
 }
 
+/* Whether the queue of a pool that it asks for has as many as this host's config lets wait; the first such pool. */
+static bool is_queue_full(const struct effect *e, char *ret_pool) {
+    for (size_t i = 10; i + 2 < e->n_args; i += 3) {
+        unsigned p = (unsigned) (e->args[i][0] - 'a');
+        uint64_t waiting = 0;
+
+        for (unsigned k = 0; k < e->w->n_runs; k++) {
+            const struct m_claim *claim = &e->m->claims[k];
+
+            waiting += !claim->revoked && claim->permits[p] > 0 && (claim->state == 'W' || (claim->state == 'P' && claim->parked_at == p));
+        }
+        *ret_pool = (char) ('a' + p);
+        if (waiting >= rules_number(e->args[i + 2]))
+            return true;
+    }
+    return false;
+}
+
+/* Who does not want to wait is refused if he would have to; who would, if too many wait already; not who has waited before. */
+static void judge_waiting(struct effect *e, unsigned c, char full_pool, const char *state) {
+    bool nowait = *e->args[8] == '1', refused = strcmp(e->word, "refused") == 0;
+    const char *want = nowait ? "busy" : full_pool ? "queue-full" : "W or P";
+
+    for (unsigned s = 1; s <= e->w->n_sessions; s++)
+        if (e->m->sessions[s].ending)
+            return; /* those of its claims that were in the way may be gone */
+    if (refused ? strcmp(state, want) != 0 : nowait || full_pool)
+        model_fail(e->w, "queue: c%u was answered '%s', must be %s", c, state, want);
+    if (refused && !nowait && full_pool && *reply_word(reply_at(e->reply, 4)) != full_pool)
+        model_fail(e->w, "queue: c%u was refused for pool %s, must be %c", c, reply_word(reply_at(e->reply, 4)), full_pool);
+}
+
 void rules_claim(struct effect *e) {
     unsigned c = id_number(e->args[3]);
     struct m_claim *claim = &e->m->claims[c];
+    char full_pool = '\0';
     const char *state = reply_word(reply_at(e->reply, 3));
     uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
     bool refused = strcmp(e->word, "refused") == 0;
@@ -31,9 +64,14 @@ void rules_claim(struct effect *e) {
         claim->session = id_number(e->args[0]);
         return;
     }
+    claim->state = 0;
+    if (!is_queue_full(e, &full_pool) || strcmp(e->args[7], "0") != 0)
+        full_pool = '\0';
     *claim = (struct m_claim) {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[6]), .ticket = ticket};
     for (size_t i = 10; i + 2 < e->n_args; i += 3)
         claim->permits[e->args[i][0] - 'a'] = (uint32_t) rules_number(e->args[i + 1]);
+    if (refused || *state != 'H')
+        judge_waiting(e, c, full_pool, state);
     if (refused) {
         claim->ticket = clock + 1 > world_redis_time(e->w) ? clock + 1 : world_redis_time(e->w);
         if (!e->m->grace && !e->mismatch && !*reply_word(reply_at(e->state, 4)) &&
@@ -49,6 +87,8 @@ void rules_claim(struct effect *e) {
     else if ((*state == 'P') != rules_wants_too_much(e->w, claim))
         model_fail(e->w, "R2: c%u %s", c, *state == 'P' ? "is parked, but no limit is too low" : "waits, but a limit is too low");
     claim->state = *state;
+    if (*state == 'P')
+        rules_park(e, claim);
 }
 
 void rules_release(struct effect *e) {
@@ -86,7 +126,9 @@ static void apply_told(struct effect *e, char **item, const redisReply *answer) 
             e->m->clock = e->m->sessions[s].last = token;
         }
     } else if (!was || is_doubtful(e, claim)) {
-        claim->state = rules_wants_too_much(e->w, claim) ? 'P' : 'W';
+        claim->state = 'W';
+        if (rules_wants_too_much(e->w, claim))
+            rules_park(e, claim);
     }
     if (*state != claim->state || (claim->state == 'H' && token != claim->token))
         model_fail(e->w, "R11: c%u is told as %s with %" PRIu64 ", must be %c with %" PRIu64, c, state, token, claim->state, claim->token);

@@ -109,6 +109,13 @@ void rules_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token
     e->m->clock = token;
 }
 
+void rules_park(struct effect *e, struct m_claim *claim) {
+    claim->state = 'P';
+    for (claim->parked_at = 0; claim->parked_at + 1 < e->w->n_pools; claim->parked_at++)
+        if (claim->permits[claim->parked_at] > rules_limit(e->w, claim->parked_at))
+            return;
+}
+
 static void apply_push(struct effect *e, const char *channel, const char *text) {
     char verb[16] = "", epoch[NUMBER_SIZE] = "", id[16] = "";
     uint64_t one = 0, two = 0;
@@ -135,7 +142,9 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
 
         if (parked != rules_wants_too_much(e->w, &e->m->claims[c]))
             model_fail(e->w, "R2: c%u was %s", c, parked ? "parked, but no limit is too low" : "brought back, but a limit is too low");
-        e->m->claims[c].state = parked ? 'P' : 'W';
+        e->m->claims[c].state = 'W';
+        if (parked)
+            rules_park(e, &e->m->claims[c]);
     }
 }
 
@@ -271,6 +280,15 @@ static void judge(struct effect *e) {
         check_idle(e->w);
 }
 
+/* A full Redis takes no new claims, and does all else; a replica does nothing (R13). */
+static bool answer_may_be(const struct world *w, enum redis_script script, const char *error) {
+    if (w->now < w->replica_until)
+        return error && redis_error_class(error) == REDIS_ERROR_REDIRECT;
+    if (w->now < w->full_until && script == REDIS_SCRIPT_CLAIM)
+        return error && redis_error_class(error) == REDIS_ERROR_FULL;
+    return !error;
+}
+
 void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer) {
     struct effect e = {
         .w = w, .m = &w->m, .script = script, .args = arguments->items, .n_args = arguments->n,
@@ -281,12 +299,13 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
 
     if (!error)
         error = reply_error(e.reply);
-    if (error) {
-        model_fail(w, "%s: %s", redis_script_name(script), error);
+    if (!answer_may_be(w, script, error))
+        model_fail(w, "R13: %s of a Redis that is %s was answered '%s'", redis_script_name(script),
+                   w->now < w->replica_until ? "a replica" : w->now < w->full_until ? "full" : "well", error ? error : "no error");
+    if (error)
         return;
-    }
     e.word = reply_word(reply_at(e.reply, 0));
-    e.more = strcmp(e.word, "ok") == 0 ? reply_number(reply_at(e.reply, 2)) : 0;
+    e.more = strcmp(e.word, "ok") == 0 || rules_is_refusal(e.word) ? reply_number(reply_at(e.reply, 2)) : 0;
     e.mismatch = w->m.empty || w->m.replid != w->replid;
     (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
     judge(&e);

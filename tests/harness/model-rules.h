@@ -3,6 +3,8 @@
 
 /* Inside of the model's rules: the call that is being judged, and what each verb makes of it. */
 
+#include <string.h>
+
 #include "tests/harness/model-internal.h"
 
 struct effect {
@@ -26,7 +28,12 @@ static inline uint64_t rules_number(const char *text) {
 /* A grant that the answer or a push tells; before: the token of this session before it. */
 void rules_granted(struct effect *e, unsigned claim, uint64_t before, uint64_t token);
 
+void rules_park(struct effect *e, struct m_claim *claim); /* at the first pool whose limit is too low */
+
 /* --- model-rules-session.c --- */
+static inline bool rules_is_refusal(const char *word) { /* of a hello */
+    return strcmp(word, "lease-differs") == 0 || strcmp(word, "name-taken") == 0;
+}
 void rules_hello(struct effect *e);
 void rules_beat(struct effect *e);
 void rules_bye(struct effect *e);

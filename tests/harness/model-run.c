@@ -51,7 +51,7 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
     w->n_pools = 1 + (unsigned) roll(&d, POOLS_MAX);
     w->lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
     w->heartbeat = w->lease / 6;
-    w->margin = w->lease / 100 > 500 * USEC_PER_MSEC ? w->lease / 100 : 500 * USEC_PER_MSEC;
+    w->longest = w->lease;
     w->tight = roll(&d, 4) == 0;
     w->sync_part = roll(&d, 2) == 0 ? 2 : 200;
     w->now = USEC_PER_SEC;
@@ -61,7 +61,8 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
     for (unsigned i = 0; i < w->n_hosts; i++) {
         static const double rates[] = {0.99501, 1.0, 1.00499, 1.00499};
 
-        w->hosts[i].index = i;
+        w->hosts[i].index = w->hosts[i].name = i;
+        w->hosts[i].lease = w->lease;
         w->hosts[i].rate = rates[roll(&d, ELEMENTSOF(rates))];
         w->hosts[i].start_at = w->now + 1 + roll(&d, w->heartbeat);
         memcpy(w->hosts[i].limits, w->limits, sizeof(w->limits));
@@ -76,6 +77,7 @@ static const unsigned weights[STEPS] = {
     [STEP_STALL_PUSH] = 5, [STEP_RECONNECT] = 4, [STEP_BYE] = 3, [STEP_WIPE] = 4, [STEP_FLUSH] = 1, [STEP_RESTART] = 4, [STEP_SAVE] = 5,
     [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
     [STEP_PAUSE] = 4, [STEP_RESUME] = 3, [STEP_REVOKE] = 4, [STEP_GRACE] = 6, [STEP_DISASTER] = 4,
+    [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6,
 };
 
 static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
@@ -88,7 +90,7 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
             if (roll(d, 2) == 0)
                 s->a |= (1 + roll(d, 3) % 2 + roll(d, 5) / 4) << (8 * p);
         s->b = roll(d, 5) == 0 ? some_time(d, w->lease) : 0;
-        s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u);
+        s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u) | (roll(d, 6) == 0 ? (1 + roll(d, 3)) << 2 : 0u);
         s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
         break;
     case STEP_STALL_ANSWER:
@@ -101,6 +103,19 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
     case STEP_LIMIT:
         s->a = roll(d, w->n_pools);
         s->b = roll(d, 6); /* 0: it declares that pool no more */
+        break;
+    case STEP_SCOPE:
+        s->a = roll(d, w->n_pools);
+        s->b = roll(d, 2); /* 1: host */
+        break;
+    case STEP_NAME:
+        s->b = roll(d, w->n_hosts);
+        break;
+    case STEP_LEASE:
+        s->b = roll(d, 3);
+        s->c = roll(d, 2); /* 1: all others are stopped meanwhile, and come back with it */
+        if (s->c == 1)
+            s->a = roll(d, w->heartbeat);
         break;
     case STEP_OVERRIDE:
     case STEP_CLEAR:
@@ -124,24 +139,28 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
     }
 }
 
-/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it heard a late answer; Redis
- * becomes another one, with connections kept, while a push is under way. */
-static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w) {
+/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it heard a late answer, or was the
+ * first with another lease; Redis becomes another one, with connections kept, while a push is under way; who must remember the clock has
+ * only just heard of it. */
+static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w, bool may_lose_data) {
     struct step *next = &q->steps[q->n];
 
     if (q->n == STEPS_MAX || roll(d, 2) == 0)
         return;
-    if (s->kind == STEP_STALL_ANSWER) {
+    if (s->kind == STEP_STALL_ANSWER || (s->kind == STEP_LEASE && s->c == 1)) {
         static const enum step_kind kinds[] = {STEP_CUT, STEP_CRASH, STEP_FREEZE};
 
         *next = (struct step) {.kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = some_time(d, w->lease)};
         next->at = s->at + s->a + roll(d, w->heartbeat * 3 / 2);
         q->n++;
     } else if (s->kind == STEP_STALL_PUSH) {
-        static const enum step_kind kinds[] = {STEP_WIPE, STEP_RESTART, STEP_RESTORE};
+        static const enum step_kind kinds[] = {STEP_RESTART, STEP_WIPE, STEP_RESTORE};
 
-        *next = (struct step) {.kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = 1};
+        *next = (struct step) {.kind = kinds[may_lose_data ? roll(d, ELEMENTSOF(kinds)) : 0], .host = s->host, .a = 1};
         next->at = s->at + roll(d, w->lease / 2);
+        q->n++;
+    } else if (s->kind == STEP_DISASTER) {
+        *next = (struct step) {.kind = STEP_CRASH, .at = s->at, .host = s->host, .a = roll(d, w->heartbeat)};
         q->n++;
     }
 }
@@ -161,13 +180,14 @@ static void make_sequence(struct sequence *q, uint64_t seed, const struct world 
     memset(q, 0, sizeof(*q));
     q->seed = seed;
     for (unsigned k = 0; k < STEPS; k++) {
-        used[k] = k == STEP_CLAIM || roll(&d, 3) == 0;
+        used[k] = k == STEP_CLAIM || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
         if (k == STEP_RESTORE && used[k])
             used[STEP_SAVE] = true;
-        sum += used[k] ? weights[k] : 0;
     }
-    if (used[STEP_RESTORE] && !used[STEP_SAVE])
-        sum += weights[STEP_SAVE];
+    if (used[STEP_LEASE]) /* and data that is lost: that no rule covers, all hosts are to name the same lease */
+        used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = false;
+    for (unsigned k = 0; k < STEPS; k++)
+        sum += used[k] ? weights[k] : 0;
     q->n = 20 + roll(&d, STEPS_MAX - 40);
     q->length = w->lease * (4 + roll(&d, 5));
     if (roll(&d, 2) == 0) /* past the first grace, where most would only wait */
@@ -191,7 +211,7 @@ static void make_sequence(struct sequence *q, uint64_t seed, const struct world 
         fill_step(&d, s, w, q, i);
     }
     for (size_t i = 0, n = q->n; i < n; i++)
-        follow(&d, q, &q->steps[i], w);
+        follow(&d, q, &q->steps[i], w, !used[STEP_LEASE]);
     qsort(q->steps, q->n, sizeof(*q->steps), compare_steps);
 }
 
@@ -265,8 +285,8 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
     if (!model_failed(w))
         world_heal(w);
     healed = w->now;
-    while (!model_failed(w) && (!is_done(w) || is_haunted(w) || w->now < healed + 2 * w->lease + w->lease / 2)) {
-        if (w->now > healed + 25 * w->lease) {
+    while (!model_failed(w) && (!is_done(w) || is_haunted(w) || w->now < healed + 2 * w->longest + w->longest / 2)) {
+        if (w->now > healed + 25 * w->longest) {
             world_foreach_run(w, r)
                 if (r->state != RUN_DONE)
                     model_fail(w, "nothing hinders it any more, but c%u of h%u is not served (%c in Redis)", r->id, r->host,

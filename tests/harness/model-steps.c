@@ -17,6 +17,8 @@ static const char *const step_names[STEPS] = {
     [STEP_OVERRIDE] = "override", [STEP_CLEAR] = "clear an override", [STEP_PAUSE] = "pause", [STEP_RESUME] = "resume",
     [STEP_REVOKE] = "revoke", [STEP_GRACE] = "end grace",
     [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
+    [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
+    [STEP_NAME] = "berthd is started anew with another name", [STEP_LEASE] = "berthd is started anew with another lease",
 };
 
 const char *step_name(enum step_kind kind) {
@@ -29,15 +31,18 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
 
     if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX)
         return;
-    *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d};
+    *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d,
+                       .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};
     for (unsigned p = 0; p < w->n_pools; p++) {
         r->permits[p] = (uint32_t) (s->a >> (8 * p)) & 0xff;
-        if (h->limits[p] == 0)
+        if (h->limits[p] == 0 || h->elsewhere[p])
             r->permits[p] = 0;
         if (r->permits[p] > w->limits[p])
             r->permits[p] = w->limits[p];
         sum += r->permits[p];
     }
+    if (sum == 0 && h->elsewhere[0]) /* that is none of Redis' business */
+        return;
     if (sum == 0)
         r->permits[0] = 1;
     w->n_runs++;
@@ -184,6 +189,13 @@ static void step_grace(struct world *w, struct host *h) {
     words_done(&words);
 }
 
+/* Name and lease are of a config that is read when berthd starts. */
+static void change_config(struct world *w, struct host *h, unsigned name, usec_t lease) {
+    h->name = name;
+    h->lease = lease;
+    w->longest = lease > w->longest ? lease : w->longest;
+}
+
 static void step_end_berthd(struct world *w, struct host *h, const struct step *s) {
     unsigned session = h->session;
 
@@ -195,11 +207,26 @@ static void step_end_berthd(struct world *w, struct host *h, const struct step *
         if (s->kind == STEP_REBOOT)
             world_foreach_run(w, r) if (r->host == h->index) r->alive = false;
         vhost_crash(w, h);
-        if (s->kind != STEP_CRASH)
+        if (s->kind == STEP_REBOOT || s->kind == STEP_LOSE_FILE)
             h->has_file = false;
         h->replaced = s->kind == STEP_REBOOT ? session : 0;
+        if (s->kind == STEP_NAME)
+            change_config(w, h, (unsigned) s->b % w->n_hosts, h->lease);
     }
     h->start_at = w->now + 1 + s->a;
+}
+
+/* One host alone; or all of them: the others are stopped before and started after it. */
+static void step_lease(struct world *w, struct host *h, const struct step *s) {
+    usec_t lease = s->b == 0 ? w->lease : s->b == 1 ? w->lease / 2 : w->lease * 2;
+
+    for (unsigned i = 0; s->c == 1 && i < w->n_hosts; i++)
+        if (i != h->index) {
+            step_end_berthd(w, &w->hosts[i], &(struct step) {.kind = STEP_BYE, .a = s->a + w->heartbeat});
+            change_config(w, &w->hosts[i], w->hosts[i].name, lease);
+        }
+    step_end_berthd(w, h, s);
+    change_config(w, h, h->name, lease);
 }
 
 /* Whoever has the newest token cannot tell it any more, and nobody else has heard of it. What the others remember must do. */
@@ -229,7 +256,11 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_REBOOT:
     case STEP_LOSE_FILE:
     case STEP_BYE:
+    case STEP_NAME:
         step_end_berthd(w, h, s);
+        break;
+    case STEP_LEASE:
+        step_lease(w, h, s);
         break;
     case STEP_FREEZE:
         h->frozen_until = w->now + s->a;
@@ -292,6 +323,17 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_DISASTER:
         w->disaster = DISASTER_ARMED;
         break;
+    case STEP_FULL:
+        w->full_until = w->now + s->a;
+        break;
+    case STEP_REPLICA:
+        w->replica_until = w->now + s->a;
+        w->replid++; /* nobody reads it before it is promoted */
+        break;
+    case STEP_SCOPE:
+        h->elsewhere[p] = s->b == 1;
+        vhost_declare(w, h);
+        break;
     case STEPS:
         break;
     }
@@ -299,7 +341,8 @@ void world_step(struct world *w, const struct step *s) {
 
 void world_heal(struct world *w) {
     world_trace(w, "-- all faults end");
-    w->redis_frozen_until = 0;
+    world_thaw(w);
+    w->full_until = w->replica_until = 0;
     w->disaster = DISASTER_NONE;
     world_foreach_run(w, r) { /* no need to watch them run */
         if (r->duration > w->lease / 20)
@@ -310,10 +353,14 @@ void world_heal(struct world *w) {
     for (unsigned i = 0; i < w->n_hosts; i++) {
         struct host *h = &w->hosts[i];
 
-        h->cut_until = h->frozen_until = 0;
+        h->cut_until = 0;
         h->lose_call = h->lose_answer = h->lose_push = false;
         h->stall_call = h->stall_answer = h->stall_push = 0;
         memcpy(h->limits, w->limits, sizeof(h->limits));
+        memset(h->elsewhere, 0, sizeof(h->elsewhere));
+        if (h->up && (h->name != i || h->lease != w->lease))
+            vhost_crash(w, h);
+        change_config(w, h, i, w->lease);
         if (h->up)
             vhost_declare(w, h);
         else

@@ -153,9 +153,13 @@ static void trace_call(const struct world *w, enum redis_script script, const st
 }
 
 redisReply *world_call(struct world *w, enum redis_script script, const struct words *words) {
-    redisReply *reply = bridge_call(w->bridge, script, w->tight, world_redis_time(w), w->replid, words);
-    const redisReply *pushes = reply_at(reply, 1);
+    const redisReply *pushes;
+    redisReply *reply;
 
+    bridge_set_full(w->bridge, w->now < w->full_until);
+    bridge_set_replica(w->bridge, w->now < w->replica_until);
+    reply = bridge_call(w->bridge, script, w->tight, world_redis_time(w), w->replid, words);
+    pushes = reply_at(reply, 1);
     trace_call(w, script, words, reply);
     rules_apply(w, script, words, reply);
     for (size_t i = 0; reply_at(pushes, i + 1); i += 2) {
@@ -236,6 +240,18 @@ static bool dispatch(struct world *w, struct model_event *e) {
     else
         vhost_down(w, h, w->heartbeat / 8);
     return true;
+}
+
+void world_thaw(struct world *w) {
+    for (size_t i = 0; i < w->n_events; i++) {
+        struct model_event *e = w->events[i];
+
+        if (e->at == (e->kind == EVENT_CALL ? w->redis_frozen_until : w->hosts[e->host].frozen_until))
+            e->at = w->now; /* what comes later must not overtake it */
+    }
+    w->redis_frozen_until = 0;
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        w->hosts[i].frozen_until = 0;
 }
 
 /* --- time --- */

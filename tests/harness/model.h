@@ -29,6 +29,7 @@ struct model_mutation {
     bool no_ageing;            /* hosts do not age the clock that they remember */
     bool any_epoch;            /* hosts take pushes of any epoch */
     bool no_chain;             /* hosts do not look whether a push was missed */
+    bool own_burial;           /* hosts that were refused call others dead by their own lease */
 };
 
 /* Runs sequences of these seeds, until one fails: that is shrunk and told on standard output if `tell`. Returns the number of

@@ -15,13 +15,14 @@
 #define SEQUENCES_MAX 800
 
 static const struct model_mutation mutations[] = {
-    {.name = "burial after 3/4 of a lease", .early_burial = true},
+    {.name = "burial after 3/4 of a lease", .seed = 40, .early_burial = true},
     {.name = "grace halved", .from = "if known >= tonumber(lease) and", .to = "if known >= tonumber(lease) / 2 and"},
     {.name = "no look whether it is first in all its queues", .from = "or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c\n", .to = "\n"},
     /* model-failover-burial */
-    {.name = "burial without the replication id", .from = "if not in_epoch() or not end_session(s)", .to = "if not end_session(s)"},
+    {.name = "burial without the replication id", .seed = 142, .from = "if not in_epoch() or not end_session(s)",
+     .to = "if not end_session(s)"},
     {.name = "connection numbers ignored in beats", .from = "if connection ~= ARGV[2] then return {'stale'} end", .to = ""},
-    {.name = "deadline counted from the answer", .seed = 25, .deadline_from_answer = true},
+    {.name = "deadline counted from the answer", .seed = 2116, .deadline_from_answer = true},
 
     {.name = "tokens follow Redis' clock alone", .from = "clock = math.max(clock + 1, now())", .to = "clock = now()"},
     /* model-debts */
@@ -63,19 +64,42 @@ static const struct model_mutation mutations[] = {
     /* model-raised-limit */
     {.name = "grants before all are back in their queues", .from = "cut = true", .to = "cut = false"},
     {.name = "limits of the dead stay", .from = "call('ZREM', key, s)\nlimits[pool] = nil", .to = "limits[pool] = nil"},
-    {.name = "a limit that is declared no more holds on", .seed = 83, .from = "function undeclare(s, pool, limit)\n",
+    {.name = "a limit that is declared no more holds on", .seed = 49, .from = "function undeclare(s, pool, limit)\n",
      .to = "function undeclare(s, pool, limit)\nif call('EXISTS', at .. 'of:' .. s) == 1 then return end\n"},
-    {.name = "grants of lost writes are believed", .seed = 27, .from = "return r.state == 'H' and tonumber(r.token) < tonumber(epoch)",
+    {.name = "grants of lost writes are believed", .from = "return r.state == 'H' and tonumber(r.token) < tonumber(epoch)",
      .to = "return false"},
-    {.name = "runs beyond their lease keep their token", .seed = 49, .from = "if kind == 'K' then", .to = "if false then"},
+    {.name = "runs beyond their lease keep their token", .seed = 17, .from = "if kind == 'K' then", .to = "if false then"},
     {.name = "what hosts remember of the clock is not heard", .from = "if number and number > clock then clock = number end", .to = ""},
     /* model-token-after-wipe */
-    {.name = "remembered clocks do not age", .seed = 326, .no_ageing = true},
+    {.name = "remembered clocks do not age", .seed = 56, .no_ageing = true},
     /* model-old-push */
-    {.name = "hosts take pushes of any epoch", .any_epoch = true},
-    {.name = "hello tells the last number though it is long ago", .seed = 102, .from = "fmt(math.max(clock, now())), newer", .to = "fmt(clock), newer"},
+    {.name = "hosts take pushes of any epoch", .seed = 46, .any_epoch = true},
+    {.name = "hello tells the last number though it is long ago", .seed = 1115, .from = "fmt(math.max(clock, now())), newer",
+     .to = "fmt(clock), newer"},
     {.name = "hosts do not miss pushes", .no_chain = true},
-    {.name = "a sync's answer names its own grants", .seed = 659, .from = "return {'ok', epoch, unfinished,",
+    {.name = "a full queue takes more", .from = ">= queue_limits[r.list[i]] then", .to = ">= 9999 then"},
+    {.name = "parked claims fill no queue", .from = " + call('ZCARD', base .. ':parked') >=", .to = " >="},
+    {.name = "who has waited before is refused by a full queue", .seed = 26, .from = "if ARGV[8] == '0' and call('ZCARD'",
+     .to = "if call('ZCARD'"},
+    {.name = "who does not want to wait waits", .from = "if ARGV[9] == '1' then", .to = "if false then"},
+    {.name = "another lease comes in", .from = "if lease and others > 0 or bound then", .to = "if bound then"},
+    {.name = "a host's own session hinders another lease", .from = "if own > 0 then others = others - 1 end", .to = ""},
+    {.name = "what was held under a longer lease does not bind", .seed = 63, .from = "others > 0 or bound then", .to = "others > 0 then"},
+    {.name = "refused hosts bury by their own lease", .seed = 302, .own_burial = true},
+    {.name = "who is refused buries unheard", .from = "fmt(math.max(clock, now())), ended, reclaimed,\nundeclared}",
+     .to = "fmt(math.max(clock, now())), {}, {}, {}}"},
+    {.name = "two machines come in by one name", .from = "refusal = 'name-taken'", .to = "refusal = nil"},
+    {.name = "a machine's own sessions take its name from it", .from = "if machine and machine ~= ARGV[5] then", .to = "if machine then"},
+    {.name = "a name that was given up stays taken", .from = "call('HDEL', meta, 'h:' .. name) end", .to = "end"},
+    {.name = "a full Redis hinders all calls", .from = "#!lua flags=allow-oom\n", .to = "#!lua\n"},
+    {.name = "a full Redis takes claims", .from = "#!lua\n", .to = "#!lua flags=allow-oom\n"},
+    {.name = "limits that differ are not told", .from = "if lowest ~= highest or (lowest", .to = "if (lowest"},
+    {.name = "another scope is not told", .seed = 33, .from = "(lowest and elsewhere > 0)", .to = "false"},
+    {.name = "another scope stays for ever", .seed = 33, .from = "(limit == 'host' and ':elsewhere' or ':limits')", .to = "':limits'"},
+    {.name = "what the dead held is given away unheard", .from = "if r.state == 'H' then\nreclaimed",
+     .to = "if false then\nreclaimed"},
+    {.name = "limits of the dead end unheard", .from = "if lowest ~= limit then undeclared", .to = "if false then undeclared"},
+    {.name = "a sync's answer names its own grants", .seed = 3024, .from = "return {'ok', epoch, unfinished,",
      .to = "last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')\nreturn {'ok', epoch, unfinished,"},
 };
 
