@@ -36,7 +36,8 @@ const char *audit_kind_name(enum audit_kind kind) {
     return "?";
 }
 
-static bool note(struct audit_finding *f, enum audit_kind kind, const struct entry *entry, const char *format, va_list arguments) {
+static _printf_(4, 0) bool note(struct audit_finding *f, enum audit_kind kind, const struct entry *entry, const char *format,
+                                va_list arguments) {
     *f = (struct audit_finding) {.kind = kind, .entry = entry};
     return vasprintf(&f->text, format, arguments) >= 0;
 }
