@@ -23,8 +23,8 @@
 #include <time.h>
 
 #include "base/cgroup.h"
-#include "base/failpoint.h"
 #include "base/process-tree.h"
+#include "base/supervise-child.h"
 
 /* The kill is sent so long before the deadline, so that the last process is gone, not just told, when it comes (R8). */
 #define KILL_LEAD (100 * USEC_PER_MSEC)
@@ -35,11 +35,6 @@
 #define LOOK_AGAIN_FIRST USEC_PER_MSEC
 #define LOOK_AGAIN_MAX USEC_PER_SEC
 #define TIMER_ACCURACY USEC_PER_MSEC
-
-struct child_failure { /* through the pipe, when the child did not get to exec */
-    int error;
-    char stage[16];
-};
 
 struct supervise {
     sd_event_source *signal_source, *pipe_source, *timer_source, *cgroup_source;
@@ -204,7 +199,7 @@ static void supervise_pipe_ended(struct supervise *s) {
 
 /* What the child said. */
 static void supervise_read_pipe(struct supervise *s) {
-    struct child_failure failure = {0};
+    struct supervise_failure failure = {0};
     ssize_t n;
 
     if (s->pipe_fd < 0)
@@ -395,62 +390,6 @@ struct supervise *supervise_free(struct supervise *s) {
     return NULL;
 }
 
-int supervise_child_die_with_parent(pid_t parent) {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        return errno;
-    /* It may have gone before; then nobody would ever tell. */
-    if (getppid() != parent)
-        (void) raise(SIGKILL);
-    return 0;
-}
-
-int supervise_child_check_deadline(usec_t deadline) {
-    return clock_boottime() >= deadline ? ETIME : 0;
-}
-
-static int supervise_child_run(const struct supervise *s, bool must_enter, supervise_child_fn child, void *userdata,
-                               const char **ret_stage) {
-    int r;
-
-    *ret_stage = "cgroup";
-    r = must_enter ? cgroup_enter(s->cgroup) : 0;
-    if (r > 0)
-        return r;
-    *ret_stage = "signals";
-    if (sigprocmask(SIG_SETMASK, &s->mask_before, NULL) < 0)
-        return errno;
-    *ret_stage = "deadline";
-    r = supervise_child_check_deadline(s->deadline);
-    if (r > 0)
-        return r;
-    FAILPOINT("command-before-exec");
-    *ret_stage = "exec";
-    return child(userdata, ret_stage);
-}
-
-static _Noreturn void supervise_child_main(const struct supervise *s, bool must_enter, int pipe_fd, supervise_child_fn child,
-                                           void *userdata) {
-    struct child_failure failure = {0};
-    const char *stage = "";
-
-    failure.error = supervise_child_run(s, must_enter, child, userdata, &stage);
-    strncpy(failure.stage, stage, sizeof(failure.stage) - 1);
-    while (write(pipe_fd, &failure, sizeof(failure)) < 0 && errno == EINTR)
-        ;
-    _exit(failure.error == ENOENT ? 127 : 126);
-}
-
-/* In its cgroup from its first instruction on, if the kernel can do that. */
-static pid_t supervise_fork(const struct supervise *s, bool *ret_must_enter) {
-    pid_t pid = s->cgroup ? cgroup_fork(s->cgroup) : -ENOENT;
-
-    *ret_must_enter = s->cgroup && pid < 0;
-    if (pid >= 0)
-        return pid;
-    pid = fork();
-    return pid < 0 ? -errno : pid;
-}
-
 /* The parent's half. The child is not waited for yet, so its pid is still its own. */
 static int supervise_adopt(struct supervise *s, pid_t pid) {
     s->pidfd = pidfd_open(pid, 0);
@@ -469,7 +408,8 @@ static int supervise_adopt(struct supervise *s, pid_t pid) {
 
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
     _cleanup_close_ int reader = -1, writer = -1;
-    bool must_enter = false;
+    const struct supervise_birth birth = {
+        .cgroup = s->cgroup, .mask = &s->mask_before, .deadline = s->deadline, .child = child, .userdata = userdata};
     int fds[2], r;
     pid_t pid;
 
@@ -483,9 +423,7 @@ int supervise_start(struct supervise *s, supervise_child_fn child, void *userdat
     r = sd_event_add_io(sd_event_source_get_event(s->timer_source), &s->pipe_source, reader, EPOLLIN, supervise_on_pipe, s);
     if (r < 0)
         return r;
-    pid = supervise_fork(s, &must_enter);
-    if (pid == 0)
-        supervise_child_main(s, must_enter, writer, child, userdata);
+    pid = supervise_fork(&birth, writer);
     r = pid < 0 ? pid : supervise_adopt(s, pid);
     if (r < 0) {
         s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
