@@ -207,15 +207,28 @@ static bool is_answered(int fd) {
     return k == 0 && message_is(&m, PROTOCOL_HELLO);
 }
 
+static int listen_for_runner(char path[static 120]) {
+    snprintf(path, 120, "%s/runner", ant->runtime);
+    CU_ASSERT_FATAL(mkdir(path, 0711) == 0);
+    snprintf(path, 120, "%s/" PROTOCOL_RUNNER_SOCKET, ant->runtime);
+    return listen_at(path, SOCK_SEQPACKET);
+}
+
+/* Awaits that it refuses its config or its socket; to be freed. */
+static struct child *runner_refuses(int fd) {
+    struct child *runner = runner_start(fd);
+
+    CU_ASSERT(child_await(runner, HOST_PATIENCE));
+    TEST_INT(runner->exit_code, 78);
+    return runner;
+}
+
 static void test_runner(void) {
     _cleanup_close_ int fd = -1, first = -1, second = -1;
-    char folder[100], path[120];
+    char path[120];
     struct child *runner;
 
-    snprintf(folder, sizeof(folder), "%s/runner", ant->runtime);
-    CU_ASSERT_FATAL(mkdir(folder, 0711) == 0);
-    snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNNER_SOCKET, ant->runtime);
-    fd = listen_at(path, SOCK_SEQPACKET);
+    fd = listen_for_runner(path);
     first = say_hello(path);
     runner = runner_start(fd);
     CU_ASSERT(is_answered(first));
@@ -235,26 +248,18 @@ static void test_runner(void) {
 
 static void test_runner_bad_config(void) {
     _cleanup_close_ int fd = -1, caller = -1, stream = -1;
-    char folder[100], path[120];
+    char path[120];
     struct child *runner;
 
     host_set_config(ant, "pool \"two\" { limt = 2 }\n");
-    snprintf(folder, sizeof(folder), "%s/runner", ant->runtime);
-    CU_ASSERT_FATAL(mkdir(folder, 0711) == 0);
-    snprintf(path, sizeof(path), "%s/" PROTOCOL_RUNNER_SOCKET, ant->runtime);
-    fd = listen_at(path, SOCK_SEQPACKET);
+    fd = listen_for_runner(path);
     caller = say_hello(path);
-    runner = runner_start(fd);
-    CU_ASSERT(child_await(runner, HOST_PATIENCE));
-    TEST_INT(runner->exit_code, 78);
-    child_free(runner);
+    child_free(runner_refuses(fd));
     CU_ASSERT(!is_answered(caller)); /* and not waiting for ever */
     fd = close_fd(fd);
     (void) unlink(path);
     stream = listen_at(path, SOCK_STREAM);
-    runner = runner_start(stream);
-    CU_ASSERT(child_await(runner, HOST_PATIENCE));
-    TEST_INT(runner->exit_code, 78);
+    runner = runner_refuses(stream);
     CU_ASSERT(strstr(child_text(runner, 2), "berth-runner.socket makes") != NULL);
     child_free(runner);
     (void) unlink(path);
