@@ -30,6 +30,8 @@ const char *audit_kind_name(enum audit_kind kind) {
         return "not-granted";
     case AUDIT_DIFFERS:
         return "differs";
+    case AUDIT_NO_JOURNAL:
+        return "no-journal";
     case AUDIT_MALFORMED:
         return "malformed";
     }
@@ -74,6 +76,7 @@ void audit_doubt(struct audit *a, enum audit_kind kind, const struct entry *entr
     if (entry->time < a->options->since)
         return;
     r->n_unproved++;
+    r->n_unseen += kind == AUDIT_NO_JOURNAL;
     if (r->n_doubts == AUDIT_DOUBTS_MAX)
         return;
     if (!r->doubts)
@@ -223,6 +226,7 @@ int audit_check(const struct entries *entries, const struct audit_options *optio
     k = k < 0 ? k : audit_model_make(&a);
     k = k < 0 ? k : audit_check_use(&a);
     k = k < 0 ? k : audit_check_order(&a);
+    k = k < 0 ? k : audit_check_unseen(&a);
     if (k == 0)
         audit_check_lives(&a);
     ret->n_events = a.n_events;

@@ -34,6 +34,7 @@ enum audit_kind {
     AUDIT_NOT_ENDED,    /* a grant whose end is missing */
     AUDIT_NOT_GRANTED,  /* a run that started without a grant */
     AUDIT_DIFFERS,      /* two entries tell different things of one run or one berthd, or in an order that cannot be */
+    AUDIT_NO_JOURNAL,   /* a host is told of, and wrote nothing: a doubt alone */
     AUDIT_MALFORMED,    /* an event without what it must have */
 };
 const char *audit_kind_name(enum audit_kind kind);
@@ -69,6 +70,7 @@ struct audit_report {
     size_t n_by_clock;  /* grants whose end only their host's clock tells */
     size_t n_unproved;  /* grants within the limit only if earlier ones were over, whose end nobody can have told (audit-untold.c); and
                          * runs that nobody reclaimed, or was heard to */
+    size_t n_unseen;    /* of n_unproved: what tells of a host whose journal is missing (audit-unseen.c) */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
     usec_t doubt;       /* the most that a host's clock is in doubt */
     bool out_of_memory;

@@ -136,4 +136,5 @@ void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry
 /* The checks. -ENOMEM. */
 int audit_check_use(struct audit *a);
 int audit_check_order(struct audit *a);
+int audit_check_unseen(struct audit *a);
 void audit_check_lives(struct audit *a);

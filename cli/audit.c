@@ -124,6 +124,7 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
     t->sum.n_explained += r->n_explained;
     t->sum.n_by_clock += r->n_by_clock;
     t->sum.n_unproved += r->n_unproved;
+    t->sum.n_unseen += r->n_unseen;
     t->sum.n_continued += r->n_continued;
     t->sum.doubt = r->doubt > t->sum.doubt ? r->doubt : t->sum.doubt;
 }
@@ -157,9 +158,12 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
     if (s->n_explained > 0)
         printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
                s->n_explained);
-    if (s->n_unproved > 0)
-        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can "
-               "have told (a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved);
+    if (s->n_unproved > s->n_unseen)
+        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have told "
+               "(a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved - s->n_unseen);
+    if (s->n_unseen > 0)
+        printf("%zu entries (unproved no-journal) tell of others of whom nothing is here: give the journals of all hosts that share the pools, "
+               "from before the time that is to be proved (--since)\n", s->n_unseen);
     if (s->n_continued > 0)
         printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }

@@ -47,6 +47,7 @@ static int get_numbers(struct journal_reader *r, struct entry *e) {
     k = k < 0 ? k : get_number(r, "BERTH_CLOCK", 0, &clock);
     k = k < 0 ? k : get_number(r, "BERTH_SEQ", 0, &seq);
     k = k < 0 ? k : get_number(r, "BERTH_UID", -1, &e->uid);
+    k = k < 0 ? k : get_number(r, "BERTH_POSITION", 0, &e->position);
     k = k < 0 ? k : get_number(r, "BERTH_WAIT_MS", -1, &e->wait_ms);
     k = k < 0 ? k : get_number(r, "BERTH_RUN_MS", -1, &e->run_ms);
     k = k < 0 ? k : get_number(r, "BERTH_HEAD_START_MS", -1, &e->head_start_ms);

@@ -21,6 +21,7 @@ struct entry { /* texts are owned; those that the entry does not have are NULL, 
     uint64_t token, ticket, clock, seq;
     int64_t wait_ms, run_ms, head_start_ms; /* -1: not there */
     int64_t exit_code, signal;              /* -1: not there */
+    int64_t position;                       /* in the queue; 0: not there */
     int64_t uid;                            /* of who asked for it; -1: a job */
     bool continues;           /* on-lease-lost = "continue" */
     usec_t time;              /* realtime of the host that wrote it */

@@ -104,6 +104,7 @@ static void take_line(struct entries *ret, const char *line, usec_t time, const 
     e.namespace = get_text(line, "namespace");
     e.token = event_get_u64(line, "token");
     e.ticket = event_get_u64(line, "ticket");
+    e.position = get_number(line, "position", 0);
     e.clock = event_get_u64(line, "clock");
     e.seq = event_get_u64(line, "seq");
     e.wait_ms = get_number(line, "wait_ms", -1);

@@ -93,9 +93,15 @@ script ant <<'END'
     where='--directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow --directory /shared/journals/dog'
     exits 0 berth audit $where
     cat /run/said
+    says '^proved'
     exits 0 berth audit $where --json
     says '"hosts": *4,'
     says '"grants": *80,'
+    # All of a host's journal is missing: others tell.
+    exits 0 berth audit --directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow
+    says '^NOT proved'
+    says 'unproved no-journal: .* claims were ahead of it, and the journals tell of'
+    says 'give the journals of all hosts'
     # More than there was, if the limit had been 2.
     exits 1 berth audit $where --limit db=2
 
