@@ -4,6 +4,12 @@
 
 each_up
 cp packaging/debian/tests/smoke "$shared/"
+# Memory to write and to execute, as a JIT compiler asks for: 3 is what the job is to exit with.
+cat >"$shared/jit.pl" <<'END'
+use POSIX;
+my $mmap = {x86_64 => 9, aarch64 => 222}->{(POSIX::uname())[4]} // exit 3;
+exit(syscall($mmap, 0, 4096, 7, 34, -1, 0) == -1 ? 4 : 3);
+END
 script_each <<'END'
     # what autopkgtest runs
     /shared/smoke || fail "the package's own test fails"
@@ -47,7 +53,7 @@ job "look" {
     directory = "/home/worker"
 }
 job "adopt" {
-    command = {"/bin/sh", "-c", "sudo -n true; nice -n 5 taskset -c 0 unshare --user --map-root-user id -u; exit 3"}
+    command = {"/bin/sh", "-c", "sudo -n true; nice -n 5 taskset -c 0 unshare --user --map-root-user id -u; echo kept >/home/worker/kept; exec perl /shared/jit.pl"}
     user = "worker"
 }
 CONF
@@ -62,6 +68,7 @@ CONF
     journalctl -t adopt --no-pager -o cat | tee /tmp/adopt
     grep -qx 0 /tmp/adopt || fail "no user namespace"
     grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
+    [ "$(stat -c %U /home/worker/kept)" = worker ] || fail "a job cannot write to its home"
 
     # every line is attributed, also of processes that are gone before journald looks, in runs beside one another
     printf 'job "lines" { command = {"/bin/sh", "-c", "/bin/echo one; /bin/echo two; echo three"}  overlap = "allow"  user = "worker" }\n' \
