@@ -225,10 +225,13 @@ void fake_grant(struct fake *f, usec_t deadline) {
 
 void fake_hear_started(struct fake *f) {
     json_t *params = fake_hear(f, "io.berth.Started");
+    usec_t started;
 
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
     f->command = (pid_t) json_integer_value(json_object_get(params, "pid"));
     TEST_INT(f->command > 1, true);
+    started = (usec_t) json_integer_value(json_object_get(params, "started_usec"));
+    CU_ASSERT(started > 0 && started <= clock_boottime());
     json_decref(params);
 }
 
