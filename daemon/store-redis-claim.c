@@ -248,17 +248,16 @@ static void claim_send(struct entry *e) {
     struct store_redis *r = e->redis;
     const struct claim *c = e->claim;
     _cleanup_words_ struct words w = {0};
+    char who[48 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* two numbers, the run, and its name */
 
     FAILPOINT("claim-sending");
     link_begin(r, &w, REDIS_SCRIPT_CLAIM);
     words_add(&w, r->epoch);
     words_add(&w, c->id);
-    words_add(&w, c->run);
-    words_add(&w, c->name);
-    words_add_u64(&w, c->head_start_usec);
+    (void) snprintf(who, sizeof(who), "%" PRIu64 " %" PRIu64 " %s %s", c->head_start_usec, (uint64_t) c->pid, c->run, c->name);
+    words_add(&w, who);
     words_add_u64(&w, c->ticket);
     words_add(&w, c->nowait ? "1" : "0");
-    words_add_u64(&w, c->pid);
     for (size_t i = 0; i < c->n_demands; i++) {
         words_add(&w, c->demands[i].pool);
         words_add_u64(&w, c->demands[i].permits);

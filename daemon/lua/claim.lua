@@ -3,15 +3,17 @@
 -- claim: asks for permits, all or none (R2, R3). Without allow-oom: a full Redis takes no new claims (R13).
 --
 -- KEYS  berth:{ns}:meta
--- ARGV  session connection epoch claim run name head-start-µs ticket nowait(0|1) pid, then for each pool: pool permits
---       queue-limit. ticket: 0, or the one it had before: it gets its old place, whatever the queue's limit.
+-- ARGV  session connection epoch claim
+--       who     "head-start-µs pid run name", as in its record
+--       ticket  0, or the one it had before: it gets its old place, whatever the queue's limit
+--       nowait(0|1), then for each pool: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
 --                  refused epoch more busy|queue-full pool
 --       {'epoch', epoch} not of this epoch, nothing was done;  {'gone'} no such session;  {'stale'} a newer connection is there
 -- Cost  granted: 8 calls for one pool; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, c, pools = ARGV[1], ARGV[4], ARGV[11]
+local s, c, who, pools = ARGV[1], ARGV[4], ARGV[5], ARGV[8]
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'l:' .. pools)
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
@@ -20,8 +22,8 @@ if connection ~= ARGV[2] then return {'stale'} end
 
 -- One pool, nobody waits, nothing is odd: grant.
 local limit = m[7]
-if limit and not m[3] and not m[4] and not ARGV[14] and ARGV[8] == '0' then
-    local base, n = at .. 'pool:' .. pools, ARGV[12]
+if limit and not m[3] and not m[4] and not ARGV[11] and ARGV[6] == '0' then
+    local base, n = at .. 'pool:' .. pools, ARGV[9]
     local room = tonumber(limit)
     if not room and call('ZCARD', base .. ':queue') == 0 then
         limit = string.sub(limit, 1, -2)
@@ -32,8 +34,8 @@ if limit and not m[3] and not m[4] and not ARGV[14] and ARGV[8] == '0' then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
         local text = #m[6] == #since and m[6] < since and since or string.format('%d', math.max(m[6] + 1, since))
-        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. ARGV[12] .. ' ' .. text .. ' '
-                .. ARGV[7] .. ' ' .. since .. ' ' .. ARGV[10] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6] .. ' ') == 1 then
+        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. n .. ' ' .. text .. ' '
+                .. since .. ' ' .. who .. ' ') == 1 then
             if n == '1' then
                 call('SADD', base .. ':held', c .. '#1')
             else
@@ -76,16 +78,17 @@ if n_touched > 0 or (debt and not grace) then
     last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
 end
 
-r = {token = '0', session = s, head = ARGV[7], pid = ARGV[10], run = ARGV[5], name = ARGV[6], reason = '', list = {}}
+r = {token = '0', session = s, reason = '', list = {}}
+r.head, r.pid, r.run, r.name = string.match(who, '^(%d+) (%d+) (%S+) (%S+)$')
 local queue_limits, texts = {}, {}
-for i = 11, #ARGV, 3 do
+for i = 8, #ARGV, 3 do
     r.list[#r.list + 1], r.list[#r.list + 2] = ARGV[i], tonumber(ARGV[i + 1])
     queue_limits[ARGV[i]] = tonumber(ARGV[i + 2])
     texts[#texts + 1] = ARGV[i] .. ':' .. ARGV[i + 1]
 end
 r.pools = table.concat(texts, ',')
-hear_clock(tonumber(ARGV[8]))
-r.ticket, r.since = ARGV[8] ~= '0' and ARGV[8] or fmt(tick()), fmt(now())
+hear_clock(tonumber(ARGV[6]))
+r.ticket, r.since = ARGV[6] ~= '0' and ARGV[6] or fmt(tick()), fmt(now())
 
 -- Granted at once if it is first everywhere and all is free.
 local score, free = tonumber(r.ticket) - tonumber(r.head), not grace and not debt
@@ -96,7 +99,7 @@ for i = 1, #r.list, 2 do
         and call('SCARD', base .. ':held') + r.list[i + 1] <= limit_of(r.list[i])
 end
 if free and in_epoch() then
-    r.token = ARGV[8] == '0' and r.ticket or fmt(tick())
+    r.token = ARGV[6] == '0' and r.ticket or fmt(tick())
     hold(c, r)
     write_claim(c, r)
     call('SADD', at .. 'of:' .. s, c)
@@ -108,13 +111,13 @@ if epoch ~= ARGV[3] then
     return {'epoch', epoch}
 end
 
-if ARGV[9] == '1' then
+if ARGV[7] == '1' then
     save_clock()
     return table.concat({'refused', epoch, more, 'busy', r.list[1]}, ' ')
 end
 for i = 1, #r.list, 2 do
     local base = at .. 'pool:' .. r.list[i]
-    if ARGV[8] == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= queue_limits[r.list[i]] then
+    if ARGV[6] == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= queue_limits[r.list[i]] then
         save_clock()
         return table.concat({'refused', epoch, more, 'queue-full', r.list[i]}, ' ')
     end

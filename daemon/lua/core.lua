@@ -74,11 +74,11 @@ local function parse_pools(text)
     return list
 end
 
--- A claim's record: state token session pools ticket head-start since pid run name reason, separated by spaces. state: W(aiting),
+-- A claim's record: state token session pools ticket since head-start pid run name reason, separated by spaces. state: W(aiting),
 -- P(arked), H(eld). since: when it was queued, or granted. reason: of a revocation, "" if there was none.
 local function parse_claim(text)
     local r = {}
-    r.state, r.token, r.session, r.pools, r.ticket, r.head, r.since, r.pid, r.run, r.name, r.reason =
+    r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason =
         string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) ?(.*)$')
     r.list = parse_pools(r.pools)
     return r
@@ -91,7 +91,7 @@ end
 
 local function write_claim(c, r)
     call('HSET', at .. 'claims', c, table.concat(
-        {r.state, r.token, r.session, r.pools, r.ticket, r.head, r.since, r.pid, r.run, r.name, r.reason}, ' '))
+        {r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason}, ' '))
 end
 
 -- An override: version, limit ("-": cleared), until (µs, 0: no end), id of who made it, what a resume restores ("": it is no

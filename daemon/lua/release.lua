@@ -66,7 +66,7 @@ if not queues then return 'ok ' .. m[1] .. told end
 if #queues == 1 and queues[1] == pool then
     local text = call('HGET', claims, first)
     local owner, middle, of_pool, n, ticket, queued, rest = string.match(text or '',
-        '^W %d+ (%S+)( ([^:,]+):(%d+)( %d+) %d+ )(%d+)(.*)$')
+        '^W %d+ (%S+)( ([^:,]+):(%d+)( %d+) )(%d+)(.*)$')
     if of_pool == pool then
         local session = 'c:' .. owner
         local o = call('HMGET', meta, 'grace', 'debt', 'l:' .. pool, 'replid', session)

@@ -22,13 +22,14 @@ static struct {
 
 static unsigned claim(redisContext *c, unsigned number) {
     const struct store_redis *r = how.store;
-    char id[ID_TEXT_SIZE], connection[24];
+    char id[ID_TEXT_SIZE], connection[24], who[64];
 
     snprintf(id, sizeof(id), "%032u", number);
     snprintf(connection, sizeof(connection), "%" PRIu64, r->connection);
-    redisAppendCommand(c, "%s %s 1 %s %s %s %s %s %s pg-dump 0 0 0 4711 busy 1 10000000", how.functions ? "FCALL" : "EVALSHA",
+    snprintf(who, sizeof(who), "0 4711 %s pg-dump", r->session);
+    redisAppendCommand(c, "%s %s 1 %s %s %s %s %s %s 0 0 busy 1 10000000", how.functions ? "FCALL" : "EVALSHA",
                        how.functions ? "berth_claim" : redis_script_sha(REDIS_SCRIPT_CLAIM), r->key, r->session, connection, r->epoch, id,
-                       r->session);
+                       who);
     return 1;
 }
 

@@ -13,7 +13,7 @@
 #define CLAIM "0123456789abcdef0123456789%06u"
 #define NUMBER "1763640000000000"
 #define NEXT "fedcba9876543210fedcba9876%06u"
-#define RECORD "H " NUMBER " " SESSION " busy:1 " NUMBER " 0 " NUMBER " 4711 " SESSION " pg-dump "
+#define RECORD "H " NUMBER " " SESSION " busy:1 " NUMBER " " NUMBER " 0 4711 " SESSION " pg-dump "
 
 static const char claim_text[] = "local call, meta, held, c = redis.call, KEYS[1], KEYS[3], ARGV[2]\n"
                                  "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'debt', 'replid', 'clock', 'l:busy')\n"

@@ -98,8 +98,8 @@ const struct peer peer_empty = {"two empty scripts", "evalsha", SIZE_MAX, empty_
 
 static unsigned arguments_claim(redisContext *c, unsigned number) {
     redisAppendCommand(c, "EVALSHA %s 1 berth:{bench}:meta 0123456789abcdef0123456789abcdef 1 1760000000000000 "
-                          "0123456789abcdef0123456789%06u 0123456789abcdef0123456789abcdef pg-dump 0 0 0 4711 busy 1 10000",
-                       peer_sha(c, empty), number);
+                          "0123456789abcdef0123456789%06u %s 0 0 busy 1 10000",
+                       peer_sha(c, empty), number, "0 4711 0123456789abcdef0123456789abcdef pg-dump");
     return 1;
 }
 
@@ -121,7 +121,7 @@ static unsigned commands_acquire(redisContext *c, unsigned number) {
     redisAppendCommand(c, "SCARD y:pool:busy:held");
     redisAppendCommand(c, "TIME");
     redisAppendCommand(c, "HSETNX y:claims 0123456789abcdef0123456789%06u %s", number,
-                       "H 1763640000000000 " SESSION " busy:1 1763640000000000 0 1763640000000000 4711 " SESSION " pg-dump ");
+                       "H 1763640000000000 " SESSION " busy:1 1763640000000000 1763640000000000 0 4711 " SESSION " pg-dump ");
     redisAppendCommand(c, "SADD y:pool:busy:held 0123456789abcdef0123456789%06u#1", number);
     redisAppendCommand(c, "SADD y:of:" SESSION " 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "HSET y:meta clock 1763640000000000 c:" SESSION " 1:1763640000000000");

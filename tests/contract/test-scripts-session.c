@@ -30,7 +30,7 @@ static void test_burial_in_parts(void) {
     script_begin();
     _cleanup_reply_ redisReply *r = redis_command(&script_server, "EVAL %s 0",
         "for i = 1, 9000 do local c = string.format('%032x', i) redis.call('SADD', 'berth:{t}:of:s2', c) "
-        "redis.call('HSET', 'berth:{t}:claims', c, 'H 1700000000000000 s2 net:1 1700000000000000 0 1700000000000000 0 r name ') "
+        "redis.call('HSET', 'berth:{t}:claims', c, 'H 1700000000000000 s2 net:1 1700000000000000 1700000000000000 0 0 r name ') "
         "redis.call('SADD', 'berth:{t}:pool:net:held', c .. '#1') end");
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(script_used("net"), 9000);

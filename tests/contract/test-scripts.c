@@ -25,12 +25,12 @@ static void test_head_start(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "b", "db 4 100"), "ok $ 0 W * 1 *");
-    EXPECT(script_say("claim s1 1 $ c r name 60000000 0 0 0 db 1 100"), "ok $ 0 W * 0 * 1 *");
-    EXPECT(script_say("claim s1 1 $ d r name 1000 0 0 0 db 1 100"), "ok $ 0 W * 0 * ? *");
+    EXPECT(script_say("claim s1 1 $ c 60000000_0_r_name 0 0 db 1 100"), "ok $ 0 W * 0 * 1 *");
+    EXPECT(script_say("claim s1 1 $ d 1000_0_r_name 0 0 db 1 100"), "ok $ 0 W * 0 * ? *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("b"), 'W');
-    EXPECT(script_say("claim s1 1 $ e r name 90000000 0 0 0 db 1 100"), "ok $ 0 H *"); /* first of all, and it fits */
+    EXPECT(script_say("claim s1 1 $ e 90000000_0_r_name 0 0 db 1 100"), "ok $ 0 H *"); /* first of all, and it fits */
     script_end();
 }
 
@@ -81,11 +81,11 @@ static void test_withdraw_frees_queue(void) {
 static void test_refusals(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
-    EXPECT(script_say("claim s1 1 $ n r name 0 0 1 0 db 1 100"), "refused $ 0 busy db");
+    EXPECT(script_say("claim s1 1 $ n 0_0_r_name 0 1 db 1 100"), "refused $ 0 busy db");
     EXPECT(script_claim("s1", "b", "db 1 1"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "net 1 100 db 1 1"), "refused $ 0 queue-full db");
     TEST_INT(script_state("c"), '-');
-    EXPECT(script_sayf("claim s1 1 $ t r name 0 %s 0 0 db 1 1", script_epoch), "ok $ 0 W * 1 *"); /* it had a place already */
+    EXPECT(script_sayf("claim s1 1 $ t 0_0_r_name %s 0 db 1 1", script_epoch), "ok $ 0 W * 1 *"); /* it had a place already */
     script_end();
 }
 
@@ -156,7 +156,7 @@ static void test_park_order(void) {
 static void test_many_parked(void) {
     script_begin();
     for (int i = 0; i < 300; i++)
-        EXPECT(script_sayf("claim s1 1 $ p%03d r name 0 0 0 0 db 1 1000", i), i < 4 ? "ok $ 0 H *" : "ok $ 0 W *");
+        EXPECT(script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000", i), i < 4 ? "ok $ 0 H *" : "ok $ 0 W *");
     EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 1 *"); /* not all in one call */
     for (int i = 0; i < 4; i++)
         (void) script_sayf("release s1 1 $ p%03d", i);

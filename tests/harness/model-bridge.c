@@ -55,7 +55,7 @@ static const char look_text[] =
     "for i = 1, #claims, 2 do\n"
     "    local c, text = claims[i], claims[i + 1]\n"
     "    local state, token, session, pools, ticket, head, reason =\n"
-    "        string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) (%d+) %d+ %d+ %S+ %S+ ?(.*)$')\n"
+    "        string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) %d+ (%d+) %d+ %S+ %S+ ?(.*)$')\n"
     "    for _, v in ipairs({c, state, token, session, ticket}) do out[#out + 1] = v end\n"
     "    want(c, call('SISMEMBER', at .. 'of:' .. session, c) + call('SISMEMBER', at .. 'unnamed:' .. session, c) == 1, 'of its session')\n"
     "    add('of:' .. session, 1)\n"

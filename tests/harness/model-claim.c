@@ -168,17 +168,15 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
 static void vclaim_send(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
     struct words words = {0};
-    char id[16];
+    char id[16], who[48];
 
     vhost_begin(h, &words);
     words_add(&words, h->epoch);
     words_add(&words, text_of_run(r, id));
-    words_add(&words, "run");
-    words_add(&words, "name");
-    words_add_u64(&words, r->head);
+    (void) snprintf(who, sizeof(who), "%" PRIu64 " 1 run name", r->head);
+    words_add(&words, who);
     words_add_u64(&words, r->ticket);
     words_add(&words, r->nowait ? "1" : "0");
-    words_add(&words, "1");
     for (unsigned p = 0; p < w->n_pools; p++)
         if (r->permits[p] > 0) {
             words_add(&words, (char[]) {(char) ('a' + p), '\0'});

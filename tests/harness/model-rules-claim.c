@@ -20,7 +20,7 @@ static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
 
 /* Whether the queue of a pool that it asks for has as many as this host's config lets wait; the first such pool. */
 static bool is_queue_full(const struct effect *e, char *ret_pool) {
-    for (size_t i = 10; i + 2 < e->n_args; i += 3) {
+    for (size_t i = 7; i + 2 < e->n_args; i += 3) {
         unsigned p = (unsigned) (e->args[i][0] - 'a');
         uint64_t waiting = 0;
 
@@ -38,7 +38,7 @@ static bool is_queue_full(const struct effect *e, char *ret_pool) {
 
 /* Who does not want to wait is refused if he would have to; who would, if too many wait already; not who has waited before. */
 static void judge_waiting(struct effect *e, unsigned c, char full_pool, const char *state) {
-    bool nowait = *e->args[8] == '1', refused = strcmp(e->word, "refused") == 0;
+    bool nowait = *e->args[6] == '1', refused = strcmp(e->word, "refused") == 0;
     const char *want = nowait ? "busy" : full_pool ? "queue-full" : "W or P";
 
     for (unsigned s = 1; s <= e->w->n_sessions; s++)
@@ -65,10 +65,10 @@ void rules_claim(struct effect *e) {
         return;
     }
     claim->state = 0;
-    if (!is_queue_full(e, &full_pool) || strcmp(e->args[7], "0") != 0)
+    if (!is_queue_full(e, &full_pool) || strcmp(e->args[5], "0") != 0)
         full_pool = '\0';
-    *claim = (struct m_claim) {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[6]), .ticket = ticket};
-    for (size_t i = 10; i + 2 < e->n_args; i += 3)
+    *claim = (struct m_claim) {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[4]), .ticket = ticket};
+    for (size_t i = 7; i + 2 < e->n_args; i += 3)
         claim->permits[e->args[i][0] - 'a'] = (uint32_t) rules_number(e->args[i + 1]);
     if (refused || *state != 'H')
         judge_waiting(e, c, full_pool, state);
@@ -80,7 +80,7 @@ void rules_claim(struct effect *e) {
         claim->state = 0;
         return;
     }
-    if (strcmp(e->args[7], "0") == 0 && ticket <= clock)
+    if (strcmp(e->args[5], "0") == 0 && ticket <= clock)
         model_fail(e->w, "R7: c%u got ticket %" PRIu64 ", the clock was at %" PRIu64 " before", c, ticket, clock);
     if (*state == 'H')
         rules_granted(e, c, reply_number(reply_at(e->reply, 6)), token);

@@ -78,6 +78,8 @@ const char *script_say(const char *line) {
             argc = 4;
         } else {
             argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : word;
+            for (char *c = word; (c = strchr(c, '_'));)
+                *c = ' ';
         }
     script_tell("PING"); /* connects anew if need be */
     reply = script_server.client ? redisCommandArgv(script_server.client, argc, argv, NULL) : NULL;
@@ -133,7 +135,7 @@ const char *script_hello(const char *session, int connection, unsigned n, const 
 }
 
 const char *script_claim(const char *session, const char *id, const char *pools) {
-    return script_sayf("claim %s 1 $ %s r-%s name 0 0 0 7 %s", session, id, id, pools);
+    return script_sayf("claim %s 1 $ %s 0_7_r-%s_name 0 0 %s", session, id, id, pools);
 }
 
 const char *script_beat(const char *session, uint64_t dead, uint64_t known) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scripts of daemon/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one, "$": the epoch); a
- * reply is shown as one line, lists in brackets, and compared with a pattern of fnmatch(3) in which "$" is the epoch, too. */
+/* The scripts of daemon/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one, "$": the epoch, "_": a
+ * space in one); a reply is shown as one line, lists in brackets, and compared with a pattern of fnmatch(3) in which "$" is the epoch, too. */
 
 #include <inttypes.h>
 
