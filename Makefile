@@ -155,8 +155,8 @@ faults: deps
 	@RESTARTS=$(RESTARTS) BERTH_BUILD=build/failpoints tests/faults/run.sh --failpoints --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) \
 		--report FAULTS.md
 
-# A minute of it and two for the rest: each fault once, a few mixes. They mostly wait, so that more of them run at once.
-SLICE_JOBS ?= 6
+# A minute or two of it: each fault once, a few mixes. They mostly wait, so that more of them run at once.
+SLICE_JOBS ?= 12
 faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
 	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(SLICE_JOBS)
