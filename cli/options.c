@@ -11,19 +11,37 @@
 #include "cli/client.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
+#include "conf/text.h"
 
 #define OPTIONS_MAX 12
+#define TEXT_MAX 512
+
+static void say(const char *verb, const char *format, va_list arguments) _printf_(2, 0);
+static void say(const char *verb, const char *format, va_list arguments) {
+    char text[TEXT_MAX];
+
+    (void) vsnprintf(text, sizeof(text), format, arguments);
+    text_make_printable(text);
+    fprintf(stderr, "berth%s%s: %s\n", verb ? " " : "", verb ? verb : "", text);
+}
+
+int refuse_usage(const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    say(NULL, format, arguments);
+    va_end(arguments);
+    return EXIT_USAGE;
+}
 
 int wrong_usage(const char *verb, const char *format, ...) {
     const struct verb *v = verb_find(verb);
     const char *end = v ? strstr(v->help, "\n\n") : NULL;
     va_list arguments;
 
-    fprintf(stderr, "berth %s: ", verb);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    say(verb, format, arguments);
     va_end(arguments);
-    fputs("\n", stderr);
     if (v)
         fprintf(stderr, "%.*s\n", (int) (end ? end - v->help : 0), v->help);
     return EXIT_USAGE;

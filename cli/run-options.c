@@ -3,7 +3,6 @@
  * would make ambiguous, no global state. */
 #include "cli/run-options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "cli/client.h"
+#include "conf/text.h"
 
 struct parser {
     int argc, i;
@@ -28,10 +28,7 @@ static _printf_(2, 3) int fail(struct parser *p, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(p->error, RUN_OPTIONS_ERROR_SIZE, format, arguments);
     va_end(arguments);
-    /* What was typed may hold what a terminal obeys. */
-    for (char *c = p->error; *c; c++)
-        if (iscntrl((unsigned char) *c))
-            *c = '?';
+    text_make_printable(p->error); /* what was typed may hold what a terminal obeys */
     return RUN_OPTIONS_E_USAGE;
 }
 

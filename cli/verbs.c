@@ -128,10 +128,8 @@ static int unknown_verb(const char *name) {
         known[i] = verbs[i].name;
     near = nearest(name, known, ELEMENTSOF(known));
     if (near)
-        fprintf(stderr, "berth: unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all\n", name, near);
-    else
-        fprintf(stderr, "berth: unknown verb \"%.100s\"; `berth help` lists them all\n", name);
-    return EXIT_USAGE;
+        return refuse_usage("unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all", name, near);
+    return refuse_usage("unknown verb \"%.100s\"; `berth help` lists them all", name);
 }
 
 static int verb_help(int argc, char **argv) {
@@ -169,11 +167,9 @@ static int find_verb(int argc, char **argv, int *ret_status) {
             *ret_status = 0;
             return 0;
         } else {
-            if (strncmp(argv[i], "--socket", 8) == 0)
-                fputs("berth: --socket needs a path\n", stderr);
-            else
-                fprintf(stderr, "berth: unknown option \"%.100s\" before the verb; `berth help` tells more\n", argv[i]);
-            *ret_status = EXIT_USAGE;
+            *ret_status = strncmp(argv[i], "--socket", 8) == 0
+                              ? refuse_usage("--socket needs a path")
+                              : refuse_usage("unknown option \"%.100s\" before the verb; `berth help` tells more", argv[i]);
             return 0;
         }
     }

@@ -53,6 +53,8 @@ int options_parse(int argc, char **argv, const struct verb_option *options, size
                   int *ret_words, int *ret_status);
 #define WORDS_ANY 1000000
 
+/* Says on standard error what is wrong with what was typed, without what in that a terminal would obey; EXIT_USAGE. */
+int refuse_usage(const char *format, ...) _printf_(1, 2);
 /* "berth VERB: ..." and how it is used; EXIT_USAGE. */
 int wrong_usage(const char *verb, const char *format, ...) _printf_(2, 3);
 /* A name that cannot be one: explained, EXIT_USAGE; else 0. kind: "pool". */

@@ -64,6 +64,9 @@ static void test_unknown(void) {
     refuses("--socket", 64, "berth: --socket needs a path");
     refuses("--socket=|pools", 64, "berth: --socket needs a path");
     refuses("", 64, "berth [--socket PATH] VERB ...");
+    refuses("\033[2Jpools", 64, "berth: unknown verb \"?[2Jpools\"; did you mean \"pools\"? `berth help` lists them all"); /* speaks to no terminal */
+    refuses("--\033[2J|x", 64, "berth: unknown option \"--?[2J\" before the verb; `berth help` tells more");
+    refuses("pools|--\033[2J", 64, "berth pools: unknown option --?[2J");
     refuses("pools|--jsno", 64, "berth pools: unknown option --jsno; did you mean --json?");
     refuses("runs|-x", 64, "berth runs: unknown option -x");
     refuses("runs|--json=yes", 64, "berth runs: --json takes no value");
