@@ -5,6 +5,7 @@
 -- meta    hash  schema epoch replid grace known clock beat lease debt over over-end broken(a claim's record was deleted);
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
 --               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away);
+--               replid: as INFO says it, "master_replid:...";
 --               what: says what this is, in so many bytes that Redis keeps a hash table from the first host on
 -- Epochs, tickets and tokens are numbers of the hybrid clock; all are kept and compared as text where they are not reckoned with,
 -- because `..` and tostring() lose digits of 16-digit numbers.
