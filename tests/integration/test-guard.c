@@ -201,19 +201,22 @@ static void test_strangers(void) {
     test_runner_done(&t);
 }
 
-static void test_deadline(void) {
+static usec_t stop_at_deadline(void) {
+    usec_t before;
+
     test_runner_begin(&t, DEAF("deaf", ""), getuid());
     start('1', "deaf", clock_boottime() + 700 * USEC_PER_MSEC);
     test_await(t.fd, &m, PROTOCOL_REPORT); /* nobody had to say anything */
     TEST_FIELD(&m, "reason", "lease-lost");
     TEST_FIELD(&m, "signal", "9");
-    CU_ASSERT(test_number(&m, "gone-before") > 0 && test_number(&m, "gone-before") < 250 * USEC_PER_MSEC);
+    before = test_number(&m, "gone-before");
     test_runner_done(&t);
+    return before;
 }
 
-static void test_deadline_pushed(void) {
+static usec_t stop_at_pushed_deadline(void) {
     _cleanup_close_ int guard = -1;
-    usec_t deadline;
+    usec_t deadline, before;
 
     test_runner_begin(&t, DEAF("deaf", ""), getuid());
     start('1', "deaf", clock_boottime() + 100 * USEC_PER_SEC);
@@ -227,10 +230,28 @@ static void test_deadline_pushed(void) {
     test_await(guard, &m, PROTOCOL_STOPPING);
     TEST_FIELD(&m, "reason", "lease-lost");
     test_await(guard, &m, PROTOCOL_REPORT);
-    CU_ASSERT(test_number(&m, "gone-before") > 0 && test_number(&m, "gone-before") < 250 * USEC_PER_MSEC);
-    CU_ASSERT(test_number(&m, "ended-boot") + test_number(&m, "gone-before") == deadline); /* the last one that was pushed */
+    before = test_number(&m, "gone-before");
+    CU_ASSERT(before == 0 || test_number(&m, "ended-boot") + before == deadline); /* the last one that was pushed */
     finish(guard);
     test_runner_done(&t);
+    return before;
+}
+
+/* The kill is sent 100 ms before the deadline. A machine that stands still for as long proves nothing: it is asked again. */
+static void is_gone_before(usec_t (*stop)(void)) {
+    usec_t before = 0;
+
+    for (int i = 0; i < 3 && before == 0; i++)
+        before = stop();
+    CU_ASSERT(before > 0 && before < 250 * USEC_PER_MSEC);
+}
+
+static void test_deadline(void) {
+    is_gone_before(stop_at_deadline);
+}
+
+static void test_deadline_pushed(void) {
+    is_gone_before(stop_at_pushed_deadline);
 }
 
 static void test_deadline_passed(void) {
