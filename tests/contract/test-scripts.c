@@ -172,7 +172,7 @@ static void test_many_parked(void) {
         ;
     TEST_INT(script_used("db"), 4);
     for (int i = 4; i < 8; i++) {
-        char id[8];
+        char id[16];
 
         (void) snprintf(id, sizeof(id), "p%03d", i);
         TEST_INT(script_state(id), 'H');
