@@ -285,6 +285,7 @@ void beat_send(struct store_redis *r) {
     words_add_u64(&w, beat_dead_count(r, now));
     words_add_u64(&w, usec_sub(now, r->epoch_known));
     words_add_u64(&w, r->overrides_version);
+    words_add_u64(&w, beat_aged_clock(r, now));
     r->beat_sent = now;
     r->beat_again = false;
     r->early_sent = r->n_early > 0;

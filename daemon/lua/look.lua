@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- look: whether some of a session's claims are where they must be. A host asks once a lease, of other claims each time, so that a key
--- which somebody deleted does not keep anybody waiting for ever. A claim at the head of its queue has its pools settled, too.
+-- which somebody deleted does not keep anybody waiting for ever. A claim at the head of its queue has its pools settled, too; of what is in
+-- the way of one that waits, some are looked at each time.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch, then claims that Redis confirmed to have
 -- Reply, one line: ok epoch more odd   odd 1: what this session declared or asked for is not there: it is to say hello and sync
 --       {'epoch', epoch, 'broken'}: keys are missing, see wipe.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  4 calls, 2 to 5 a claim
+-- Cost  4 calls, 2 to 5 a claim, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s = ARGV[1]
@@ -18,7 +19,7 @@ if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
 
 local broken = m[4] or call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'beats')
 local own = call('HGET', at .. 'sessions', s)
-local declared, odd, heads = ',' .. string.match(own or '', '(%S*)$'), not own, nil
+local declared, odd, heads, queued = ',' .. string.match(own or '', '(%S*)$'), not own, nil, nil
 for i = 4, #ARGV do
     local c = ARGV[i]
     local state, owner, pools, reason = string.match(call('HGET', at .. 'claims', c) or '',
@@ -36,15 +37,31 @@ for i = 4, #ARGV do
                 parked = parked or call('ZSCORE', base .. ':parked', c)
             elseif not call('ZSCORE', base .. ':queue', c) or n ~= '1' and not call('ZSCORE', base .. ':wants', c) then
                 broken = true
-            elseif call('ZRANGE', base .. ':queue', '0', '0')[1] == c then
-                heads = heads or {}
-                heads[#heads + 1] = pool
+            else
+                queued = queued or {}
+                queued[#queued + 1] = pool
+                if call('ZRANGE', base .. ':queue', '0', '0')[1] == c then
+                    heads = heads or {}
+                    heads[#heads + 1] = pool
+                end
             end
             local _, stop = string.find(declared, ',' .. pool .. '=', 1, true)
             odd = odd or stop and string.find(declared, '^%d', stop + 1) and not call('ZSCORE', base .. ':limits', s)
         end
         broken = broken or state == 'P' and not parked
     end
+end
+
+-- Where it waits, some claim that is in its way: of a session that is there, or at least not ended? When the set of a dead one's claims
+-- was deleted nobody else would ever free them.
+local function is_nobodys(c)
+    local owner = string.match(call('HGET', at .. 'claims', c) or '', '^%a %d+ (%S+)')
+    return not owner or not call('ZSCORE', at .. 'beats', owner)
+end
+for i = 1, queued and #queued or 0 do
+    local base = at .. 'pool:' .. queued[i]
+    local member, first = call('SRANDMEMBER', base .. ':held', '1')[1], call('ZRANGE', base .. ':queue', '0', '0')[1]
+    broken = broken or member and is_nobodys(string.match(member, '^(.*)#')) or is_nobodys(first)
 end
 broken = broken and not m[3] -- in grace all is told anew already; if it still is then, it will be seen
 if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (odd and 1 or 0) end

@@ -36,7 +36,7 @@ static void heal(void) {
     snprintf(old, sizeof(old), "%s", script_epoch);
     script_learn_epoch();
     CU_ASSERT(strcmp(old, script_epoch) != 0);
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch $");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"), "ok $ 0 1 *");
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
@@ -158,6 +158,26 @@ static void test_claims_of_a_session(void) {
     script_end();
 }
 
+/* A dead host cannot tell, and who buries it finds none: whoever waits sees that what is in his way is nobody's. */
+static void test_claims_of_a_dead_session(void) {
+    static const char *const waits[] = {"db 2 100", "db 1 100"};
+
+    for (size_t i = 0; i < ELEMENTSOF(waits); i++) {
+        script_begin();
+        EXPECT(script_claim(i == 0 ? "s1" : "s2", "a", "db 3 100"), "ok $ 0 H *");
+        EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *"); /* the second time this is in the way */
+        EXPECT(script_claim("s2", "c", waits[i]), "ok $ 0 W *");
+        EXPECT(script_say("look s2 1 $ c"), "ok $ 0 0");
+        delete("of:s1");
+        EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 *");
+        EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [] *");
+        EXPECT(script_say("look s2 1 $ c"), "epoch * broken");
+        script_learn_epoch();
+        TEST_INT(script_used("db"), 0);
+        script_end();
+    }
+}
+
 /* What Redis still has of a namespace without its meta data says nothing. */
 static void test_meta(void) {
     fill();
@@ -196,6 +216,7 @@ static CU_TestInfo tests[] = {
     {"claims of the dead", test_claims_of_the_dead},
     {"limits, sessions", test_declared},
     {"of:SESSION", test_claims_of_a_session},
+    {"of:SESSION of the dead", test_claims_of_a_dead_session},
     {"meta", test_meta},
     {"debt", test_debt},
     CU_TEST_INFO_NULL,

@@ -86,6 +86,7 @@ void vbeat_say(struct world *w, struct host *h) {
     words_add_u64(&words, vbeat_dead_count(w, h));
     words_add_u64(&words, vhost_measures(h, w->now - h->epoch_known));
     words_add_u64(&words, h->overrides_version);
+    words_add_u64(&words, vbeat_aged_clock(w, h));
     h->beat_sent = w->now;
     h->beat_again = false;
     h->early_sent = h->n_early > 0;

@@ -224,6 +224,7 @@ struct world {
     int64_t redis_skew;
     enum { DISASTER_NONE, DISASTER_ARMED, DISASTER_DUE } disaster; /* armed: due with the next process that begins */
     unsigned disaster_host;
+    bool by_hand;   /* a grace was ended by hand, so that it may have been too short for clocks to age */
     bool was_ahead; /* Redis' clock was stepped forward once */
     unsigned replid, n_sessions, n_runs, n_calls, n_admin;
     struct m_state m, saved;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The permit protocol's scripts against a model of its rules (R1-R12, R14, R16). One virtual time, nobody sleeps: virtual hosts do
+/* The permit protocol's scripts against a model of its rules (R1-R14, R16). One virtual time, nobody sleeps: virtual hosts do
  * what store-redis-*.c does (their clocks run at rates up to 1 % apart), a virtual network delays and loses calls, answers and
  * pushes, a virtual operator crashes, wipes, restores, steps clocks and changes limits. The scripts are the real ones on a real
  * Redis; a prelude gives them the virtual time and replication id, and hands out what they publish.

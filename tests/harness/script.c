@@ -139,7 +139,7 @@ const char *script_claim(const char *session, const char *id, const char *pools)
 }
 
 const char *script_beat(const char *session, uint64_t dead, uint64_t known) {
-    return script_sayf("beat %s 1 $ %" PRIu64 " %" PRIu64 " 0", session, dead, known);
+    return script_sayf("beat %s 1 $ %" PRIu64 " %" PRIu64 " 0 0", session, dead, known);
 }
 
 static void load(void) {

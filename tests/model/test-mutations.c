@@ -74,8 +74,9 @@ static const struct model_mutation mutations[] = {
     {.name = "remembered clocks do not age", .seed = 56, .no_ageing = true},
     /* model-old-push */
     {.name = "hosts take pushes of any epoch", .seed = 46, .any_epoch = true},
-    {.name = "hello tells the last number though it is long ago", .seed = 1115, .from = "fmt(math.max(clock, now())), newer",
+    {.name = "hello tells the last number though it is long ago", .seed = 3265, .from = "fmt(math.max(clock, now())), newer",
      .to = "fmt(clock), newer"},
+    {.name = "what hosts remember at the end of grace is not heard", .seed = 47, .from = "hear_clock(tonumber(ARGV[7]))", .to = ""},
     {.name = "hosts do not miss pushes", .no_chain = true},
     {.name = "a full queue takes more", .from = ">= queue_limits[r.list[i]] then", .to = ">= 9999 then"},
     {.name = "parked claims fill no queue", .from = " + call('ZCARD', base .. ':parked') >=", .to = " >="},
