@@ -65,5 +65,5 @@ END
 for suite in $suites; do
     # What this machine's kernel cannot do is no failure, but said: LEGAL SKIP in the log.
     on "$suite" grep -qw memory /sys/fs/cgroup/berth.slice/cgroup.controllers ||
-        echo "LEGAL SKIP on $suite: no cgroup controllers on this machine; what is written where is tested by tests/unit/test-cgroup-control.c"
+        echo "LEGAL SKIP on $suite: no cgroup controllers on this machine; tests/system/in-vm.sh sees them in force"
 done
