@@ -32,7 +32,7 @@ kernel() {
     name=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-\)/\1/p' | head -n 1)
     [ -f "$cache/$name" ] || (
         cd "$work"
-        apt-get -qq download "$name"
+        apt-get -qq download "$name" 2>/dev/null
         dpkg-deb -x "$name"_*.deb kernel
         cp kernel/boot/vmlinuz-* "$cache/$name"
     ) >&2
