@@ -106,7 +106,7 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
         const struct entry *e = r->events[i];
         const char *field = differ(e->job, first->job)                                          ? "BERTH_JOB"
                             : differ(e->pools, first->pools)                                    ? "BERTH_POOLS"
-                            : strcmp(e->host, first->host) != 0                                 ? "BERTH_HOST"
+                            : *e->host && strcmp(e->host, first->host) != 0                     ? "BERTH_HOST"
                             : e->uid != first->uid && !audit_is_of_another(e) && !audit_is_of_another(first) ? "BERTH_UID"
                             : e->ticket > 0 && r->granted && r->granted->ticket > 0 && !r->of_host && strcmp(e->event, "queued") != 0 &&
                                       strcmp(e->event, "parked") != 0 && e->ticket != grant_of(r, i)->ticket

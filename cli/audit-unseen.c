@@ -20,7 +20,7 @@ static bool is_event(const struct entry *e, const char *event) {
 static void check_hosts(struct audit *a) {
     for (size_t i = 0; i < a->n_events; i++) {
         const struct entry *e = a->events[i];
-        bool told = !audit_is_of_another(e) || audit_find_host(a, e->host);
+        bool told = !audit_is_of_another(e) || !*e->host || audit_find_host(a, e->host); /* "": Redis has lost the name */
 
         for (size_t k = 0; k < i && !told; k++)
             told = audit_is_of_another(a->events[k]) && strcmp(a->events[k]->host, e->host) == 0;

@@ -19,10 +19,21 @@ struct sweep { /* over the grants of one pool, in their order */
     struct audit *a;
     struct holder *active;
     size_t pool, n_active;
+    uint64_t told; /* when the grant that is judged was told, as a number; 0: nobody asks */
 };
 
-static bool may_be_over(const struct holder *h, uint64_t number) {
-    return h->untold > 0 && h->untold < number && !(h->end < number && h->run->continues);
+/* Its permits were taken back, and its processes were gone before the grant at this number was told, but not before that number: when that
+ * was drawn is not known. Where Redis's clock was set back its numbers are behind the time. */
+static bool may_be_gone(const struct sweep *s, const struct holder *h, uint64_t number) {
+    return h->end < number && h->there < s->told;
+}
+
+static bool may_be_over(const struct sweep *s, const struct holder *h, uint64_t number) {
+    return !(h->end < number && h->run->continues) && ((h->untold > 0 && h->untold < number) || may_be_gone(s, h, number));
+}
+
+static const char *why_over(const struct sweep *s, const struct holder *h, uint64_t number) {
+    return may_be_gone(s, h, number) ? "its permits were taken back, and nobody told in time of this grant" : h->why;
 }
 
 /* All of them, or those that may be over at this number and why (unknown). */
@@ -33,10 +44,10 @@ static const char *holders_text(const struct sweep *s, uint64_t number, bool unk
     for (size_t i = 0; i < s->n_active; i++) {
         const struct holder *h = &s->active[i];
 
-        if ((unknown && !may_be_over(h, number)) || n++ >= HOLDERS_SHOWN || length >= size)
+        if ((unknown && !may_be_over(s, h, number)) || n++ >= HOLDERS_SHOWN || length >= size)
             continue;
         length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s%s%s%s", n > 1 ? ", " : "", h->run->id,
-                                    audit_run_host(h->run), unknown ? " (" : "", unknown ? h->why : "", unknown ? ")" : "");
+                                    audit_run_host(h->run), unknown ? " (" : "", unknown ? why_over(s, h, number) : "", unknown ? ")" : "");
     }
     if (n > HOLDERS_SHOWN && length < size)
         snprintf(buffer + length, size - length, ", +%zu", n - HOLDERS_SHOWN);
@@ -53,7 +64,7 @@ static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret
         used += permits;
         if (s->active[i].end < number && s->active[i].run->continues)
             excused += permits;
-        else if (may_be_over(&s->active[i], number))
+        else if (may_be_over(s, &s->active[i], number))
             unknown += permits;
     }
     *ret_excused = excused;
@@ -95,6 +106,7 @@ static void sweep_hold(struct sweep *s, const struct audit_hold *h) {
     for (size_t i = s->n_active; i-- > 0;)
         if ((s->active[i].end < h->token && s->active[i].there < h->token) || s->active[i].run == h->run)
             sweep_drop(s, i);
+    s->told = audit_time(s->a, h->entry);
     if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
         sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
     s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there, h->untold, h->why};

@@ -163,7 +163,7 @@ int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const
         event_emit(r->events,
                    &(struct event) {.type = EVENT_RECLAIMED, .job = name, .run = run, .pools = pools, .host = host, .token = token,
                                     .clock = clock},
-                   "permits of %s (%s) on host %s are given back: its lease is over", name, pools, host);
+                   "permits of %s (%s) on host %s are given back: its lease is over", name, pools, *host ? host : "(its name is lost)");
     }
     return 0;
 }

@@ -69,12 +69,17 @@ static const struct {
     {"stopping-daemon", ""},
 };
 
+/* Of another host, whose name Redis may have lost with a key that somebody deleted. */
+static bool is_nameless(const char *name, const char *line) {
+    return (strcmp(name, "reclaimed") == 0 || strcmp(name, "host-buried") == 0) && strstr(line, " host=\"\" ");
+}
+
 static void check_fields(const char *name, const char *line) {
     char fields[128] = "";
 
     for (size_t i = 0; i < ELEMENTSOF(wanted); i++)
         if (strcmp(wanted[i].event, name) == 0)
-            snprintf(fields, sizeof(fields), "host namespace seq %s", wanted[i].fields);
+            snprintf(fields, sizeof(fields), "%snamespace seq %s", is_nameless(name, line) ? "" : "host ", wanted[i].fields);
     CU_ASSERT(fields[0] != '\0'); /* each event has its row */
     for (char *rest = fields, *field; (field = strsep(&rest, " "));) {
         const char *key = strncmp(field, "pools:", 6) == 0 ? field + 6 : field;
