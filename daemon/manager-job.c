@@ -192,6 +192,11 @@ static struct run *find_queued(struct manager *m, struct job *j) {
 static void begin_queued(struct manager *m, struct job *j) {
     struct run *queued = find_queued(m, j), *r = NULL;
 
+    if (queued && !queued->behind) { /* it was begun, and berthd killed before it could note that */
+        j->queued = false;
+        manager_write_job(m, j);
+        return;
+    }
     if (!queued || make_run(m, settings_find_job(m->settings, j->name), j->queued_run, &r) < 0) {
         manager_log(m, LOG_ERR, "out of memory: the queued run of job %s begins later", j->name);
         return;
@@ -205,16 +210,10 @@ static void begin_queued(struct manager *m, struct job *j) {
 
 /* At start. */
 static void resume_queued(struct manager *m, struct job *j) {
-    struct run *r = manager_find_run(m, j->queued_run), *other;
+    struct run *r = find_queued(m, j), *other; /* made, so that it can be asked for */
 
-    if (r && !r->behind) { /* it was begun, and berthd killed before it could note that */
-        j->queued = false;
-        manager_write_job(m, j);
-    } else if (count_runs(m, j->name, &other) == 0) {
+    if ((r && !r->behind) || count_runs(m, j->name, &other) == 0)
         begin_queued(m, j);
-    } else {
-        (void) find_queued(m, j); /* so that it can be asked for */
-    }
 }
 
 void manager_jobs_ready(struct manager *m) {
@@ -276,7 +275,7 @@ int manager_jobs_update(struct manager *m) {
         if (!settings_find_job(m->settings, j->name)) {
             struct run *queued = j->queued ? manager_find_run(m, j->queued_run) : NULL;
 
-            if (queued)
+            if (queued && queued->behind)
                 manager_run_withdraw(queued, RUN_RESULT_STOPPED, "its job is not defined any more");
             job_free(j);
         }

@@ -329,6 +329,33 @@ static void test_queued_and_begun(void) {
     CU_ASSERT(next && play_await_starting(next));
 }
 
+/* The same, and it was over before the next berthd came. */
+static void test_queued_and_over(void) {
+    struct run *r = play_run("queued"), *next = play_begin("queued");
+    _cleanup_free_ char *record = NULL;
+    char path[64], queued[ID_TEXT_SIZE];
+    struct message report;
+    size_t size;
+
+    memcpy(queued, next->id, sizeof(queued));
+    snprintf(path, sizeof(path), "%s/jobs/queued", play.directory);
+    TEST_INT(file_read(path, MESSAGE_SIZE_MAX, &record, &size), 0);
+    play_guard_reports(r, "code", 0, "none");
+    next = manager_find_run(play.manager, queued);
+    CU_ASSERT(next && play_await_starting(next));
+    play_make_report(&report, next, "code", 0, "none");
+    TEST_INT(file_write_atomic(path, record, size, 0600), 0);
+    play_restart();
+    play_reports(&report);
+    play.n_started = 0;
+    play_gathered();
+    next = manager_find_run(play.manager, queued);
+    CU_ASSERT(next && next->state == RUN_STATE_DONE);
+    TEST_INT(n_runs("queued"), 0);
+    play_turn();
+    TEST_INT(play.n_started, 0);
+}
+
 /* Triggered while it is not known yet what runs: overlap is judged when it is. */
 static void test_overlap_after_gathering(void) {
     static const char *const jobs[] = {"skipped", "queued"};
@@ -364,6 +391,7 @@ static CU_TestInfo tests[] = {
     {"an end that was told", test_end_told},
     {"queued behind another", test_queued_behind},
     {"queued, and begun already", test_queued_and_begun},
+    {"queued, and over already", test_queued_and_over},
     {"overlap after gathering", test_overlap_after_gathering},
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
