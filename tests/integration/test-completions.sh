@@ -111,11 +111,11 @@ for verb in $verbs; do
         grep -oE '(^|[[ ])--?[a-zA-Z][a-z-]*' | tr -d '[ ' | sort -u)
     [ -n "$options" ] || continue
     for option in $options; do
-        grep -q -e "^\*berth $verb[* ].*$option\*" -e "^\s*\*$option\*" packaging/man/berth.1.scd || fails "berth.1 says nothing of berth $verb $option"
+        grep -q -e "^\*berth ${verb}[* ].*$option\*" -e "^\s*\*$option\*" packaging/man/berth.1.scd || fails "berth.1 says nothing of berth $verb $option"
     done
     for shell in bash zsh fish; do
         for kind in - --; do
-            wanted=$(grep -- "^$kind[a-zA-Z]" <<<"$options") && expect $shell "$verb $([ "$verb" != limit ] || echo db) $kind" "$wanted" "dump"
+            wanted=$(grep -- "^${kind}[a-zA-Z]" <<<"$options") && expect $shell "$verb $([ "$verb" != limit ] || echo db) $kind" "$wanted" "dump"
         done
     done
 done
