@@ -2,7 +2,7 @@
 -- Part of scripts that do more than their fast path (a line "--#include core" stands for this text): the namespace's state,
 -- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
--- meta    hash  schema epoch replid grace known clock beat lease debt over over-end broken(a claim's record was deleted);
+-- meta    hash  schema epoch replid grace known clock beat lease debt over over-end broken(a record was deleted);
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
 --               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away);
 --               replid: as INFO says it, "master_replid:...";

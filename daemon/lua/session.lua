@@ -35,8 +35,9 @@ end
 
 -- Its claims go, its limits go. False if the bound cut it short.
 local function end_session(s)
-    local record = call('HGET', at .. 'sessions', s) or ''
-    local host, _, _, declared = string.match(record, '^(%S+) (%S+) (%S+) (%S*)$')
+    local record = call('HGET', at .. 'sessions', s)
+    local host, _, _, declared = string.match(record or '', '^(%S+) (%S+) (%S+) (%S*)$')
+    if not record then call('HSET', meta, 'broken', '1') end -- nor is known what it declared: see look.lua
     ends = ends - 1
     call('HDEL', meta, 'c:' .. s) -- nothing is granted to it any more
     for _, key in ipairs({at .. 'of:' .. s, at .. 'unnamed:' .. s}) do

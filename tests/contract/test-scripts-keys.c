@@ -147,6 +147,23 @@ static void test_declared(void) {
     is_missed("sessions", look_1);
 }
 
+/* Nobody knows what a session declared that is buried without its record: its limits would be in force for ever. */
+static void test_record_of_a_dead_session(void) {
+    fill();
+    delete("sessions");
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 0 *");
+    EXPECT(script_say("sync s2 1 $ 0 1 1 n H 14 14 0 0 7 r-n name net:1 b W 0 12 0 0 7 r-b name db:2 d W 0 15 0 0 7 r-d name net:3"),
+           "ok $ 0 0 *");
+    EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 *");
+    EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 *");
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 1);
+    EXPECT(look_2(), "epoch * broken");
+    script_learn_epoch();
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:limits"), 1);
+    script_end();
+}
+
 /* All that its claims are known by: a heartbeat's number shows it. */
 static void test_claims_of_a_session(void) {
     fill();
@@ -215,6 +232,7 @@ static CU_TestInfo tests[] = {
     {"claims, at release", test_claims_at_release},
     {"claims of the dead", test_claims_of_the_dead},
     {"limits, sessions", test_declared},
+    {"sessions, of a dead one", test_record_of_a_dead_session},
     {"of:SESSION", test_claims_of_a_session},
     {"of:SESSION of the dead", test_claims_of_a_dead_session},
     {"meta", test_meta},
