@@ -294,14 +294,29 @@ static int guard_take_descriptors(int listen_fd, int record_fd) {
     return 0;
 }
 
-static int guard_supervise(struct guard *g) {
+/* A run whose cgroup cannot be made is followed by its processes; but then it has no bounds, and a job that asks for some is not begun.
+ * 0 or an errno, positive. */
+static int guard_make_cgroup(struct guard *g, const char **ret_cgroup) {
+    int r;
+
+    *ret_cgroup = NULL;
+    if (!g->record.cgroup[0])
+        return 0;
+    r = -cgroup_make(g->record.cgroup);
+    if (r != 0)
+        return bounds_needed(g->start->job) != 0 ? r : 0;
+    *ret_cgroup = g->record.cgroup;
+    return bounds_apply(g->record.cgroup, g->start->job);
+}
+
+static int guard_supervise(struct guard *g, const char *cgroup) {
     const struct job_settings *job = g->start->job;
     const struct supervise_options options = {
         .stop_signal = job->stop_signal,
         .stop_timeout = job->stop_timeout_usec,
         .timeout = job->timeout_usec,
         .deadline = g->record.deadline,
-        .cgroup = g->record.cgroup[0] && cgroup_make(g->record.cgroup) == 0 ? g->record.cgroup : NULL,
+        .cgroup = cgroup,
     };
     const struct supervise_handler handler = {
         .on_started = guard_on_started, .on_stopping = guard_on_stopping, .on_done = guard_on_done, .userdata = g};
@@ -311,14 +326,14 @@ static int guard_supervise(struct guard *g) {
 
 /* The command, or a report why there is none. */
 static void guard_exec(struct guard *g) {
-    const char *stage = "guard";
+    const char *stage = "cgroup", *cgroup;
     struct exec_plan plan = {0};
-    int r = -guard_supervise(g);
+    int r = guard_make_cgroup(g, &cgroup);
 
     FAILPOINT("guard-cgroup-made");
-    if (r == 0 && g->record.cgroup[0]) {
-        stage = "cgroup";
-        r = bounds_apply(g->record.cgroup, g->start->job);
+    if (r == 0) {
+        stage = "guard";
+        r = -guard_supervise(g, cgroup);
     }
     if (r == 0)
         r = exec_plan_init(&plan, g->start->job, &g->record, &stage);
@@ -332,8 +347,8 @@ static void guard_exec(struct guard *g) {
     if (r == 0)
         return;
     g->supervise = supervise_free(g->supervise);
-    if (g->record.cgroup[0])
-        (void) cgroup_remove(g->record.cgroup);
+    if (cgroup)
+        (void) cgroup_remove(cgroup);
     guard_fail(g, r, stage);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/protocol.h"
@@ -129,6 +131,22 @@ static void test_bounds_not_allowed(void) {
     test_runner_done(&t);
 }
 
+/* The run's cgroup cannot be made: what asks for bounds is not begun, what asks for none is followed without it. */
+static void test_no_cgroup(void) {
+    _cleanup_free_ char *own = NULL;
+    char path[PATH_MAX];
+
+    if (getuid() != 0 || cgroup_find_own(&own) < 0)
+        TEST_SKIP("takes root and a cgroup v2 to write to");
+    snprintf(path, sizeof(path), "%s/berth-%s", own, test_runner_id('1'));
+    begin(TEST_OUT("few", "echo no", "tasks-max = 5") TEST_OUT("any", "echo yes", ""), 0);
+    CU_ASSERT_FATAL(mkdir(path, 0755) == 0);
+    fails_at("few", EEXIST, "cgroup");
+    test_runner_prints(&t, &m, "any", "yes\n");
+    CU_ASSERT(rmdir(path) == 0); /* it is not its own that a run removes */
+    test_runner_done(&t);
+}
+
 /* --- who is refused, and what --- */
 
 /* As somebody else: connects, and says all that berthd would. Nothing comes back. */
@@ -231,6 +249,7 @@ static CU_TestInfo tests[] = {
     {"surroundings", test_surroundings},
     {"bounds", test_bounds},
     {"bounds not allowed", test_bounds_not_allowed},
+    {"no cgroup", test_no_cgroup},
     {"other users", test_other_users},
     {"only what is configured", test_only_what_is_configured},
     {"start with foreign config", test_start_with_foreign_config},
