@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Server time of each call by INFO commandstats, in rounds that alternate with the yardstick's. Of both the lower quartile of the
- * rounds is taken: what others do on this machine only adds. */
+/* Server time of each call by INFO commandstats, in rounds that alternate with the yardstick's. A figure and its yardstick are of one
+ * round, that whose ratio is the median: this machine may be half as fast for seconds. */
 
 #include "tests/bench/benches.h"
 
@@ -52,8 +52,8 @@ static struct costs measure(struct rig *g, const char *pool) {
         pair[i] = claim[i] + release[i];
     }
     free(slots);
-    return (struct costs) {quantile(empty, ROUNDS, CALM), quantile(pair, ROUNDS, CALM), quantile(claim, ROUNDS, CALM),
-                           quantile(release, ROUNDS, CALM)};
+    size_t m = median_round(pair, empty, ROUNDS);
+    return (struct costs) {empty[m], pair[m], claim[m], release[m]};
 }
 
 static double calm_peer(const struct peer *p, struct redis_server *s, unsigned n, unsigned rounds) {
@@ -66,26 +66,19 @@ static double calm_peer(const struct peer *p, struct redis_server *s, unsigned n
 
 /* --- peers --- */
 
-static void add_peer(struct report *r, const struct peer *p, struct redis_server *s, double empty) {
-    char name[120];
-
-    p->prepare(s, 10);
-    snprintf(name, sizeof(name), "%s, server time a pair", p->name);
-    report_add(r, &(struct figure) {name, calm_peer(p, s, PAIRS, ROUNDS), "µs", "two empty scripts", empty, GOAL_NONE, 0});
-}
-
-/* One of single calls, in turns with empty scripts. */
-static void add_floor(struct report *r, const struct peer *p, struct redis_server *s) {
+/* In turns with empty scripts: one for each of its calls. */
+static void add_peer(struct report *r, const struct peer *p, struct redis_server *s, bool pair) {
     double cost[ROUNDS], empty[ROUNDS];
     char name[120];
 
     p->prepare(s, 10);
     for (size_t i = 0; i < ROUNDS; i++) {
-        empty[i] = peer_cost(&peer_empty, s, PAIRS) / 2;
+        empty[i] = peer_cost(&peer_empty, s, PAIRS) / (pair ? 1 : 2);
         cost[i] = peer_cost(p, s, PAIRS);
     }
-    snprintf(name, sizeof(name), "%s, server time", p->name);
-    report_add(r, &(struct figure) {name, quantile(cost, ROUNDS, CALM), "µs", "an empty script", quantile(empty, ROUNDS, CALM), GOAL_NONE, 0});
+    size_t m = median_round(cost, empty, ROUNDS);
+    snprintf(name, sizeof(name), "%s, server time%s", p->name, pair ? " a pair" : "");
+    report_add(r, &(struct figure) {name, cost[m], "µs", pair ? "two empty scripts" : "an empty script", empty[m], GOAL_NONE, 0});
 }
 
 static void seeds_over_holders(struct report *r, struct redis_server *s) {
@@ -113,8 +106,9 @@ static void beat(struct rig *g, struct rig_host *h) {
     RIG_UNTIL(g, h->beat > before);
 }
 
-static void measure_beat(struct report *r, struct rig *g, size_t claims, double *ret_usec) {
-    double cost[ROUNDS], empty[ROUNDS], usec, floor;
+/* Returns it as a multiple of the empty scripts of its own rounds: machines become slower meanwhile. */
+static double measure_beat(struct report *r, struct rig *g, size_t claims) {
+    double cost[ROUNDS], empty[ROUNDS];
     uint64_t calls;
     char name[80];
 
@@ -125,18 +119,17 @@ static void measure_beat(struct report *r, struct rig *g, size_t claims, double 
             beat(g, &g->hosts[0]);
         cost[i] = rig_server_usec(&g->server, "evalsha", &calls) / 50;
     }
-    usec = quantile(cost, ROUNDS, CALM);
-    floor = quantile(empty, ROUNDS, CALM);
+    size_t m = median_round(cost, empty, ROUNDS);
     snprintf(name, sizeof(name), "heartbeat of a host with %zu claims, server time", claims);
-    report_add(r, &(struct figure) {name, usec, "µs", "an empty script", floor, GOAL_RATIO_AT_MOST, 5});
-    *ret_usec = usec;
+    report_add(r, &(struct figure) {name, cost[m], "µs", "an empty script", empty[m], GOAL_RATIO_AT_MOST, 5});
+    return cost[m] / empty[m];
 }
 
 static void beats_and_sync(struct report *r) {
     static const size_t claims[] = {0, 1000, 10000};
     struct rig g;
     struct slot *slots;
-    double usec, first = 0;
+    double usec, beat = 0, first = 0;
     uint64_t calls, held = 0;
 
     rig_up(&g, &(struct rig_options) {.n_hosts = 1, .pools = pools, .n_pools = ELEMENTSOF(pools)});
@@ -145,12 +138,12 @@ static void beats_and_sync(struct report *r) {
     for (size_t i = 0; i < ELEMENTSOF(claims); i++) {
         rig_ask_all(&g, slots + held, claims[i] - held);
         held = claims[i];
-        measure_beat(r, &g, claims[i], &usec);
-        first = first > 0 ? first : usec;
+        beat = measure_beat(r, &g, claims[i]);
+        first = first > 0 ? first : beat;
     }
-    report_add(r, &(struct figure) {"heartbeat with 10 000 claims, beside one with none", usec, "µs", "heartbeat with no claim", first,
+    report_add(r, &(struct figure) {"heartbeat with 10 000 claims, beside one with none", beat, "x empty", "heartbeat with no claim", first,
                                     GOAL_RATIO_AT_MOST, 1.2});
-    add_floor(r, &peer_floor_beat, &g.server);
+    add_peer(r, &peer_floor_beat, &g.server, false);
     rig_reset_stats(&g.server);
     g.hosts[0].beat = 0;
     link_resync(store_redis_of(g.hosts[0].store));
@@ -192,9 +185,9 @@ static void release_that_grants(struct report *r, struct rig *g, const char *cir
         }
         cost[i] = rig_server_usec(&g->server, "evalsha", &calls) / (5 * FULL_LIMIT);
     }
+    size_t m = median_round(cost, empty, ROUNDS);
     snprintf(name, sizeof(name), "release that grants%s, server time", circumstances);
-    report_add(r, &(struct figure) {name, quantile(cost, ROUNDS, CALM), "µs", "an empty script", quantile(empty, ROUNDS, CALM),
-                                    GOAL_RATIO_AT_MOST, 15});
+    report_add(r, &(struct figure) {name, cost[m], "µs", "an empty script", empty[m], GOAL_RATIO_AT_MOST, 15});
 }
 
 static void waiting_and_grants(struct report *r, struct rig *g, size_t n, const char *circumstances) {
@@ -253,13 +246,13 @@ void bench_cost(struct report *r) {
         if (holders == 10) {
             add_pair(r, text, &c, 0);
             base = c.pair / c.empty;
-            add_peer(r, &peer_floor, &g.server, c.empty);
-            add_peer(r, &peer_arguments, &g.server, c.empty);
-            add_peer(r, &peer_commands, &g.server, c.empty);
-            add_peer(r, &peer_counter, &g.server, c.empty);
-            add_peer(r, &peer_basic, &g.server, c.empty);
-            add_peer(r, &peer_fair, &g.server, c.empty);
-            add_peer(r, &peer_fair_script, &g.server, c.empty);
+            add_peer(r, &peer_floor, &g.server, true);
+            add_peer(r, &peer_arguments, &g.server, true);
+            add_peer(r, &peer_commands, &g.server, true);
+            add_peer(r, &peer_counter, &g.server, true);
+            add_peer(r, &peer_basic, &g.server, true);
+            add_peer(r, &peer_fair, &g.server, true);
+            add_peer(r, &peer_fair_script, &g.server, true);
         } else if (holders == 10000) {
             add_pair(r, text, &c, base);
         }
@@ -273,7 +266,7 @@ void bench_cost(struct report *r) {
     rig_up(&g, &(struct rig_options) {.n_hosts = HOSTS, .pools = pools, .n_pools = ELEMENTSOF(pools)});
     peer_empty.prepare(&g.server, 0);
     waiting_and_grants(r, &g, 2000, ", 2000 waiting");
-    add_floor(r, &peer_floor_grant, &g.server);
+    add_peer(r, &peer_floor_grant, &g.server, false);
     rig_down(&g);
     beats_and_sync(r);
 }

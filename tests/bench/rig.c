@@ -331,3 +331,19 @@ double quantile(double *values, size_t n, double q) {
     qsort(values, n, sizeof(*values), compare);
     return values[(size_t) (q * (double) (n - 1) + 0.5)];
 }
+
+size_t median_round(const double *cost, const double *yardstick, size_t n) {
+    size_t i = 0;
+
+    for (; i + 1 < n; i++) {
+        size_t below = 0, same = 0;
+
+        for (size_t k = 0; k < n; k++) {
+            below += cost[k] * yardstick[i] < cost[i] * yardstick[k];
+            same += cost[k] * yardstick[i] == cost[i] * yardstick[k];
+        }
+        if (below <= (n - 1) / 2 && (n - 1) / 2 < below + same)
+            break;
+    }
+    return i;
+}

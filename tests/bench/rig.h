@@ -100,3 +100,5 @@ double rig_server_cpu(struct redis_server *s);
 
 /* Of an array, which is sorted by it. q: 0.5 is the median. */
 double quantile(double *values, size_t n, double q);
+/* The round whose ratio to its own yardstick is the median of all: a machine that has two speeds gives no ratio of one to the other. */
+size_t median_round(const double *cost, const double *yardstick, size_t n);
