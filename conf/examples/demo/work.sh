@@ -6,19 +6,27 @@ set -u
 folder=$1
 seconds=$2
 
+# Who stops a run signals all its processes: date(1), too, which is asked again then.
 record() {
-    printf '%s %s %s %s %s %s\n' "$(date +%s%N)" "$1" "$$" "$BERTH_POOLS" "$BERTH_HOST" "$BERTH_JOB" >>"$folder/witness"
+    now=
+    while [ -z "$now" ]; do
+        now=$(date +%s%N)
+    done
+    printf '%s %s %s %s %s %s\n' "$now" "$1" "$$" "$BERTH_POOLS" "$BERTH_HOST" "$BERTH_JOB" >>"$folder/witness"
 }
 stop() {
-    kill "$sleeping" 2>/dev/null
-    record end
-    exit 143
+    stopped=yes
+    [ -z "$sleeping" ] || kill "$sleeping" 2>/dev/null
 }
 
-sleeping=
+stopped='' sleeping=''
 trap stop INT TERM HUP
 record start
-sleep "$seconds" &
-sleeping=$!
-wait "$sleeping"
+if [ -z "$stopped" ]; then
+    sleep "$seconds" &
+    sleeping=$!
+    [ -z "$stopped" ] || kill "$sleeping" 2>/dev/null
+    wait "$sleeping"
+fi
 record end
+[ -z "$stopped" ] || exit 143
