@@ -158,16 +158,22 @@ static void link_advance(struct store_redis *r) {
     hello_say(r);
 }
 
-static void link_on_loaded(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
+/* Whether an answer is still for this attempt, and no error: that ends it. */
+static bool link_is_coming_up(struct store_redis *r, const struct redisReply *reply) {
     const char *error = reply_error(reply);
 
     if (r->phase != PHASE_CONNECTING)
-        return;
-    if (error) {
+        return false;
+    if (error)
         link_down(r, redis_error_class(error), error);
+    return !error;
+}
+
+static void link_on_loaded(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+
+    if (!link_is_coming_up(r, reply))
         return;
-    }
     r->loads--;
     link_advance(r);
 }
@@ -176,14 +182,9 @@ static void link_on_loaded(const struct redisReply *reply, void *userdata) {
  * ones load them for all. */
 static void link_on_scripts(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
-    const char *error = reply_error(reply);
 
-    if (r->phase != PHASE_CONNECTING)
+    if (!link_is_coming_up(r, reply))
         return;
-    if (error) {
-        link_down(r, redis_error_class(error), error);
-        return;
-    }
     r->scripts_due = false;
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
         const char *words[] = {"SCRIPT", "LOAD", redis_script_text(i)};

@@ -308,20 +308,29 @@ static void test_queued_behind(void) {
     TEST_INT(n_runs("queued"), 1);
 }
 
-/* berthd was killed when it had begun what was queued, and had not noted that: it is begun once. */
-static void test_queued_and_begun(void) {
+/* A run that was queued behind another and is starting, while the job's record says still that it is queued. */
+static struct run *begin_unnoted(char ret_id[static ID_TEXT_SIZE]) {
     struct run *r = play_run("queued"), *next = play_begin("queued");
     _cleanup_free_ char *record = NULL;
-    char path[64], queued[ID_TEXT_SIZE];
+    char path[64];
     size_t size;
 
-    memcpy(queued, next->id, sizeof(queued));
+    memcpy(ret_id, next->id, ID_TEXT_SIZE);
     snprintf(path, sizeof(path), "%s/jobs/queued", play.directory);
     TEST_INT(file_read(path, MESSAGE_SIZE_MAX, &record, &size), 0);
     play_guard_reports(r, "code", 0, "none");
-    next = manager_find_run(play.manager, queued);
-    CU_ASSERT(next && play_await_starting(next));
+    next = manager_find_run(play.manager, ret_id);
+    CU_ASSERT_FATAL(next && play_await_starting(next));
     TEST_INT(file_write_atomic(path, record, size, 0600), 0);
+    return next;
+}
+
+/* berthd was killed when it had begun what was queued, and had not noted that: it is begun once. */
+static void test_queued_and_begun(void) {
+    char queued[ID_TEXT_SIZE];
+    struct run *next;
+
+    begin_unnoted(queued);
     play_restart();
     play_gathered();
     TEST_INT(n_runs("queued"), 1);
@@ -331,20 +340,11 @@ static void test_queued_and_begun(void) {
 
 /* The same, and it was over before the next berthd came. */
 static void test_queued_and_over(void) {
-    struct run *r = play_run("queued"), *next = play_begin("queued");
-    _cleanup_free_ char *record = NULL;
-    char path[64], queued[ID_TEXT_SIZE];
+    char queued[ID_TEXT_SIZE];
     struct message report;
-    size_t size;
+    struct run *next = begin_unnoted(queued);
 
-    memcpy(queued, next->id, sizeof(queued));
-    snprintf(path, sizeof(path), "%s/jobs/queued", play.directory);
-    TEST_INT(file_read(path, MESSAGE_SIZE_MAX, &record, &size), 0);
-    play_guard_reports(r, "code", 0, "none");
-    next = manager_find_run(play.manager, queued);
-    CU_ASSERT(next && play_await_starting(next));
     play_make_report(&report, next, "code", 0, "none");
-    TEST_INT(file_write_atomic(path, record, size, 0600), 0);
     play_restart();
     play_reports(&report);
     play.n_started = 0;
