@@ -124,6 +124,10 @@ static struct run *first_pending(struct manager *m) {
 }
 
 static void begin_one(struct manager *m, struct run *r) {
+    if (m->drained) { /* while it was not known yet */
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
+        return;
+    }
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE) {
         if (r->kind == RUN_KIND_JOB)
             manager_job_begin(r);
@@ -174,6 +178,7 @@ static void become_ready(struct manager *m) {
     limits = settings_format_limits(m->settings);
     event_emit(m->events, &(struct event) {.type = EVENT_READY, .limits = limits}, "berthd %s takes work; %zu runs found again", VERSION, n);
     manager_jobs_ready(m);
+    manager_idle_check(m);
 }
 
 void manager_gather_check(struct manager *m) {

@@ -172,7 +172,7 @@ void manager_service_ready(struct manager *m);
 void manager_service_changed(struct manager *m); /* the status line, after a while */
 void manager_service_reloading(struct manager *m);
 void manager_read_drained(struct manager *m);
-void manager_idle_check(struct manager *m); /* after a run's end: who waits for the last one? */
+void manager_idle_check(struct manager *m); /* after a run's end, and when it is known what runs: who waits for the last one? */
 
 /* --- manager.c --- */
 void manager_config_differs(struct manager *m); /* the runner has read another config: reload, once */

@@ -212,6 +212,11 @@ static void begin_queued(struct manager *m, struct job *j) {
 static void resume_queued(struct manager *m, struct job *j) {
     struct run *r = find_queued(m, j), *other; /* made, so that it can be asked for */
 
+    if (m->drained) {
+        if (r && r->behind)
+            manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
+        return;
+    }
     if ((r && !r->behind) || count_runs(m, j->name, &other) == 0)
         begin_queued(m, j);
 }
@@ -228,7 +233,7 @@ void manager_jobs_ready(struct manager *m) {
                 manager_write_job(m, j);
             }
         }
-        if (!m->drained && j->queued)
+        if (j->queued)
             resume_queued(m, j);
         arm_every(m, j);
     }

@@ -115,6 +115,8 @@ bool manager_is_drained(const struct manager *m) {
 }
 
 bool manager_is_idle(const struct manager *m) {
+    if (manager_is_gathering(m)) /* nobody knows */
+        return false;
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         if (!list_is_empty(&m->runs[s]))
             return false;

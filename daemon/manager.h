@@ -126,7 +126,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
 int manager_drain(struct manager *m);
 int manager_undrain(struct manager *m);
 bool manager_is_drained(const struct manager *m);
-bool manager_is_idle(const struct manager *m); /* no run waits or has a process */
+bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while gathering */
 struct manager_idle_watch {
     struct list link;
     void (*on_idle)(struct manager_idle_watch *watch); /* once; it is on no list any more */

@@ -382,6 +382,64 @@ static void test_overlap_after_gathering(void) {
     CU_ASSERT(!manager_is_idle(play.manager));
 }
 
+static unsigned n_idle;
+
+static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
+    n_idle++;
+}
+
+/* Drained while it is not known yet what runs and waits: what is found waiting is withdrawn, and nobody is told that the host is empty
+ * before that is known. */
+static void test_drained_while_gathering(void) {
+    struct manager_idle_watch watch = {.on_idle = watch_on_idle};
+    struct run *r = play_run("queued"), *behind = play_begin("queued"), *w = play_begin("one");
+    char running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE], waiting[ID_TEXT_SIZE];
+    struct message state;
+
+    n_idle = 0;
+    CU_ASSERT(play_await_waiting(w));
+    memcpy(running, r->id, sizeof(running));
+    memcpy(queued, behind->id, sizeof(queued));
+    memcpy(waiting, w->id, sizeof(waiting));
+    play_make_state(&state, r);
+    play_restart();
+    TEST_INT(manager_drain(play.manager), 0);
+    CU_ASSERT(!manager_is_idle(play.manager));
+    manager_watch_idle(play.manager, &watch);
+    play_finds_guard(running);
+    play_gathered();
+    play_guard_says(play_guard(), &state);
+    play_turn();
+    TEST_INT(n_idle, 0);
+    w = manager_find_run(play.manager, waiting);
+    CU_ASSERT(w && run_is_over(w) && strcmp(w->reason, "drained") == 0);
+    behind = manager_find_run(play.manager, queued);
+    CU_ASSERT(behind && run_is_over(behind) && strcmp(behind->reason, "drained") == 0);
+    TEST_INT(play_count_files("waiting"), 0);
+    r = manager_find_run(play.manager, running);
+    CU_ASSERT_FATAL(r && r->state == RUN_STATE_RUNNING);
+    play_guard_says(play_guard(), &state); /* on the second connection */
+    play.n_started = 0;
+    play_guard_reports(r, "code", 0, "none");
+    CU_ASSERT(play_await_released(r));
+    TEST_INT(n_idle, 1);
+    TEST_INT(play.n_started, 0);
+}
+
+/* The same, and there is nothing. */
+static void test_drained_and_nothing_found(void) {
+    struct manager_idle_watch watch = {.on_idle = watch_on_idle};
+
+    n_idle = 0;
+    play_restart();
+    TEST_INT(manager_drain(play.manager), 0);
+    CU_ASSERT(!manager_is_idle(play.manager));
+    manager_watch_idle(play.manager, &watch);
+    play_gathered();
+    TEST_INT(n_idle, 1);
+    CU_ASSERT(manager_is_idle(play.manager));
+}
+
 static CU_TestInfo tests[] = {
     {"nothing before gathered", test_nothing_before_gathered},
     {"guard gone", test_guard_gone},
@@ -393,6 +451,8 @@ static CU_TestInfo tests[] = {
     {"queued, and begun already", test_queued_and_begun},
     {"queued, and over already", test_queued_and_over},
     {"overlap after gathering", test_overlap_after_gathering},
+    {"drained while gathering", test_drained_while_gathering},
+    {"drained, and nothing found", test_drained_and_nothing_found},
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
