@@ -369,7 +369,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
         return 0;
     }
     if (!settings_find_job(m->settings, target))
-        return MANAGER_E_UNKNOWN;
+        return id_is_valid(target) && manager_is_gathering(m) ? MANAGER_E_GATHERING : MANAGER_E_UNKNOWN;
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
@@ -377,5 +377,5 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
                     ++*ret_n;
                 manager_stop_run(m, r, "stopped");
             }
-    return 0;
+    return manager_is_gathering(m) ? MANAGER_E_GATHERING : 0;
 }

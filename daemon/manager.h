@@ -120,7 +120,8 @@ void manager_client_ended(struct manager *m, struct run *r, const struct manager
 
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct manager *m, struct run *r, const char *reason);
-/* Stops by job name (all its runs) or run id. 0 or MANAGER_E_UNKNOWN. ret_n: how many there were. */
+/* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _GATHERING: what is known already was stopped, and there may be
+ * more. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
 /* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
 int manager_drain(struct manager *m);

@@ -283,7 +283,7 @@ static int attach(struct control_call *call, struct manager *m, const struct que
     if (k < 0)
         return k;
     if (k == MANAGER_E_GATHERING) /* it tries again */
-        return control_call_error(call, "io.berth.Away", json_pack("{s:s}", "text", "berthd is still gathering what there is"));
+        return verbs_gathering(call);
     return k > 0 ? verbs_no_such_run(call, q->run) : holder_begin(call, m, r);
 }
 

@@ -49,6 +49,7 @@ int verbs_no_such_pool(struct control_call *call, struct manager *m, const char 
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_run(struct control_call *call, const char *name);
 int verbs_drained(struct control_call *call);
+int verbs_gathering(struct control_call *call);
 
 /* --- verbs-json.c; NULL: no memory --- */
 

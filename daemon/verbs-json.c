@@ -52,6 +52,11 @@ int verbs_no_such_run(struct control_call *call, const char *name) {
     return control_call_error(call, "io.berth.NoSuchRun", json_pack("{s:s}", "name", name));
 }
 
+int verbs_gathering(struct control_call *call) {
+    return control_call_error(call, "io.berth.Away",
+                              json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+}
+
 /* --- runs and jobs --- */
 
 static json_t *json_demands(const struct demand *demands, size_t n) {

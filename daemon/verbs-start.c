@@ -132,7 +132,6 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     if (run)
         return start_wait(call, run);
     if (manager_is_gathering(m))
-        return control_call_error(call, "io.berth.Away",
-                                  json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+        return verbs_gathering(call);
     return await_last(call, m, id);
 }

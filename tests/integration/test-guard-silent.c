@@ -104,6 +104,8 @@ static void goes_on(void) {
     signal_guards(guards, 1, SIGSTOP);
     restart("slot");
     TEST_INT(host_count(ant, "ready", " "), 0);
+    TEST_INT(berth(ant, "stop job"), 69); /* not "nothing to stop": there may be something */
+    CU_ASSERT(strstr(berth_err, "does not know yet") != NULL);
     next = berth_start(ant, "run -p slot --name next -- %s --id next", cluster.command);
     signal_guards(guards, 1, SIGCONT);
     host_await(ant, "ready", " ");

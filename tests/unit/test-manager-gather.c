@@ -382,6 +382,20 @@ static void test_overlap_after_gathering(void) {
     CU_ASSERT(!manager_is_idle(play.manager));
 }
 
+/* What is to be stopped may be there, and not be known yet. */
+static void test_stop_while_gathering(void) {
+    struct run *w;
+    size_t n;
+
+    (void) play_run("one");
+    play_restart();
+    w = play_begin("one");
+    TEST_INT(manager_stop_target(play.manager, "00000000000000000000000000000000", &n), MANAGER_E_GATHERING);
+    TEST_INT(manager_stop_target(play.manager, "nothing", &n), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_stop_target(play.manager, "one", &n), MANAGER_E_GATHERING);
+    CU_ASSERT(run_is_over(w)); /* what is known is stopped */
+}
+
 static unsigned n_idle;
 
 static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
@@ -451,6 +465,7 @@ static CU_TestInfo tests[] = {
     {"queued, and begun already", test_queued_and_begun},
     {"queued, and over already", test_queued_and_over},
     {"overlap after gathering", test_overlap_after_gathering},
+    {"stop while gathering", test_stop_while_gathering},
     {"drained while gathering", test_drained_while_gathering},
     {"drained, and nothing found", test_drained_and_nothing_found},
     {"a restart keeps the order", test_restart_keeps_order},
