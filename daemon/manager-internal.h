@@ -157,7 +157,8 @@ int manager_take_up(struct run *r, enum run_state state);
 bool manager_gather_failed(struct manager *m, const char *what, int error);
 
 /* --- manager-job.c --- */
-int manager_jobs_update(struct manager *m);   /* after start and reload: one struct job for each in the settings */
+/* After start and reload: one struct job for each in the settings. Negative errno, and it is in the journal: not for all. */
+int manager_jobs_update(struct manager *m);
 void manager_jobs_free(struct manager *m);
 void manager_jobs_ready(struct manager *m);   /* at-start, every, what is queued behind another */
 void manager_job_begin(struct run *r);        /* triggered before it was known what runs: overlap is judged now */

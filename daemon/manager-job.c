@@ -275,7 +275,33 @@ void manager_jobs_forget_at_start(struct manager *m) {
     }
 }
 
+static int add_job(struct manager *m, const char *name) {
+    struct job *j = calloc(1, sizeof(*j));
+    int k;
+
+    if (!j)
+        return -ENOMEM;
+    j->manager = m;
+    snprintf(j->name, sizeof(j->name), "%s", name);
+    j->last_exit_code = j->last_signal = -1;
+    list_append(&m->jobs, &j->link);
+    k = manager_read_job(m, j);
+    if (k < 0) { /* not known, and so not begun, rather than begun once more */
+        job_free(j);
+        return k;
+    }
+    /* A job that a reload brings was not there when the service started; the berthd after this one must know that, too. */
+    if (m->phase == MANAGER_PHASE_READY) {
+        j->at_start_done = true;
+        manager_write_job(m, j);
+    }
+    arm_every(m, j);
+    return 0;
+}
+
 int manager_jobs_update(struct manager *m) {
+    int r = 0;
+
     list_foreach_safe(j, &m->jobs, struct job, link)
         if (!settings_find_job(m->settings, j->name)) {
             struct run *queued = j->queued ? manager_find_run(m, j->queued_run) : NULL;
@@ -285,31 +311,21 @@ int manager_jobs_update(struct manager *m) {
             job_free(j);
         }
     for (size_t i = 0; i < m->settings->n_jobs; i++) {
-        struct job *j = find_job(m, m->settings->jobs[i].name);
-        int k;
+        const char *name = m->settings->jobs[i].name;
+        struct job *j = find_job(m, name);
+        int k = 0;
 
-        if (!j) {
-            j = calloc(1, sizeof(*j));
-            if (!j)
-                return -ENOMEM;
-            j->manager = m;
-            memcpy(j->name, m->settings->jobs[i].name, sizeof(j->name));
-            j->last_exit_code = j->last_signal = -1;
-            list_append(&m->jobs, &j->link);
-            k = manager_read_job(m, j);
-            if (k < 0) { /* not known, and so not begun, rather than begun once more */
-                job_free(j);
-                return k;
-            }
-            /* A job that a reload brings was not there when the service started; the berthd after this one must know that, too. */
-            if (m->phase == MANAGER_PHASE_READY) {
-                j->at_start_done = true;
-                manager_write_job(m, j);
-            }
+        if (j)
+            arm_every(m, j);
+        else
+            k = add_job(m, name);
+        if (k < 0) {
+            manager_log(m, LOG_ERR, "job %s is unknown until the next reload: what is remembered of it cannot be read: %s", name,
+                        strerror(-k));
+            r = k;
         }
-        arm_every(m, j);
     }
-    return 0;
+    return r;
 }
 
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret) {

@@ -194,7 +194,7 @@ static void claim_cluster(struct run *r) {
     if (r->cluster_claim.n_demands == 0)
         run_granted(r);
     else if (!s)
-        refused(r, "no redis section for cluster pool", r->cluster_claim.demands[0].pool);
+        refused(r, "the config has this pool no longer", r->cluster_claim.demands[0].pool); /* of the cluster it would need a Redis */
     else if (r->nowait && s->state != STORE_STATE_READY)
         refused(r, s->state == STORE_STATE_GRACE ? "grace" : "redis away", NULL);
     else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)

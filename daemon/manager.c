@@ -292,10 +292,14 @@ static void tell_refused(struct manager *m, const struct settings_errors *errors
 
 static void use_settings(struct manager *m, struct settings *settings) {
     struct settings *old = m->settings;
+    bool is_declared;
 
     m->settings = settings;
-    if (manager_jobs_update(m) < 0 || declare(m, m->host_store, true) < 0 ||
-        (m->cluster_store && declare(m, m->cluster_store, false) < 0))
+    (void) manager_jobs_update(m); /* one that it could not take up does without; the limits are to be in force */
+    is_declared = declare(m, m->host_store, true) == 0;
+    if (m->cluster_store && declare(m, m->cluster_store, false) < 0)
+        is_declared = false;
+    if (!is_declared)
         manager_log(m, LOG_CRIT, "out of memory at reload: some limits are the old ones still");
     settings_free(old);
 }

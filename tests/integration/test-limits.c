@@ -3,6 +3,10 @@
 /* Limits: raised and lowered by reload and override, pause and resume, disagreeing hosts, queue-limit, host-limit, head start
  * (R1, R2, R14). */
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
@@ -166,6 +170,41 @@ static void pool_of_the_host(void) {
     TEST_INT(berth(ant, "run --wait 10s -p disk:2 -- true"), 0);
 }
 
+/* Started anew with a config that has the pool no longer: who waited for it is told that. */
+static void pool_that_is_gone(void) {
+    struct child *waiter;
+
+    ant = host_add_alone("ant", "pool \"disk\" { limit = 0 scope = \"host\" }\n");
+    host_start(ant);
+    waiter = berth_at_gate(ant, "-p disk", "a", "parked");
+    host_kill(ant);
+    host_set_config(ant, "pool \"tape\" { limit = 1 scope = \"host\" }\n");
+    host_start(ant);
+    host_await(ant, "refused", "job=a");
+    CU_ASSERT(strstr(host_log(ant), "the config has this pool no longer: disk") != NULL);
+    TEST_INT(berth_end(waiter), 65); /* it asks anew */
+}
+
+/* What is remembered of one new job cannot be read: the other changes of the reload are in force. */
+static void reload_with_unreadable_memory(void) {
+    char path[128];
+
+    ant = host_add_alone("ant", "pool \"disk\" { limit = 3 scope = \"host\" }\n");
+    host_start(ant);
+    snprintf(path, sizeof(path), "%s/jobs/bad", ant->runtime);
+    TEST_INT(mkdir(path, 0700), 0);
+    host_set_config(ant, "pool \"disk\" { limit = 1 scope = \"host\" }\n"
+                         "job \"bad\" { command = {\"/bin/true\"} }\njob \"good\" { command = {\"/bin/true\"} }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(host_pool(ant, "disk", "limit"), 1);
+    TEST_INT(berth(ant, "start good --wait"), 0);
+    TEST_INT(berth(ant, "start bad"), 65); /* it may have run already */
+    CU_ASSERT(strstr(host_log(ant), "out of memory") == NULL);
+    TEST_INT(rmdir(path), 0);
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(berth(ant, "start bad --wait"), 0);
+}
+
 static CU_TestInfo tests[] = {
     {"limit raised and lowered by reload", limit_by_reload},
     {"limit by override", limit_by_override},
@@ -175,6 +214,8 @@ static CU_TestInfo tests[] = {
     {"full queue", full_queue},
     {"host-limit", host_limit},
     {"pool of the host, no Redis", pool_of_the_host},
+    {"a pool that is gone after a restart", pool_that_is_gone},
+    {"a job's memory cannot be read at a reload", reload_with_unreadable_memory},
     CU_TEST_INFO_NULL,
 };
 
