@@ -181,18 +181,20 @@ static int entry_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unus
 /* --- guards of an earlier runner --- */
 
 /* A pid from a file is worth something only while the lock on that file is held: then it is the guard's, and a pidfd that was
- * opened before stays the guard's. */
+ * opened before stays the guard's. Where that cannot be seen (out of descriptors, say) it may be anybody's. */
 static void entry_adopt(struct entry *e) {
     struct runs *r = e->runs;
     struct record record;
-    int pidfd = -1;
+    int pidfd = -1, is_locked;
 
     if (record_load(&record, r->directory, e->run) == 0 && record.guard > 0)
         pidfd = pidfd_open(record.guard, 0);
-    if (record_is_locked(r->directory, e->run) == 0) {
-        close_fd(pidfd);
+    is_locked = record_is_locked(r->directory, e->run);
+    if (is_locked <= 0)
+        pidfd = close_fd(pidfd);
+    if (is_locked == 0)
         entry_ended(e);
-    } else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
+    else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
         runs_set_timer(r, ADOPT_AGAIN);
     else if (e->must_die)
         (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);

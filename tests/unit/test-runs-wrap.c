@@ -78,13 +78,13 @@ static void on_swept(_unused_ void *userdata) {
 /* Of the record that is left. */
 static const char *record_cgroup = "";
 
-/* orphan: nobody's descendant here, as what a runner before this one has left. */
-static pid_t start_command(bool orphan) {
+/* of: a run. orphan: nobody's descendant here, as what a runner before this one has left. */
+static pid_t start_command(const char *of, bool orphan) {
     char variable[ID_TEXT_SIZE + 16];
     pid_t pid;
     int fds[2];
 
-    snprintf(variable, sizeof(variable), "BERTH_RUN=%s", run);
+    snprintf(variable, sizeof(variable), "BERTH_RUN=%s", of);
     CU_ASSERT_FATAL(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0 && pipe2(fds, O_CLOEXEC) == 0);
     pid = fork();
     if (pid == 0 && orphan && (pid = fork()) != 0)
@@ -104,8 +104,8 @@ static pid_t start_command(bool orphan) {
     return pid;
 }
 
-/* A record whose lock nobody holds. */
-static void leave_record(void) {
+/* A record whose lock nobody holds. guard: whose pid is in it, or 0. */
+static void leave_record(pid_t guard) {
     struct record record = {.job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
                                   .pools = "slot:1", .deadline = USEC_INFINITY};
     int fd;
@@ -114,8 +114,15 @@ static void leave_record(void) {
     memcpy(record.run, run, sizeof(record.run));
     fd = record_create(&record, directory);
 
-    CU_ASSERT_FATAL(fd >= 0);
+    CU_ASSERT_FATAL(fd >= 0 && (guard == 0 || record_add_guard(fd, guard) == 0));
     close_fd(fd);
+}
+
+static void remove_report(void) {
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s.report", directory, run);
+    TEST_INT(unlink(path), reported ? 0 : -1);
 }
 
 /* Whether there were as many calls. */
@@ -126,10 +133,10 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orph
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
     bool met;
-    pid_t pid = start_command(orphan);
+    pid_t pid = start_command(run, orphan);
     int k;
 
-    leave_record();
+    leave_record(0);
     reported = false;
     CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
     CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
@@ -144,12 +151,7 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orph
     (void) waitpid(pid, NULL, 0);
     command = close_fd(command);
     record_remove(directory, run);
-    {
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s/%s.report", directory, run);
-        TEST_INT(unlink(path), reported ? 0 : -1);
-    }
+    remove_report();
     return met;
 }
 
@@ -184,6 +186,39 @@ static void test_no_such_cgroup(void) {
     record_cgroup = "";
 }
 
+static void on_report_of_other(const char *id, _unused_ void *userdata) {
+    TEST_STRING(id, run);
+    reported = true;
+}
+
+/* The guard is gone, and its pid somebody else's by now; whether the record is locked cannot be seen for the moment. */
+static void test_pid_of_another(void) {
+    static const struct access access = {0};
+    const struct runs_handler handler = {.on_report = on_report_of_other, .on_swept = on_swept};
+    _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+    usec_t until = clock_boottime() + PATIENCE;
+    struct runs *runs = NULL;
+    char other[ID_TEXT_SIZE];
+
+    reported = false;
+    CU_ASSERT_FATAL(id_make(other) == 0 && sd_event_new(&event) >= 0);
+    leave_record(start_command(other, true));
+    CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
+    fault_begin(FAULT_DESCRIPTOR, 4, 1); /* after the folder, the record, and the pidfd */
+    TEST_INT(runs_gather(runs), 0);
+    CU_ASSERT(fault_end());
+    TEST_INT(runs_kill(runs, run), 0);
+    while (!reported && clock_boottime() < until)
+        CU_ASSERT_FATAL(sd_event_run(event, USEC_PER_SEC) >= 0);
+    runs_free(runs);
+    CU_ASSERT(command_is_alive());
+    CU_ASSERT(reported);
+    (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
+    command = close_fd(command);
+    record_remove(directory, run);
+    remove_report();
+}
+
 static int up(void) {
     snprintf(directory, sizeof(directory), "/tmp/berth-runs-XXXXXX");
     return id_make(run) == 0 && mkdtemp(directory) ? 0 : 1;
@@ -198,6 +233,7 @@ static CU_TestInfo tests[] = {
     {"memory", test_memory},
     {"a command that cannot be looked at", test_hidden},
     {"a cgroup that was never made", test_no_such_cgroup},
+    {"a pid that is somebody else's", test_pid_of_another},
     CU_TEST_INFO_NULL,
 };
 
