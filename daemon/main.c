@@ -221,8 +221,9 @@ static int add_signals(sd_event *event, struct daemon *d) {
 }
 
 /* Takes the settings and the descriptor in any case. */
-static int run(struct journal *journal, struct settings *settings, int passed_fd) {
+static int run(struct journal *journal, struct settings *passed, int passed_fd) {
     _cleanup_close_ int listen_fd = passed_fd;
+    _cleanup_(settings_freep) struct settings *settings = passed;
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     _cleanup_(manager_freep) struct manager *manager = NULL;
     _cleanup_(control_freep) struct control *control = NULL;
@@ -233,15 +234,12 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
 
     snprintf(socket, sizeof(socket), "%s/%s", settings->runtime_directory, PROTOCOL_CONTROL_SOCKET);
     r = check_socket(journal, listen_fd, socket);
-    if (r != 0) {
-        settings_free(settings);
+    if (r != 0)
         return r;
-    }
     if (arg_with_runner) {
         r = find_runner(runner);
         if (r < 0) {
             journal_log(journal, LOG_ERR, "%s: %s; name it with --with-runner=PATH", runner, strerror(-r));
-            settings_free(settings);
             return EX_UNAVAILABLE;
         }
         options.with_runner = runner;
@@ -249,16 +247,13 @@ static int run(struct journal *journal, struct settings *settings, int passed_fd
     r = sd_event_default(&event);
     if (r >= 0)
         r = sd_event_set_watchdog(event, true);
-    if (r < 0) {
-        settings_free(settings);
-        return EX_SOFTWARE;
+    if (r >= 0)
+        r = manager_new(&manager, event, journal, steal_pointer(&settings), &options);
+    if (r >= 0) {
+        r = verbs_new_control(&control, event, manager, socket, steal_fd(&listen_fd));
+        if (r < 0)
+            journal_log(journal, LOG_ERR, "%s: %s", socket, strerror(-r));
     }
-    r = manager_new(&manager, event, journal, settings, &options);
-    if (r < 0)
-        return EX_SOFTWARE;
-    r = verbs_new_control(&control, event, manager, socket, steal_fd(&listen_fd));
-    if (r < 0)
-        journal_log(journal, LOG_ERR, "%s: %s", socket, strerror(-r));
     daemon = (struct daemon) {manager, control};
     if (r >= 0)
         r = add_signals(event, &daemon);

@@ -22,7 +22,7 @@ struct manager_options {
     const char *with_runner; /* path, or NULL */
 };
 
-/* settings: taken over. Negative errno, already logged. */
+/* settings: taken over. Negative errno; what it is about is in the journal, unless that is memory alone. */
 int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
                 const struct manager_options *options);
 struct manager *manager_free(struct manager *m);

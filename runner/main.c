@@ -176,12 +176,12 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
     r = sd_event_new(&event);
     if (r >= 0)
         r = add_signals(event);
-    if (r < 0) {
+    if (r >= 0) {
+        r = runner_new(&runner, event, journal, &options);
+    } else {
         settings_free(settings);
         close_fd(listen_fd);
-        return EXIT_INTERNAL;
     }
-    r = runner_new(&runner, event, journal, &options);
     if (r < 0) {
         journal_log(journal, LOG_ERR, "berth-runner cannot start: %s", strerror(-r));
         return status_of(r);
