@@ -160,8 +160,7 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
     return 0;
 }
 
-void manager_client_gone(struct manager *m, struct run *r) {
-    (void) m;
+void manager_client_gone(struct run *r) {
     r->client_pid = 0;
     switch (r->state) {
     case RUN_STATE_PENDING:

@@ -125,7 +125,7 @@ void manager_hold_write(struct run *r) {
 
 static void run_on_client_overdue(struct run *r) {
     if (r->client_pid == 0)
-        manager_client_gone(r->manager, r);
+        manager_client_gone(r);
 }
 
 void manager_hold_start(struct run *r) {
@@ -170,14 +170,14 @@ static void believe_start(struct run *r, pid_t pid, usec_t told) {
     manager_run_started(r, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
 }
 
-void manager_client_started(struct manager *m, struct run *r, pid_t pid, usec_t started) {
+void manager_client_started(struct run *r, pid_t pid, usec_t started) {
     int k;
 
     if (r->state < RUN_STATE_STARTING || run_is_over(r) || r->pid > 0 || !r->hold)
         return;
     k = hold_watch_command(r->hold, r->client_pid, pid);
     if (k < 0 && k != -ESRCH)
-        manager_log(m, LOG_WARNING, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
+        manager_log(r->manager, LOG_WARNING, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
                     strerror(-k));
     believe_start(r, pid, started);
     FAILPOINT("hold-started-seen");
@@ -198,7 +198,7 @@ static usec_t believed_end(const struct run *r, usec_t told) {
     return told > 0 && told <= now && told >= begin ? told : now;
 }
 
-void manager_client_ended(_unused_ struct manager *m, struct run *r, const struct manager_ended *ended) {
+void manager_client_ended(struct run *r, const struct manager_ended *ended) {
     if (run_is_over(r) || r->ended_told || r->state < RUN_STATE_STARTING)
         return;
     FAILPOINT("hold-ended-seen");

@@ -171,7 +171,7 @@ void manager_jobs_forget_at_start(struct manager *m);
 /* --- manager-service.c --- */
 void manager_service_ready(struct manager *m);
 void manager_service_changed(struct manager *m); /* the status line, after a while */
-void manager_service_reloading(struct manager *m);
+void manager_service_reloading(void);
 void manager_read_drained(struct manager *m);
 void manager_idle_check(struct manager *m); /* after a run's end, and when it is known what runs: who waits for the last one? */
 

@@ -305,12 +305,12 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
         e = manager_run_event(r, EVENT_REVOKED, pools);
         e.clock = c->state != CLAIM_STATE_HELD ? c->released : 0;
         event_emit(r->manager->events, &e, "the claim of %s was revoked", r->name);
-        manager_stop_run(r->manager, r, "revoked");
+        manager_stop_run(r, "revoked");
         break;
     case STORE_LOSS_SESSION:
         e = manager_run_event(r, EVENT_LEASE_LOST, pools);
         event_emit(r->manager->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
-        manager_stop_run(r->manager, r, "lease-lost");
+        manager_stop_run(r, "lease-lost");
         /* Its guard has killed it by now, and its report is on its way. A guard that hangs has half of the margin (R8), then the
          * runner does it, before the lease ends. */
         if (!run_is_over(r))
@@ -434,7 +434,7 @@ static enum supervise_reason reason_of(const char *reason) {
     return supervise_reason_parse(reason, &parsed) < 0 || parsed == SUPERVISE_REASON_NONE ? SUPERVISE_REASON_STOPPED : parsed;
 }
 
-void manager_stop_run(struct manager *m, struct run *r, const char *reason) {
+void manager_stop_run(struct run *r, const char *reason) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
@@ -454,7 +454,7 @@ void manager_stop_run(struct manager *m, struct run *r, const char *reason) {
     r->stop_reason = reason_of(reason);
     run_set_reason(r, "%s", reason);
     e = manager_run_event(r, EVENT_STOPPING, pools);
-    event_emit(m->events, &e, "%s is being stopped: %s", r->name, reason);
+    event_emit(r->manager->events, &e, "%s is being stopped: %s", r->name, reason);
     manager_arm(r, usec_add(clock_boottime(), usec_add(r->stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
     manager_set_state(r, RUN_STATE_STOPPING);
     if (r->kind == RUN_KIND_JOB)

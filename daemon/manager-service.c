@@ -52,7 +52,7 @@ void manager_service_ready(struct manager *m) {
     manager_service_changed(m);
 }
 
-void manager_service_reloading(_unused_ struct manager *m) {
+void manager_service_reloading(void) {
     /* A reload without the time is not believed (sd_notify(3)). */
     (void) sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic());
 }
@@ -205,7 +205,7 @@ void manager_stop(struct manager *m, bool stop_jobs) {
         manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
-            manager_stop_run(m, r, "shutdown");
+            manager_stop_run(r, "shutdown");
     stop_check(m);
 }
 

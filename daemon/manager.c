@@ -329,7 +329,7 @@ static int load_anew(struct manager *m, struct settings_errors *errors) {
 int manager_reload(struct manager *m, struct settings_errors *errors) {
     int k;
 
-    manager_service_reloading(m);
+    manager_service_reloading();
     k = load_anew(m, errors);
     manager_service_ready(m);
     return k;
@@ -369,7 +369,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     *ret_n = 0;
     if (run) {
         *ret_n = !run_is_over(run);
-        manager_stop_run(m, run, "stopped");
+        manager_stop_run(run, "stopped");
         return 0;
     }
     if (!settings_find_job(m->settings, target))
@@ -379,7 +379,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
             if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
                 if (s != RUN_STATE_STOPPING)
                     ++*ret_n;
-                manager_stop_run(m, r, "stopped");
+                manager_stop_run(r, "stopped");
             }
     return manager_is_gathering(m) ? MANAGER_E_GATHERING : 0;
 }

@@ -103,7 +103,7 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
  * known yet. */
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
 /* The client has gone: a waiting run is withdrawn; a granted one lasts as long as its hold. */
-void manager_client_gone(struct manager *m, struct run *r);
+void manager_client_gone(struct run *r);
 /* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */
 int manager_take_hold_fd(struct run *r);
 struct manager_ended {               /* what the client tells of its command's end */
@@ -115,11 +115,11 @@ struct manager_ended {               /* what the client tells of its command's e
 };
 /* What cannot be is not believed: a start before it was asked for, an end before the start, and what is still to come. started: boottime;
  * 0: not told. */
-void manager_client_started(struct manager *m, struct run *r, pid_t pid, usec_t started);
-void manager_client_ended(struct manager *m, struct run *r, const struct manager_ended *ended);
+void manager_client_started(struct run *r, pid_t pid, usec_t started);
+void manager_client_ended(struct run *r, const struct manager_ended *ended);
 
 /* Stops a run, waiting or running; idempotent. */
-void manager_stop_run(struct manager *m, struct run *r, const char *reason);
+void manager_stop_run(struct run *r, const char *reason);
 /* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _GATHERING: what is known already was stopped, and there may be
  * more. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);

@@ -155,7 +155,7 @@ static void holder_on_gone(_unused_ struct control_call *call, void *userdata) {
     holder_free(h);
     /* Whoever attached with a newer connection is not gone with this one. */
     if (run && !leaving && !has_holder(run))
-        manager_client_gone(m, run);
+        manager_client_gone(run);
 }
 
 static int holder_begin(struct control_call *call, struct manager *m, struct run *run) {
@@ -173,7 +173,7 @@ static int holder_begin(struct control_call *call, struct manager *m, struct run
         k = tell(h);
     }
     if (k < 0) {
-        manager_client_gone(m, run);
+        manager_client_gone(run);
         return k;
     }
     run_watch_add(run, &h->watch);
@@ -329,7 +329,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
     r = find_own(call, userdata, id, false);
     if (!r)
         return verbs_no_such_run(call, id);
-    manager_client_started(userdata, r, (pid_t) pid, (usec_t) started);
+    manager_client_started(r, (pid_t) pid, (usec_t) started);
     return control_call_reply(call, NULL);
 }
 
@@ -358,7 +358,7 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     r = find_own(call, userdata, id, true); /* its connection may have been lost with an earlier berthd */
     if (!r)
         return verbs_no_such_run(call, id);
-    manager_client_ended(userdata, r,
+    manager_client_ended(r,
                          &(struct manager_ended) {.result = parsed, .code = (int) code, .signal = (int) signal,
                                                   .at = (usec_t) ended, .deadline = (usec_t) until, .pid = (pid_t) pid,
                                                   .started = (usec_t) started});

@@ -28,7 +28,7 @@ static void test_ad_hoc(void) {
     TEST_INT(manager_take_hold_fd(r), -1);
     TEST_INT(play_count_files("holds"), 2);
     /* A start before it asked is not believed; nor one that is still to come (test_told_early). */
-    manager_client_started(play.manager, r, getpid(), r->queued_boottime - 1);
+    manager_client_started(r, getpid(), r->queued_boottime - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     CU_ASSERT(r->started_boottime > r->queued_boottime);
 
@@ -53,12 +53,12 @@ static void test_ad_hoc(void) {
     CU_ASSERT_PTR_EQUAL(other, r);
 
     /* An end before the start is not believed, nor one that is still to come. */
-    manager_client_ended(play.manager, r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
+    manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
     TEST_INT(r->result, RUN_RESULT_SUCCESS);
     CU_ASSERT(r->ended_boottime >= r->started_boottime && r->ended_boottime <= clock_boottime());
     CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
     close_fd(fd);
-    manager_client_gone(play.manager, r);
+    manager_client_gone(r);
 }
 
 /* Once its client told its command, the next berthd knows both: since when it runs, and what process to wait for. */
@@ -77,7 +77,7 @@ static void test_found_again(void) {
     TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
     CU_ASSERT_FATAL(play_await_starting(r));
     fd = manager_take_hold_fd(r);
-    manager_client_started(play.manager, r, getpid(), 0);
+    manager_client_started(r, getpid(), 0);
     started = r->started_realtime;
     memcpy(id, r->id, sizeof(id));
     play_restart();
@@ -105,8 +105,8 @@ static struct run *tell_late(usec_t later, usec_t *ret_started) {
     CU_ASSERT(play_await_starting(r));
     r->queued_boottime = clock_boottime() - 10 * USEC_PER_SEC;
     *ret_started = r->queued_boottime + 5 * USEC_PER_SEC + later;
-    manager_client_started(play.manager, r, getpid(), *ret_started);
-    manager_client_ended(play.manager, r, &(struct manager_ended) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
+    manager_client_started(r, getpid(), *ret_started);
+    manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
     return r;
 }
 
@@ -140,10 +140,10 @@ static void test_client_gone(void) {
     CU_ASSERT(play_await_starting(r));
     TEST_INT(manager_hold(play.manager, &hold, &w, &nested, &text), 0);
     CU_ASSERT(play_await_waiting(w));
-    manager_client_gone(play.manager, w);
+    manager_client_gone(w);
     TEST_INT(w->state, RUN_STATE_DONE);
     TEST_INT(play_count_files("waiting"), 0);
-    manager_client_gone(play.manager, r); /* granted, but nobody took the write end */
+    manager_client_gone(r); /* granted, but nobody took the write end */
     CU_ASSERT(play_await_released(r));
     TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
     TEST_INT(play_count_files("holds"), 0);

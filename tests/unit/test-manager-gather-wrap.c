@@ -92,7 +92,7 @@ static void set_up(void) {
     CU_ASSERT_FATAL(play_await_starting(r));
     memcpy(held, r->id, sizeof(held));
     hold_fd = manager_take_hold_fd(r);
-    manager_client_started(play.manager, r, getpid(), 0);
+    manager_client_started(r, getpid(), 0);
     r = play_begin("one");
     memcpy(queued, r->id, sizeof(queued));
     CU_ASSERT_FATAL(play_await_waiting(r));

@@ -130,7 +130,7 @@ static void check_found(int error, bool is_gone) {
         check_runs_on(r);
     }
     CU_ASSERT(play_await_starting(w));
-    manager_stop_run(play.manager, w, "stopped");
+    manager_stop_run(w, "stopped");
     check_lost(w);
 }
 

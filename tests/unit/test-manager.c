@@ -33,7 +33,7 @@ static void test_limit_and_order(void) {
     play_guard_reports(a, "code", 0, "none");
     CU_ASSERT(play_await_starting(b));
     TEST_INT(c->state, RUN_STATE_WAITING);
-    manager_stop_run(play.manager, c, "stopped");
+    manager_stop_run(c, "stopped");
     TEST_INT(c->result, RUN_RESULT_STOPPED);
     CU_ASSERT(play_await_released(c));
 }
@@ -100,11 +100,11 @@ static void test_stop_of_queued(void) {
 static void test_stop(void) {
     struct run *r = play_run("one");
 
-    manager_stop_run(play.manager, r, "stopped");
+    manager_stop_run(r, "stopped");
     TEST_INT(r->state, RUN_STATE_STOPPING);
     TEST_INT(play.n_stopped, 1);
     TEST_INT(play.last_stop, SUPERVISE_REASON_STOPPED);
-    manager_stop_run(play.manager, r, "stopped");
+    manager_stop_run(r, "stopped");
     TEST_INT(play.n_stopped, 1);
     play_guard_reports(r, "signal", SIGTERM, "stopped");
     TEST_INT(r->result, RUN_RESULT_STOPPED);
@@ -116,7 +116,7 @@ static void test_stop_before_guard(void) {
     struct run *r = play_begin("one");
 
     CU_ASSERT(play_await_starting(r));
-    manager_stop_run(play.manager, r, "stopped");
+    manager_stop_run(r, "stopped");
     TEST_INT(r->state, RUN_STATE_STOPPING); /* its guard may be there already: the permit stays */
     play_started(r);
     play_make_state(&state, r);
@@ -237,7 +237,7 @@ static void test_shutdown_and_every(void) {
     first = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
     play_started(first);
     r = play_run("one");
-    manager_stop_run(play.manager, first, "stopped");
+    manager_stop_run(first, "stopped");
     manager_stop(play.manager, true);
     play.runner.handler.on_refused(first->id, "resources", "none", play.runner.handler.userdata);
     TEST_INT(first->state, RUN_STATE_DONE);
