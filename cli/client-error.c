@@ -146,8 +146,8 @@ int client_explain_errno(int error) {
         fprintf(stderr, "berth: berthd takes no more callers on %s: it hangs, or has too many (systemctl status berthd)\n", path);
         return EXIT_AWAY;
     case ETIMEDOUT:
-        fprintf(stderr, "berth: berthd does not answer on %s: it hangs, or that is not berthd (systemctl status berthd; --socket names another)\n",
-                path);
+        fprintf(stderr, "berth: berthd does not answer on %s: it hangs, or that is not berthd (systemctl status berthd; --socket names "
+                        "another)\n", path);
         return EXIT_AWAY;
     case EBADMSG:
     case EMSGSIZE:

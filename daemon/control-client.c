@@ -10,7 +10,7 @@
 
 #include "daemon/control-internal.h"
 
-#define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says, and nothing is kept for a silent one */
+#define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says; a silent one has none */
 #define CALLS_A_TURN 16            /* then others have their turn */
 
 /* --- the end --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The end of a control server whose listening socket goes on without it: who was accepted is answered by it, who was not by its successor. */
+/* The end of a control server whose listening socket goes on: who was accepted is answered by it, who was not by its successor. */
 
 #include "daemon/control.h"
 

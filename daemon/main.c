@@ -155,8 +155,8 @@ static int receive_socket(struct journal *journal, int *ret_fd) {
 
     if (r >= 0)
         return 0;
-    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening stream socket with FileDescriptorName=" SOCKET_NAME
-                            " that berthd.socket makes: %s", strerror(-r));
+    journal_log(journal, LOG_ERR, "what the service manager passed is not the one listening stream socket with "
+                                  "FileDescriptorName=" SOCKET_NAME " that berthd.socket makes: %s", strerror(-r));
     return EX_CONFIG;
 }
 

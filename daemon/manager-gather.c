@@ -176,7 +176,8 @@ static void become_ready(struct manager *m) {
     begin_pending(m);
     manager_service_ready(m);
     limits = settings_format_limits(m->settings);
-    event_emit(m->events, &(struct event) {.type = EVENT_READY, .limits = limits}, "berthd %s takes work; %zu runs found again", VERSION, n);
+    event_emit(m->events, &(struct event) {.type = EVENT_READY, .limits = limits}, "berthd %s takes work; %zu runs found again",
+               VERSION, n);
     manager_jobs_ready(m);
     manager_idle_check(m);
 }

@@ -327,7 +327,8 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
 
     if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
         return;
-    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0)) { /* a grant may have come when it was withdrawn already */
+    /* A grant may have come when it was withdrawn already. */
+    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0)) {
         r->granted = false;
         e = manager_run_event(r, EVENT_RELEASED, pools);
         e.reason = NULL;

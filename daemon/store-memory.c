@@ -95,17 +95,15 @@ static void place_publish(struct place *place, enum claim_state state) {
 }
 
 static void deliver_state(struct memory *m, struct place *place) {
+    enum pool_claim_state state = place->in_pools->state;
     struct store_listener *l = &m->store.listener;
 
-    switch (place->in_pools->state) {
+    switch (state) {
     case POOL_CLAIM_STATE_NONE:
         return; /* revoked while it waited: the owner was told that */
     case POOL_CLAIM_STATE_WAITING:
-        place_publish(place, CLAIM_STATE_WAITING);
-        l->on_waiting(place->claim, l->userdata);
-        return;
     case POOL_CLAIM_STATE_PARKED:
-        place_publish(place, CLAIM_STATE_PARKED);
+        place_publish(place, state == POOL_CLAIM_STATE_PARKED ? CLAIM_STATE_PARKED : CLAIM_STATE_WAITING);
         l->on_waiting(place->claim, l->userdata);
         return;
     case POOL_CLAIM_STATE_HELD:
@@ -465,15 +463,11 @@ static const struct store_ops memory_ops = {
 static int memory_add_sources(struct memory *m) {
     int r = sd_event_add_defer(m->event, &m->deliver, memory_on_deliver, m);
 
-    if (r < 0)
-        return r;
-    r = sd_event_source_set_enabled(m->deliver, SD_EVENT_OFF);
-    if (r < 0)
-        return r;
-    r = sd_event_add_time(m->event, &m->timer, CLOCK_BOOTTIME, 0, TIMER_ACCURACY_USEC, memory_on_timer, m);
-    if (r < 0)
-        return r;
-    return sd_event_source_set_enabled(m->timer, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(m->deliver, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_time(m->event, &m->timer, CLOCK_BOOTTIME, 0, TIMER_ACCURACY_USEC, memory_on_timer, m);
+    return r < 0 ? r : sd_event_source_set_enabled(m->timer, SD_EVENT_OFF);
 }
 
 int store_memory_new(struct store **ret, sd_event *event, struct events *events, const char *host,

@@ -59,7 +59,8 @@ struct store_pool { /* as this host's config declares it */
     bool elsewhere; /* only to say that this host has it with the other scope (R14): nothing is claimed of it in this store */
 };
 
-/* A handler gets each answer once, at the latest from store_free(): r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis is away). */
+/* A handler gets each answer once, at the latest from store_free(): r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis
+ * is away). */
 enum {
     STORE_E_UNKNOWN = 1, /* no such pool, no such claim */
     STORE_E_CONFLICT,    /* the override was changed by somebody else meanwhile */

@@ -36,7 +36,8 @@ static void guest_on_change(struct run_watch *watch, struct run *run) {
     struct guest *g = list_entry(watch, struct guest, watch);
 
     if (run_is_over(run)) {
-        (void) control_call_answer(g->call, json_pack("{s:s, s:s, s:s}", "state", "over", "run", run->id, "reason", "the run around it is over"));
+        (void) control_call_answer(
+            g->call, json_pack("{s:s, s:s, s:s}", "state", "over", "run", run->id, "reason", "the run around it is over"));
         guest_free(g);
     } else if (verbs_hold_deadline(g->manager, run) != g->deadline || (run->state == RUN_STATE_STOPPING) != g->stop_told) {
         (void) guest_tell(g, run); /* without memory for it the client is thrown out, and comes back */
