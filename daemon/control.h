@@ -28,7 +28,8 @@ typedef int (*control_method_fn)(struct control_call *call, json_t *params, void
 struct control_method {
     const char *name;      /* "io.berth.Runs" */
     control_method_fn fn;
-    bool privileged;       /* root, berthd's own user and the group `berth` alone; others get io.berth.NotAllowed */
+    bool privileged;       /* root, berthd's own user and the group `berth` alone; others get io.berth.NotAllowed. What anybody may
+                              call changes nothing, and is not run if it is oneway */
 };
 
 /* methods end with a NULL name, stay the caller's. description: the Varlink interface text of io.berth. vendor etc. are fixed here.

@@ -98,8 +98,9 @@ static int call_take(struct control_call *call, _unused_ json_t *params, _unused
 }
 
 static const struct control_method methods[] = {
-    {"io.test.Echo", call_echo, false},        {"io.test.Note", call_note, false},     {"io.test.Keep", call_keep, false},
+    {"io.test.Echo", call_echo, false},        {"io.test.Note", call_note, true},      {"io.test.Keep", call_keep, true},
     {"io.test.Fail", call_fail, false},        {"io.test.Forget", call_forget, false}, {"io.test.Big", call_big, false},
+    {"io.test.Look", call_note, false},        {"io.test.Await", call_keep, false},
     {"io.test.Pass", call_pass, false},        {"io.test.PassBig", call_pass_big, false},
     {"io.test.Secret", call_echo, true},       {"io.test.Take", call_take, false},     {NULL, NULL, false},
 };

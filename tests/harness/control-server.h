@@ -20,7 +20,7 @@ extern struct server {
     struct control *control;
     struct control_call *kept[16]; /* NULL: gone */
     size_t n_kept;
-    unsigned n_notes, n_gone;      /* calls of Note; kept calls whose client is gone */
+    unsigned n_notes, n_gone;      /* calls of Note and Look; kept calls whose client is gone */
     int pass_fd;                   /* of the test */
 } server;
 

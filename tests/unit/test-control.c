@@ -175,6 +175,26 @@ static void test_oversized(void) {
     server_down();
 }
 
+/* What changes nothing and is not answered is nothing: whoever may only look cannot pile up calls that nobody waits for. */
+static void test_oneway_look(void) {
+    int fd;
+
+    server_up(NULL);
+    fd = server_client();
+    for (int i = 0; i < 8; i++) {
+        peer_say(fd, "{\"method\":\"io.test.Await\",\"oneway\":true}");
+        peer_say(fd, "{\"method\":\"io.test.Look\",\"oneway\":true}");
+    }
+    TEST_INT(server.n_kept, 0);
+    TEST_INT(server.n_notes, 0);
+    TEST_STRING(peer_answer(fd), "(nothing)");
+    peer_say(fd, "{\"method\":\"io.test.Look\"}");
+    TEST_STRING(peer_answer(fd), "{\"parameters\":{}}");
+    TEST_INT(server.n_notes, 1);
+    close(fd);
+    server_down();
+}
+
 static void test_oneway(void) {
     int fd;
 
@@ -255,6 +275,7 @@ static CU_TestInfo tests[] = {
     {"deep", test_deep},
     {"oversized", test_oversized},
     {"oneway", test_oneway},
+    {"oneway, and changes nothing", test_oneway_look},
     {"noise", test_noise},
     CU_TEST_INFO_NULL,
 };
