@@ -76,8 +76,9 @@ static void waiting_found(struct manager *m, const struct message *record) {
     int k;
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
-        r->recorded = true; /* a guard, a report or a hold has it: it was granted after this was written */
-        manager_remove_waiting(r);
+        r->recorded = true;
+        if (r->state != RUN_STATE_PENDING) /* a guard, a report or a hold has it: it was granted after this was written */
+            manager_remove_waiting(r);
         return;
     }
     k = manager_read_run(m, record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, &r);

@@ -75,9 +75,13 @@ static int add_run(struct manager *m, const struct job_settings *settings, const
 static int begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
     int k = add_run(m, settings, NULL, false, ret);
 
-    if (k == 0 && m->phase == MANAGER_PHASE_READY)
+    if (k < 0)
+        return k;
+    if (m->phase == MANAGER_PHASE_READY)
         manager_run_begin(*ret);
-    return k;
+    else
+        manager_write_waiting(*ret); /* who asked has its id, also where the next berthd begins it */
+    return 0;
 }
 
 static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata);
@@ -141,6 +145,8 @@ void manager_job_begin(struct run *r) {
     struct job *j = find_job(m, r->name);
     size_t n = 0;
 
+    if (j && j->queued && strcmp(j->queued_run, r->id) == 0) /* noted by a berthd that was killed before it removed the record */
+        j->queued = false;
     for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
         list_foreach(other, &m->runs[s], struct run, link)
             n += other->kind == RUN_KIND_JOB && strcmp(other->name, r->name) == 0;
@@ -151,6 +157,7 @@ void manager_job_begin(struct run *r) {
     case JOB_DECISION_QUEUE:
         note_queued(j, r);
         manager_write_job(m, j);
+        manager_remove_waiting(r); /* now that the job's has it */
         break;
     case JOB_DECISION_SKIP:
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "a run of the job is not over");

@@ -165,6 +165,13 @@ static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint6
     return 0;
 }
 
+/* The next start is one of the service. */
+static void forget_service(struct manager *m) {
+    manager_jobs_forget_at_start(m);
+    list_foreach_safe(r, &m->runs[RUN_STATE_PENDING], struct run, link)
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "shutdown");
+}
+
 static usec_t longest_stop(const struct manager *m) {
     usec_t longest = 0;
 
@@ -194,6 +201,8 @@ void manager_stop(struct manager *m, bool stop_jobs) {
                stop_jobs ? "; its runs are stopped, too" : "; its runs go on");
     if (!stop_jobs || m->phase != MANAGER_PHASE_READY) {
         m->phase = MANAGER_PHASE_LEAVING;
+        if (stop_jobs) /* while gathering: what runs is not known, and ends at its deadline */
+            forget_service(m);
         leave(m);
         return;
     }

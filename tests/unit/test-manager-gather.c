@@ -382,6 +382,39 @@ static void test_overlap_after_gathering(void) {
     CU_ASSERT(!manager_is_idle(play.manager));
 }
 
+/* Begun while berthd gathers, which then is killed: who asked has its id, and it is begun by the next one. */
+static void test_begun_while_gathering(void) {
+    char begun[ID_TEXT_SIZE], running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
+    struct run *r = play_run("queued");
+    struct message state;
+
+    memcpy(running, r->id, sizeof(running));
+    play_make_state(&state, r);
+    play_restart();
+    memcpy(begun, play_begin("one")->id, sizeof(begun));
+    memcpy(queued, play_begin("queued")->id, sizeof(queued));
+    for (int i = 0; i < 3; i++) { /* the second time it is known that one is queued behind another, and noted as that */
+        play_restart();
+        if (i == 0)
+            continue;
+        play_finds_guard(running);
+        play_gathered();
+        play_guard_says(play_guard(), &state);
+        r = manager_find_run(play.manager, begun);
+        CU_ASSERT(r && r->state == RUN_STATE_WAITING);
+        r = manager_find_run(play.manager, queued);
+        CU_ASSERT(r && r->state == RUN_STATE_PENDING && r->behind);
+        TEST_INT(n_runs("queued"), 2);
+        TEST_INT(play_count_files("waiting"), 1);
+    }
+    play_guard_says(play_guard(), &state); /* on the second connection */
+    play.n_started = 0;
+    play_guard_reports(manager_find_run(play.manager, running), "code", 0, "none");
+    CU_ASSERT(play_await_starts(1)); /* "one": there is one slot */
+    r = manager_find_run(play.manager, queued);
+    CU_ASSERT(r && play_await_waiting(r));
+}
+
 /* What is to be stopped may be there, and not be known yet. */
 static void test_stop_while_gathering(void) {
     struct run *w;
@@ -465,6 +498,7 @@ static CU_TestInfo tests[] = {
     {"queued, and begun already", test_queued_and_begun},
     {"queued, and over already", test_queued_and_over},
     {"overlap after gathering", test_overlap_after_gathering},
+    {"begun while gathering", test_begun_while_gathering},
     {"stop while gathering", test_stop_while_gathering},
     {"drained while gathering", test_drained_while_gathering},
     {"drained, and nothing found", test_drained_and_nothing_found},

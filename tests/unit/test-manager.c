@@ -220,6 +220,28 @@ static void test_shutdown(void) {
     CU_ASSERT(play_await(has_left, NULL));
 }
 
+/* A stop of the service, not a restart, while berthd does not know yet what runs: its next start is one. */
+static void test_shutdown_while_gathering(void) {
+    struct run *r;
+
+    play_down();
+    play.at_start = true;
+    play_up_gathered();
+    CU_ASSERT(play_await_starts(1));
+    r = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    play_started(r);
+    play_guard_reports(r, "code", 0, "none");
+    play_restart();
+    manager_stop(play.manager, true);
+    CU_ASSERT(play_await(has_left, NULL));
+    play_new_manager();
+    TEST_INT(manager_start(play.manager), 0);
+    play.n_started = 0;
+    play_gathered();
+    CU_ASSERT(play_await_starts(1));
+}
+
 static bool is_past(void *realtime) {
     return clock_realtime() > *(usec_t *) realtime;
 }
@@ -297,6 +319,7 @@ static CU_TestInfo tests[] = {
     {"no such user", test_no_such_user},
     {"drain", test_drain},
     {"shutdown", test_shutdown},
+    {"shutdown while gathering", test_shutdown_while_gathering},
     {"shutdown and every", test_shutdown_and_every},
     {"every, after a manual start", test_every_after_a_manual_start},
     CU_TEST_INFO_NULL,
