@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "base/message.h"
 
-#define OUTBOX_MAX 4096 /* messages; who is that far behind is given up */
+#define OUTBOX_MAX 65536 /* messages, more than a host has runs: of each there may be one for berthd; who is that far behind is given up */
 
 struct outbox {
     struct list messages; /* struct outbox_message */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 
 #include "base/cgroup.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/process-tree.h"
 #include "base/protocol.h"
 #include "tests/harness/runner.h"
@@ -309,6 +311,39 @@ static void test_berthd_away(void) {
     test_runner_done(&t);
 }
 
+#define MANY 5000
+
+/* So many runs have ended while berthd was away: it hears of all of them, although it reads none before the runner has said all. */
+static void test_many_reports(void) {
+    struct pollfd p = {.events = POLLIN};
+    unsigned n = 0;
+    int r = 0;
+
+    test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
+    t.fd = close_fd(t.fd);
+    for (unsigned i = 0; i < MANY; i++) {
+        char path[160], id[ID_TEXT_SIZE];
+        struct message_writer w;
+
+        snprintf(id, sizeof(id), "%032x", i);
+        message_begin(&w, PROTOCOL_REPORT);
+        message_put(&w, "run", id);
+        message_put(&w, "reason", "none");
+        snprintf(path, sizeof(path), "%s/run/runner/runs/%s.report", t.directory, id);
+        CU_ASSERT_EQUAL_FATAL(file_write_atomic(path, w.text, w.size, 0600), 0);
+    }
+    p.fd = t.fd = test_runner_connect(&t);
+    test_say(t.fd, PROTOCOL_HELLO, "version", "1");
+    do {
+        CU_ASSERT_EQUAL_FATAL(poll(&p, 1, 10000), 1);
+        r = message_receive(t.fd, &m);
+        n += r == 0 && message_is(&m, PROTOCOL_REPORT);
+    } while (r == 0 && !message_is(&m, PROTOCOL_GATHERED));
+    TEST_INT(r, 0);
+    TEST_INT(n, MANY);
+    test_runner_done(&t);
+}
+
 static void test_kill_unknown(void) {
     test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
@@ -354,6 +389,7 @@ static CU_TestInfo tests[] = {
     {"runner dies", test_runner_dies},
     {"both die", test_both_die},
     {"a command is not left alone", test_command_is_not_left_alone},
+    {"many reports", test_many_reports},
     {"gathered waits", test_gathered_waits},
     {"all away", test_all_away},
     {"berthd away", test_berthd_away},
