@@ -98,9 +98,15 @@ struct place { /* of an event in the record */
 };
 
 struct start {
-    const char *process;
     usec_t time; /* of its first entry */
     bool has_first;
+    size_t before; /* of the same process; SIZE_MAX: none */
+};
+
+struct starts {
+    struct start *items;
+    size_t n;
+    struct audit_names processes; /* the last start of each */
 };
 
 static int compare_places(const void *a, const void *b) {
@@ -113,25 +119,30 @@ static int compare_places(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Each berthd counts from 1. A pid may come again; the same entry may, too, where a journal is given twice. */
-static size_t find_start(struct start *starts, size_t *n, const struct entry *e) {
-    size_t found = SIZE_MAX;
+/* Each berthd counts from 1. A pid may come again; the same entry may, too, where a journal is given twice. -ENOMEM. */
+static int find_start(struct starts *s, const struct entry *e, size_t *ret) {
+    struct audit_name *process = audit_names_add(&s->processes, e->process, NULL);
+    size_t found;
 
-    for (size_t i = 0; i < *n; i++)
-        if (strcmp(starts[i].process, e->process) == 0) {
-            if (e->seq == 1 && starts[i].has_first && starts[i].time == e->time)
-                return i;
-            found = i;
+    if (!process)
+        return -ENOMEM;
+    found = process->index;
+    for (size_t i = e->seq == 1 ? found : SIZE_MAX; i != SIZE_MAX; i = s->items[i].before)
+        if (s->items[i].has_first && s->items[i].time == e->time) {
+            *ret = i;
+            return 0;
         }
-    if (found == SIZE_MAX || (e->seq == 1 && starts[found].has_first)) {
-        found = (*n)++;
-        starts[found] = (struct start) {.process = e->process, .time = e->time};
+    if (found == SIZE_MAX || (e->seq == 1 && s->items[found].has_first)) {
+        process->index = s->n++;
+        s->items[process->index] = (struct start) {.time = e->time, .before = found};
+        found = process->index;
     }
     if (e->seq == 1) {
-        starts[found].has_first = true;
-        starts[found].time = e->time;
+        s->items[found].has_first = true;
+        s->items[found].time = e->time;
     }
-    return found;
+    *ret = found;
+    return 0;
 }
 
 /* Journals number their entries (systemd.journal-fields(7)): __CURSOR begins with "s=SOURCE;i=HEX;". False: these two were not numbered
@@ -176,26 +187,38 @@ static void check_place(struct audit *a, const struct place *before, const struc
                    before->entry->seq, p->entry->seq - expected);
 }
 
-/* Puts the events in order, too. */
-static int order_events(struct audit *a, const struct entries *entries) {
-    _cleanup_free_ struct place *places = calloc(entries->n + 1, sizeof(*places));
-    _cleanup_free_ struct start *starts = calloc(entries->n + 1, sizeof(*starts));
-    size_t n = 0, n_starts = 0;
-    const struct place *before = NULL;
+static int find_places(struct audit *a, const struct entries *entries, struct place *places, size_t *ret_n) {
+    struct starts starts = {.items = calloc(entries->n + 1, sizeof(*starts.items))};
+    int k = starts.items ? 0 : -ENOMEM;
+    size_t n = 0;
 
-    a->events = calloc(entries->n + 1, sizeof(*a->events));
-    if (!places || !starts || !a->events)
-        return -ENOMEM;
-    for (size_t i = 0; i < entries->n; i++) {
+    for (size_t i = 0; i < entries->n && k == 0; i++) {
         const struct entry *e = &entries->items[i];
 
         if (strcmp(e->namespace ? e->namespace : "", a->options->namespace) != 0)
             continue;
-        if (e->seq == 0)
+        if (e->seq == 0) {
             audit_find(a, AUDIT_MALFORMED, e, "an event without BERTH_SEQ");
-        else
-            places[n++] = (struct place) {.entry = e, .start = find_start(starts, &n_starts, e), .at = i};
+            continue;
+        }
+        places[n] = (struct place) {.entry = e, .at = i};
+        k = find_start(&starts, e, &places[n++].start);
     }
+    *ret_n = n;
+    free(starts.items);
+    audit_names_done(&starts.processes);
+    return k;
+}
+
+/* Puts the events in order, too. */
+static int order_events(struct audit *a, const struct entries *entries) {
+    _cleanup_free_ struct place *places = calloc(entries->n + 1, sizeof(*places));
+    const struct place *before = NULL;
+    size_t n = 0;
+
+    a->events = calloc(entries->n + 1, sizeof(*a->events));
+    if (!places || !a->events || find_places(a, entries, places, &n) < 0)
+        return -ENOMEM;
     qsort(places, n, sizeof(*places), compare_places);
     for (size_t i = 0; i < n; i++) {
         const struct place *p = &places[i];

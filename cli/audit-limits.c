@@ -47,39 +47,53 @@ static const char *next_word(const char *text, struct word *ret) {
     return text[length] == ',' ? text + length + 1 : NULL;
 }
 
-bool audit_limits_name(const char *text, const char *pool, bool *ret_host) {
+/* Whether a pool is of scope host on this host: as the last event tells that names it, and its first word of the pool. */
+int audit_hear_names(struct audit *a) {
     struct word w;
 
-    for (const char *at = text; at;) {
-        at = next_word(at, &w);
-        if (strcmp(w.pool, pool) == 0) {
-            *ret_host = w.kind == LIMIT_HOST;
-            return true;
+    for (size_t i = 0; i < a->n_events; i++)
+        for (const char *at = a->events[i]->limits; at;) {
+            struct audit_name *name;
+
+            at = next_word(at, &w);
+            if (w.pool[0] == '\0')
+                continue;
+            name = audit_names_add(&a->pool_names, w.pool, a->events[i]->host);
+            if (!name)
+                return -ENOMEM;
+            if (name->told_by != a->events[i])
+                name->told_as_host = w.kind == LIMIT_HOST;
+            name->told_by = a->events[i];
         }
-    }
-    return false;
+    return 0;
 }
 
 static int add_step(struct audit_limits_steps *s, const struct audit_limits_step *step) {
-    struct audit_limits_step *grown = reallocarray(s->items, s->n + 1, sizeof(*grown));
+    if (s->n == s->allocated) {
+        size_t allocated = s->allocated > 0 ? 2 * s->allocated : 4;
+        struct audit_limits_step *grown = reallocarray(s->items, allocated, sizeof(*grown));
 
-    if (!grown)
-        return -ENOMEM;
-    s->items = grown;
-    grown[s->n++] = *step;
+        if (!grown)
+            return -ENOMEM;
+        s->items = grown;
+        s->allocated = allocated;
+    }
+    s->items[s->n++] = *step;
     return 0;
 }
 
 /* A pool that redis-connected tells without an override has none. */
-static bool has_override(const char *text, const char *pool) {
+static void hear_overrides(struct audit *a, const struct entry *e, size_t order) {
     struct word w;
 
-    for (const char *at = text; at;) {
+    for (const char *at = e->limits; at;) {
+        size_t pool;
+
         at = next_word(at, &w);
-        if (w.kind == LIMIT_OVERRIDE && strcmp(w.pool, pool) == 0)
-            return true;
+        pool = w.kind == LIMIT_OVERRIDE ? audit_find_pool(a, w.pool, NULL) : SIZE_MAX;
+        if (pool != SIZE_MAX)
+            a->pools[pool].overridden = order;
     }
-    return false;
 }
 
 static int add_cluster(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
@@ -92,7 +106,7 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
     if (w->kind == LIMIT_OVERRIDE)
         return add_step(&a->pools[i].overrides, &step);
     k = add_step(&a->pools[i].declared, &step);
-    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || has_override(e->limits, w->pool))
+    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order)
         return k;
     step.none = true;
     return add_step(&a->pools[i].overrides, &step);
@@ -101,8 +115,9 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
 static int add_host(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
     size_t i = audit_find_pool(a, w->pool, e->host);
     struct audit_limits_step step = {.number = audit_time(a, e), .order = order, .limit = w->limit};
+    int k = i == SIZE_MAX ? 0 : add_step(&a->pools[i].declared, &step);
 
-    return i == SIZE_MAX ? 0 : add_step(&a->pools[i].declared, &step);
+    return i == SIZE_MAX || k < 0 ? k : add_step(&a->pools[i].in_order, &step);
 }
 
 static int compare_steps(const void *a, const void *b) {
@@ -120,7 +135,8 @@ int audit_make_limits(struct audit *a) {
     struct word w;
     int k = 0;
 
-    for (size_t i = 0; i < a->n_events && k == 0; i++)
+    for (size_t i = 0; i < a->n_events && k == 0; i++) {
+        hear_overrides(a, a->events[i], i + 1);
         for (const char *at = a->events[i]->limits; at && k == 0;) {
             at = next_word(at, &w);
             if (w.pool[0] == '\0')
@@ -130,6 +146,7 @@ int audit_make_limits(struct audit *a) {
             else
                 k = add_cluster(a, a->events[i], &w, i + 1);
         }
+    }
     for (size_t i = 0; i < a->n_pools; i++) {
         sort_steps(&a->pools[i].declared);
         sort_steps(&a->pools[i].overrides);
@@ -139,17 +156,9 @@ int audit_make_limits(struct audit *a) {
 
 /* The step that was in force when this number was drawn; NULL: none is known. */
 static const struct audit_limits_step *find_step(const struct audit_limits_steps *s, uint64_t number) {
-    size_t low = 0, high = s->n;
+    size_t n = s->n == 0 ? 0 : index_count_below(&s->items->number, sizeof(*s->items), s->n, number);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (s->items[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 ? &s->items[low - 1] : NULL;
+    return n > 0 ? &s->items[n - 1] : NULL;
 }
 
 static bool limit_given(const struct audit_pool *p, bool only_fixed, uint32_t *ret) {
@@ -179,16 +188,16 @@ bool audit_limit_at(const struct audit *a, size_t pool, uint64_t number, uint32_
  * in force. */
 bool audit_host_limit_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest) {
     const struct audit_pool *p = &a->pools[pool];
-    const struct audit_limits_step *by_order = NULL, *by_time;
+    const struct audit_limits_step *by_order, *by_time;
+    size_t n;
     uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token : audit_time(a, r->granted);
 
     if (limit_given(p, true, ret_lowest)) {
         *ret_highest = *ret_lowest;
         return true;
     }
-    for (size_t i = 0; i < p->declared.n; i++)
-        if (p->declared.items[i].order < r->order && (!by_order || by_order->order < p->declared.items[i].order))
-            by_order = &p->declared.items[i];
+    n = p->in_order.n == 0 ? 0 : index_count_below(&p->in_order.items->order, sizeof(*p->in_order.items), p->in_order.n, r->order);
+    by_order = n > 0 ? &p->in_order.items[n - 1] : NULL;
     by_time = find_step(&p->declared, number);
     if (!by_order && !by_time) {
         bool given = limit_given(p, false, ret_lowest);

@@ -6,45 +6,15 @@
 
 /* --- ends --- */
 
-static bool goes_on(const struct audit *a, const struct entry *after, bool other_boot) {
-    bool lost = false, later = false;
-
-    for (size_t i = 0; i < a->n_events; i++) {
-        const struct entry *e = a->events[i];
-
-        if (e->time <= after->time || strcmp(e->host, after->host) != 0 || audit_is_of_another(e))
-            continue;
-        if (other_boot && e->boot && after->boot && strcmp(e->boot, after->boot) == 0)
-            continue;
-        if (!other_boot && strcmp(e->process, after->process) != 0)
-            continue;
-        lost |= strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0 || strcmp(e->event, "grace-begun") == 0;
-        later |= e->time > after->time + AUDIT_RELEASE_USEC;
-    }
-    return later && (other_boot || !lost);
-}
-
-/* Redis lost its data since: there is nothing to give back. */
+/* Whether Redis lost its data since: there is nothing to give back. */
 static bool was_wiped(const struct audit *a, const struct entry *after) {
-    for (size_t i = 0; i < a->n_events; i++)
-        if (strcmp(a->events[i]->event, "grace-begun") == 0 && a->events[i]->time > after->time)
-            return true;
-    return false;
-}
-
-/* Whether what this host's berthds wrote before is there: what is missing of a run then is missing. */
-static bool has_earlier_berthd(const struct audit *a, const struct entry *e) {
-    for (size_t i = 0; i < a->n_events; i++)
-        if (a->events[i]->time < e->time && !audit_is_of_another(a->events[i]) && strcmp(a->events[i]->host, e->host) == 0 &&
-            strcmp(a->events[i]->process, e->process) != 0)
-            return true;
-    return false;
+    return a->last_wipe > after->time;
 }
 
 static void check_begin(struct audit *a, const struct audit_run *r) {
     const struct entry *e = r->started ? r->started : r->exited ? r->exited : r->released;
 
-    if (e && (r->queued || (!r->withdrawn && has_earlier_berthd(a, e))))
+    if (e && (r->queued || (!r->withdrawn && audit_has_earlier_berthd(a, e))))
         audit_find(a, AUDIT_NOT_GRANTED, e, "%s, and nothing tells that it was granted its permits", e->event);
 }
 
@@ -61,12 +31,12 @@ static void check_end(struct audit *a, const struct audit_run *r) {
         a->report->n_running++;
     if (r->n_uses == 0 || r->of_host)
         return; /* permits of its own host end with its last process */
-    if (r->exited && goes_on(a, r->exited, false))
+    if (r->exited && audit_process_goes_on(a, r->exited))
         audit_find(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
-    else if (!r->exited && goes_on(a, r->granted, true) && !was_wiped(a, r->granted) && audit_silent_since(a, r->granted) > 0)
+    else if (!r->exited && audit_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted) && audit_silent_since(a, r->granted) > 0)
         audit_doubt(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed: "
                     AUDIT_SILENT);
-    else if (!r->exited && goes_on(a, r->granted, true) && !was_wiped(a, r->granted))
+    else if (!r->exited && audit_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted))
         audit_find(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
 }
 
@@ -77,41 +47,45 @@ static bool differ(const char *x, const char *y) {
 }
 
 /* What is taken back may be a grant that its host had not heard of: it waited again, and was granted anew later. */
-static bool is_token_of(const struct audit_run *r, const struct entry *e) {
-    bool granted = false;
-
-    for (size_t i = 0; i < r->n_events; i++)
-        if (strcmp(r->events[i]->event, "granted") == 0) {
-            granted = true;
-            if (r->events[i]->token == e->token || (audit_is_of_another(e) && e->token < r->events[i]->token))
-                return true;
-        }
-    return !granted;
+static bool is_token_of_grant(const struct entry *e, const struct entry *granted) {
+    return strcmp(granted->event, "granted") == 0 &&
+           (granted->token == e->token || (audit_is_of_another(e) && e->token < granted->token));
 }
 
-/* The grant that this entry is of, by its place among the run's: a berthd that knows nothing of a grant asks anew, until it was started. */
-static const struct entry *grant_of(const struct audit_run *r, size_t place) {
-    const struct entry *granted = r->granted;
+/* Of one of this run's grants, most often the last one that was told before. */
+static bool is_token_of(const struct audit_run *r, size_t place) {
+    for (size_t i = place + 1; i-- > 0;)
+        if (is_token_of_grant(r->events[place], r->events[i]))
+            return true;
+    for (size_t i = place + 1; i < r->n_events; i++)
+        if (is_token_of_grant(r->events[place], r->events[i]))
+            return true;
+    return !r->granted;
+}
 
-    for (size_t i = 0; i <= place && r->events[i] != r->started; i++)
-        if (strcmp(r->events[i]->event, "granted") == 0 && strcmp(r->events[i]->process, granted->process) != 0)
-            granted = r->events[i];
-    return granted;
+/* A berthd that knows nothing of a grant asks anew, until it was started: then what follows is of the grant that it tells. */
+static bool is_asked_anew(const struct entry *e, const struct entry *granted) {
+    return granted && strcmp(e->event, "granted") == 0 && strcmp(e->process, granted->process) != 0;
 }
 
 static void check_fields(struct audit *a, const struct audit_run *r) {
-    const struct entry *first = r->granted ? r->granted : r->events[0];
+    const struct entry *first = r->granted ? r->granted : r->events[0], *granted = r->granted;
+    bool started = false;
 
     for (size_t i = 0; i < r->n_events; i++) {
         const struct entry *e = r->events[i];
-        const char *field = differ(e->job, first->job)                                          ? "BERTH_JOB"
+        const char *field;
+
+        started |= e == r->started;
+        granted = !started && is_asked_anew(e, granted) ? e : granted;
+        field = differ(e->job, first->job)                                          ? "BERTH_JOB"
                             : differ(e->pools, first->pools)                                    ? "BERTH_POOLS"
                             : *e->host && strcmp(e->host, first->host) != 0                     ? "BERTH_HOST"
                             : e->uid != first->uid && !audit_is_of_another(e) && !audit_is_of_another(first) ? "BERTH_UID"
                             : e->ticket > 0 && r->granted && r->granted->ticket > 0 && !r->of_host && strcmp(e->event, "queued") != 0 &&
-                                      strcmp(e->event, "parked") != 0 && e->ticket != grant_of(r, i)->ticket
+                                      strcmp(e->event, "parked") != 0 && e->ticket != granted->ticket
                                   ? "BERTH_TICKET"
-                            : e->token > 0 && !is_token_of(r, e)                         ? "BERTH_TOKEN"
+                            : e->token > 0 && !is_token_of(r, i)                         ? "BERTH_TOKEN"
                                                                                                 : NULL;
 
         if (field)
@@ -182,6 +156,9 @@ static void check_processes(struct audit *a) {
 }
 
 void audit_check_lives(struct audit *a) {
+    for (size_t i = 0; i < a->n_events; i++)
+        if (strcmp(a->events[i]->event, "grace-begun") == 0 && a->events[i]->time > a->last_wipe)
+            a->last_wipe = a->events[i]->time;
     check_processes(a);
     for (size_t i = 0; i < a->n_runs; i++)
         check_run(a, &a->runs[i]);

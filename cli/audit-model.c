@@ -1,133 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* From events to runs, hosts and pools. */
+/* From events to runs, and what they held. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/demand.h"
 #include "cli/audit-model.h"
-
-/* --- hosts and their clocks --- */
-
-struct audit_host *audit_find_host(const struct audit *a, const char *name) {
-    for (size_t i = 0; i < a->n_hosts; i++)
-        if (strcmp(a->hosts[i].name, name) == 0)
-            return &a->hosts[i];
-    return NULL;
-}
-
-bool audit_is_of_another(const struct entry *e) {
-    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-buried") == 0;
-}
-
-/* Who wrote it: the process's other events tell. */
-static const char *writer(const struct audit *a, const struct entry *e) {
-    if (!audit_is_of_another(e))
-        return e->host;
-    for (size_t i = 0; i < a->n_events; i++)
-        if (!audit_is_of_another(a->events[i]) && strcmp(a->events[i]->process, e->process) == 0)
-            return a->events[i]->host;
-    return "";
-}
-
-usec_t audit_time(const struct audit *a, const struct entry *e) {
-    const struct audit_host *h = audit_find_host(a, writer(a, e));
-    int64_t time = (int64_t) e->time - (h ? h->offset : 0);
-
-    return time > 0 ? (usec_t) time : 0;
-}
-
-usec_t audit_time_latest(const struct audit *a, const struct entry *e) {
-    return usec_add(audit_time(a, e), usec_add(a->report->doubt, a->options->tolerance));
-}
-
-static int make_hosts(struct audit *a) {
-    for (size_t i = 0; i < a->n_events; i++) {
-        struct audit_host *grown;
-
-        if (audit_is_of_another(a->events[i]) || audit_find_host(a, a->events[i]->host))
-            continue;
-        grown = reallocarray(a->hosts, a->n_hosts + 1, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        a->hosts = grown;
-        a->hosts[a->n_hosts++] = (struct audit_host) {.name = a->events[i]->host, .lowest = INT64_MIN, .highest = INT64_MAX};
-    }
-    return 0;
-}
-
-/* A grant was logged after its token was drawn; one that was made at once was asked for before that. */
-static void learn_clock(struct audit_host *h, const struct entry *granted) {
-    int64_t after = (int64_t) granted->time - (int64_t) granted->token, before = after - (granted->wait_ms + 1) * 1000;
-
-    if (after < h->highest)
-        h->highest = after;
-    if (granted->token == granted->ticket && granted->wait_ms >= 0 && before > h->lowest)
-        h->lowest = before;
-}
-
-static void settle_clock(struct audit *a, struct audit_host *h) {
-    int64_t doubt;
-
-    if (h->highest == INT64_MAX)
-        return;
-    h->offset = h->lowest > h->highest ? h->lowest : h->highest; /* lowest above highest: the clock was moved meanwhile */
-    doubt = h->lowest == INT64_MIN ? 0 : h->lowest > h->highest ? h->lowest - h->highest : h->highest - h->lowest;
-    if ((usec_t) doubt > a->report->doubt)
-        a->report->doubt = (usec_t) doubt;
-}
-
-/* --- pools --- */
-
-static int add_pool(struct audit *a, const char *name, const char *host, size_t *ret) {
-    struct audit_pool *grown = reallocarray(a->pools, a->n_pools + 1, sizeof(*grown));
-
-    if (!grown)
-        return -ENOMEM;
-    a->pools = grown;
-    grown = &a->pools[a->n_pools];
-    *grown = (struct audit_pool) {.host = host};
-    snprintf(grown->name, sizeof(grown->name), "%s", name);
-    for (size_t i = 0; i < a->options->n_limits; i++)
-        if (strcmp(a->options->limits[i].pool, name) == 0 && (!grown->given || a->options->limits[i].fixed))
-            grown->given = &a->options->limits[i];
-    *ret = a->n_pools++;
-    return 0;
-}
-
-size_t audit_find_pool(const struct audit *a, const char *name, const char *host) {
-    for (size_t i = 0; i < a->n_pools; i++) {
-        const struct audit_pool *p = &a->pools[i];
-
-        if (strcmp(p->name, name) == 0 && (!p->host || !host || strcmp(p->host, host) == 0) && !!p->host == !!host)
-            return i;
-    }
-    return SIZE_MAX;
-}
-
-/* Whether a pool is of scope host on this host: as its journal says, else as the user does. */
-static bool is_host_pool(const struct audit *a, const char *pool, const char *host) {
-    bool of_host;
-
-    for (size_t i = a->n_events; i-- > 0;) {
-        const struct entry *e = a->events[i];
-
-        if (e->limits && strcmp(e->host, host) == 0 && audit_limits_name(e->limits, pool, &of_host))
-            return of_host;
-    }
-    for (size_t i = 0; i < a->options->n_limits; i++)
-        if (strcmp(a->options->limits[i].pool, pool) == 0 && a->options->limits[i].host)
-            return true;
-    return false;
-}
-
-static int find_or_add_pool(struct audit *a, const char *name, const char *host, size_t *ret) {
-    size_t cluster = audit_find_pool(a, name, NULL), own = audit_find_pool(a, name, host);
-
-    if (cluster == SIZE_MAX && own == SIZE_MAX)
-        return add_pool(a, name, is_host_pool(a, name, host) ? host : NULL, ret);
-    *ret = own != SIZE_MAX ? own : cluster;
-    return 0;
-}
 
 /* --- runs --- */
 
@@ -142,6 +19,21 @@ uint32_t audit_permits(const struct audit_run *r, size_t pool) {
         if (r->uses[i].pool == pool)
             return r->uses[i].permits;
     return 0;
+}
+
+int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_run *y) {
+    if (x->n_cluster != y->n_cluster)
+        return x->n_cluster < y->n_cluster ? -1 : 1;
+    for (size_t i = 0; i < x->n_cluster; i++)
+        if (x->uses[i].pool != y->uses[i].pool)
+            return x->uses[i].pool < y->uses[i].pool ? -1 : 1;
+    return 0;
+}
+
+static int compare_uses(const void *a, const void *b) {
+    const struct audit_use *x = a, *y = b;
+
+    return x->of_host != y->of_host ? x->of_host - y->of_host : x->pool < y->pool ? -1 : x->pool > y->pool;
 }
 
 static int compare_by_run(const void *a, const void *b) {
@@ -190,24 +82,26 @@ static int run_set_uses(struct audit *a, struct audit_run *r) {
     r->uses = calloc(demands.n + 1, sizeof(*r->uses));
     if (!r->uses)
         return -ENOMEM;
-    for (size_t i = 0; i < demands.n && k == 0; i++) {
-        k = find_or_add_pool(a, demands.items[i].pool, e->host, &r->uses[i].pool);
+    for (size_t i = 0; i < demands.n; i++) {
+        k = audit_find_or_add_pool(a, demands.items[i].pool, e->host, &r->uses[i].pool);
+        if (k < 0)
+            break;
         r->uses[i].permits = demands.items[i].permits;
+        r->uses[i].of_host = a->pools[r->uses[i].pool].host;
+        r->n_cluster += !r->uses[i].of_host;
         r->n_uses = i + 1;
     }
+    qsort(r->uses, r->n_uses, sizeof(*r->uses), compare_uses);
     return k;
 }
 
 static void run_set_place(struct audit *a, struct audit_run *r) {
     const struct entry *e = r->granted ? r->granted : r->queued;
-    size_t n_own = 0;
 
-    for (size_t i = 0; i < r->n_uses; i++)
-        n_own += a->pools[r->uses[i].pool].host != NULL;
-    r->of_host = n_own == r->n_uses ? audit_run_host(r) : NULL;
+    r->of_host = r->n_cluster == 0 ? audit_run_host(r) : NULL;
     if (!r->of_host && r->granted && r->granted->token == 0)
         audit_find(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
-    if (!e || e->ticket == 0 || (n_own > 0 && !r->of_host && !r->granted))
+    if (!e || e->ticket == 0 || (r->n_cluster > 0 && r->n_cluster < r->n_uses && !r->granted))
         return; /* the ticket that was told may be its host's, and it waits for the cluster's, too */
     r->has_place = true;
     r->ticket = e->ticket;
@@ -273,20 +167,6 @@ static bool knows_end(const struct audit_run *r) {
            (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
 }
 
-/* A host that was booted anew runs nothing of what it ran before. 0: it was not. */
-static usec_t next_boot(const struct audit *a, const struct entry *e) {
-    usec_t first = 0;
-
-    for (size_t i = 0; i < a->n_events; i++) {
-        const struct entry *other = a->events[i];
-
-        if (other->time > e->time && strcmp(other->host, e->host) == 0 && !audit_is_of_another(other) && other->boot && e->boot &&
-            strcmp(other->boot, e->boot) != 0 && (first == 0 || audit_time(a, other) < first))
-            first = audit_time(a, other);
-    }
-    return first;
-}
-
 /* The end of this grant: by a number where Redis's answer told it, else by its host's clock. */
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
@@ -308,7 +188,7 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
     if (h->end < UINT64_MAX || audit_is_unused(a, h, &h->end))
         return;
     audit_set_untold(a, h);
-    end = r->exited || r->released ? run_end(a, r) : next_boot(a, h->entry);
+    end = r->exited || r->released ? run_end(a, r) : audit_next_boot(a, h->entry);
     if (end > 0) {
         h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));
         a->report->n_by_clock++;
@@ -353,22 +233,18 @@ static int make_holds(struct audit *a) {
         if (a->runs[i].n_uses > 0 && !a->runs[i].of_host)
             add_holds(a, &a->runs[i]);
     qsort(a->holds, a->n_holds, sizeof(*a->holds), compare_holds);
-    for (size_t i = 0; i < a->n_holds; i++) {
-        struct audit_host *h = audit_find_host(a, a->holds[i].entry->host);
-
-        if (h && !a->holds[i].renewed && strcmp(a->holds[i].entry->event, "granted") == 0)
-            learn_clock(h, a->holds[i].entry);
-    }
-    for (size_t i = 0; i < a->n_hosts; i++)
-        settle_clock(a, &a->hosts[i]);
+    audit_learn_clocks(a);
+    if (audit_make_untold(a) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < a->n_holds; i++)
         hold_set_end(a, &a->holds[i]);
     return 0;
 }
 
 int audit_model_make(struct audit *a) {
-    int k = make_hosts(a);
+    int k = audit_make_hosts(a);
 
+    k = k < 0 ? k : audit_make_names(a);
     k = k < 0 ? k : make_runs(a);
     k = k < 0 ? k : make_holds(a);
     k = k < 0 ? k : audit_make_limits(a);
@@ -378,16 +254,11 @@ int audit_model_make(struct audit *a) {
 void audit_model_done(struct audit *a) {
     for (size_t i = 0; i < a->n_runs; i++)
         free(a->runs[i].uses);
-    for (size_t i = 0; i < a->n_pools; i++) {
-        free(a->pools[i].declared.items);
-        free(a->pools[i].overrides.items);
-    }
-    for (size_t i = 0; i < a->n_hosts; i++)
-        free(a->hosts[i].absences);
+    audit_hosts_done(a);
+    audit_untold_done(a);
+    audit_pools_done(a);
     free(a->runs);
     free(a->run_events);
     free(a->holds);
-    free(a->pools);
-    free(a->hosts);
     free(a->events);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/audit-index.h"
 #include "cli/audit-model.h"
 
 /* --- tokens --- */
@@ -47,13 +48,13 @@ struct grant {
     uint64_t token;
 };
 
-static bool shares_pool(const struct audit *a, const struct audit_run *x, const struct audit_run *y) {
-    for (size_t i = 0; i < x->n_uses; i++)
-        for (size_t k = 0; k < y->n_uses; k++)
-            if (x->uses[i].pool == y->uses[k].pool && !a->pools[x->uses[i].pool].host == !x->of_host)
-                return true;
-    return false;
-}
+struct line { /* all claims of which it is known until when they waited, as they stand in the queues of their pools */
+    const struct audit_run **by_score;
+    size_t n;
+    struct audit_users users; /* of each pool, by score */
+    struct maxima until;      /* of each user, when it had asked */
+    const struct audit_run **found; /* see find_overtaken() */
+};
 
 /* Whoever wants more than a limit is in no queue as long as that is so. */
 static bool is_parked(const struct audit *a, const struct audit_run *r, const struct grant *g) {
@@ -68,42 +69,115 @@ static bool is_parked(const struct audit *a, const struct audit_run *r, const st
     return false;
 }
 
-static bool same_numbers(const struct audit_run *x, const struct audit_run *y) {
-    return !x->of_host == !y->of_host && (!x->of_host || strcmp(x->of_host, y->of_host) == 0);
-}
-
 static bool is_before(const struct audit_run *waiting, const struct audit_run *granted) {
     return waiting->score < granted->score || (waiting->score == granted->score && waiting->ticket < granted->ticket);
 }
 
-/* Against those that wait at this moment; those that do no longer are dropped. */
-static void check_grant(struct audit *a, const struct grant *g, const struct audit_run **waiting, size_t *n_waiting) {
-    size_t n = 0;
-    bool told = false;
+/* Whether its numbers, and so its place, are those of this pool's queue. */
+static bool has_place_in(const struct audit *a, const struct audit_run *r, size_t pool) {
+    return !a->pools[pool].host == !r->of_host;
+}
 
-    for (size_t i = 0; i < *n_waiting; i++) {
-        const struct audit_run *w = waiting[i];
+static int compare_scores(const void *a, const void *b) {
+    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
 
-        if (w->until <= g->token && same_numbers(w, g->run))
-            continue;
-        waiting[n++] = w;
-        if (told || !same_numbers(w, g->run) || !is_before(w, g->run) || !shares_pool(a, w, g->run))
-            continue;
-        if (is_parked(a, w, g) || audit_is_absent(a, w, g->token)) {
-            a->report->n_explained++;
-            continue;
-        }
-        told = true;
-        audit_find(a, AUDIT_OVERTAKEN, g->entry, "granted before run %s on %s, which has the earlier ticket %" PRIu64
-                   " (this one: %" PRIu64 ") and waited until %" PRIu64, w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
+    return is_before(x, y) ? -1 : is_before(y, x) ? 1 : x < y ? -1 : x > y;
+}
+
+static int line_make(const struct audit *a, struct line *l, const struct audit_run *const *queued, size_t n) {
+    int k;
+
+    l->by_score = calloc(n + 1, sizeof(*l->by_score));
+    if (!l->by_score)
+        return -ENOMEM;
+    l->n = n;
+    memcpy(l->by_score, queued, n * sizeof(*queued));
+    qsort(l->by_score, n, sizeof(*l->by_score), compare_scores);
+    k = audit_make_users(a, l->by_score, n, &l->users);
+    k = k < 0 ? k : maxima_make(&l->until, l->users.n);
+    l->found = calloc(l->users.n + 1, sizeof(*l->found));
+    return k < 0 || !l->found ? -ENOMEM : 0;
+}
+
+static void line_done(struct line *l) {
+    free(l->by_score);
+    free(l->found);
+    audit_users_done(&l->users);
+    maxima_done(&l->until);
+}
+
+/* How many of by_score are before this run: those whose places in by_score are lower. */
+static size_t count_before(const struct line *l, const struct audit_run *r) {
+    size_t low = 0, high = l->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (is_before(l->by_score[middle], r))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    *n_waiting = n;
+    return low;
+}
+
+/* Where the users of a pool begin whose places in by_score are not lower. */
+static size_t find_user(const struct line *l, size_t pool, size_t place) {
+    size_t first = l->users.first[pool];
+
+    return first + index_count_below(&l->users.items[first], sizeof(*l->users.items), l->users.first[pool + 1] - first, place);
+}
+
+static void line_add(const struct audit *a, struct line *l, const struct audit_run *r) {
+    const struct audit_run **at = bsearch(&r, l->by_score, l->n, sizeof(*l->by_score), compare_scores);
+    size_t place = (size_t) (at - l->by_score);
+
+    for (size_t i = 0; i < r->n_uses; i++)
+        if (has_place_in(a, r, r->uses[i].pool))
+            maxima_set(&l->until, find_user(l, r->uses[i].pool, place), r->until);
 }
 
 static int compare_tickets(const void *a, const void *b) {
     const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
 
-    return x->ticket < y->ticket ? -1 : x->ticket > y->ticket;
+    return x->ticket != y->ticket ? (x->ticket < y->ticket ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+/* Those before it in a queue of both that wait still, by ticket, in `found`. */
+static size_t find_overtaken(const struct audit *a, struct line *l, const struct grant *g) {
+    size_t place = count_before(l, g->run), n = 0, n_once = 0;
+
+    for (size_t i = 0; i < g->run->n_uses; i++) {
+        size_t pool = g->run->uses[i].pool, end = find_user(l, pool, place);
+
+        if (!has_place_in(a, g->run, pool))
+            continue;
+        for (size_t at = l->users.first[pool]; (at = maxima_next(&l->until, at, g->token + 1)) < end; at++)
+            l->found[n++] = l->by_score[l->users.items[at]];
+    }
+    if (n > 1)
+        qsort(l->found, n, sizeof(*l->found), compare_tickets);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || l->found[i] != l->found[i - 1]) /* it stands in another queue of both, too */
+            l->found[n_once++] = l->found[i];
+    return n_once;
+}
+
+/* Against those that wait at this moment. */
+static void check_grant(struct audit *a, struct line *l, const struct grant *g) {
+    size_t n = find_overtaken(a, l, g);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *w = l->found[i];
+
+        if (is_parked(a, w, g) || audit_is_absent(a, w, g->token)) {
+            a->report->n_explained++;
+            continue;
+        }
+        audit_find(a, AUDIT_OVERTAKEN, g->entry, "granted before run %s on %s, which has the earlier ticket %" PRIu64
+                   " (this one: %" PRIu64 ") and waited until %" PRIu64, w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
+        return; /* one is enough */
+    }
 }
 
 static int compare_grants(const void *a, const void *b) {
@@ -129,21 +203,25 @@ static size_t list_grants(const struct audit *a, struct grant *grants) {
 
 static int check_tickets(struct audit *a) {
     _cleanup_free_ const struct audit_run **queued = calloc(a->n_runs + 1, sizeof(*queued));
-    _cleanup_free_ const struct audit_run **waiting = calloc(a->n_runs + 1, sizeof(*waiting));
     _cleanup_free_ struct grant *grants = calloc(a->n_runs + a->n_holds + 1, sizeof(*grants));
-    size_t n = 0, next = 0, n_waiting = 0, n_grants;
+    _cleanup_(line_done) struct line line = {.n = 0};
+    size_t n = 0, next = 0, n_grants;
+    int k;
 
-    if (!queued || !waiting || !grants)
+    if (!queued || !grants)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_runs; i++)
         if (a->runs[i].until > 0)
             queued[n++] = &a->runs[i];
     qsort(queued, n, sizeof(*queued), compare_tickets);
+    k = line_make(a, &line, queued, n);
+    if (k < 0)
+        return k;
     n_grants = list_grants(a, grants);
     for (size_t i = 0; i < n_grants; i++) {
         while (next < n && queued[next]->ticket < grants[i].token)
-            waiting[n_waiting++] = queued[next++];
-        check_grant(a, &grants[i], waiting, &n_waiting);
+            line_add(a, &line, queued[next++]);
+        check_grant(a, &line, &grants[i]);
     }
     return 0;
 }

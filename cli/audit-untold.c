@@ -25,12 +25,16 @@ static bool was_heard_of(const struct audit_run *r, uint64_t token) {
 /* The connection of the next berthd of the host of this grant. What that does not name is given back then, not before. NULL: there
  * is none in this boot, or nothing happened to the one that heard of the grant. */
 static const struct entry *next_connection(const struct audit *a, const struct audit_hold *h) {
-    for (size_t i = 0; i < a->n_events; i++) {
-        const struct entry *e = a->events[i];
+    const struct audit_trail *t = &a->connections;
+    size_t at = audit_trail_begin(t, h->entry->host);
+    const struct entry *e;
 
-        if (is_event(e, "redis-connected") && is_same_boot(h->entry, e) && strcmp(e->process, h->entry->process) != 0 &&
-            e->time >= h->entry->time && e->clock >= h->token)
+    while ((e = audit_trail_next(t, h->entry->host, &at, h->entry->time))) {
+        bool is_next = is_same_boot(h->entry, e) && strcmp(e->process, h->entry->process) != 0;
+
+        if (is_next && e->clock >= h->token)
             return e;
+        at = is_next ? at + 1 : t->others[at];
     }
     return NULL;
 }
@@ -62,50 +66,73 @@ bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t
     return next;
 }
 
+/* --- answers that were lost --- */
+
 /* The last word of a berthd that was killed: there is a later one of its host. *ret: the first word of that. */
-static bool was_killed(const struct audit *a, size_t i, const struct entry **ret) {
+static bool was_killed(const struct audit *a, const struct audit_trail *begins, size_t i, const struct entry **ret) {
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
 
     if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") || audit_is_of_another(last))
         return false;
-    for (size_t k = 0; k < a->n_events; k++)
-        if (a->events[k]->seq == 1 && a->events[k]->time > last->time && strcmp(a->events[k]->host, last->host) == 0) {
-            *ret = a->events[k];
-            return true;
-        }
-    return false;
+    *ret = audit_trail_first(begins, last->host, last->time + 1);
+    return *ret;
+}
+
+static bool is_connection(const struct entry *e) {
+    return is_event(e, "redis-connected") && !audit_is_of_another(e);
+}
+
+static bool is_session_lost(const struct entry *e) {
+    return is_event(e, "session-lost");
+}
+
+static bool is_begin(const struct entry *e) {
+    return e->seq == 1;
+}
+
+int audit_make_untold(struct audit *a) {
+    _cleanup_(audit_trail_done) struct audit_trail begins = {.n = 0};
+    int k = audit_trail_make(&a->connections, a, false, is_connection, audit_key_time);
+
+    k = k < 0 ? k : audit_trail_make(&a->sessions_lost, a, true, is_session_lost, audit_key_seq);
+    k = k < 0 ? k : audit_trail_make(&begins, a, false, is_begin, audit_key_time);
+    for (size_t i = 0; i < a->n_events && k == 0; i++) {
+        const struct entry *e = a->events[i];
+        struct audit_host *h = audit_find_host(a, e->host);
+
+        if ((is_event(e, "redis-lost") || was_killed(a, &begins, i, &e)) && audit_time_latest(a, e) > h->answer_lost)
+            h->answer_lost = audit_time_latest(a, e);
+    }
+    return k;
+}
+
+void audit_untold_done(struct audit *a) {
+    audit_trail_done(&a->connections);
+    audit_trail_done(&a->sessions_lost);
 }
 
 /* Whether somebody else may have lost an answer after this time that would have told that this host was taken for dead: what was asked
  * was done, and who had asked did not hear of it. */
 static bool was_answer_lost(const struct audit *a, const char *host, usec_t after) {
-    for (size_t i = 0; i < a->n_events; i++) {
-        const struct entry *e = a->events[i];
-
-        if (strcmp(e->host, host) != 0 && (is_event(e, "redis-lost") || was_killed(a, i, &e)) && audit_time_latest(a, e) >= after)
+    for (size_t i = 0; i < a->n_hosts; i++)
+        if (strcmp(a->hosts[i].name, host) != 0 && a->hosts[i].answer_lost > 0 && a->hosts[i].answer_lost >= after)
             return true;
-    }
     return false;
 }
 
 uint64_t audit_silent_since(const struct audit *a, const struct entry *granted) {
-    const struct entry *last = granted;
+    const struct entry *last = audit_last_of_boot(a, granted);
 
-    for (size_t i = 0; i < a->n_events; i++)
-        if (is_same_boot(granted, a->events[i]) && a->events[i]->time > last->time)
-            last = a->events[i];
     return was_answer_lost(a, granted->host, audit_time(a, last)) ? audit_time(a, last) : 0;
 }
 
 /* Its host says itself that its session was ended, since this grant. Processes of a run that had started count until they were gone. */
 static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) {
-    for (size_t i = 0; i < a->n_events && !h->run->started; i++) {
-        const struct entry *e = a->events[i];
+    const struct entry *e = audit_trail_first(&a->sessions_lost, h->entry->process, h->entry->seq + 1);
 
-        if (is_event(e, "session-lost") && strcmp(e->process, h->entry->process) == 0 && e->seq > h->entry->seq)
-            return e->clock > h->token ? e->clock : h->token;
-    }
-    return 0;
+    if (!e || h->run->started)
+        return 0;
+    return e->clock > h->token ? e->clock : h->token;
 }
 
 void audit_set_untold(const struct audit *a, struct audit_hold *h) {

@@ -4,22 +4,39 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/audit-index.h"
 #include "cli/audit-model.h"
 
 #define HOLDERS_SHOWN 4
 
-struct holder {
+struct holder { /* one that has permits of a pool, or will have or had them */
     const struct audit_run *run;
+    uint64_t number;     /* of its grant; grants are judged by it in ascending order */
+    uint64_t last;       /* it is judged as a holder up to this number */
     uint64_t end, there; /* of its permits, of its processes */
     uint64_t untold;
     const char *why;
+    uint32_t permits;
+    bool is_active, is_untold; /* is_untold: its end may be untold already */
+    size_t before, after; /* of those that are active, by number; NONE */
+    size_t over, next;    /* the first of those whose time is over when this one is judged; the next one of such a list */
+    size_t untold_from, next_untold; /* the same of those whose end may be untold from this one on */
 };
+
+#define NONE SIZE_MAX
 
 struct sweep { /* over the grants of one pool, in their order */
     struct audit *a;
-    struct holder *active;
-    size_t pool, n_active;
-    uint64_t told; /* when the grant that is judged was told, as a number; 0: nobody asks */
+    size_t pool;
+    struct holder *holders;
+    size_t n, n_active;
+    size_t first, last;  /* active */
+    uint64_t used;       /* by those */
+    uint64_t untold;     /* by those of them whose end may be untold; but where n_taken > 0 each must be looked at */
+    size_t n_untold;     /* those */
+    size_t n_taken;      /* those whose permits are taken back while their processes are there */
+    size_t *of_run;      /* the last holder of each run; of this pool only if that is of that run */
+    uint64_t told;       /* when the grant that is judged was told, as a number; 0: nobody asks */
 };
 
 /* Its permits were taken back, and its processes were gone before the grant at this number was told, but not before that number: when that
@@ -38,107 +55,202 @@ static const char *why_over(const struct sweep *s, const struct holder *h, uint6
 
 /* All of them, or those that may be over at this number and why (unknown). */
 static const char *holders_text(const struct sweep *s, uint64_t number, bool unknown, char *buffer, size_t size) {
+    bool is_counted = !unknown || s->n_taken == 0;
     size_t length = 0, n = 0;
 
     buffer[0] = '\0';
-    for (size_t i = 0; i < s->n_active; i++) {
-        const struct holder *h = &s->active[i];
+    for (size_t i = s->first; i != NONE && (!is_counted || n < HOLDERS_SHOWN); i = s->holders[i].after) {
+        const struct holder *h = &s->holders[i];
 
         if ((unknown && !may_be_over(s, h, number)) || n++ >= HOLDERS_SHOWN || length >= size)
             continue;
         length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s%s%s%s", n > 1 ? ", " : "", h->run->id,
                                     audit_run_host(h->run), unknown ? " (" : "", unknown ? why_over(s, h, number) : "", unknown ? ")" : "");
     }
+    n = !is_counted ? n : unknown ? s->n_untold : s->n_active;
     if (n > HOLDERS_SHOWN && length < size)
         snprintf(buffer + length, size - length, ", +%zu", n - HOLDERS_SHOWN);
     return buffer;
 }
 
 /* excused: what of it runs on after a lost lease as its config wants it to; unknown: what may have ended untold. */
-static uint64_t sweep_used(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
-    uint64_t used = 0, excused = 0, unknown = 0;
+static void sweep_doubt(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
+    *ret_excused = 0;
+    *ret_unknown = s->untold;
+    if (s->n_taken == 0)
+        return;
+    *ret_unknown = 0;
+    for (size_t i = s->first; i != NONE; i = s->holders[i].after) {
+        const struct holder *h = &s->holders[i];
 
-    for (size_t i = 0; i < s->n_active; i++) {
-        uint32_t permits = audit_permits(s->active[i].run, s->pool);
-
-        used += permits;
-        if (s->active[i].end < number && s->active[i].run->continues)
-            excused += permits;
-        else if (may_be_over(s, &s->active[i], number))
-            unknown += permits;
+        if (h->end < number && h->run->continues)
+            *ret_excused += h->permits;
+        else if (may_be_over(s, h, number))
+            *ret_unknown += h->permits;
     }
-    *ret_excused = excused;
-    *ret_unknown = unknown;
-    return used;
 }
 
 static void sweep_judge(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
     struct audit_pool *p = &s->a->pools[s->pool];
-    uint64_t excused, unknown, used = sweep_used(s, number, &excused, &unknown) + audit_permits(r, s->pool);
+    uint64_t excused, unknown, used = s->used + audit_permits(r, s->pool);
     char holders[1024];
 
     if (!limit) {
         if (!p->complained)
             audit_find(s->a, AUDIT_NO_LIMIT, entry, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
         p->complained = true;
-    } else if (used > *limit && used - excused <= *limit) {
+        return;
+    }
+    if (used <= *limit)
+        return;
+    sweep_doubt(s, number, &excused, &unknown);
+    if (used - excused <= *limit) {
         s->a->report->n_continued++;
-    } else if (used > *limit && used - excused - unknown <= *limit) {
+    } else if (used - excused - unknown <= *limit) {
         audit_doubt(s->a, AUDIT_ABOVE_LIMIT, entry,
                     "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s", used, p->name, *limit,
                     holders_text(s, number, true, holders, sizeof(holders)));
-    } else if (used > *limit) {
+    } else {
         audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
                    p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
     }
 }
 
-static void sweep_drop(struct sweep *s, size_t i) {
-    memmove(&s->active[i], &s->active[i + 1], (--s->n_active - i) * sizeof(*s->active));
+static bool is_taken(const struct holder *h) {
+    return h->there > h->end;
+}
+
+static void sweep_drop(struct sweep *s, struct holder *h) {
+    if (!h->is_active)
+        return;
+    *(h->before == NONE ? &s->first : &s->holders[h->before].after) = h->after;
+    *(h->after == NONE ? &s->last : &s->holders[h->after].before) = h->before;
+    h->is_active = false;
+    s->n_active--;
+    s->used -= h->permits;
+    s->untold -= h->is_untold ? h->permits : 0;
+    s->n_untold -= h->is_untold;
+    s->n_taken -= is_taken(h);
+}
+
+static void sweep_set_untold(struct sweep *s, struct holder *h) {
+    if (!h->is_active)
+        return;
+    h->is_untold = true;
+    s->untold += h->permits;
+    s->n_untold++;
+}
+
+/* Those whose time is over at this number; and what its run had before, which is renewed. */
+static void sweep_move(struct sweep *s, size_t i) {
+    size_t run = (size_t) (s->holders[i].run - s->a->runs), before = s->of_run[run];
+
+    for (size_t k = s->holders[i].over; k != NONE; k = s->holders[k].next)
+        sweep_drop(s, &s->holders[k]);
+    for (size_t k = s->holders[i].untold_from; k != NONE; k = s->holders[k].next_untold)
+        sweep_set_untold(s, &s->holders[k]);
+    if (before < i && s->holders[before].run == s->holders[i].run)
+        sweep_drop(s, &s->holders[before]);
+    s->of_run[run] = i;
+}
+
+/* The first one after i that is judged at a number after this one; n: none. */
+static size_t find_after(const struct sweep *s, size_t i, uint64_t number) {
+    size_t found = number == UINT64_MAX ? s->n : index_count_below(&s->holders->number, sizeof(*s->holders), s->n, number + 1);
+
+    return found > i ? found : i + 1;
+}
+
+static void sweep_add(struct sweep *s, size_t i) {
+    struct holder *h = &s->holders[i];
+    size_t over = find_after(s, i, h->last), untold = h->untold > 0 ? find_after(s, i, h->untold) : s->n;
+
+    h->before = s->last;
+    h->after = NONE;
+    *(s->last == NONE ? &s->first : &s->holders[s->last].after) = i;
+    s->last = i;
+    h->is_active = true;
+    s->n_active++;
+    s->used += h->permits;
+    s->n_taken += is_taken(h);
+    if (over < s->n) {
+        h->next = s->holders[over].over;
+        s->holders[over].over = i;
+    }
+    if (untold < s->n) {
+        h->next_untold = s->holders[untold].untold_from;
+        s->holders[untold].untold_from = i;
+    }
+}
+
+static void sweep_begin(struct sweep *s, size_t pool, size_t n) {
+    *s = (struct sweep) {.a = s->a, .holders = s->holders, .of_run = s->of_run, .pool = pool, .n = n, .first = NONE, .last = NONE};
+    for (size_t i = 0; i < n; i++)
+        s->holders[i].over = s->holders[i].next = s->holders[i].untold_from = s->holders[i].next_untold = NONE;
 }
 
 /* --- pools of the cluster --- */
 
-static void sweep_hold(struct sweep *s, const struct audit_hold *h) {
-    uint32_t limit = 0;
-    bool known = audit_limit_at(s->a, s->pool, h->token, &limit);
+static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_users *users) {
+    const uint64_t *of_pool = &users->items[users->first[pool]];
+    size_t n = users->first[pool + 1] - users->first[pool];
 
-    for (size_t i = s->n_active; i-- > 0;)
-        if ((s->active[i].end < h->token && s->active[i].there < h->token) || s->active[i].run == h->run)
-            sweep_drop(s, i);
-    s->told = audit_time(s->a, h->entry);
-    if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
-        sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
-    s->active[s->n_active++] = (struct holder) {h->run, h->end, h->there, h->untold, h->why};
-}
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_hold *h = &s->a->holds[of_pool[i]];
 
-static void check_cluster_pool(struct sweep *s) {
-    for (size_t i = 0; i < s->a->n_holds; i++)
-        if (audit_permits(s->a->holds[i].run, s->pool) > 0)
-            sweep_hold(s, &s->a->holds[i]);
+        s->holders[i] = (struct holder) {.run = h->run, .number = h->token, .last = h->end > h->there ? h->end : h->there, .end = h->end,
+                                         .there = h->there, .untold = h->untold, .why = h->why, .permits = audit_permits(h->run, pool)};
+    }
+    sweep_begin(s, pool, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_hold *h = &s->a->holds[of_pool[i]];
+        uint32_t limit = 0;
+        bool known = audit_limit_at(s->a, pool, h->token, &limit);
+
+        sweep_move(s, i);
+        s->told = audit_time(s->a, h->entry);
+        if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
+            sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
+        sweep_add(s, i);
+    }
 }
 
 /* --- pools of one host: its journal tells the order --- */
 
-static bool is_over(const struct audit_run *active, const struct audit_run *r) {
-    if (active->end_order > 0)
-        return active->end_order < r->order;
-    return active->granted->boot && r->granted->boot && strcmp(active->granted->boot, r->granted->boot) != 0;
+/* What nobody told to be over is so when its host was booted anew. */
+static void sweep_drop_booted(struct sweep *s, const char *boot) {
+    for (size_t i = s->first, after; i != NONE; i = after) {
+        struct holder *h = &s->holders[i];
+
+        after = h->after;
+        if (h->last == UINT64_MAX && h->run->granted->boot && strcmp(h->run->granted->boot, boot) != 0)
+            sweep_drop(s, h);
+    }
 }
 
-static void check_host_pool(struct sweep *s, const struct audit_run **by_order, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t lowest, limit = 0;
-        bool known;
+static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run *const *by_order, const struct audit_users *users) {
+    const uint64_t *of_pool = &users->items[users->first[pool]];
+    size_t n = users->first[pool + 1] - users->first[pool];
+    const char *boot = NULL;
 
-        if (audit_permits(by_order[i], s->pool) == 0)
-            continue;
-        for (size_t k = s->n_active; k-- > 0;)
-            if (is_over(s->active[k].run, by_order[i]))
-                sweep_drop(s, k);
-        known = audit_host_limit_at(s->a, s->pool, by_order[i], &lowest, &limit);
-        sweep_judge(s, by_order[i]->granted, by_order[i], 0, known ? &limit : NULL);
-        s->active[s->n_active++] = (struct holder) {.run = by_order[i]};
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *r = by_order[of_pool[i]];
+
+        s->holders[i] = (struct holder) {.run = r, .number = r->order, .last = r->end_order > 0 ? r->end_order : UINT64_MAX,
+                                         .permits = audit_permits(r, pool)};
+    }
+    sweep_begin(s, pool, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *r = s->holders[i].run;
+        uint32_t lowest, limit = 0;
+        bool known = audit_host_limit_at(s->a, pool, r, &lowest, &limit);
+
+        if (boot && r->granted->boot && strcmp(boot, r->granted->boot) != 0)
+            sweep_drop_booted(s, r->granted->boot);
+        boot = r->granted->boot ? r->granted->boot : boot;
+        sweep_move(s, i);
+        sweep_judge(s, r->granted, r, 0, known ? &limit : NULL);
+        sweep_add(s, i);
     }
 }
 
@@ -148,24 +260,35 @@ static int compare_orders(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-int audit_check_use(struct audit *a) {
-    size_t max = a->n_runs + a->n_holds + 1, n = 0;
-    _cleanup_free_ const struct audit_run **by_order = calloc(max, sizeof(*by_order));
-    _cleanup_free_ struct holder *active = calloc(max, sizeof(*active));
+static int list_users(struct audit *a, const struct audit_run **by_order, struct audit_users *ret_holds, struct audit_users *ret_grants) {
+    _cleanup_free_ const struct audit_run **of_holds = calloc(a->n_holds + 1, sizeof(*of_holds));
+    size_t n = 0;
+    int k;
 
-    if (!by_order || !active)
+    if (!of_holds)
         return -ENOMEM;
+    for (size_t i = 0; i < a->n_holds; i++)
+        of_holds[i] = a->holds[i].run;
     for (size_t i = 0; i < a->n_runs; i++)
         if (a->runs[i].granted)
             by_order[n++] = &a->runs[i];
     qsort(by_order, n, sizeof(*by_order), compare_orders);
-    for (size_t i = 0; i < a->n_pools; i++) {
-        struct sweep s = {.a = a, .active = active, .pool = i};
+    k = audit_make_users(a, of_holds, a->n_holds, ret_holds);
+    return k < 0 ? k : audit_make_users(a, by_order, n, ret_grants);
+}
 
+int audit_check_use(struct audit *a) {
+    _cleanup_free_ const struct audit_run **by_order = calloc(a->n_runs + 1, sizeof(*by_order));
+    _cleanup_free_ struct holder *holders = calloc(a->n_runs + a->n_holds + 1, sizeof(*holders));
+    _cleanup_free_ size_t *of_run = calloc(a->n_runs + 1, sizeof(*of_run));
+    _cleanup_(audit_users_done) struct audit_users holds = {.n = 0}, grants = {.n = 0};
+    struct sweep s = {.a = a, .holders = holders, .of_run = of_run};
+    int k = by_order && holders && of_run ? list_users(a, by_order, &holds, &grants) : -ENOMEM;
+
+    for (size_t i = 0; i < a->n_pools && k == 0; i++)
         if (a->pools[i].host)
-            check_host_pool(&s, by_order, n);
+            check_host_pool(&s, i, by_order, &grants);
         else
-            check_cluster_pool(&s);
-    }
-    return 0;
+            check_cluster_pool(&s, i, &holds);
+    return k;
 }

@@ -10,12 +10,16 @@
 /* --- hosts --- */
 
 static int add_absence(struct audit_host *h, uint64_t from, uint64_t asked) {
-    struct audit_absence *grown = reallocarray(h->absences, h->n_absences + 1, sizeof(*grown));
+    if (h->n_absences == h->absences_allocated) {
+        size_t allocated = h->absences_allocated > 0 ? 2 * h->absences_allocated : 16;
+        struct audit_absence *grown = reallocarray(h->absences, allocated, sizeof(*grown));
 
-    if (!grown)
-        return -ENOMEM;
-    h->absences = grown;
-    grown[h->n_absences++] = (struct audit_absence) {.from = from, .to = UINT64_MAX, .asked = asked};
+        if (!grown)
+            return -ENOMEM;
+        h->absences = grown;
+        h->absences_allocated = allocated;
+    }
+    h->absences[h->n_absences++] = (struct audit_absence) {.from = from, .to = UINT64_MAX, .asked = asked};
     return 0;
 }
 
@@ -40,33 +44,53 @@ static int hear_own(struct audit *a, struct audit_host *h, const struct entry *e
     return 0;
 }
 
+struct returns { /* of each host */
+    struct audit_trail connections; /* by BERTH_CLOCK */
+    struct audit_trail all;         /* and ends of grace, by the latest that they can have been */
+};
+
 /* Told by others: it is back with the first connection after that. */
-static int hear_of_others(struct audit *a, struct audit_host *h, const struct entry *e) {
-    bool buried = strcmp(e->event, "host-buried") == 0 && strcmp(e->host, h->name) == 0;
-    const struct entry *back = NULL;
-    int k;
+static int hear_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
+    bool buried = strcmp(e->event, "host-buried") == 0;
+    const struct entry *back = buried ? audit_trail_first(&r->connections, h->name, e->clock)
+                                      : audit_trail_first(&r->all, h->name, audit_time(a, e) + 1);
+    int k = add_absence(h, buried && e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance), audit_time_latest(a, e));
 
-    if (!buried && strcmp(e->event, "grace-begun") != 0)
-        return 0;
-    for (size_t i = 0; i < a->n_events && !back; i++) {
-        const struct entry *other = a->events[i];
-        bool connects = strcmp(other->event, "redis-connected") == 0, grace = strcmp(other->event, "grace-ended") == 0;
-
-        if (strcmp(other->host, h->name) == 0 && !audit_is_of_another(other) &&
-            (buried ? connects && other->clock >= e->clock : (connects || grace) && audit_time_latest(a, other) > audit_time(a, e)))
-            back = other;
-    }
-    k = add_absence(h, buried && e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance), audit_time_latest(a, e));
     if (k == 0 && back)
         end_absence(a, &h->absences[h->n_absences - 1], back);
     return k;
 }
 
+static bool is_connection(const struct entry *e) {
+    return strcmp(e->event, "redis-connected") == 0;
+}
+
+static bool is_return(const struct entry *e) {
+    return is_connection(e) || strcmp(e->event, "grace-ended") == 0;
+}
+
+static int compare_absences(const void *a, const void *b) {
+    const struct audit_absence *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static int sort_absences(struct audit_host *h) {
+    if (maxima_make(&h->ends, h->n_absences) < 0)
+        return -ENOMEM;
+    if (h->n_absences > 0)
+        qsort(h->absences, h->n_absences, sizeof(*h->absences), compare_absences);
+    for (size_t i = 0; i < h->n_absences; i++)
+        maxima_set(&h->ends, i, h->absences[i].to);
+    return 0;
+}
+
 bool audit_is_absent(const struct audit *a, const struct audit_run *r, uint64_t number) {
     const struct audit_host *h = r->of_host ? NULL : audit_find_host(a, audit_run_host(r));
+    size_t n = h && h->n_absences > 0 ? index_count_below(&h->absences->from, sizeof(*h->absences), h->n_absences, number + 1) : 0;
 
-    for (size_t i = 0; h && i < h->n_absences; i++)
-        if (h->absences[i].from <= number && number <= h->absences[i].to && r->ticket <= h->absences[i].asked)
+    for (size_t i = 0; n > 0 && (i = maxima_next(&h->ends, i, number)) < n; i++)
+        if (r->ticket <= h->absences[i].asked)
             return true;
     return false;
 }
@@ -101,20 +125,40 @@ static void set_until(const struct audit *a, struct audit_run *r) {
         r->until = 0;
 }
 
-int audit_make_absences(struct audit *a) {
-    int k = 0;
+/* What a host says of itself, and what all others say: whose data Redis lost, and who was taken for dead. */
+static int hear_hosts(struct audit *a, const struct returns *r) {
+    _cleanup_free_ const struct entry **told = calloc(a->n_events + 1, sizeof(*told));
+    size_t n = 0;
+    int k = told ? 0 : -ENOMEM;
 
-    for (size_t j = 0; j < a->n_hosts; j++) {
-        struct audit_host *h = &a->hosts[j];
+    for (size_t i = 0; i < a->n_events && k == 0; i++) {
+        const struct entry *e = a->events[i];
 
-        for (size_t i = 0; i < a->n_events && k == 0; i++)
-            if (!a->events[i]->run && strcmp(a->events[i]->host, h->name) == 0 && !audit_is_of_another(a->events[i]))
-                k = hear_own(a, h, a->events[i]);
-        for (size_t i = 0; i < a->n_events && k == 0; i++)
-            if (!a->events[i]->run && (strcmp(a->events[i]->host, h->name) != 0 || audit_is_of_another(a->events[i])))
-                k = hear_of_others(a, h, a->events[i]);
+        if (e->run)
+            continue;
+        if (!audit_is_of_another(e))
+            k = hear_own(a, audit_find_host(a, e->host), e);
+        if (strcmp(e->event, "host-buried") == 0 || strcmp(e->event, "grace-begun") == 0)
+            told[n++] = e;
     }
+    for (size_t j = 0; j < a->n_hosts; j++)
+        for (size_t i = 0; i < n && k == 0; i++)
+            if (!audit_is_of_another(told[i]) != (strcmp(told[i]->host, a->hosts[j].name) == 0))
+                k = hear_of_others(a, &a->hosts[j], r, told[i]);
+    return k;
+}
+
+int audit_make_absences(struct audit *a) {
+    struct returns r = {.all.n = 0};
+    int k = audit_trail_make(&r.connections, a, false, is_connection, audit_key_clock);
+
+    k = k < 0 ? k : audit_trail_make(&r.all, a, false, is_return, audit_key_latest);
+    k = k < 0 ? k : hear_hosts(a, &r);
+    for (size_t i = 0; i < a->n_hosts && k == 0; i++)
+        k = sort_absences(&a->hosts[i]);
     for (size_t i = 0; i < a->n_runs; i++)
         set_until(a, &a->runs[i]);
+    audit_trail_done(&r.connections);
+    audit_trail_done(&r.all);
     return k;
 }

@@ -7,6 +7,7 @@
 #include "base/duration.h"
 #include "base/number.h"
 #include "cli/audit-check.h"
+#include "cli/audit-names.h"
 #include "cli/client.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
@@ -136,8 +137,9 @@ static int show_json(const struct totals *t, const struct audit_options *o) {
     _cleanup_json_ json_t *document =
         json_pack("{s:i, s:b, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
                   t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "events",
-                  (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants", (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained,
-                  "by_clock", (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
+                  (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants",
+                  (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained, "by_clock",
+                  (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
                   (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
                   "clock_doubt_ms", (json_int_t) ((s->doubt + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
 
@@ -149,7 +151,8 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
     const struct audit_report *s = &t->sum;
 
     printf("%s: %zu hosts, %zu starts of berthd, %zu events, %zu grants of %zu pools, %zu without an end yet\n",
-           t->n_findings > 0 || s->n_unproved > 0 ? "NOT proved" : "proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools, s->n_running);
+           t->n_findings > 0 || s->n_unproved > 0 ? "NOT proved" : "proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools,
+           s->n_running);
     printf("limits: as the journals tell%s%s%s; order and ends: numbers of Redis's; clocks of hosts: tolerance %s, in doubt by up to %s\n",
            config ? ", else " : "", config ? config : "", o->n_limits > 0 && o->limits[o->n_limits - 1].fixed ? ", instead --limit" : "",
            duration_format(o->tolerance, tolerance), duration_format(s->doubt + USEC_PER_MSEC - 1, doubt));
@@ -159,11 +162,11 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
         printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
                s->n_explained);
     if (s->n_unproved > s->n_unseen)
-        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have told "
-               "(a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved - s->n_unseen);
+        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have "
+               "told (a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved - s->n_unseen);
     if (s->n_unseen > 0)
-        printf("%zu entries (unproved no-journal) tell of others of whom nothing is here: give the journals of all hosts that share the pools, "
-               "from before the time that is to be proved (--since)\n", s->n_unseen);
+        printf("%zu entries (unproved no-journal) tell of others of whom nothing is here: give the journals of all hosts that share the "
+               "pools, from before the time that is to be proved (--since)\n", s->n_unseen);
     if (s->n_continued > 0)
         printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }
@@ -174,31 +177,33 @@ static const char *namespace_of(const struct entry *e) {
     return e->namespace ? e->namespace : "";
 }
 
-static bool is_first_of_namespace(const struct entries *e, size_t i) {
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(namespace_of(&e->items[k]), namespace_of(&e->items[i])) == 0)
-            return false;
-    return true;
+static int check_namespace(const struct entries *entries, struct audit_options *options, const char *namespace, struct totals *totals) {
+    struct audit_report report;
+    int k;
+
+    options->namespace = namespace;
+    k = audit_check(entries, options, &report);
+    if (k == 0)
+        totals_add(totals, &report);
+    audit_report_done(&report);
+    return k;
 }
 
+/* Each namespace, as it is first met. */
 static int check_all(const struct entries *entries, struct audit_options *options, struct totals *totals) {
-    const char *last = NULL;
+    struct audit_names met = {.tree = NULL};
+    int k = 0;
 
-    for (size_t i = 0; i < entries->n; i++) {
-        struct audit_report report;
-        int k;
+    for (size_t i = 0; i < entries->n && k == 0; i++) {
+        const char *namespace = namespace_of(&entries->items[i]);
+        struct audit_name *name = audit_names_add(&met, namespace, NULL);
 
-        if ((last && strcmp(last, namespace_of(&entries->items[i])) == 0) || !is_first_of_namespace(entries, i))
-            continue;
-        last = options->namespace = namespace_of(&entries->items[i]);
-        k = audit_check(entries, options, &report);
-        if (k == 0)
-            totals_add(totals, &report);
-        audit_report_done(&report);
-        if (k < 0)
-            return sources_explain("audit", NULL, k);
+        k = !name ? -ENOMEM : name->index == SIZE_MAX ? check_namespace(entries, options, namespace, totals) : 0;
+        if (name)
+            name->index = i;
     }
-    return 0;
+    audit_names_done(&met);
+    return k < 0 ? sources_explain("audit", NULL, k) : 0;
 }
 
 static int audit(const struct sources *sources, struct audit_options *options, const char *config, bool json) {
