@@ -27,13 +27,27 @@ struct known *known_runs_add(struct known_runs *runs, const char *id) {
     if (!known)
         return NULL;
     snprintf(known->id, sizeof(known->id), "%s", id);
-    if (tsearch(known, &runs->tree, compare_known)) {
-        known->next = runs->first;
-        runs->first = known;
+    if (tsearch(known, &runs->tree, compare_known))
         return known;
-    }
     free(known);
     return NULL;
+}
+
+void known_runs_set(struct known_runs *runs, struct known *known, bool is_wanted, bool is_active) {
+    known->is_wanted = is_wanted;
+    known->is_active = is_active;
+    if (known->is_listed == (is_wanted && is_active))
+        return;
+    known->is_listed = !known->is_listed;
+    if (known->is_listed) {
+        known->before = NULL;
+        known->after = runs->first;
+        runs->first = known;
+    } else {
+        *(known->before ? &known->before->after : &runs->first) = known->after;
+    }
+    if (known->after)
+        known->after->before = known->is_listed ? known : known->before;
 }
 
 void known_runs_done(struct known_runs *runs) {

@@ -46,6 +46,7 @@ static bool ends_run(const char *event) {
 static int hear_event(struct logs *l, const char *event) {
     _cleanup_free_ char *run = NULL, *job = NULL;
     struct known *known;
+    bool begins, ends;
     int k = journal_reader_get(l->reader, "BERTH_RUN", &run);
 
     k = k < 0 ? k : journal_reader_get(l->reader, "BERTH_JOB", &job);
@@ -56,11 +57,9 @@ static int hear_event(struct logs *l, const char *event) {
     known = known_runs_add(&l->runs, run);
     if (!known)
         return -ENOMEM;
-    known->is_wanted |= strcmp(job, l->job) == 0;
-    if (strcmp(event, "granted") == 0 || strcmp(event, "started") == 0)
-        known->is_active = true;
-    else if (strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0)
-        known->is_active = false;
+    begins = strcmp(event, "granted") == 0 || strcmp(event, "started") == 0;
+    ends = strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0;
+    known_runs_set(&l->runs, known, known->is_wanted || strcmp(job, l->job) == 0, begins || (known->is_active && !ends));
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
     l->found |= l->run ? strcmp(run, l->run) == 0 : known->is_wanted;
     return 0;
@@ -84,15 +83,7 @@ static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
 
 /* Without a cgroup: the only run of that name at this time. "" if that is not clear. */
 static const char *only_active(const struct logs *l) {
-    const char *found = "";
-
-    for (const struct known *known = l->runs.first; known; known = known->next)
-        if (known->is_wanted && known->is_active) {
-            if (found[0])
-                return "";
-            found = known->id;
-        }
-    return found;
+    return l->runs.first && !l->runs.first->after ? l->runs.first->id : "";
 }
 
 /* Which run wrote the current entry: that of its cgroup; else that of its stream, whose id is journald's, too. A process that is gone when
