@@ -213,6 +213,10 @@ static void write_commands(struct redis_connection *c) {
         }
         c->connected = true;
     }
+    if (c->options->on_writing)
+        c->options->on_writing(c, c->options->userdata);
+    if (is_over(c))
+        return;
     sent = send(c->context->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         note_error(c, REDIS_ERROR_RETRY, strerror(errno));
@@ -228,7 +232,7 @@ static int connection_on_flush(sd_event_source *source, void *userdata) {
 
     (void) source;
     c->busy++;
-    if (!c->awaits_room && c->out.size > 0 && !is_over(c))
+    if (!c->awaits_room && !is_over(c))
         write_commands(c);
     leave(c);
     return 0;
@@ -251,17 +255,19 @@ static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, v
     return 0;
 }
 
+void redis_connection_flush(struct redis_connection *c) {
+    if (!is_over(c) && !c->awaits_room && sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT) < 0)
+        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+}
+
 /* It goes out when the loop has turned, with all else that is said until then. */
 static int put(struct redis_connection *c, size_t argc, const char *const *argv) {
     int r = redis_out_put(&c->out, argc, argv);
 
     if (r < 0)
         return r;
-    if (!c->awaits_room && sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT) < 0) {
-        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
-        return -ENOTCONN;
-    }
-    return 0;
+    redis_connection_flush(c);
+    return is_over(c) ? -ENOTCONN : 0;
 }
 
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,

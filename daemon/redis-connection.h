@@ -25,6 +25,8 @@ struct redis_connection_options { /* must outlive the connection */
     void (*on_up)(struct redis_connection *c, void *userdata); /* connected, authenticated, database selected */
     /* It is over. error: what that calls for; text: why, until the call returns. To be freed by the owner. */
     void (*on_down)(struct redis_connection *c, enum redis_error error, const char *text, void *userdata);
+    /* What this turn of the event loop has said is about to be written: the last chance to say more with it. May be NULL. */
+    void (*on_writing)(struct redis_connection *c, void *userdata);
     void *userdata;
 };
 
@@ -38,6 +40,8 @@ struct redis_connection *redis_connection_free(struct redis_connection *c);
 /* Sends a command. fn gets its reply, error replies too, and is not called when the connection goes down. Arguments are copied. 0,
  * -ENOTCONN if it is over, -ENOMEM. */
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata);
+/* on_writing will be called before this turn of the event loop is over, or when there is room again. */
+void redis_connection_flush(struct redis_connection *c);
 /* Subscribes to a channel: fn gets the acknowledgment first (an array whose first element is "subscribe"), then each message
  * ("message", channel, text). One channel a connection, and no other command after it. */
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata);

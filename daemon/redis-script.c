@@ -17,8 +17,14 @@ static const struct {
     [REDIS_SCRIPT_CLAIM] = {"claim",
 #include "daemon/lua/claim.lua.inc"
     },
+    [REDIS_SCRIPT_CLAIMS] = {"claims",
+#include "daemon/lua/claims.lua.inc"
+    },
     [REDIS_SCRIPT_RELEASE] = {"release",
 #include "daemon/lua/release.lua.inc"
+    },
+    [REDIS_SCRIPT_RELEASES] = {"releases",
+#include "daemon/lua/releases.lua.inc"
     },
     [REDIS_SCRIPT_SYNC] = {"sync",
 #include "daemon/lua/sync.lua.inc"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Claims: asked for, granted, given back. */
+/* Claims, and what becomes of them. store-redis-ask.c asks Redis. */
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/failpoint.h"
 #include "daemon/store-redis.h"
 
 static struct list *bucket_of(struct store_redis *r, const char *id) {
@@ -28,7 +27,7 @@ void claim_set_named(struct entry *e, bool named) {
     e->named = named;
 }
 
-static void entry_free(struct entry *e) {
+void claim_free(struct entry *e) {
     claim_set_named(e, false);
     look_forget(e);
     list_unlink(&e->link);
@@ -79,7 +78,7 @@ static int claim_on_finish(sd_event_source *source, void *userdata) {
         struct claim *c = e->claim;
         bool refused = e->busy && c->state != CLAIM_STATE_RELEASING;
 
-        entry_free(e);
+        claim_free(e);
         c->state = CLAIM_STATE_NONE;
         if (refused)
             r->store.listener.on_refused(c, STORE_REFUSAL_BUSY, c->demands[0].pool, r->store.listener.userdata);
@@ -180,96 +179,6 @@ void claim_hear_revoked(struct entry *e) {
 
 /* --- asking --- */
 
-static void claim_refuse(struct entry *e, enum store_refusal refusal, const char *pool) {
-    struct store_redis *r = e->redis;
-    struct claim *c = e->claim;
-
-    if (c->state != CLAIM_STATE_ASKED)
-        return; /* withdrawn: the answer to its release says the rest */
-    entry_free(e);
-    c->state = CLAIM_STATE_NONE;
-    r->store.listener.on_refused(c, refusal, pool, r->store.listener.userdata);
-}
-
-static void claim_hear_answer(struct entry *e, const struct reply_line *line) {
-    const char *state = line_word(line, 3);
-    uint64_t ticket, token, last, since, position;
-
-    if (line_u64(line, 4, &ticket) < 0 || line_u64(line, 5, &token) < 0 || line_u64(line, 6, &last) < 0 ||
-        line_u64(line, 7, &position) < 0 || position > UINT32_MAX || line_u64(line, 8, &since) < 0) {
-        link_bad_reply(e->redis, "claim");
-        return;
-    }
-    claim_set_named(e, true);
-    beat_hear_clock(e->redis, token > ticket ? token : ticket);
-    if (strcmp(state, "H") == 0) {
-        push_hear_number(e->redis, last, token);
-        claim_hear_held(e, ticket, token, since);
-    } else {
-        claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, (uint32_t) position, since);
-    }
-}
-
-static void claim_on_answer(const struct redisReply *reply, void *userdata) {
-    struct entry *e = userdata;
-    struct store_redis *r = e->redis;
-    const char *error = reply_error(reply);
-    struct reply_line line;
-    uint64_t more;
-
-    e->calls--;
-    FAILPOINT("claim-answered");
-    if (error && redis_error_class(error) == REDIS_ERROR_FULL) {
-        claim_refuse(e, STORE_REFUSAL_NO_MEMORY, e->claim->demands[0].pool);
-        return;
-    }
-    if (!link_judge(r, reply, PHASE_LIVE))
-        return;
-    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0) {
-        link_bad_reply(r, "claim");
-        return;
-    }
-    if (strcmp(line_word(&line, 0), "refused") == 0)
-        claim_refuse(e, strcmp(line_word(&line, 3), "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, line_word(&line, 4));
-    else
-        claim_hear_answer(e, &line);
-    if (more > 0)
-        beat_send(r);
-}
-
-static uint32_t queue_limit(const struct store_redis *r, const char *pool) {
-    for (size_t i = 0; i < r->n_declared; i++)
-        if (strcmp(r->declared[i].pool.name, pool) == 0)
-            return r->declared[i].pool.queue_limit;
-    return 0;
-}
-
-static void claim_send(struct entry *e) {
-    struct store_redis *r = e->redis;
-    const struct claim *c = e->claim;
-    _cleanup_words_ struct words w = {0};
-    char who[48 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* two numbers, the run, and its name */
-
-    FAILPOINT("claim-sending");
-    link_begin(r, &w, REDIS_SCRIPT_CLAIM);
-    words_add(&w, r->epoch);
-    words_add(&w, c->id);
-    (void) snprintf(who, sizeof(who), "%" PRIu64 " %" PRIu64 " %s %s", c->head_start_usec, (uint64_t) c->pid, c->run, c->name);
-    words_add(&w, who);
-    words_add_u64(&w, c->ticket);
-    words_add(&w, c->nowait ? "1" : "0");
-    for (size_t i = 0; i < c->n_demands; i++) {
-        words_add(&w, c->demands[i].pool);
-        words_add_u64(&w, c->demands[i].permits);
-        words_add_u64(&w, queue_limit(r, c->demands[i].pool));
-    }
-    if (link_call(r, &w, claim_on_answer, e) < 0)
-        return; /* stays asked: it goes out when we are live again */
-    e->calls++;
-    FAILPOINT("claim-sent");
-    e->sent = true;
-}
-
 void claim_refuse_nowait(struct store_redis *r) {
     list_foreach(e, &r->entries, struct entry, link)
         if (e->claim->nowait && e->claim->state == CLAIM_STATE_ASKED)
@@ -284,7 +193,7 @@ int redis_claim(struct store *s, struct claim *c) {
         return -ENOMEM;
     c->token = 0;
     if (r->phase == PHASE_LIVE && r->beaten)
-        claim_send(e);
+        ask_claim(e);
     else if (c->nowait && (r->store.state == STORE_STATE_AWAY))
         refuse_nowait(e);
     return 0;
@@ -304,52 +213,6 @@ int redis_adopt(struct store *s, struct claim *c) {
 
 /* --- giving back --- */
 
-/* Up to which number of the clock it was held, and under which token: also one of a grant that was not heard of before it was withdrawn.
- * False: this is no answer to a release of this claim. */
-static bool hear_release(struct claim *c, const struct reply_line *line) {
-    uint64_t clock, token;
-
-    if (line_u64(line, 3, &clock) < 0)
-        return true; /* Redis did not have it any more */
-    if (line_u64(line, 4, &token) < 0 || clock < token || (token > 0 && c->token > 0 && token != c->token))
-        return false;
-    c->released = clock;
-    if (token > 0)
-        c->token = token;
-    return true;
-}
-
-static void claim_on_released(const struct redisReply *reply, void *userdata) {
-    struct entry *e = userdata;
-    struct store_redis *r = e->redis;
-    struct reply_line line;
-    uint64_t more;
-
-    e->calls--;
-    if (!link_judge(r, reply, PHASE_LIVE))
-        return;
-    FAILPOINT("release-answered");
-    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0 || !hear_release(e->claim, &line)) {
-        link_bad_reply(r, "release");
-        return;
-    }
-    claim_finish(e);
-    if (more > 0)
-        beat_send(r);
-}
-
-static void release_send(struct entry *e) {
-    struct store_redis *r = e->redis;
-    _cleanup_words_ struct words w = {0};
-
-    FAILPOINT("release-sending");
-    link_begin(r, &w, REDIS_SCRIPT_RELEASE);
-    words_add(&w, r->epoch);
-    words_add(&w, e->claim->id);
-    if (link_call(r, &w, claim_on_released, e) == 0)
-        e->calls++;
-}
-
 void redis_release(struct store *s, struct claim *c) {
     struct store_redis *r = store_redis_of(s);
     struct entry *e = c->store_data;
@@ -359,11 +222,11 @@ void redis_release(struct store *s, struct claim *c) {
     c->state = CLAIM_STATE_RELEASING;
     if (list_is_linked(&e->finish))
         return;
-    if (e->lost || !e->sent) {
+    if (e->lost || (!e->sent && e->calls == 0)) {
         claim_finish(e);
         session_lost_stopped(r);
     } else if (r->phase == PHASE_LIVE && r->beaten)
-        release_send(e);
+        ask_release(e);
 }
 
 void claim_flush(struct store_redis *r) {
@@ -371,13 +234,14 @@ void claim_flush(struct store_redis *r) {
         if (list_is_linked(&e->finish) || e->calls > 0)
             continue;
         if (e->claim->state == CLAIM_STATE_RELEASING)
-            release_send(e);
+            ask_release(e);
         else if (e->claim->state == CLAIM_STATE_ASKED && !e->sent)
-            claim_send(e);
+            ask_claim(e);
     }
 }
 
 void claim_reset(struct store_redis *r) {
+    ask_reset(r);
     r->look_under_way = false;
     list_foreach(e, &r->entries, struct entry, link) e->calls = 0;
 }
@@ -389,6 +253,7 @@ int claim_init(struct store_redis *r) {
 
     list_init(&r->entries);
     list_init(&r->finished);
+    list_init(&r->batches);
     for (size_t i = 0; i < BUCKETS; i++)
         list_init(&r->buckets[i]);
     k = sd_event_add_defer(r->event, &r->finish, claim_on_finish, r);
@@ -396,6 +261,6 @@ int claim_init(struct store_redis *r) {
 }
 
 void claim_done(struct store_redis *r) {
-    list_foreach_safe(e, &r->entries, struct entry, link) entry_free(e);
+    list_foreach_safe(e, &r->entries, struct entry, link) claim_free(e);
     sd_event_source_disable_unref(r->finish);
 }

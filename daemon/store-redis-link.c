@@ -137,16 +137,28 @@ void link_begin(struct store_redis *r, struct words *w, enum redis_script script
     words_add_u64(w, r->connection);
 }
 
+void link_no_memory(struct store_redis *r) {
+    r->unsaid = true;
+    journal_log(redis_journal(r), LOG_ERR, "no memory for a call to Redis");
+}
+
 int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata) {
     int k = words_check(w);
 
+    ask_say(r);
     if (k >= 0)
         k = r->commands ? redis_connection_call(r->commands, w->n, (const char *const *) w->items, fn, userdata) : -ENOTCONN;
-    if (k == -ENOMEM) {
-        r->unsaid = true;
-        journal_log(redis_journal(r), LOG_ERR, "no memory for a call to Redis");
-    }
+    if (k == -ENOMEM)
+        link_no_memory(r);
     return k;
+}
+
+/* A turn of the event loop is over. */
+static void link_on_writing(struct redis_connection *c, void *userdata) {
+    struct store_redis *r = userdata;
+
+    if (c == r->commands)
+        ask_say(r);
 }
 
 /* --- up --- */
@@ -353,6 +365,7 @@ int link_init(struct store_redis *r) {
         .client_name = r->client_name,
         .on_up = link_on_up,
         .on_down = link_on_down,
+        .on_writing = link_on_writing,
         .userdata = r,
     };
     k = sd_event_source_set_enabled(r->retry, SD_EVENT_OFF);

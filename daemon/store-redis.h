@@ -9,7 +9,8 @@
  *   store-redis-session.c  the session: its id and file, its end
  *   store-redis-sync.c     the whole truth in parts (R11)
  *   store-redis-beat.c     heartbeats, deadline, epochs and grace, what hosts tell about hosts
- *   store-redis-claim.c    claims: asked, granted, released
+ *   store-redis-claim.c    claims, and what becomes of them
+ *   store-redis-ask.c      what is asked for them, together where it is alike
  *   store-redis-push.c     what is pushed to this session
  *   store-redis-look.c     whether Redis still has what it confirmed
  *   store-redis-admin.c    override, revoke, end of grace
@@ -77,6 +78,7 @@ struct known_override {       /* the newest that was heard of (R10) */
     char limit[12], until[CALL_NUMBER_SIZE], by[ID_TEXT_SIZE], restore[256], reason[256];
 };
 
+struct batch;                 /* claims asked for, or given back, with one call: store-redis-ask.c */
 struct admin;                 /* an administrator's call: store-redis-admin.c */
 struct inspection;            /* a snapshot being gathered: store-redis-inspect.c */
 
@@ -136,6 +138,8 @@ struct store_redis {
     struct list entries;                 /* struct entry */
     struct list buckets[BUCKETS];        /* struct entry */
     struct list finished;                /* struct entry */
+    struct list batches;                 /* struct batch: what is asked, and not answered yet */
+    struct batch *open;                  /* the one that is not said yet; NULL: none */
     struct entry *look;                  /* the next to be looked after; NULL: the first */
     usec_t looked;
     bool look_under_way;
@@ -198,6 +202,7 @@ void link_begin(struct store_redis *r, struct words *w, enum redis_script script
 /* Sends it. 0, or a negative errno: then the connection is going down, or there is no memory (-ENOMEM): what has a state of its own, a
  * claim or a question, is said again with the next heartbeat that is answered. */
 int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata);
+void link_no_memory(struct store_redis *r);
 /* Whether a reply is an answer ("ok", or a word that is not met here). If not, and if we still are in the phase in which it was
  * asked for, it is met: connect again, hello again, an error told. */
 bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during);
@@ -262,6 +267,8 @@ int redis_claim(struct store *s, struct claim *c);
 int redis_adopt(struct store *s, struct claim *c);
 void redis_release(struct store *s, struct claim *c);
 struct entry *claim_find(struct store_redis *r, const char *id);
+/* It is the owner's again. */
+void claim_free(struct entry *e);
 /* Sends what waits for being live. */
 void claim_flush(struct store_redis *r);
 /* Redis is away: who would not wait is refused. */
@@ -278,6 +285,16 @@ void claim_hear_revoked(struct entry *e);
 /* Tells grants that waited for a deadline to be there. */
 void claim_tell_granted(struct store_redis *r);
 void claim_set_named(struct entry *e, bool named);
+
+/* --- store-redis-ask.c --- */
+/* Asks for it, gives it back or withdraws it, with what else this turn of the event loop asks for alike. Needs PHASE_LIVE. If there is no
+ * memory, or the connection is going down, it is as if nothing had been asked. */
+void ask_claim(struct entry *e);
+void ask_release(struct entry *e);
+/* Says what was gathered: something else is about to be said, or the turn is over. */
+void ask_say(struct store_redis *r);
+/* The connection is down. */
+void ask_reset(struct store_redis *r);
 
 /* --- store-redis-push.c --- */
 /* A number given to this session and the one before it: whether all between them was heard. */

@@ -51,83 +51,17 @@ if limit and not m[3] and not m[4] and not ARGV[11] and ARGV[6] == '0' then
 end
 --#include core
 --#include queue
-local function answer(r)
-    return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, last, position_of(c, r), r.since}, ' ')
-end
-
--- Sent again: say what became of it (R6).
-local r = read_claim(c)
-if r and is_doubtful(r) then
-    call('SREM', at .. 'of:' .. r.session, c)
-    call('SREM', at .. 'unnamed:' .. r.session, c)
-    drop(c, r)
-    r = nil
-end
-if r then
-    if r.session ~= s then -- a late call of this host's session before; as in sync
-        call('SREM', at .. 'of:' .. r.session, c)
-        call('SREM', at .. 'unnamed:' .. r.session, c)
-        call('SADD', at .. 'of:' .. s, c)
-        r.session = s
-        write_claim(c, r)
-    end
-    return answer(r)
-end
-if n_touched > 0 or (debt and not grace) then
-    settle() -- what is owed to others comes first
-    last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
-end
-
-r = {token = '0', session = s, reason = '', list = {}}
-r.head, r.pid, r.run, r.name = string.match(who, '^(%d+) (%d+) (%S+) (%S+)$')
-local queue_limits, texts = {}, {}
+--#include ask
+local r = sent_before(c)
+if r then return answer(c, r, last) end
+pay()
+local d, texts = {list = {}, queue_limits = {}}, {}
 for i = 8, #ARGV, 3 do
-    r.list[#r.list + 1], r.list[#r.list + 2] = ARGV[i], tonumber(ARGV[i + 1])
-    queue_limits[ARGV[i]] = tonumber(ARGV[i + 2])
+    d.list[#d.list + 1], d.list[#d.list + 2] = ARGV[i], tonumber(ARGV[i + 1])
+    d.queue_limits[#d.queue_limits + 1] = tonumber(ARGV[i + 2])
     texts[#texts + 1] = ARGV[i] .. ':' .. ARGV[i + 1]
 end
-r.pools = table.concat(texts, ',')
-hear_clock(tonumber(ARGV[6]))
-r.ticket, r.since = ARGV[6] ~= '0' and ARGV[6] or fmt(tick()), fmt(now())
-
--- Granted at once if it is first everywhere and all is free.
-local score, free = tonumber(r.ticket) - tonumber(r.head), not grace and not debt
-for i = 1, #r.list, 2 do
-    local base = at .. 'pool:' .. r.list[i]
-    local head = call('ZRANGE', base .. ':queue', '0', '0', 'WITHSCORES')
-    free = free and not (head[2] and tonumber(head[2]) <= score)
-        and call('SCARD', base .. ':held') + r.list[i + 1] <= limit_of(r.list[i])
-end
-if free and in_epoch() then
-    r.token = ARGV[6] == '0' and r.ticket or fmt(tick())
-    hold(c, r)
-    write_claim(c, r)
-    call('SADD', at .. 'of:' .. s, c)
-    call('HSET', meta, 'clock', fmt(clock), 'c:' .. s, connection .. ' ' .. r.token)
-    return answer(r)
-end
-if epoch ~= ARGV[3] then
-    save_clock()
-    return {'epoch', epoch}
-end
-
-if ARGV[7] == '1' then
-    save_clock()
-    return table.concat({'refused', epoch, more, 'busy', r.list[1]}, ' ')
-end
-for i = 1, #r.list, 2 do
-    local base = at .. 'pool:' .. r.list[i]
-    if ARGV[6] == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= queue_limits[r.list[i]] then
-        save_clock()
-        return table.concat({'refused', epoch, more, 'queue-full', r.list[i]}, ' ')
-    end
-end
-place(c, r)
-write_claim(c, r)
-call('SADD', at .. 'of:' .. s, c)
-if grace or debt then -- nobody else looks at these pools on its own
-    for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end
-    if not debt then call('HSET', meta, 'debt', 1) end
-end
+d.pools = table.concat(texts, ',')
+local line = ask(c, who, ARGV[6], ARGV[7] == '1', d)
 save_clock()
-return answer(r)
+return line or {'epoch', epoch}

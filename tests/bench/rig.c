@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "conf/settings.h"
+#include "daemon/store-redis.h"
 
 #define START_AT_ONCE 100 /* hosts that connect at the same time when the rig goes up */
 #define ASK_AT_ONCE 4000
@@ -232,16 +233,22 @@ struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, u
     return slots;
 }
 
+static void say(struct slot *s) {
+    if (s->host->rig->singly)
+        ask_say(store_redis_of(s->host->store));
+    rig_touch(s->host);
+}
+
 void slot_ask(struct slot *s) {
     s->claim.ticket = s->claim.token = 0;
     if (id_make(s->claim.id) < 0 || store_claim(s->host->store, &s->claim) < 0)
         rig_fail("cannot ask");
-    rig_touch(s->host);
+    say(s);
 }
 
 void slot_release(struct slot *s) {
     store_release(s->host->store, &s->claim);
-    rig_touch(s->host);
+    say(s);
 }
 
 void rig_ask_all(struct rig *g, struct slot *slots, size_t n) {

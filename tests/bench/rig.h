@@ -53,6 +53,7 @@ struct rig {
     struct events *events;
     struct rig_host *hosts;
     size_t n_hosts;
+    bool singly;           /* each claim is asked for, or given back, with a call of its own */
     struct rig_options options;
     uint64_t n_granted, n_waiting, n_released; /* since the start */
     /* Extra ears; may be NULL. */

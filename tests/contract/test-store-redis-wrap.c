@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrap: -Wl,--wrap=malloc,--wrap=realloc */
+/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 
 /* There is no memory for one call to Redis: nobody waits for ever for what was not said then. */
 
@@ -9,27 +9,47 @@
 #include "tests/harness/wrap.h"
 
 WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
+WRAP(FAULT_ZEROED_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
 WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
 
 /* Fails at the call under way, all of it. */
-#define WITHOUT_MEMORY(statement)                  \
+#define WITHOUT_MEMORY(statement) WITHOUT(FAULT_MEMORY, 1, statement)
+#define WITHOUT(kind, from, statement)             \
     do {                                           \
-        fault_begin(FAULT_MEMORY, 1, 1000);        \
+        fault_begin((kind), (from), 1000);         \
         statement;                                 \
         CU_ASSERT(fault_end());                    \
     } while (0)
 
+/* What was asked is said when the turn of the event loop is over. */
+static void turn_until_met(struct bed *b) {
+    usec_t end = usec_add(clock_boottime(), BED_DEADLINE_USEC);
+
+    while (!fault_is_met() && bed_turn(b, end))
+        ;
+}
+
 static void test_claim(void) {
-    struct probe *p;
+    struct probe *first, *second;
     struct bed b;
 
     if (!redis_bed_begin(&b, 1))
         return;
-    p = bed_probe(&b, 0, "db:1");
-    WITHOUT_MEMORY(probe_ask(p));
-    BED_UNTIL(&b, p->n_granted > 0);
-    WITHOUT_MEMORY(probe_release(p));
-    BED_UNTIL(&b, p->n_released > 0);
+    first = bed_probe(&b, 0, "db:1");
+    WITHOUT(FAULT_ZEROED_MEMORY, 2, probe_ask(first)); /* the store knows it, and has no memory to ask for it */
+    BED_UNTIL(&b, first->n_granted > 0);
+    WITHOUT(FAULT_ZEROED_MEMORY, 1, probe_release(first));
+    BED_UNTIL(&b, first->n_released > 0);
+    first = bed_probe(&b, 0, "db:1");
+    second = bed_probe(&b, 0, "db:1");
+    probe_ask(first);
+    probe_ask(second);
+    WITHOUT_MEMORY(turn_until_met(&b));
+    BED_UNTIL(&b, first->n_granted > 0 && second->n_granted > 0);
+    probe_release(first);
+    probe_release(second);
+    WITHOUT_MEMORY(turn_until_met(&b));
+    BED_UNTIL(&b, first->n_released > 0 && second->n_released > 0);
     bed_done(&b);
 }
 

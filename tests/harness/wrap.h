@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-enum fault_kind { FAULT_MEMORY, FAULT_DESCRIPTOR };
+enum fault_kind { FAULT_MEMORY, FAULT_ZEROED_MEMORY, FAULT_DESCRIPTOR };
 
 static struct {
     enum fault_kind kind;
@@ -21,16 +21,20 @@ static inline void fault_begin(enum fault_kind kind, unsigned from, unsigned cou
     fault.count = count;
 }
 
+static inline bool fault_is_met(void) {
+    return fault.n >= fault.from;
+}
+
 /* None fails any more. Whether there were so many calls that the first one to fail was among them. */
 static inline bool fault_end(void) {
     fault.count = 0;
-    return fault.n >= fault.from;
+    return fault_is_met();
 }
 
 static inline bool fault_meets(enum fault_kind kind) {
     if (kind != fault.kind || fault.count == 0 || ++fault.n < fault.from || fault.n >= fault.from + fault.count)
         return false;
-    errno = kind == FAULT_MEMORY ? ENOMEM : EMFILE;
+    errno = kind == FAULT_DESCRIPTOR ? EMFILE : ENOMEM;
     return true;
 }
 

@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: MIT
+-- Part of scripts that ask for permits where it takes more than their fast path. Expects core.lua, queue.lua, and of the session that
+-- asks: `s`, `connection`, and `last`, its token before.
+
+local function answer(c, r, before)
+    return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, before, position_of(c, r), r.since}, ' ')
+end
+
+-- What became of a claim that is sent again (R6), or nil: then it is not there, also if it was held in an epoch before this one.
+local function sent_before(c)
+    local r = read_claim(c)
+    if not r then return nil end
+    if r.session ~= s or is_doubtful(r) then -- else: a late call of this host's session before; as in sync
+        call('SREM', at .. 'of:' .. r.session, c)
+        call('SREM', at .. 'unnamed:' .. r.session, c)
+        if is_doubtful(r) then
+            drop(c, r)
+            return nil
+        end
+        call('SADD', at .. 'of:' .. s, c)
+        r.session = s
+        write_claim(c, r)
+    end
+    return r
+end
+
+-- What is owed to others comes before anything new.
+local function pay()
+    if n_touched > 0 or (debt and not grace) then
+        settle()
+        last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
+    end
+end
+
+local function is_free(score, d)
+    local free = not grace and not debt
+    for i = 1, #d.list, 2 do
+        local base = at .. 'pool:' .. d.list[i]
+        local head = call('ZRANGE', base .. ':queue', '0', '0', 'WITHSCORES')
+        free = free and not (head[2] and tonumber(head[2]) <= score)
+            and call('SCARD', base .. ':held') + d.list[i + 1] <= limit_of(d.list[i])
+    end
+    return free
+end
+
+-- Grants, queues or refuses a claim that is not there: its line of the answer. nil: Redis is not in the epoch that was named any more.
+-- d: {list = {pool, permits, ...}, pools = the same as text, queue_limits}
+local function ask(c, who, ticket, nowait, d)
+    local r, before = {token = '0', session = s, reason = '', list = d.list, pools = d.pools}, last
+    r.head, r.pid, r.run, r.name = string.match(who, '^(%d+) (%d+) (%S+) (%S+)$')
+    hear_clock(tonumber(ticket))
+    r.ticket, r.since = ticket ~= '0' and ticket or fmt(tick()), fmt(now())
+
+    if is_free(tonumber(r.ticket) - tonumber(r.head), d) and in_epoch() then -- it is first everywhere, too
+        r.token = ticket == '0' and r.ticket or fmt(tick())
+        hold(c, r)
+        write_claim(c, r)
+        call('SADD', at .. 'of:' .. s, c)
+        call('HSET', meta, 'clock', fmt(clock), 'c:' .. s, connection .. ' ' .. r.token)
+        clock_read, last = clock, r.token
+        return answer(c, r, before)
+    end
+    if epoch ~= ARGV[3] then return nil end
+    if nowait then return table.concat({'refused', epoch, more, 'busy', d.list[1]}, ' ') end
+    for i = 1, #d.list, 2 do
+        local base = at .. 'pool:' .. d.list[i]
+        if ticket == '0' and call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked') >= d.queue_limits[(i + 1) / 2] then
+            return table.concat({'refused', epoch, more, 'queue-full', d.list[i]}, ' ')
+        end
+    end
+    place(c, r)
+    write_claim(c, r)
+    call('SADD', at .. 'of:' .. s, c)
+    if grace or debt then -- nobody else looks at these pools on its own
+        for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end
+        if not debt then call('HSET', meta, 'debt', 1) end
+    end
+    return answer(c, r, before)
+end

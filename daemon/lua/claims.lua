@@ -1,0 +1,64 @@
+#!lua
+-- SPDX-License-Identifier: MIT
+-- claims: asks for one permit of one pool for each of several claims, as if one were asked for after the other.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch pool queue-limit, then for each claim: claim who(as in claim)
+-- Reply {line, ...}: for each what claim answers;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  all granted: 9 calls; else as many claims
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s, pool = ARGV[1], ARGV[4]
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'l:' .. pool)
+if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if not m[2] then return {'gone'} end
+local connection, last = string.match(m[2], '^(%d+) (%d+)$')
+if connection ~= ARGV[2] then return {'stale'} end
+local ids, lines = {}, {}
+for i = 6, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+
+-- Nobody waits, nothing is odd, there is room for all: grant all.
+local base, limit = at .. 'pool:' .. pool, m[7]
+if limit and not tonumber(limit) and call('EXISTS', base .. ':queue') == 0 then
+    limit = string.sub(limit, 1, -2)
+    call('HSET', meta, 'l:' .. pool, limit)
+end
+local room = not m[3] and not m[4] and tonumber(limit or '')
+if room and call('SCARD', base .. ':held') + #ids <= room and string.find(call('INFO', 'replication'), m[5], 1, true) then
+    local known = false
+    for _, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do known = known or record end
+    if not known then
+        local t = call('TIME')
+        local since = t[1] .. string.sub('00000' .. t[2], -6)
+        local token, records, held = math.max(m[6] + 1, since), {}, {}
+        for k = 1, #ids do
+            local text = string.format('%d', token + k - 1)
+            records[2 * k - 1] = ids[k]
+            records[2 * k] = 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':1 ' .. text .. ' ' .. since .. ' ' .. ARGV[2 * k + 5] .. ' '
+            held[k] = ids[k] .. '#1'
+            lines[k] = 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
+            last = text
+        end
+        call('HSET', at .. 'claims', unpack(records))
+        call('SADD', base .. ':held', unpack(held))
+        call('SADD', at .. 'of:' .. s, unpack(ids))
+        call('HSET', meta, 'clock', last, 'c:' .. s, connection .. ' ' .. last)
+        return lines
+    end
+end
+--#include core
+--#include queue
+--#include ask
+local again = {} -- claims that were sent before
+for _, c in ipairs(ids) do again[c] = sent_before(c) and true end
+pay()
+local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(ARGV[5])}}
+for k, c in ipairs(ids) do
+    if epoch == ARGV[3] and again[c] then
+        lines[k] = answer(c, read_claim(c), last)
+    elseif epoch == ARGV[3] then
+        lines[k] = ask(c, ARGV[2 * k + 5], '0', false, d)
+    end
+end
+save_clock()
+return epoch == ARGV[3] and lines or {'epoch', epoch}

@@ -1,0 +1,55 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- releases: gives back or withdraws several claims, all before anything is granted.
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch, then the claims
+-- Reply {line, ...}: for each what release answers;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and what it grants
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s, ids, lines = ARGV[1], {}, {}
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'clock')
+if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if not m[2] then return {'gone'} end
+if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
+for i = 4, #ARGV do ids[#ids + 1] = ARGV[i] end
+
+local told, pool, held = 'ok ' .. m[1] .. ' 0 ' .. (m[3] or '0') .. ' ', nil, {}
+for k, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do
+    local given, session, of_pool = string.match(record or '', '^H (%d+) (%S+) ([^:,]+):1 ')
+    if session ~= s or (pool and of_pool ~= pool) then break end
+    pool = of_pool
+    held[k] = ids[k] .. '#1'
+    lines[k] = told .. given
+end
+local alike = #lines == #ids
+if alike then
+    call('SREM', at .. 'of:' .. s, unpack(ids))
+    call('HDEL', at .. 'claims', unpack(ids))
+    call('SREM', at .. 'pool:' .. pool .. ':held', unpack(held))
+    if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then return lines end
+end
+--#include core
+--#include wipe
+--#include queue
+if alike then touch(pool) end
+for k = alike and #ids + 1 or 1, #ids do
+    local c = ids[k]
+    local r = read_claim(c)
+    if r and r.session == s then
+        call('SREM', at .. 'of:' .. s, c)
+        drop(c, r)
+        lines[k] = told .. (r.state == 'H' and r.token or '0')
+    elseif r or call('SISMEMBER', at .. 'of:' .. s, c) == 0 then
+        lines[k] = 'ok ' .. m[1] .. ' 0'
+    else
+        wipe() -- what it held cannot be given back
+        save_clock()
+        return {'epoch', epoch}
+    end
+end
+settle()
+if more > 0 then lines[1] = string.gsub(lines[1], '^(%S+ %S+) 0', '%1 1') end
+save_clock()
+return lines
