@@ -35,11 +35,18 @@ static const char prelude[] =
 static const char epilogue[] =
     "\nend\n"
     "local model_reply = model_script()\n"
-    "local model_line = type(model_reply) == 'string' and model_reply or model_reply[1]\n" /* words become elements, as in other answers */
-    "if string.find(model_line, ' ') then\n"
+    "local function model_words(line)\n" /* words become elements, as in other answers */
     "    local words = {}\n"
-    "    for word in string.gmatch(model_line, '%S+') do words[#words + 1] = word end\n"
-    "    for i = 2, type(model_reply) == 'table' and #model_reply or 0 do words[#words + 1] = model_reply[i] end\n"
+    "    for word in string.gmatch(line, '%S+') do words[#words + 1] = word end\n"
+    "    return words\n"
+    "end\n"
+    "if type(model_reply) == 'string' then\n"
+    "    model_reply = model_words(model_reply)\n"
+    "elseif string.find(model_reply[1], ' ') and type(model_reply[2]) == 'string' then\n" /* a line for each claim */
+    "    for i, line in ipairs(model_reply) do model_reply[i] = model_words(line) end\n"
+    "elseif string.find(model_reply[1], ' ') then\n"
+    "    local words = model_words(model_reply[1])\n"
+    "    for i = 2, #model_reply do words[#words + 1] = model_reply[i] end\n"
     "    model_reply = words\n"
     "end\n"
     "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'beat', 'debt', 'o:a', 'o:b',\n"

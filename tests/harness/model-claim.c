@@ -7,7 +7,7 @@
 
 #include "tests/harness/model-internal.h"
 
-static const char *text_of_run(const struct run *r, char buffer[static 16]) {
+const char *vclaim_id(const struct run *r, char buffer[static 16]) {
     (void) snprintf(buffer, 16, "c%u", r->id);
     return buffer;
 }
@@ -86,7 +86,7 @@ void vclaim_start_told(struct world *w, struct host *h) {
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->told && !r->lost) start_told(w, h, r);
 }
 
-static void hear_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token) {
+void vclaim_hear_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token) {
     if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->lost)
         return;
     r->token = token;
@@ -101,7 +101,7 @@ static void hear_held(struct world *w, struct host *h, struct run *r, uint64_t t
     start_told(w, h, r);
 }
 
-static void hear_waiting(struct run *r, uint64_t ticket) {
+void vclaim_hear_waiting(struct run *r, uint64_t ticket) {
     if (r->state != RUN_ASKED && r->state != RUN_WAITING)
         return;
     r->state = RUN_WAITING;
@@ -150,13 +150,13 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         return;
     r = &w->runs[id_number(id)];
     if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0) {
-        hear_waiting(r, ticket);
+        vclaim_hear_waiting(r, ticket);
         return;
     }
     vclaim_hear_number(h, one, two);
     vbeat_hear_clock(w, h, two);
     if (strcmp(verb, "granted") == 0)
-        hear_held(w, h, r, ticket, two);
+        vclaim_hear_held(w, h, r, ticket, two);
     else
         hear_revoked(w, r);
     if (h->n_early > 0)
@@ -165,47 +165,12 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
 
 /* --- asking and giving back --- */
 
-static void vclaim_send(struct world *w, struct run *r) {
-    struct host *h = &w->hosts[r->host];
-    struct words words = {0};
-    char id[16], who[48];
-
-    vhost_begin(h, &words);
-    words_add(&words, h->epoch);
-    words_add(&words, text_of_run(r, id));
-    (void) snprintf(who, sizeof(who), "%" PRIu64 " 1 run name", r->head);
-    words_add(&words, who);
-    words_add_u64(&words, r->ticket);
-    words_add(&words, r->nowait ? "1" : "0");
-    for (unsigned p = 0; p < w->n_pools; p++)
-        if (r->permits[p] > 0) {
-            words_add(&words, (char[]) {(char) ('a' + p), '\0'});
-            words_add_u64(&words, r->permits[p]);
-            words_add_u64(&words, r->queue_limit);
-        }
-    r->calls++;
-    r->sent = true;
-    world_send(w, h, REDIS_SCRIPT_CLAIM, &words, HOST_LIVE, r->id);
-}
-
-static void release_send(struct world *w, struct run *r) {
-    struct host *h = &w->hosts[r->host];
-    struct words words = {0};
-    char id[16];
-
-    vhost_begin(h, &words);
-    words_add(&words, h->epoch);
-    words_add(&words, text_of_run(r, id));
-    r->calls++;
-    world_send(w, h, REDIS_SCRIPT_RELEASE, &words, HOST_LIVE, r->id);
-}
-
 void vclaim_ask(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
 
     r->state = RUN_ASKED;
     if (h->phase == HOST_LIVE && h->beaten)
-        vclaim_send(w, r);
+        vask_claim(w, r);
     else if (r->nowait)
         r->state = RUN_DONE;
 }
@@ -216,10 +181,10 @@ void vclaim_release(struct world *w, struct run *r) {
     if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->state == RUN_NONE)
         return;
     r->state = RUN_RELEASING;
-    if (r->lost || !r->sent)
+    if (r->lost || (!r->sent && r->calls == 0))
         r->state = RUN_DONE;
     else if (h->phase == HOST_LIVE && h->beaten)
-        release_send(w, r);
+        vask_release(w, r);
 }
 
 void vclaim_flush(struct world *w, struct host *h) {
@@ -227,13 +192,14 @@ void vclaim_flush(struct world *w, struct host *h) {
         if (r->host != h->index || r->calls > 0)
             continue;
         if (r->state == RUN_RELEASING)
-            release_send(w, r);
+            vask_release(w, r);
         else if (r->state == RUN_ASKED && !r->sent)
-            vclaim_send(w, r);
+            vask_claim(w, r);
     }
 }
 
 void vclaim_forget_calls(struct world *w, struct host *h) {
+    h->open.n = 0;
     world_foreach_run(w, r) if (r->host == h->index) r->calls = 0;
 }
 
@@ -250,36 +216,7 @@ void vclaim_put_named(const struct world *w, const struct host *h, struct words 
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
         if (r->host == h->index && r->named && vclaim_is_told(r) && !r->revoked && !r->renew)
-            words_add(words, text_of_run(r, id));
-}
-
-void vclaim_refuse(struct run *r) {
-    if (r->state == RUN_ASKED)
-        r->state = RUN_DONE;
-}
-
-void vclaim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
-    struct run *r = &w->runs[e->run];
-    const char *state = reply_word(reply_at(reply, 3));
-    uint64_t ticket = reply_number(reply_at(reply, 4)), token = reply_number(reply_at(reply, 5));
-
-    if (e->script == REDIS_SCRIPT_RELEASE) {
-        if (r->state == RUN_RELEASING)
-            r->state = RUN_DONE;
-    } else if (strcmp(reply_word(reply_at(reply, 0)), "refused") == 0) {
-        vclaim_refuse(r);
-    } else {
-        r->named = true;
-        vbeat_hear_clock(w, h, token > ticket ? token : ticket);
-        if (strcmp(state, "H") == 0) {
-            vclaim_hear_number(h, reply_number(reply_at(reply, 6)), token);
-            hear_held(w, h, r, ticket, token);
-        } else {
-            hear_waiting(r, ticket);
-        }
-    }
-    if (reply_number(reply_at(reply, 2)) > 0)
-        vbeat_say(w, h);
+            words_add(words, vclaim_id(r, id));
 }
 
 /* --- a new session, and the truth --- */
@@ -340,7 +277,7 @@ void vclaim_put(struct words *words, const struct run *r) {
     char text[64] = "", id[16];
     size_t size = 0;
 
-    words_add(words, text_of_run(r, id));
+    words_add(words, vclaim_id(r, id));
     words_add(words, held ? r->renew ? "K" : "H" : r->ticket > 0 ? "W" : "A");
     words_add_u64(words, held ? r->token : 0);
     words_add_u64(words, r->ticket);
@@ -370,9 +307,9 @@ void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item) {
     }
     r->named = true;
     if (strcmp(state, "H") == 0)
-        hear_held(w, h, r, ticket, token);
+        vclaim_hear_held(w, h, r, ticket, token);
     else
-        hear_waiting(r, ticket);
+        vclaim_hear_waiting(r, ticket);
     if (*reply_word(reply_at(item, 6)))
         hear_revoked(w, r);
 }

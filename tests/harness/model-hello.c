@@ -43,7 +43,7 @@ void vhello_say(struct world *w, struct host *h) {
     }
     h->declare_again = false;
     h->hello_sent = w->now;
-    world_send(w, h, REDIS_SCRIPT_HELLO, &words, h->phase, 0);
+    world_send(w, h, REDIS_SCRIPT_HELLO, &words, h->phase, NULL);
 }
 
 /* --- hello --- */
@@ -110,7 +110,7 @@ static void sync_send(struct world *w, struct host *h) {
             vclaim_put(&words, r);
     }
     h->sync_begun = true;
-    world_send(w, h, REDIS_SCRIPT_SYNC, &words, HOST_SYNC, 0);
+    world_send(w, h, REDIS_SCRIPT_SYNC, &words, HOST_SYNC, NULL);
 }
 
 void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {

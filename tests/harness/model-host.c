@@ -138,6 +138,7 @@ void vhost_start(struct world *w, struct host *h) {
 void vhost_crash(struct world *w, struct host *h) {
     h->wire++;
     h->up = false;
+    h->open.n = 0;
     h->phase = HOST_DOWN;
     h->retry = 0;
     h->frozen_until = 0;
@@ -233,14 +234,12 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
     const redisReply *reply = reply_at(e->reply, 0);
     const char *error = reply_error(e->reply);
 
-    if (e->script == REDIS_SCRIPT_CLAIM || e->script == REDIS_SCRIPT_RELEASE) {
-        if (w->runs[e->run].calls > 0)
-            w->runs[e->run].calls--;
-    }
-    if (e->script != REDIS_SCRIPT_CLAIM && e->script != REDIS_SCRIPT_RELEASE && h->phase != e->during)
+    if (e->ask.n > 0)
+        vask_on_sent_answer(w, &e->ask);
+    else if (h->phase != e->during)
         return;
-    if (error && e->script == REDIS_SCRIPT_CLAIM && redis_error_class(error) == REDIS_ERROR_FULL) {
-        vclaim_refuse(&w->runs[e->run]);
+    if (error && e->ask.n > 0 && !e->ask.release && redis_error_class(error) == REDIS_ERROR_FULL) {
+        vask_refuse(w, &e->ask);
         return;
     }
     if (error && h->phase == e->during)
@@ -255,8 +254,8 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
         vhello_on_sync(w, h, reply);
     else if (e->script == REDIS_SCRIPT_BEAT)
         vbeat_on_answer(w, h, reply);
-    else if (e->script == REDIS_SCRIPT_CLAIM || e->script == REDIS_SCRIPT_RELEASE)
-        vclaim_on_answer(w, h, e, reply);
+    else if (e->ask.n > 0)
+        vask_on_answer(w, h, &e->ask, reply);
     else if (e->script == REDIS_SCRIPT_LOOK && reply_number(reply_at(reply, 3)) > 0)
         vhost_resync(w, h); /* Redis lost it, and came back as another one */
     else if (reply_number(reply_at(reply, 2)) > 0)

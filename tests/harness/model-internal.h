@@ -17,12 +17,13 @@
 #define MODEL_NOW "berth:{m}:now" /* no key: time and replication id, given to the prelude as if they were one */
 #define HOSTS_MAX 4
 #define POOLS_MAX 3
-#define RUNS_MAX 96
+#define RUNS_MAX 160
 #define SESSIONS_MAX 250
 #define EVENTS_MAX 2048
 #define STEPS_MAX 96
 #define MARKS_KEPT 40
 #define EARLY_MAX 64
+#define ASK_MAX 8 /* claims in one call */
 #define NUMBER_SIZE 24
 #define OVERRIDE_SIZE 200
 
@@ -89,6 +90,11 @@ struct m_state { /* copied for snapshots */
 
 enum host_phase { HOST_DOWN, HOST_HELLO, HOST_SYNC, HOST_LIVE };
 
+struct ask { /* a call for claims, or one that gives them back */
+    bool release;
+    unsigned n, runs[ASK_MAX];
+};
+
 struct mark {
     uint64_t count;
     usec_t received;
@@ -135,6 +141,7 @@ struct host {
     uint64_t chain, doubt;
     struct { uint64_t before, number; } early[EARLY_MAX];
     size_t n_early;
+    struct ask open;       /* what this turn asks for, and did not say yet */
     /* sync */
     unsigned sync[RUNS_MAX];
     size_t n_sync, sync_at;
@@ -183,7 +190,8 @@ struct model_event {
     enum event_kind kind;
     usec_t at;
     uint64_t order;
-    unsigned host, wire, session, run;
+    unsigned host, wire, session;
+    struct ask ask; /* n = 0: it is about no claims */
     enum redis_script script;
     enum host_phase during;
     struct words words; /* of a call */
@@ -193,7 +201,7 @@ struct model_event {
 };
 
 enum step_kind {
-    STEP_CLAIM, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL, STEP_LOSE_ANSWER,
+    STEP_CLAIM, STEP_CLAIMS, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL, STEP_LOSE_ANSWER,
     STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
     STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
     STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
@@ -305,15 +313,16 @@ void vbeat_say(struct world *w, struct host *h);
 void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply);
 
 /* --- model-claim.c --- */
+const char *vclaim_id(const struct run *r, char buffer[static 16]);
 void vclaim_ask(struct world *w, struct run *r);
 void vclaim_release(struct world *w, struct run *r);
-void vclaim_refuse(struct run *r);
 void vclaim_flush(struct world *w, struct host *h);
 void vclaim_forget_calls(struct world *w, struct host *h);
 void vclaim_lose(struct world *w, struct host *h);
 void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item);
 void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number);
-void vclaim_on_answer(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply);
+void vclaim_hear_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token);
+void vclaim_hear_waiting(struct run *r, uint64_t ticket);
 void vclaim_on_push(struct world *w, struct host *h, const char *text);
 void vclaim_start_told(struct world *w, struct host *h);
 void vclaim_extend(struct world *w, struct host *h);
@@ -329,9 +338,20 @@ void vclaim_pass_time(struct world *w);
 void vclaim_reap(struct world *w, struct host *h);
 usec_t vclaim_next_end(const struct world *w);
 
+/* --- model-ask.c --- */
+/* It is said with what else this turn asks for alike, and before anything else that its host says. */
+void vask_claim(struct world *w, struct run *r);
+void vask_release(struct world *w, struct run *r);
+void vask_say(struct world *w, struct host *h);
+void vask_on_sent_answer(struct world *w, const struct ask *ask); /* whatever it is */
+void vask_refuse(struct world *w, const struct ask *ask);
+void vask_on_answer(struct world *w, struct host *h, const struct ask *ask, const redisReply *reply);
+
 /* --- model-world.c --- */
-/* Takes the words. */
-void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during, unsigned run);
+/* Takes the words. ask: the claims it is about; NULL: none. */
+void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during,
+                const struct ask *ask);
+void world_end_turn(struct world *w); /* what hosts did not say yet they say now */
 void world_push(struct world *w, unsigned session, const char *text);
 void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */
 void world_thaw(struct world *w); /* Redis and hosts go on where they were frozen */

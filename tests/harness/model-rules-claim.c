@@ -13,9 +13,9 @@ static void parse_permits(struct effect *e, const char *text, uint32_t permits[s
             permits[*text - 'a'] = (uint32_t) rules_number(text + 2);
 }
 
-/* Held by the word of an earlier epoch alone: its host does not say so. */
+/* Held by the word of an epoch before the one that was named: its host does not say so. */
 static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
-    return claim->state == 'H' && claim->token < rules_number(e->m->epoch);
+    return claim->state == 'H' && claim->token < rules_number(e->args[2]);
 }
 
 /* Whether the queue of a pool that it asks for has as many as this host's config lets wait; the first such pool. */
@@ -50,7 +50,37 @@ static void judge_waiting(struct effect *e, unsigned c, char full_pool, const ch
         model_fail(e->w, "queue: c%u was refused for pool %s, must be %c", c, reply_word(reply_at(e->reply, 4)), full_pool);
 }
 
-void rules_claim(struct effect *e) {
+/* The claims that a call asks for, and what is said of each: {claim, who, ...} from here on. */
+static size_t first_asked(const struct effect *e) {
+    return e->script == REDIS_SCRIPT_CLAIM ? 3 : 5;
+}
+
+static size_t next_asked(const struct effect *e, size_t at) {
+    return e->script == REDIS_SCRIPT_CLAIM ? e->n_args : at + 2;
+}
+
+void rules_asked_again(struct effect *e) {
+    for (size_t i = first_asked(e); i + 1 < e->n_args; i = next_asked(e, i)) {
+        struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
+
+        if (is_doubtful(e, claim))
+            claim->state = 0;
+        else if (claim->state != 0)
+            claim->session = id_number(e->args[0]);
+    }
+}
+
+/* As it is asked for; its place is not known yet. */
+static struct m_claim make_claim(const struct effect *e) {
+    struct m_claim claim = {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[4])};
+
+    for (size_t i = 7; i + 2 < e->n_args; i += 3)
+        claim.permits[e->args[i][0] - 'a'] = (uint32_t) rules_number(e->args[i + 1]);
+    return claim;
+}
+
+/* e: of a call for one claim. */
+static void judge_claim(struct effect *e) {
     unsigned c = id_number(e->args[3]);
     struct m_claim *claim = &e->m->claims[c];
     char full_pool = '\0';
@@ -58,18 +88,15 @@ void rules_claim(struct effect *e) {
     uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
     bool refused = strcmp(e->word, "refused") == 0;
 
-    if (claim->state != 0 && !is_doubtful(e, claim)) {
+    if (claim->state != 0) {
         if (refused || *state != claim->state || ticket != claim->ticket)
             model_fail(e->w, "R6: c%u was asked for again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
-        claim->session = id_number(e->args[0]);
         return;
     }
-    claim->state = 0;
     if (!is_queue_full(e, &full_pool) || strcmp(e->args[5], "0") != 0)
         full_pool = '\0';
-    *claim = (struct m_claim) {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[4]), .ticket = ticket};
-    for (size_t i = 7; i + 2 < e->n_args; i += 3)
-        claim->permits[e->args[i][0] - 'a'] = (uint32_t) rules_number(e->args[i + 1]);
+    *claim = make_claim(e);
+    claim->ticket = ticket;
     if (refused || *state != 'H')
         judge_waiting(e, c, full_pool, state);
     if (refused) {
@@ -89,13 +116,98 @@ void rules_claim(struct effect *e) {
     claim->state = *state;
     if (*state == 'P')
         rules_park(e, claim);
+    if (ticket > e->m->clock)
+        e->m->clock = ticket;
+}
+
+/* One of several, as a call of its own. */
+static struct effect one_of(const struct effect *e, size_t at, const redisReply *line, char *args[static 10]) {
+    struct effect one = *e;
+
+    memcpy(args, e->args, 3 * sizeof(*args));
+    args[3] = e->args[at];
+    args[4] = e->args[at + 1];
+    args[5] = args[6] = (char *) "0";
+    args[7] = e->args[3];
+    args[8] = (char *) "1";
+    args[9] = e->args[4];
+    one.script = REDIS_SCRIPT_CLAIM;
+    one.args = args;
+    one.n_args = 10;
+    one.reply = line;
+    one.word = reply_word(reply_at(line, 0));
+    return one;
+}
+
+void rules_ask(struct effect *e) {
+    size_t n = 0;
+
+    if (e->script == REDIS_SCRIPT_CLAIM) {
+        judge_claim(e);
+        return;
+    }
+    for (size_t i = first_asked(e); i + 1 < e->n_args; i = next_asked(e, i)) {
+        char *args[10];
+        struct effect one = one_of(e, i, reply_at(e->reply, n++), args);
+
+        if (strcmp(one.word, "ok") != 0 && strcmp(one.word, "refused") != 0)
+            model_fail(e->w, "the line for %s is '%s'", e->args[i], one.word);
+        judge_claim(&one);
+    }
+    if (reply_at(e->reply, n))
+        model_fail(e->w, "more lines than claims");
+}
+
+void rules_asked_in_part(struct effect *e) {
+    _cleanup_reply_ redisReply *look = bridge_look(e->w->bridge);
+
+    for (size_t i = first_asked(e); e->script == REDIS_SCRIPT_CLAIMS && i + 1 < e->n_args; i = next_asked(e, i)) {
+        struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
+
+        for (size_t k = 2; claim->state == 0 && reply_at(look, k + 4); k += 5) {
+            char *args[10];
+            struct effect one = one_of(e, i, NULL, args);
+
+            if (strcmp(reply_word(reply_at(look, k)), e->args[i]) != 0)
+                continue;
+            *claim = make_claim(&one);
+            claim->ticket = reply_number(reply_at(look, k + 4));
+            if (*reply_word(reply_at(look, k + 1)) == 'H')
+                model_fail(e->w, "R10: %s was granted by a Redis that is not that of the epoch", e->args[i]);
+            if (rules_wants_too_much(e->w, claim))
+                rules_park(e, claim);
+        }
+    }
+}
+
+/* What it held, and until when. The clock told is the last number drawn before the call. */
+static void give_back(struct effect *e, const char *id, const redisReply *line) {
+    struct m_claim *claim = &e->m->claims[id_number(id)];
+    bool is_there = claim->state != 0 && claim->session == id_number(e->args[0]);
+    uint64_t token = is_there && claim->state == 'H' ? claim->token : 0;
+
+    if (strcmp(reply_word(reply_at(line, 0)), "ok") != 0)
+        model_fail(e->w, "the release of %s was answered '%s'", id, reply_word(reply_at(line, 0)));
+    if (!reply_at(line, 3) != !is_there)
+        model_fail(e->w, "R6: %s was released and is told as if it was %sthere", id, is_there ? "not " : "");
+    else if (is_there && (reply_number(reply_at(line, 3)) != e->m->clock || reply_number(reply_at(line, 4)) != token))
+        model_fail(e->w, "%s was held with %" PRIu64 " up to %" PRIu64 ", told is %" PRIu64 " up to %" PRIu64, id, token, e->m->clock,
+                   reply_number(reply_at(line, 4)), reply_number(reply_at(line, 3)));
+    if (is_there)
+        claim->state = 0;
 }
 
 void rules_release(struct effect *e) {
-    struct m_claim *claim = &e->m->claims[id_number(e->args[3])];
+    give_back(e, e->args[3], e->reply);
+}
 
-    if (claim->session == id_number(e->args[0]))
-        claim->state = 0;
+void rules_releases(struct effect *e) {
+    size_t n = 0;
+
+    for (size_t i = 3; i < e->n_args; i++, n++)
+        give_back(e, e->args[i], reply_at(e->reply, n));
+    if (reply_at(e->reply, n))
+        model_fail(e->w, "more lines than claims");
 }
 
 /* One claim of a sync and what was answered about it. */

@@ -197,9 +197,14 @@ static void apply_verb(struct effect *e) {
         rules_beat(e);
         break;
     case REDIS_SCRIPT_CLAIM:
-        break; /* what is owed comes before it */
+    case REDIS_SCRIPT_CLAIMS:
+        rules_asked_again(e);
+        break; /* what is owed comes before the rest */
     case REDIS_SCRIPT_RELEASE:
         rules_release(e);
+        break;
+    case REDIS_SCRIPT_RELEASES:
+        rules_releases(e);
         break;
     case REDIS_SCRIPT_SYNC:
         rules_sync(e);
@@ -213,8 +218,6 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_LOOK: /* finds nothing where nobody deletes keys; another epoch would be one without a reason */
     case REDIS_SCRIPT_OVERRIDE:
     case REDIS_SCRIPT_INSPECT:
-    case REDIS_SCRIPT_CLAIMS:
-    case REDIS_SCRIPT_RELEASES:
     case REDIS_SCRIPTS:
         break;
     }
@@ -260,7 +263,11 @@ static void judge(struct effect *e) {
         return;
     if (e->new_epoch && strcmp(e->word, "epoch") == 0) { /* seen when it was about to grant: before that it may have moved others */
         limits_apply(e->w, e->script, e->args, e->n_args, e->word, e->state);
+        if (rules_is_ask(e->script))
+            rules_asked_again(e);
         apply_pushes(e);
+        if (rules_is_ask(e->script))
+            rules_asked_in_part(e);
         return;
     }
     if (strcmp(e->word, "epoch") == 0 || strcmp(e->word, "gone") == 0) {
@@ -270,8 +277,8 @@ static void judge(struct effect *e) {
     limits_apply(e->w, e->script, e->args, e->n_args, e->word, e->state);
     apply_verb(e);
     apply_pushes(e);
-    if (e->script == REDIS_SCRIPT_CLAIM)
-        rules_claim(e);
+    if (rules_is_ask(e->script))
+        rules_ask(e);
     if (e->w->tight)
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
@@ -286,7 +293,7 @@ static void judge(struct effect *e) {
 static bool answer_may_be(const struct world *w, enum redis_script script, const char *error) {
     if (w->now < w->replica_until)
         return error && redis_error_class(error) == REDIS_ERROR_REDIRECT;
-    if (w->now < w->full_until && script == REDIS_SCRIPT_CLAIM)
+    if (w->now < w->full_until && rules_is_ask(script))
         return error && redis_error_class(error) == REDIS_ERROR_FULL;
     return !error;
 }
@@ -306,8 +313,12 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
                    w->now < w->replica_until ? "a replica" : w->now < w->full_until ? "full" : "well", error ? error : "no error");
     if (error)
         return;
-    e.word = reply_word(reply_at(e.reply, 0));
-    e.more = strcmp(e.word, "ok") == 0 || rules_is_refusal(e.word) ? reply_number(reply_at(e.reply, 2)) : 0;
+    e.is_list = reply_at(reply_at(e.reply, 0), 0) != NULL;
+    e.word = e.is_list ? "ok" : reply_word(reply_at(e.reply, 0)); /* rather one for each claim */
+    for (size_t i = 0; e.is_list && reply_at(e.reply, i); i++)
+        e.more = reply_number(reply_at(reply_at(e.reply, i), 2)) > 0 ? 1 : e.more;
+    if (!e.is_list)
+        e.more = strcmp(e.word, "ok") == 0 || rules_is_refusal(e.word) ? reply_number(reply_at(e.reply, 2)) : 0;
     e.mismatch = w->m.empty || w->m.replid != w->replid;
     (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
     judge(&e);

@@ -16,9 +16,14 @@ struct effect {
     const redisReply *reply, *pushes, *state;
     const char *word;
     char old_epoch[NUMBER_SIZE];
+    bool is_list; /* the answer: a line for each claim */
     bool mismatch, new_epoch; /* Redis was found to be another one than that of the epoch: before, in this call */
     uint64_t more;
 };
+
+static inline bool rules_is_ask(enum redis_script script) {
+    return script == REDIS_SCRIPT_CLAIM || script == REDIS_SCRIPT_CLAIMS;
+}
 
 static inline uint64_t rules_number(const char *text) {
     return strtoull(text, NULL, 10);
@@ -39,7 +44,13 @@ void rules_beat(struct effect *e);
 void rules_bye(struct effect *e);
 
 /* --- model-rules-claim.c --- */
-void rules_claim(struct effect *e);
+/* Claims that are asked for once more are their session's, and what was held in an epoch before this one is not: before all else. */
+void rules_asked_again(struct effect *e);
+/* After what was owed to others: the claim, or each of several as if one were asked for after the other. */
+void rules_ask(struct effect *e);
+/* Another epoch was found while they were asked for: what was done before that stays. */
+void rules_asked_in_part(struct effect *e);
 void rules_release(struct effect *e);
+void rules_releases(struct effect *e);
 void rules_sync(struct effect *e);
 void rules_revoke(struct effect *e);

@@ -72,7 +72,7 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
 
 /* How often each kind comes; each sequence leaves out some of them. */
 static const unsigned weights[STEPS] = {
-    [STEP_CLAIM] = 60, [STEP_WITHDRAW] = 8, [STEP_CRASH] = 6, [STEP_REBOOT] = 3, [STEP_LOSE_FILE] = 2, [STEP_FREEZE] = 5, [STEP_CUT] = 5,
+    [STEP_CLAIM] = 60, [STEP_CLAIMS] = 12, [STEP_WITHDRAW] = 8, [STEP_CRASH] = 6, [STEP_REBOOT] = 3, [STEP_LOSE_FILE] = 2, [STEP_FREEZE] = 5, [STEP_CUT] = 5,
     [STEP_LOSE_CALL] = 5, [STEP_LOSE_ANSWER] = 8, [STEP_STALL_CALL] = 6, [STEP_STALL_ANSWER] = 6, [STEP_LOSE_PUSH] = 8,
     [STEP_STALL_PUSH] = 5, [STEP_RECONNECT] = 4, [STEP_BYE] = 3, [STEP_WIPE] = 4, [STEP_FLUSH] = 1, [STEP_RESTART] = 4, [STEP_SAVE] = 5,
     [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
@@ -92,6 +92,15 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
         s->b = roll(d, 5) == 0 ? some_time(d, w->lease) : 0;
         s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u) | (roll(d, 6) == 0 ? (1 + roll(d, 3)) << 2 : 0u);
         s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
+        break;
+    case STEP_CLAIMS:
+        s->a = roll(d, w->n_pools);
+        s->b = some_time(d, w->lease);
+        s->c = roll(d, 16) | (roll(d, 3) == 0 ? roll(d, 64) << 8 : 0) | (roll(d, 4) == 0 ? (1 + roll(d, 4)) << 16 : 0);
+        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
+        break;
+    case STEP_WITHDRAW:
+        s->b = roll(d, 3) == 0 ? 1 + roll(d, 5) : 0;
         break;
     case STEP_STALL_ANSWER:
         s->a = roll(d, 3) == 0 ? s->a : w->lease / 4 + roll(d, w->lease * 6 / 10);
@@ -180,7 +189,7 @@ static void make_sequence(struct sequence *q, uint64_t seed, const struct world 
     memset(q, 0, sizeof(*q));
     q->seed = seed;
     for (unsigned k = 0; k < STEPS; k++) {
-        used[k] = k == STEP_CLAIM || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
+        used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
         if (k == STEP_RESTORE && used[k])
             used[STEP_SAVE] = true;
     }

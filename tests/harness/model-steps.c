@@ -7,7 +7,7 @@
 #include "tests/harness/model-internal.h"
 
 static const char *const step_names[STEPS] = {
-    [STEP_CLAIM] = "claim", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash", [STEP_REBOOT] = "reboot",
+    [STEP_CLAIM] = "claim", [STEP_CLAIMS] = "several claims", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash", [STEP_REBOOT] = "reboot",
     [STEP_LOSE_FILE] = "crash and lose the session's file", [STEP_FREEZE] = "freeze", [STEP_CUT] = "cut",
     [STEP_LOSE_CALL] = "lose a call", [STEP_LOSE_ANSWER] = "lose an answer", [STEP_STALL_CALL] = "stall a call",
     [STEP_STALL_ANSWER] = "stall an answer", [STEP_LOSE_PUSH] = "lose a push", [STEP_STALL_PUSH] = "stall a push",
@@ -50,7 +50,16 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
     vclaim_ask(w, r);
 }
 
-static void step_withdraw(struct world *w, struct host *h, const struct step *s) {
+/* Several claims of one permit of one pool, in one turn. */
+static void step_claims(struct world *w, struct host *h, const struct step *s) {
+    unsigned p = (unsigned) (s->a % w->n_pools), n = 2 + (unsigned) (s->c & 7) % 5;
+
+    for (unsigned i = 0; i < n; i++)
+        step_claim(w, h, &(struct step) {.a = 1u << (8 * p), .b = (s->c >> (8 + i) & 1) != 0 ? s->b : 0, .c = s->c >> 16 << 2,
+                                         .d = (s->c & 8) != 0 ? s->d : s->d / (i + 1)});
+}
+
+static void withdraw_one(struct world *w, struct host *h, uint64_t which) {
     unsigned n = 0;
 
     for (unsigned pass = 0; pass < 2; pass++) {
@@ -59,7 +68,7 @@ static void step_withdraw(struct world *w, struct host *h, const struct step *s)
         world_foreach_run(w, r) {
             if (r->host != h->index || !h->up || r->state < RUN_ASKED || r->state > RUN_HELD)
                 continue;
-            if (pass == 1 && k++ == s->a % n) {
+            if (pass == 1 && k++ == which % n) {
                 r->alive = false;
                 vclaim_release(w, r);
                 return;
@@ -69,6 +78,11 @@ static void step_withdraw(struct world *w, struct host *h, const struct step *s)
         if (n == 0)
             return;
     }
+}
+
+static void step_withdraw(struct world *w, struct host *h, const struct step *s) {
+    for (uint64_t i = 0; i <= s->b; i++)
+        withdraw_one(w, h, s->a + i);
 }
 
 static void step_bye(struct world *w, struct host *h) {
@@ -83,7 +97,7 @@ static void step_bye(struct world *w, struct host *h) {
         r->alive = false;
         r->state = RUN_DONE;
     }
-    world_send(w, h, REDIS_SCRIPT_BYE, &words, h->phase, 0);
+    world_send(w, h, REDIS_SCRIPT_BYE, &words, h->phase, NULL);
     vhost_crash(w, h);
     h->has_file = false;
     h->replaced = h->session;
@@ -148,7 +162,7 @@ static void step_override(struct world *w, struct host *h, const struct step *s)
     words_add_u64(&words, s->b);
     words_add_u64(&words, s->d);
     words_add(&words, "why");
-    world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, 0);
+    world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, NULL);
 }
 
 static void step_revoke(struct world *w, struct host *h, const struct step *s) {
@@ -162,7 +176,7 @@ static void step_revoke(struct world *w, struct host *h, const struct step *s) {
     words_add(&words, h->epoch);
     words_add(&words, id);
     words_add(&words, "enough");
-    world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, 0);
+    world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
 }
 
 /* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
@@ -249,6 +263,9 @@ void world_step(struct world *w, const struct step *s) {
     switch (s->kind) {
     case STEP_CLAIM:
         step_claim(w, h, s);
+        break;
+    case STEP_CLAIMS:
+        step_claims(w, h, s);
         break;
     case STEP_WITHDRAW:
         step_withdraw(w, h, s);
@@ -338,6 +355,7 @@ void world_step(struct world *w, const struct step *s) {
     case STEPS:
         break;
     }
+    world_end_turn(w);
 }
 
 void world_heal(struct world *w) {

@@ -65,10 +65,13 @@ void world_break(struct world *w, struct host *h, usec_t after) {
     event_add(w, EVENT_BROKEN, h, w->now + after);
 }
 
-void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during, unsigned run) {
-    usec_t at = w->now + world_draw(w, w->heartbeat / 40);
+void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during,
+                const struct ask *ask) {
+    usec_t at;
     struct model_event *e;
 
+    vask_say(w, h);
+    at = w->now + world_draw(w, w->heartbeat / 40);
     if (h->lose_call || h->cut_until > w->now) {
         world_trace(w, "h%u: %s is lost on its way", h->index, redis_script_name(script));
         h->lose_call = false;
@@ -94,7 +97,8 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
         words_add(&e->words, words->items[i]);
     words_done(words);
     e->during = during;
-    e->run = run;
+    if (ask)
+        e->ask = *ask;
     e->session = h->session;
 }
 
@@ -211,7 +215,7 @@ static void on_call(struct world *w, struct model_event *e) {
     answer->script = e->script;
     answer->reply = reply;
     answer->during = e->during;
-    answer->run = e->run;
+    answer->ask = e->ask;
     answer->sent = e->sent;
 }
 
@@ -282,6 +286,11 @@ static struct host *first_timer(struct world *w, usec_t *ret_at) {
     return first;
 }
 
+void world_end_turn(struct world *w) {
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        vask_say(w, &w->hosts[i]);
+}
+
 void world_advance(struct world *w, usec_t until) {
     while (!model_failed(w)) {
         size_t i = first_event(w);
@@ -314,6 +323,7 @@ void world_advance(struct world *w, usec_t until) {
         for (unsigned k = 0; k < w->n_hosts; k++)
             if (w->hosts[k].up && w->hosts[k].frozen_until <= w->now)
                 vclaim_reap(w, &w->hosts[k]);
+        world_end_turn(w);
     }
     if (w->now < until)
         w->now = until;

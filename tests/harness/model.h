@@ -11,7 +11,7 @@
  *   model-limits.c  the limit in force, overrides
  *   model-check.c   what must be true at each instant, and in Redis' data
  *   model-host.c    the virtual host's session and connections; model-hello.c: hello and sync; model-beat.c: heartbeats
- *   model-claim.c   its claims and processes
+ *   model-claim.c   its claims and processes; model-ask.c: what it asks for them, together where it is alike
  *   model-world.c   time and network
  *   model-steps.c   claims, faults, administrators
  *   model-run.c     sequences: made from a seed, run, shrunk, printed */
