@@ -119,6 +119,7 @@ struct host {
     usec_t last_call, last_answer, last_push; /* arrivals: order is kept */
     bool lose_call, lose_answer, lose_push;   /* the next one */
     usec_t stall_call, stall_answer, stall_push;
+    bool twice;            /* the next call for claims comes twice */
     /* session */
     enum host_phase phase;
     unsigned session, replaced; /* 0: none */
@@ -192,6 +193,7 @@ struct model_event {
     uint64_t order;
     unsigned host, wire, session;
     struct ask ask; /* n = 0: it is about no claims */
+    bool unheard;   /* a call: nobody waits for its answer */
     enum redis_script script;
     enum host_phase during;
     struct words words; /* of a call */
@@ -202,7 +204,7 @@ struct model_event {
 
 enum step_kind {
     STEP_CLAIM, STEP_CLAIMS, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL, STEP_LOSE_ANSWER,
-    STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
+    STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_TWICE, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
     STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
     STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
     STEPS

@@ -11,6 +11,7 @@ static const char *const step_names[STEPS] = {
     [STEP_LOSE_FILE] = "crash and lose the session's file", [STEP_FREEZE] = "freeze", [STEP_CUT] = "cut",
     [STEP_LOSE_CALL] = "lose a call", [STEP_LOSE_ANSWER] = "lose an answer", [STEP_STALL_CALL] = "stall a call",
     [STEP_STALL_ANSWER] = "stall an answer", [STEP_LOSE_PUSH] = "lose a push", [STEP_STALL_PUSH] = "stall a push",
+    [STEP_TWICE] = "a call for claims comes twice",
     [STEP_RECONNECT] = "reconnect", [STEP_BYE] = "bye", [STEP_WIPE] = "Redis restarts empty", [STEP_FLUSH] = "FLUSHALL",
     [STEP_RESTART] = "Redis restarts with its data", [STEP_SAVE] = "snapshot", [STEP_RESTORE] = "Redis comes back with the snapshot",
     [STEP_REDIS_FROZEN] = "freeze Redis", [STEP_CLOCK] = "step Redis' clock", [STEP_LIMIT] = "declare a limit",
@@ -305,6 +306,9 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_STALL_PUSH:
         h->stall_push = s->a;
         break;
+    case STEP_TWICE:
+        h->twice = true;
+        break;
     case STEP_RECONNECT:
         vhost_down(w, h, 1);
         break;
@@ -373,7 +377,7 @@ void world_heal(struct world *w) {
         struct host *h = &w->hosts[i];
 
         h->cut_until = 0;
-        h->lose_call = h->lose_answer = h->lose_push = false;
+        h->lose_call = h->lose_answer = h->lose_push = h->twice = false;
         h->stall_call = h->stall_answer = h->stall_push = 0;
         memcpy(h->limits, w->limits, sizeof(h->limits));
         memset(h->elsewhere, 0, sizeof(h->elsewhere));

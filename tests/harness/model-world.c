@@ -65,6 +65,18 @@ void world_break(struct world *w, struct host *h, usec_t after) {
     event_add(w, EVENT_BROKEN, h, w->now + after);
 }
 
+static struct model_event *add_call(struct world *w, struct host *h, usec_t at, enum redis_script script, const struct words *words,
+                                    enum host_phase during) {
+    struct model_event *e = event_add(w, EVENT_CALL, h, in_order(&h->last_call, at));
+
+    e->script = script;
+    for (size_t i = 0; i < words->n; i++)
+        words_add(&e->words, words->items[i]);
+    e->during = during;
+    e->session = h->session;
+    return e;
+}
+
 void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during,
                 const struct ask *ask) {
     usec_t at;
@@ -86,20 +98,19 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
     if (h->stall_call > 0) {
         at += h->stall_call;
         if (h->stall_call > w->heartbeat) { /* its berthd does not wait for it */
-            e = event_add(w, EVENT_BROKEN, h, w->now + w->heartbeat / 2);
+            event_add(w, EVENT_BROKEN, h, w->now + w->heartbeat / 2);
             h->wire_dead = true;
         }
         h->stall_call = 0;
     }
-    e = event_add(w, EVENT_CALL, h, in_order(&h->last_call, at));
-    e->script = script;
-    for (size_t i = 0; i < words->n; i++)
-        words_add(&e->words, words->items[i]);
-    words_done(words);
-    e->during = during;
+    e = add_call(w, h, at, script, words, during);
     if (ask)
         e->ask = *ask;
-    e->session = h->session;
+    if (ask && h->twice) {
+        add_call(w, h, at, script, words, during)->unheard = true;
+        h->twice = false;
+    }
+    words_done(words);
 }
 
 void world_push(struct world *w, unsigned session, const char *text) {
@@ -198,7 +209,7 @@ static void on_call(struct world *w, struct model_event *e) {
     reply = world_call(w, e->script, &e->words);
     if (e->script == REDIS_SCRIPT_BEAT && is_present)
         note_beat(w, h, reply);
-    if (!is_present || h->wire_dead) {
+    if (!is_present || h->wire_dead || e->unheard) {
         freeReplyObject(reply);
         return;
     }
