@@ -9,10 +9,6 @@
 
 /* --- epochs --- */
 
-static void change_replid(void) {
-    script_tell("DEBUG CHANGE-REPL-ID");
-}
-
 /* Whoever is about to grant finds out; nothing is granted, whoever asks, until a host has known the epoch for a lease. */
 static void test_failover(void) {
     char old[32];
@@ -21,7 +17,7 @@ static void test_failover(void) {
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
     EXPECT(script_claim("s1", "b", "db 4 100"), "ok $ 0 W *");
     EXPECT(script_claim("s2", "c", "net 1 100"), "ok $ 0 H *");
-    change_replid();
+    script_fail_over();
     (void) script_say("release s1 1 $ a");
     TEST_INT(script_state("b"), 'W');
     TEST_INT(script_used("db"), 0);
@@ -48,7 +44,7 @@ static void test_failover_at_claim(void) {
     char old[32];
 
     script_begin();
-    change_replid();
+    script_fail_over();
     snprintf(old, sizeof(old), "%s", script_epoch);
     (void) script_claim("s1", "a", "db 1 100");
     script_learn_epoch();
@@ -62,7 +58,7 @@ static void test_failover_at_claim(void) {
 static void test_failover_at_burial(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 1 100"), "ok $ 0 H *");
-    change_replid();
+    script_fail_over();
     (void) script_beat("s1", 2, 2 * LEASE);
     TEST_INT(script_state("a"), 'H');
     TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 1);

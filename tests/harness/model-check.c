@@ -49,7 +49,7 @@ void check_grant(struct world *w, unsigned claim) {
     struct run *run = &w->runs[claim];
     const struct m_claim *c = &w->m.claims[claim];
 
-    if (!rules_is_first(w, claim))
+    if (!rules_is_first(w, claim, false))
         model_fail(w, "R2: c%u was granted though somebody stands before it", claim);
     if (!rules_fits(w, claim, w->tight))
         model_fail(w, "R1: c%u was granted beyond a limit", claim);
@@ -117,7 +117,7 @@ void check_idle(struct world *w) {
             continue;
         if (rules_wants_too_much(w, c) != (c->state == 'P'))
             model_fail(w, "R2: c%u %s", i, c->state == 'P' ? "stays parked, but no limit is too low" : "waits, but a limit is too low");
-        else if (c->state == 'W' && rules_is_first(w, i) && rules_fits(w, i, 0))
+        else if (c->state == 'W' && rules_is_first(w, i, true) && rules_fits(w, i, 0))
             model_fail(w, "R12: c%u waits, but is first in all its queues and all is free", i);
     }
 }

@@ -264,7 +264,9 @@ usec_t world_redis_time(const struct world *w);
 void rules_begin(struct world *w); /* the data is gone */
 /* What a call did, by its answer; complains where a rule is broken. */
 void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer);
-bool rules_is_first(const struct world *w, unsigned claim);
+/* Nobody who could be served stands before it in any of its queues. Of two with one place (Redis lost the first's ticket, its clock was set
+ * back, and the second asked before anybody had told) either may be first; none must be. */
+bool rules_is_first(const struct world *w, unsigned claim, bool surely);
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
 uint32_t rules_held(const struct world *w, unsigned pool, bool ending);

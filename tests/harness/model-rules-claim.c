@@ -88,6 +88,8 @@ static void judge_claim(struct effect *e) {
     uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
     bool refused = strcmp(e->word, "refused") == 0;
 
+    if (strcmp(reply_word(reply_at(e->reply, 1)), e->args[2]) != 0)
+        model_fail(e->w, "R10: c%u was asked for in epoch %s, answered was in %s", c, e->args[2], reply_word(reply_at(e->reply, 1)));
     if (claim->state != 0) {
         if (refused || *state != claim->state || ticket != claim->ticket)
             model_fail(e->w, "R6: c%u was asked for again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
@@ -102,7 +104,7 @@ static void judge_claim(struct effect *e) {
     if (refused) {
         claim->ticket = clock + 1 > world_redis_time(e->w) ? clock + 1 : world_redis_time(e->w);
         if (!e->m->grace && !e->mismatch && !*reply_word(reply_at(e->state, 4)) &&
-            rules_is_first(e->w, c) && rules_fits(e->w, c, 0))
+            rules_is_first(e->w, c, true) && rules_fits(e->w, c, 0))
             model_fail(e->w, "c%u was refused as '%s' though all is free", c, state);
         claim->state = 0;
         return;

@@ -60,8 +60,7 @@ uint32_t rules_held(const struct world *w, unsigned pool, bool ending) {
     return held;
 }
 
-/* Nobody who could be served stands before it in any of its queues. */
-bool rules_is_first(const struct world *w, unsigned claim) {
+bool rules_is_first(const struct world *w, unsigned claim, bool surely) {
     const struct m_claim *c = &w->m.claims[claim];
 
     for (unsigned i = 0; i < w->n_runs; i++) {
@@ -70,7 +69,7 @@ bool rules_is_first(const struct world *w, unsigned claim) {
 
         if (i == claim || (d->state != 'W' && d->state != 'P') || d->revoked || w->m.sessions[d->session].ending)
             continue;
-        if ((int64_t) (d->ticket - d->head) >= (int64_t) (c->ticket - c->head) || rules_wants_too_much(w, d))
+        if ((int64_t) (d->ticket - d->head) >= (int64_t) (c->ticket - c->head) + surely || rules_wants_too_much(w, d))
             continue;
         for (unsigned p = 0; p < w->n_pools; p++)
             share = share || (c->permits[p] > 0 && d->permits[p] > 0);

@@ -119,6 +119,14 @@ void script_learn_epoch(void) {
     (void) snprintf(script_epoch, sizeof(script_epoch), "%s", r && r->str ? r->str : "0");
 }
 
+void script_learn_new_epoch(void) {
+    char old[sizeof(script_epoch)];
+
+    memcpy(old, script_epoch, sizeof(old));
+    script_learn_epoch();
+    CU_ASSERT(strcmp(old, script_epoch) < 0);
+}
+
 /* A word of the last reply, from 0. */
 uint64_t script_number(unsigned index) {
     const char *p = script_shown;
@@ -136,6 +144,20 @@ const char *script_hello(const char *session, int connection, unsigned n, const 
 
 const char *script_claim(const char *session, const char *id, const char *pools) {
     return script_sayf("claim %s 1 $ %s 0_7_r-%s_name 0 0 %s", session, id, id, pools);
+}
+
+const char *script_claims(const char *session, const char *pool, const char *ids) {
+    _cleanup_free_ char *copy = strdup(ids);
+    char line[1024], *rest = copy, *id;
+    int n = snprintf(line, sizeof(line), "claims %s 1 $ %s 100", session, pool);
+
+    while ((id = strsep(&rest, " ")) && n < (int) sizeof(line))
+        n += snprintf(line + n, sizeof(line) - (size_t) n, " %s 0_7_r-%s_name", id, id);
+    return script_say(line);
+}
+
+void script_fail_over(void) {
+    script_tell("DEBUG CHANGE-REPL-ID");
 }
 
 const char *script_beat(const char *session, uint64_t dead, uint64_t known) {
@@ -169,6 +191,18 @@ void script_begin(void) {
 
 long long script_used(const char *pool) {
     return redis_number(&script_server, "SCARD berth:{t}:pool:%s:held", pool);
+}
+
+long long script_claims_of(const char *session) {
+    return redis_number(&script_server, "SCARD berth:{t}:of:%s", session);
+}
+
+const char *script_field(const char *key, const char *field) {
+    static char text[512];
+    _cleanup_reply_ redisReply *r = redis_command(&script_server, "HGET berth:{t}:%s %s", key, field);
+
+    (void) snprintf(text, sizeof(text), "%s", r && r->type == REDIS_REPLY_STRING ? r->str : "nothing");
+    return text;
 }
 
 char script_state(const char *id) {

@@ -26,6 +26,7 @@ void script_expect(const char *file, unsigned line, const char *actual, const ch
 /* A word of the last reply as a number, from 0. */
 uint64_t script_number(unsigned index);
 void script_learn_epoch(void);
+void script_learn_new_epoch(void); /* and it must be one */
 
 /* An empty namespace, two hosts in it, no grace: s1 and s2, connection 1, with db = 4 and net = 2. Their hellos were counts 1 and 2. */
 void script_begin(void);
@@ -35,8 +36,15 @@ void script_end(void);
 const char *script_hello(const char *session, int connection, unsigned n, const char *limits);
 /* pools: "db 2 100 net 1 100" (pool, permits, queue-limit) */
 const char *script_claim(const char *session, const char *id, const char *pools);
+/* Of several claims, "a b c", with one permit each, no head start, and a queue limit of 100. */
+const char *script_claims(const char *session, const char *pool, const char *ids);
+/* Redis becomes another one, with its data. */
+void script_fail_over(void);
 const char *script_beat(const char *session, uint64_t dead, uint64_t known);
 long long script_used(const char *pool);
+long long script_claims_of(const char *session);
+/* Of a hash ("meta", "claims"), "nothing" if it is not there; until the next call of this. */
+const char *script_field(const char *key, const char *field);
 /* 'W', 'P', 'H', or '-': no such claim */
 char script_state(const char *id);
 
