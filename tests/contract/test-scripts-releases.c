@@ -46,6 +46,16 @@ static void test_releases_of_pools(void) {
     EXPECT(script_say("releases s2 1 $ d e"), "ok $ 0 * * ok $ 0 * 0");
     TEST_INT(script_used("db"), 0);
     TEST_INT(script_used("net"), 0);
+    EXPECT(script_claim("s1", "f", "db 1 100"), "ok $ 0 H *"); /* what the fast path may not mistake for its own */
+    EXPECT(script_claim("s1", "g", "net 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "h", "db 2 100"), "ok $ 0 H *");
+    EXPECT(script_say("releases s1 1 $ f g"), "ok $ 0 * * ok $ 0 * *");
+    EXPECT(script_say("releases s1 1 $ h none"), "ok $ 0 * * ok $ 0");
+    EXPECT(script_claim("s1", "i", "db 2 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "j", "db 1 100"), "ok $ 0 H *");
+    EXPECT(script_say("releases s1 1 $ i j"), "ok $ 0 * * ok $ 0 * *");
+    TEST_INT(script_used("db"), 0);
+    TEST_INT(script_used("net"), 0);
     script_end();
 }
 
@@ -164,6 +174,20 @@ static void test_releases_failover(void) {
     script_end();
 }
 
+static void test_gates(void) {
+    script_begin();
+    EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 H *");
+    EXPECT(script_say("releases s9 1 $ a b"), "gone");
+    EXPECT(script_say("releases s1 2 $ a b"), "stale");
+    EXPECT(script_say("releases s1 1 1 a b"), "epoch $");
+    TEST_INT(script_used("db"), 2);
+    script_tell("CONFIG SET maxmemory 1000");
+    EXPECT(script_say("releases s1 1 $ a b"), "ok $ 0 * * ok $ 0 * *"); /* as all but claims (R13) */
+    script_tell("CONFIG SET maxmemory 0");
+    TEST_INT(script_used("db"), 0);
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"held", test_releases},
     {"several pools", test_releases_of_pools},
@@ -173,6 +197,7 @@ static CU_TestInfo tests[] = {
     {"a record is missing", test_releases_wipe},
     {"in parts", test_releases_in_parts},
     {"failover", test_releases_failover},
+    {"gates", test_gates},
     CU_TEST_INFO_NULL,
 };
 
