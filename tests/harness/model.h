@@ -14,7 +14,8 @@
  *   model-claim.c   its claims and processes; model-ask.c: what it asks for them, together where it is alike
  *   model-world.c   time and network
  *   model-steps.c   claims, faults, administrators
- *   model-run.c     sequences: made from a seed, run, shrunk, printed */
+ *   model-run.c     sequences: made from a seed, run, shrunk, printed
+ *   model-main.c    the programs that run them */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,3 +37,6 @@ struct model_mutation {
  * sequences that were run; *ret_failed says whether the last one failed. Negative errno if there is no Redis to run it with, or
  * -ENOENT if the mutation's text is in no script. */
 int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *mutation, bool tell, bool *ret_failed);
+
+/* A program that runs n sequences from this seed on, unless the environment says otherwise (SEED, SEQUENCES). */
+int model_main(int argc, char **argv, uint64_t first_seed, unsigned n);

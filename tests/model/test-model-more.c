@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+
+/* More of what test-model runs, beside it. */
+
+#include "tests/harness/model.h"
+
+int main(int argc, char **argv) {
+    return model_main(argc, argv, 501, 500);
+}
