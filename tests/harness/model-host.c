@@ -70,6 +70,7 @@ void vhost_down(struct world *w, struct host *h, usec_t retry_in) {
 }
 
 void vhost_resync(struct world *w, struct host *h) {
+    vask_say(w, h); /* before the hello, on this connection */
     forget_calls(w, h);
     h->phase = HOST_HELLO;
     h->retry = 0;
