@@ -54,11 +54,7 @@ for _, c in ipairs(ids) do again[c] = sent_before(c) and true end
 pay()
 local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(ARGV[5])}}
 for k, c in ipairs(ids) do
-    if epoch == ARGV[3] and again[c] then
-        lines[k] = answer(c, read_claim(c), last)
-    elseif epoch == ARGV[3] then
-        lines[k] = ask(c, ARGV[2 * k + 5], '0', false, d)
-    end
+    lines[k] = again[c] and answer(c, read_claim(c), last) or ask(c, ARGV[2 * k + 5], '0', false, d)
 end
 save_clock()
 return epoch == ARGV[3] and lines or {'epoch', epoch}
