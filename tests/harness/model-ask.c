@@ -55,7 +55,10 @@ static void put_claims(struct words *words, const struct world *w, const struct 
 }
 
 void vask_say(struct world *w, struct host *h) {
-    static const enum redis_script scripts[2][2] = {{REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_CLAIMS}, {REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_RELEASES}};
+    static const enum redis_script scripts[2][2] = {
+        {REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_CLAIMS},
+        {REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_RELEASES},
+    };
     struct ask ask = h->open;
     struct words words = {0};
     char id[16];

@@ -72,10 +72,10 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
 
 /* How often each kind comes; each sequence leaves out some of them. */
 static const unsigned weights[STEPS] = {
-    [STEP_CLAIM] = 60, [STEP_CLAIMS] = 12, [STEP_WITHDRAW] = 8, [STEP_CRASH] = 6, [STEP_REBOOT] = 3, [STEP_LOSE_FILE] = 2, [STEP_FREEZE] = 5, [STEP_CUT] = 5,
-    [STEP_LOSE_CALL] = 5, [STEP_LOSE_ANSWER] = 8, [STEP_STALL_CALL] = 6, [STEP_STALL_ANSWER] = 6, [STEP_LOSE_PUSH] = 8,
-    [STEP_STALL_PUSH] = 5, [STEP_TWICE] = 6, [STEP_RECONNECT] = 4, [STEP_BYE] = 3, [STEP_WIPE] = 4, [STEP_FLUSH] = 1, [STEP_RESTART] = 4, [STEP_SAVE] = 5,
-    [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
+    [STEP_CLAIM] = 60, [STEP_CLAIMS] = 12, [STEP_WITHDRAW] = 8, [STEP_CRASH] = 6, [STEP_REBOOT] = 3, [STEP_LOSE_FILE] = 2, [STEP_FREEZE] = 5,
+    [STEP_CUT] = 5, [STEP_LOSE_CALL] = 5, [STEP_LOSE_ANSWER] = 8, [STEP_STALL_CALL] = 6, [STEP_STALL_ANSWER] = 6, [STEP_LOSE_PUSH] = 8,
+    [STEP_STALL_PUSH] = 5, [STEP_TWICE] = 6, [STEP_RECONNECT] = 4, [STEP_BYE] = 3, [STEP_WIPE] = 4, [STEP_FLUSH] = 1, [STEP_RESTART] = 4,
+    [STEP_SAVE] = 5, [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
     [STEP_PAUSE] = 4, [STEP_RESUME] = 3, [STEP_REVOKE] = 4, [STEP_GRACE] = 6, [STEP_DISASTER] = 4,
     [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6,
 };

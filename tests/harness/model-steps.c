@@ -7,7 +7,8 @@
 #include "tests/harness/model-internal.h"
 
 static const char *const step_names[STEPS] = {
-    [STEP_CLAIM] = "claim", [STEP_CLAIMS] = "several claims", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash", [STEP_REBOOT] = "reboot",
+    [STEP_CLAIM] = "claim", [STEP_CLAIMS] = "several claims", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash",
+    [STEP_REBOOT] = "reboot",
     [STEP_LOSE_FILE] = "crash and lose the session's file", [STEP_FREEZE] = "freeze", [STEP_CUT] = "cut",
     [STEP_LOSE_CALL] = "lose a call", [STEP_LOSE_ANSWER] = "lose an answer", [STEP_STALL_CALL] = "stall a call",
     [STEP_STALL_ANSWER] = "stall an answer", [STEP_LOSE_PUSH] = "lose a push", [STEP_STALL_PUSH] = "stall a push",
