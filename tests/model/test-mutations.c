@@ -135,7 +135,7 @@ static const struct model_mutation mutations[] = {
 
     /* several releases in one call */
     {.name = "releases: no look whether somebody waits",
-     .from = "#lines == #ids and call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then", .to = "#lines == #ids then"},
+     .from = "if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then return lines end", .to = "do return lines end"},
     {.name = "releases: no look whether they are of one pool", .seed = 280, .from = "session ~= s or (pool and of_pool ~= pool)",
      .to = "session ~= s"},
     {.name = "releases: their session keeps them", .from = "call('SREM', at .. 'of:' .. s, unpack(ids))", .to = ""},
