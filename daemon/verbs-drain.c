@@ -57,7 +57,3 @@ int verbs_undrain(struct control_call *call, json_t *params, void *userdata) {
     k = manager_undrain(userdata);
     return k < 0 ? k : control_call_reply(call, NULL);
 }
-
-int verbs_drained(struct control_call *call) {
-    return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", "this host is drained"));
-}

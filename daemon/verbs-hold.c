@@ -262,12 +262,8 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
         return verbs_no_such_pool(call, m, text);
     case MANAGER_E_INVALID:
         return verbs_bad_request(call, "%s", text);
-    case MANAGER_E_STOPPING:
-        return control_call_error(call, "io.berth.Stopping", NULL);
-    case MANAGER_E_DRAINED:
-        return verbs_drained(call);
     default:
-        return k < 0 ? k : -EPROTO;
+        return verbs_refused(call, k);
     }
 }
 
@@ -280,11 +276,9 @@ static int attach(struct control_call *call, struct manager *m, const struct que
     if (q->nested && strcmp(q->nested, q->run) == 0)
         return verbs_nested_again(call, m, &hold);
     k = manager_attach(m, q->run, peer->uid, peer->pid, &r);
-    if (k < 0)
-        return k;
-    if (k == MANAGER_E_GATHERING) /* it tries again */
-        return verbs_gathering(call);
-    return k > 0 ? verbs_no_such_run(call, q->run) : holder_begin(call, m, r);
+    if (k == MANAGER_E_UNKNOWN)
+        return verbs_no_such_run(call, q->run);
+    return k != 0 ? verbs_refused(call, k) : holder_begin(call, m, r);
 }
 
 int verbs_hold(struct control_call *call, json_t *params, void *userdata) {

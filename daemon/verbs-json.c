@@ -2,6 +2,7 @@
 
 /* Runs, jobs and names as JSON (daemon/io.berth.varlink has the types). */
 
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/verbs-internal.h"
@@ -52,9 +53,18 @@ int verbs_no_such_run(struct control_call *call, const char *name) {
     return control_call_error(call, "io.berth.NoSuchRun", json_pack("{s:s}", "name", name));
 }
 
-int verbs_gathering(struct control_call *call) {
-    return control_call_error(call, "io.berth.Away",
-                              json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+int verbs_refused(struct control_call *call, int answer) {
+    switch (answer) {
+    case MANAGER_E_STOPPING:
+        return control_call_error(call, "io.berth.Stopping", NULL);
+    case MANAGER_E_DRAINED:
+        return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", "this host is drained"));
+    case MANAGER_E_GATHERING:
+        return control_call_error(call, "io.berth.Away",
+                                  json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+    default:
+        return answer < 0 ? answer : -EPROTO;
+    }
 }
 
 /* --- runs and jobs --- */

@@ -82,12 +82,8 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
         return verbs_no_such_job(call, m, job);
     case MANAGER_E_SKIPPED:
         return skipped(call, job, run);
-    case MANAGER_E_STOPPING:
-        return control_call_error(call, "io.berth.Stopping", NULL);
-    case MANAGER_E_DRAINED:
-        return verbs_drained(call);
     default:
-        return k < 0 ? k : -EPROTO;
+        return verbs_refused(call, k);
     }
 }
 
@@ -132,6 +128,6 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     if (run)
         return start_wait(call, run);
     if (manager_is_gathering(m))
-        return verbs_gathering(call);
+        return verbs_refused(call, MANAGER_E_GATHERING);
     return await_last(call, m, id);
 }

@@ -53,9 +53,7 @@ static int verbs_stop(struct control_call *call, json_t *params, void *userdata)
     k = manager_stop_target(userdata, target, &n);
     if (k == MANAGER_E_UNKNOWN)
         return id_is_valid(target) ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
-    if (k == MANAGER_E_GATHERING)
-        return verbs_gathering(call);
-    return control_call_answer(call, json_pack("{s:I}", "stopped", (json_int_t) n));
+    return k != 0 ? verbs_refused(call, k) : control_call_answer(call, json_pack("{s:I}", "stopped", (json_int_t) n));
 }
 
 static int config_refused(struct control_call *call, const struct settings_errors *errors) {
