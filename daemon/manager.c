@@ -329,6 +329,8 @@ static int load_anew(struct manager *m, struct settings_errors *errors) {
 int manager_reload(struct manager *m, struct settings_errors *errors) {
     int k;
 
+    if (m->phase != MANAGER_PHASE_READY) /* to be told of a reload is to be told of an end that makes us ready */
+        return load_anew(m, errors);
     manager_service_reloading();
     k = load_anew(m, errors);
     manager_service_ready(m);

@@ -87,7 +87,52 @@ static void test_refused_reload(void) {
     TEST_STRING(await("READY"), "READY=1");
 }
 
-static CU_TestInfo tests[] = {{"life", test_life}, {"refused-reload", test_refused_reload}, CU_TEST_INFO_NULL};
+/* Whether one with this text has come; all that has come is read. */
+static bool has_come(const char *wanted) {
+    char text[512];
+    bool found = false;
+    ssize_t n;
+
+    while ((n = recv(manager, text, sizeof(text) - 1, MSG_DONTWAIT)) >= 0) {
+        text[n] = '\0';
+        found |= strstr(text, wanted) != NULL;
+    }
+    return found;
+}
+
+/* A reload of a berthd that does not know yet what runs makes it no readier than it is. */
+static void test_reload_while_gathering(void) {
+    usec_t until = usec_add(clock_boottime(), HOST_PATIENCE);
+    int pid = 0, status;
+    const char *line;
+    pid_t guard;
+
+    TEST_INT(berth(ant, "start slow"), 0);
+    line = strstr(host_await(ant, "started", "job=slow"), "process ");
+    CU_ASSERT_FATAL(line && sscanf(line, "process %d", &pid) == 1);
+    guard = child_parent(pid);
+    CU_ASSERT_FATAL(guard > 1 && kill(guard, SIGSTOP) == 0);
+    host_kill(ant);
+    (void) has_come("READY");
+    host_launch(ant);
+    do
+        status = berth(ant, "reload");
+    while (status == 69 && clock_boottime() < until);
+    TEST_INT(status, 0);
+    CU_ASSERT(!has_come("READY"));
+    TEST_INT(host_count(ant, "ready", " "), 0);
+    TEST_INT(kill(guard, SIGCONT), 0);
+    TEST_STRING(await("READY"), "READY=1");
+    TEST_INT(berth(ant, "stop slow"), 0);
+    host_await(ant, "exited", "job=slow");
+}
+
+static CU_TestInfo tests[] = {
+    {"life", test_life},
+    {"refused-reload", test_refused_reload},
+    {"a reload while gathering", test_reload_while_gathering},
+    CU_TEST_INFO_NULL,
+};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "notify", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests}, CU_SUITE_INFO_NULL};
