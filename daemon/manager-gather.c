@@ -193,6 +193,7 @@ int manager_gather(struct manager *m) {
     int k;
 
     m->phase = MANAGER_PHASE_GATHERING;
+    manager_service_changed(m); /* should that take long */
     snprintf(path, sizeof(path), "%s/%s", m->settings->runtime_directory, PROTOCOL_HOLDS);
     k = manager_hold_await_words(m);
     if (k < 0)

@@ -27,7 +27,8 @@ static int manager_on_status_due(_unused_ sd_event_source *source, _unused_ uint
     size_t waiting = count(&m->runs[RUN_STATE_PENDING]) + count(&m->runs[RUN_STATE_WAITING]);
     size_t running = count(&m->runs[RUN_STATE_STARTING]) + count(&m->runs[RUN_STATE_RUNNING]) + count(&m->runs[RUN_STATE_STOPPING]);
 
-    (void) sd_notifyf(0, "STATUS=%s%zu running, %zu waiting", m->drained ? "Drained; " : "", running, waiting);
+    (void) sd_notifyf(0, "STATUS=%s%s%zu running, %zu waiting", m->drained ? "Drained; " : "",
+                      manager_is_gathering(m) ? "Waits for berth-runner and guards to tell what runs; " : "", running, waiting);
     return 0;
 }
 
