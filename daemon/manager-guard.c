@@ -23,20 +23,24 @@ static void end_not_started(struct run *r) {
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
-/* The runner hangs, or is not there. By now nothing of the run can be alive: with this `start` no guard execs after the deadline in it,
- * and one that did so before has killed its command by then, because nobody has pushed it. So what it holds is given back, and a host
- * that cannot start anything keeps nobody else waiting for longer than a lease. */
-static void run_on_start_overdue(struct run *r) {
-    if (r->state != RUN_STATE_STARTING || r->guard || r->pid > 0)
-        return;
+bool manager_job_give_up(struct run *r) {
+    if (r->guard || r->pid > 0 || r->start_due == 0 || clock_boottime() < r->start_due)
+        return false;
     run_set_reason(r, "berth-runner did not start it within the lease");
     end_not_started(r);
+    return true;
 }
 
-static void arm_start_overdue(struct run *r, usec_t deadline) {
-    if (deadline == 0 || deadline == USEC_INFINITY)
-        return;
-    manager_arm_late(r, usec_add(deadline, settings_margin(r->manager->settings->lease_usec)), run_on_start_overdue);
+static void run_on_start_overdue(struct run *r) {
+    if (r->state == RUN_STATE_STARTING)
+        (void) manager_job_give_up(r);
+}
+
+/* The last one that a guard of it can have. */
+static void note_deadline(struct run *r, usec_t deadline) {
+    bool is_there = deadline > 0 && deadline != USEC_INFINITY;
+
+    r->start_due = is_there ? usec_add(deadline, settings_margin(r->manager->settings->lease_usec)) : 0;
 }
 
 void manager_job_start(struct run *r) {
@@ -61,7 +65,9 @@ void manager_job_start(struct run *r) {
     FAILPOINT("start-sending");
     /* Where the runner is not there now, it is told when it is back (runner_on_gathered). */
     r->starting_sent = runner_link_start(m->runner, &w) == 0;
-    arm_start_overdue(r, deadline);
+    note_deadline(r, deadline);
+    if (r->start_due > 0)
+        manager_arm_late(r, r->start_due, run_on_start_overdue);
     FAILPOINT("start-sent");
 }
 
@@ -75,8 +81,10 @@ void manager_job_stop(struct run *r) {
 void manager_job_push_deadline(struct run *r) {
     usec_t deadline = manager_run_deadline(r);
 
-    if (r->guard && deadline > 0) /* 0: no heartbeat was answered since start; the guard's own stands */
-        guard_link_set_deadline(r->guard, deadline);
+    if (!r->guard || deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
+        return;
+    guard_link_set_deadline(r->guard, deadline);
+    note_deadline(r, deadline);
 }
 
 /* --- what a report says --- */
@@ -253,6 +261,7 @@ static void guard_on_stopping(struct guard_link *g, enum supervise_reason reason
     e = manager_run_event(r, reason == SUPERVISE_REASON_LEASE_LOST ? EVENT_LEASE_LOST : EVENT_STOPPING, pools);
     event_emit(r->manager->events, &e, "%s is being stopped by its guard: %s", r->name, supervise_reason_name(reason));
     manager_set_state(r, RUN_STATE_STOPPING);
+    manager_arm_stop_overdue(r);
 }
 
 static void guard_on_report(struct guard_link *g, const struct message *report, void *userdata) {

@@ -98,6 +98,7 @@ void manager_on_due(struct due *due, void *userdata);
 void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* cannot fail; USEC_INFINITY: disarms */
 void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* in late_dues */
 void manager_disarm(struct run *r);
+void manager_arm_stop_overdue(struct run *r); /* its stop has begun, and has so much time */
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
 usec_t manager_run_deadline(const struct run *r);
@@ -131,6 +132,10 @@ bool manager_guard_is_gone(int error);
 void manager_guard_retry(struct manager *m, const char *run, int error);
 void manager_job_start(struct run *r);                           /* granted: tells the runner */
 void manager_job_stop(struct run *r);
+/* The runner hangs, or is not there, and by now nothing of the run can be alive: no guard was heard of; with its `start` none execs after
+ * the deadline in that, and one that did so before has killed its command, because nobody has pushed it. So what it holds is given back,
+ * and a host that cannot start anything keeps nobody else waiting for longer than a lease. False: it is not so (yet). */
+bool manager_job_give_up(struct run *r);
 void manager_job_push_deadline(struct run *r);
 
 /* --- manager-found.c --- */

@@ -423,10 +423,17 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     manager_run_end(r, result);
 }
 
-/* A stop that does not come to its end (a guard or client that hangs): the runner kills what is left. */
+/* A stop that does not come to its end (a guard or client that hangs): the runner kills what is left. It may not be there just now, or end
+ * before it has done so: it is told until it says that nothing is left. */
 static void run_on_stop_overdue(struct run *r) {
-    if (r->kind == RUN_KIND_JOB && !run_is_over(r))
-        (void) runner_link_kill(r->manager->runner, r->id);
+    if (r->kind != RUN_KIND_JOB || run_is_over(r) || manager_job_give_up(r))
+        return;
+    (void) runner_link_kill(r->manager->runner, r->id);
+    manager_arm_late(r, usec_add(clock_boottime(), MANAGER_STOP_SLACK), run_on_stop_overdue);
+}
+
+void manager_arm_stop_overdue(struct run *r) {
+    manager_arm_late(r, usec_add(clock_boottime(), usec_add(r->stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
 }
 
 static enum supervise_reason reason_of(const char *reason) {
@@ -456,7 +463,7 @@ void manager_stop_run(struct run *r, const char *reason) {
     run_set_reason(r, "%s", reason);
     e = manager_run_event(r, EVENT_STOPPING, pools);
     event_emit(r->manager->events, &e, "%s is being stopped: %s", r->name, reason);
-    manager_arm(r, usec_add(clock_boottime(), usec_add(r->stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
+    manager_arm_stop_overdue(r);
     manager_set_state(r, RUN_STATE_STOPPING);
     if (r->kind == RUN_KIND_JOB)
         manager_job_stop(r);

@@ -71,6 +71,7 @@ struct run {
     bool recorded;                  /* waiting/RUN is there */
     bool queued_told;               /* the event `queued` was written */
     bool starting_sent;             /* job: `start` went to the runner; a guard may exist */
+    usec_t start_due;               /* job: nothing of it can be alive then if no guard was heard of; boottime; 0: there is no such time */
     bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
     bool may_be_due;                /* from when the manager knows it until it is over */
     bool ended_told;                /* ad hoc: the client said how its command ended */

@@ -41,6 +41,8 @@ int runner_link_start(_unused_ struct runner_link *l, _unused_ const struct mess
 }
 
 int runner_link_kill(_unused_ struct runner_link *l, _unused_ const char *run) {
+    if (!play.runner_up)
+        return -ENOTCONN;
     play.n_killed++;
     return 0;
 }

@@ -288,8 +288,9 @@ static void await_files_gone(struct host *h, const char *run) {
     TEST_INT(k, GLOB_NOMATCH);
 }
 
-/* A runner that hangs starts nothing: what is granted to this host is given back, and nothing of it is started when the runner goes on. */
-static void runner_hangs(void) {
+/* A runner that hangs starts nothing: what is granted to this host is given back, and nothing of it is started when the runner goes on.
+ * No less so if it is stopped meanwhile. */
+static void hang(bool is_stopped) {
     char run[64];
     struct child *c;
     pid_t runner;
@@ -308,15 +309,24 @@ static void runner_hangs(void) {
     TEST_INT(kill(runner, SIGSTOP), 0);
     host_mark(ant);
     c = berth_start(ant, "start job --wait");
-    host_await(ant, "granted", "job=job");
+    snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "granted", "job=job"), "run"));
+    if (is_stopped)
+        TEST_INT(berth(ant, "stop job"), 0);
     TEST_INT(berth(bee, "run -p db:2 -- true"), 0);
     TEST_INT(berth_end(c), 125);
-    snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "exited", "job=job result=not-started"), "run"));
+    host_await(ant, "exited", "run=%s result=not-started", run);
     TEST_INT(kill(runner, SIGCONT), 0);
     TEST_INT(berth(ant, "start job --wait"), 0);
     await_files_gone(ant, run);
     witness_read(&w, cluster.witness);
     TEST_INT(w.n, 2);
+}
+
+static void runner_hangs(void) {
+    hang(false);
+}
+static void runner_hangs_and_stop(void) {
+    hang(true);
 }
 
 static CU_TestInfo tests[] = {
@@ -332,6 +342,7 @@ static CU_TestInfo tests[] = {
     {"a guard is killed", guard_is_killed},
     {"the runner is killed", runner_is_killed},
     {"the runner hangs", runner_hangs},
+    {"the runner hangs, and what it should start is stopped", runner_hangs_and_stop},
     CU_TEST_INFO_NULL,
 };
 

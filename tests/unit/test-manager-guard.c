@@ -199,12 +199,48 @@ static void test_bad_state(void) {
     CU_ASSERT(play_await_starting(w));
 }
 
+/* Its time is over; not when the clock says so, which would take seconds. */
+static void stop_is_overdue(struct run *r) {
+    CU_ASSERT_FATAL(r->due.place > 0);
+    dues_unset(&r->due);
+    r->on_due(r);
+}
+
+/* A guard that hangs in a stop, whoever began that: the runner is told to kill until it says that nothing is left. */
+static void test_hangs_in_stop(void) {
+    for (int by_guard = 0; by_guard < 2; by_guard++) {
+        struct run *r = play_run("one");
+        struct message report;
+
+        if (by_guard)
+            play_guard()->handler.on_stopping(play_guard(), SUPERVISE_REASON_TIMEOUT, r);
+        else
+            manager_stop_run(r, "stopped");
+        TEST_INT(r->state, RUN_STATE_STOPPING);
+        play.n_killed = 0;
+        play.runner_up = false; /* it is being started anew */
+        stop_is_overdue(r);
+        TEST_INT(play.n_killed, 0);
+        play.runner_up = true;
+        play_gathered();
+        stop_is_overdue(r);
+        TEST_INT(play.n_killed, 1);
+        stop_is_overdue(r);
+        TEST_INT(play.n_killed, 2);
+        play_make_report(&report, r, "lost", 1, "none");
+        play_reports(&report);
+        TEST_INT(r->state, RUN_STATE_DONE);
+        TEST_INT(r->due.place, 0);
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"of a run just started", test_started},
     {"whose connection has ended", test_ended},
     {"found at start", test_found},
     {"that closes its connections", test_closes},
     {"with a state that is none", test_bad_state},
+    {"that hangs in a stop", test_hangs_in_stop},
     CU_TEST_INFO_NULL,
 };
 
