@@ -162,6 +162,7 @@ static int source_next(struct source *s) {
     s->at_begin = false;
     k = k < 0 ? k : sd_journal_next(s->journal);
     s->has_entry = k > 0;
+    sd_journal_restart_data(s->journal);
     return k > 0 ? sd_journal_get_realtime_usec(s->journal, &s->time) : k;
 }
 
@@ -249,6 +250,23 @@ int journal_reader_get(struct journal_reader *r, const char *field, char **ret) 
         return -EBADMSG;
     *ret = strndup((const char *) data + name, size - name);
     return *ret ? 0 : -ENOMEM;
+}
+
+int journal_reader_field(struct journal_reader *r, const char **ret_data, size_t *ret_length, size_t *ret_size) {
+    const char *equals;
+    const void *data;
+    size_t size;
+    int k = sd_journal_enumerate_data(r->current->journal, &data, &size);
+
+    if (k <= 0)
+        return k;
+    equals = memchr(data, '=', size);
+    if (!equals)
+        return -EBADMSG;
+    *ret_data = data;
+    *ret_length = (size_t) (equals - *ret_data);
+    *ret_size = size;
+    return k;
 }
 
 int journal_reader_time(struct journal_reader *r, usec_t *ret_realtime) {

@@ -3,7 +3,7 @@
 
 /* Reads journals: this machine's, all that it has collected (merged), or those in a folder. Entries come one after the other: those of
  * one writer in the order of its journal (sd_journal_next(3)), several by the time at which they were received; a field is asked for by
- * name. */
+ * name, or all come one after the other. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -36,6 +36,9 @@ int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd);
 
 /* Of the current entry, to be freed; *ret is NULL if it has no such field. Only its first value; cut at a NUL byte. Negative errno. */
 int journal_reader_get(struct journal_reader *r, const char *field, char **ret);
+/* The current entry's fields, one at each call: 1 and "FIELD=value" without a NUL byte at its end, good until the next call; length: of
+ * the name. 0: that was the last one. Negative errno. A field that has several values comes several times. */
+int journal_reader_field(struct journal_reader *r, const char **ret_data, size_t *ret_length, size_t *ret_size);
 /* When its sender sent it, if the journal knows (_SOURCE_REALTIME_TIMESTAMP), else when it was received. Negative errno. */
 int journal_reader_time(struct journal_reader *r, usec_t *ret_realtime);
 /* To be freed: `journalctl --cursor=` finds the entry by it. Negative errno. */
