@@ -71,8 +71,8 @@ static void run_on_client_overdue(struct run *r) {
 
 static void waiting_found(struct manager *m, const struct message *record) {
     const char *kind = message_get(record, "kind");
+    char id[ID_TEXT_SIZE] = "?", what[ID_TEXT_SIZE + 16];
     struct run *r = NULL;
-    char id[ID_TEXT_SIZE];
     int k;
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
@@ -86,8 +86,10 @@ static void waiting_found(struct manager *m, const struct message *record) {
         r->recorded = true;
         k = manager_take_up(r, RUN_STATE_PENDING);
     }
-    if (k < 0)
-        (void) manager_gather_failed(m, "a waiting run", k);
+    if (k < 0) {
+        snprintf(what, sizeof(what), "waiting run %s", id);
+        (void) manager_gather_failed(m, what, k);
+    }
 }
 
 static int compare_queued(const void *a, const void *b) {

@@ -415,6 +415,25 @@ static void test_begun_while_gathering(void) {
     CU_ASSERT(r && play_await_waiting(r));
 }
 
+/* Which record it is that cannot be taken over is said; all else is. */
+static void test_bad_waiting(void) {
+    static const char id[] = "00000000000000000000000000000bad";
+    _cleanup_free_ char *text = NULL;
+    struct message_writer w;
+    struct capture c;
+    char path[96];
+
+    play_restart();
+    message_begin(&w, "waiting");
+    message_put(&w, "run", id);
+    snprintf(path, sizeof(path), "%s/waiting/%s", play.directory, id);
+    TEST_INT(file_write_atomic(path, w.text, w.size, 0600), 0);
+    capture_begin(&c);
+    play_gathered();
+    text = capture_end(&c);
+    CU_ASSERT(strstr(text, id) && strstr(text, "ready: "));
+}
+
 /* What is to be stopped may be there, and not be known yet. */
 static void test_stop_while_gathering(void) {
     struct run *w;
@@ -499,6 +518,7 @@ static CU_TestInfo tests[] = {
     {"queued, and over already", test_queued_and_over},
     {"overlap after gathering", test_overlap_after_gathering},
     {"begun while gathering", test_begun_while_gathering},
+    {"a waiting run that is none", test_bad_waiting},
     {"stop while gathering", test_stop_while_gathering},
     {"drained while gathering", test_drained_while_gathering},
     {"drained, and nothing found", test_drained_and_nothing_found},
