@@ -4,6 +4,7 @@
 /* What the manager's own files share; nobody else includes it. Which file does what:
  *     manager.c         made, started; settings and reload
  *     manager-gather.c  at start: finds what runs already, before anything new is granted
+ *     manager-list.c    which runs there are, and when something of them is due
  *     manager-run.c     the life of a run: begin, grant, end, release
  *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
  *     manager-guard.c   runs of jobs: the runner, the guards, reports
@@ -80,11 +81,18 @@ struct manager {
 /* What is no event, for the journal; priority as in syslog(3). */
 #define manager_log(m, priority, ...) journal_log(events_get_journal((m)->events), (priority), __VA_ARGS__)
 
-/* --- manager-run.c --- */
+/* --- manager-list.c --- */
 int manager_add_run(struct manager *m, struct run *r, enum run_state state); /* takes the run over */
 /* fresh takes the place of a run of the same id that is pending and has never been begun: whoever waits for that waits for this. */
 void manager_replace_run(struct run *old, struct run *fresh);
 void manager_set_state(struct run *r, enum run_state state);
+void manager_on_due(struct due *due, void *userdata);
+void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* cannot fail; USEC_INFINITY: disarms */
+void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* in late_dues */
+void manager_disarm(struct run *r);
+void manager_never_due(struct run *r); /* it is over: disarms, and cannot be armed any more */
+
+/* --- manager-run.c --- */
 /* pending → waiting: asks the stores. */
 void manager_run_begin(struct run *r);
 /* Takes up waiting again after a restart, with the claims as the record has them. */
@@ -94,10 +102,6 @@ void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
 void manager_tell_exited(const struct run *r, enum run_result result); /* its command ended, and when and how is known */
-void manager_on_due(struct due *due, void *userdata);
-void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* cannot fail; USEC_INFINITY: disarms */
-void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* in late_dues */
-void manager_disarm(struct run *r);
 void manager_arm_stop_overdue(struct run *r); /* its stop has begun, and has so much time */
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
