@@ -99,16 +99,22 @@ static void frozen_run(void) {
 /* Somebody deletes the key `held` by hand: what is held is not known any more, until a host looks and sees that; then all is told anew
  * (redisson/redisson#3573, dv/redis-semaphore#40). */
 static void deleted_keys(void) {
-    struct child *old, *new;
+    unsigned n = 0;
+    struct child *old;
+    int status;
 
     two_hosts();
     old = run_for(ant, "old", 60000);
     host_await(ant, "started", "job=old");
     witness_await_alive(cluster.witness, 1);
-    host_mark(ant);
-    TEST_INT(redis_number(&cluster.redis, "DEL berth:{test}:pool:db:held"), 1);
-    new = run_for(bee, "new", 0);
-    TEST_INT(berth_end(new), 0);
+    do {
+        host_mark(ant);
+        TEST_INT(redis_number(&cluster.redis, "DEL berth:{test}:pool:db:held"), 1);
+        status = berth(bee, "run -n -p db --name new -- %s --id new", cluster.command);
+        if (status == 75) /* ant looks once a lease, and this time it did before bee had asked: all is told by now */
+            host_await(ant, "grace-ended", " ");
+    } while (status == 75 && ++n < 5);
+    TEST_INT(status, 0);
     CU_ASSERT(most() > 1);
     host_await(ant, "grace-begun", " ");
     host_await(ant, "grace-ended", " ");
