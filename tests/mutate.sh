@@ -55,7 +55,7 @@ apply() {
 build() {
     local program targets=()
     for program in $2; do targets+=("build/tests/$(kind "${program%%:*}")/${program%%:*}"); done
-    MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness "${targets[@]}" >"$1/mutate.log" 2>&1
+    MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness build/tests/preload/host-clock.so "${targets[@]}" >"$1/mutate.log" 2>&1
 }
 
 kind() {

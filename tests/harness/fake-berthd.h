@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-#define FAKE_PATIENCE (10 * USEC_PER_SEC)
+#define FAKE_PATIENCE (30 * USEC_PER_SEC)
 #define FAKE_RUN "0123456789abcdef0123456789abcdef"
 #define FAKE_WAITING \
     "{'parameters': {'state': 'waiting', 'run': '" FAKE_RUN "', 'position': {'db': 3, 'net': 1}, 'blocked_by': 'pool full: db'}, 'continues': true}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Clocks of one host in a test's hands (tests/preload/host-clock.c): all its programs see them jump at once. */
+/* Clocks of one host in a test's hands (tests/harness/clock-file.h): all its programs see them jump at once. */
 
 #include "tests/harness/host.h"
 

@@ -27,7 +27,7 @@
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 30000
 
 /* --- the directory --- */
 
@@ -63,11 +63,15 @@ void test_runner_configure(struct test_runner *t, const char *jobs) {
     CU_ASSERT_FATAL(file_write_atomic(path, whole, strlen(whole), 0644) == 0);
 }
 
-void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid) {
+void test_runner_prepare(struct test_runner *t, uid_t uid) {
     *t = (struct test_runner) {.uid = uid, .fd = -1};
     snprintf(t->directory, sizeof(t->directory), "/tmp/berth-runner-XXXXXX");
     CU_ASSERT_FATAL(mkdtemp(t->directory) != NULL);
     CU_ASSERT_FATAL(chmod(t->directory, 0755) == 0 && chown(t->directory, uid, (gid_t) -1) == 0);
+}
+
+void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid) {
+    test_runner_prepare(t, uid);
     test_runner_configure(t, jobs);
     test_runner_start(t);
 }
@@ -183,6 +187,8 @@ static _Noreturn void runner_exec(struct test_runner *t, int program, const char
         _exit(126);
     if (t->uid != geteuid() && (setgroups(0, NULL) < 0 || setresgid(t->uid, t->uid, t->uid) < 0 || setresuid(t->uid, t->uid, t->uid) < 0))
         _exit(126);
+    for (char *const *e = t->environment; e && *e; e++)
+        (void) putenv(*e);
     (void) prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that fails half-way leaves it */
     fexecve(program, argv, environ); /* the build may be where t->uid cannot look */
     _exit(127);

@@ -15,8 +15,11 @@ struct test_runner {
     uid_t uid;          /* who the runner is */
     pid_t pid;          /* 0: not there */
     int fd;             /* berthd's connection; -1: none */
+    char *const *environment; /* more for the runner, NULL-terminated; or NULL */
 };
 
+/* Its directory alone, for what must be there before the runner. */
+void test_runner_prepare(struct test_runner *t, uid_t uid);
 /* jobs: text for the config; every @ in it becomes the directory. The runner is started as uid. Fatal for the test if it fails. */
 void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid);
 void test_runner_begin(struct test_runner *t, const char *jobs, uid_t uid); /* and joins it */
@@ -55,7 +58,7 @@ bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
 /* What the runner was told before is done when this returns. */
 void test_runner_settle(struct test_runner *t);
 
-/* The next message, which must be this verb. 10 s. */
+/* The next message, which must be this verb. 30 s. */
 void test_await(int fd, struct message *m, const char *verb);
 void test_await_end(int fd); /* the other side closes; no message before */
 void test_say(int fd, const char *verb, const char *key, const char *value);

@@ -9,13 +9,17 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/protocol.h"
+#include "tests/harness/clock-file.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
 #define WAITS(name, more) TEST_OUT(name, "trap 'exit 7' TERM; echo ready; sleep 1000 & wait", more)
 #define DEAF(name, more) TEST_OUT(name, "trap '' TERM; setsid sleep 1000 & echo ready; while :; do sleep 1000; done", more)
 
+#define STANDS_AT (1000 * USEC_PER_SEC)
+
 static struct test_runner t;
+static struct clock_file guard_clock;
 static struct message m; /* large */
 
 static void start(char run, const char *job, usec_t deadline) {
@@ -201,57 +205,75 @@ static void test_strangers(void) {
     test_runner_done(&t);
 }
 
-static usec_t stop_at_deadline(void) {
-    usec_t before;
+/* The guard's clock stands from now on, and goes on when we say so. */
+static void begin_on_clock(const char *jobs) {
+    char path[96];
 
-    test_runner_begin(&t, DEAF("deaf", ""), getuid());
-    start('1', "deaf", clock_boottime() + 700 * USEC_PER_MSEC);
-    test_await(t.fd, &m, PROTOCOL_REPORT); /* nobody had to say anything */
-    TEST_FIELD(&m, "reason", "lease-lost");
-    TEST_FIELD(&m, "signal", "9");
-    before = test_number(&m, "gone-before");
-    test_runner_done(&t);
-    return before;
+    test_runner_prepare(&t, getuid());
+    snprintf(path, sizeof(path), "%s/clock", t.directory);
+    clock_file_make(&guard_clock, path);
+    clock_file_stand(&guard_clock, STANDS_AT);
+    t.environment = guard_clock.environment;
+    test_runner_configure(&t, jobs);
+    test_runner_start(&t);
+    test_runner_join(&t);
 }
 
-static usec_t stop_at_pushed_deadline(void) {
+/* A guard that has answered twice has seen meanwhile what time it is. */
+static void is_running_at(usec_t time) {
     _cleanup_close_ int guard = -1;
-    usec_t deadline, before;
 
-    test_runner_begin(&t, DEAF("deaf", ""), getuid());
-    start('1', "deaf", clock_boottime() + 100 * USEC_PER_SEC);
-    guard = join_ready("deaf.out");
-    deadline = clock_boottime() + 500 * USEC_PER_MSEC; /* an earlier one is taken, too */
-    for (int i = 0; i < 3; i++) {
-        deadline += 100 * USEC_PER_MSEC;
-        say_deadline(guard, deadline);
-        test_await(guard, &m, PROTOCOL_ACK);
+    clock_file_stand(&guard_clock, time);
+    for (int i = 0; i < 2; i++) {
+        close_fd(guard);
+        guard = test_runner_guard(&t, '1');
+        test_await(guard, &m, PROTOCOL_STATE);
+        TEST_FIELD(&m, "phase", "running");
     }
+}
+
+/* Nobody says anything: the kill is sent 100 ms before the deadline, the stop signal a stop timeout of 200 ms before that. */
+static void stops_for(usec_t deadline) {
+    _cleanup_close_ int guard = -1;
+
+    is_running_at(deadline - 302 * USEC_PER_MSEC);
+    guard = test_runner_guard(&t, '1');
+    test_await(guard, &m, PROTOCOL_STATE);
+    clock_file_stand(&guard_clock, deadline - 298 * USEC_PER_MSEC);
     test_await(guard, &m, PROTOCOL_STOPPING);
     TEST_FIELD(&m, "reason", "lease-lost");
+    clock_file_stand(&guard_clock, deadline - 98 * USEC_PER_MSEC);
     test_await(guard, &m, PROTOCOL_REPORT);
-    before = test_number(&m, "gone-before");
-    CU_ASSERT(before == 0 || test_number(&m, "ended-boot") + before == deadline); /* the last one that was pushed */
+    TEST_FIELD(&m, "reason", "lease-lost");
+    TEST_FIELD(&m, "signal", "9");
+    TEST_INT(test_number(&m, "gone-before"), 98 * USEC_PER_MSEC);
+    TEST_INT(test_number(&m, "ended-boot"), deadline - 98 * USEC_PER_MSEC);
     finish(guard);
     test_runner_done(&t);
-    return before;
-}
-
-/* The kill is sent 100 ms before the deadline. A machine that stands still for as long proves nothing: it is asked again. */
-static void is_gone_before(usec_t (*stop)(void)) {
-    usec_t before = 0;
-
-    for (int i = 0; i < 3 && before == 0; i++)
-        before = stop();
-    CU_ASSERT(before > 0 && before < 250 * USEC_PER_MSEC);
+    clock_file_done(&guard_clock);
 }
 
 static void test_deadline(void) {
-    is_gone_before(stop_at_deadline);
+    begin_on_clock(DEAF("deaf", ""));
+    start('1', "deaf", STANDS_AT + 10 * USEC_PER_SEC);
+    close_fd(join_ready("deaf.out"));
+    stops_for(STANDS_AT + 10 * USEC_PER_SEC);
 }
 
 static void test_deadline_pushed(void) {
-    is_gone_before(stop_at_pushed_deadline);
+    usec_t deadline = STANDS_AT + 5 * USEC_PER_SEC; /* an earlier one is taken, too */
+    int guard;
+
+    begin_on_clock(DEAF("deaf", ""));
+    start('1', "deaf", STANDS_AT + 10 * USEC_PER_SEC);
+    guard = join_ready("deaf.out");
+    for (int i = 0; i < 3; i++) {
+        deadline += USEC_PER_SEC;
+        say_deadline(guard, deadline);
+        test_await(guard, &m, PROTOCOL_ACK);
+    }
+    close_fd(guard);
+    stops_for(deadline); /* the last one that was pushed */
 }
 
 static void test_deadline_passed(void) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` and time: deadlines that are pushed or not, a berthd that goes away and comes back, waits that are over. */
+/* `berth run` and time: deadlines that are pushed or not, a berthd that goes away and comes back, waits that are over. Where a time decides,
+ * the clock of test and `berth run` stands, and the test moves it on. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/harness/clock-file.h"
 #include "tests/harness/fake-berthd.h"
 #include "tests/harness/test.h"
 
@@ -24,19 +26,48 @@ static void come_back(struct fake *f, int code, int signal, const char *result) 
     fake_hear_ended(f, code, signal, result);
 }
 
+#define BEGIN (1000 * USEC_PER_SEC)
+#define DEADLINE (BEGIN + 100 * USEC_PER_SEC)
+#define BEFORE(msec) (DEADLINE - (msec) * USEC_PER_MSEC) /* its stop timeout is 200 ms, and the kill is sent 100 ms before */
+#define LATER (DEADLINE + 100 * USEC_PER_SEC)
+#define MUCH_LATER (LATER + 100 * USEC_PER_SEC)
+/* Ends on USR1, answers USR2; a shell misses no signal in `wait`, as it would just before a read. */
+#define WAITS "exec 3<&0; (read x <&3) & trap 'kill $!; exit 5' USR1; trap 'echo here' USR2; echo ready; while :; do wait; done"
+
+static void stand_at(usec_t time) {
+    clock_file_stand(&own_clock, time);
+}
+
+/* `berth run` has passed two signals on, and thus seen what there was to be seen before: its socket, and what time it is. */
+static void settle(struct fake *f) {
+    for (int i = 0; i < 2; i++) {
+        f->text[0] = '\0';
+        TEST_INT(kill(f->pid, SIGUSR2), 0);
+        fake_await_output(f, "here");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(strstr(f->text, "here"));
+    }
+}
+
+static void end_command(struct fake *f) {
+    TEST_INT(kill(f->pid, SIGUSR1), 0);
+    while (fake_process_state(f->command) != 'X')
+        CU_ASSERT_TRUE_FATAL(fake_is_running(f, USEC_PER_MSEC));
+}
+
 static void test_deadline_without_server(void) {
-    usec_t deadline;
     struct fake f;
 
+    stand_at(BEGIN);
     fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap '' TERM; (trap '' TERM; echo ready; while :; do read x; done)");
-    deadline = clock_boottime() + USEC_PER_SEC;
-    fake_grant(&f, deadline);
+    fake_run(&f, "-p db -- sh -c", "trap '' TERM; " WAITS);
+    fake_grant(&f, DEADLINE);
     fake_await_output(&f, "ready");
     fake_stop(&f);
-    await_stopped(&f);
-    /* Gone by then (R8); a busy test machine may use up some of the margin, which is 500 ms at least. */
-    TEST_INT(clock_boottime() <= deadline + 400 * USEC_PER_MSEC, true);
+    stand_at(BEFORE(102));
+    settle(&f);
+    stand_at(BEFORE(98));
+    await_stopped(&f); /* gone by then (R8) */
+    clock_file_go_on(&own_clock);
     come_back(&f, -1, SIGKILL, "lease-lost");
     TEST_INT(fake_await_exit(&f), 76);
     TEST_INT(fake_is_hold_over(&f), true);
@@ -47,16 +78,17 @@ static void test_deadline_without_server(void) {
 static void test_continue_without_server(void) {
     struct fake f;
 
+    stand_at(BEGIN);
     fake_init(&f);
-    fake_run(&f, "-p db --on-lease-lost continue -- sh -c", "trap 'exit 5' USR1; echo ready; read x");
-    fake_grant(&f, clock_boottime() + 300 * USEC_PER_MSEC);
+    fake_run(&f, "-p db --on-lease-lost continue -- sh -c", WAITS);
+    fake_grant(&f, DEADLINE);
     fake_hear_started(&f);
     fake_await_output(&f, "ready");
     fake_stop(&f);
-    TEST_INT(fake_is_running(&f, 400 * USEC_PER_MSEC), true);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    while (fake_process_state(f.command) != 'X') /* else it might attach first */
-        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
+    stand_at(LATER);
+    settle(&f);
+    end_command(&f); /* else it might attach first */
+    clock_file_go_on(&own_clock);
     come_back(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
@@ -74,39 +106,46 @@ static void test_deadline_in_the_past(void) {
     fake_done(&f);
 }
 
+static void start_with_deadline(struct fake *f) {
+    stand_at(BEGIN);
+    fake_init(f);
+    fake_run(f, "-p db -- sh -c", WAITS);
+    fake_grant(f, DEADLINE);
+    fake_hear_started(f);
+    fake_await_output(f, "ready");
+}
+
+static void end_by_itself(struct fake *f) {
+    end_command(f);
+    fake_hear_ended(f, 5, -1, NULL);
+    TEST_INT(fake_await_exit(f), 5);
+    fake_done(f);
+}
+
 static void test_deadline_pushed(void) {
     struct fake f;
 
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
-    fake_hear_started(&f);
-    fake_await_output(&f, "ready");
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
-    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    fake_hear_ended(&f, 5, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
+    start_with_deadline(&f);
+    fake_say_granted(&f, MUCH_LATER, false);
+    settle(&f);
+    stand_at(LATER);
+    settle(&f);
+    end_by_itself(&f);
 }
 
 /* While we were stopped the deadline that we know passed; the one in the socket has not. */
 static void test_deadline_pushed_while_stopped(void) {
     struct fake f;
 
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + 600 * USEC_PER_MSEC);
-    fake_hear_started(&f);
-    fake_await_output(&f, "ready");
+    start_with_deadline(&f);
     TEST_INT(kill(f.pid, SIGSTOP), 0);
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
-    TEST_INT(fake_is_running(&f, 700 * USEC_PER_MSEC), true);
+    while (fake_process_state(f.pid) != 'T')
+        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
+    fake_say_granted(&f, MUCH_LATER, false);
+    stand_at(LATER);
     TEST_INT(kill(f.pid, SIGCONT), 0);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    fake_hear_ended(&f, 5, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
+    settle(&f);
+    end_by_itself(&f);
 }
 
 static void attach(struct fake *f, const char *run) {
@@ -123,36 +162,30 @@ static void test_restart_while_running(void) {
     pid_t command;
     struct fake f;
 
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
-    fake_hear_started(&f);
+    start_with_deadline(&f);
     command = f.command;
-    fake_await_output(&f, "ready");
     fake_stop(&f);
-    TEST_INT(fake_is_running(&f, 150 * USEC_PER_MSEC), true); /* tries at least once in vain */
+    stand_at(BEGIN + USEC_PER_SEC);
+    settle(&f); /* it has tried in vain */
     fake_listen(&f);
+    clock_file_go_on(&own_clock);
     attach(&f, FAKE_RUN);
     fake_hear_started(&f); /* told again: this berthd may not know */
     TEST_INT(f.command, command);
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false);
-    TEST_INT(fake_is_running(&f, USEC_PER_SEC), true);
-    TEST_INT(kill(f.pid, SIGUSR1), 0);
-    fake_hear_ended(&f, 5, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 5);
-    fake_done(&f);
+    fake_say_granted(&f, MUCH_LATER, false);
+    settle(&f);
+    stand_at(LATER);
+    settle(&f);
+    end_by_itself(&f);
 }
 
 static void test_ended_while_away(void) {
     struct fake f;
 
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
-    fake_grant(&f, 0);
-    fake_hear_started(&f);
-    fake_await_output(&f, "ready");
+    start_with_deadline(&f);
     fake_hang_up(&f);
-    TEST_INT(kill(f.pid, SIGUSR1), 0); /* before the first try to come back */
+    end_command(&f); /* before the first try to come back */
+    clock_file_go_on(&own_clock);
     fake_accept(&f);
     fake_hear_ended(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
@@ -163,15 +196,21 @@ static void test_ended_while_away(void) {
 static void test_unknown_while_running(void) {
     struct fake f;
 
+    stand_at(BEGIN);
     fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "echo ready; while :; do read x; done");
-    fake_grant(&f, clock_boottime() + USEC_PER_SEC);
+    fake_run(&f, "-p db -- sh -c", WAITS);
+    fake_grant(&f, DEADLINE);
     fake_await_output(&f, "ready");
+    clock_file_go_on(&own_clock);
     fake_hang_up(&f);
     attach(&f, FAKE_RUN);
     fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     fake_stop(&f);
+    stand_at(BEFORE(302));
+    settle(&f);
+    stand_at(BEFORE(298));
     await_stopped(&f);
+    clock_file_go_on(&own_clock);
     come_back(&f, -1, SIGTERM, "lease-lost");
     TEST_INT(fake_await_exit(&f), 76);
     fake_done(&f);
@@ -224,22 +263,26 @@ static void test_wait_is_over(void) {
     json_t *params;
     struct fake f;
 
+    stand_at(BEGIN);
     fake_init(&f);
-    fake_run(&f, "-p db --wait 300ms -E 9 x", NULL);
+    fake_run(&f, "-v -p db --wait 300ms -E 9 x", NULL);
     fake_accept(&f);
     params = fake_hear(&f, "io.berth.Hold");
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) > 0, true); /* what is left of it when we are heard */
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")) <= 300, true);
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300); /* what is left of it when we are heard */
     json_decref(params);
     fake_say(&f, FAKE_WAITING);
     fake_stop(&f); /* and nobody comes back in time */
+    while (!strstr(fake_errors(&f), "berthd is away"))
+        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
+    stand_at(BEGIN + 298 * USEC_PER_MSEC);
+    TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
+    stand_at(BEGIN + 302 * USEC_PER_MSEC);
     TEST_INT(fake_await_exit(&f), 9);
-    TEST_STRING(fake_errors(&f), "berth: no permit: the wait was over\n");
+    CU_ASSERT_PTR_NOT_NULL(strstr(fake_errors(&f), "berth: no permit: the wait was over\n"));
     fake_done(&f);
 }
 
 static void test_wait_on_a_silent_server(void) {
-    usec_t begun = clock_boottime();
     struct fake f;
 
     fake_init(&f);
@@ -247,7 +290,6 @@ static void test_wait_on_a_silent_server(void) {
     fake_accept(&f);
     json_decref(fake_hear(&f, "io.berth.Hold"));
     TEST_INT(fake_await_exit(&f), 75);
-    TEST_INT(clock_boottime() - begun < 3 * USEC_PER_SEC, true);
     fake_done(&f);
 }
 
@@ -255,15 +297,21 @@ static void test_wait_on_a_silent_server(void) {
 static void test_wait_is_over_says_berthd(void) {
     struct fake f;
 
+    stand_at(BEGIN);
     fake_init(&f);
     fake_run(&f, "-p db --wait 50ms x", NULL);
     fake_accept(&f);
     json_decref(fake_hear(&f, "io.berth.Hold"));
-    TEST_INT(fake_is_running(&f, 200 * USEC_PER_MSEC), true);
+    stand_at(BEGIN + USEC_PER_SEC);
+    TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
     fake_say(&f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'queue-timeout', 'pool': 'db'}}");
     TEST_INT(fake_await_exit(&f), 75);
     TEST_STRING(fake_errors(&f), "berth: no permit: queue-timeout (pool db)\n");
     fake_done(&f);
+}
+
+static void let_run(void) {
+    clock_file_stand(&own_clock, 0);
 }
 
 static CU_TestInfo tests[] = {
@@ -284,7 +332,8 @@ static CU_TestInfo tests[] = {
 };
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "run away", .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "run away", .pSetUpFunc = let_run, .pTests = tests}, CU_SUITE_INFO_NULL};
 
+    clock_file_own(argv);
     return test_main(argc, argv, suites);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into berthd, berth-runner, guards and `berth run` of one host: its clocks are off by what the file named by HOST_CLOCK says,
- * from the moment on that it says so. The file has two 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a machine was
- * suspended, and for CLOCK_REALTIME, which people step. Timers on either fire when the clock that they are on says so, also when it
- * jumps while a program waits: each wait is cut into slices, between which timers are armed anew. CLOCK_MONOTONIC, by which witnesses
- * tell what ran when, is left alone. */
+/* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test: its clocks are off by what the file named by
+ * HOST_CLOCK says, from the moment on that it says so. The file has three 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a
+ * machine was suspended; for CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. Timers on either
+ * fire when the clock that they are on says so, also when it jumps while a program waits: each wait is cut into slices, between which
+ * timers are armed anew. What is due on a clock that stands is seen by the next wait, before anything that comes later. CLOCK_MONOTONIC,
+ * by which witnesses tell what ran when, is left alone. */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,19 +25,21 @@
 #define NSEC_PER_SEC 1000000000LL
 
 enum which { BOOT, REAL, NONE };
+#define STANDS 2 /* its place in the file */
+#define WORDS 3
 
 static struct timer { /* armed at an absolute time of a clock that may jump */
     enum which which;
     int flags;
     struct itimerspec wanted;
-    long long armed_with; /* the offset that it was armed with */
+    long long armed_with; /* what the clock was off by, or where it stood */
 } timers[1024]; /* by descriptor */
 
 static enum which which_of(clockid_t id) {
     return id == CLOCK_BOOTTIME || id == CLOCK_BOOTTIME_ALARM ? BOOT : id == CLOCK_REALTIME || id == CLOCK_REALTIME_ALARM ? REAL : NONE;
 }
 
-static const _Atomic int64_t none[2];
+static const _Atomic int64_t none[WORDS];
 static const _Atomic int64_t *offsets = none;
 
 /* Commands of `berth run` get its environment: a witness tells true time. */
@@ -52,8 +56,17 @@ __attribute__((constructor)) static void prepare(void) {
         (void) unsetenv("LD_PRELOAD");
 }
 
+/* 0: it runs. */
+static long long stands(enum which which) {
+    return which == BOOT ? atomic_load(&offsets[STANDS]) * 1000 : 0;
+}
+
 static long long offset_of(enum which which) {
     return which == NONE ? 0 : atomic_load(&offsets[which]) * 1000;
+}
+
+static long long setting_of(enum which which) {
+    return stands(which) ? stands(which) : offset_of(which);
 }
 
 static void shift(struct timespec *t, long long nsec) {
@@ -66,10 +79,15 @@ static void shift(struct timespec *t, long long nsec) {
 }
 
 int clock_gettime(clockid_t id, struct timespec *ts) {
+    enum which which = which_of(id);
+    long long stood = stands(which);
+
     if (syscall(SYS_clock_gettime, id, ts) < 0)
         return -1;
-    if (which_of(id) != NONE)
-        shift(ts, offset_of(which_of(id)));
+    if (stood)
+        *ts = (struct timespec) {.tv_sec = stood / NSEC_PER_SEC, .tv_nsec = stood % NSEC_PER_SEC};
+    else if (which != NONE)
+        shift(ts, offset_of(which));
     return 0;
 }
 
@@ -87,10 +105,26 @@ int timerfd_create(clockid_t id, int flags) {
     return fd;
 }
 
+/* On a clock that stands it is due, and then it can be read when this comes back, or it is not. */
+static int arm_standing(int fd, const struct timer *t, struct itimerspec *old) {
+    long long wanted = (long long) t->wanted.it_value.tv_sec * NSEC_PER_SEC + t->wanted.it_value.tv_nsec;
+    struct itimerspec now = {.it_value.tv_nsec = wanted > 0 && wanted <= t->armed_with};
+    struct pollfd due = {.fd = fd, .events = POLLIN};
+
+    if (syscall(SYS_timerfd_settime, fd, t->flags, &now, old) < 0)
+        return -1;
+    if (now.it_value.tv_nsec)
+        (void) poll(&due, 1, 1000);
+    return 0;
+}
+
 static int arm(int fd, struct timer *t, struct itimerspec *old) {
     struct itimerspec now = t->wanted;
+    long long stood = stands(t->which);
 
-    t->armed_with = offset_of(t->which);
+    t->armed_with = stood ? stood : offset_of(t->which);
+    if (stood)
+        return arm_standing(fd, t, old);
     if (now.it_value.tv_sec != 0 || now.it_value.tv_nsec != 0)
         shift(&now.it_value, -t->armed_with);
     return (int) syscall(SYS_timerfd_settime, fd, t->flags, &now, old);
@@ -108,7 +142,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 
 static void arm_again(void) {
     for (size_t fd = 0; fd < sizeof(timers) / sizeof(timers[0]); fd++)
-        if (timers[fd].flags && timers[fd].armed_with != offset_of(timers[fd].which) && arm((int) fd, &timers[fd], NULL) < 0)
+        if (timers[fd].flags && timers[fd].armed_with != setting_of(timers[fd].which) && arm((int) fd, &timers[fd], NULL) < 0)
             timers[fd].flags = 0; /* it was closed, and the descriptor is something else's */
 }
 

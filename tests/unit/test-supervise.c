@@ -11,7 +11,22 @@
 #include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/process-tree.h"
+#include "tests/harness/clock-file.h"
 #include "tests/harness/test.h"
+
+/* Where times count the clock stands, from T on, and goes on in steps. At each but the last one the command must answer, and a stop must
+ * have begun or not. At the last one it ends. */
+#define T (1000 * USEC_PER_SEC)
+struct step {
+    usec_t at;
+    unsigned n_stopping;
+};
+#define STEPS(...) (const struct step[]) {__VA_ARGS__, {0}}
+/* Waits and answers. A shell misses no signal in `wait`, as it would just before a read; and what it forks while a signal has no trap yet
+ * does not lose that before it is what it is to be. */
+#define WAITS(ignored, trapped) \
+    ignored "exec 3<&0; (read x <&3) & " trapped "trap 'echo here' USR1; echo ready; while :; do wait; done"
+#define DEAF "trap '' TERM; "
 
 /* One command under supervision, and what was told about it. The command writes to a pipe what the test waits for. */
 struct scene {
@@ -20,8 +35,12 @@ struct scene {
     struct supervise_options options;
     const char *script;          /* for sh */
     int reader, writer;          /* the command's standard output; the writer is closed after the fork */
+    int keys[2];                 /* its standard input, to which nobody writes */
     char *cgroup;
-    void (*on_line)(struct scene *scene);
+    void (*on_line)(struct scene *scene); /* the first */
+    unsigned n_lines;
+    const struct step *step;     /* the next one; NULL: the clock runs */
+    sd_event_source *idle;
     bool stops_when_suspended;
     unsigned n_started, n_stopping, n_suspended, n_done;
     struct supervise_result result;
@@ -31,7 +50,7 @@ static int run_script(void *userdata, _unused_ const char **ret_stage) {
     struct scene *scene = userdata;
     char *argv[] = {(char *) "sh", (char *) "-c", (char *) scene->script, NULL};
 
-    if (dup2(scene->writer, STDOUT_FILENO) < 0)
+    if (dup2(scene->keys[0], STDIN_FILENO) < 0 || dup2(scene->writer, STDOUT_FILENO) < 0)
         return errno;
     execv("/bin/sh", argv);
     return errno;
@@ -67,19 +86,39 @@ static void on_done(struct supervise *s, const struct supervise_result *result, 
     (void) sd_event_exit(scene->event, 0);
 }
 
+/* All that was due has been done by now: does it still answer? */
+static int on_idle(_unused_ sd_event_source *source, void *userdata) {
+    struct scene *scene = userdata;
+
+    if (scene->step->at != 0)
+        (void) supervise_signal(scene->supervise, SIGUSR1);
+    return 0;
+}
+
+static void take_step(struct scene *scene) {
+    if (scene->n_lines > 1)
+        TEST_INT(scene->n_stopping, (scene->step - 1)->n_stopping);
+    clock_file_stand(&own_clock, scene->step++->at);
+    (void) sd_event_source_set_enabled(scene->idle, SD_EVENT_ONESHOT);
+}
+
 static int on_readable(sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
     struct scene *scene = userdata;
     char text[64];
 
-    if (read(fd, text, sizeof(text)) <= 0)
+    if (read(fd, text, sizeof(text)) <= 0) {
         (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
-    else if (scene->on_line)
+        return 0;
+    }
+    if (scene->n_lines++ == 0 && scene->on_line)
         scene->on_line(scene);
+    if (scene->step)
+        take_step(scene);
     return 0;
 }
 
 static int on_hang(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    CU_FAIL("nothing happened for 10 s");
+    CU_FAIL("nothing happened for 30 s");
     (void) sd_event_exit(((struct scene *) userdata)->event, 1);
     return 0;
 }
@@ -90,26 +129,47 @@ static void scene_init(struct scene *scene, const char *script) {
     *scene = (struct scene) {.script = script, .options = {.stop_signal = SIGTERM, .stop_timeout = 5 * USEC_PER_SEC,
                                                             .timeout = USEC_INFINITY, .deadline = USEC_INFINITY}};
     CU_ASSERT_FATAL(sd_event_new(&scene->event) >= 0);
-    CU_ASSERT_FATAL(pipe2(fds, O_CLOEXEC) == 0);
+    CU_ASSERT_FATAL(pipe2(fds, O_CLOEXEC) == 0 && pipe2(scene->keys, O_CLOEXEC) == 0);
     scene->reader = fds[0];
     scene->writer = fds[1];
+}
+
+/* The clock stands, until scene_run() comes back. */
+static void scene_step(struct scene *scene, const struct step *steps) {
+    scene->step = steps;
+    clock_file_stand(&own_clock, T);
+    CU_ASSERT_FATAL(sd_event_add_defer(scene->event, &scene->idle, on_idle, scene) >= 0);
+    CU_ASSERT_FATAL(sd_event_source_set_enabled(scene->idle, SD_EVENT_OFF) >= 0);
+    CU_ASSERT_FATAL(sd_event_source_set_priority(scene->idle, SD_EVENT_PRIORITY_IDLE) >= 0);
 }
 
 static void scene_run(struct scene *scene, supervise_child_fn child) {
     struct supervise_handler handler = {.on_started = on_started, .on_stopping = on_stopping, .on_suspended = on_suspended,
                                         .on_done = on_done, .userdata = scene};
+    char text[64];
 
     CU_ASSERT_FATAL(sd_event_add_io(scene->event, NULL, scene->reader, EPOLLIN, on_readable, scene) >= 0);
-    CU_ASSERT_FATAL(sd_event_add_time_relative(scene->event, NULL, CLOCK_MONOTONIC, 10 * USEC_PER_SEC, 0, on_hang, scene) >= 0);
+    CU_ASSERT_FATAL(sd_event_add_time_relative(scene->event, NULL, CLOCK_MONOTONIC, 30 * USEC_PER_SEC, 0, on_hang, scene) >= 0);
     CU_ASSERT_FATAL(supervise_new(&scene->supervise, scene->event, &scene->options, &handler) == 0);
     CU_ASSERT_FATAL(supervise_start(scene->supervise, child, scene) == 0);
     scene->writer = close_fd(scene->writer);
     (void) sd_event_loop(scene->event);
+    CU_ASSERT(fcntl(scene->reader, F_SETFL, O_NONBLOCK) == 0);
+    scene->n_lines += read(scene->reader, text, sizeof(text)) > 0; /* it may have ended before that was heard */
     TEST_INT(scene->n_done, 1);
     TEST_INT(process_tree_count(getpid()), 0);
     TEST_INT(waitpid(-1, NULL, WNOHANG), -1); /* no zombie either */
+    if (scene->step) {
+        TEST_INT(scene->step->at, 0);
+        TEST_INT(scene->result.ended, (scene->step - 1)->at);
+        TEST_INT(scene->n_stopping, (scene->step - 1)->n_stopping);
+    }
+    clock_file_stand(&own_clock, 0);
     supervise_free(scene->supervise);
+    sd_event_source_disable_unref(scene->idle);
     close_fd(scene->reader);
+    close_fd(scene->keys[0]);
+    close_fd(scene->keys[1]);
     sd_event_unref(scene->event);
     free(scene->cgroup);
 }
@@ -196,14 +256,13 @@ static void test_stop_suspended(void) {
 static void test_ignores_term(void) {
     struct scene scene;
 
-    scene_init(&scene, "trap '' TERM; echo ready; while :; do sleep 1000; done");
+    scene_init(&scene, WAITS(DEAF, ""));
     scene.options.stop_timeout = 60 * USEC_PER_MSEC;
     scene.on_line = stop_it;
+    scene_step(&scene, STEPS({T + 58 * USEC_PER_MSEC, 1}, {T + 62 * USEC_PER_MSEC, 1}));
     scene_run(&scene, run_script);
     TEST_INT(scene.result.code, CLD_KILLED);
     TEST_INT(scene.result.status, SIGKILL);
-    CU_ASSERT(scene.result.ended - scene.result.started >= 60 * USEC_PER_MSEC);
-    CU_ASSERT(scene.result.ended - scene.result.started < 2 * USEC_PER_SEC);
 }
 
 /* Processes that hid: another session, orphaned, deaf to the stop signal. */
@@ -223,65 +282,57 @@ static void test_outlives_command(void) {
     struct scene scene;
 
     /* The command is over, its grandchild is not: so the run goes on, and its exit status is kept. */
-    scene_init(&scene, "setsid sh -c 'setsid sleep 0.1 &' & exit 5");
+    scene_init(&scene, "setsid sh -c 'setsid sh -c \"sleep 0.1; echo last\" &' & exit 5");
     scene_run(&scene, run_script);
     TEST_INT(scene.result.code, CLD_EXITED);
     TEST_INT(scene.result.status, 5);
-    CU_ASSERT(scene.result.ended - scene.result.started >= 100 * USEC_PER_MSEC);
+    TEST_INT(scene.n_lines, 1);
 }
 
-/* The kill is sent 100 ms before the deadline. On a busy machine the last process may be seen to be gone some time after it; R8 has a
- * margin of 500 ms for that. */
-#define BUSY (400 * USEC_PER_MSEC)
+#define DEADLINE (T + 100 * USEC_PER_SEC)
+#define BEFORE(msec) (DEADLINE - (msec) * USEC_PER_MSEC)
 
-static void near_deadline(struct scene *scene) {
-    supervise_set_deadline(scene->supervise, clock_boottime() + 400 * USEC_PER_MSEC);
-}
-
+/* The kill is sent 100 ms before the deadline, so that the last process is gone when that comes (R8), and the stop signal a whole stop
+ * timeout before the kill. */
 static void test_deadline(void) {
     struct scene scene;
 
-    scene_init(&scene, HIDDEN "echo deaf; while :; do sleep 1000; done");
-    scene.options.deadline = clock_boottime() + 100 * USEC_PER_SEC;
+    scene_init(&scene, WAITS(HIDDEN, ""));
+    scene.options.deadline = DEADLINE;
     scene.options.stop_timeout = 100 * USEC_PER_MSEC;
-    scene.on_line = near_deadline; /* it is deaf by now, however busy the machine is */
+    scene_step(&scene, STEPS({BEFORE(202), 0}, {BEFORE(198), 1}, {BEFORE(102), 1}, {BEFORE(98), 1}));
     scene_run(&scene, run_script);
     TEST_INT(scene.result.reason, SUPERVISE_REASON_LEASE_LOST);
     TEST_INT(scene.result.status, SIGKILL);
-    TEST_INT(scene.n_stopping, 1);
-    CU_ASSERT(scene.result.ended < scene.result.deadline + BUSY);
-    CU_ASSERT(scene.result.ended + 200 * USEC_PER_MSEC > scene.result.deadline); /* the stop timeout was given */
+    CU_ASSERT(scene.result.deadline == DEADLINE);
 }
 
 static void test_deadline_stop_signal(void) {
     struct scene scene;
-    usec_t deadline = clock_boottime() + 5 * USEC_PER_SEC;
 
-    /* Its stop signal comes a whole stop timeout earlier, and it takes it. */
-    scene_init(&scene, "trap 'exit 6' TERM; sleep 1000 & wait");
-    scene.options.deadline = deadline;
-    scene.options.stop_timeout = 4800 * USEC_PER_MSEC;
+    scene_init(&scene, WAITS("", "trap 'exit 6' TERM; "));
+    scene.options.deadline = DEADLINE;
+    scene_step(&scene, STEPS({BEFORE(5102), 0}, {BEFORE(5098), 1}));
     scene_run(&scene, run_script);
     TEST_INT(scene.result.reason, SUPERVISE_REASON_LEASE_LOST);
     TEST_INT(scene.result.status, 6);
-    CU_ASSERT(scene.result.ended + 4 * USEC_PER_SEC < deadline);
 }
 
-static void push_deadline(struct scene *scene) {
-    supervise_set_deadline(scene->supervise, clock_boottime() + USEC_PER_SEC);
+static void set_deadline(struct scene *scene) {
+    supervise_set_deadline(scene->supervise, DEADLINE);
 }
 
 static void test_deadline_pushed(void) {
     struct scene scene;
 
-    scene_init(&scene, "echo a; sleep 0.2; echo b; sleep 0.4; exit 9");
-    scene.options.deadline = clock_boottime() + 500 * USEC_PER_MSEC;
-    scene.options.stop_timeout = 0;
-    scene.on_line = push_deadline;
+    scene_init(&scene, WAITS("", ""));
+    scene.options.deadline = T + 10 * USEC_PER_SEC;
+    scene.on_line = set_deadline;
+    scene_step(&scene, STEPS({T + 11 * USEC_PER_SEC, 0}, {BEFORE(5102), 0}, {BEFORE(5098), 1}));
     scene_run(&scene, run_script);
-    TEST_INT(scene.result.status, 9);
-    TEST_INT(scene.result.reason, SUPERVISE_REASON_NONE);
-    CU_ASSERT(scene.result.ended < scene.result.deadline);
+    TEST_INT(scene.result.status, SIGTERM);
+    TEST_INT(scene.result.reason, SUPERVISE_REASON_LEASE_LOST);
+    CU_ASSERT(scene.result.deadline == DEADLINE);
 }
 
 static void pull_deadline(struct scene *scene) {
@@ -301,18 +352,23 @@ static void test_deadline_pulled(void) {
     TEST_INT(scene.result.reason, SUPERVISE_REASON_LEASE_LOST);
 }
 
+static void stop_before_deadline(struct scene *scene) {
+    stop_it(scene);
+    set_deadline(scene);
+}
+
 static void test_deadline_during_stop(void) {
     struct scene scene;
-    usec_t deadline = clock_boottime() + 400 * USEC_PER_MSEC;
 
-    /* A stop with a long timeout must not reach beyond the deadline. */
-    scene_init(&scene, "trap '' TERM; echo a; while :; do sleep 1000; done");
-    scene.options.deadline = deadline;
-    scene.options.stop_timeout = 250 * USEC_PER_MSEC;
-    scene.on_line = stop_it;
+    /* A stop with a long timeout must not reach beyond the deadline, also when that comes nearer. */
+    scene_init(&scene, WAITS(DEAF, ""));
+    scene.options.deadline = DEADLINE + 1000 * USEC_PER_SEC;
+    scene.options.stop_timeout = 500 * USEC_PER_SEC;
+    scene.on_line = stop_before_deadline;
+    scene_step(&scene, STEPS({BEFORE(102), 1}, {BEFORE(98), 1}));
     scene_run(&scene, run_script);
     TEST_INT(scene.result.reason, SUPERVISE_REASON_STOPPED);
-    CU_ASSERT(scene.result.ended < deadline + BUSY);
+    TEST_INT(scene.result.status, SIGKILL);
 }
 
 static void test_deadline_before_exec(void) {
@@ -453,5 +509,6 @@ static CU_TestInfo tests[] = {
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "supervise", .pTests = tests}, CU_SUITE_INFO_NULL};
 
+    clock_file_own(argv);
     return test_main(argc, argv, suites);
 }
