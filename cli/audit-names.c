@@ -21,13 +21,14 @@ struct audit_name *audit_names_find(const struct audit_names *names, const char 
 
 struct audit_name *audit_names_add(struct audit_names *names, const char *text, const char *host) {
     struct audit_name *name = audit_names_find(names, text, host);
+    size_t size = strlen(text) + 1;
 
     if (name)
         return name;
-    name = calloc(1, sizeof(*name) + strlen(text) + 1);
+    name = malloc(sizeof(*name) + size);
     if (!name)
         return NULL;
-    *name = (struct audit_name) {.text = strcpy((char *) (name + 1), text), .host = host, .index = SIZE_MAX};
+    *name = (struct audit_name) {.text = memcpy(name + 1, text, size), .host = host, .index = SIZE_MAX};
     if (tsearch(name, &names->tree, compare_names))
         return name;
     free(name);
