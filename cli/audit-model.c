@@ -167,22 +167,49 @@ static bool knows_end(const struct audit_run *r) {
            (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
 }
 
+static int compare_ends(const void *a, const void *b) {
+    const struct audit_end *x = a, *y = b;
+
+    return x->clock != y->clock ? (x->clock < y->clock ? -1 : 1) : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int make_ends(struct audit *a) {
+    size_t n = 0;
+
+    a->run_ends = calloc(a->n_events + 1, sizeof(*a->run_ends));
+    if (!a->run_ends)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++) {
+        struct audit_run *r = &a->runs[i];
+
+        r->ends = &a->run_ends[n];
+        for (size_t k = 0; k < r->n_events; k++)
+            if (strcmp(r->events[k]->event, "released") == 0 || strcmp(r->events[k]->event, "reclaimed") == 0)
+                r->ends[r->n_ends++] = (struct audit_end) {.clock = r->events[k]->clock, .order = k, .entry = r->events[k]};
+        qsort(r->ends, r->n_ends, sizeof(*r->ends), compare_ends);
+        n += r->n_ends;
+    }
+    return 0;
+}
+
+/* What ended this grant, of this or a later token; NULL: nothing tells. */
+static const struct entry *find_end(const struct audit_hold *h) {
+    const struct audit_run *r = h->run;
+
+    for (size_t i = index_count_below(&r->ends->clock, sizeof(*r->ends), r->n_ends, h->token); i < r->n_ends; i++)
+        if (r->ends[i].entry->token >= h->token)
+            return r->ends[i].entry;
+    return NULL;
+}
+
 /* The end of this grant: by a number where Redis's answer told it, else by its host's clock. */
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
-    bool taken = false;
-    usec_t end = 0;
+    const struct entry *ended = find_end(h);
+    bool taken = ended && strcmp(ended->event, "reclaimed") == 0;
+    usec_t end;
 
-    h->end = UINT64_MAX;
-    for (size_t i = 0; i < r->n_events; i++) {
-        const struct entry *e = r->events[i];
-        bool ends = strcmp(e->event, "released") == 0 || strcmp(e->event, "reclaimed") == 0;
-
-        if (ends && e->token >= h->token && e->clock >= h->token && e->clock < h->end) {
-            h->end = e->clock;
-            taken = strcmp(e->event, "reclaimed") == 0;
-        }
-    }
+    h->end = ended ? ended->clock : UINT64_MAX;
     if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
         h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
     if (h->end < UINT64_MAX || audit_is_unused(a, h, &h->end))
@@ -234,7 +261,7 @@ static int make_holds(struct audit *a) {
             add_holds(a, &a->runs[i]);
     qsort(a->holds, a->n_holds, sizeof(*a->holds), compare_holds);
     audit_learn_clocks(a);
-    if (audit_make_untold(a) < 0)
+    if (audit_make_untold(a) < 0 || make_ends(a) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_holds; i++)
         hold_set_end(a, &a->holds[i]);
@@ -259,6 +286,7 @@ void audit_model_done(struct audit *a) {
     audit_pools_done(a);
     free(a->runs);
     free(a->run_events);
+    free(a->run_ends);
     free(a->holds);
     free(a->events);
 }

@@ -73,10 +73,18 @@ struct audit_use {
     bool of_host;
 };
 
+struct audit_end { /* of a grant: released or reclaimed */
+    uint64_t clock;
+    size_t order; /* among the run's events */
+    const struct entry *entry;
+};
+
 struct audit_run {
     const char *id;
     const struct entry **events; /* all of them; those of its host in their order */
     size_t n_events;
+    struct audit_end *ends;      /* by clock */
+    size_t n_ends;
     const struct entry *queued, *granted, *started, *exited, *released, *reclaimed, *withdrawn, *revoked,
         *fenced; /* the first of each */
     size_t order, end_order; /* of its grant and its end in the journals; 0: none */
@@ -121,6 +129,7 @@ struct audit {
     struct audit_run *runs;      /* sorted by id */
     size_t n_runs;
     const struct entry **run_events; /* what runs[].events point into */
+    struct audit_end *run_ends;      /* what runs[].ends point into */
     struct audit_hold *holds;    /* of the cluster's pools, by token */
     size_t n_holds;
     usec_t last_wipe;            /* when a host last told that Redis had lost its data, by that one's clock */
