@@ -70,7 +70,7 @@ static int guest_begin(struct control_call *call, struct manager *m, struct run 
 
 int verbs_nested(struct control_call *call, struct manager *m, struct run *outer) {
     if (manager_ends_with(outer, control_call_peer(call)->pid))
-        return control_call_reply(call, json_hold(m, outer, "nested", NULL));
+        return control_call_answer(call, json_hold(m, outer, "nested", NULL));
     return guest_begin(call, m, outer);
 }
 

@@ -124,6 +124,17 @@ static void test_hold(void) {
     ask_each("{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"wide\"],\"name\":\"label\"}}", "state");
 }
 
+/* Inside a run, whose guard is this process. */
+static void test_nested(void) {
+    char call[256];
+
+    snprintf(call, sizeof(call),
+             "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\",\"nested\":\"%s\"}}",
+             play_run("one")->id);
+    ask_each(call, "state");
+    CU_ASSERT_PTR_NULL(list_first(manager_runs(play.manager, RUN_STATE_DONE), struct run, link)); /* it was one of its own never */
+}
+
 /* It waits, and is granted without memory for saying so. */
 static void check_grant(int nth, bool *ret_more) {
     static const char call[] = "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\"}}";
@@ -164,6 +175,7 @@ static void test_grant(void) {
 static CU_TestInfo tests[] = {
     {"verbs", test_verbs},
     {"hold", test_hold},
+    {"nested", test_nested},
     {"grant", test_grant},
     CU_TEST_INFO_NULL,
 };
