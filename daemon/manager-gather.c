@@ -191,16 +191,15 @@ void manager_gather_check(struct manager *m) {
 }
 
 int manager_gather(struct manager *m) {
-    char path[RUNTIME_DIRECTORY_MAX + 16];
+    char path[MANAGER_PATH_SIZE];
     int k;
 
     m->phase = MANAGER_PHASE_GATHERING;
     manager_service_changed(m); /* should that take long */
-    snprintf(path, sizeof(path), "%s/%s", m->settings->runtime_directory, PROTOCOL_HOLDS);
     k = manager_hold_await_words(m);
     if (k < 0)
         return k;
-    k = hold_gather(path, manager_hold_found, m);
+    k = hold_gather(manager_path(m, PROTOCOL_HOLDS, path), manager_hold_found, m);
     if (k < 0)
         manager_log(m, LOG_ERR, "%s cannot be read: %s", path, strerror(-k));
     return k < 0 ? k : m->gather_error;

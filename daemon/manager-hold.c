@@ -10,13 +10,6 @@
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
 
-#define HOLDS_PATH_SIZE (RUNTIME_DIRECTORY_MAX + 16)
-
-static const char *holds_path(struct manager *m, char path[static HOLDS_PATH_SIZE]) {
-    snprintf(path, HOLDS_PATH_SIZE, "%s/%s", m->settings->runtime_directory, PROTOCOL_HOLDS);
-    return path;
-}
-
 /* --- the end --- */
 
 /* The hold is over and nothing more is waited for. */
@@ -131,13 +124,13 @@ static void run_on_client_overdue(struct run *r) {
 void manager_hold_start(struct run *r) {
     struct manager *m = r->manager;
     struct hold_handler handler = {.on_over = hold_on_over, .userdata = r, .removals = m->removals};
-    char path[HOLDS_PATH_SIZE], pools[DEMANDS_TEXT_SIZE];
+    char path[MANAGER_PATH_SIZE], pools[DEMANDS_TEXT_SIZE];
     struct message_writer w;
     struct event e;
     int k;
 
     put_hold(&w, r);
-    k = hold_new(&r->hold, m->event, holds_path(m, path), r->id, &w, &handler, &r->hold_fd);
+    k = hold_new(&r->hold, m->event, manager_path(m, PROTOCOL_HOLDS, path), r->id, &w, &handler, &r->hold_fd);
     if (k < 0) {
         r->hold_failed = true;
         run_set_reason(r, "%s/%s: %s", path, r->id, strerror(-k));
@@ -226,7 +219,7 @@ void manager_client_ended(struct run *r, const struct manager_ended *ended) {
 void manager_hold_found(const char *run, const struct message *record, void *userdata) {
     struct manager *m = userdata;
     struct hold_handler handler = {.on_over = hold_on_over, .removals = m->removals};
-    char path[HOLDS_PATH_SIZE], what[ID_TEXT_SIZE + 8];
+    char path[MANAGER_PATH_SIZE], what[ID_TEXT_SIZE + 8];
     struct run *r = NULL;
     uint64_t pid = 0;
     int k;
@@ -240,7 +233,7 @@ void manager_hold_found(const char *run, const struct message *record, void *use
         read_end(r, record);
         r->granted = r->unheard = true;
         handler.userdata = r;
-        k = hold_open(&r->hold, m->event, holds_path(m, path), run, record, &handler);
+        k = hold_open(&r->hold, m->event, manager_path(m, PROTOCOL_HOLDS, path), run, record, &handler);
     }
     if (k < 0)
         run_free(r);

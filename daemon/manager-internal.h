@@ -185,4 +185,6 @@ void manager_read_drained(struct manager *m);
 void manager_idle_check(struct manager *m); /* after a run's end, and when it is known what runs: who waits for the last one? */
 
 /* --- manager.c --- */
+#define MANAGER_PATH_SIZE (RUNTIME_DIRECTORY_MAX + NAME_MAX_LENGTH + 2)
+const char *manager_path(const struct manager *m, const char *name, char path[static MANAGER_PATH_SIZE]); /* RUNTIME-DIRECTORY/NAME */
 void manager_config_differs(struct manager *m); /* the runner has read another config: reload, once */

@@ -64,26 +64,19 @@ static void tell_stopping(usec_t longest) {
 
 /* --- draining --- */
 
-#define DRAINED_PATH_SIZE (RUNTIME_DIRECTORY_MAX + 16)
-
-static const char *drained_path(struct manager *m, char path[static DRAINED_PATH_SIZE]) {
-    snprintf(path, DRAINED_PATH_SIZE, "%s/%s", m->settings->runtime_directory, PROTOCOL_DRAINED);
-    return path;
-}
-
 void manager_read_drained(struct manager *m) {
-    char path[DRAINED_PATH_SIZE];
+    char path[MANAGER_PATH_SIZE];
 
-    m->drained = access(drained_path(m, path), F_OK) == 0;
+    m->drained = access(manager_path(m, PROTOCOL_DRAINED, path), F_OK) == 0;
 }
 
 int manager_drain(struct manager *m) {
-    char path[DRAINED_PATH_SIZE];
+    char path[MANAGER_PATH_SIZE];
     int fd;
 
     if (m->drained)
         return 0;
-    fd = open(drained_path(m, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = open(manager_path(m, PROTOCOL_DRAINED, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     close_fd(fd);
@@ -97,11 +90,11 @@ int manager_drain(struct manager *m) {
 }
 
 int manager_undrain(struct manager *m) {
-    char path[DRAINED_PATH_SIZE];
+    char path[MANAGER_PATH_SIZE];
 
     if (!m->drained)
         return 0;
-    if (unlink(drained_path(m, path)) < 0 && errno != ENOENT)
+    if (unlink(manager_path(m, PROTOCOL_DRAINED, path)) < 0 && errno != ENOENT)
         return -errno;
     m->drained = false;
     manager_log(m, LOG_NOTICE, "this host is drained no longer");

@@ -14,13 +14,17 @@
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
 
-#define PATH_SIZE (RUNTIME_DIRECTORY_MAX + 32)
 #define PASSWORD_MAX 4096
 
 /* --- the runtime directory --- */
 
+const char *manager_path(const struct manager *m, const char *name, char path[static MANAGER_PATH_SIZE]) {
+    snprintf(path, MANAGER_PATH_SIZE, "%s/%s", m->settings->runtime_directory, name);
+    return path;
+}
+
 static int make_directory(struct journal *j, const char *runtime, const char *name, mode_t mode) {
-    char path[PATH_SIZE];
+    char path[MANAGER_PATH_SIZE];
 
     snprintf(path, sizeof(path), "%s%s%s", runtime, *name ? "/" : "", name);
     if (mkdir(path, mode) < 0 && errno != EEXIST) {
@@ -42,13 +46,12 @@ static int make_directories(struct journal *j, const char *runtime) {
     return k;
 }
 
-static int take_lock(struct journal *j, const char *runtime, int *ret_fd) {
+static int take_lock(struct manager *m, struct journal *j) {
     _cleanup_close_ int fd = -1;
-    char path[PATH_SIZE];
+    char path[MANAGER_PATH_SIZE];
     int k;
 
-    snprintf(path, sizeof(path), "%s/%s", runtime, PROTOCOL_LOCK);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = open(manager_path(m, PROTOCOL_LOCK, path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
         k = -errno;
         if (k == -EWOULDBLOCK)
@@ -57,7 +60,7 @@ static int take_lock(struct journal *j, const char *runtime, int *ret_fd) {
             journal_log(j, LOG_ERR, "%s: %s", path, strerror(-k));
         return k;
     }
-    *ret_fd = steal_fd(&fd);
+    m->lock_fd = steal_fd(&fd);
     return 0;
 }
 
@@ -135,7 +138,7 @@ static void store_on_state(_unused_ struct store *s, _unused_ enum store_state s
 static int make_stores(struct manager *m, struct journal *j) {
     struct store_listener listener = manager_listener;
     _cleanup_free_ char *password = NULL;
-    char session_path[PATH_SIZE];
+    char session_path[MANAGER_PATH_SIZE];
     struct store_redis_options options = {
         .redis = m->settings->redis,
         .host = m->settings->host,
@@ -143,7 +146,7 @@ static int make_stores(struct manager *m, struct journal *j) {
         .version = VERSION,
         .lease_usec = m->settings->lease_usec,
         .heartbeat_usec = m->settings->heartbeat_usec,
-        .session_path = session_path,
+        .session_path = manager_path(m, PROTOCOL_SESSION, session_path),
     };
     int k;
 
@@ -159,7 +162,6 @@ static int make_stores(struct manager *m, struct journal *j) {
     if (k < 0)
         return k;
     options.password = password;
-    snprintf(session_path, sizeof(session_path), "%s/%s", m->settings->runtime_directory, PROTOCOL_SESSION);
     k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
     if (k == 0)
         k = declare(m, m->cluster_store, false);
@@ -202,7 +204,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     if (k >= 0)
         k = make_directories(journal, settings->runtime_directory);
     if (k == 0)
-        k = take_lock(journal, settings->runtime_directory, &m->lock_fd);
+        k = take_lock(m, journal);
     if (k == 0)
         k = make_stores(m, journal);
     if (k == 0)
