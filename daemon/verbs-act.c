@@ -87,6 +87,8 @@ static int override(struct control_call *call, struct manager *m, const struct s
 
     if (params_check_name(call, "pool", o->pool) != 0 || params_check_reason(call, o->reason) != 0)
         return 0;
+    if (manager_is_gathering(m)) /* what is in force would be told before, and not after, what is declared */
+        return verbs_refused(call, MANAGER_E_GATHERING);
     if (!s)
         return verbs_no_such_pool(call, m, o->pool);
     k = act_new(&act, call, m, false, o->pool);
@@ -173,6 +175,8 @@ int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
         return verbs_bad_request(call, "a claim is named by 32 hex digits, as `berth pools POOL` shows them");
     if (params_check_reason(call, reason) != 0)
         return 0;
+    if (manager_is_gathering(m))
+        return verbs_refused(call, MANAGER_E_GATHERING);
     if (is_host_claim(m, claim))
         s = manager_host_store(m);
     if (!s)

@@ -106,6 +106,8 @@ static void goes_on(void) {
     TEST_INT(host_count(ant, "ready", " "), 0);
     TEST_INT(berth(ant, "stop job"), 69); /* not "nothing to stop": there may be something */
     CU_ASSERT(strstr(berth_err, "does not know yet") != NULL);
+    TEST_INT(berth(ant, "limit slot 1"), 69); /* no event would tell of it */
+    TEST_INT(berth(ant, "revoke 0123456789abcdef0123456789abcdef"), 69);
     next = berth_start(ant, "run -p slot --name next -- %s --id next", cluster.command);
     signal_guards(guards, 1, SIGCONT);
     host_await(ant, "ready", " ");
