@@ -52,13 +52,13 @@ static const struct audit_process *find_berthd(const struct audit *a, const char
     return NULL;
 }
 
-static bool is_loss(const struct entry *e) {
-    return strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0 || strcmp(e->event, "grace-begun") == 0;
-}
+static void process_hear(struct audit *a, struct audit_process *p, const struct entry *e) {
+    bool wiped = strcmp(e->event, "grace-begun") == 0;
+    bool lost = wiped || strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0;
 
-static void process_hear(struct audit_process *p, const struct entry *e) {
     p->last = e->time > p->last ? e->time : p->last;
-    p->last_loss = is_loss(e) && e->time > p->last_loss ? e->time : p->last_loss;
+    p->last_loss = lost && e->time > p->last_loss ? e->time : p->last_loss;
+    a->last_wipe = wiped && e->time > a->last_wipe ? e->time : a->last_wipe;
 }
 
 /* Each process and host once. The host of the first event of a process is that of all that it wrote about others. */
@@ -103,7 +103,7 @@ static int make_processes(struct audit *a) {
             p = &a->processes[a->n_processes++];
             *p = (struct audit_process) {.process = e->process, .host = e->host, .order = i};
         }
-        process_hear(p, e);
+        process_hear(a, p, e);
     }
     qsort(a->processes, a->n_processes, sizeof(*a->processes), compare_berthds);
     merge_processes(a);

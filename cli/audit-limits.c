@@ -82,7 +82,7 @@ static int add_step(struct audit_limits_steps *s, const struct audit_limits_step
     return 0;
 }
 
-/* A pool that redis-connected tells without an override has none. */
+/* A pool that redis-connected tells without an override has none: first it is heard which have one. */
 static void hear_overrides(struct audit *a, const struct entry *e, size_t order) {
     struct word w;
 
@@ -106,7 +106,7 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
     if (w->kind == LIMIT_OVERRIDE)
         return add_step(&a->pools[i].overrides, &step);
     k = add_step(&a->pools[i].declared, &step);
-    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order)
+    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order) /* see hear_overrides() */
         return k;
     step.none = true;
     return add_step(&a->pools[i].overrides, &step);
@@ -136,7 +136,8 @@ int audit_make_limits(struct audit *a) {
     int k = 0;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
-        hear_overrides(a, a->events[i], i + 1);
+        if (strcmp(a->events[i]->event, "redis-connected") == 0)
+            hear_overrides(a, a->events[i], i + 1);
         for (const char *at = a->events[i]->limits; at && k == 0;) {
             at = next_word(at, &w);
             if (w.pool[0] == '\0')

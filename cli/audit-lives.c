@@ -156,9 +156,6 @@ static void check_processes(struct audit *a) {
 }
 
 void audit_check_lives(struct audit *a) {
-    for (size_t i = 0; i < a->n_events; i++)
-        if (strcmp(a->events[i]->event, "grace-begun") == 0 && a->events[i]->time > a->last_wipe)
-            a->last_wipe = a->events[i]->time;
     check_processes(a);
     for (size_t i = 0; i < a->n_runs; i++)
         check_run(a, &a->runs[i]);

@@ -63,7 +63,7 @@ struct audit_pool {
     struct audit_limits_steps declared, overrides; /* by number; a host's own pool: what is in force is in `declared` */
     struct audit_limits_steps in_order; /* a host's own pool: the same by order */
     const struct audit_limit *given;
-    size_t overridden; /* the order of the last event that tells of an override */
+    size_t overridden; /* the order of the last redis-connected that tells of an override */
     bool complained;   /* that there is no limit */
 };
 
@@ -137,8 +137,14 @@ struct audit {
 
 #define AUDIT_SILENT "its host is silent since, and whoever took it for dead may not have heard of it"
 
+/* audit-model.c. -ENOMEM. */
 int audit_model_make(struct audit *a);
 void audit_model_done(struct audit *a);
+/* The host that the run is on. */
+const char *audit_run_host(const struct audit_run *r);
+uint32_t audit_permits(const struct audit_run *r, size_t pool);
+/* 0 if they want permits of the same pools of the cluster; else in some order. */
+int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_run *y);
 
 /* audit-hosts.c. -ENOMEM. */
 int audit_make_hosts(struct audit *a);
@@ -161,12 +167,6 @@ bool audit_process_goes_on(const struct audit *a, const struct entry *after);
 /* Whether what another berthd of this host wrote before is there. */
 bool audit_has_earlier_berthd(const struct audit *a, const struct entry *e);
 
-/* The host that the run is on. */
-const char *audit_run_host(const struct audit_run *r);
-uint32_t audit_permits(const struct audit_run *r, size_t pool);
-/* 0 if they want permits of the same pools of the cluster; else in some order. */
-int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_run *y);
-
 /* audit-pools.c. -ENOMEM. */
 int audit_make_names(struct audit *a);
 size_t audit_find_pool(const struct audit *a, const char *name, const char *host); /* the pool's index, SIZE_MAX if nobody used it */
@@ -184,8 +184,8 @@ void audit_users_done(struct audit_users *u);
 /* audit-untold.c: ends that nobody could tell. -ENOMEM. */
 int audit_make_untold(struct audit *a);
 void audit_untold_done(struct audit *a);
-/* Whether this grant was never used: its berthd was killed before the start, and the next one
- * knew of no command, so that it withdrew the claim or asked anew. From when on it was given back is in *ret, in favour of the hosts. */
+/* Whether this grant was never used: its berthd was killed before the start, and the next one knew of no command, so that it withdrew the
+ * claim or asked anew. From when on it was given back is in *ret, in favour of the hosts. */
 bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret);
 bool audit_is_unused_run(const struct audit_run *r); /* its withdrawal after its grant was that */
 /* The last word of the host of this grant in its boot, if whoever took it for dead since may not have heard of it; else 0. */
@@ -193,7 +193,7 @@ uint64_t audit_silent_since(const struct audit *a, const struct entry *granted);
 /* Sets hold.untold and hold.why: the next berthd of its host may not have known of it, or its host is silent. */
 void audit_set_untold(const struct audit *a, struct audit_hold *h);
 
-/* When hosts were gone, and until when each claim waited: after the runs, hosts and clocks were made. -ENOMEM. */
+/* audit-waits.c: when hosts were gone, and until when each claim waited: after the runs, hosts and clocks were made. -ENOMEM. */
 int audit_make_absences(struct audit *a);
 /* Whether a waiting claim may have been in no queue at this number. */
 bool audit_is_absent(const struct audit *a, const struct audit_run *r, uint64_t number);
@@ -206,11 +206,11 @@ bool audit_limit_at(const struct audit *a, size_t pool, uint64_t number, uint32_
 /* Of a host's own pool, for a grant whose entry has this order: the highest and the lowest that it can have been. */
 bool audit_host_limit_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest);
 
-/* Of this entry it is not known whether it breaks a rule, and this is why. */
+/* audit-check.c. Of this entry it is not known whether it breaks a rule, and this is why. */
 void audit_doubt(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) _printf_(4, 5);
 
-/* The checks. -ENOMEM. */
+/* The checks, of the files that they are named after. -ENOMEM. */
 int audit_check_use(struct audit *a);
 int audit_check_order(struct audit *a);
 int audit_check_unseen(struct audit *a);

@@ -17,25 +17,27 @@ struct holder { /* one that has permits of a pool, or will have or had them */
     uint64_t untold;
     const char *why;
     uint32_t permits;
-    bool is_active, is_untold; /* is_untold: its end may be untold already */
-    size_t before, after; /* of those that are active, by number; NONE */
-    size_t over, next;    /* the first of those whose time is over when this one is judged; the next one of such a list */
-    size_t untold_from, next_untold; /* the same of those whose end may be untold from this one on */
+    bool is_active;       /* it is judged as a holder now */
+    bool is_untold;       /* ... whose end may be untold already */
+    size_t before, after; /* a list of those that are active, by number */
+    /* What changes when this one is judged, in lists, too: whose time is over, and whose end may be untold from then on. */
+    size_t first_over, next_over;
+    size_t first_untold, next_untold;
 };
 
-#define NONE SIZE_MAX
+#define NONE SIZE_MAX /* at the ends of lists */
 
-struct sweep { /* over the grants of one pool, in their order */
+struct sweep { /* over the grants of one pool, in their order; what is in use is kept as it changes */
     struct audit *a;
     size_t pool;
-    struct holder *holders;
-    size_t n, n_active;
-    size_t first, last;  /* active */
-    uint64_t used;       /* by those */
-    uint64_t untold;     /* by those of them whose end may be untold; but where n_taken > 0 each must be looked at */
-    size_t n_untold;     /* those */
-    size_t n_taken;      /* those whose permits are taken back while their processes are there */
-    size_t *of_run;      /* the last holder of each run; of this pool only if that is of that run */
+    struct holder *holders; /* all that there ever were, by number */
+    size_t n;
+    size_t first, last, n_active;
+    uint64_t used;       /* by those that are active */
+    size_t n_untold;     /* of those, and what they use */
+    uint64_t untold;
+    size_t n_taken;      /* those whose permits are taken back while their processes are there: if there are any each must be looked at */
+    size_t *of_run;      /* the last holder that each run was, in this pool or in one before */
     uint64_t told;       /* when the grant that is judged was told, as a number; 0: nobody asks */
 };
 
@@ -145,9 +147,9 @@ static void sweep_set_untold(struct sweep *s, struct holder *h) {
 static void sweep_move(struct sweep *s, size_t i) {
     size_t run = (size_t) (s->holders[i].run - s->a->runs), before = s->of_run[run];
 
-    for (size_t k = s->holders[i].over; k != NONE; k = s->holders[k].next)
+    for (size_t k = s->holders[i].first_over; k != NONE; k = s->holders[k].next_over)
         sweep_drop(s, &s->holders[k]);
-    for (size_t k = s->holders[i].untold_from; k != NONE; k = s->holders[k].next_untold)
+    for (size_t k = s->holders[i].first_untold; k != NONE; k = s->holders[k].next_untold)
         sweep_set_untold(s, &s->holders[k]);
     if (before < i && s->holders[before].run == s->holders[i].run)
         sweep_drop(s, &s->holders[before]);
@@ -174,19 +176,19 @@ static void sweep_add(struct sweep *s, size_t i) {
     s->used += h->permits;
     s->n_taken += is_taken(h);
     if (over < s->n) {
-        h->next = s->holders[over].over;
-        s->holders[over].over = i;
+        h->next_over = s->holders[over].first_over;
+        s->holders[over].first_over = i;
     }
     if (untold < s->n) {
-        h->next_untold = s->holders[untold].untold_from;
-        s->holders[untold].untold_from = i;
+        h->next_untold = s->holders[untold].first_untold;
+        s->holders[untold].first_untold = i;
     }
 }
 
 static void sweep_begin(struct sweep *s, size_t pool, size_t n) {
     *s = (struct sweep) {.a = s->a, .holders = s->holders, .of_run = s->of_run, .pool = pool, .n = n, .first = NONE, .last = NONE};
     for (size_t i = 0; i < n; i++)
-        s->holders[i].over = s->holders[i].next = s->holders[i].untold_from = s->holders[i].next_untold = NONE;
+        s->holders[i].first_over = s->holders[i].next_over = s->holders[i].first_untold = s->holders[i].next_untold = NONE;
 }
 
 /* --- pools of the cluster --- */
