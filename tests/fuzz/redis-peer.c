@@ -52,7 +52,7 @@ void peer_change(int kind, enum peer_change change, unsigned at, const char *tex
     p.next[kind].text[p.next[kind].size] = '\0';
 }
 
-/* --- answers as words: "[" and "]" make lists; a line is one text of all its words --- */
+/* --- answers as words: "[" and "]" make lists; a line is one text of all its words, in a list they have "_" between them --- */
 
 struct answer {
     char text[8192];
@@ -208,6 +208,20 @@ static void answer_release(struct answer *a, const char *id) {
     }
 }
 
+/* A list of what `each` says of each claim in the command's arguments. */
+static void answer_several(struct answer *a, const redisReply *command, size_t from, size_t step, void (*each)(struct answer *a, const char *id)) {
+    put(a, "[");
+    for (size_t i = from; i < command->elements; i += step) {
+        struct answer one = {0};
+
+        each(&one, argument(command, i));
+        for (char *at = strchr(one.text, ' '); at; at = strchr(at, ' '))
+            *at = '_';
+        put(a, " %s", one.text);
+    }
+    put(a, " ]");
+}
+
 static void answer_sync(struct answer *a, const redisReply *command) {
     if (strcmp(argument(command, 8), "1") == 0)
         p.n = 0;
@@ -260,7 +274,9 @@ static void answer_script(struct answer *a, int script, const redisReply *comman
             put(a, NEWS " ]", p.clock);
         break;
     case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 7)); break;
+    case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 9, 2, answer_claim); break;
     case REDIS_SCRIPT_RELEASE: answer_release(a, argument(command, 7)); break;
+    case REDIS_SCRIPT_RELEASES: answer_several(a, command, 7, 1, answer_release); break;
     case REDIS_SCRIPT_SYNC: answer_sync(a, command); break;
     case REDIS_SCRIPT_OVERRIDE: put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
     case REDIS_SCRIPT_INSPECT: answer_inspect(a, command); break;
@@ -291,20 +307,16 @@ static void answer_scripts(struct answer *a, const redisReply *command) {
     put(a, " ]");
 }
 
-/* The first word of a list that has a line in it. */
-static void open_line(struct answer *a, char *line, size_t size) {
-    if (a->n < 2 || strchr(a->words[1], '_') == NULL)
-        return;
-    (void) snprintf(line, size, "%s", a->words[1]);
-    for (char *at = line; *at; at++)
-        *at = *at == '_' ? ' ' : *at;
-    a->words[1] = line;
+/* Lines in the list that a script answers. */
+static void open_lines(struct answer *a) {
+    for (size_t i = 0; i < sizeof(a->text); i++)
+        if (a->text[i] == '_')
+            a->text[i] = ' ';
 }
 
 size_t peer_answer(const redisReply *command, char *buffer, size_t size) {
     int kind = kind_of(command);
     struct answer a = {0};
-    char line[256];
 
     switch (kind) {
     case PEER_INFO: put(&a, "maxmemory_policy:noeviction\r\nconnected_slaves:1\r\n"); break;
@@ -317,7 +329,8 @@ size_t peer_answer(const redisReply *command, char *buffer, size_t size) {
     default: answer_script(&a, kind, command); break;
     }
     split(&a);
-    open_line(&a, line, sizeof(line));
+    if (kind < REDIS_SCRIPTS)
+        open_lines(&a);
     if (p.next[kind].change != PEER_AS_IT_IS) {
         enum peer_change how = p.next[kind].change;
 
