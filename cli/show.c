@@ -42,10 +42,12 @@ int no_table(int r) {
 }
 
 /* What must be known to read the numbers. */
-static void tell_redis(const json_t *answer) {
+static void tell_doubt(const json_t *answer) {
     const json_t *redis = json_object_get(answer, "redis");
     char text[WORDS_SIZE];
 
+    if (json_is_true(json_object_get(answer, "gathering")))
+        fputs("berth: berthd has just been started: it does not know yet what runs on this host\n", stderr);
     if (json_is_true(json_object_get(answer, "stale")))
         fputs("berth: Redis is away: of the cluster this is what this host knows by itself\n", stderr);
     else if (words_number(redis, "grace_ms") > 0)
@@ -243,7 +245,7 @@ int verb_pools(int argc, char **argv) {
         return status;
     if (json)
         return print_json(answer);
-    tell_redis(answer);
+    tell_doubt(answer);
     status = print_pools(json_object_get(answer, "pools"));
     return status == 0 && words > 0 ? print_each_pool(json_object_get(answer, "pools")) : status;
 }
@@ -277,7 +279,7 @@ static int print_hosts(const json_t *answer) {
     static const struct table_column columns[] = {
         {"HOST", false}, {"VERSION", false}, {"CLAIMS", true}, {"SEEN", false}, {"OTHER LIMITS", false}};
 
-    tell_redis(answer);
+    tell_doubt(answer);
     return print_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host, "no host is alive");
 }
 
@@ -318,6 +320,7 @@ static int print_jobs(const json_t *answer) {
     static const struct table_column columns[] = {{"JOB", false},         {"STATE", false}, {"RUNS", true}, {"POOLS", false},
                                                   {"LAST RESULT", false}, {"ENDED", false}, {"NEXT", false}, {"DESCRIPTION", false}};
 
+    tell_doubt(answer);
     return print_items(json_object_get(answer, "jobs"), columns, ELEMENTSOF(columns), add_job, "no jobs are defined");
 }
 
@@ -341,12 +344,13 @@ static void add_run(struct table *t, const json_t *run) {
     table_cell(t, TABLE_NOTICE, "%s", why[0] ? why : words_text(run, "reason"));
 }
 
-static int print_runs(const json_t *runs, bool all) {
+static int print_runs(const json_t *answer, bool all) {
     static const struct table_column columns[] = {{"RUN", false},     {"NAME", false}, {"KIND", false}, {"STATE", false},
                                                   {"POOLS", false},   {"POSITION", false}, {"WAITED", true}, {"RAN", true},
                                                   {"RESULT", false}, {"WHY", false}};
 
-    return print_items(runs, columns, ELEMENTSOF(columns), add_run,
+    tell_doubt(answer);
+    return print_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,
                        all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
 }
 
@@ -361,5 +365,5 @@ int verb_runs(int argc, char **argv) {
     status = client_ask("io.berth.Runs", json_pack("{s:b}", "all", all), &answer);
     if (status != 0)
         return status;
-    return json ? print_json(answer) : print_runs(json_object_get(answer, "runs"), all);
+    return json ? print_json(answer) : print_runs(answer, all);
 }

@@ -102,9 +102,10 @@ static bool look_is_stale(const struct look *look) {
 static int look_reply(struct look *look, const char *name, json_t *what) {
     struct control_call *call = steal_pointer(&look->call);
 
-    return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:o}", "schema", 1, "host",
+    return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o}", "schema", 1, "host",
                                               manager_settings(look->manager)->host, "redis",
-                                              json_redis(look->manager, look->cluster), "stale", look_is_stale(look), name, what));
+                                              json_redis(look->manager, look->cluster), "stale", look_is_stale(look), "gathering",
+                                              manager_is_gathering(look->manager), name, what));
 }
 
 /* --- pools and hosts --- */
@@ -231,7 +232,8 @@ static int runs_answer(struct look *look) {
         return -ENOMEM;
     }
     call = steal_pointer(&look->call);
-    return control_call_answer(call, json_pack("{s:i, s:o}", "schema", 1, "runs", runs));
+    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "gathering", manager_is_gathering(look->manager),
+                                              "runs", runs));
 }
 
 int verbs_runs(struct control_call *call, json_t *params, void *userdata) {

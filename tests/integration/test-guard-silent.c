@@ -106,12 +106,20 @@ static void goes_on(void) {
     TEST_INT(host_count(ant, "ready", " "), 0);
     TEST_INT(berth(ant, "stop job"), 69); /* not "nothing to stop": there may be something */
     CU_ASSERT(strstr(berth_err, "does not know yet") != NULL);
+    for (size_t i = 0; i < 3; i++) { /* "nothing waits or runs" is not all that is said */
+        static const char *const words[] = {"runs", "jobs", "pools"};
+
+        TEST_INT(berth(ant, "%s", words[i]), 0);
+        CU_ASSERT(strstr(berth_err, "does not know yet") != NULL);
+    }
     TEST_INT(berth(ant, "limit slot 1"), 69); /* no event would tell of it */
     TEST_INT(berth(ant, "revoke 0123456789abcdef0123456789abcdef"), 69);
     next = berth_start(ant, "run -p slot --name next -- %s --id next", cluster.command);
     signal_guards(guards, 1, SIGCONT);
     host_await(ant, "ready", " ");
     host_await(ant, "queued", "job=next");
+    TEST_INT(berth(ant, "runs"), 0);
+    TEST_STRING(berth_err, "");
     TEST_INT(berth(ant, "run -n -p slot -- true"), 75);
     TEST_INT(witness_count_alive(cluster.witness), 1);
     gate_open(&cluster.gate);
