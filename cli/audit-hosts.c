@@ -213,15 +213,11 @@ bool audit_has_earlier_berthd(const struct audit *a, const struct entry *e) {
 
 /* --- boots --- */
 
-static const char *boot_of(const struct entry *e) {
-    return e->boot ? e->boot : "";
-}
-
 static int compare_boots(const void *a, const void *b) {
     const struct entry *x = *(const struct entry *const *) a, *y = *(const struct entry *const *) b;
     int c = strcmp(x->host, y->host);
 
-    return c != 0 ? c : strcmp(boot_of(x), boot_of(y));
+    return c != 0 ? c : x->boot && y->boot ? strcmp(x->boot, y->boot) : (x->boot != NULL) - (y->boot != NULL);
 }
 
 /* The last moment of each boot of each host. */
@@ -235,7 +231,7 @@ static int make_boots(struct audit *a) {
         const struct audit_host *h = &a->hosts[i];
 
         for (size_t k = 0; k < h->n_moments; k++)
-            if (k + 1 == h->n_moments || strcmp(boot_of(h->moments[k].entry), boot_of(h->moments[k + 1].entry)) != 0)
+            if (k + 1 == h->n_moments || compare_boots(&h->moments[k].entry, &h->moments[k + 1].entry) != 0)
                 a->boots[n++] = h->moments[k].entry;
     }
     qsort(a->boots, n, sizeof(*a->boots), compare_boots);
