@@ -136,7 +136,6 @@ static void stop_check(struct manager *m) {
     if (m->phase != MANAGER_PHASE_STOPPING || !manager_is_idle(m))
         return;
     m->phase = MANAGER_PHASE_LEAVING;
-    manager_jobs_forget_at_start(m);
     m->n_stores_leaving = 1 + (m->cluster_store ? 1 : 0);
     if (m->cluster_store)
         store_stop(m->cluster_store, store_on_stopped, m);
@@ -153,17 +152,9 @@ static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint6
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach(r, &m->runs[s], struct run, link)
             manager_log(m, LOG_WARNING, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
-    manager_jobs_forget_at_start(m);
     m->phase = MANAGER_PHASE_LEAVING;
     leave(m);
     return 0;
-}
-
-/* The next start is one of the service. */
-static void forget_service(struct manager *m) {
-    manager_jobs_forget_at_start(m);
-    list_foreach_safe(r, &m->runs[RUN_STATE_PENDING], struct run, link)
-        manager_run_withdraw(r, RUN_RESULT_STOPPED, "shutdown");
 }
 
 static usec_t longest_stop(const struct manager *m) {
@@ -184,32 +175,41 @@ bool manager_stops_jobs(const struct manager *m) {
     return m->stop_jobs_wanted || !m->has_service_manager;
 }
 
-void manager_stop(struct manager *m, bool stop_jobs) {
-    usec_t longest;
+static void stop_all(struct manager *m, enum run_state last) {
+    /* Now, in case that berthd is killed because this takes too long: the next start is one of the service. */
+    manager_jobs_forget_at_start(m);
+    for (enum run_state s = RUN_STATE_PENDING; s <= last; s++)
+        list_foreach_safe(r, &m->runs[s], struct run, link)
+            manager_stop_run(r, "shutdown");
+}
 
+static void begin_stop(struct manager *m) {
+    usec_t longest = longest_stop(m);
+
+    m->phase = MANAGER_PHASE_STOPPING;
+    tell_stopping(longest);
+    if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
+                          USEC_PER_MSEC, manager_on_leave_due, m) < 0)
+        manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
+    stop_all(m, RUN_STATE_STOPPING);
+    stop_check(m);
+}
+
+void manager_stop(struct manager *m, bool stop_jobs) {
     if (m->phase >= MANAGER_PHASE_STOPPING) {
         (void) sd_event_exit(m->event, 0); /* asked twice: leave at once, what runs is left to its guards */
         return;
     }
     event_emit(m->events, &(struct event) {.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
                stop_jobs ? "; its runs are stopped, too" : "; its runs go on");
-    if (!stop_jobs || m->phase != MANAGER_PHASE_READY) {
-        m->phase = MANAGER_PHASE_LEAVING;
-        if (stop_jobs) /* while gathering: what runs is not known, and ends at its deadline */
-            forget_service(m);
-        leave(m);
+    if (stop_jobs && m->phase == MANAGER_PHASE_READY) {
+        begin_stop(m);
         return;
     }
-    m->phase = MANAGER_PHASE_STOPPING;
-    longest = longest_stop(m);
-    tell_stopping(longest);
-    if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
-                          USEC_PER_MSEC, manager_on_leave_due, m) < 0)
-        manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach_safe(r, &m->runs[s], struct run, link)
-            manager_stop_run(r, "shutdown");
-    stop_check(m);
+    if (stop_jobs) /* while gathering: what runs is not known, and ends at its deadline */
+        stop_all(m, RUN_STATE_PENDING);
+    m->phase = MANAGER_PHASE_LEAVING;
+    leave(m);
 }
 
 /* --- when nothing runs any more --- */

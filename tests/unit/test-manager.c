@@ -220,8 +220,9 @@ static void test_shutdown(void) {
     CU_ASSERT(play_await(has_left, NULL));
 }
 
-/* A stop of the service, not a restart, while berthd does not know yet what runs: its next start is one. */
-static void test_shutdown_while_gathering(void) {
+/* A stop of the service, not a restart: its next start is one, also if berthd does not know yet what runs, or is killed because the stop
+ * takes too long. */
+static void check_start_after_stop(bool is_gathering) {
     struct run *r;
 
     play_down();
@@ -232,14 +233,25 @@ static void test_shutdown_while_gathering(void) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     play_started(r);
     play_guard_reports(r, "code", 0, "none");
-    play_restart();
+    if (is_gathering)
+        play_restart();
+    else
+        (void) play_run("one");
     manager_stop(play.manager, true);
-    CU_ASSERT(play_await(has_left, NULL));
+    if (is_gathering)
+        CU_ASSERT(play_await(has_left, NULL));
     play_new_manager();
     TEST_INT(manager_start(play.manager), 0);
     play.n_started = 0;
     play_gathered();
     CU_ASSERT(play_await_starts(1));
+}
+
+static void test_shutdown_while_gathering(void) {
+    check_start_after_stop(true);
+}
+static void test_shutdown_cut_short(void) {
+    check_start_after_stop(false);
 }
 
 static bool is_past(void *realtime) {
@@ -320,6 +332,7 @@ static CU_TestInfo tests[] = {
     {"drain", test_drain},
     {"shutdown", test_shutdown},
     {"shutdown while gathering", test_shutdown_while_gathering},
+    {"shutdown, cut short", test_shutdown_cut_short},
     {"shutdown and every", test_shutdown_and_every},
     {"every, after a manual start", test_every_after_a_manual_start},
     CU_TEST_INFO_NULL,
