@@ -171,6 +171,7 @@ int manager_jobs_update(struct manager *m);
 void manager_jobs_free(struct manager *m);
 void manager_jobs_ready(struct manager *m);   /* at-start, every, what is queued behind another */
 void manager_job_begin(struct run *r);        /* triggered before it was known what runs: overlap is judged now */
+void manager_job_begins(struct run *r);       /* its own record is there, and nothing was asked or started yet: so is its job's */
 void manager_job_over(struct run *r);         /* remembers the result; begins a queued one */
 /* Of a run that a report tells: whether the job's memory has its end already, which is written after `exited` is told. So that is in the
  * journal twice, the second time by the next berthd, only where the first was killed between the two. */

@@ -72,18 +72,6 @@ static int add_run(struct manager *m, const struct job_settings *settings, const
     return 0;
 }
 
-static int begin_job(struct manager *m, const struct job_settings *settings, struct run **ret) {
-    int k = add_run(m, settings, NULL, false, ret);
-
-    if (k < 0)
-        return k;
-    if (m->phase == MANAGER_PHASE_READY)
-        manager_run_begin(*ret);
-    else
-        manager_write_waiting(*ret); /* who asked has its id, also where the next berthd begins it */
-    return 0;
-}
-
 static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata);
 
 /* So long after the last trigger, whichever that was. */
@@ -110,32 +98,44 @@ static void note_queued(struct job *j, struct run *r) {
     memcpy(j->queued_run, r->id, sizeof(j->queued_run));
 }
 
+static void begin_or_wait(struct manager *m, struct job *j, struct run *r) {
+    if (m->phase == MANAGER_PHASE_READY) {
+        manager_run_begin(r);
+        return;
+    }
+    manager_write_waiting(r); /* who asked has its id, also where the next berthd begins it */
+    manager_write_job(m, j);
+}
+
+void manager_job_begins(struct run *r) {
+    struct job *j = find_job(r->manager, r->name);
+
+    if (j)
+        manager_write_job(r->manager, j);
+}
+
 /* One trigger, whichever. *ret_run: the run that it began or queued, or the one that is not over. */
 static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     const struct job_settings *settings = settings_find_job(m->settings, j->name);
+    enum job_decision decision;
     struct run *run;
     size_t n = count_runs(m, j->name, &run);
-    int k = 0;
+    int k = MANAGER_E_SKIPPED;
 
     if (m->drained)
         return MANAGER_E_DRAINED;
-    switch (job_decide(j, settings->overlap, n)) {
-    case JOB_DECISION_BEGIN:
-        k = begin_job(m, settings, &run);
-        break;
-    case JOB_DECISION_QUEUE:
-        k = add_run(m, settings, NULL, true, &run);
-        if (k == 0)
-            note_queued(j, run);
-        break;
-    case JOB_DECISION_SKIP:
-        k = MANAGER_E_SKIPPED;
-        break;
-    }
+    decision = job_decide(j, settings->overlap, n);
+    if (decision != JOB_DECISION_SKIP)
+        k = add_run(m, settings, NULL, decision == JOB_DECISION_QUEUE, &run);
+    *ret_run = run;
     if (k == 0)
         note_trigger(m, j);
-    manager_write_job(m, j);
-    *ret_run = run;
+    if (k == 0 && decision == JOB_DECISION_QUEUE)
+        note_queued(j, run);
+    if (k == 0 && decision == JOB_DECISION_BEGIN)
+        begin_or_wait(m, j, run);
+    else
+        manager_write_job(m, j);
     return k;
 }
 
@@ -212,7 +212,6 @@ static void begin_queued(struct manager *m, struct job *j) {
     j->queued = false;
     note_trigger(m, j);
     manager_run_begin(r);
-    manager_write_job(m, j); /* now that its own record is there */
 }
 
 /* At start. */

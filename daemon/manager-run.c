@@ -113,8 +113,10 @@ void manager_run_begin(struct run *r) {
 
     assert(r->state == RUN_STATE_PENDING);
     wait_for_permits(r);
-    if (r->kind == RUN_KIND_JOB)
-        manager_write_waiting(r); /* from here on a killed berthd does not forget it */
+    if (r->kind == RUN_KIND_JOB) {
+        manager_write_waiting(r); /* from here on a killed berthd does not forget it, */
+        manager_job_begins(r);    /* nor begins it once more for the same reason */
+    }
     if (r->host_claim.n_demands == 0)
         claim_cluster(r);
     else if (store_claim(m->host_store, &r->host_claim) < 0)

@@ -37,6 +37,8 @@ int runner_link_start(_unused_ struct runner_link *l, _unused_ const struct mess
     if (!play.runner_up)
         return -ENOTCONN;
     play.n_started++;
+    if (play.on_start)
+        play.on_start();
     return 0;
 }
 

@@ -30,6 +30,7 @@ extern struct play {
     struct journal *journal;
     struct runner_link runner;
     bool runner_up; /* whether the link takes messages */
+    void (*on_start)(void); /* when the runner is told to start something; NULL: nothing */
     unsigned n_started, n_killed, n_forgotten, n_stopped, n_done; /* what the manager told the runner and the guards */
     enum supervise_reason last_stop;
     struct guard_link *guards[8]; /* by number of connection; NULL: gone */

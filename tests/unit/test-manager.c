@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "base/protocol.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
@@ -254,6 +258,33 @@ static void test_shutdown_cut_short(void) {
     check_start_after_stop(false);
 }
 
+/* Of job "first", as the next berthd would find it. */
+static bool has_record(const char *field) {
+    _cleanup_free_ char *record = NULL;
+    char path[64];
+    size_t size;
+
+    snprintf(path, sizeof(path), "%s/jobs/first", play.directory);
+    return file_read(path, MESSAGE_SIZE_MAX, &record, &size) == 0 && strstr(record, field);
+}
+
+static void look_at_record(void) {
+    CU_ASSERT(has_record("at-start=done\n"));
+    CU_ASSERT(!has_record("last-trigger=0\n"));
+    CU_ASSERT(play_count_files("waiting") == 1);
+}
+
+/* A berthd that is killed right after it has begun a run is followed by one that knows of it, and does not begin it once more. */
+static void test_record_before_start(void) {
+    play_down();
+    play.at_start = true;
+    play_up();
+    play.on_start = look_at_record;
+    play_gathered();
+    CU_ASSERT(play_await_starts(1));
+    CU_ASSERT(has_record("at-start=done\n"));
+}
+
 static bool is_past(void *realtime) {
     return clock_realtime() > *(usec_t *) realtime;
 }
@@ -333,6 +364,7 @@ static CU_TestInfo tests[] = {
     {"shutdown", test_shutdown},
     {"shutdown while gathering", test_shutdown_while_gathering},
     {"shutdown, cut short", test_shutdown_cut_short},
+    {"a record before the start", test_record_before_start},
     {"shutdown and every", test_shutdown_and_every},
     {"every, after a manual start", test_every_after_a_manual_start},
     CU_TEST_INFO_NULL,
