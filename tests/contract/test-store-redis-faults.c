@@ -371,5 +371,5 @@ static CU_TestInfo tests[] = {
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "store-redis-faults", .pTests = tests}, CU_SUITE_INFO_NULL};
 
-    return redis_bed_main(argc, argv, suites, NULL);
+    return redis_bed_main_on_own_clock(argc, argv, suites);
 }

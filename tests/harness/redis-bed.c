@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "conf/settings.h"
+#include "tests/harness/clock-file.h"
 
 struct redis_bed redis_bed = {.lease = REDIS_BED_LEASE, .heartbeat = REDIS_BED_LEASE / 6, .timeout = USEC_PER_SEC};
 
@@ -32,9 +33,14 @@ int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name
     return store_redis_new(ret, event, events, &options, listener);
 }
 
+static bool is_idle(_unused_ void *userdata) {
+    return redis_server_is_idle(&redis_bed.server);
+}
+
 const struct store_fixture *redis_bed_fixture(unsigned n_hosts) {
-    static const struct store_fixture fixtures[BED_HOSTS_MAX] = {
-        {.n_hosts = 1, .make = redis_bed_make}, {.n_hosts = 2, .make = redis_bed_make}, {.n_hosts = 3, .make = redis_bed_make}};
+    static const struct store_fixture fixtures[BED_HOSTS_MAX] = {{.n_hosts = 1, .make = redis_bed_make, .is_idle = is_idle},
+                                                                 {.n_hosts = 2, .make = redis_bed_make, .is_idle = is_idle},
+                                                                 {.n_hosts = 3, .make = redis_bed_make, .is_idle = is_idle}};
 
     return &fixtures[n_hosts - 1];
 }
@@ -51,6 +57,12 @@ void redis_bed_command(const char *text) {
     _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, text);
 
     CU_ASSERT(reply && reply->type != REDIS_REPLY_ERROR);
+}
+
+int redis_bed_main_on_own_clock(int argc, char **argv, CU_SuiteInfo *suites) {
+    clock_file_own(argv);
+    clock_file_stand(&own_clock, clock_boottime());
+    return redis_bed_main(argc, argv, suites, NULL);
 }
 
 int redis_bed_main(int argc, char **argv, CU_SuiteInfo *suites, int (*prepare)(void)) {

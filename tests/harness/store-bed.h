@@ -24,6 +24,9 @@ struct store_fixture {
      * an earlier bed may be left in them (is_first: the first one of a bed, forget what was). 0 or a negative errno. */
     int (*make)(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                 const struct store_listener *listener, struct store **ret);
+    /* Whether those whom the stores ask have nothing to do, so that no answer is on its way but what can be read. Needed where the clock is the
+     * test's (clock_file_own()): time passes there only while nobody has anything to do, and then as fast as it can. May be NULL. */
+    bool (*is_idle)(void *userdata);
     /* After all stores of a bed were emptied, stopped and freed: whether nothing that grows is left (R16), with CU_ASSERTs.
      * May be NULL. */
     void (*check_empty)(void *userdata);
