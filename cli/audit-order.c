@@ -48,11 +48,11 @@ struct grant {
     uint64_t token;
 };
 
-struct line { /* all claims of which it is known until when they waited, as they stand in the queues of their pools */
-    const struct audit_run **by_score;
+struct queues { /* of claims of which it is known until when they waited */
+    const struct audit_run **by_score; /* all of them; a claim's place is its index */
     size_t n;
-    struct audit_users users; /* of each pool, by score */
-    struct maxima until;      /* of each user, when it had asked */
+    struct audit_users users; /* the places of those that want each pool: its queue, if all were in it at once */
+    struct maxima until;      /* of each of users: until when it waits; 0: it has not asked yet, or stands in no queue of that pool */
     const struct audit_run **found; /* see find_overtaken() */
 };
 
@@ -84,36 +84,36 @@ static int compare_scores(const void *a, const void *b) {
     return is_before(x, y) ? -1 : is_before(y, x) ? 1 : x < y ? -1 : x > y;
 }
 
-static int line_make(const struct audit *a, struct line *l, const struct audit_run *const *queued, size_t n) {
+static int queues_make(const struct audit *a, struct queues *q, const struct audit_run *const *queued, size_t n) {
     int k;
 
-    l->by_score = calloc(n + 1, sizeof(*l->by_score));
-    if (!l->by_score)
+    q->by_score = calloc(n + 1, sizeof(*q->by_score));
+    if (!q->by_score)
         return -ENOMEM;
-    l->n = n;
-    memcpy(l->by_score, queued, n * sizeof(*queued));
-    qsort(l->by_score, n, sizeof(*l->by_score), compare_scores);
-    k = audit_make_users(a, l->by_score, n, &l->users);
-    k = k < 0 ? k : maxima_make(&l->until, l->users.n);
-    l->found = calloc(l->users.n + 1, sizeof(*l->found));
-    return k < 0 || !l->found ? -ENOMEM : 0;
+    q->n = n;
+    memcpy(q->by_score, queued, n * sizeof(*queued));
+    qsort(q->by_score, n, sizeof(*q->by_score), compare_scores);
+    k = audit_make_users(a, q->by_score, n, &q->users);
+    k = k < 0 ? k : maxima_make(&q->until, q->users.n);
+    q->found = calloc(q->users.n + 1, sizeof(*q->found));
+    return k < 0 || !q->found ? -ENOMEM : 0;
 }
 
-static void line_done(struct line *l) {
-    free(l->by_score);
-    free(l->found);
-    audit_users_done(&l->users);
-    maxima_done(&l->until);
+static void queues_done(struct queues *q) {
+    free(q->by_score);
+    free(q->found);
+    audit_users_done(&q->users);
+    maxima_done(&q->until);
 }
 
 /* How many of by_score are before this run: those whose places in by_score are lower. */
-static size_t count_before(const struct line *l, const struct audit_run *r) {
-    size_t low = 0, high = l->n;
+static size_t count_before(const struct queues *q, const struct audit_run *r) {
+    size_t low = 0, high = q->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (is_before(l->by_score[middle], r))
+        if (is_before(q->by_score[middle], r))
             low = middle + 1;
         else
             high = middle;
@@ -122,19 +122,19 @@ static size_t count_before(const struct line *l, const struct audit_run *r) {
 }
 
 /* Where the users of a pool begin whose places in by_score are not lower. */
-static size_t find_user(const struct line *l, size_t pool, size_t place) {
-    size_t first = l->users.first[pool];
+static size_t find_user(const struct queues *q, size_t pool, size_t place) {
+    size_t first = q->users.first[pool];
 
-    return first + index_count_below(&l->users.items[first], sizeof(*l->users.items), l->users.first[pool + 1] - first, place);
+    return first + index_count_below(&q->users.items[first], sizeof(*q->users.items), q->users.first[pool + 1] - first, place);
 }
 
-static void line_add(const struct audit *a, struct line *l, const struct audit_run *r) {
-    const struct audit_run **at = bsearch(&r, l->by_score, l->n, sizeof(*l->by_score), compare_scores);
-    size_t place = (size_t) (at - l->by_score);
+static void queues_add(const struct audit *a, struct queues *q, const struct audit_run *r) {
+    const struct audit_run **at = bsearch(&r, q->by_score, q->n, sizeof(*q->by_score), compare_scores);
+    size_t place = (size_t) (at - q->by_score);
 
     for (size_t i = 0; i < r->n_uses; i++)
         if (has_place_in(a, r, r->uses[i].pool))
-            maxima_set(&l->until, find_user(l, r->uses[i].pool, place), r->until);
+            maxima_set(&q->until, find_user(q, r->uses[i].pool, place), r->until);
 }
 
 static int compare_tickets(const void *a, const void *b) {
@@ -144,31 +144,31 @@ static int compare_tickets(const void *a, const void *b) {
 }
 
 /* Those before it in a queue of both that wait still, by ticket, in `found`. */
-static size_t find_overtaken(const struct audit *a, struct line *l, const struct grant *g) {
-    size_t place = count_before(l, g->run), n = 0, n_once = 0;
+static size_t find_overtaken(const struct audit *a, struct queues *q, const struct grant *g) {
+    size_t place = count_before(q, g->run), n = 0, n_once = 0;
 
     for (size_t i = 0; i < g->run->n_uses; i++) {
-        size_t pool = g->run->uses[i].pool, end = find_user(l, pool, place);
+        size_t pool = g->run->uses[i].pool, end = find_user(q, pool, place);
 
         if (!has_place_in(a, g->run, pool))
             continue;
-        for (size_t at = l->users.first[pool]; (at = maxima_next(&l->until, at, g->token + 1)) < end; at++)
-            l->found[n++] = l->by_score[l->users.items[at]];
+        for (size_t at = q->users.first[pool]; (at = maxima_next(&q->until, at, g->token + 1)) < end; at++)
+            q->found[n++] = q->by_score[q->users.items[at]];
     }
     if (n > 1)
-        qsort(l->found, n, sizeof(*l->found), compare_tickets);
+        qsort(q->found, n, sizeof(*q->found), compare_tickets);
     for (size_t i = 0; i < n; i++)
-        if (i == 0 || l->found[i] != l->found[i - 1]) /* it stands in another queue of both, too */
-            l->found[n_once++] = l->found[i];
+        if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* else it stands in another queue of both, too */
+            q->found[n_once++] = q->found[i];
     return n_once;
 }
 
 /* Against those that wait at this moment. */
-static void check_grant(struct audit *a, struct line *l, const struct grant *g) {
-    size_t n = find_overtaken(a, l, g);
+static void check_grant(struct audit *a, struct queues *q, const struct grant *g) {
+    size_t n = find_overtaken(a, q, g);
 
     for (size_t i = 0; i < n; i++) {
-        const struct audit_run *w = l->found[i];
+        const struct audit_run *w = q->found[i];
 
         if (is_parked(a, w, g) || audit_is_absent(a, w, g->token)) {
             a->report->n_explained++;
@@ -204,7 +204,7 @@ static size_t list_grants(const struct audit *a, struct grant *grants) {
 static int check_tickets(struct audit *a) {
     _cleanup_free_ const struct audit_run **queued = calloc(a->n_runs + 1, sizeof(*queued));
     _cleanup_free_ struct grant *grants = calloc(a->n_runs + a->n_holds + 1, sizeof(*grants));
-    _cleanup_(line_done) struct line line = {.n = 0};
+    _cleanup_(queues_done) struct queues queues = {.n = 0};
     size_t n = 0, next = 0, n_grants;
     int k;
 
@@ -214,14 +214,14 @@ static int check_tickets(struct audit *a) {
         if (a->runs[i].until > 0)
             queued[n++] = &a->runs[i];
     qsort(queued, n, sizeof(*queued), compare_tickets);
-    k = line_make(a, &line, queued, n);
+    k = queues_make(a, &queues, queued, n);
     if (k < 0)
         return k;
     n_grants = list_grants(a, grants);
     for (size_t i = 0; i < n_grants; i++) {
         while (next < n && queued[next]->ticket < grants[i].token)
-            line_add(a, &line, queued[next++]);
-        check_grant(a, &line, &grants[i]);
+            queues_add(a, &queues, queued[next++]);
+        check_grant(a, &queues, &grants[i]);
     }
     return 0;
 }
