@@ -349,6 +349,7 @@ static void runner_bound_again(const char *run, void *userdata) {
     struct runner *r = userdata;
     const struct job_settings *job;
     struct record record;
+    int k;
 
     if (record_load(&record, runs_directory(r->runs), run) < 0 || !record.cgroup[0])
         return;
@@ -356,7 +357,9 @@ static void runner_bound_again(const char *run, void *userdata) {
     if (!is_same(job, &record) || bounds_needed(job) == 0)
         return;
     runner_warn_of_missing(r, &record, runs_prepare(r->runs, job));
-    (void) bounds_apply(record.cgroup, job);
+    k = bounds_apply(record.cgroup, job);
+    if (k > 0)
+        journal_log(r->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s", run, record.job, record.cgroup, strerror(k));
 }
 
 static int runner_gather(struct runner *r) {

@@ -224,19 +224,24 @@ static void test_shutdown(void) {
     CU_ASSERT(play_await(has_left, NULL));
 }
 
-/* A stop of the service, not a restart: its next start is one, also if berthd does not know yet what runs, or is killed because the stop
- * takes too long. */
-static void check_start_after_stop(bool is_gathering) {
+/* Job "first", which began by itself. */
+static void first_is_over(void) {
     struct run *r;
 
-    play_down();
-    play.at_start = true;
-    play_up_gathered();
     CU_ASSERT(play_await_starts(1));
     r = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     play_started(r);
     play_guard_reports(r, "code", 0, "none");
+}
+
+/* A stop of the service, not a restart: its next start is one, also if berthd does not know yet what runs, or is killed because the stop
+ * takes too long. */
+static void check_start_after_stop(bool is_gathering) {
+    play_down();
+    play.at_start = true;
+    play_up_gathered();
+    first_is_over();
     if (is_gathering)
         play_restart();
     else
@@ -334,11 +339,7 @@ static void test_every_after_a_manual_start(void) {
     play_down();
     play.every = "500ms";
     play_up_gathered();
-    CU_ASSERT(play_await_starts(1));
-    r = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    play_started(r);
-    play_guard_reports(r, "code", 0, "none");
+    first_is_over();
     TEST_INT(sd_event_add_time_relative(play.event, NULL, CLOCK_BOOTTIME, 250 * USEC_PER_MSEC, 0, wake, &is_later), 0);
     CU_ASSERT(play_await(is_true, &is_later));
     r = play_begin("first");
