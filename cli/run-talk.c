@@ -128,7 +128,7 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
         return;
     if (reply->fd < 0 || a->run[0] == '\0') {
         /* Without the hold's FIFO berthd would give the permits to somebody else while the command runs. */
-        fputs("berth: berthd granted the permits without a hold\n", stderr);
+        fputs("berth: granted without a hold: no descriptor is left for it here (ulimit -n), or berthd sent none\n", stderr);
         adhoc_exit(a, EXIT_FAILED);
         return;
     }
