@@ -30,8 +30,9 @@ if [ $# -gt 0 ]; then
 fi
 
 # Those that take longest begin first, so that nobody waits for one alone in the end.
-longest="test-model test-model-more test-killed test-client-patience test-redis-away test-store-redis-faults test-audit-altered
-    test-store-redis-hosts test-mutations test-main-job test-nested test-run-away test-run-tell test-handover test-ended-away test-lease"
+longest="test-model test-mutations test-killed test-redis-away test-client-patience test-nested test-audit-altered test-runs-wrap
+    test-run-tell test-completions test-runner-deaths test-run-status test-main-job test-ended-away test-notify test-manager test-handover
+    test-store-redis"
 # shellcheck disable=SC2086
 programs=$({
     for name in $longest; do printf '%s\n' $programs | grep "/$name\$"; done

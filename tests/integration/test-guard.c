@@ -312,7 +312,7 @@ static void test_continue(void) {
 }
 
 static void test_timeout(void) {
-    test_runner_begin(&t, WAITS("a", "timeout = \"200ms\""), getuid());
+    test_runner_begin(&t, WAITS("a", "timeout = \"1s\""), getuid());
     start('1', "a", USEC_INFINITY);
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "reason", "timeout");

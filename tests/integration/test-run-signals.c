@@ -149,12 +149,12 @@ static void test_timeout(void) {
     struct fake f;
 
     fake_init(&f);
-    fake_run(&f, "-p db --timeout 100ms -- sh -c", "while :; do read x; done");
+    fake_run(&f, "-p db --timeout 500ms -- sh -c", "while :; do read x; done");
     fake_grant(&f, 0);
     fake_hear_started(&f);
     fake_hear_ended(&f, -1, SIGTERM, "timeout");
     TEST_INT(fake_await_exit(&f), 124);
-    TEST_STRING(fake_errors(&f), "berth: stopped after its timeout of 100ms\n");
+    TEST_STRING(fake_errors(&f), "berth: stopped after its timeout of 500ms\n");
     fake_done(&f);
 }
 

@@ -12,7 +12,7 @@
     "pool \"here\" { limit = 1 scope = \"host\" }\n"                                                               \
     "job \"three\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} pools = {\"db\"} stop-timeout = \"1s\" }\n"    \
     "job \"slow\" { command = {\"/bin/sleep\", \"1000\"} pools = {\"here\"} stop-timeout = \"1s\" }\n"          \
-    "job \"limited\" { command = {\"/bin/sleep\", \"1000\"} timeout = \"100ms\" stop-timeout = \"1s\" }\n"      \
+    "job \"limited\" { command = {\"/bin/sleep\", \"1000\"} timeout = \"1s\" stop-timeout = \"1s\" }\n"      \
     "job \"impatient\" { command = {\"/bin/true\"} pools = {\"here\"} queue-timeout = \"100ms\" }\n"            \
     "job \"missing\" { command = {\"/nonexistent\"} }\n"                                                        \
     "job \"again\" { command = {\"/bin/sh\", \"-c\", \"exit 4\"} pools = {\"here\"} overlap = \"queue\" }\n"
