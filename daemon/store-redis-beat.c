@@ -34,11 +34,11 @@ void beat_hear_clock(struct store_redis *r, uint64_t number) {
     if (number <= r->clock)
         return;
     r->clock = number;
-    r->clock_drawn = r->clock_told > 0 ? r->clock_told : clock_boottime();
+    r->clock_heard = clock_boottime();
 }
 
 uint64_t beat_aged_clock(const struct store_redis *r, usec_t now) {
-    usec_t age = usec_sub(now, r->clock_drawn);
+    usec_t age = usec_sub(now, r->clock_heard);
 
     return r->clock > 0 ? r->clock + age + age / 100 : 0;
 }
@@ -251,7 +251,6 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     }
     beat_add_mark(r, count, sent);
     beat_hear_clock(r, clock);
-    r->clock_told = sent;
     resync = judge_numbers(r, last, claims);
     if (last <= r->chain && !resync)
         r->store.known = clock;
@@ -286,6 +285,7 @@ void beat_send(struct store_redis *r) {
     words_add_u64(&w, beat_dead_count(r, now));
     words_add_u64(&w, usec_sub(now, r->epoch_known));
     words_add_u64(&w, r->overrides_version);
+    words_add_u64(&w, beat_aged_clock(r, now));
     r->beat_sent = now;
     r->beat_again = false;
     r->early_sent = r->n_early > 0;

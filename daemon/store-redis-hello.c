@@ -149,7 +149,6 @@ static void meet_refusal(struct store_redis *r, const struct redisReply *reply, 
         return;
     }
     beat_hear_epoch(r, epoch);
-    r->clock_told = sent;
     beat_hear_clock(r, clock);
     r->burial_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
     beat_add_mark(r, count, sent);
@@ -202,7 +201,6 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     r->refused[0] = '\0';
     r->burial_usec = r->lease_usec;
     beat_hear_epoch(r, epoch);
-    r->clock_told = sent;
     beat_hear_clock(r, clock);
     beat_add_mark(r, count, sent);
     tell_differing(r, reply_at(reply, 8));

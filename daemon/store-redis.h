@@ -123,9 +123,7 @@ struct store_redis {
     usec_t epoch_known;                  /* boottime when it was first heard of */
     bool grace;
     uint64_t clock;                      /* highest number heard of */
-    usec_t clock_drawn;                  /* boottime: not before then, as far as this host can know */
-    usec_t clock_told;                   /* when the last call was sent whose answer told the whole clock; 0: none. A number that is
-                                            higher than what that told was drawn later, however late it is heard itself */
+    usec_t clock_heard;                  /* boottime */
     usec_t burial_usec;                  /* the lease by which the dead are told: the longer of ours and the namespace's */
     struct mark marks[MARKS_MAX];        /* oldest first, of this epoch */
     size_t n_marks;

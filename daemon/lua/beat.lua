@@ -8,6 +8,7 @@
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       known-µs   how long it has known this epoch
 --       overrides  the newest version of an override that it knows
+--       clock      as in hello; heard in grace
 -- Reply, one line: ok epoch more grace(0|1) count last-token claims clock
 --       or, where there may be more to say: {that line, overrides, ended, reclaimed, undeclared}
 --         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
@@ -36,6 +37,7 @@ end
 --#include session
 --#include limits
 if grace then
+    hear_clock(tonumber(ARGV[7])) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
     local known = tonumber(ARGV[5])
     if known >= tonumber(lease) and in_epoch() then
         call('HDEL', meta, 'grace', 'known')

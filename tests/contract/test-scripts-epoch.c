@@ -24,7 +24,7 @@ static void test_failover(void) {
     snprintf(old, sizeof(old), "%s", script_epoch);
     script_learn_epoch();
     CU_ASSERT(strcmp(old, script_epoch) < 0);
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch $");
     EXPECT(script_sayf("claim s1 1 %s x 0_0_r_name 0 0 net 1 100", old), "epoch $");
     EXPECT(script_sayf("sync s1 1 %s 0 1 1", old), "epoch $");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 * 1 *");

@@ -12,11 +12,11 @@ void vbeat_hear_clock(struct world *w, struct host *h, uint64_t number) {
     if (number <= h->clock)
         return;
     h->clock = number;
-    h->clock_drawn = h->clock_told > 0 && !(w->mutation && w->mutation->age_from_hearing) ? h->clock_told : w->now;
+    h->clock_heard = w->now;
 }
 
 uint64_t vbeat_aged_clock(const struct world *w, const struct host *h) {
-    usec_t age = vhost_measures(h, w->now - h->clock_drawn);
+    usec_t age = vhost_measures(h, w->now - h->clock_heard);
 
     if (w->mutation && w->mutation->no_ageing)
         return h->clock;
@@ -86,6 +86,7 @@ void vbeat_say(struct world *w, struct host *h) {
     words_add_u64(&words, vbeat_dead_count(w, h));
     words_add_u64(&words, vhost_measures(h, w->now - h->epoch_known));
     words_add_u64(&words, h->overrides_version);
+    words_add_u64(&words, vbeat_aged_clock(w, h));
     h->beat_sent = w->now;
     h->beat_again = false;
     h->early_sent = h->n_early > 0;
@@ -118,7 +119,6 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
     }
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)));
     vbeat_hear_clock(w, h, reply_number(reply_at(reply, 7)));
-    h->clock_told = h->beat_sent;
     missed = (h->early_sent && h->n_early > 0) || (h->doubt > 0 && h->chain < h->doubt) ||
              reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
     if (w->mutation && w->mutation->no_chain)

@@ -15,8 +15,8 @@ static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
     return n;
 }
 
-/* Somebody remembers the clock from before it was granted, and has told it to Redis: aged by his own clock it is beyond what was given
- * since, of which he may not have heard, as long as Redis' clock did not run ahead. */
+/* Somebody remembers the clock from before it was granted, and has told it to Redis: aged by his own clock over a grace it is beyond what
+ * was given since, of which he may not have heard, as long as Redis' clock did not run ahead. */
 static bool is_remembered(const struct world *w, const struct run *r) {
     if (w->was_ahead)
         return false;
@@ -34,7 +34,7 @@ static void check_token(struct world *w, const struct run *run, uint64_t token) 
             continue;
         if (r->alive && !r->over_lease && r->token >= token)
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u lives with %" PRIu64, run->id, token, r->id, r->token);
-        if (r->started && r->granted_floor >= token && is_remembered(w, r))
+        if (r->started && r->granted_floor >= token + (w->by_hand ? w->longest : 0) && is_remembered(w, r))
             model_fail(w, "R7: c%u gets token %" PRIu64 ", a process of c%u had %" PRIu64, run->id, token, r->id, r->granted_floor);
     }
     for (unsigned i = 0; i < w->n_hosts; i++) {

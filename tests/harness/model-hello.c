@@ -57,7 +57,6 @@ static void meet_refusal(struct world *w, struct host *h, const redisReply *repl
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
     h->burial = theirs > h->lease && !(w->mutation && w->mutation->own_burial) ? theirs : h->lease;
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)));
-    h->clock_told = h->hello_sent;
     vbeat_hear_clock(w, h, reply_number(reply_at(reply, 5)));
     h->retry = w->now + vhost_lasts(h, w->heartbeat);
 }
@@ -71,7 +70,6 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
     }
     h->burial = h->lease;
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
-    h->clock_told = h->hello_sent;
     vbeat_hear_clock(w, h, reply_number(reply_at(reply, 6)));
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)));
     vbeat_hear_overrides(h, reply_at(reply, 7));

@@ -112,7 +112,7 @@ void vhost_start(struct world *w, struct host *h) {
     h->phase = HOST_DOWN;
     h->n_marks = 0;
     h->epoch[0] = '\0';
-    h->clock = h->max_started = h->clock_told = 0;
+    h->clock = h->max_started = 0;
     h->deadline = 0;
     memset(h->overrides, 0, sizeof(h->overrides));
     h->overrides_version = 0;

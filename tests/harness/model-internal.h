@@ -132,7 +132,7 @@ struct host {
     usec_t epoch_known;
     bool grace;
     uint64_t clock, max_started; /* max_started: the highest token that this berthd saw a process start with */
-    usec_t clock_drawn, clock_told;
+    usec_t clock_heard;
     struct mark marks[MARKS_KEPT];
     size_t n_marks;
     usec_t deadline;       /* 0: none */
@@ -234,6 +234,7 @@ struct world {
     int64_t redis_skew;
     enum { DISASTER_NONE, DISASTER_ARMED, DISASTER_DUE } disaster; /* armed: due with the next process that begins */
     unsigned disaster_host;
+    bool by_hand;   /* a grace was ended by hand, so that it may have been too short for clocks to age */
     bool was_ahead; /* Redis' clock was stepped forward once */
     unsigned replid, n_sessions, n_runs, n_calls, n_admin;
     struct m_state m, saved;

@@ -198,6 +198,7 @@ static void step_grace(struct world *w, struct host *h) {
     struct words words = {0};
 
     if (h->up && h->phase == HOST_LIVE && may_end_grace(w)) {
+        w->by_hand = true;
         vhost_begin(h, &words);
         words_add(&words, h->epoch);
         freeReplyObject(world_call(w, REDIS_SCRIPT_GRACE, &words));

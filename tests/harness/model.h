@@ -28,7 +28,6 @@ struct model_mutation {
     bool early_burial;         /* hosts call others dead after 3/4 of a lease */
     bool deadline_from_answer; /* hosts count their lease from the answer, not from the call */
     bool no_ageing;            /* hosts do not age the clock that they remember */
-    bool age_from_hearing;     /* hosts age it from when they heard it, not from when it can have been drawn */
     bool any_epoch;            /* hosts take pushes of any epoch */
     bool no_chain;             /* hosts do not look whether a push was missed */
     bool own_burial;           /* hosts that were refused call others dead by their own lease */
