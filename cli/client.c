@@ -21,8 +21,6 @@ struct client {
     int fd;
     struct buffer in, out;
     size_t scanned;    /* of `in`: no NUL up to here */
-    int sent_fd;       /* to go with the first of the bytes from sent_at to sent_end of `out`, borrowed; -1: none */
-    size_t sent_at, sent_end;
     int passed_fd;     /* came with the byte at passed_at of `in`; -1: none */
     size_t passed_at;
     sd_event_source *source; /* NULL: not on a loop */
@@ -70,7 +68,7 @@ int client_connect(struct client **ret) {
 
     if (!c)
         return -ENOMEM;
-    c->passed_fd = c->sent_fd = -1;
+    c->passed_fd = -1;
     c->fd = socket_connect(client_socket(), SOCK_STREAM);
     if (c->fd < 0)
         return c->fd;
@@ -104,40 +102,10 @@ void client_reply_done(struct client_reply *reply) {
     *reply = CLIENT_REPLY_INIT;
 }
 
-/* One write of what is next: up to the message that has a descriptor; that message alone, with it; or all. */
-static ssize_t client_write(struct client *c) {
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec iov = {c->out.data, c->sent_fd < 0 ? c->out.size : c->sent_at > 0 ? c->sent_at : c->sent_end};
-    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-    struct cmsghdr *h;
-    ssize_t n;
-
-    if (c->sent_fd >= 0 && c->sent_at == 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof(control.space);
-        h = CMSG_FIRSTHDR(&message);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &c->sent_fd, sizeof(int));
-    }
-    n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n > 0 && message.msg_control) {
-        c->sent_fd = -1;
-    } else if (n > 0 && c->sent_fd >= 0) {
-        c->sent_at -= (size_t) n;
-        c->sent_end -= (size_t) n;
-    }
-    return n;
-}
-
 /* Writes what the socket takes. 0: all is written; 1: the rest must wait; negative errno. */
 static int client_flush(struct client *c) {
     while (c->out.size > 0) {
-        ssize_t n = client_write(c);
+        ssize_t n = send(c->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -187,21 +155,11 @@ finish:
 }
 
 int client_send(struct client *c, const char *method, json_t *params, enum client_flags flags) {
-    return client_send_fd(c, method, params, flags, -1);
-}
-
-int client_send_fd(struct client *c, const char *method, json_t *params, enum client_flags flags, int fd) {
-    size_t at = c->out.size;
-    int r = c->fd < 0 ? -ENOTCONN : fd >= 0 && c->sent_fd >= 0 ? -EBUSY : client_append(c, method, params, flags);
+    int r = c->fd < 0 ? -ENOTCONN : client_append(c, method, params, flags);
 
     json_decref(params);
     if (r < 0)
         return r;
-    if (fd >= 0) {
-        c->sent_fd = fd;
-        c->sent_at = at;
-        c->sent_end = c->out.size;
-    }
     while ((r = client_flush(c)) > 0) {
         if (c->source)
             return sd_event_source_set_io_events(c->source, EPOLLIN | EPOLLOUT);

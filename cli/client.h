@@ -86,8 +86,6 @@ DEFINE_CLEANUP(struct client, client_free)
 
 /* Sends a call. params: stolen, also on failure. Waits until it is sent, or, on an event loop, sends the rest later. Negative errno. */
 int client_send(struct client *c, const char *method, json_t *params, enum client_flags flags);
-/* The same, and passes fd along (duplicated by the kernel; it must stay open until it is sent). -EBUSY: one is on its way already. */
-int client_send_fd(struct client *c, const char *method, json_t *params, enum client_flags flags, int fd);
 /* Waits for the next answer, without end while berthd is alive; not for a client on an event loop. Negative errno: -ECONNRESET when
  * berthd has closed the connection, -ETIMEDOUT when it hangs, -EBADMSG for what is no Varlink. */
 int client_receive(struct client *c, struct client_reply *ret);

@@ -47,7 +47,6 @@ struct adhoc {
 
     /* the grant */
     bool nested;                     /* runs under the permits around it */
-    int handed_fd;                   /* hold of the run around it (BERTH_HOLD), the caller's; -1 */
     int hold_fd;                     /* write end of the hold's FIFO; -1 */
     char *pools, *host, *namespace;
     uint64_t token;

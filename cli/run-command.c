@@ -215,7 +215,7 @@ void adhoc_command_start(struct adhoc *a) {
 }
 
 void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline) {
-    if (a->options.on_lease_lost == ON_LEASE_LOST_CONTINUE && !a->nested) /* that is for the run around it to say */
+    if (a->options.on_lease_lost == ON_LEASE_LOST_CONTINUE)
         return;
     a->deadline = deadline;
     if (a->supervise)

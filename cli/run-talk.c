@@ -50,7 +50,7 @@ static json_t *hold_params(const struct adhoc *a) {
         r |= json_object_set_new(params, "on_lease_lost", json_string("continue"));
     if (o->stop_timeout_usec != USEC_INFINITY)
         r |= put_msec(params, "stop_timeout_ms", o->stop_timeout_usec);
-    if (around && id_is_valid(around) && (a->phase == ADHOC_PHASE_ASKING || a->nested))
+    if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_ASKING)
         r |= json_object_set_new(params, "nested", json_string(around));
     if (a->run[0])
         r |= json_object_set_new(params, "run", json_string(a->run));
@@ -62,12 +62,11 @@ static json_t *hold_params(const struct adhoc *a) {
 
 static int talk_ask(struct adhoc *a) {
     json_t *params = hold_params(a);
-    bool inside = params && json_object_get(params, "nested");
 
     if (!params)
         return -ENOMEM;
     a->attaching = a->run[0] != '\0';
-    return client_send_fd(a->client, "io.berth.Hold", params, CLIENT_MORE, inside ? a->handed_fd : -1);
+    return client_send(a->client, "io.berth.Hold", params, CLIENT_MORE);
 }
 
 static void talk_refused(struct adhoc *a, const char *reason) {
@@ -139,16 +138,14 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     adhoc_command_start(a);
 }
 
-static void on_nested(struct adhoc *a, struct client_reply *reply) {
+/* The only answer: the run around us keeps to its deadline, and takes us with it. */
+static void on_nested(struct adhoc *a) {
     if (a->phase != ADHOC_PHASE_ASKING)
         return;
     if (a->options.verbose)
         fputs("berth: nested: goes ahead under the permits of the run around it\n", stderr);
     a->nested = true;
-    if (!reply->continues)
-        adhoc_talk_stop(a);
-    else if (a->options.stop_timeout_usec == USEC_INFINITY) /* nobody but us keeps to the deadline; the run's own is known to fit it */
-        take_stop_timeout(a, reply->params);
+    adhoc_talk_stop(a);
     adhoc_command_start(a);
 }
 
@@ -168,8 +165,6 @@ static void on_stop(struct adhoc *a, const char *reason) {
 static void on_over(struct adhoc *a, const char *reason) {
     if (a->phase == ADHOC_PHASE_ASKING)
         talk_refused(a, reason ? reason : "berthd ended the run");
-    else if (a->phase == ADHOC_PHASE_RUNNING && a->nested)
-        adhoc_command_stop(a, SUPERVISE_REASON_STOPPED); /* the permits are not there any more */
     else if (a->phase == ADHOC_PHASE_RUNNING)
         talk_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
 }
@@ -182,9 +177,7 @@ static bool may_come_back(const struct adhoc *a, const char *error) {
 static void on_error(struct adhoc *a, struct client_reply *reply) {
     bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
 
-    if (a->phase == ADHOC_PHASE_RUNNING && a->nested && unknown) {
-        on_over(a, NULL);
-    } else if (a->phase == ADHOC_PHASE_RUNNING) {
+    if (a->phase == ADHOC_PHASE_RUNNING) {
         /* No deadline will come any more from this berthd; another one may know us. At the deadline the command is stopped. */
         talk_away(a, RETRY_MAX);
     } else if (unknown && a->attaching) {
@@ -217,11 +210,10 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
     else if (strcmp(state, "granted") == 0)
         on_granted(a, reply);
     else if (strcmp(state, "nested") == 0)
-        on_nested(a, reply);
+        on_nested(a);
     else if (strcmp(state, "stop") == 0)
         on_stop(a, reason);
-    /* One answer alone: the run around us keeps to its deadline, and takes us with it; nobody would push ours. */
-    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && (strcmp(state, "nested") != 0 || reply->continues))
+    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && !a->nested)
         adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
     if (strcmp(state, "over") == 0 || (!reply->continues && !a->nested))
         on_over(a, reason);
@@ -295,7 +287,7 @@ static int talk_connect(struct adhoc *a) {
         return r;
     a->client = steal_pointer(&client);
     r = talk_ask(a);
-    if (r == 0 && a->pid > 0 && !a->nested)
+    if (r == 0 && a->pid > 0)
         adhoc_talk_started(a); /* the berthd before may not have kept it */
     if (r < 0)
         a->client = client_free(a->client);

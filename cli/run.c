@@ -3,13 +3,9 @@
 #include "cli/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/number.h"
 #include "base/standard-fds.h"
 #include "cli/run-adhoc.h"
 #include "cli/verbs.h"
@@ -55,24 +51,9 @@ static void adhoc_done(struct adhoc *a) {
     free(a->namespace);
 }
 
-/* The hold of the run around us, if we were handed it. berthd looks whose it is; here it must only be no accident. */
-static int find_handed(void) {
-    const char *text = getenv("BERTH_HOLD");
-    struct stat st;
-    uint64_t fd;
-    int flags;
-
-    if (!text || number_parse(text, INT_MAX, &fd) < 0)
-        return -1;
-    flags = fcntl((int) fd, F_GETFL);
-    return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY && fstat((int) fd, &st) == 0 && S_ISFIFO(st.st_mode) ? (int) fd : -1;
-}
-
 static int adhoc_init(struct adhoc *a) {
-    int r;
+    int r = standard_fds_fill(); /* the command finds them closed, as before */
 
-    a->handed_fd = find_handed(); /* before anything of ours could be that one */
-    r = standard_fds_fill(); /* the command finds them closed, as before */
     if (r < 0)
         return r;
     r = sd_event_new(&a->event);
@@ -82,7 +63,7 @@ static int adhoc_init(struct adhoc *a) {
 int verb_run(int argc, char **argv) {
     char error[RUN_OPTIONS_ERROR_SIZE];
     _cleanup_(adhoc_done) struct adhoc a = {
-        .hold_fd = -1, .handed_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .wait_deadline = USEC_INFINITY};
+        .hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .wait_deadline = USEC_INFINITY};
     int r = run_options_parse(argc, argv, &a.options, error);
 
     if (r == RUN_OPTIONS_HELP) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "daemon/control-internal.h"
 
@@ -36,7 +37,6 @@ struct control_client *control_client_free(struct control_client *c) {
     /* Closing alone would leave it there while a child that was just forked has a copy. */
     (void) epoll_ctl(c->control->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     close_fd(c->fd);
-    passed_close(c);
     free(c->in);
     free(c);
     return NULL;
@@ -69,7 +69,6 @@ static int client_reserve(struct control_client *c) {
 
 /* No Varlink. It is told if that cannot be taken for the answer to an earlier call. */
 static void client_refuse(struct control_client *c, const char *why) {
-    passed_close(c);
     if (c->current) {
         c->failed = true;
         return;
@@ -81,7 +80,6 @@ static void client_refuse(struct control_client *c, const char *why) {
 }
 
 static void client_read(struct control_client *c) {
-    const char *why = NULL;
     size_t most = c->control->limits.message_bytes + 1 - c->in_size, room;
     ssize_t n;
 
@@ -92,10 +90,8 @@ static void client_read(struct control_client *c) {
         return;
     }
     room = c->in_allocated - c->in_size;
-    n = passed_receive(c, room < most ? room : most, &why);
-    if (why)
-        client_refuse(c, why);
-    else if (n > 0)
+    n = recv(c->fd, c->in + c->in_size, room < most ? room : most, MSG_DONTWAIT);
+    if (n > 0)
         c->in_size += (size_t) n;
     else if (n == 0)
         c->eof = true;
@@ -135,7 +131,6 @@ static const char *check_call(json_t *document, bool *ret_more, bool *ret_oneway
 
 static void client_drop_message(struct control_client *c, size_t begin, size_t size) {
     memmove(c->in + begin, c->in + begin + size, c->in_size - begin - size);
-    passed_drop_bytes(c, begin, size);
     c->in_size -= size;
     if (begin < c->in_kept)
         c->in_kept -= size;
@@ -143,26 +138,22 @@ static void client_drop_message(struct control_client *c, size_t begin, size_t s
     c->in_since = 0;
 }
 
-static void client_run(struct control_client *c, json_t *document, bool more, bool oneway, int fd) {
+static void client_run(struct control_client *c, json_t *document, bool more, bool oneway) {
     json_t *given = json_object_get(document, "parameters");
     json_t *params = json_is_object(given) ? json_incref(given) : json_object();
 
-    if (!params || control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway, fd) < 0)
+    if (!params || control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway) < 0)
         c->failed = true;
     json_decref(params);
 }
 
-/* A whole message: runs it, or, if an answer is owed and this is not oneway, leaves it where it is. A descriptor does not wait with it:
- * an earlier call may last for days. */
+/* A whole message: runs it, or, if an answer is owed and this is not oneway, leaves it where it is. */
 static void client_take_message(struct control_client *c, size_t begin, size_t size) {
-    _cleanup_close_ int fd = passed_take(c, begin, size);
     json_t *document = json_loadb(c->in + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
     bool more = false, oneway = false;
     const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
 
     c->has_called = true;
-    if (!wrong && fd >= 0 && c->current && !oneway)
-        wrong = "a descriptor comes with a call that need not wait for an earlier one";
     if (wrong) {
         client_refuse(c, wrong);
     } else if (c->current && !oneway) {
@@ -170,7 +161,7 @@ static void client_take_message(struct control_client *c, size_t begin, size_t s
         c->in_since = 0;
     } else {
         client_drop_message(c, begin, size);
-        client_run(c, document, more, oneway, fd);
+        client_run(c, document, more, oneway);
     }
     json_decref(document);
 }
@@ -314,7 +305,6 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     }
     c->control = control;
     c->fd = fd;
-    c->passed_fd = -1;
     c->peer = *peer;
     c->privileged = privileged;
     c->deadline = USEC_INFINITY;

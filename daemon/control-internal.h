@@ -5,7 +5,6 @@
  *     control.c          the listening socket, who may call what, the calls
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-output.c   what it is to be sent
- *     control-passed.c   what a client passes along with a call: one descriptor at most
  *     control-leave.c    the end, when the listening socket goes on
  *     control-service.c  org.varlink.service */
 
@@ -37,7 +36,6 @@ struct control {
     struct control_limits limits;
     struct list clients;              /* struct control_client */
     size_t n_clients;
-    size_t n_passed;                  /* clients with a passed_fd: each counts as one more client */
 };
 
 struct control_output { /* one message on its way out */
@@ -62,8 +60,6 @@ struct control_client {
     size_t in_kept;                   /* of `in`: whole calls that wait for the current one; none of them is oneway */
     size_t in_scanned;                /* of `in`: no NUL between in_kept and here */
     usec_t in_since;                  /* boottime: since when a message is unfinished; 0: none is */
-    int passed_fd;                    /* of the message that has the byte at passed_at of `in`; -1: none */
-    size_t passed_at;
     struct list out;                  /* struct control_output */
     size_t out_bytes;
     usec_t out_since;                 /* boottime: when the client last took something of `out` */
@@ -82,7 +78,6 @@ struct control_call {
     bool more, oneway;
     bool kept;
     bool dispatching, over;           /* in its method, which has answered it: freed after that */
-    int fd;                           /* came along with it; -1: none, or its method has returned */
     void (*on_gone)(struct control_call *call, void *userdata);
     void *userdata;
 };
@@ -103,20 +98,9 @@ int control_client_send(struct control_client *c, json_t *document, int fd);
 void output_flush(struct control_client *c);   /* as much as the socket takes; who does not listen any more has hung up */
 void output_discard(struct control_client *c);
 
-/* --- control-passed.c --- */
-/* As recv(2), to the end of `in`; what comes along is kept, or closed. *ret_why is set if the client is to be refused for it. */
-ssize_t passed_receive(struct control_client *c, size_t size, const char **ret_why);
-/* The descriptor of the message at `begin` of `in`, which is the caller's now; -1: it has none. */
-int passed_take(struct control_client *c, size_t begin, size_t size);
-/* Bytes of `in` that are gone: what is passed along with a later message moves with it. */
-void passed_drop_bytes(struct control_client *c, size_t begin, size_t size);
-void passed_close(struct control_client *c);
-
 /* --- control.c --- */
-/* Runs one call of a client. method, params: borrowed. fd: -1, or what came along; open until the method has returned, the caller's. */
-int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway, int fd);
-/* Whether one more client, or descriptor of a client, can be had. Those who may only look cannot keep out those who may control. */
-bool control_has_room(const struct control *c, bool privileged);
+/* Runs one call of a client. method, params: borrowed. */
+int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway);
 
 /* --- control-leave.c --- */
 void control_leave_check(struct control *c); /* after each turn in which clients were served */

@@ -93,10 +93,6 @@ const struct peer *control_call_peer(const struct control_call *call) {
     return &call->client->peer;
 }
 
-int control_call_fd(const struct control_call *call) {
-    return call->fd;
-}
-
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata) {
     call->kept = true;
     call->on_gone = on_gone;
@@ -120,7 +116,7 @@ static int call_dispatch(struct control_call *call, const char *name, json_t *pa
     return control_service_run(call, name, params);
 }
 
-int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway, int fd) {
+int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway) {
     struct control_call *call = calloc(1, sizeof(*call));
     int r;
 
@@ -130,7 +126,6 @@ int control_call_run(struct control_client *client, const char *method, json_t *
     call->more = more;
     call->oneway = oneway;
     call->dispatching = true;
-    call->fd = fd;
     list_init(&call->link);
     list_append(&client->calls, &call->link);
     if (!oneway)
@@ -139,7 +134,6 @@ int control_call_run(struct control_client *client, const char *method, json_t *
     if (!call->over && (r < 0 || !call->kept))
         r = control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", r < 0 ? strerror(-r) : "no answer"));
     call->dispatching = false;
-    call->fd = -1;
     if (call->over)
         free(call);
     return 0;
@@ -163,8 +157,9 @@ static void turn_away(int fd) {
     close_fd(fd);
 }
 
-bool control_has_room(const struct control *c, bool privileged) {
-    return c->n_clients + c->n_passed < (privileged ? c->limits.clients : c->limits.clients - c->limits.clients / 8);
+/* Those who may only look cannot keep out those who may control. */
+static bool control_has_room(const struct control *c, bool privileged) {
+    return c->n_clients < (privileged ? c->limits.clients : c->limits.clients - c->limits.clients / 8);
 }
 
 static void control_on_connection(int fd, void *userdata) {

@@ -63,8 +63,5 @@ int control_call_notify(struct control_call *call, json_t *params, int fd);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
 bool control_call_wants_more(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
-/* The descriptor that the client passed along with this call, or -1. Borrowed, and only until the method returns: whoever passed what
- * keeps nothing open here. From privileged clients alone; it is of the message that has the last byte of the sendmsg(2) it came with. */
-int control_call_fd(const struct control_call *call);
 /* For a kept call: on_gone(userdata) when the client has gone before the last answer; the call is gone when it returns. */
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata);

@@ -314,16 +314,6 @@ int hold_watch_command(struct hold *h, pid_t client, pid_t pid) {
     return h->over ? -ESRCH : hold_open_command(h, client, pid, 0);
 }
 
-bool hold_is_held_by(const struct hold *h, int fd) {
-    struct stat own, other;
-    int flags = fcntl(fd, F_GETFL);
-
-    /* O_PATH (read-only by its flags) is to be had by whoever can look into /proc/PID/fd. */
-    if (h->fifo_fd < 0 || flags < 0 || (flags & O_ACCMODE) != O_WRONLY || fstat(h->fifo_fd, &own) < 0 || fstat(fd, &other) < 0)
-        return false;
-    return S_ISFIFO(other.st_mode) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-}
-
 pid_t hold_get_command(const struct hold *h) {
     return h->pidfd >= 0 && pidfd_is_alive(h->pidfd) ? h->pid : 0;
 }

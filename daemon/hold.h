@@ -33,9 +33,6 @@ int hold_write_record(struct hold *h, const struct message_writer *record);
 /* The client told its command's pid: the hold lasts until that is gone, too; the caller writes the record then. -ESRCH: it is not there
  * (any more), -EPERM: it does not descend from the client; then the FIFO alone decides. Another negative errno: it cannot be watched. */
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
-/* Whether fd is the write end of this very FIFO: proof that whoever passed it was given the hold, as holds/ is nobody's but berthd's and
- * a new opening of it through /proc asks for the right to write. */
-bool hold_is_held_by(const struct hold *h, int fd);
 /* The command, if it is known and lives; else 0. */
 pid_t hold_get_command(const struct hold *h);
 /* Removes both files and frees. hold_detach() frees and leaves the files, for a stopping berthd that leaves runs alone. */

@@ -58,24 +58,21 @@ static pid_t supervisor_of(const struct run *r) {
     return r->guard ? guard_link_pid(r->guard) : r->client_pid;
 }
 
-bool manager_ends_with(const struct run *r, pid_t pid) {
-    pid_t root = supervisor_of(r);
-
+static bool is_below(pid_t root, pid_t pid) {
     return root > 0 && process_tree_contains(root, pid) > 0;
 }
 
-static bool is_inside(const struct run *outer, const struct manager_hold *hold) {
-    pid_t command = outer->hold ? hold_get_command(outer->hold) : 0;
-
-    return manager_ends_with(outer, hold->pid) || (command > 0 && process_tree_contains(command, hold->pid) > 0) ||
-           (outer->hold && hold->handed_fd > 0 && hold_is_held_by(outer->hold, hold->handed_fd));
+/* Below the command, too: after a restart of berthd the run's `berth run` may not be back yet. */
+static bool is_inside(const struct run *outer, pid_t pid) {
+    return is_below(supervisor_of(outer), pid) || is_below(outer->hold ? hold_get_command(outer->hold) : 0, pid);
 }
 
-struct run *manager_find_outer(struct manager *m, const struct manager_hold *hold) {
+/* The run around a client, if it holds its permits and the client's process is inside. NULL: there is none. */
+static struct run *find_outer(struct manager *m, const struct manager_hold *hold) {
     struct run *outer = hold->nested ? manager_find_run(m, hold->nested) : NULL;
 
     /* The name alone proves nothing: everybody may look at it. */
-    return outer && outer->granted && !run_is_over(outer) && is_inside(outer, hold) ? outer : NULL;
+    return outer && outer->granted && !run_is_over(outer) && is_inside(outer, hold->pid) ? outer : NULL;
 }
 
 static int new_adhoc(struct manager *m, const struct manager_hold *hold, struct run **ret) {
@@ -115,7 +112,7 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
     k = check_pools(m, hold, ret_text);
     if (k != 0)
         return k;
-    outer = manager_find_outer(m, hold);
+    outer = find_outer(m, hold);
     if (outer && covers(outer, hold->pools)) {
         *ret = outer;
         *ret_nested = true;

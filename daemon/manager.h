@@ -88,14 +88,8 @@ struct manager_hold { /* a `berth run` */
     enum on_lease_lost on_lease_lost;
     uid_t uid;
     const char *nested;              /* BERTH_RUN of the caller's environment, or NULL */
-    int handed_fd;                   /* what it passed as that run's hold; 0 or less: nothing */
     pid_t pid;                       /* the client's */
 };
-/* The run around a client, if it holds its permits and the client is inside: its process is, or it was handed the run's hold. Else
- * NULL. Only nested, handed_fd and pid are looked at. */
-struct run *manager_find_outer(struct manager *m, const struct manager_hold *hold);
-/* Whether somebody who keeps to the run's deadline ends this process with it: its guard or `berth run` is above it. */
-bool manager_ends_with(const struct run *r, pid_t pid);
 /* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
  * ret_text: static or in the manager, until the next call. */
 int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text);

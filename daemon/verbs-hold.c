@@ -29,7 +29,8 @@ DEFINE_CLEANUP(struct holder, holder_free)
 
 /* --- what is told --- */
 
-usec_t verbs_hold_deadline(struct manager *m, const struct run *r) {
+/* USEC_INFINITY: none, or not known yet. */
+static usec_t hold_deadline(struct manager *m, const struct run *r) {
     const struct store *s = manager_cluster_store(m);
 
     if (r->cluster_claim.n_demands == 0 || r->on_lease_lost == ON_LEASE_LOST_CONTINUE || !s || s->deadline == 0)
@@ -53,8 +54,9 @@ static json_t *waiting(struct manager *m, const struct run *r) {
                      json_text(manager_blocked_by(m, r, NULL, NULL, why, sizeof(why))));
 }
 
-json_t *json_hold(struct manager *m, const struct run *r, const char *state, const char *reason) {
-    usec_t deadline = verbs_hold_deadline(m, r);
+/* One answer about a run that holds its permits. */
+static json_t *json_hold(struct manager *m, const struct run *r, const char *state, const char *reason) {
+    usec_t deadline = hold_deadline(m, r);
     char pools[DEMANDS_TEXT_SIZE];
     struct demands d = {.n = r->n_demands};
 
@@ -137,7 +139,7 @@ static void holder_on_change(struct run_watch *watch, struct run *run) {
     holder_free(h);
 }
 
-/* Whether a client of the run itself listens: those of runs inside it do, too. */
+/* Whether a client of the run listens: others watch it, too. */
 static bool has_holder(const struct run *run) {
     list_foreach(w, &run->watches, struct run_watch, link)
         if (w->on_change == holder_on_change)
@@ -245,7 +247,6 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
         .uid = peer->uid,
         .pid = peer->pid,
         .nested = q->nested,
-        .handed_fd = control_call_fd(call),
     };
     const char *text = "";
     struct run *run = NULL;
@@ -257,7 +258,7 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
     k = manager_hold(m, &hold, &run, &is_nested, &text);
     switch (k) {
     case 0:
-        return is_nested ? verbs_nested(call, m, run) : holder_begin(call, m, run);
+        return is_nested ? control_call_answer(call, json_hold(m, run, "nested", NULL)) : holder_begin(call, m, run);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_pool(call, m, text);
     case MANAGER_E_INVALID:
@@ -269,13 +270,9 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
 
 static int attach(struct control_call *call, struct manager *m, const struct question *q) {
     const struct peer *peer = control_call_peer(call);
-    struct manager_hold hold = {.nested = q->nested, .handed_fd = control_call_fd(call), .pid = peer->pid};
     struct run *r = NULL;
-    int k;
+    int k = manager_attach(m, q->run, peer->uid, peer->pid, &r);
 
-    if (q->nested && strcmp(q->nested, q->run) == 0)
-        return verbs_nested_again(call, m, &hold);
-    k = manager_attach(m, q->run, peer->uid, peer->pid, &r);
     if (k == MANAGER_E_UNKNOWN)
         return verbs_no_such_run(call, q->run);
     return k != 0 ? verbs_refused(call, k) : holder_begin(call, m, r);

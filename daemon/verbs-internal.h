@@ -61,19 +61,6 @@ json_t *json_number(json_int_t n, bool known); /* null if it is not known */
 json_t *json_run(const struct run *r, json_t *position, const char *blocked_by);
 json_t *json_job(struct manager *m, const struct job_settings *settings);
 
-/* --- verbs-hold.c --- */
-
-/* One answer of Hold about a run that holds its permits. */
-usec_t verbs_hold_deadline(struct manager *m, const struct run *r); /* USEC_INFINITY: none, or not known yet */
-json_t *json_hold(struct manager *m, const struct run *r, const char *state, const char *reason);
-
-/* --- verbs-nested.c --- */
-
-/* Answers a Hold whose client goes ahead under the permits of the run around it: 0 or a negative errno. */
-int verbs_nested(struct control_call *call, struct manager *m, struct run *outer);
-/* The same for one whose command runs already, and whose connection was lost. */
-int verbs_nested_again(struct control_call *call, struct manager *m, const struct manager_hold *hold);
-
 /* --- verbs-pools.c --- */
 
 /* cluster: NULL if Redis is away or there is none. wanted: NULL or the names to show; a name that nobody knows: *ret_unknown. */

@@ -85,24 +85,12 @@ static int call_pass_big(struct control_call *call, _unused_ json_t *params, _un
     return r < 0 ? r : control_call_reply(call, NULL);
 }
 
-/* Which file came along; 0: none. */
-static int call_take(struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
-    int fd = control_call_fd(call);
-    struct stat st = {0};
-
-    if (fd >= 0) {
-        TEST_INT(fstat(fd, &st), 0);
-        TEST_INT(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-    }
-    return control_call_reply(call, json_pack("{s:I}", "inode", (json_int_t) st.st_ino));
-}
-
 static const struct control_method methods[] = {
     {"io.test.Echo", call_echo, false},        {"io.test.Note", call_note, true},      {"io.test.Keep", call_keep, true},
     {"io.test.Fail", call_fail, false},        {"io.test.Forget", call_forget, false}, {"io.test.Big", call_big, false},
     {"io.test.Look", call_note, false},        {"io.test.Await", call_keep, false},
     {"io.test.Pass", call_pass, false},        {"io.test.PassBig", call_pass_big, false},
-    {"io.test.Secret", call_echo, true},       {"io.test.Take", call_take, false},     {NULL, NULL, false},
+    {"io.test.Secret", call_echo, true},       {NULL, NULL, false},
 };
 
 /* --- the server --- */

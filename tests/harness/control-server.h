@@ -13,7 +13,7 @@
 
 /* Its methods are io.test. ... Echo: answers its parameters; Note: counts; Keep: answers when the test does (kept[]); Fail, Forget: a
  * flawed method; Big: answers "size" bytes; Pass: "first", then "granted" with pass_fd, then "over"; PassBig: pass_fd with 2 MB;
- * Secret: Echo, privileged; Take: the inode of the descriptor that came along, 0 for none. */
+ * Secret: Echo, privileged. */
 extern struct server {
     char directory[64], path[96];
     sd_event *event;
