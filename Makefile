@@ -86,7 +86,7 @@ $(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcunit
 
-$(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/fuzz/redis-peer.o
+$(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o
 $(FUZZERS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(CLI) $(RUNNER) $(DAEMON) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)

@@ -15,10 +15,8 @@
 
 #include "base/list.h"
 #include "daemon/redis-compat.h"
+#include "daemon/redis-meter.h"
 #include "daemon/redis-out.h"
-
-#define ANSWER_ELEMENTS_MAX 65536           /* of one array */
-#define ANSWER_SIZE_MAX ((size_t) 32 << 20) /* unread bytes of one answer */
 
 struct pending { /* a command that waits for its answer */
     struct list link; /* on connection->pendings, oldest first */
@@ -31,6 +29,7 @@ struct pending { /* a command that waits for its answer */
 struct redis_connection {
     const struct redis_connection_options *options;
     redisContext *context;
+    struct redis_meter meter; /* of what it reads */
     struct redis_out out;  /* commands not sent yet */
     sd_event_source *io, *timer;
     sd_event_source *defer, *flush; /* tells that it is down; sends what this turn of the loop has said */
@@ -63,7 +62,16 @@ static void note_error(struct redis_connection *c, enum redis_error error, const
     (void) sd_event_source_set_enabled(c->defer, SD_EVENT_ONESHOT);
 }
 
+static void note_excess(struct redis_connection *c) {
+    char text[sizeof(c->text)];
+
+    (void) snprintf(text, sizeof(text), "Redis answered %s, closing the connection", c->meter.excess);
+    note_error(c, REDIS_ERROR_RETRY, text);
+}
+
 static void note_context_error(struct redis_connection *c) {
+    if (c->meter.excess[0])
+        note_excess(c);
     note_error(c, REDIS_ERROR_RETRY, c->context->err == REDIS_ERR_IO ? strerror(errno) : c->context->errstr);
 }
 
@@ -163,8 +171,8 @@ static bool read_answers(struct redis_connection *c) {
         if (redisGetReplyFromReader(c->context, &reply) != REDIS_OK) {
             note_context_error(c);
         } else if (!reply) {
-            if (c->context->reader->len - c->context->reader->pos > ANSWER_SIZE_MAX)
-                note_error(c, REDIS_ERROR_RETRY, "an answer is too long");
+            if (redis_meter_is_over(&c->meter, c->context->reader))
+                note_excess(c);
             return any;
         } else {
             dispatch(c, reply);
@@ -298,6 +306,7 @@ int redis_connection_call(struct redis_connection *c, size_t argc, const char *c
 }
 
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {
+    c->meter.bounds = &redis_bounds_push;
     return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, true);
 }
 
@@ -344,22 +353,6 @@ static int set_up(struct redis_connection *c) {
                  : call(c, 3, (const char *[]) {"CLIENT", "SETNAME", c->options->client_name}, connection_on_named, c, false);
 }
 
-/* hiredis 0.14 believes whatever count an array announces (CVE-2021-32765); ours does not. */
-static void *(*create_array)(const redisReadTask *, redis_elements);
-static void *create_bounded_array(const redisReadTask *task, redis_elements n) {
-    return n > ANSWER_ELEMENTS_MAX ? NULL : create_array(task, n);
-}
-static void bound_arrays(redisReader *reader) {
-    static redisReplyObjectFunctions functions;
-
-    if (!create_array) {
-        functions = *reader->fn;
-        create_array = functions.createArray;
-        functions.createArray = create_bounded_array;
-    }
-    reader->fn = &functions;
-}
-
 /* A peer that vanished without a word is noticed even where nothing is sent (the subscription). */
 static void watch_peer(int fd, usec_t timeout) {
     int on = 1, seconds = (int) (timeout / USEC_PER_SEC) + 1, probes = 3;
@@ -378,7 +371,8 @@ static int attach(struct redis_connection *c, sd_event *event) {
 
     if (!c->options->settings->unix_path)
         watch_peer(c->context->fd, c->options->settings->timeout_usec);
-    bound_arrays(c->context->reader);
+    c->meter.bounds = &redis_bounds_answer;
+    redis_meter_attach(&c->meter, c->context->reader);
     r = sd_event_add_time(event, &c->timer, CLOCK_BOOTTIME, 0, 1000, connection_on_timer, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);

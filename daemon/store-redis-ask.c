@@ -125,7 +125,7 @@ static void ask_on_answer(const struct redisReply *reply, void *userdata) {
         any_more = any_more || more > 0;
     }
     if (any_more)
-        beat_send(r);
+        beat_send_untimely(r);
 }
 
 /* --- calls --- */

@@ -9,6 +9,8 @@
 #include "base/number.h"
 #include "daemon/store-redis.h"
 
+#define UNTIMELY_MAX 250 /* calls between two heartbeats in time: each may bury 128 claims (R15) */
+
 /* --- what is remembered --- */
 
 void beat_hear_epoch(struct store_redis *r, const char *epoch) {
@@ -209,6 +211,7 @@ static int beat_on_deadline(sd_event_source *source, uint64_t usec, void *userda
 
 /* --- the heartbeat --- */
 
+
 /* Whether something that concerns this session was missed. */
 static bool judge_numbers(struct store_redis *r, uint64_t last, uint64_t claims) {
     bool missed = (r->early_sent && r->n_early > 0) || (r->doubt > 0 && r->chain < r->doubt) || claims != r->n_named;
@@ -265,9 +268,11 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     if (r->phase == PHASE_LIVE && resync)
         link_resync(r);
     else if (r->phase == PHASE_LIVE && (more > 0 || r->beat_again))
-        beat_send(r);
+        beat_send_untimely(r);
     else
         look_send(r);
+    if (!resync)
+        link_calm(r, sent);
 }
 
 void beat_send(struct store_redis *r) {
@@ -293,6 +298,18 @@ void beat_send(struct store_redis *r) {
         r->beat_under_way = true;
 }
 
+bool beat_may_go_on(struct store_redis *r) {
+    if (r->n_untimely == UNTIMELY_MAX)
+        return false;
+    r->n_untimely++;
+    return true;
+}
+
+void beat_send_untimely(struct store_redis *r) {
+    if (beat_may_go_on(r))
+        beat_send(r);
+}
+
 /* Each heartbeat's time, connected or not. */
 static int beat_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
     struct store_redis *r = userdata;
@@ -311,6 +328,7 @@ static int beat_on_timer(sd_event_source *source, uint64_t usec, void *userdata)
                        age / USEC_PER_MSEC, r->lease_usec / USEC_PER_MSEC);
         }
     }
+    r->n_untimely = 0;
     if (!r->beat_under_way)
         beat_send(r);
     return 0;

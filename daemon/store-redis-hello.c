@@ -177,7 +177,7 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     if (reply_is(reply_at(reply, 0), "stale") && reply_u64(reply_at(reply, 1), &number) == 0) {
         r->connection = number + 1; /* the file was older than the truth */
         session_save(r);
-        hello_say(r);
+        link_hello_again(r);
         return;
     }
     if (reply_is(reply_at(reply, 0), "schema")) {

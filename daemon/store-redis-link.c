@@ -11,6 +11,24 @@
 #define BACKOFF_MAX (2 * USEC_PER_SEC)
 
 static void link_connect(struct store_redis *r);
+static void link_ask_or_drop(struct store_redis *r);
+
+/* --- how soon again --- */
+
+/* Before the next try: nothing at first, then twice as long each time, until the link is calm. */
+static usec_t next_pause(struct store_redis *r) {
+    usec_t pause = r->backoff_usec, max = r->heartbeat_usec < BACKOFF_MAX ? r->heartbeat_usec : BACKOFF_MAX;
+
+    r->backoff_usec = pause * 2 > BACKOFF_MIN ? pause * 2 : BACKOFF_MIN;
+    if (r->backoff_usec > max)
+        r->backoff_usec = max;
+    return pause;
+}
+
+void link_calm(struct store_redis *r, usec_t sent) {
+    if (sent >= usec_add(r->live_since, r->heartbeat_usec / 2))
+        r->backoff_usec = 0;
+}
 
 /* --- down --- */
 
@@ -75,7 +93,7 @@ void link_tell_away(struct store_redis *r) {
 }
 
 void link_down(struct store_redis *r, enum redis_error error, const char *text) {
-    usec_t delay = r->backoff_usec > 0 ? r->backoff_usec : BACKOFF_MIN;
+    usec_t delay = next_pause(r);
     char why[256];
 
     (void) snprintf(why, sizeof(why), "%s", text);
@@ -87,10 +105,9 @@ void link_down(struct store_redis *r, enum redis_error error, const char *text) 
         event_emit(r->events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why}, "Redis cannot be reached: %s", why);
     r->lost_told = true;
     r->connected_told = false;
-    r->backoff_usec = delay * 2 > BACKOFF_MAX ? BACKOFF_MAX : delay * 2;
     if (error == REDIS_ERROR_FATAL)
         delay = BACKOFF_MAX;
-    link_retry(r, delay);
+    link_retry(r, delay > BACKOFF_MIN ? delay : BACKOFF_MIN);
     link_away(r);
 }
 
@@ -122,6 +139,8 @@ static int link_on_retry(sd_event_source *source, uint64_t usec, void *userdata)
         link_connect(r);
     } else if (r->phase == PHASE_HELLO) {
         hello_say(r);
+    } else if (r->phase == PHASE_CONNECTING && r->commands) {
+        link_ask_or_drop(r);
     }
     return 0;
 }
@@ -283,6 +302,11 @@ static int link_ask(struct store_redis *r) {
     return k;
 }
 
+static void link_ask_or_drop(struct store_redis *r) {
+    if (link_ask(r) == -ENOMEM)
+        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+}
+
 static void link_on_pushes(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     const char *error = reply_error(reply);
@@ -300,15 +324,13 @@ static void link_on_pushes(const struct redisReply *reply, void *userdata) {
 static void link_on_up(struct redis_connection *c, void *userdata) {
     struct store_redis *r = userdata;
     char channel[sizeof(r->prefix) + ID_TEXT_SIZE + 4];
-    int k;
 
     if (c == r->commands) {
-        k = link_ask(r);
-    } else {
-        (void) snprintf(channel, sizeof(channel), "%sto:%s", r->prefix, r->session);
-        k = redis_connection_subscribe(c, channel, link_on_pushes, r);
+        link_ask_or_drop(r);
+        return;
     }
-    if (k == -ENOMEM)
+    (void) snprintf(channel, sizeof(channel), "%sto:%s", r->prefix, r->session);
+    if (redis_connection_subscribe(c, channel, link_on_pushes, r) == -ENOMEM)
         link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
@@ -342,6 +364,7 @@ static void link_connect(struct store_redis *r) {
     r->store.is_connecting = true;
     r->awaits_lost = false;
     r->info_due = r->scripts_due = true;
+    r->n_untimely = 0;
     r->loads = 0;
     r->connection++;
     session_save(r);
@@ -374,22 +397,31 @@ int link_init(struct store_redis *r) {
     return k < 0 ? k : sd_event_source_set_enabled(r->away, SD_EVENT_OFF);
 }
 
+void link_hello_again(struct store_redis *r) {
+    usec_t pause = next_pause(r);
+
+    r->phase = PHASE_HELLO;
+    if (pause > 0)
+        link_retry(r, pause);
+    else
+        hello_say(r);
+}
+
 void link_resync(struct store_redis *r) {
     sync_reset(r);
     beat_reset(r);
-    r->phase = PHASE_HELLO;
-    hello_say(r);
+    link_hello_again(r);
 }
 
 /* --- what an answer calls for --- */
 
+/* The scripts are asked for when the pause is over: see link_on_retry(). */
 static void link_reload(struct store_redis *r) {
     sync_reset(r);
     beat_reset(r);
     r->phase = PHASE_CONNECTING;
     r->scripts_due = true;
-    if (link_ask(r) == -ENOMEM)
-        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+    link_retry(r, next_pause(r));
 }
 
 bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during) {

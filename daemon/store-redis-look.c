@@ -39,7 +39,7 @@ static void look_on_reply(const struct redisReply *reply, void *userdata) {
         journal_log(redis_journal(r), LOG_WARNING, "Redis does not have all that this host has told it: it is told anew");
         link_resync(r);
     } else if (more > 0) {
-        beat_send(r);
+        beat_send_untimely(r);
     }
 }
 

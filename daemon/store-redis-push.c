@@ -86,7 +86,7 @@ static void hear_push(struct store_redis *r, char *text) {
         claim_hear_revoked(e);
     }
     if (r->n_early > 0) /* the next answer will tell whether something is missing */
-        beat_send(r);
+        beat_send_untimely(r);
 }
 
 void push_on_message(const struct redisReply *reply, void *userdata) {

@@ -130,7 +130,7 @@ static void tell_connected(struct store_redis *r) {
 static void sync_finish(struct store_redis *r) {
     sync_reset(r);
     r->phase = PHASE_LIVE;
-    r->backoff_usec = 0;
+    r->live_since = clock_boottime();
     r->lost_told = false;
     r->last_error[0] = '\0';
     if (!r->connected_told)
@@ -173,6 +173,10 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
     }
     if (r->phase != PHASE_SYNC)
         return;
+    if (r->sync_at == r->n_sync && more > 0 && !beat_may_go_on(r)) {
+        link_down(r, REDIS_ERROR_RETRY, "Redis wants a sync to go on without end");
+        return;
+    }
     if (r->sync_at < r->n_sync || more > 0) {
         sync_send(r);
         return;

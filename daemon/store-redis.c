@@ -61,7 +61,8 @@ static void bye_on_reply(const struct redisReply *reply, void *userdata) {
     uint64_t more = 0;
 
     (void) beat_hear_undeclared(r, reply_at(reply, 3), false);
-    if (reply_is(reply_at(reply, 0), "ok") && reply_u64(reply_at(reply, 2), &more) == 0 && more > 0) {
+    if (reply_is(reply_at(reply, 0), "ok") && reply_u64(reply_at(reply, 2), &more) == 0 && more > 0 &&
+        beat_may_go_on(r)) {
         _cleanup_words_ struct words w = {0};
 
         link_begin(r, &w, REDIS_SCRIPT_BYE);

@@ -107,7 +107,8 @@ struct store_redis {
     unsigned loads;                      /* and so many to SCRIPT LOAD */
     sd_event_source *retry;              /* to connect again, or to say hello again */
     sd_event_source *away;               /* defer: tells administrators' calls that Redis is away */
-    usec_t backoff_usec;
+    usec_t backoff_usec;                 /* how long the next try waits; 0: not at all */
+    usec_t live_since;                   /* boottime: the last time a sync was finished */
     char last_error[256];                /* told already */
     char refused[24];                    /* hello's last refusal, told already */
 
@@ -130,6 +131,7 @@ struct store_redis {
     struct mark last;                    /* the newest, also one that is too close to the mark before it; count 0: none */
     sd_event_source *beat_timer, *deadline_timer;
     bool beat_under_way, beat_again, beaten; /* beaten: once since it is live */
+    unsigned n_untimely;                 /* calls that answers and pushes called for since the last heartbeat in time */
     bool early_sent;                     /* n_early was not 0 when the heartbeat under way was sent */
     usec_t beat_sent, beat_answered_sent; /* of the last one, of the last one answered */
     bool late_told;
@@ -190,8 +192,12 @@ void link_drop(struct store_redis *r);
 void link_down(struct store_redis *r, enum redis_error error, const char *text);
 /* Tries to connect in so long. */
 void link_retry(struct store_redis *r, usec_t delay);
-/* Both connections stay: hello and sync once more. */
+/* Both connections stay: hello and sync once more; hello alone. At once, or after a pause if that is so again and again. */
 void link_resync(struct store_redis *r);
+void link_hello_again(struct store_redis *r);
+/* A heartbeat that was sent then was answered, and nothing is wrong: what goes wrong next is tried again at once. Not before the link was
+ * live for a while, or a Redis that lies would keep us busy. */
+void link_calm(struct store_redis *r, usec_t sent);
 /* The session is over, or could not be ended: tells who asked for the stop. */
 void link_stopped(struct store_redis *r, int result);
 /* A call came that cannot be answered as long as Redis is away: said a turn later, if that is still so. */
@@ -245,6 +251,11 @@ void beat_done(struct store_redis *r);
 void beat_start(struct store_redis *r);
 void beat_reset(struct store_redis *r);
 void beat_send(struct store_redis *r);
+/* Whether another call may be made because an answer or a push calls for it: so many between two heartbeats that a Redis that lies cannot
+ * keep us busy. */
+bool beat_may_go_on(struct store_redis *r);
+/* A heartbeat before its time, if it may be. */
+void beat_send_untimely(struct store_redis *r);
 void beat_hear_epoch(struct store_redis *r, const char *epoch);
 void beat_hear_grace(struct store_redis *r, bool grace);
 void beat_hear_clock(struct store_redis *r, uint64_t number);

@@ -24,7 +24,9 @@ struct setting {
     int listener, peer;
     const char *say;       /* when the client said something */
     bool hang_up;
-    size_t flood;          /* so many bytes more */
+    size_t flood;          /* so many bytes more, */
+    const char *again;     /* of this, again and again; NULL: zeros */
+    size_t poured;         /* of it, in this round */
     unsigned n_up, n_down, n_replies, n_heard;
     enum redis_error error;
     char text[256];
@@ -32,7 +34,7 @@ struct setting {
     struct redis_connection_options options;
     struct redis_connection *connection;
     sd_event_source *accept, *read;
-    bool free_on_up, free_on_reply, call_on_up;
+    bool free_on_up, free_on_reply, call_on_up, subscribe_on_up;
 };
 
 static void on_reply(const struct redisReply *reply, void *userdata) {
@@ -50,6 +52,8 @@ static void on_up(struct redis_connection *c, void *userdata) {
     s->n_up++;
     if (s->call_on_up)
         TEST_INT(redis_connection_call(c, 1, (const char *[]) {"PING"}, on_reply, s), 0);
+    if (s->subscribe_on_up)
+        TEST_INT(redis_connection_subscribe(c, "channel", on_reply, s), 0);
     if (s->free_on_up)
         s->connection = redis_connection_free(c);
 }
@@ -66,8 +70,14 @@ static void on_down(struct redis_connection *c, enum redis_error error, const ch
 
 static void pour(struct setting *s, int fd) {
     static char junk[65536];
-    ssize_t sent = send(fd, junk, s->flood < sizeof(junk) ? s->flood : sizeof(junk), MSG_NOSIGNAL | MSG_DONTWAIT);
+    size_t length = s->again ? strlen(s->again) : 1, size;
+    ssize_t sent;
 
+    for (size_t i = 0; i < sizeof(junk); i++)
+        junk[i] = s->again ? s->again[(s->poured + i) % length] : '\0';
+    size = s->flood < sizeof(junk) ? s->flood : sizeof(junk);
+    sent = send(fd, junk, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    s->poured = (s->poured + (sent > 0 ? (size_t) sent : 0)) % length;
     if (sent > 0)
         s->flood -= (size_t) sent;
     else if (errno != EAGAIN)
@@ -198,8 +208,65 @@ static void test_flood(void) {
     begin(&s);
     s.settings.timeout_usec = 60 * USEC_PER_SEC;
     until_down(&s);
-    TEST_STRING(s.text, "an answer is too long");
+    TEST_STRING(s.text, "Redis answered more than 16384 KiB, closing the connection");
     end(&s);
+}
+
+/* The peak of this process's memory since reset_peak(), in KiB. */
+static unsigned long peak(void) {
+    _cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
+    unsigned long kib = 0;
+    char line[128];
+
+    while (f && fgets(line, sizeof(line), f) && sscanf(line, "VmHWM: %lu", &kib) != 1)
+        ;
+    return kib;
+}
+
+static unsigned long reset_peak(void) {
+    _cleanup_fclose_ FILE *f = fopen("/proc/self/clear_refs", "we");
+
+    CU_ASSERT(f && fputs("5", f) >= 0 && fflush(f) == 0);
+    return peak();
+}
+
+/* Each piece is small and complete; together they are too much. Before there was a bound this went on as long as the peer did. */
+static void test_excess(void) {
+    static char list[256], text[100016];
+    const struct {
+        const char *begin, *again;
+        bool subscribe;
+        const char *excess;
+    } cases[] = {
+        {OK, "*2\r\n", false, "lists more than 6 deep"},
+        {OK "*60000\r\n", list, false, "more than 65536 elements"},
+        {OK "*1000\r\n", text, false, "more than 16384 KiB"},
+        {OK, "*1\r\n", true, "lists more than 2 deep"},
+        {OK "*17\r\n", ":1\r\n", true, "more than 16 elements"},
+        {OK "*3\r\n$9000000\r\n", "x", true, "more than 64 KiB"},
+    };
+    char expected[128];
+
+    (void) snprintf(list, sizeof(list), "*50\r\n");
+    for (size_t i = 0; i < 50; i++)
+        strcat(list, ":1\r\n");
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "$100000\r\n", 9);
+    memcpy(text + 9 + 100000, "\r\n", 3);
+    for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+        struct setting s = {.say = cases[i].begin, .again = cases[i].again, .flood = 200000000, .subscribe_on_up = cases[i].subscribe};
+        unsigned long before;
+
+        begin(&s);
+        s.settings.timeout_usec = 60 * USEC_PER_SEC;
+        before = reset_peak();
+        until_down(&s);
+        (void) snprintf(expected, sizeof(expected), "Redis answered %s, closing the connection", cases[i].excess);
+        TEST_STRING(s.text, expected);
+        CU_ASSERT(peak() < before + (cases[i].subscribe ? 2048 : 49152));
+        TEST_INT(s.n_replies, 0);
+        end(&s);
+    }
 }
 
 static void test_errors(void) {
@@ -323,6 +390,7 @@ static void test_late(void) {
 
 static CU_TestInfo tests[] = {
     {"silence", test_silence}, {"hang up", test_hang_up},           {"nonsense", test_nonsense},         {"flood", test_flood},
+    {"excess", test_excess},
     {"errors", test_errors},   {"freed inside", test_freed_inside}, {"nobody there", test_nobody_there},
     {"names", test_names},     {"late", test_late},                 CU_TEST_INFO_NULL,
 };

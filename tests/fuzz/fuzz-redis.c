@@ -19,7 +19,7 @@
 #include "conf/settings.h"
 #include "daemon/store.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/fuzz/redis-peer.h"
+#include "tests/harness/redis-peer.h"
 
 #define CONNECTIONS_MAX 8
 #define CLAIMS 6
@@ -104,7 +104,7 @@ int clock_gettime(clockid_t id, struct timespec *ts) {
 
 static void answer_one(struct peer_connection *p, const redisReply *command) {
     char answer[ANSWER_SIZE];
-    size_t size = peer_answer(command, answer, sizeof(answer));
+    size_t size = redis_peer_answer(command, answer, sizeof(answer));
 
     if (command->type == REDIS_REPLY_ARRAY && command->elements > 0 && strcmp(command->element[0]->str, "SUBSCRIBE") == 0)
         f.subscriber = p->fd;
@@ -250,7 +250,7 @@ static void change_answer(void) {
         size = take_text(&text);
     else
         text = known_text(take(), &size);
-    peer_change(kind, (enum peer_change)(how % PEER_CHANGES), at, text, size);
+    redis_peer_change(kind, (enum peer_change)(how % PEER_CHANGES), at, text, size);
 }
 
 static void push(bool raw) {
@@ -261,7 +261,7 @@ static void push(bool raw) {
     if (!raw) {
         uint8_t verb = take();
 
-        size = peer_push(verb, take(), bytes, sizeof(bytes));
+        size = redis_peer_push(verb, take(), bytes, sizeof(bytes));
     }
     if (f.subscriber >= 0)
         (void) !send(f.subscriber, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -318,7 +318,7 @@ static void step(struct store *s) {
     case 8: passed += (take() + 1) * 20000000LL; break; /* up to 5 s: the lease is 3 */
     default:
         if (f.left % 2)
-            peer_wipe();
+            redis_peer_wipe();
         else
             declare(s, take());
     }
@@ -348,7 +348,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     f.left = size;
     f.last_id = 1;
     redis.unix_path = f.path;
-    peer_reset();
+    redis_peer_reset();
     memset(claims, 0, sizeof(claims));
     FUZZ_ASSERT(store_redis_new(&s, f.event, f.events, &options, &listener) == 0);
     declare(s, 3);

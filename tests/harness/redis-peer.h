@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A Redis of a few lines for fuzz-redis: it answers what the store asks as the scripts would, one claim after the other, so that every
- * state is reached; and where the input says so an answer is another one. */
+/* A Redis of a few lines that can lie: it answers what the store asks as the scripts would, one claim after the other, so that every
+ * state is reached; and where it is told so an answer is another one. */
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -29,12 +29,12 @@ enum peer_change {
 };
 
 /* From the next call of this kind on until it was made: what becomes of its answer. at: which word, modulo their number. */
-void peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size);
+void redis_peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size);
 /* The answer to a command, as bytes; the size, 0: the connection is to be closed. */
-size_t peer_answer(const redisReply *command, char *buffer, size_t size);
+size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size);
 /* Says this on the channel of the session that subscribed last: verb granted, revoked, parked or queued, about the claim of that number
  * (modulo those that are there). Bytes as above; 0: nobody subscribed. */
-size_t peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
+size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
 /* Forgets all: a wipe, and another epoch. */
-void peer_wipe(void);
-void peer_reset(void);
+void redis_peer_wipe(void);
+void redis_peer_reset(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/fuzz/redis-peer.h"
+#include "tests/harness/redis-peer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,19 +32,19 @@ static struct {
     } next[PEER_KINDS];
 } p;
 
-void peer_reset(void) {
+void redis_peer_reset(void) {
     memset(&p, 0, sizeof(p));
     p.epoch = 1;
     p.clock = 1000000;
 }
 
-void peer_wipe(void) {
+void redis_peer_wipe(void) {
     p.n = 0;
     p.epoch++;
     p.last = 0;
 }
 
-void peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size) {
+void redis_peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size) {
     p.next[kind].change = change;
     p.next[kind].at = at;
     p.next[kind].size = size < sizeof(p.next[kind].text) ? size : sizeof(p.next[kind].text) - 1;
@@ -241,11 +241,15 @@ static void answer_sync(struct answer *a, const redisReply *command) {
 }
 
 static void answer_inspect(struct answer *a, const redisReply *command) {
+    size_t n_held = 0;
+
     if (strcmp(argument(command, 4), "sessions") == 0 || command->elements <= 5) {
         put(a, "[ ok %u 0 1000 5000 [ [ 0123456789abcdef0123456789abcdef host 1.0 db=3,local=host %llu 1 ] ] ]", p.epoch, p.count);
         return;
     }
-    put(a, "[ ok 3 3 4 [ 3 0 because ] 1 1 0 [");
+    for (size_t i = 0; i < p.n; i++)
+        n_held += p.claims[i].state == 'H';
+    put(a, "[ ok 3 3 4 [ 3 0 because ] %zu %zu 0 [", n_held, p.n - n_held);
     for (size_t i = 0; i < p.n; i++)
         if (p.claims[i].state == 'H')
             put(a, " [ %s 0123456789abcdef0123456789abcdef job 1 %llu 5 77 ]", p.claims[i].id, p.claims[i].token);
@@ -314,7 +318,7 @@ static void open_lines(struct answer *a) {
             a->text[i] = ' ';
 }
 
-size_t peer_answer(const redisReply *command, char *buffer, size_t size) {
+size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
     int kind = kind_of(command);
     struct answer a = {0};
 
@@ -347,7 +351,7 @@ size_t peer_answer(const redisReply *command, char *buffer, size_t size) {
     return write_answer(&a, buffer, size);
 }
 
-size_t peer_push(unsigned verb, unsigned claim, char *buffer, size_t size) {
+size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size) {
     static const char *const verbs[] = {"granted", "revoked", "parked", "queued"};
     struct peer_claim *c = p.n > 0 ? &p.claims[claim % p.n] : NULL;
     unsigned long long before = p.last;
