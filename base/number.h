@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#define NUMBER_MAX ((UINT64_C(1) << 53) - 1) /* the highest that JSON and Lua keep to the last digit */
+
 /* Decimal digits alone: no sign, no space, no leading zero but "0" itself (010 is 8 elsewhere). 0, -EINVAL, or
  * -ERANGE if it is above max. */
 int number_parse(const char *text, uint64_t max, uint64_t *ret);

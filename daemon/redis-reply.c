@@ -5,8 +5,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "daemon/redis-compat.h"
+
+#define YEAR ((usec_t) 31556952 * USEC_PER_SEC)
+#define BERTH_EPOCH (56 * YEAR) /* 2026: no time of ours is before it, whatever the clock of this host says */
+#define AHEAD_MAX (10 * YEAR)
 
 enum redis_error redis_error_class(const char *text) {
     static const struct {
@@ -56,15 +61,25 @@ bool reply_is(const struct redisReply *r, const char *text) {
     return s && strcmp(s, text) == 0;
 }
 
+uint64_t reply_number_max(void) {
+    usec_t now = clock_realtime();
+
+    return (now > BERTH_EPOCH ? now : BERTH_EPOCH) + AHEAD_MAX;
+}
+
+int reply_number_parse(const char *text, uint64_t *ret) {
+    return number_parse(text, reply_number_max(), ret) == 0 ? 0 : -EBADMSG;
+}
+
 int reply_u64(const struct redisReply *r, uint64_t *ret) {
     const char *s;
 
-    if (r && r->type == REDIS_REPLY_INTEGER && r->integer >= 0) {
+    if (r && r->type == REDIS_REPLY_INTEGER && r->integer >= 0 && (uint64_t) r->integer <= reply_number_max()) {
         *ret = (uint64_t) r->integer;
         return 0;
     }
     s = reply_text(r);
-    return s && number_parse(s, INT64_MAX, ret) == 0 ? 0 : -EBADMSG;
+    return s ? reply_number_parse(s, ret) : -EBADMSG;
 }
 
 int reply_u32(const struct redisReply *r, uint32_t *ret) {
@@ -101,7 +116,7 @@ int reply_line(const struct redisReply *r, struct reply_line *l) {
 }
 
 int line_u64(const struct reply_line *l, size_t i, uint64_t *ret) {
-    return i < l->n && number_parse(l->words[i], INT64_MAX, ret) == 0 ? 0 : -EBADMSG;
+    return i < l->n ? reply_number_parse(l->words[i], ret) : -EBADMSG;
 }
 
 const char *line_word(const struct reply_line *l, size_t i) {

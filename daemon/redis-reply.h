@@ -33,7 +33,13 @@ const struct redisReply *reply_at(const struct redisReply *r, size_t i);
 const char *reply_text(const struct redisReply *r);
 /* Whether it is this text. */
 bool reply_is(const struct redisReply *r, const char *text);
-/* A number that is not negative, as an integer or as decimal text. 0 or -EBADMSG. */
+/* The highest number that is believed, in an answer or a push: ten years ahead of this host's time, and of 2026 where that is behind. Times
+ * and numbers of the namespace's clock (tokens, tickets, epochs: µs since 1970) are the largest there are; counts and limits are far below.
+ * A higher one is not remembered, so that nobody can end the growth of tokens (R7). A clock that is a year ahead goes on working. */
+uint64_t reply_number_max(void);
+/* A decimal text as a number that is believed. 0 or -EBADMSG. */
+int reply_number_parse(const char *text, uint64_t *ret);
+/* A number that is not negative and believed, as an integer or as decimal text. 0 or -EBADMSG. */
 int reply_u64(const struct redisReply *r, uint64_t *ret);
 int reply_u32(const struct redisReply *r, uint32_t *ret);
 /* The words of an answer that is one line of them: a list of them would cost Redis 1 µs more. */
@@ -44,7 +50,7 @@ struct reply_line {
 };
 /* 0, or -EBADMSG if it is no text, or too long. */
 int reply_line(const struct redisReply *r, struct reply_line *l);
-/* A word as a number that is not negative. 0, or -EBADMSG, also if there are not so many. */
+/* A word as a number that is not negative and believed. 0, or -EBADMSG, also if there are not so many. */
 int line_u64(const struct reply_line *l, size_t i, uint64_t *ret);
 /* A word; "" if there are not so many. */
 const char *line_word(const struct reply_line *l, size_t i);

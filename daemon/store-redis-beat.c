@@ -104,7 +104,7 @@ static int hear_override(struct store_redis *r, const struct redisReply *item) {
         reply_u64(reply_at(item, 1), &o.version) < 0 || reply_copy(reply_at(item, 2), o.limit, sizeof(o.limit)) < 0 ||
         reply_copy(reply_at(item, 3), o.until, sizeof(o.until)) < 0 || reply_copy(reply_at(item, 4), o.by, sizeof(o.by)) < 0 ||
         reply_copy(reply_at(item, 5), o.restore, sizeof(o.restore)) < 0 ||
-        reply_copy(reply_at(item, 6), o.reason, sizeof(o.reason)) < 0 || number_parse(o.until, INT64_MAX, &number) < 0 ||
+        reply_copy(reply_at(item, 6), o.reason, sizeof(o.reason)) < 0 || number_parse(o.until, NUMBER_MAX, &number) < 0 ||
         (strcmp(o.limit, "-") != 0 && number_parse(o.limit, UINT32_MAX, &number) < 0))
         return -EBADMSG;
     known = find_override(r, o.pool);

@@ -200,14 +200,14 @@ static int read_queue(struct inspection *n, struct snapshot_pool *p, const struc
 }
 
 static int read_override(struct snapshot_pool *p, const struct redisReply *o) {
-    const char *reason = reply_text(reply_at(o, 2));
+    const char *until = reply_text(reply_at(o, 1)), *reason = reply_text(reply_at(o, 2)); /* `--for` may be longer than any time ahead */
     size_t count;
 
     if (reply_count(o, &count) < 0)
         return -EBADMSG;
     if (count == 0)
         return 0;
-    if (reply_u32(reply_at(o, 0), &p->override_limit) < 0 || reply_u64(reply_at(o, 1), &p->override_until) < 0 || !reason)
+    if (reply_u32(reply_at(o, 0), &p->override_limit) < 0 || !until || number_parse(until, NUMBER_MAX, &p->override_until) < 0 || !reason)
         return -EBADMSG;
     if (p->override_until == 0)
         p->override_until = USEC_INFINITY;

@@ -38,7 +38,7 @@ void link_drop(struct store_redis *r) {
     r->resolve = redis_resolve_free(r->resolve);
     r->phase = PHASE_DOWN;
     r->store.is_connecting = false;
-    r->subscribed = false;
+    r->subscribed = r->nonsense_told = false;
     r->refused[0] = '\0';
     sync_reset(r);
     beat_reset(r);
@@ -112,9 +112,9 @@ void link_down(struct store_redis *r, enum redis_error error, const char *text) 
 }
 
 void link_bad_reply(struct store_redis *r, const char *what) {
-    char text[64];
+    char text[128];
 
-    (void) snprintf(text, sizeof(text), "an answer to %s makes no sense", what);
+    (void) snprintf(text, sizeof(text), "an answer to %s makes no sense: its form is wrong, or a number in it is too high", what);
     link_down(r, REDIS_ERROR_RETRY, text);
 }
 

@@ -2,9 +2,10 @@
 
 /* What Redis pushes to this session (R12), and whether anything of it was missed: each number that was given to it names the one before. */
 
+#include <errno.h>
 #include <string.h>
+#include <syslog.h>
 
-#include "base/number.h"
 #include "daemon/store-redis.h"
 
 #define PUSH_MAX 1024
@@ -49,18 +50,28 @@ struct push {
     uint64_t ticket, since; /* 0: not told */
 };
 
-static bool push_parse(struct store_redis *r, char *text, struct push *ret) {
+/* 0; a positive number: it is of another epoch; -EBADMSG. */
+static int push_parse(struct store_redis *r, char *text, struct push *ret) {
     const char *words[7] = {NULL};
 
     for (size_t i = 0; i < ELEMENTSOF(words); i++)
         words[i] = next_word(&text);
     *ret = (struct push) {.verb = words[0], .id = words[4]};
-    if (!words[4] || strcmp(words[1], r->epoch) != 0 || number_parse(words[2], INT64_MAX, &ret->one) < 0 ||
-        number_parse(words[3], INT64_MAX, &ret->two) < 0)
-        return false;
+    if (words[4] && strcmp(words[1], r->epoch) != 0)
+        return 1;
+    if (!words[4] || reply_number_parse(words[2], &ret->one) < 0 || reply_number_parse(words[3], &ret->two) < 0)
+        return -EBADMSG;
     if (strcmp(ret->verb, "revoked") == 0) /* its last words are for people */
-        return true;
-    return words[6] && number_parse(words[5], INT64_MAX, &ret->ticket) == 0 && number_parse(words[6], INT64_MAX, &ret->since) == 0;
+        return 0;
+    return words[6] && reply_number_parse(words[5], &ret->ticket) == 0 && reply_number_parse(words[6], &ret->since) == 0 ? 0 : -EBADMSG;
+}
+
+/* Whoever may publish here may have written it. If it stands for one of ours, the answer to the next heartbeat says what was missed. */
+static void meet_nonsense(struct store_redis *r) {
+    if (!r->nonsense_told)
+        journal_log(redis_journal(r), LOG_WARNING, "a message on this host's channel makes no sense and is ignored");
+    r->nonsense_told = true;
+    beat_send_untimely(r);
 }
 
 /* granted EPOCH BEFORE NUMBER CLAIM TICKET SINCE;  revoked EPOCH BEFORE NUMBER CLAIM REASON;  parked|queued EPOCH POSITION TICKET
@@ -68,8 +79,11 @@ static bool push_parse(struct store_redis *r, char *text, struct push *ret) {
 static void hear_push(struct store_redis *r, char *text) {
     struct push push;
     struct entry *e;
+    int k = push_parse(r, text, &push);
 
-    if (!push_parse(r, text, &push))
+    if (k < 0)
+        meet_nonsense(r);
+    if (k != 0)
         return;
     e = claim_find(r, push.id);
     if (strcmp(push.verb, "parked") == 0 || strcmp(push.verb, "queued") == 0) {
@@ -93,6 +107,10 @@ void push_on_message(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     char text[PUSH_MAX];
 
-    if (reply_is(reply_at(reply, 0), "message") && reply_copy(reply_at(reply, 2), text, sizeof(text)) == 0 && !r->stopping)
+    if (r->stopping || !reply_is(reply_at(reply, 0), "message"))
+        return;
+    if (reply_copy(reply_at(reply, 2), text, sizeof(text)) == 0)
         hear_push(r, text);
+    else
+        meet_nonsense(r);
 }

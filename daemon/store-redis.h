@@ -103,6 +103,7 @@ struct store_redis {
     struct redis_resolve *resolve;       /* while the host's name is looked up */
     struct redis_connection *commands, *pushes;
     bool subscribed;
+    bool nonsense_told;                  /* of a push, on this connection */
     bool info_due, scripts_due;          /* the answers to INFO and SCRIPT EXISTS come before hello */
     unsigned loads;                      /* and so many to SCRIPT LOAD */
     sd_event_source *retry;              /* to connect again, or to say hello again */

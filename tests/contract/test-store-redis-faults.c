@@ -312,6 +312,50 @@ static void test_refused_by_redis(void) {
     bed_done(&b);
 }
 
+/* Whoever may publish may write to a host's channel. A number that no clock of ours can have is not remembered, and says nothing of a
+ * claim: else all tokens after it would be one, and hosts would teach it to a Redis that was wiped. */
+static void test_forged_push(void) {
+    static const char nonsense[] = "a message on this host's channel makes no sense";
+    static const char *const numbers[] = {"9000000000000000000", "9223372036854775807", "9007199254740992", "18446744073709551615",
+                                          "4102444800000000", /* 2100 */ "-1", "x"};
+    static const struct {
+        const char *verb, *one, *two, *ticket; /* NULL: the number */
+    } forms[] = {{"granted", "0", NULL, "0"}, {"granted", NULL, "5", "0"}, {"granted", "0", "5", NULL},
+                 {"revoked", "0", NULL, "gone"}, {"queued", "1", NULL, "5"}, {"queued", "1", "5", NULL}, {"parked", "1", "5", NULL}};
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 2))
+        return;
+    const struct store_redis *r = store_redis_of(b.stores[0]);
+    struct probe *held = bed_probe(&b, 0, "db:4"), *waiting = bed_probe(&b, 0, "db:1");
+    probe_grant(held);
+    probe_wait(waiting);
+    const uint64_t token = held->token, ticket = waiting->ticket;
+    for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
+        for (size_t k = 0; k < ELEMENTSOF(forms); k++) {
+            char text[200];
+
+            (void) snprintf(text, sizeof(text), "%s %s %s %s %s %s 0", forms[k].verb, r->epoch, forms[k].one ? forms[k].one : numbers[i],
+                            forms[k].two ? forms[k].two : numbers[i], waiting->claim.id, forms[k].ticket ? forms[k].ticket : numbers[i]);
+            TEST_INT(redis_number(&redis_bed.server, "PUBLISH berth:{test}:to:%s %s", r->session, text), 1);
+        }
+    bed_settle(&b);
+    usec_t end = clock_boottime() + redis_bed.lease / 2; /* heartbeats */
+    while (bed_turn(&b, end))
+        ;
+    TEST_INT(waiting->n_granted + waiting->n_lost + held->n_lost, 0);
+    CU_ASSERT(waiting->claim.ticket == ticket);
+    CU_ASSERT(r->clock < token + 60 * USEC_PER_SEC && r->chain < token + 60 * USEC_PER_SEC);
+    _cleanup_free_ char *said = capture_read(&b.capture);
+    const char *first = strstr(said, nonsense);
+    CU_ASSERT(first && !strstr(first + 1, nonsense)); /* not each */
+    probe_release(held);
+    BED_UNTIL(&b, waiting->n_granted > 0); /* what is pushed in earnest is heard as before */
+    CU_ASSERT(waiting->token > token && waiting->token < token + 60 * USEC_PER_SEC);
+    probe_end(waiting);
+    bed_done(&b);
+}
+
 static void test_full(void) {
     struct bed b;
 
@@ -363,6 +407,7 @@ static CU_TestInfo tests[] = {
     {"failover", test_failover},
     {"lost push", test_lost_push},
     {"refused by redis", test_refused_by_redis},
+    {"forged push", test_forged_push},
     {"full", test_full},
     {"large sync", test_large_sync},
     CU_TEST_INFO_NULL,

@@ -6,6 +6,8 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/number.h"
 #include "daemon/redis-reply.h"
 #include "daemon/redis-script.h"
 #include "daemon/redis-words.h"
@@ -51,6 +53,34 @@ static void test_values(void) {
     TEST_INT(reply_copy(reply_at(r, 5), buffer, sizeof(buffer)), -EBADMSG);
     TEST_STRING(buffer, "ok");
     freeReplyObject(r);
+}
+
+/* Numbers of the namespace's clock are times: what is far ahead is not believed, whichever way it is written (R7). */
+static void test_numbers(void) {
+    const usec_t now = clock_realtime(), year = 366 * (usec_t) 86400 * USEC_PER_SEC;
+    const struct {
+        uint64_t number;
+        bool believed;
+    } cases[] = {{0, true}, {1, true}, {now, true}, {now + year, true}, {now + 9 * year, true}, {now + 11 * year, false},
+                 {NUMBER_MAX, false}, {NUMBER_MAX + 1, false}, {9000000000000000000, false}, {INT64_MAX, false}};
+
+    for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+        char text[128], word[32];
+        struct reply_line line;
+        uint64_t number = 7;
+        redisReply *r;
+
+        (void) snprintf(word, sizeof(word), "%" PRIu64, cases[i].number);
+        (void) snprintf(text, sizeof(text), "*2\r\n:%s\r\n$%zu\r\n%s\r\n", word, strlen(word), word);
+        r = parse(text);
+        TEST_INT(reply_u64(reply_at(r, 0), &number), cases[i].believed ? 0 : -EBADMSG);
+        TEST_INT(reply_u64(reply_at(r, 1), &number), cases[i].believed ? 0 : -EBADMSG);
+        TEST_INT(reply_line(reply_at(r, 1), &line), 0);
+        TEST_INT(line_u64(&line, 0, &number), cases[i].believed ? 0 : -EBADMSG);
+        TEST_INT(reply_number_parse(word, &number), cases[i].believed ? 0 : -EBADMSG);
+        CU_ASSERT(number == (cases[i].believed ? cases[i].number : 7));
+        freeReplyObject(r);
+    }
 }
 
 static void test_line(void) {
@@ -153,7 +183,7 @@ static void test_words(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"values", test_values}, {"line", test_line},       {"embedded nul", test_embedded_nul},
+    {"values", test_values}, {"numbers", test_numbers}, {"line", test_line}, {"embedded nul", test_embedded_nul},
     {"errors", test_errors}, {"scripts", test_scripts}, {"words", test_words},
     CU_TEST_INFO_NULL,
 };
