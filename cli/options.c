@@ -66,7 +66,8 @@ int parse_msec(const char *verb, const char *option, const char *text, json_int_
 int parse_when(const char *verb, const char *option, const char *text, usec_t *ret) {
     if (!text || when_parse(text, clock_realtime(), ret) == 0)
         return 0;
-    return wrong_usage(verb, "%s %.100s: must be a time such as 2026-11-20T11:00:00Z, \"2026-11-20 11:00\" or -2h", option, text);
+    return wrong_usage(verb, "%s %.100s: must be a time such as today, -2h, \"2 hours ago\", 14:00, \"2026-11-20 14:00\" or "
+                             "2026-11-20T13:00:00Z", option, text);
 }
 
 static int unknown_option(const char *verb, const char *word, size_t length, const struct verb_option *options, size_t n_options) {

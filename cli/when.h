@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Times as people give them to --since and --until. */
+/* Times as people give them to --since and --until, in the forms that journalctl(1) takes (systemd.time(7)). */
 
 #include "base/clock.h"
 
-/* "2026-11-20T11:00:00[.5]Z" or with +01:00 (RFC 3339), "2026-11-20 11:00[:30]" (local time), "-2h" or "-1h30m" (so long before now).
- * µs since 1970. 0 or -EINVAL. */
+/* Accepts, in local time where nothing else is said:
+ *     now, today, yesterday, tomorrow                       the last three: at 00:00
+ *     2026-11-20, "2026-11-20 14:00[:30[.5]]", 14:00[:30]   a time alone is one of today; 'T' may stand for the space
+ *     ... UTC                                               after any of these; after a time also Z or +01:00
+ *     @1763640000[.5]                                       seconds since 1970
+ *     -2h, +1h30m, "2 hours ago", "1 week 2 days ago"       before or after now
+ * A local time that exists twice, because clocks were turned back, is the first of the two. One that was skipped, because clocks were
+ * turned forward, counts from before the change: 02:30 is then 03:30.
+ * Stores µs since 1970. Returns 0 or -EINVAL. */
 int when_parse(const char *text, usec_t now, usec_t *ret_realtime);

@@ -84,7 +84,7 @@ _berth() {
     drain) _berth_words "--wait --help" ;;
     logs)
         case $previous in
-        --since) _berth_words "-1h -1d -7d" ;;
+        --since) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         -n) _berth_words "10 100 1000" ;;
         --unit) ;;
@@ -95,7 +95,7 @@ _berth() {
         case $previous in
         --job) _berth_words "$(_berth_live name jobs)" ;;
         --pool) _berth_words "$(_berth_live name pools)" ;;
-        --since | --until) _berth_words "-1h -1d -7d" ;;
+        --since | --until) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --unit) ;;
         *) _berth_words "--job --pool --since --until --directory -m --unit --json --help" ;;
@@ -103,7 +103,7 @@ _berth() {
         ;;
     audit)
         case $previous in
-        --since) _berth_words "-1h -1d -7d" ;;
+        --since) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         -c) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --limit) mapfile -t COMPREPLY < <(compgen -S = -W "$(_berth_live name pools)" -- "$current") ;;
