@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define LENGTH_MAX 64
@@ -30,6 +31,18 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m) {
     return last[m];
 }
 
+static bool begin_alike(const char *a, const char *b) {
+    a += strspn(a, "-");
+    b += strspn(b, "-");
+    return *a == *b;
+}
+
+static bool is_near(const char *a, size_t n, const char *b, size_t m, size_t steps) {
+    size_t longer = n > m ? n : m;
+
+    return steps <= longer / 3 + 1 && steps < longer && (steps <= 1 || begin_alike(a, b));
+}
+
 const char *nearest(const char *written, const char *const *known, size_t n_known) {
     size_t n = strlen(written), best_distance = 0;
     const char *best = NULL;
@@ -40,7 +53,7 @@ const char *nearest(const char *written, const char *const *known, size_t n_know
         if (n > LENGTH_MAX || m > LENGTH_MAX)
             continue;
         d = distance(written, n, known[i], m);
-        if (d <= (n > m ? n : m) / 3 + 1 && d < (n > m ? n : m) && (!best || d < best_distance)) {
+        if (is_near(written, n, known[i], m, d) && (!best || d < best_distance)) {
             best = known[i];
             best_distance = d;
         }

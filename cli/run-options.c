@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "base/nearest.h"
 #include "base/number.h"
 #include "cli/client.h"
+#include "cli/verbs.h"
 #include "conf/text.h"
 
 struct parser {
@@ -148,7 +148,7 @@ static int fail_unknown(struct parser *p, const char *text, size_t n) {
         known[i] = options[i].name;
     if (n < sizeof(written))
         memcpy(written, text, n);
-    near = n > 2 && n < sizeof(written) ? nearest(written, known, ELEMENTSOF(options)) : NULL;
+    near = n > 2 && n < sizeof(written) ? option_nearest("run", written, known, ELEMENTSOF(options)) : NULL;
     if (near)
         return fail(p, "unknown option %.*s (did you mean %s?)", (int) (n < 100 ? n : 100), text, near);
     return fail(p, "unknown option %.*s", (int) (n < 100 ? n : 100), text);

@@ -53,6 +53,10 @@ int options_parse(int argc, char **argv, const struct verb_option *options, size
                   int *ret_words, int *ret_status);
 #define WORDS_ANY 1000000
 
+/* The option nearest to an unknown one, or NULL. A short option is near, too, if what was typed is a long name that other programs
+ * have for it ("--follow": -f). */
+const char *option_nearest(const char *verb, const char *written, const char *const *known, size_t n_known);
+
 /* Says on standard error what is wrong with what was typed, without what in that a terminal would obey; EXIT_USAGE. */
 int refuse_usage(const char *format, ...) _printf_(1, 2);
 /* "berth VERB: ..." and how it is used; EXIT_USAGE. */

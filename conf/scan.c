@@ -101,7 +101,7 @@ static int judge_option(struct scanner *s, struct frame *frame, const char *name
         if (near)
             frame->refused |= UINT32_C(1) << schema_find_option((enum section_kind) frame->kind, near, strlen(near));
         notes_add(s->notes, &place, "unknown option \"%s\"%s%s%s%s%s", name, *section->name ? " in " : "", section->name,
-                  near ? "; did you mean \"" : "; there are ",
+                  near ? "; did you mean \"" : "; ",
                   near ? near : schema_list_options((enum section_kind) frame->kind, known), near ? "\"?" : "");
     } else if (frame->seen[option] > 0) {
         notes_add(s->notes, &place, "\"%s\" is given twice, first in line %d; keep one", name, frame->seen[option]);

@@ -111,8 +111,9 @@ const char *schema_nearest_section(const char *name) {
 const char *schema_list_options(enum section_kind kind, char buffer[static SCHEMA_LIST_SIZE]) {
     size_t n = 0;
 
-    buffer[0] = '\0';
+    if (sections[kind].n_options > SCHEMA_LISTED_MAX)
+        return "berth.conf(5) lists them";
     for (size_t i = 0; i < sections[kind].n_options && n < SCHEMA_LIST_SIZE; i++)
-        n += (size_t) snprintf(buffer + n, SCHEMA_LIST_SIZE - n, "%s%s", i > 0 ? ", " : "", sections[kind].options[i].name);
+        n += (size_t) snprintf(buffer + n, SCHEMA_LIST_SIZE - n, "%s%s", i > 0 ? ", " : "there are ", sections[kind].options[i].name);
     return buffer;
 }

@@ -61,6 +61,7 @@ int schema_find_option(enum section_kind kind, const char *name, size_t n);
 /* The known name nearest to an unknown one, or NULL. */
 const char *schema_nearest_option(enum section_kind kind, const char *name);
 const char *schema_nearest_section(const char *name);
-/* "limit, scope, ...": all options of a kind of section. */
-#define SCHEMA_LIST_SIZE (SCHEMA_OPTIONS_MAX * 20)
+/* "there are limit, scope, ...": all options of a kind of section; of one that has more than people read, where to look. */
+#define SCHEMA_LISTED_MAX 12
+#define SCHEMA_LIST_SIZE (SCHEMA_LISTED_MAX * 20)
 const char *schema_list_options(enum section_kind kind, char buffer[static SCHEMA_LIST_SIZE]);

@@ -64,10 +64,13 @@ static void test_unknown(void) {
     refuses("--socket", 64, "berth: --socket needs a path");
     refuses("--socket=|pools", 64, "berth: --socket needs a path");
     refuses("", 64, "berth [--socket PATH] VERB ...");
-    refuses("\033[2Jpools", 64, "berth: unknown verb \"?[2Jpools\"; did you mean \"pools\"? `berth help` lists them all"); /* speaks to no terminal */
+    refuses("\033[2Jpools", 64, "berth: unknown verb \"?[2Jpools\"; `berth help` lists them all"); /* speaks to no terminal */
     refuses("--\033[2J|x", 64, "berth: unknown option \"--?[2J\" before the verb; `berth help` tells more");
     refuses("pools|--\033[2J", 64, "berth pools: unknown option --?[2J");
     refuses("pools|--jsno", 64, "berth pools: unknown option --jsno; did you mean --json?");
+    refuses("logs|a|--follow", 64, "berth logs: unknown option --follow; did you mean -f?");
+    refuses("audit|--confgi|x", 64, "berth audit: unknown option --confgi; did you mean -c?");
+    refuses("runs|--nothing", 64, "berth runs: unknown option --nothing");
     refuses("runs|-x", 64, "berth runs: unknown option -x");
     refuses("runs|--json=yes", 64, "berth runs: --json takes no value");
     refuses("runs|one", 64, "berth runs: 1 argument is too many");

@@ -27,8 +27,21 @@ static void test_none(void) {
     CU_ASSERT_PTR_NULL(near("x"));
     CU_ASSERT_PTR_NULL(near("xy"));
     CU_ASSERT_PTR_NULL(near("timeout"));
+    CU_ASSERT_PTR_NULL(near("Limits")); /* two steps, another first letter */
     CU_ASSERT_PTR_NULL(near("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"));
     CU_ASSERT_PTR_NULL(nearest("limit", known, 0));
+}
+
+/* Two steps or more from each other, and only alike by accident. */
+static void test_misleading(void) {
+    static const char *const options[] = {"nice", "at-start", "--name", "-p"};
+
+    CU_ASSERT_PTR_NULL(nearest("once", options, 4));
+    CU_ASSERT_PTR_NULL(nearest("restart", options, 4));
+    CU_ASSERT_PTR_NULL(nearest("--same-as", options, 4));
+    TEST_STRING(nearest("nicce", options, 4), "nice");
+    TEST_STRING(nearest("ncie-", options, 4), "nice");
+    TEST_STRING(nearest("-naem", options, 4), "--name");
 }
 
 static void test_first_of_equals(void) {
@@ -50,6 +63,7 @@ static void test_long_names(void) {
 static CU_TestInfo tests[] = {
     {"found", test_found},
     {"none", test_none},
+    {"misleading", test_misleading},
     {"first-of-equals", test_first_of_equals},
     {"long-names", test_long_names},
     CU_TEST_INFO_NULL,

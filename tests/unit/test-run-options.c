@@ -188,6 +188,8 @@ static void test_unknown(void) {
     refuses("-p db --wiat=5s x", "unknown option --wiat (did you mean --wait?)");
     refuses("-p db --wai 5s x", "unknown option --wai (did you mean --wait?)"); /* no abbreviations */
     refuses("-p db --frobnicate x", "unknown option --frobnicate");
+    refuses("--pool db x", "unknown option --pool (did you mean -p?)");
+    refuses("-p db --no-wait x", "unknown option --no-wait (did you mean -n?)");
     refuses("-p db -x y", "unknown option -x");
     refuses("-p db -nx y", "unknown option -x");
     refuses("-p db --help=me x", "--help takes no value");

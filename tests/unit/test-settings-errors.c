@@ -129,6 +129,8 @@ static void test_unknown(void) {
         {"redis { passwordfile = {a, b} }", "c:1: unknown option \"passwordfile\" in redis; did you mean \"password-file\"?"},
         {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, username, password-file, timeout"},
         {JOB("stop_timeout = 5s"), "c:1: unknown option \"stop_timeout\" in job; did you mean \"stop-timeout\"?"},
+        {JOB("schedule = daily"), "c:1: unknown option \"schedule\" in job; berth.conf(5) lists them"},
+        {JOB("once = true"), "c:1: unknown option \"once\" in job; berth.conf(5) lists them"},
         {"pol p { limt = 1 }", "c:1: unknown section \"pol\"; did you mean \"pool\"?"},
         {"cluster { }", "c:1: unknown section \"cluster\"; there are redis, pool and job"},
         {"lease { }", "c:1: \"lease\" is an option; write lease = ..."},
