@@ -225,18 +225,43 @@ int cgroup_kill(const char *path) {
     return r < 0 ? r : 0;
 }
 
-int cgroup_is_populated(const char *path) {
-    _cleanup_free_ char *text = NULL;
-    char *rest, *line;
-    int r = cgroup_read_if_there(path, "cgroup.events", &text);
-
-    if (r < 0)
-        return r;
-    rest = text;
-    while ((line = strsep(&rest, "\n")))
+/* 1 or 0, from the text of cgroup.events. */
+static int cgroup_match_populated(char *text) {
+    for (char *line; (line = strsep(&text, "\n"));)
         if (strcmp(line, "populated 1") == 0)
             return 1;
     return 0;
+}
+
+int cgroup_open_events(const char *path) {
+    _cleanup_close_ int fd = -1;
+    char name[PATH_MAX];
+    int r;
+
+    if ((size_t) snprintf(name, sizeof(name), "%s/cgroup.events", path) >= sizeof(name))
+        return -ENAMETOOLONG;
+    fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    r = cgroup_read_events(fd); /* a change is one since the last time it was read */
+    return r < 0 ? r : steal_fd(&fd);
+}
+
+int cgroup_read_events(int fd) {
+    char text[256]; /* two short lines */
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+    if (n < 0)
+        return -errno;
+    text[n] = '\0';
+    return cgroup_match_populated(text);
+}
+
+int cgroup_is_populated(const char *path) {
+    _cleanup_close_ int fd = cgroup_open_events(path);
+    int r = fd < 0 ? fd : cgroup_read_events(fd);
+
+    return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
 static int cgroup_remove_one(const char *path, _unused_ int argument) {

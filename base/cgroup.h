@@ -25,5 +25,10 @@ int cgroup_signal(const char *path, int signal);
 int cgroup_kill(const char *path);
 /* Whether a living process is in the group or below. 1, 0 (also if it is gone), or a negative errno. */
 int cgroup_is_populated(const char *path);
+/* The group's cgroup.events: ready for EPOLLPRI when that has changed since it was last read (Linux: kernfs_notify()). A descriptor, or a
+ * negative errno. */
+int cgroup_open_events(const char *path);
+/* The same answer as cgroup_is_populated(), but -ENODEV: the group is gone. It is ready for ever then. */
+int cgroup_read_events(int fd);
 /* Removes it and the groups below. 0, also if it is gone; -EBUSY while there are processes. */
 int cgroup_remove(const char *path);

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* How many descriptors this process may have. Thousands of clients may wait for berthd, and the usual soft limit is 1024; what it
- * starts must not inherit more than that, though: programs that use select(2) break above it. */
+/* How many descriptors this process may have. Thousands of clients may wait for berthd, berth-runner has one for each run, and the
+ * usual soft limit is 1024; what they start must not inherit more than that, though: programs that use select(2) break above it. */
 
 #define FILE_LIMIT_MAX 65536
 

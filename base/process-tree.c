@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks over the processes below one. /proc gives no consistent picture, so a walk is repeated until it shows nothing new. */
+/* Walks over the processes below one. /proc gives no consistent picture, so a walk is repeated until it shows nothing new.
+ *
+ * A walk goes from a process to its children (/proc/PID/task/TID/children), so that it costs what the tree has, not what the machine has:
+ * thousands of guards may have to stop their trees at the same moment. A kernel without these files (CONFIG_PROC_CHILDREN) is asked for all
+ * processes. */
 
 #include "base/process-tree.h"
 
@@ -11,14 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/number.h"
 
 /* A tree that changes faster than it can be read: the caller comes again. */
 #define PASSES_MAX 64
 /* Where /proc hides other users' processes (hidepid=), a picture is never complete. */
 #define PASSES_INCOMPLETE_MAX 3
+#define CHILDREN_MAX (1024 * 1024) /* bytes of pids of one thread's children */
 
 struct process {
     pid_t pid, parent;
@@ -147,16 +154,23 @@ static int processes_load(struct processes *ret) {
     return r;
 }
 
-static bool is_excepted(const struct process *p, pid_t root, const pid_t *except, size_t n_except) {
-    for (size_t i = 0; p->parent == root && i < n_except; i++)
-        if (except[i] == p->pid)
+struct tree { /* what is asked for: all below root but these children of it, and what is below them */
+    pid_t root;
+    const pid_t *except;
+    size_t n_except;
+};
+
+static bool tree_excepts(const struct tree *tree, pid_t parent, pid_t pid) {
+    for (size_t i = 0; parent == tree->root && i < tree->n_except; i++)
+        if (tree->except[i] == pid)
             return true;
     return false;
 }
 
-/* Marks what is below root. False if some process's parent was not seen, so that it may belong there all the same: its
+/* Marks what is in the tree. False if some process's parent was not seen, so that it may belong there all the same: its
  * parent ended while the list was read. */
-static bool processes_mark(struct processes *p, pid_t root, const pid_t *except, size_t n_except) {
+static bool processes_mark(struct processes *p, const struct tree *tree) {
+    pid_t root = tree->root;
     bool is_complete = !p->is_incomplete, is_new = true;
 
     while (is_new) {
@@ -170,7 +184,7 @@ static bool processes_mark(struct processes *p, pid_t root, const pid_t *except,
             parent = processes_find(p, process->parent);
             if (!parent && process->parent != 0 && process->parent != root)
                 is_complete = false;
-            if (process->parent == root ? !is_excepted(process, root, except, n_except) : parent && parent->in_tree)
+            if (process->parent == root ? !tree_excepts(tree, root, process->pid) : parent && parent->in_tree)
                 process->in_tree = is_new = true;
         }
     }
@@ -194,9 +208,110 @@ int process_signal(pid_t pid, uint64_t start_ticks, int signal) {
     return pidfd_send_signal(fd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
+/* --- from a process to its children --- */
+
+/* Adds the children of one thread: "PID PID " */
+static int add_children_of_thread(struct processes *p, const struct tree *tree, pid_t parent, int tasks, const char *thread) {
+    _cleanup_free_ char *text = NULL;
+    _cleanup_close_ int fd = -1;
+    char path[32], *rest, *word;
+    size_t size;
+    int r;
+
+    snprintf(path, sizeof(path), "%.16s/children", thread);
+    fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    r = fd < 0 ? -errno : file_read_fd(fd, CHILDREN_MAX, &text, &size);
+    for (rest = text; r == 0 && (word = strsep(&rest, " "));) {
+        struct process child;
+        uint64_t pid;
+
+        if (number_parse(word, INT32_MAX, &pid) < 0 || tree_excepts(tree, parent, (pid_t) pid))
+            continue;
+        r = process_read((pid_t) pid, &child);
+        child.in_tree = true;
+        if (r == 0)
+            r = processes_add(p, &child);
+    }
+    return r;
+}
+
+/* Of all its threads. What cannot be read has ended; its children may be others' by now, whose lists were read before. */
+static int add_children(struct processes *p, const struct tree *tree, pid_t parent) {
+    char path[32];
+    DIR *tasks;
+    struct dirent *entry;
+    int r = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int) parent);
+    tasks = opendir(path);
+    if (!tasks)
+        r = -errno;
+    while (tasks && (errno = 0, entry = readdir(tasks))) {
+        int k = entry->d_name[0] == '.' ? 0 : add_children_of_thread(p, tree, parent, dirfd(tasks), entry->d_name);
+
+        r = k < 0 && !process_error_is_ours(r) ? k : r;
+    }
+    if (tasks)
+        (void) closedir(tasks);
+    if (r < 0 && !process_error_is_ours(r))
+        p->is_incomplete = true;
+    return process_error_is_ours(r) ? r : 0;
+}
+
+/* An orphan may have been seen at two parents. */
+static void processes_make_unique(struct processes *p) {
+    size_t n = 0;
+
+    if (p->n > 0)
+        qsort(p->items, p->n, sizeof(*p->items), process_compare);
+    for (size_t i = 0; i < p->n; i++)
+        if (n == 0 || p->items[n - 1].pid != p->items[i].pid)
+            p->items[n++] = p->items[i];
+    p->n = n;
+}
+
+static int processes_load_below(struct processes *ret, const struct tree *tree) {
+    int r = add_children(ret, tree, tree->root);
+
+    for (size_t i = 0; r == 0 && i < ret->n; i++) {
+        struct process now;
+        int k;
+
+        r = add_children(ret, tree, ret->items[i].pid);
+        if (r < 0)
+            break;
+        /* If it lives after its list was read, that had all its children. */
+        k = process_read(ret->items[i].pid, &now);
+        if (process_error_is_ours(k))
+            r = k;
+        else if (k < 0 || now.start_ticks != ret->items[i].start_ticks)
+            ret->is_incomplete = true;
+        else
+            ret->items[i].is_living = now.is_living;
+    }
+    processes_make_unique(ret);
+    return r;
+}
+
+/* What is in the tree has in_tree. */
+static int processes_load_tree(struct processes *ret, const struct tree *tree) {
+    int r;
+
+    if (access("/proc/thread-self/children", F_OK) == 0)
+        return processes_load_below(ret, tree);
+    r = processes_load(ret);
+    if (r == 0 && !processes_mark(ret, tree))
+        ret->is_incomplete = true;
+    return r;
+}
+
+/* --- signals --- */
+
+/* One that has ended since it was signalled counts as another: its children have other parents now. */
 static bool is_signalled(const struct processes *signalled, const struct process *process) {
     for (size_t i = 0; i < signalled->n; i++)
-        if (signalled->items[i].pid == process->pid && signalled->items[i].start_ticks == process->start_ticks)
+        if (signalled->items[i].pid == process->pid && signalled->items[i].start_ticks == process->start_ticks &&
+            signalled->items[i].is_living == process->is_living)
             return true;
     return false;
 }
@@ -204,16 +319,15 @@ static bool is_signalled(const struct processes *signalled, const struct process
 enum { PASS_DONE, PASS_INCOMPLETE, PASS_NEW };
 
 /* One walk. PASS_DONE: all had been signalled; PASS_INCOMPLETE: all that was seen had been; PASS_NEW: there were others. */
-static int process_tree_pass(pid_t root, int signal, const pid_t *except, size_t n_except, struct processes *signalled,
-                             int *ret_living) {
+static int process_tree_pass(const struct tree *tree, int signal, struct processes *signalled, int *ret_living) {
     _cleanup_(processes_done) struct processes all = {0};
     int r, living = 0;
     int answer;
 
-    r = processes_load(&all);
+    r = processes_load_tree(&all, tree);
     if (r < 0)
         return r;
-    answer = processes_mark(&all, root, except, n_except) ? PASS_DONE : PASS_INCOMPLETE;
+    answer = all.is_incomplete ? PASS_INCOMPLETE : PASS_DONE;
     for (size_t i = 0; i < all.n; i++) {
         struct process *process = &all.items[i];
 
@@ -237,10 +351,11 @@ static int process_tree_pass(pid_t root, int signal, const pid_t *except, size_t
 
 int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size_t n_except) {
     _cleanup_(processes_done) struct processes signalled = {0};
+    const struct tree tree = {root, except, n_except};
     int r = PASS_NEW, living = 0, incomplete = 0;
 
     for (int i = 0; r > PASS_DONE && incomplete < PASSES_INCOMPLETE_MAX && i < PASSES_MAX; i++) {
-        r = process_tree_pass(root, signal, except, n_except, &signalled, &living);
+        r = process_tree_pass(&tree, signal, &signalled, &living);
         incomplete = r == PASS_INCOMPLETE ? incomplete + 1 : 0;
     }
     return r < 0 ? r : living;
@@ -254,10 +369,9 @@ int process_tree_count(pid_t root) {
     _cleanup_(processes_done) struct processes all = {0};
     int r, living = 0;
 
-    r = processes_load(&all);
+    r = processes_load_tree(&all, &(struct tree) {.root = root});
     if (r < 0)
         return r;
-    (void) processes_mark(&all, root, NULL, 0);
     for (size_t i = 0; i < all.n; i++)
         living += all.items[i].in_tree && all.items[i].is_living;
     return living;

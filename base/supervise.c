@@ -5,7 +5,8 @@
  *   exec succeeded        the CLOEXEC pipe from the child ends without a word
  *   the command's end     waitid(P_PIDFD)
  *   the tree is empty     a subreaper without children has no descendants, so: waitid says ECHILD; and the cgroup, where
- *                         there is one, is not populated
+ *                         there is one, is not populated. poll(2) tells of a change of that: inotify would need one of the
+ *                         few instances that a user may have (128) for each run
  *   what time it is for   one timer, set to the first of: stop for the deadline, time limit, kill, next try to kill */
 
 #include "base/supervise.h"
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
+#include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -45,6 +46,7 @@ struct supervise {
     int stop_signal;
     usec_t stop_timeout, timeout, deadline;
     char *cgroup;
+    int cgroup_fd;             /* cgroup_open_events(); -1: no cgroup */
 
     pid_t pid;                 /* of the command; 0: none, or it was waited for */
     int pidfd, pipe_fd;        /* pipe_fd: -1 once it is known whether exec succeeded */
@@ -261,6 +263,7 @@ static void supervise_finish(struct supervise *s) {
     (void) getrusage(RUSAGE_CHILDREN, &s->result.usage);
     supervise_set_timer(s);
     s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
+    s->cgroup_fd = close_fd(s->cgroup_fd);
     if (s->cgroup)
         (void) cgroup_remove(s->cgroup);
     s->handler.on_done(s, &s->result, s->handler.userdata);
@@ -273,6 +276,16 @@ static void supervise_look_again(struct supervise *s) {
     supervise_set_timer(s);
 }
 
+/* True also without a cgroup. A group that cannot be read now may have processes. */
+static bool supervise_is_cgroup_empty(struct supervise *s) {
+    int r = s->cgroup_fd >= 0 ? cgroup_read_events(s->cgroup_fd) : 0;
+
+    /* Somebody else removed the group. Its file is readable for ever and would keep the loop busy. */
+    if (r == -ENODEV)
+        s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
+    return r == 0 || r == -ENODEV;
+}
+
 /* The last call of each callback: s may be gone after it. */
 static void supervise_check(struct supervise *s) {
     if (!supervise_is_running(s))
@@ -280,10 +293,10 @@ static void supervise_check(struct supervise *s) {
     supervise_look_for_stop(s);
     if (!supervise_reap(s) || s->pid > 0)
         return;
-    if (s->cgroup && cgroup_is_populated(s->cgroup) == 1)
-        supervise_look_again(s);
-    else
+    if (supervise_is_cgroup_empty(s))
         supervise_finish(s);
+    else
+        supervise_look_again(s);
 }
 
 static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
@@ -291,7 +304,8 @@ static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const
     return 0;
 }
 
-static int supervise_on_cgroup(_unused_ sd_event_source *source, _unused_ const struct inotify_event *event, void *userdata) {
+static int supervise_on_cgroup(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    (void) supervise_is_cgroup_empty(userdata); /* not ready any more once it was read */
     supervise_check(userdata);
     return 0;
 }
@@ -340,14 +354,13 @@ static int supervise_add_sources(struct supervise *s, sd_event *event) {
 }
 
 static int supervise_set_cgroup(struct supervise *s, sd_event *event, const char *path) {
-    _cleanup_free_ char *events = NULL;
-
     s->cgroup = strdup(path);
-    if (!s->cgroup || asprintf(&events, "%s/cgroup.events", path) < 0) {
-        events = NULL;
+    if (!s->cgroup)
         return -ENOMEM;
-    }
-    return sd_event_add_inotify(event, &s->cgroup_source, events, IN_MODIFY, supervise_on_cgroup, s);
+    s->cgroup_fd = cgroup_open_events(path);
+    if (s->cgroup_fd < 0)
+        return s->cgroup_fd;
+    return sd_event_add_io(event, &s->cgroup_source, s->cgroup_fd, EPOLLPRI, supervise_on_cgroup, s);
 }
 
 int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
@@ -357,7 +370,7 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
 
     if (!s)
         return -ENOMEM;
-    s->pidfd = s->pipe_fd = -1;
+    s->pidfd = s->pipe_fd = s->cgroup_fd = -1;
     s->handler = *handler;
     s->stop_signal = options->stop_signal;
     s->stop_timeout = options->stop_timeout;
@@ -385,6 +398,7 @@ struct supervise *supervise_free(struct supervise *s) {
     sd_event_source_disable_unref(s->cgroup_source);
     close_fd(s->pipe_fd);
     close_fd(s->pidfd);
+    close_fd(s->cgroup_fd);
     free(s->cgroup);
     free(s);
     return NULL;

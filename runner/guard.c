@@ -14,6 +14,7 @@
 
 #include "base/cgroup.h"
 #include "base/failpoint.h"
+#include "base/file-limit.h"
 #include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
@@ -358,6 +359,7 @@ static int guard_run(struct guard *g) {
     FAILPOINT("guard-begun");
     (void) prctl(PR_SET_NAME, "berth-guard", 0, 0, 0);
     r = guard_take_descriptors(g->start->listen_fd, g->start->record_fd);
+    file_limit_restore(); /* the command's; not before the descriptors have small numbers */
     if (r == 0)
         r = sd_event_new(&g->event);
     if (r >= 0)

@@ -11,6 +11,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "base/activation.h"
+#include "base/file-limit.h"
 #include "base/number.h"
 #include "base/protocol.h"
 #include "base/standard-fds.h"
@@ -201,6 +202,7 @@ int main(int argc, char **argv) {
     if (status >= 0)
         return status;
     (void) umask(022);
+    file_limit_raise(); /* one descriptor for each run */
     if (journal_new(&journal, "berth-runner") < 0)
         return EXIT_INTERNAL;
     status = receive_socket(journal, &listen_fd);

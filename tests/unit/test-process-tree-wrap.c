@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* wrap: -Wl,--wrap=readdir,--wrap=readdir64,--wrap=closedir */
+/* wrap: -Wl,--wrap=readdir,--wrap=readdir64,--wrap=closedir,--wrap=access */
 
 /* A process that its child replaces while the tree is walked: it is on the list and gone when it is looked at, and its child is there
- * and on no list. One call must reach the last of them. */
+ * and on no list. One call must reach the last of them. Both with a kernel that lists a process's children, and without. */
 #include "base/process-tree.h"
 
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 enum moment { MOMENT_NONE, MOMENT_LISTED /* and not read yet */, MOMENT_READ /* and not signalled yet */ };
 
 static enum moment moment;
+static bool has_no_children_files;
 static int n_replaced, orders[2], news[2];
 static pid_t racer; /* the newest */
 
@@ -56,6 +58,16 @@ static void replace(enum moment now) {
     n_replaced++;
     CU_ASSERT_FATAL(write(orders[1], "x", 1) == 1);
     CU_ASSERT_FATAL(hear());
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode) {
+    if (has_no_children_files && strstr(path, "/children")) {
+        errno = ENOENT;
+        return -1;
+    }
+    return __real_access(path, mode);
 }
 
 struct dirent *__real_readdir(DIR *directory);
@@ -119,9 +131,17 @@ static void test_after_reading(void) {
     check(MOMENT_READ);
 }
 
+static void test_without_children_files(void) {
+    has_no_children_files = true;
+    check(MOMENT_LISTED);
+    check(MOMENT_READ);
+    has_no_children_files = false;
+}
+
 static CU_TestInfo tests[] = {
     {"replaced when listed", test_after_listing},
     {"replaced when read", test_after_reading},
+    {"without children files", test_without_children_files},
     CU_TEST_INFO_NULL,
 };
 
