@@ -59,6 +59,12 @@ static void add_bounds(uint64_t *hash, const struct job_settings *job) {
         add_number(hash, "tasks-max", job->tasks_max);
 }
 
+/* By name: which ids the names have on this machine is not part of the config. */
+static void add_accounts(uint64_t *hash, const struct accounts *accounts) {
+    for (size_t i = 0; i < accounts->n; i++)
+        add_text(hash, accounts->items[i].is_group ? "operator-group" : "operator", accounts->items[i].name);
+}
+
 void job_hash(const struct job_settings *job, char ret[static 17]) {
     uint64_t hash = FNV_OFFSET;
     char pools[DEMANDS_TEXT_SIZE];
@@ -84,5 +90,6 @@ void job_hash(const struct job_settings *job, char ret[static 17]) {
     add_text(&hash, "output-path", job->output_path ? job->output_path : "");
     add_text(&hash, "description", job->description);
     add_bounds(&hash, job);
+    add_accounts(&hash, &job->operators);
     snprintf(ret, 17, "%016" PRIx64, hash);
 }

@@ -16,6 +16,8 @@ static const struct schema_option top_options[] = {
     [TOP_LEASE] = {"lease", false},
     [TOP_HEARTBEAT] = {"heartbeat", false},
     [TOP_RUNTIME_DIRECTORY] = {"runtime-directory", false},
+    [TOP_RUN_GROUP] = {"run-group", false},
+    [TOP_OPERATE_GROUP] = {"operate-group", false},
 };
 
 static const struct schema_option redis_options[] = {
@@ -30,6 +32,8 @@ static const struct schema_option pool_options[] = {
     [POOL_SCOPE] = {"scope", false},
     [POOL_HOST_LIMIT] = {"host-limit", false},
     [POOL_QUEUE_LIMIT] = {"queue-limit", false},
+    [POOL_USERS] = {"users", true},
+    [POOL_HEAD_START_MAX] = {"head-start-max", false},
     [POOL_DESCRIPTION] = {"description", false},
 };
 
@@ -58,6 +62,7 @@ static const struct schema_option job_options[] = {
     [JOB_MEMORY_MAX] = {"memory-max", false},
     [JOB_CPU_WEIGHT] = {"cpu-weight", false},
     [JOB_TASKS_MAX] = {"tasks-max", false},
+    [JOB_OPERATORS] = {"operators", true},
     [JOB_DESCRIPTION] = {"description", false},
 };
 

@@ -192,6 +192,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     value_umask(&r, JOB_UMASK, &job->umask);
     read_output(job, &r);
     settings_read_bounds(job, &r);
+    settings_read_accounts(&r, JOB_OPERATORS, &job->operators);
     value_text(&r, JOB_DESCRIPTION, "", &job->description);
     check_stop_timeout(s, job, &r);
     if (!notes->out_of_memory)
@@ -238,5 +239,6 @@ void job_settings_done(struct job_settings *job) {
     free(job->directory);
     free(job->output_path);
     free(job->limits);
+    accounts_done(&job->operators);
     free(job->description);
 }

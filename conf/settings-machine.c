@@ -39,7 +39,8 @@ int settings_check_controllers(const struct settings *s, unsigned available, str
     return r;
 }
 
-int settings_check_machine(const struct settings *s, struct settings_errors *errors) {
+/* Where the machine's controllers cannot be known, nothing is wrong. */
+static int check_own_controllers(const struct settings *s, struct settings_errors *errors) {
     _cleanup_free_ char *root = NULL;
     unsigned available = 0;
     int r = cgroup_find_root(&root);
@@ -49,4 +50,13 @@ int settings_check_machine(const struct settings *s, struct settings_errors *err
     if (r == -ENOMEM)
         return r;
     return r < 0 && r != -EOPNOTSUPP ? 0 : settings_check_controllers(s, available, errors);
+}
+
+int settings_check_machine(struct settings *s, struct settings_errors *errors) {
+    size_t n = errors->n;
+    int r = settings_find_accounts(s, errors);
+
+    if (r == 0)
+        r = check_own_controllers(s, errors);
+    return r == 0 && errors->n > n ? SETTINGS_E_INVALID : r;
 }

@@ -9,6 +9,7 @@
 
 #define QUEUE_LIMIT_MAX 1000000
 #define QUEUE_LIMIT_DEFAULT 10000
+#define HEAD_START_MAX_DEFAULT (300 * USEC_PER_SEC) /* nobody who has waited for five minutes longer is overtaken */
 
 static const char *const scopes[] = {[POOL_SCOPE_CLUSTER] = "cluster", [POOL_SCOPE_HOST] = "host"};
 
@@ -29,6 +30,9 @@ static void read_pool(const struct settings *s, struct pool_settings *pool, cons
     (void) value_number(&r, POOL_HOST_LIMIT, POOL_LIMIT_MAX, &pool->host_limit);
     pool->queue_limit = QUEUE_LIMIT_DEFAULT;
     (void) value_number(&r, POOL_QUEUE_LIMIT, QUEUE_LIMIT_MAX, &pool->queue_limit);
+    settings_read_accounts(&r, POOL_USERS, &pool->users);
+    pool->head_start_max_usec = HEAD_START_MAX_DEFAULT;
+    value_duration(&r, POOL_HEAD_START_MAX, 0, VALUE_DURATION_MAX, &pool->head_start_max_usec);
     value_text(&r, POOL_DESCRIPTION, "", &pool->description);
 
     if (pool->scope == POOL_SCOPE_CLUSTER && !s->redis && !notes->incomplete && !notes_is_spoiled(notes, &place))
@@ -62,5 +66,6 @@ void settings_read_pools(struct settings *s, const struct parsed *parsed, struct
 }
 
 void pool_settings_done(struct pool_settings *pool) {
+    accounts_done(&pool->users);
     free(pool->description);
 }

@@ -24,6 +24,11 @@ int settings_compare_places(const struct settings *s, const struct settings_plac
 /* limits, nice, memory-max and what else bounds a command. */
 void settings_read_bounds(struct job_settings *job, const struct value_reader *r);
 
+/* Users and "@groups" of a list; and one group, by its name alone. */
+void settings_read_accounts(const struct value_reader *r, unsigned option, struct accounts *ret);
+void settings_read_group(const struct value_reader *r, unsigned option, const char *default_name, struct account *ret);
+void accounts_done(struct accounts *accounts);
+
 void redis_settings_free(struct redis_settings *redis);
 void pool_settings_done(struct pool_settings *pool);
 void job_settings_done(struct job_settings *job);

@@ -11,6 +11,8 @@
 #define LEASE_DEFAULT (30 * USEC_PER_SEC)
 #define LEASE_MAX (86400 * USEC_PER_SEC)
 #define HEARTBEAT_MIN (10 * USEC_PER_MSEC)
+#define RUN_GROUP_DEFAULT "berth"
+#define OPERATE_GROUP_DEFAULT "berth-admin"
 #define REDIS_TIMEOUT_DEFAULT (5 * USEC_PER_SEC)
 #define REDIS_URL_DEFAULT "redis://127.0.0.1:6379/0"
 
@@ -72,6 +74,8 @@ void settings_read_top(struct settings *s, const struct parsed_section *top, con
     value_duration(&r, TOP_HEARTBEAT, HEARTBEAT_MIN, LEASE_MAX, &s->heartbeat_usec);
     check_lease(s, &r);
     read_runtime_directory(s, &r);
+    settings_read_group(&r, TOP_RUN_GROUP, RUN_GROUP_DEFAULT, &s->run_group);
+    settings_read_group(&r, TOP_OPERATE_GROUP, OPERATE_GROUP_DEFAULT, &s->operate_group);
 }
 
 /* ---- redis ---- */

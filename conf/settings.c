@@ -106,6 +106,8 @@ struct settings *settings_free(struct settings *s) {
     if (!s)
         return NULL;
     redis_settings_free(s->redis);
+    free(s->run_group.name);
+    free(s->operate_group.name);
     for (size_t i = 0; i < s->n_pools; i++)
         pool_settings_done(&s->pools[i]);
     for (size_t i = 0; i < s->n_jobs; i++)

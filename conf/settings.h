@@ -27,6 +27,19 @@ struct settings_place { /* where in the config something stands, for errors */
     int line;
 };
 
+struct account {               /* a user or a group that an option names: "alice", "@students" */
+    char *name;                /* without the '@'; "": nobody */
+    bool is_group;
+    bool is_known;             /* by settings_find_accounts(): the machine has it, and id is its uid or gid */
+    id_t id;
+    struct settings_place place; /* .file NULL: a default that the config does not name */
+};
+
+struct accounts {
+    struct account *items;
+    size_t n;
+};
+
 struct redis_settings {
     bool tls;                  /* rediss://; accepted by the parser, refused by --check until TLS is built */
     char *unix_path;           /* or NULL */
@@ -45,6 +58,8 @@ struct pool_settings {
     enum pool_scope scope;
     uint32_t host_limit;       /* 0: no bound */
     uint32_t queue_limit;
+    struct accounts users;     /* who may use it by `berth run`; none: whoever has the right to run */
+    usec_t head_start_max_usec; /* what `berth run` may ask for without the right to operate */
     char *description;
     struct settings_place place;
 };
@@ -83,6 +98,7 @@ struct job_settings {
     uint64_t memory_max;       /* bytes; 0: none */
     uint32_t cpu_weight;       /* 1 to 10000; 0: as it comes */
     uint32_t tasks_max;        /* processes and threads; 0: no bound */
+    struct accounts operators; /* may start and stop it without the right to operate */
     char *description;
     char hash[17];             /* of the job's canonical text, 16 hex digits: equal jobs, equal hashes, wherever they stand */
     struct settings_place place;
@@ -93,6 +109,7 @@ struct settings {
     char namespace[NAME_MAX_LENGTH + 1];
     usec_t lease_usec, heartbeat_usec;
     char *runtime_directory;
+    struct account run_group, operate_group; /* whose members have that right (daemon/rights.h) */
     struct redis_settings *redis; /* NULL: no `redis` section */
     struct pool_settings *pools;  /* sorted by name */
     size_t n_pools;
@@ -144,10 +161,13 @@ int settings_parse(const struct settings_source *sources, size_t n_sources, cons
 /* PATH and PATH.d/ *.conf in lexical order; for the default path /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each
  * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory. */
 int settings_load(const char *path, struct settings **ret, struct settings_errors *errors);
-/* What this machine is known not to have: jobs' memory-max, cpu-weight and tasks-max need controllers of cgroup v2. For whoever checks a
- * config; a service runs such a job without and warns. available: a mask of base/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to
- * errors) or -ENOMEM. settings_check_machine() looks at the machine; where it cannot be known, nothing is wrong. */
+/* Looks up the users and groups that the config names for rights. It blocks (NSS), so it belongs right after a config is read. Appends a
+ * line for each account that the machine does not have; that account matches nobody. 0 or -ENOMEM. */
+int settings_find_accounts(struct settings *s, struct settings_errors *missing);
+/* What this machine does not have: controllers of cgroup v2 for memory-max, cpu-weight and tasks-max, and accounts. For whoever checks a
+ * config; a service runs without, and warns. available: a mask of base/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or
+ * -ENOMEM. settings_check_machine() looks at the machine; where its controllers cannot be known, nothing is wrong with them. */
 int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors);
-int settings_check_machine(const struct settings *s, struct settings_errors *errors);
+int settings_check_machine(struct settings *s, struct settings_errors *errors);
 struct settings *settings_free(struct settings *s);
 DEFINE_CLEANUP(struct settings, settings_free)

@@ -282,17 +282,30 @@ void value_path(const struct value_reader *r, unsigned option, const char *defau
     copy(r, text ? text : default_path, io);
 }
 
+const char *value_get_account(const struct value_reader *r, unsigned option, size_t index, bool *ret_is_group) {
+    const char *text = value_get(r, option, index, false);
+    bool is_group = text && ret_is_group && text[0] == '@';
+    size_t n;
+
+    if (!text)
+        return NULL;
+    text += is_group;
+    n = strspn(text, ACCOUNT_FIRST "0123456789.-");
+    /* Never a number, nor what some tool may take for one: "0day" and "0x0" became root elsewhere (CVE-2017-1000082, CVE-2020-13776). */
+    if (strspn(text, ACCOUNT_FIRST) == 0 || n > ACCOUNT_MAX || (text[n] != '\0' && strcmp(text + n, "$") != 0)) {
+        value_error(r, option, index, "must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter or '_'%s",
+                    ret_is_group ? "; '@' before it for a group" : "");
+        return NULL;
+    }
+    if (ret_is_group)
+        *ret_is_group = is_group;
+    return text;
+}
+
 void value_account(const struct value_reader *r, unsigned option, char **io) {
     const char *text = value_get(r, option, 0, false);
 
-    /* Never a number, nor what some tool may take for one: "0day" and "0x0" became root elsewhere (CVE-2017-1000082, CVE-2020-13776). */
-    if (text && *text != '\0') {
-        size_t n = strspn(text, ACCOUNT_FIRST "0123456789.-");
-
-        if (strspn(text, ACCOUNT_FIRST) == 0 || n > ACCOUNT_MAX || (text[n] != '\0' && strcmp(text + n, "$") != 0)) {
-            value_error(r, option, 0, "must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter or '_'");
-            text = NULL;
-        }
-    }
+    if (text && *text != '\0')
+        text = value_get_account(r, option, 0, NULL);
     copy(r, text ? text : "", io);
 }

@@ -26,6 +26,9 @@ void value_error(const struct value_reader *r, unsigned option, size_t index, co
  * are allowed). */
 const char *value_get(const struct value_reader *r, unsigned option, size_t index, bool may_break);
 
+/* The name of a user or group, without the '@' that `@group` begins with; NULL as above. ret_is_group: NULL where '@' is not allowed. */
+const char *value_get_account(const struct value_reader *r, unsigned option, size_t index, bool *ret_is_group);
+
 void value_duration(const struct value_reader *r, unsigned option, usec_t min, usec_t max, usec_t *io);
 /* "" is USEC_INFINITY. */
 void value_optional_duration(const struct value_reader *r, unsigned option, usec_t min, usec_t *io);

@@ -10,6 +10,7 @@
 #define POOL "pool p { limit = 2 scope = host }\n"
 #define JOB(options) "job j { command = {\"/j\"} " options " }"
 #define NAMES "use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'"
+#define ACCOUNT "must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter or '_'"
 #define DURATION "must be a duration such as \"250ms\", \"30s\" or \"1h30m\""
 #define X65 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
@@ -124,7 +125,8 @@ static void test_traps_of_libconfuse(void) {
 static void test_unknown(void) {
     static const struct wrong wrong[] = {
         {"hartbeat = 5s", "c:1: unknown option \"hartbeat\"; did you mean \"heartbeat\"?"},
-        {"wallclock = 5s", "c:1: unknown option \"wallclock\"; there are host, namespace, lease, heartbeat, runtime-directory"},
+        {"wallclock = 5s", "c:1: unknown option \"wallclock\"; there are host, namespace, lease, heartbeat, runtime-directory,"
+                           " run-group, operate-group"},
         {"pool p { limt = 5 scope = host }", "c:1: unknown option \"limt\" in pool; did you mean \"limit\"?"},
         {"redis { passwordfile = {a, b} }", "c:1: unknown option \"passwordfile\" in redis; did you mean \"password-file\"?"},
         {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, username, password-file, timeout"},
@@ -138,7 +140,7 @@ static void test_unknown(void) {
         {"redis x { urll = y }", "c:1: redis has no name; write redis {\nc:1: unknown option \"urll\" in redis; did you mean \"url\"?"},
         {"pool { limit = x }", "c:1: pool must have a name; write pool \"NAME\" {"},
         {X65 " = 1", "c:1: unknown option \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; there are host, namespace, lease,"
-                     " heartbeat, runtime-directory"},
+                     " heartbeat, runtime-directory, run-group, operate-group"},
     };
 
     refuse_all(wrong, ELEMENTSOF(wrong));
@@ -169,6 +171,8 @@ static void test_top(void) {
                             " heartbeat shorter"},
         {"lease = 20m heartbeat = 10m", "c:1: lease 20m is shorter than 2 heartbeats of 10m and a margin of 12s; make it at least"
                                         " 20m12s122ms, or the heartbeat shorter"},
+        {"run-group = 0", "c:1: run-group \"0\" " ACCOUNT},
+        {"operate-group = \"@wheel\"", "c:1: operate-group \"@wheel\" " ACCOUNT},
         {"runtime-directory = run", "c:1: runtime-directory \"run\" must be an absolute path"},
         {"runtime-directory = \"\"", "c:1: runtime-directory \"\" must be an absolute path"},
         {"runtime-directory = \"/run/\"", "c:1: runtime-directory \"/run/\" must not end in '/'"},
@@ -224,6 +228,13 @@ static void test_pools(void) {
          "c:2: pool \"p\": scope \"cluster\" needs a Redis; add a redis section, or write scope = \"host\""},
         {"pool p { limit = 1 scope = host description = \"\\e\" }",
          "c:1: pool \"p\": description \"?\" holds a control character; remove it"},
+        {"pool p { limit = 1 scope = host\nusers = {\"alice\",\n\"0\"} }", "c:3: pool \"p\": users \"0\" " ACCOUNT "; '@' before it for a group"},
+        {"pool p { limit = 1 scope = host users = {\"@\"} }", "c:1: pool \"p\": users \"@\" " ACCOUNT "; '@' before it for a group"},
+        {"pool p { limit = 1 scope = host users = {\"\"} }", "c:1: pool \"p\": users \"\" " ACCOUNT "; '@' before it for a group"},
+        {"pool p { limit = 1 scope = host users = {\"@@a\"} }", "c:1: pool \"p\": users \"@@a\" " ACCOUNT "; '@' before it for a group"},
+        {"pool p { limit = 1 scope = host head-start-max = \"\" }", "c:1: pool \"p\": head-start-max \"\" " DURATION},
+        {"pool p { limit = 1 scope = host head-start-max = 3651d }",
+         "c:1: pool \"p\": head-start-max \"3651d\" must be between 0s and 3650d"},
         {"pool \"a b\" { limit = 1 scope = host }", "c:1: pool \"a b\": its name has a space; " NAMES},
         {"pool \"\" { limit = 1 scope = host }", "c:1: pool \"\": its name is empty; " NAMES},
         {POOL POOL POOL, "c:2: pool \"p\" is defined twice, first at c:1; rename or remove one\n"
@@ -266,6 +277,7 @@ static void test_jobs(void) {
                                     " beginning with a letter or '_'"},
         {JOB("user = \"a:b\""), "c:1: job \"j\": user \"a:b\" must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a"
                                 " letter or '_'"},
+        {JOB("operators = {\"@1000\"}"), "c:1: job \"j\": operators \"@1000\" " ACCOUNT "; '@' before it for a group"},
         {JOB("directory = tmp"), "c:1: job \"j\": directory \"tmp\" must be an absolute path"},
         {JOB("umask = 8"), "c:1: job \"j\": umask \"8\" must be octal, \"000\" to \"777\""},
         {JOB("umask = 1000"), "c:1: job \"j\": umask \"1000\" must be octal, \"000\" to \"777\""},

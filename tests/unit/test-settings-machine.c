@@ -12,7 +12,10 @@
     "pool p { limit = 2 scope = host }\n"                                                                                            \
     "job b { command = {\"/b\"} tasks-max = 9 cpu-weight = 5 }\n"                                                                    \
     "job a { command = {\"/a\"} memory-max = 64M }\n"                                                                               \
-    "job c { command = {\"/c\"} nice = 5 }\n"
+    "job c { command = {\"/c\"} nice = 5 }\n"                                                                                        \
+    "operate-group = berth-no-group\n"                                                                                                \
+    "pool q { limit = 1 scope = host users = {\"root\", \"@root\",\n\"berth-no-user\"} }\n"                                          \
+    "job d { command = {\"/d\"} operators = {\"@berth-no-group\"} }\n"
 #define NEEDS(job, option, controller)                                                                                               \
     "job \"" job "\": " option " needs the controller \"" controller                                                                  \
     "\" of cgroup v2, which this machine does not have; remove it, or have the machine boot with that controller"
@@ -58,7 +61,29 @@ static void lacks_one(void) {
     settings_errors_done(&errors);
 }
 
+#define LACKS(kind, name) "there is no " kind " \"" name "\" on this machine, so it matches nobody; make it, or remove it here"
+
+/* Defaults are looked for, and not missed. */
+static void lacks_accounts(void) {
+    struct settings_errors errors = {};
+    const struct accounts *users = &settings_find_pool(settings, "q")->users;
+
+    TEST_INT(settings_find_accounts(settings, &errors), 0);
+    CU_ASSERT_FATAL(errors.n == 3);
+    TEST_STRING(errors.lines[0], "x.conf:5: operate-group: " LACKS("group", "berth-no-group"));
+    TEST_STRING(errors.lines[1], "x.conf:7: pool \"q\": users: " LACKS("user", "berth-no-user"));
+    TEST_STRING(errors.lines[2], "x.conf:8: job \"d\": operators: " LACKS("group", "berth-no-group"));
+    CU_ASSERT(users->items[0].is_known && users->items[0].id == 0);
+    CU_ASSERT(users->items[1].is_known && users->items[1].id == 0);
+    CU_ASSERT(!users->items[2].is_known);
+    CU_ASSERT(!settings->operate_group.is_known);
+    settings_errors_done(&errors);
+    TEST_INT(settings_check_machine(settings, &errors), SETTINGS_E_INVALID);
+    settings_errors_done(&errors);
+}
+
 static CU_TestInfo tests[] = {
+    {"the machine lacks accounts", lacks_accounts},
     {"the machine has all controllers", has_all},
     {"the machine has none", has_none},
     {"the machine lacks one", lacks_one},

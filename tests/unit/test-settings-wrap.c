@@ -62,9 +62,9 @@ WRAP(FAULT_MEMORY, NULL, FILE *, fmemopen, (void *buffer, size_t size, const cha
 WRAP(FAULT_MEMORY, NULL, cfg_t *, cfg_init, (cfg_opt_t *opts, cfg_flag_t flags), (opts, flags))
 
 static const char good_a[] = "host = a lease = 60s\nredis { url = \"redis://u@h\" password-file = \"/p\" }\n"
-                             "pool p { limit = 2 } pool q { limit = 1 scope = host description = x }\n";
+                             "pool p { limit = 2 } pool q { limit = 1 scope = host description = x users = {a, \"@b\"} }\n";
 static const char good_b[] = "job j { command = {\"/j\", a, b} pools = {p, \"q\"} environment = {\"A=1\", \"B=2\"} output = \"/o\" user = u }\n"
-                             "job k { command = {\"/k\"} }\n";
+                             "run-group = g job k { command = {\"/k\"} operators = {o} }\n";
 static const char bad[] = "pool p { limit = 08 } pool p { limit = 2 scope = host }\nredis { url = \"unix:///s?db=1\" } redis { url = x }\n"
                           "job j { command = j pools = {pp, \"p:9\"} user = 0 description = \"${X}\" }\nlise = 3 job x { command = {a b} }";
 

@@ -41,6 +41,9 @@ static void test_defaults(void) {
     TEST_INT(s->n_jobs, 0);
     TEST_INT(s->n_files, 1);
     TEST_STRING(s->files[0], "a.conf");
+    TEST_STRING(s->run_group.name, "berth");
+    TEST_STRING(s->operate_group.name, "berth-admin");
+    CU_ASSERT(s->run_group.is_group && !s->run_group.is_known);
 }
 
 static void test_top(void) {
@@ -116,6 +119,8 @@ static void test_pools(void) {
     TEST_INT(pool->scope, POOL_SCOPE_CLUSTER);
     TEST_INT(pool->host_limit, 0);
     TEST_INT(pool->queue_limit, 10000);
+    TEST_INT(pool->users.n, 0);
+    TEST_INT(pool->head_start_max_usec, 300 * USEC_PER_SEC);
     TEST_STRING(pool->description, "");
     TEST_INT(pool->place.line, 2);
     pool = settings_find_pool(s, "db");
@@ -126,6 +131,30 @@ static void test_pools(void) {
     TEST_INT(pool->queue_limit, 7);
     TEST_STRING(pool->description, "für alle");
     CU_ASSERT_PTR_NULL(settings_find_pool(s, "d"));
+}
+
+static void expect_account(const struct account *a, bool is_group, const char *name, int line) {
+    TEST_INT(a->is_group, is_group);
+    TEST_STRING(a->name, name);
+    TEST_INT(a->place.line, line);
+    CU_ASSERT(!a->is_known);
+}
+
+static void test_accounts(void) {
+    _cleanup_(settings_freep) struct settings *s =
+        parse("run-group = staff\noperate-group = \"\"\n"
+              "pool p { limit = 1 scope = host head-start-max = 0s users = {\"alice\",\n\"@students\"} }\n"
+              "job j { command = {\"/j\"} operators = {\"@dba\"} }");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    expect_account(&s->run_group, true, "staff", 1);
+    expect_account(&s->operate_group, true, "", 2);
+    TEST_INT(s->pools[0].head_start_max_usec, 0);
+    TEST_INT(s->pools[0].users.n, 2);
+    expect_account(&s->pools[0].users.items[0], false, "alice", 3);
+    expect_account(&s->pools[0].users.items[1], true, "students", 4);
+    TEST_INT(s->jobs[0].operators.n, 1);
+    expect_account(&s->jobs[0].operators.items[0], true, "dba", 5);
 }
 
 static void test_job_defaults(void) {
@@ -162,6 +191,7 @@ static void test_job_defaults(void) {
     TEST_INT(job->memory_max, 0);
     TEST_INT(job->cpu_weight, 0);
     TEST_INT(job->tasks_max, 0);
+    TEST_INT(job->operators.n, 0);
     TEST_INT(strlen(job->hash), 16);
     TEST_INT(job->place.line, 4);
     TEST_STRING(job->place.file, "a.conf");
@@ -302,6 +332,8 @@ static void test_hash(void) {
         "command = {\"/j\", \"ab\"} limits = {\"as=0\"}", "command = {\"/j\", \"ab\"} nice = 0", "command = {\"/j\", \"ab\"} nice = -1",
         "command = {\"/j\", \"ab\"} oom-score-adjust = 0", "command = {\"/j\", \"ab\"} no-new-privileges = true",
         "command = {\"/j\", \"ab\"} memory-max = 1", "command = {\"/j\", \"ab\"} cpu-weight = 1", "command = {\"/j\", \"ab\"} tasks-max = 1",
+        "command = {\"/j\", \"ab\"} operators = {a, b}", "command = {\"/j\", \"ab\"} operators = {b, a}",
+        "command = {\"/j\", \"ab\"} operators = {ab}", "command = {\"/j\", \"ab\"} operators = {\"@ab\"}",
     };
     char first[17], other[ELEMENTSOF(others)][17], text[256];
 
@@ -410,6 +442,7 @@ static CU_TestInfo values[] = {
     {"bounds", test_bounds},
     {"heavy-in-paused-pool", test_heavy_in_paused_pool},
     {"files", test_files},
+    {"accounts", test_accounts},
     {"hash", test_hash},
     {"environment-is-not-read", test_environment_is_not_read},
     CU_TEST_INFO_NULL,

@@ -92,6 +92,10 @@ static void test_defaults_are_told(void) {
     TEST_INT(a->host_limit, b->host_limit);
     TEST_INT(a->queue_limit, b->queue_limit);
     TEST_STRING(a->description, b->description);
+    TEST_INT(a->users.n, b->users.n);
+    TEST_INT(a->head_start_max_usec, b->head_start_max_usec);
+    TEST_STRING(shown->run_group.name, plain->run_group.name);
+    TEST_STRING(shown->operate_group.name, plain->operate_group.name);
 }
 
 static void test_cluster_example(void) {

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The users and groups that the config names for rights: read as names, and looked up on the machine. */
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+
+#include "conf/settings-read.h"
+
+/* --- from the config's text --- */
+
+static bool copy_account(const struct value_reader *r, unsigned option, size_t index, struct account *ret) {
+    struct account a = {.place = {value_place(r, option).file, r->section->options[option].values[index].line}};
+    const char *name = value_get_account(r, option, index, &a.is_group);
+
+    if (!name)
+        return false;
+    a.name = strdup(name);
+    if (!a.name)
+        r->notes->out_of_memory = true;
+    else
+        *ret = a;
+    return a.name;
+}
+
+void settings_read_accounts(const struct value_reader *r, unsigned option, struct accounts *ret) {
+    size_t n = r->section->options[option].n_values;
+
+    if (n == 0)
+        return;
+    ret->items = calloc(n, sizeof(*ret->items));
+    if (!ret->items) {
+        r->notes->out_of_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        ret->n += copy_account(r, option, i, &ret->items[ret->n]);
+}
+
+void settings_read_group(const struct value_reader *r, unsigned option, const char *default_name, struct account *ret) {
+    ret->is_group = true;
+    if (value_is_given(r, option)) {
+        ret->place = value_place(r, option);
+        value_account(r, option, &ret->name);
+        return;
+    }
+    ret->name = strdup(default_name);
+    if (!ret->name)
+        r->notes->out_of_memory = true;
+}
+
+void accounts_done(struct accounts *accounts) {
+    for (size_t i = 0; i < accounts->n; i++)
+        free(accounts->items[i].name);
+    free(accounts->items);
+}
+
+/* --- on the machine --- */
+
+/* 0, or the errno of a lookup that failed; an account that does not exist is no failure (getpwnam(3) lists what errno is then). */
+static int find(struct account *a) {
+    const struct passwd *user;
+    const struct group *group;
+
+    errno = 0;
+    if (a->is_group && (group = getgrnam(a->name))) {
+        a->id = group->gr_gid;
+        a->is_known = true;
+    } else if (!a->is_group && (user = getpwnam(a->name))) {
+        a->id = user->pw_uid;
+        a->is_known = true;
+    }
+    if (a->is_known || errno == ENOENT || errno == ESRCH || errno == EBADF || errno == EPERM)
+        return 0;
+    return errno;
+}
+
+static void find_or_note(struct account *a, struct notes *notes, const char *where) {
+    const char *kind = a->is_group ? "group" : "user";
+    int error;
+
+    if (!a->name || a->name[0] == '\0')
+        return;
+    error = find(a);
+    if (a->is_known || !a->place.file)
+        return;
+    if (error)
+        notes_add(notes, &a->place, "%s: %s \"%s\" cannot be looked up: %s; it matches nobody until a reload finds it", where, kind, a->name,
+                  strerror(error));
+    else
+        notes_add(notes, &a->place, "%s: there is no %s \"%s\" on this machine, so it matches nobody; make it, or remove it here", where,
+                  kind, a->name);
+}
+
+static void find_all(struct accounts *accounts, struct notes *notes, const char *section, const char *title, const char *option) {
+    char where[NAME_MAX_LENGTH + 40];
+
+    snprintf(where, sizeof(where), "%s \"%s\": %s", section, title, option);
+    for (size_t i = 0; i < accounts->n; i++)
+        find_or_note(&accounts->items[i], notes, where);
+}
+
+int settings_find_accounts(struct settings *s, struct settings_errors *missing) {
+    struct notes notes = {};
+    int r;
+
+    find_or_note(&s->run_group, &notes, "run-group");
+    find_or_note(&s->operate_group, &notes, "operate-group");
+    for (size_t i = 0; i < s->n_pools; i++)
+        find_all(&s->pools[i].users, &notes, "pool", s->pools[i].name, "users");
+    for (size_t i = 0; i < s->n_jobs; i++)
+        find_all(&s->jobs[i].operators, &notes, "job", s->jobs[i].name, "operators");
+    r = notes.out_of_memory ? -ENOMEM : 0;
+    notes_finish(&notes, s->files, s->n_files, missing);
+    notes_done(&notes);
+    return r;
+}
