@@ -130,22 +130,26 @@ static int socket_peer_groups(int fd, gid_t **ret, size_t *ret_n) {
     return 0;
 }
 
-int socket_peer_in_group(int fd, gid_t gid, bool *ret) {
-    _cleanup_free_ gid_t *groups = NULL;
-    struct peer peer;
-    size_t n = 0;
-    bool found;
-    int r;
+int socket_caller(int fd, struct caller *ret) {
+    struct caller c = {};
+    int r = socket_peer(fd, &c.peer);
 
-    r = socket_peer(fd, &peer);
-    if (r < 0)
-        return r;
-    r = socket_peer_groups(fd, &groups, &n);
-    if (r < 0)
-        return r;
-    found = peer.gid == gid;
-    for (size_t i = 0; i < n && !found; i++)
-        found = groups[i] == gid;
-    *ret = found;
-    return 0;
+    if (r == 0)
+        r = socket_peer_groups(fd, &c.groups, &c.n_groups);
+    if (r == 0)
+        *ret = c;
+    return r;
+}
+
+bool caller_has_group(const struct caller *c, gid_t gid) {
+    bool found = c->peer.gid == gid;
+
+    for (size_t i = 0; i < c->n_groups && !found; i++)
+        found = c->groups[i] == gid;
+    return found;
+}
+
+void caller_done(struct caller *c) {
+    free(c->groups);
+    *c = (struct caller) {};
 }

@@ -28,11 +28,8 @@ struct control {
     sd_event_source *leave_timer;     /* NULL: it does not leave */
     void (*on_quiet)(void *userdata); /* NULL: it does not leave, or was told */
     void *quiet_userdata;
-    const struct control_method *methods;
-    const char *description;
+    const struct control_service *service;
     void *userdata;
-    bool has_group;
-    gid_t group;                      /* `berth` */
     struct control_limits limits;
     struct list clients;              /* struct control_client */
     size_t n_clients;
@@ -50,7 +47,7 @@ struct control_client {
     struct list link;                 /* on control->clients */
     int fd;
     struct peer peer;
-    bool privileged;
+    bool privileged;                  /* it could do more than look when it connected */
     struct list woken;                /* on control->woken, or on none */
     uint32_t events;                  /* that the epoll looks for */
     sd_event_source *timer;
@@ -75,6 +72,7 @@ struct control_client {
 struct control_call {
     struct list link;                 /* on client->calls */
     struct control_client *client;
+    const struct control_method *method; /* NULL: of org.varlink.service, or none */
     bool more, oneway;
     bool kept;
     bool dispatching, over;           /* in its method, which has answered it: freed after that */

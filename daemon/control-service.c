@@ -31,14 +31,14 @@ static size_t interface_length(const char *method) {
 }
 
 static bool has_interface(const struct control *c, const char *name, size_t length) {
-    const char *own = c->methods[0].name;
+    const char *own = c->service->methods[0].name;
 
     return (length == strlen(SERVICE) && strncmp(name, SERVICE, length) == 0) ||
            (own && interface_length(own) == length && strncmp(name, own, length) == 0);
 }
 
 static int get_info(struct control_call *call, json_t *params) {
-    const char *own = call->client->control->methods[0].name, *key = json_object_iter_key(json_object_iter(params));
+    const char *own = call->client->control->service->methods[0].name, *key = json_object_iter_key(json_object_iter(params));
 
     if (key)
         return control_call_error(call, SERVICE ".InvalidParameter", json_pack("{s:s}", "parameter", key));
@@ -56,7 +56,7 @@ static int get_interface_description(struct control_call *call, json_t *params) 
         return control_call_error(call, SERVICE ".InterfaceNotFound", json_pack("{s:s}", "interface", name));
     return control_call_answer(call, json_pack("{s:s}", "description", strcmp(name, SERVICE) == 0
                                                                            ? service_description
-                                                                           : call->client->control->description));
+                                                                           : call->client->control->service->description));
 }
 
 int control_service_run(struct control_call *call, const char *method, json_t *params) {

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,7 +15,6 @@
 #include "base/listener.h"
 #include "daemon/control-internal.h"
 
-#define GROUP "berth"
 #define CLIENTS_A_TURN 32
 
 /* --- calls --- */
@@ -85,6 +84,29 @@ int control_call_error(struct control_call *call, const char *name, json_t *para
     return r;
 }
 
+static enum right client_right(const struct control *c, int fd) {
+    _cleanup_(caller_done) struct caller caller = {};
+
+    return socket_caller(fd, &caller) < 0 ? RIGHT_LOOK : rights_get(c->service->get_settings(c->userdata), &caller);
+}
+
+void control_call_get_caller(const struct control_call *call, struct caller *ret) {
+    if (socket_caller(call->client->fd, ret) < 0)
+        *ret = (struct caller) {.peer = call->client->peer};
+}
+
+int control_call_refuse(struct control_call *call, enum right right, const char *format, ...) {
+    char text[2 * RIGHTS_TEXT_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void) vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return control_call_error(call, "io.berth.NotAllowed",
+                              json_pack("{s:s, s:s+++}", "right", right_name(right), "text",
+                                        call->method ? call->method->verb : "berth", ": ", text));
+}
+
 bool control_call_wants_more(const struct control_call *call) {
     return call->more;
 }
@@ -99,17 +121,29 @@ void control_call_keep(struct control_call *call, void (*on_gone)(struct control
     call->userdata = userdata;
 }
 
+/* Whether the call cannot be made by this caller, whatever it is about. */
+static bool lacks_right(const struct control_call *call, enum right right) {
+    return (right == RIGHT_RUN || right == RIGHT_OPERATE) && client_right(call->client->control, call->client->fd) < right;
+}
+
+static int refuse_all(struct control_call *call, enum right right) {
+    const struct control *c = call->client->control;
+    char holders[RIGHTS_TEXT_SIZE];
+
+    return control_call_refuse(call, right, "you need the right to %s; %s", right_name(right),
+                               rights_format_holders(c->service->get_settings(c->userdata), right, NULL, holders));
+}
+
 static int call_dispatch(struct control_call *call, const char *name, json_t *params) {
     struct control *c = call->client->control;
 
-    for (const struct control_method *m = c->methods; m->name; m++) {
+    for (const struct control_method *m = c->service->methods; m->name; m++) {
         if (strcmp(m->name, name) != 0)
             continue;
-        if (m->privileged && !call->client->privileged)
-            return control_call_error(call, "io.berth.NotAllowed",
-                                      json_pack("{s:s+}", "text", name, ": only root, berthd's own user and the group \"" GROUP
-                                                                        "\" may do this"));
-        if (call->oneway && !m->privileged) /* nobody hears it, and it changes nothing: who may only look piles up nothing here */
+        call->method = m;
+        if (lacks_right(call, m->right))
+            return refuse_all(call, m->right);
+        if (call->oneway && m->right == RIGHT_LOOK) /* nobody hears it, and it changes nothing: who may only look piles up nothing here */
             return control_call_reply(call, NULL);
         return m->fn(call, params, c->userdata);
     }
@@ -141,14 +175,6 @@ int control_call_run(struct control_client *client, const char *method, json_t *
 
 /* --- connections --- */
 
-static bool is_privileged(const struct control *c, int fd, const struct peer *peer) {
-    bool in_group = false;
-
-    if (peer->uid == 0 || peer->uid == geteuid())
-        return true;
-    return c->has_group && socket_peer_in_group(fd, c->group, &in_group) == 0 && in_group;
-}
-
 /* One too many. The words may be lost; nobody waits for them to be read. */
 static void turn_away(int fd) {
     static const char text[] = "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd has too many clients\"}}";
@@ -171,7 +197,7 @@ static void control_on_connection(int fd, void *userdata) {
         close_fd(fd);
         return;
     }
-    privileged = is_privileged(c, fd, &peer);
+    privileged = client_right(c, fd) > RIGHT_LOOK;
     if (!control_has_room(c, privileged))
         turn_away(fd);
     else
@@ -208,12 +234,8 @@ static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
 /* --- made and freed --- */
 
 static int control_listen(struct control *c, const char *path, int listen_fd) {
-    const struct group *group = getgrnam(GROUP);
+    const struct account *group = &c->service->get_settings(c->userdata)->run_group;
 
-    if (group) {
-        c->has_group = true;
-        c->group = group->gr_gid;
-    }
     c->listen_fd = listen_fd;
     if (listen_fd >= 0) /* made by the service manager, who may have left it blocking */
         return fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
@@ -226,7 +248,7 @@ static int control_listen(struct control *c, const char *path, int listen_fd) {
         return -ENOMEM;
     }
     /* Whoever is not root can give it only to a group of his own; then the socket is for his own user. */
-    if (c->has_group && chown(path, (uid_t) -1, c->group) < 0 && errno != EPERM)
+    if (group->is_known && chown(path, (uid_t) -1, group->id) < 0 && errno != EPERM)
         return -errno;
     return 0;
 }
@@ -251,21 +273,27 @@ static int control_add_sources(struct control *c) {
     return r;
 }
 
-int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_method *methods,
-                const char *description, void *userdata) {
-    _cleanup_(control_freep) struct control *c = calloc(1, sizeof(*c));
+static bool has_rights(const struct control_method *methods) {
+    for (const struct control_method *m = methods; m->name; m++)
+        if (m->right == RIGHT_MISSING || !m->verb)
+            return false;
+    return true;
+}
+
+int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_service *service,
+                void *userdata) {
+    _cleanup_(control_freep) struct control *c = has_rights(service->methods) ? calloc(1, sizeof(*c)) : NULL;
     int r;
 
     if (!c) {
         close_fd(listen_fd);
-        return -ENOMEM;
+        return has_rights(service->methods) ? -ENOMEM : -EINVAL;
     }
     list_init(&c->clients);
     list_init(&c->woken);
     c->listen_fd = c->epoll_fd = -1;
     c->event = sd_event_ref(event);
-    c->methods = methods;
-    c->description = description;
+    c->service = service;
     c->userdata = userdata;
     c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, CONTROL_CLIENTS_MAX, CONTROL_MESSAGE_TIME};
     if (c->limits.clients > file_limit_get() / 2) /* runs need descriptors, too */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/socket.h"
+#include "daemon/rights.h"
 
 #define CONTROL_MESSAGE_MAX (256 * 1024)  /* bytes of one message from a client */
 #define CONTROL_OUTPUT_MAX (16 * 1024 * 1024) /* bytes waiting for a client; one that reads slower is disconnected */
@@ -28,14 +29,21 @@ typedef int (*control_method_fn)(struct control_call *call, json_t *params, void
 struct control_method {
     const char *name;      /* "io.berth.Runs" */
     control_method_fn fn;
-    bool privileged;       /* root, berthd's own user and the group `berth` alone; others get io.berth.NotAllowed. What anybody may
-                              call changes nothing, and is not run if it is oneway */
+    enum right right;      /* that its caller needs; others get io.berth.NotAllowed. What needs RIGHT_LOOK alone changes nothing, and is
+                              not run if it is oneway */
+    const char *verb;      /* of `berth`: what a refusal begins with */
 };
 
-/* methods end with a NULL name, stay the caller's. description: the Varlink interface text of io.berth. vendor etc. are fixed here.
- * Listens on path (mode 0660, group `berth` where that exists and berthd may give it), or takes listen_fd if that is >= 0. */
-int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_method *methods,
-                const char *description, void *userdata);
+struct control_service {
+    const struct control_method *methods; /* end with a NULL name */
+    const char *description;              /* the Varlink interface's text; vendor etc. are fixed here */
+    const struct settings *(*get_settings)(void *userdata); /* those in force: they say who has which right */
+};
+
+/* service: stays the caller's. Listens on path (mode 0660, of run-group where that exists and berthd may give it), or takes listen_fd if
+ * that is >= 0. -EINVAL: a method has no right. */
+int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_service *service,
+                void *userdata);
 struct control *control_free(struct control *c); /* every pending call ends; on_gone is called for each */
 DEFINE_CLEANUP(struct control, control_free)
 
@@ -61,6 +69,10 @@ int control_call_reply(struct control_call *call, json_t *params);
 int control_call_answer(struct control_call *call, json_t *params);
 int control_call_notify(struct control_call *call, json_t *params, int fd);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
+/* The caller lacks this right: io.berth.NotAllowed, "VERB: " and the text. */
+int control_call_refuse(struct control_call *call, enum right right, const char *format, ...) _printf_(3, 4);
+/* Who calls, for rights_...(); without memory for it somebody without supplementary groups. To be freed by caller_done(). */
+void control_call_get_caller(const struct control_call *call, struct caller *ret);
 bool control_call_wants_more(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
 /* For a kept call: on_gone(userdata) when the client has gone before the last answer; the call is gone when it returns. */

@@ -168,6 +168,19 @@ static int make_stores(struct manager *m, struct journal *j) {
     return k;
 }
 
+/* --- rights --- */
+
+/* An account that is not there matches nobody: that takes rights away and gives none, so it is no reason to stop. */
+static int find_accounts(struct journal *j, struct settings *settings) {
+    struct settings_errors missing = {};
+    int k = settings_find_accounts(settings, &missing);
+
+    for (size_t i = 0; i < missing.n; i++)
+        journal_log(j, LOG_WARNING, "%s", missing.lines[i]);
+    settings_errors_done(&missing);
+    return k;
+}
+
 /* --- made and freed --- */
 
 int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
@@ -192,7 +205,9 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->with_runner = options->with_runner ? strdup(options->with_runner) : NULL;
     if (!m->config || (options->with_runner && !m->with_runner))
         return -ENOMEM;
-    k = events_new(&m->events, journal, settings->host, settings->namespace);
+    k = find_accounts(journal, settings);
+    if (k == 0)
+        k = events_new(&m->events, journal, settings->host, settings->namespace);
     if (k == 0)
         k = removals_new(&m->removals, event);
     if (k == 0)
@@ -317,6 +332,8 @@ static int load_anew(struct manager *m, struct settings_errors *errors) {
         k = add_error(errors, m->config, changed);
         k = k < 0 ? k : SETTINGS_E_INVALID;
     }
+    if (k == 0)
+        k = find_accounts(events_get_journal(m->events), settings);
     if (k != 0) {
         tell_refused(m, errors);
         return k;

@@ -253,7 +253,8 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
     bool is_nested = false;
     int k;
 
-    if (read_pools(call, q->pools, &pools) != 0 || params_check_name(call, "run", q->name) != 0)
+    if (read_pools(call, q->pools, &pools) != 0 || params_check_name(call, "run", q->name) != 0 ||
+        verbs_check_hold(call, m, &pools, hold.head_start_usec) != 0)
         return 0;
     k = manager_hold(m, &hold, &run, &is_nested, &text);
     switch (k) {

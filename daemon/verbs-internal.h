@@ -4,6 +4,7 @@
 /* What the verbs' own files share; nobody else includes it. Which file does what:
  *     verbs.c         the table of methods; those that answer at once
  *     verbs-params.c  parameters, strictly
+ *     verbs-rights.c  what the caller may do with the job, run or pools that a call names
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or what berthd knows by itself
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have told
@@ -50,6 +51,13 @@ int verbs_no_such_job(struct control_call *call, struct manager *m, const char *
 int verbs_no_such_run(struct control_call *call, const char *name);
 /* What the manager may answer to any request: _STOPPING, _DRAINED, _GATHERING, or a negative errno. */
 int verbs_refused(struct control_call *call, int answer);
+
+/* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or that there is no such thing) --- */
+
+int verbs_check_job(struct control_call *call, struct manager *m, const char *job);
+int verbs_check_stop(struct control_call *call, struct manager *m, const char *target); /* a job or a run */
+/* A new `berth run`. A pool that is not in the config is left to the manager. */
+int verbs_check_hold(struct control_call *call, struct manager *m, const struct demands *pools, usec_t head_start_usec);
 
 /* --- verbs-json.c; NULL: no memory --- */
 

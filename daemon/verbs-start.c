@@ -74,6 +74,8 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k < 0 ? k : 0;
+    if (verbs_check_job(call, m, job) != 0)
+        return 0;
     k = manager_start_job(m, job, &run);
     switch (k) {
     case 0:

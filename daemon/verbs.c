@@ -48,7 +48,7 @@ static int verbs_stop(struct control_call *call, json_t *params, void *userdata)
 
     if (k != 0)
         return k < 0 ? k : 0;
-    if (params_check_name(call, "job or run", target) != 0)
+    if (params_check_name(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
         return 0;
     k = manager_stop_target(userdata, target, &n);
     if (k == MANAGER_E_UNKNOWN)
@@ -79,30 +79,38 @@ static int verbs_reload(struct control_call *call, json_t *params, void *userdat
     return k;
 }
 
+static const struct settings *verbs_get_settings(void *userdata) {
+    return manager_settings(userdata);
+}
+
+/* Each method's right stands here, and in the interface's text for those who read that; a test holds the two together. */
 static const struct control_method methods[] = {
-    {"io.berth.Version", verbs_version, false},
-    {"io.berth.Pools", verbs_pools, false},
-    {"io.berth.Hosts", verbs_hosts, false},
-    {"io.berth.Jobs", verbs_jobs, false},
-    {"io.berth.Runs", verbs_runs, false},
-    {"io.berth.Start", verbs_start, true},
-    {"io.berth.Await", verbs_await, false},
-    {"io.berth.Stop", verbs_stop, true},
-    {"io.berth.Reload", verbs_reload, true},
-    {"io.berth.Drain", verbs_drain, true},
-    {"io.berth.Undrain", verbs_undrain, true},
-    {"io.berth.SetLimit", verbs_set_limit, true},
-    {"io.berth.ClearLimit", verbs_clear_limit, true},
-    {"io.berth.Pause", verbs_pause, true},
-    {"io.berth.Resume", verbs_resume, true},
-    {"io.berth.Revoke", verbs_revoke, true},
-    {"io.berth.EndGrace", verbs_end_grace, true},
-    {"io.berth.Hold", verbs_hold, true},
-    {"io.berth.Started", verbs_started, true},
-    {"io.berth.Ended", verbs_ended, true},
-    {NULL, NULL, false},
+    {"io.berth.Version", verbs_version, RIGHT_LOOK, "version"},
+    {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools"},
+    {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts"},
+    {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs"},
+    {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs"},
+    {"io.berth.Start", verbs_start, RIGHT_BY_TARGET, "start"},
+    {"io.berth.Await", verbs_await, RIGHT_LOOK, "start"},
+    {"io.berth.Stop", verbs_stop, RIGHT_BY_TARGET, "stop"},
+    {"io.berth.Reload", verbs_reload, RIGHT_OPERATE, "reload"},
+    {"io.berth.Drain", verbs_drain, RIGHT_OPERATE, "drain"},
+    {"io.berth.Undrain", verbs_undrain, RIGHT_OPERATE, "undrain"},
+    {"io.berth.SetLimit", verbs_set_limit, RIGHT_OPERATE, "limit"},
+    {"io.berth.ClearLimit", verbs_clear_limit, RIGHT_OPERATE, "limit"},
+    {"io.berth.Pause", verbs_pause, RIGHT_OPERATE, "pause"},
+    {"io.berth.Resume", verbs_resume, RIGHT_OPERATE, "resume"},
+    {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke"},
+    {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace"},
+    /* Who has begun a run may lose the right to run meanwhile. The run goes on under its lease, and its end is recorded. */
+    {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run"},
+    {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run"},
+    {"io.berth.Ended", verbs_ended, RIGHT_BY_TARGET, "run"},
+    {NULL, NULL, RIGHT_MISSING, NULL},
 };
 
+const struct control_service verbs_service = {methods, description, verbs_get_settings};
+
 int verbs_new_control(struct control **ret, sd_event *event, struct manager *m, const char *path, int listen_fd) {
-    return control_new(ret, event, path, listen_fd, methods, description, m);
+    return control_new(ret, event, path, listen_fd, &verbs_service, m);
 }

@@ -49,7 +49,7 @@ libsmartcols cli/table*
 EOF
 
 # daemon/: core knows no fd, no clock read, no library
-for file in daemon/claim.[ch] daemon/run.[ch] daemon/job.[ch] daemon/pool*.[ch]; do
+for file in daemon/claim.[ch] daemon/run.[ch] daemon/job.[ch] daemon/rights.[ch] daemon/pool*.[ch]; do
     [ -f "$file" ] || continue
     if grep -nE 'clock_(boottime|realtime)\(|#include <(systemd|hiredis|jansson)' "$file"; then
         complain "$file is core: no clock read, no library"
@@ -57,7 +57,7 @@ for file in daemon/claim.[ch] daemon/run.[ch] daemon/job.[ch] daemon/pool*.[ch];
 done
 # daemon/: edges do not know the manager, the manager does not know the verbs
 for file in daemon/store*.[ch] daemon/redis-*.[ch] daemon/control*.[ch] daemon/hold.[ch] daemon/runner-link.[ch] \
-    daemon/guard-link.[ch] daemon/event.[ch] daemon/pool*.[ch] daemon/job.[ch] daemon/run.[ch]; do
+    daemon/guard-link.[ch] daemon/event.[ch] daemon/pool*.[ch] daemon/job.[ch] daemon/run.[ch] daemon/rights.[ch]; do
     [ -f "$file" ] || continue
     grep -nE '#include "daemon/(manager|verb)' "$file" && complain "$file is below the manager"
 done

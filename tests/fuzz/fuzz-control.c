@@ -31,13 +31,22 @@ static void remove_socket(void) {
     (void) unlink(path);
 }
 
+static const struct settings *get_settings(void *userdata) {
+    static const struct settings settings;
+
+    (void) userdata;
+    return &settings;
+}
+
 static void set_up(void) {
-    static const struct control_method methods[] = {{"io.berth.Runs", answer, false}, {"io.berth.Hold", notify, true}, {0}};
+    static const struct control_method methods[] = {
+        {"io.berth.Runs", answer, RIGHT_LOOK, "runs"}, {"io.berth.Hold", notify, RIGHT_RUN, "run"}, {0}};
+    static const struct control_service service = {methods, "interface io.berth\n", get_settings};
 
     (void) signal(SIGPIPE, SIG_IGN);
     snprintf(path, sizeof(path), "/tmp/berth-fuzz-control-%d", (int) getpid());
     FUZZ_ASSERT(sd_event_new(&event) >= 0);
-    FUZZ_ASSERT(control_new(&control, event, path, -1, methods, "interface io.berth\n", NULL) == 0);
+    FUZZ_ASSERT(control_new(&control, event, path, -1, &service, NULL) == 0);
     (void) atexit(remove_socket);
 }
 

@@ -86,12 +86,26 @@ static int call_pass_big(struct control_call *call, _unused_ json_t *params, _un
 }
 
 static const struct control_method methods[] = {
-    {"io.test.Echo", call_echo, false},        {"io.test.Note", call_note, true},      {"io.test.Keep", call_keep, true},
-    {"io.test.Fail", call_fail, false},        {"io.test.Forget", call_forget, false}, {"io.test.Big", call_big, false},
-    {"io.test.Look", call_note, false},        {"io.test.Await", call_keep, false},
-    {"io.test.Pass", call_pass, false},        {"io.test.PassBig", call_pass_big, false},
-    {"io.test.Secret", call_echo, true},       {NULL, NULL, false},
+    {"io.test.Echo", call_echo, RIGHT_LOOK, "echo"},
+    {"io.test.Note", call_note, RIGHT_RUN, "note"},
+    {"io.test.Keep", call_keep, RIGHT_RUN, "keep"},
+    {"io.test.Fail", call_fail, RIGHT_LOOK, "fail"},
+    {"io.test.Forget", call_forget, RIGHT_LOOK, "forget"},
+    {"io.test.Big", call_big, RIGHT_LOOK, "big"},
+    {"io.test.Look", call_note, RIGHT_LOOK, "look"},
+    {"io.test.Await", call_keep, RIGHT_LOOK, "await"},
+    {"io.test.Pass", call_pass, RIGHT_LOOK, "pass"},
+    {"io.test.PassBig", call_pass_big, RIGHT_LOOK, "pass"},
+    {"io.test.Run", call_echo, RIGHT_RUN, "run"},
+    {"io.test.Secret", call_echo, RIGHT_OPERATE, "secret"},
+    {NULL, NULL, RIGHT_MISSING, NULL},
 };
+
+static const struct settings *get_settings(_unused_ void *userdata) {
+    return &server.settings;
+}
+
+static const struct control_service service = {methods, "interface io.test\n", get_settings};
 
 /* --- the server --- */
 
@@ -110,7 +124,7 @@ int server_remove(void) {
 
 void server_up_on(int listen_fd) {
     server.n_kept = server.n_notes = server.n_gone = 0;
-    TEST_INT(control_new(&server.control, server.event, server.path, listen_fd, methods, "interface io.test\n", &server), 0);
+    TEST_INT(control_new(&server.control, server.event, server.path, listen_fd, &service, &server), 0);
 }
 
 void server_up(const struct control_limits *limits) {

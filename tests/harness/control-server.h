@@ -13,7 +13,7 @@
 
 /* Its methods are io.test. ... Echo: answers its parameters; Note: counts; Keep: answers when the test does (kept[]); Fail, Forget: a
  * flawed method; Big: answers "size" bytes; Pass: "first", then "granted" with pass_fd, then "over"; PassBig: pass_fd with 2 MB;
- * Secret: Echo, privileged. */
+ * Run, Secret: Echo, for who may run, for who operates. */
 extern struct server {
     char directory[64], path[96];
     sd_event *event;
@@ -22,6 +22,7 @@ extern struct server {
     size_t n_kept;
     unsigned n_notes, n_gone;      /* calls of Note and Look; kept calls whose client is gone */
     int pass_fd;                   /* of the test */
+    struct settings settings;      /* of the test: run_group and operate_group */
 } server;
 
 /* CUnit's init and clean-up functions of a suite: a directory and an event loop. */

@@ -55,7 +55,8 @@ explained() {
 }
 user_made() {
     mkdir -p "$root/etc" && : >"$root/etc/passwd" && : >"$root/etc/group"
-    systemd-sysusers --root="$root" && grep -q '^berth:' "$root/etc/passwd" && grep -q '^berth:' "$root/etc/group"
+    systemd-sysusers --root="$root" && grep -q '^berth:' "$root/etc/passwd" && grep -q '^berth:' "$root/etc/group" &&
+        grep -q '^berth-admin:' "$root/etc/group"
 }
 # Whose a directory is only root can say.
 directories_made() {

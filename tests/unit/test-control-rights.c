@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* wrap: -Wl,--wrap=getgrnam */
 
-/* The group that may control, which this machine need not have: its members may, others may not. */
+/* Who may call what of a control server, by the groups of the connection. */
 
+#include <errno.h>
 #include <grp.h>
 #include <poll.h>
 #include <string.h>
@@ -15,69 +15,100 @@
 #include "tests/harness/control-server.h"
 #include "tests/harness/test.h"
 
-#define GROUP 4711
+#define RUNNERS 4711
+#define OPERATORS 4712
+#define STRANGERS 4713
 #define NOBODY 65534
 
-struct group *__wrap_getgrnam(const char *name);
-struct group *__wrap_getgrnam(const char *name) {
-    static struct group group = {.gr_gid = GROUP};
-
-    return strcmp(name, "berth") == 0 ? &group : NULL;
-}
-
-/* As nobody, in this group besides: whether a privileged method is run. 1: it is, 0: it is refused. */
-static int be_member_of(gid_t group) {
-    static const char secret[] = "{\"method\":\"io.test.Secret\"}";
+/* As nobody, in this group besides: whether a method is run. 1: it is; 0: it is refused. */
+static int call_as_member_of(gid_t group, const char *call) {
     char text[512] = "";
     struct pollfd p = {.events = POLLIN};
 
     if (setgroups(1, &group) < 0 || setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
         return 2;
     p.fd = socket_connect(server.path, SOCK_STREAM);
-    if (p.fd < 0 || send(p.fd, secret, sizeof(secret), 0) < 0)
+    if (p.fd < 0 || send(p.fd, call, strlen(call) + 1, 0) < 0)
         return 3;
     if (poll(&p, 1, (int) (SERVER_PATIENCE / USEC_PER_MSEC)) <= 0 || recv(p.fd, text, sizeof(text) - 1, 0) <= 0)
         return 4;
     return strcmp(text, "{\"parameters\":{}}") == 0 ? 1 : strstr(text, "\"io.berth.NotAllowed\"") ? 0 : 5;
 }
 
-static int member_may(gid_t group) {
+static int member_may(gid_t group, const char *call) {
     pid_t pid = fork();
     int status = -1;
 
     if (pid == 0)
-        _exit(be_member_of(group));
+        _exit(call_as_member_of(group, call));
     while (waitpid(pid, &status, WNOHANG) == 0)
         (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_group(void) {
+static void set_groups(bool are_known) {
+    static char runners[] = "runners", operators[] = "operators";
+
+    server.settings.run_group = (struct account) {.name = runners, .is_group = true, .is_known = are_known, .id = RUNNERS};
+    server.settings.operate_group = (struct account) {.name = operators, .is_group = true, .is_known = are_known, .id = OPERATORS};
+}
+
+#define RUN "{\"method\":\"io.test.Run\"}"
+#define SECRET "{\"method\":\"io.test.Secret\"}"
+
+static void test_groups(void) {
     struct stat st;
 
     if (geteuid() != 0)
         TEST_SKIP("another user's connection needs root");
+    set_groups(true);
     server_up(NULL);
     TEST_INT(stat(server.path, &st), 0);
-    TEST_INT(st.st_gid, GROUP);
+    TEST_INT(st.st_gid, RUNNERS);
     TEST_INT(st.st_mode & 07777, 0660);
     TEST_INT(chmod(server.directory, 0755), 0);
-    TEST_INT(member_may(GROUP), 1);
-    TEST_INT(member_may(GROUP + 1), 3); /* the socket's mode keeps them out */
+    TEST_INT(member_may(RUNNERS, RUN), 1);
+    TEST_INT(member_may(STRANGERS, RUN), 3); /* the socket's mode keeps them out */
     TEST_INT(chmod(server.path, 0666), 0);
-    TEST_INT(member_may(GROUP), 1);
-    TEST_INT(member_may(GROUP + 1), 0);
+    TEST_INT(member_may(RUNNERS, RUN), 1);
+    TEST_INT(member_may(RUNNERS, SECRET), 0);
+    TEST_INT(member_may(OPERATORS, RUN), 1);
+    TEST_INT(member_may(OPERATORS, SECRET), 1);
+    TEST_INT(member_may(STRANGERS, RUN), 0);
+    TEST_INT(member_may(STRANGERS, SECRET), 0);
+    set_groups(false); /* a reload: from now on nobody has a right by a group */
+    TEST_INT(member_may(RUNNERS, RUN), 0);
+    TEST_INT(member_may(OPERATORS, RUN), 0);
     server_down();
 }
 
+/* A table with a method that was given no right serves nobody. */
+static int never(_unused_ struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
+    return 0;
+}
+
+static const struct settings *get_settings(_unused_ void *userdata) {
+    return &server.settings;
+}
+
+static void test_no_right(void) {
+    static const struct control_method methods[] = {{.name = "io.test.New", .fn = never, .verb = "new"}, {}};
+    static const struct control_service service = {methods, "interface io.test\n", get_settings};
+    struct control *control = NULL;
+
+    TEST_INT(control_new(&control, server.event, server.path, -1, &service, NULL), -EINVAL);
+    CU_ASSERT_PTR_NULL(control);
+}
+
 static CU_TestInfo tests[] = {
-    {"group", test_group},
+    {"groups", test_groups},
+    {"no right", test_no_right},
     CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "control-group", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
+        {.pName = "control-rights", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -86,8 +86,8 @@ static void test_peer(void) {
     _cleanup_close_ int a = -1, b = -1, alone = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     gid_t groups[256], other = 4711;
     struct peer peer = {0};
+    struct caller caller = {};
     int fds[2], n;
-    bool in = false;
 
     CU_ASSERT_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0);
     a = fds[0], b = fds[1];
@@ -95,19 +95,18 @@ static void test_peer(void) {
     TEST_INT(peer.uid, getuid());
     TEST_INT(peer.gid, getgid());
     TEST_INT(peer.pid, getpid());
-    TEST_INT(socket_peer_in_group(a, getgid(), &in), 0);
-    CU_ASSERT(in);
+    TEST_INT(socket_caller(a, &caller), 0);
+    TEST_INT(caller.peer.uid, getuid());
+    CU_ASSERT(caller_has_group(&caller, getgid()));
     n = getgroups(256, groups);
     for (int i = 0; i < n; i++) {
-        in = false;
-        TEST_INT(socket_peer_in_group(a, groups[i], &in), 0);
-        CU_ASSERT(in);
+        CU_ASSERT(caller_has_group(&caller, groups[i]));
         if (groups[i] == other)
             other++, i = -1;
     }
-    in = true;
-    TEST_INT(socket_peer_in_group(a, other, &in), 0);
-    CU_ASSERT(!in);
+    CU_ASSERT(!caller_has_group(&caller, other));
+    caller_done(&caller);
+    TEST_INT(socket_caller(alone, &caller), -ENOTCONN);
     TEST_INT(socket_peer(alone, &peer), -ENOTCONN);
     TEST_INT(socket_peer(-1, &peer), -EBADF);
 }
@@ -115,8 +114,8 @@ static void test_peer(void) {
 static void test_supplementary(void) {
     _cleanup_close_ int a = -1, b = -1;
     gid_t before[256], many[100];
+    struct caller caller = {};
     int fds[2], n;
-    bool in = false;
 
     if (geteuid() != 0)
         TEST_SKIP("only root sets its groups");
@@ -128,10 +127,11 @@ static void test_supplementary(void) {
     TEST_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     a = fds[0], b = fds[1];
     CU_ASSERT_FATAL(setgroups((size_t) n, before) == 0);
-    TEST_INT(socket_peer_in_group(a, 20099, &in), 0);
-    CU_ASSERT(in);
-    TEST_INT(socket_peer_in_group(a, 20100, &in), 0);
-    CU_ASSERT(!in);
+    TEST_INT(socket_caller(a, &caller), 0);
+    TEST_INT(caller.n_groups, ELEMENTSOF(many));
+    CU_ASSERT(caller_has_group(&caller, 20099));
+    CU_ASSERT(!caller_has_group(&caller, 20100));
+    caller_done(&caller);
 }
 
 static CU_TestInfo tests[] = {
