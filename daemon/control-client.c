@@ -294,7 +294,7 @@ void control_client_wake(struct control_client *c) {
     (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
 }
 
-int control_client_new(struct control *control, int fd, const struct peer *peer, bool privileged) {
+int control_client_new(struct control *control, int fd, const struct peer *peer) {
     struct control_client *c = calloc(1, sizeof(*c));
     struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = c};
     int r = 0;
@@ -306,7 +306,6 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     c->control = control;
     c->fd = fd;
     c->peer = *peer;
-    c->privileged = privileged;
     c->deadline = USEC_INFINITY;
     c->events = EPOLLIN;
     list_init(&c->woken);

@@ -47,7 +47,6 @@ struct control_client {
     struct list link;                 /* on control->clients */
     int fd;
     struct peer peer;
-    bool privileged;                  /* it could do more than look when it connected */
     struct list woken;                /* on control->woken, or on none */
     uint32_t events;                  /* that the epoll looks for */
     sd_event_source *timer;
@@ -82,7 +81,7 @@ struct control_call {
 
 /* --- control-client.c --- */
 /* fd: taken over, also on failure. */
-int control_client_new(struct control *control, int fd, const struct peer *peer, bool privileged);
+int control_client_new(struct control *control, int fd, const struct peer *peer);
 struct control_client *control_client_free(struct control_client *c);
 /* A call was answered: goes on with what waits, in the next turn of the loop. */
 void control_client_wake(struct control_client *c);

@@ -103,7 +103,7 @@ int control_call_refuse(struct control_call *call, enum right right, const char 
     (void) vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     return control_call_error(call, "io.berth.NotAllowed",
-                              json_pack("{s:s, s:s+++}", "right", right_name(right), "text",
+                              json_pack("{s:s, s:s++}", "right", right_name(right), "text",
                                         call->method ? call->method->verb : "berth", ": ", text));
 }
 
@@ -183,25 +183,23 @@ static void turn_away(int fd) {
     close_fd(fd);
 }
 
-/* Those who may only look cannot keep out those who may control. */
-static bool control_has_room(const struct control *c, bool privileged) {
-    return c->n_clients < (privileged ? c->limits.clients : c->limits.clients - c->limits.clients / 8);
+/* An eighth of the room is for each greater right alone: who may only look does not keep out who runs, nor these who operates. */
+static bool control_has_room(const struct control *c, enum right right) {
+    return c->n_clients < c->limits.clients - c->limits.clients / 8 * (size_t) (RIGHT_OPERATE - right);
 }
 
 static void control_on_connection(int fd, void *userdata) {
     struct control *c = userdata;
     struct peer peer;
-    bool privileged;
 
     if (socket_peer(fd, &peer) < 0) {
         close_fd(fd);
         return;
     }
-    privileged = client_right(c, fd) > RIGHT_LOOK;
-    if (!control_has_room(c, privileged))
+    if (!control_has_room(c, client_right(c, fd)))
         turn_away(fd);
     else
-        (void) control_client_new(c, fd, &peer, privileged);
+        (void) control_client_new(c, fd, &peer);
 }
 
 /* --- serving --- */

@@ -213,14 +213,20 @@ struct child *child_start(char *const argv[], char *const environment[]) {
     return child_start_recorded(argv, environment, NULL);
 }
 
-struct child *child_start_as_nobody(char *const argv[], char *const environment[]) {
-    char *as[16] = {(char *) "sh", (char *) "-c",
-                    (char *) "exec 9<\"$0\" setpriv --reuid=65534 --regid=65534 --clear-groups /proc/self/fd/9 \"$@\""};
+struct child *child_start_as(uid_t uid, const char *groups, char *const argv[], char *const environment[]) {
+    char script[256];
+    char *as[48] = {(char *) "sh", (char *) "-c", script};
     size_t n = 3;
 
+    snprintf(script, sizeof(script), "exec 9<\"$0\" setpriv --reuid=%u --regid=65534 %s%s /proc/self/fd/9 \"$@\"", (unsigned) uid,
+             *groups ? "--groups=" : "--clear-groups", groups);
     for (; *argv && n + 1 < ELEMENTSOF(as); argv++)
         as[n++] = *argv;
     return child_start(as, environment);
+}
+
+struct child *child_start_as_nobody(char *const argv[], char *const environment[]) {
+    return child_start_as(65534, "", argv, environment);
 }
 
 struct child *child_start_recorded(char *const argv[], char *const environment[], const char *path) {

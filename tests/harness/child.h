@@ -30,7 +30,9 @@ struct child {
 /* argv[0] is a path or is looked up in PATH. environment: NULL-terminated NAME=value, added to ours without BERTH_*; NULL: none. Standard
  * input is /dev/null. NULL with a failed assertion if it cannot be started. */
 struct child *child_start(char *const argv[], char *const environment[]);
-/* As nobody, for root. argv[0] is a path; it may lie where nobody has no way to, such as in a clone below /root. */
+/* As a user, for root, with supplementary groups "60,29" ("": none); the user's primary group is that of nobody. argv[0] is a path; it may
+ * lie where that user has no way to, such as in a clone below /root. */
+struct child *child_start_as(uid_t uid, const char *groups, char *const argv[], char *const environment[]);
 struct child *child_start_as_nobody(char *const argv[], char *const environment[]);
 /* What it writes to standard error also goes to a file, each line with the time when it came (realtime in µs) before it. */
 struct child *child_start_recorded(char *const argv[], char *const environment[], const char *path);

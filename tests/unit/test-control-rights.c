@@ -82,6 +82,51 @@ static void test_groups(void) {
     server_down();
 }
 
+/* A connection of nobody in this group, from this process. */
+static int connect_as(gid_t group) {
+    int fd;
+
+    TEST_INT(setgroups(1, &group), 0);
+    TEST_INT(setegid(NOBODY), 0);
+    TEST_INT(seteuid(NOBODY), 0);
+    fd = socket_connect(server.path, SOCK_STREAM);
+    TEST_INT(seteuid(0), 0);
+    TEST_INT(setegid(0), 0);
+    CU_ASSERT_FATAL(fd >= 0);
+    server_turn();
+    return fd;
+}
+
+static void test_room(void) {
+    static const struct {
+        gid_t group;
+        size_t most;
+    } steps[] = {{STRANGERS, 12}, {RUNNERS, 14}, {OPERATORS, 16}};
+    gid_t before[256];
+    int fds[16], n = 0, n_groups = getgroups(ELEMENTSOF(before), before);
+
+    if (geteuid() != 0)
+        TEST_SKIP("another user's connection needs root");
+    CU_ASSERT_FATAL(n_groups >= 0);
+    set_groups(true);
+    server_up(&server_small);
+    TEST_INT(chmod(server.path, 0666), 0);
+    TEST_INT(chmod(server.directory, 0755), 0);
+    for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
+        int fd;
+
+        while ((size_t) n < steps[i].most)
+            peer_expect_ok(fds[n++] = connect_as(steps[i].group));
+        fd = connect_as(steps[i].group);
+        CU_ASSERT_PTR_NOT_NULL(strstr(peer_answer(fd), "\"io.berth.Away\""));
+        close(fd);
+    }
+    while (n > 0)
+        close(fds[--n]);
+    server_down();
+    TEST_INT(setgroups((size_t) n_groups, before), 0);
+}
+
 /* A table with a method that was given no right serves nobody. */
 static int never(_unused_ struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
     return 0;
@@ -102,6 +147,7 @@ static void test_no_right(void) {
 
 static CU_TestInfo tests[] = {
     {"groups", test_groups},
+    {"room", test_room},
     {"no right", test_no_right},
     CU_TEST_INFO_NULL,
 };

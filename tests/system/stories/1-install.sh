@@ -92,10 +92,14 @@ CONF
     [ "$(berth run -p heavy -- echo done)" = done ]
 
     # who may what
-    useradd --groups berth ops
+    useradd --groups berth ann
+    useradd --groups berth,berth-admin ops
     chmod o+x /root
     exits 77 runuser -u nobody -- berth run -p heavy -- true
+    exits 0 runuser -u ann -- berth run -p heavy -- true
+    exits 77 runuser -u ann -- berth limit heavy 9
     exits 0 runuser -u ops -- berth run -p heavy -- true
+    exits 0 runuser -u ops -- berth undrain
     runuser -u berth -- ls /run/berth/runner && fail "berthd's user lists runner/"
     runuser -u berth -- mv /run/berth/runner /run/berth/other && fail "berthd's user moves runner/"
     runuser -u berth -- touch /etc/berth/berth.conf && fail "berthd's user writes the config"

@@ -132,11 +132,15 @@ script_each <<'END'
     exits 0 berth start --wait true
 
     # Who may connect, and who may do what.
-    useradd --groups berth ops
+    useradd --groups berth ann
+    useradd --groups berth,berth-admin ops
+    useradd --groups berth-admin outside
     useradd other
     chmod o+x /root
     exits 77 runuser -u nobody -- berth pools
     exits 77 runuser -u other -- berth run -p heavy -- true
+    exits 77 runuser -u outside -- berth pools
+    exits 0 runuser -u ann -- berth run -p heavy -- true
     exits 0 runuser -u ops -- berth pools
     exits 0 runuser -u ops -- berth run -p heavy -- true
     exits 0 runuser -u ops -- berth start --wait true
@@ -148,10 +152,15 @@ script_each <<'END'
     systemctl restart berthd.socket
     await active berthd.service
     for verb in pools jobs runs hosts; do exits 0 runuser -u nobody -- berth $verb; done
-    for verb in "run -p heavy -- true" "start true" "stop true" "pause heavy" "resume heavy" "limit heavy 1" "drain" "undrain" \
-        "reload" "grace --end" "revoke 0123456789abcdef0123456789abcdef"; do
-        exits 77 runuser -u nobody -- berth $verb
-        says 'only root, berthd.s own user and the group "berth" may do this'
+    exits 77 runuser -u nobody -- berth run -p heavy -- true
+    says 'you need the right to run; root, members of group berth-admin and members of group berth have it'
+    for verb in "start true" "stop true" "pause heavy" "resume heavy" "limit heavy 1" "drain" "undrain" "reload" "grace --end" \
+        "revoke 0123456789abcdef0123456789abcdef"; do
+        for user in nobody ann; do
+            exits 77 runuser -u $user -- berth $verb
+            says 'you need the right to operate.*; root and members of group berth-admin have it'
+        done
     done
+    exits 0 runuser -u outside -- berth undrain
     exits 0 runuser -u ops -- berth run -p heavy -- true
 END
