@@ -48,9 +48,14 @@ static void tell_doubt(const json_t *answer) {
 
     if (json_is_true(json_object_get(answer, "gathering")))
         fputs("berth: berthd has just been started: it does not know yet what runs on this host\n", stderr);
-    if (json_is_true(json_object_get(answer, "stale")))
-        fputs("berth: Redis is away: of the cluster this is what this host knows by itself\n", stderr);
-    else if (words_number(redis, "grace_ms") > 0)
+    if (json_is_true(json_object_get(answer, "stale"))) {
+        const char *since = words_when(redis, "since", clock_realtime(), text), *error = words_text(redis, "error");
+
+        fputs("berth: Redis is away", stderr);
+        if (*error)
+            fprintf(stderr, " (lost %s; last error: %s)", since, error);
+        fputs(": of the cluster this is what this host knows by itself\n", stderr);
+    } else if (words_number(redis, "grace_ms") > 0)
         fprintf(stderr, "berth: grace: nothing is granted for up to %s\n", words_msec(words_number(redis, "grace_ms"), text));
 }
 

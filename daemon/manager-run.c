@@ -76,13 +76,14 @@ static void run_on_queue_timeout(struct run *r) {
 /* Host permits are there, or none are needed: on to the cluster's. */
 static void claim_cluster(struct run *r) {
     struct store *s = r->manager->cluster_store;
+    char why[MANAGER_WHY_SIZE];
 
     if (r->cluster_claim.n_demands == 0)
         run_granted(r);
     else if (!s)
         refused(r, "the config has this pool no longer", r->cluster_claim.demands[0].pool); /* of the cluster it would need a Redis */
     else if (r->nowait && s->state != STORE_STATE_READY)
-        refused(r, s->state == STORE_STATE_GRACE ? "grace" : "redis away", NULL);
+        refused(r, s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(r->manager, why, sizeof(why)), NULL);
     else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)
         refused(r, "out of memory", NULL);
 }

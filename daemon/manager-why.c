@@ -50,6 +50,13 @@ static bool is_cluster_pool(struct manager *m, const char *name) {
     return p && p->scope == POOL_SCOPE_CLUSTER;
 }
 
+const char *manager_away_text(const struct manager *m, char *buffer, size_t size) {
+    const char *why = m->cluster_store ? m->cluster_store->away_why : "";
+
+    (void) snprintf(buffer, size, "redis away%s%s", *why ? ": " : "", why);
+    return buffer;
+}
+
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
                                char *buffer, size_t size) {
     const char *why;
@@ -68,7 +75,7 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return why;
     }
     if (!m->cluster_store || m->cluster_store->state == STORE_STATE_AWAY)
-        return "redis away";
+        return manager_away_text(m, buffer, size);
     if (m->cluster_store->state == STORE_STATE_GRACE)
         return "grace";
     return blocked_in(cluster, &r->cluster_claim, buffer, size);

@@ -13,25 +13,49 @@
 #define BERTH_EPOCH (56 * YEAR) /* 2026: no time of ours is before it, whatever the clock of this host says */
 #define AHEAD_MAX (10 * YEAR)
 
-enum redis_error redis_error_class(const char *text) {
-    static const struct {
-        const char *word;
-        enum redis_error error;
-    } table[] = {
-        {"LOADING", REDIS_ERROR_RETRY},     {"BUSY", REDIS_ERROR_RETRY},        {"TRYAGAIN", REDIS_ERROR_RETRY},
-        {"NOREPLICAS", REDIS_ERROR_RETRY},  {"MASTERDOWN", REDIS_ERROR_RETRY},  {"CLUSTERDOWN", REDIS_ERROR_RETRY},
-        {"MISCONF", REDIS_ERROR_RETRY},     {"UNKILLABLE", REDIS_ERROR_RETRY},  {"NOSCRIPT", REDIS_ERROR_RELOAD},
-        {"MOVED", REDIS_ERROR_REDIRECT},    {"ASK", REDIS_ERROR_REDIRECT},      {"READONLY", REDIS_ERROR_REDIRECT},
-        {"OOM", REDIS_ERROR_FULL},
-    };
+static const struct meaning {
+    const char *word; /* the first of an error */
+    enum redis_error error;
+    const char *text; /* NULL: as Redis says it */
+} meanings[] = {
+    {"LOADING", REDIS_ERROR_RETRY, "Redis is still loading its data (LOADING)"},
+    {"BUSY", REDIS_ERROR_RETRY, "a script of somebody keeps Redis busy (BUSY)"},
+    {"TRYAGAIN", REDIS_ERROR_RETRY, NULL},
+    {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write asks for (NOREPLICAS)"},
+    {"MASTERDOWN", REDIS_ERROR_RETRY, NULL},
+    {"CLUSTERDOWN", REDIS_ERROR_RETRY, NULL},
+    {"MISCONF", REDIS_ERROR_RETRY, "Redis refuses writes because its last snapshot failed: free its disk or set stop-writes-on-bgsave-error no"},
+    {"UNKILLABLE", REDIS_ERROR_RETRY, NULL},
+    {"NOSCRIPT", REDIS_ERROR_RELOAD, NULL},
+    {"MOVED", REDIS_ERROR_REDIRECT, NULL},
+    {"ASK", REDIS_ERROR_REDIRECT, NULL},
+    {"READONLY", REDIS_ERROR_REDIRECT, "this Redis is a replica (READONLY)"},
+    {"OOM", REDIS_ERROR_FULL, "the memory of Redis is full (OOM)"},
+    {"NOAUTH", REDIS_ERROR_FATAL, "Redis asks for a password, and the config names none (NOAUTH)"},
+    {"WRONGPASS", REDIS_ERROR_FATAL, "Redis refuses the user or the password (WRONGPASS)"},
+};
+
+static const struct meaning *find_meaning(const char *text) {
     size_t length = strcspn(text, " ");
+
+    for (size_t i = 0; i < ELEMENTSOF(meanings); i++)
+        if (strlen(meanings[i].word) == length && strncmp(meanings[i].word, text, length) == 0)
+            return &meanings[i];
+    return NULL;
+}
+
+enum redis_error redis_error_class(const char *text) {
+    const struct meaning *m = find_meaning(text);
 
     if (strcmp(text, "ERR max number of clients reached") == 0)
         return REDIS_ERROR_RETRY;
-    for (size_t i = 0; i < ELEMENTSOF(table); i++)
-        if (strlen(table[i].word) == length && strncmp(table[i].word, text, length) == 0)
-            return table[i].error;
-    return REDIS_ERROR_FATAL;
+    return m ? m->error : REDIS_ERROR_FATAL;
+}
+
+const char *redis_error_text(const char *text) {
+    const struct meaning *m = find_meaning(text);
+
+    return m && m->text ? m->text : text;
 }
 
 const char *reply_error(const struct redisReply *r) {

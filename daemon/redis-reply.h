@@ -22,6 +22,8 @@ enum redis_error {
     REDIS_ERROR_FATAL,    /* an administrator must act: NOAUTH, WRONGPASS, NOPERM ...; and anything not known */
 };
 enum redis_error redis_error_class(const char *text);
+/* What an error means to an administrator, where Redis's own words say it badly; else these. */
+const char *redis_error_text(const char *text);
 
 /* The text of an error reply, else NULL. */
 const char *reply_error(const struct redisReply *r);

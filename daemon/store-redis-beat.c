@@ -273,6 +273,7 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
         look_send(r);
     if (!resync)
         link_calm(r, sent);
+    link_check(r);
 }
 
 void beat_send(struct store_redis *r) {

@@ -153,14 +153,16 @@ static void meet_refusal(struct store_redis *r, const struct redisReply *reply, 
     r->burial_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
     beat_add_mark(r, count, sent);
     if (strcmp(r->refused, word) != 0) {
+        char why[160];
+
         (void) snprintf(r->refused, sizeof(r->refused), "%s", word);
         if (lease)
-            event_emit(r->events, &(struct event) {.type = EVENT_LEASE_DIFFERS},
-                       "the namespace lives by a lease of %" PRIu64 " ms, this host's config names %" PRIu64 " ms: all must name the same",
-                       theirs / USEC_PER_MSEC, r->lease_usec / USEC_PER_MSEC);
+            (void) snprintf(why, sizeof(why), "the namespace lives by a lease of %" PRIu64 " ms, this host's config names %" PRIu64
+                            " ms: all must name the same", theirs / USEC_PER_MSEC, r->lease_usec / USEC_PER_MSEC);
         else
-            event_emit(r->events, &(struct event) {.type = EVENT_HOST_NAME_TAKEN},
-                       "another machine is in the namespace as host %s: give this one a name of its own", r->host);
+            (void) snprintf(why, sizeof(why), "another machine is in the namespace as host %s: give this one a name of its own", r->host);
+        link_note_away(r, why);
+        event_emit(r->events, &(struct event) {.type = lease ? EVENT_LEASE_DIFFERS : EVENT_HOST_NAME_TAKEN}, "%s", why);
     }
     link_retry(r, r->heartbeat_usec);
     link_away(r);

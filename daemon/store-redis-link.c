@@ -64,6 +64,12 @@ void link_retry(struct store_redis *r, usec_t delay) {
     (void) sd_event_source_set_enabled(r->retry, SD_EVENT_ONESHOT);
 }
 
+void link_note_away(struct store_redis *r, const char *why) {
+    (void) snprintf(r->store.away_why, sizeof(r->store.away_why), "%s", why);
+    if (r->store.state != STORE_STATE_AWAY)
+        r->store.away_since = clock_realtime();
+}
+
 void link_away(struct store_redis *r) {
     r->store.is_connecting = false;
     redis_set_state(r, STORE_STATE_AWAY);
@@ -96,13 +102,14 @@ void link_down(struct store_redis *r, enum redis_error error, const char *text) 
     usec_t delay = next_pause(r);
     char why[256];
 
-    (void) snprintf(why, sizeof(why), "%s", text);
+    (void) snprintf(why, sizeof(why), "%s", redis_error_text(text));
     link_drop(r);
     if (error == REDIS_ERROR_FATAL && strcmp(why, r->last_error) != 0)
         journal_log(redis_journal(r), LOG_ERR, "Redis refuses, an administrator is needed: %s", why);
     (void) snprintf(r->last_error, sizeof(r->last_error), "%s", why);
     if (!r->lost_told && !r->stopping)
-        event_emit(r->events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why}, "Redis cannot be reached: %s", why);
+        event_emit(r->events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why}, "Redis cannot be used: %s", why);
+    link_note_away(r, why);
     r->lost_told = true;
     r->connected_told = false;
     if (error == REDIS_ERROR_FATAL)
@@ -248,22 +255,22 @@ static void find_info(const char *text, const char *key, char *value, size_t siz
         }
 }
 
-static void link_on_memory(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const char *error = reply_error(reply), *text = reply_text(reply);
-    char policy[40], why[160];
+/* Whether Redis is what berth needs; else the link is down. */
+static bool link_accepts(struct store_redis *r, const char *info) {
+    char role[16], policy[40], why[160];
 
-    if (r->phase != PHASE_CONNECTING)
-        return;
-    if (error || !text) {
-        link_down(r, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "INFO makes no sense");
-        return;
+    find_info(info, "role", role, sizeof(role));
+    find_info(info, "maxmemory_policy", policy, sizeof(policy));
+    if (strcmp(role, "slave") == 0) { /* also one that takes writes: its master knows nothing of them */
+        link_down(r, REDIS_ERROR_REDIRECT, "this Redis is a replica (role:slave)");
+        return false;
     }
-    find_info(text, "maxmemory_policy", policy, sizeof(policy));
-    if (strcmp(policy, "noeviction") == 0)
-        return;
-    (void) snprintf(why, sizeof(why), "Redis evicts keys (maxmemory-policy is \"%s\"): set it to noeviction", policy);
-    link_down(r, REDIS_ERROR_FATAL, why);
+    if (strcmp(policy, "noeviction") != 0) {
+        (void) snprintf(why, sizeof(why), "Redis evicts keys (maxmemory-policy is \"%s\"): set it to noeviction", policy);
+        link_down(r, REDIS_ERROR_FATAL, why);
+        return false;
+    }
+    return true;
 }
 
 static void warn_of_replicas(struct store_redis *r, const char *info) {
@@ -276,27 +283,64 @@ static void warn_of_replicas(struct store_redis *r, const char *info) {
                     "Redis has %s replica(s) and min-replicas-to-write is 0: a partitioned old master would go on granting", replicas);
 }
 
-static void link_on_replication(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const char *text = reply_text(reply);
+/* Once until a snapshot succeeds. The option itself cannot be read with the rights that berth has. */
+static void warn_of_snapshot(struct store_redis *r, const char *info) {
+    char status[16];
+    bool failed;
 
-    if (r->phase != PHASE_CONNECTING)
+    find_info(info, "rdb_last_bgsave_status", status, sizeof(status));
+    failed = strcmp(status, "err") == 0;
+    if (failed && !r->snapshot_told)
+        journal_log(redis_journal(r), LOG_WARNING,
+                    "the last snapshot of Redis failed: with stop-writes-on-bgsave-error yes (its default) it refuses heartbeats, and all "
+                    "jobs are stopped; free its disk or set that to no");
+    r->snapshot_told = failed;
+}
+
+static void link_on_info(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *info = reply_text(reply);
+
+    if (!link_is_coming_up(r, reply))
+        return;
+    if (!info) {
+        link_bad_reply(r, "INFO");
+        return;
+    }
+    if (!link_accepts(r, info))
         return;
     r->info_due = false;
-    if (text && !r->connected_told)
-        warn_of_replicas(r, text);
+    if (!r->connected_told)
+        warn_of_replicas(r, info);
+    warn_of_snapshot(r, info);
     link_advance(r);
+}
+
+static int link_ask_info(struct store_redis *r, redis_reply_fn fn) {
+    r->info_asked = clock_boottime();
+    return redis_connection_call(r->commands, 4, (const char *[]) {"INFO", "memory", "replication", "persistence"}, fn, r);
+}
+
+static void link_on_info_again(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const char *info = reply_text(reply);
+
+    if (r->phase == PHASE_LIVE && !r->stopping && info && link_accepts(r, info))
+        warn_of_snapshot(r, info);
+}
+
+void link_check(struct store_redis *r) {
+    if (r->phase == PHASE_LIVE && clock_boottime() >= usec_add(r->info_asked, r->lease_usec))
+        (void) link_ask_info(r, link_on_info_again); /* what fails is asked again a lease later */
 }
 
 /* Asks what must be known of Redis before hello. */
 static int link_ask(struct store_redis *r) {
     const char *scripts[2 + REDIS_SCRIPTS] = {"SCRIPT", "EXISTS"};
-    int k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "memory"}, link_on_memory, r);
+    int k = link_ask_info(r, link_on_info);
 
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
         scripts[2 + i] = redis_script_sha(i);
-    if (k >= 0)
-        k = redis_connection_call(r->commands, 2, (const char *[]) {"INFO", "replication"}, link_on_replication, r);
     if (k >= 0)
         k = redis_connection_call(r->commands, ELEMENTSOF(scripts), scripts, link_on_scripts, r);
     return k;

@@ -135,6 +135,8 @@ void session_lost(struct store_redis *r, const char *why) {
     r->chain = 0;
     r->connected_told = false; /* that the new session is there is news */
     r->store.deadline = 0;
+    if (r->store.state != STORE_STATE_AWAY)
+        link_note_away(r, why);
     redis_set_state(r, STORE_STATE_AWAY);
     lose_claims(r);
     /* The next hello ends the old session, and gives away what it held, although that may have been buried by nobody yet: not before all

@@ -17,6 +17,8 @@ void redis_set_state(struct store_redis *r, enum store_state state) {
     if (r->store.state == state)
         return;
     r->store.state = state;
+    if (state != STORE_STATE_AWAY)
+        r->store.away_why[0] = '\0';
     r->store.listener.on_state(&r->store, state, r->store.listener.userdata);
 }
 
@@ -181,7 +183,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events, 
 
     if (!r)
         return -ENOMEM;
-    r->store = (struct store) {.ops = &ops, .listener = *listener, .state = STORE_STATE_AWAY};
+    r->store = (struct store) {.ops = &ops, .listener = *listener, .state = STORE_STATE_AWAY, .away_since = clock_realtime()};
     r->event = sd_event_ref(event);
     r->events = events;
     memcpy(r->epoch, "0", sizeof("0"));

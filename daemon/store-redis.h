@@ -105,6 +105,8 @@ struct store_redis {
     bool subscribed;
     bool nonsense_told;                  /* of a push, on this connection */
     bool info_due, scripts_due;          /* the answers to INFO and SCRIPT EXISTS come before hello */
+    usec_t info_asked;                   /* boottime: the last INFO */
+    bool snapshot_told;                  /* that the last one failed */
     unsigned loads;                      /* and so many to SCRIPT LOAD */
     sd_event_source *retry;              /* to connect again, or to say hello again */
     sd_event_source *away;               /* defer: tells administrators' calls that Redis is away */
@@ -216,6 +218,10 @@ bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phas
 /* A reply that does not have the form it must have. */
 void link_bad_reply(struct store_redis *r, const char *what);
 
+/* To be called after each answered heartbeat: looks once a lease whether Redis still is what berth needs (INFO). */
+void link_check(struct store_redis *r);
+/* Why Redis is away, for people; since now, if it was not. */
+void link_note_away(struct store_redis *r, const char *why);
 /* Whoever does not want to wait for Redis is told that it is away. */
 void link_away(struct store_redis *r);
 

@@ -95,6 +95,8 @@ struct store { /* embedded first in each implementation */
     const struct store_ops *ops;
     struct store_listener listener;
     enum store_state state;
+    char away_why[256];  /* AWAY: the last error, for people; "": none yet */
+    usec_t away_since;   /* AWAY: realtime */
     bool is_connecting; /* AWAY, but an attempt to change that is under way: false while the next one is waited for */
     usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
     uint64_t known;  /* every grant with a number up to this one was heard of (R7); 0: not known */

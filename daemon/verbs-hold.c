@@ -48,7 +48,7 @@ static json_t *position_of(const struct run *r) {
 }
 
 static json_t *waiting(struct manager *m, const struct run *r) {
-    char why[128];
+    char why[MANAGER_WHY_SIZE];
 
     return json_pack("{s:s, s:s, s:o, s:o}", "state", "waiting", "run", r->id, "position", position_of(r), "blocked_by",
                      json_text(manager_blocked_by(m, r, NULL, NULL, why, sizeof(why))));

@@ -243,6 +243,7 @@ json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
 json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
     const struct store *s = manager_cluster_store(m);
     const char *state = "away";
+    bool is_away = s && !cluster && s->state == STORE_STATE_AWAY;
 
     if (!s)
         state = "none";
@@ -251,5 +252,6 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
     else if (s->is_connecting)
         state = "connecting";
 
-    return json_pack("{s:s, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0));
+    return json_pack("{s:s, s:o, s:o, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0), "error",
+                     json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since", json_time(is_away ? s->away_since : 0));
 }

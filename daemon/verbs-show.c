@@ -201,7 +201,7 @@ static json_t *json_run_looked_up(struct look *look, const struct run *r) {
     const struct snapshot *host = narrow(look->host, &r->host_claim, &host_view);
     const struct snapshot *cluster = narrow(look->cluster, &r->cluster_claim, &cluster_view);
     json_t *position;
-    char why[128];
+    char why[MANAGER_WHY_SIZE];
 
     if (r->state != RUN_STATE_WAITING)
         return json_run(r, NULL, manager_blocked_by(look->manager, r, NULL, NULL, why, sizeof(why)));

@@ -303,6 +303,7 @@ static void test_refused_by_redis(void) {
     bed_come_back(&b, 0);
     TEST_INT(store_start(b.stores[0]), 0);
     BED_UNTIL(&b, bed_says(&b, "WRONGPASS"));
+    TEST_STRING(b.stores[0]->away_why, "Redis refuses the user or the password (WRONGPASS)");
     bed_die(&b, 0);
     redis_bed.password = NULL;
     _cleanup_reply_ redisReply *reset = redis_command(&redis_bed.server, "CONFIG SET requirepass %s", "");
@@ -314,6 +315,68 @@ static void test_refused_by_redis(void) {
 
 /* Whoever may publish may write to a host's channel. A number that no clock of ours can have is not remembered, and says nothing of a
  * claim: else all tokens after it would be one, and hosts would teach it to a Redis that was wiped. */
+/* An eviction policy, or another master, that comes while a host is connected: noticed within a lease, not at its next connection. */
+static void test_changed_while_connected(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *held = bed_probe(&b, 0, "db:1");
+    probe_grant(held);
+    usec_t until = clock_boottime() + redis_bed.lease + 2 * redis_bed.heartbeat;
+    redis_bed_command("CONFIG SET maxmemory-policy allkeys-lru");
+    while (!bed_has_event(&b, "redis-lost: ") && bed_turn(&b, until))
+        ;
+    TEST_STRING(b.stores[0]->away_why, "Redis evicts keys (maxmemory-policy is \"allkeys-lru\"): set it to noeviction");
+    redis_bed_command("CONFIG SET maxmemory-policy noeviction");
+    BED_UNTIL(&b, bed_all_ready(&b));
+    TEST_STRING(b.stores[0]->away_why, "");
+    probe_end(held);
+    bed_done(&b);
+}
+
+/* Its master knows nothing of what it takes: also one that takes writes is refused. */
+static void test_replica(void) {
+    struct bed b;
+
+    CU_ASSERT_FATAL(redis_bed_init(&b, 1));
+    redis_bed_command("CONFIG SET replica-read-only no");
+    redis_bed_command("REPLICAOF 127.0.0.1 1");
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, bed_has_event(&b, "redis-lost: "));
+    TEST_STRING(b.stores[0]->away_why, "this Redis is a replica (role:slave)");
+    redis_bed_command("REPLICAOF NO ONE");
+    CU_ASSERT(bed_start(&b));
+    redis_bed_command("REPLICAOF 127.0.0.1 1"); /* and while it is connected */
+    BED_UNTIL(&b, strstr(b.stores[0]->away_why, "replica") != NULL);
+    redis_bed_command("REPLICAOF NO ONE");
+    redis_bed_command("CONFIG SET replica-read-only yes");
+    BED_UNTIL(&b, bed_all_ready(&b));
+    bed_done(&b);
+}
+
+/* A snapshot that fails: with the default of stop-writes-on-bgsave-error Redis refuses what changes anything. It is said before, and what it
+ * means. */
+static void test_failed_snapshot(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    redis_bed_command("CONFIG SET stop-writes-on-bgsave-error no");
+    _cleanup_reply_ _unused_ redisReply *on = redis_command(&redis_bed.server, "CONFIG SET save %s", "3600 1000000");
+    TEST_INT(redis_server_break_snapshots(&redis_bed.server, true), 0);
+    BED_UNTIL(&b, bed_says(&b, "the last snapshot of Redis failed: "));
+    CU_ASSERT(bed_all_ready(&b));
+    redis_bed_command("CONFIG SET stop-writes-on-bgsave-error yes");
+    BED_UNTIL(&b, bed_has_event(&b, "redis-lost: "));
+    TEST_STRING(b.stores[0]->away_why,
+                "Redis refuses writes because its last snapshot failed: free its disk or set stop-writes-on-bgsave-error no");
+    TEST_INT(redis_server_break_snapshots(&redis_bed.server, false), 0);
+    _cleanup_reply_ _unused_ redisReply *off = redis_command(&redis_bed.server, "CONFIG SET save %s", "");
+    BED_UNTIL(&b, bed_all_ready(&b));
+    bed_done(&b);
+}
+
 static void test_forged_push(void) {
     static const char nonsense[] = "a message on this host's channel makes no sense";
     static const char *const numbers[] = {"9000000000000000000", "9223372036854775807", "9007199254740992", "18446744073709551615",
@@ -407,6 +470,9 @@ static CU_TestInfo tests[] = {
     {"failover", test_failover},
     {"lost push", test_lost_push},
     {"refused by redis", test_refused_by_redis},
+    {"changed while connected", test_changed_while_connected},
+    {"replica", test_replica},
+    {"failed snapshot", test_failed_snapshot},
     {"forged push", test_forged_push},
     {"full", test_full},
     {"large sync", test_large_sync},

@@ -25,7 +25,7 @@ enum { /* what a fault needs, and what it excuses */
 
 #define PINNED_MAX 64
 
-enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD }; /* what Redis is still to be told so that a fault has ended */
+enum owed { OWED_MEMORY, OWED_REPLICAS, OWED_PASSWORD, OWED_SNAPSHOTS }; /* what Redis is still to be told so that a fault has ended */
 /* Nodes of the network. */
 #define BED_NODE_REDIS ((size_t) 0)
 #define BED_NODE(host) ((host) + 1)
@@ -50,7 +50,7 @@ struct bed { /* what a case runs on */
     struct redis_server replica;
     struct redis_server *master; /* where the hosts' proxies lead to */
     char clock[64];              /* file with the offset of redis-server's clock, µs */
-    bool owed[OWED_PASSWORD + 1];
+    bool owed[OWED_SNAPSHOTS + 1];
     bool limit_owed;             /* nobody could be asked to restore it */
     bool mixed;                  /* there are other faults */
     unsigned ports[LOAD_HOSTS];  /* where each host finds Redis, in a network */

@@ -60,6 +60,7 @@ static void take_back(struct bed *b) {
         [OWED_MEMORY] = {"maxmemory", "0"},
         [OWED_REPLICAS] = {"min-replicas-to-write", "0"},
         [OWED_PASSWORD] = {"requirepass", ""},
+        [OWED_SNAPSHOTS] = {"save", ""},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(options) && !b->frozen && b->master->pid > 0; i++) {
@@ -130,6 +131,24 @@ static void read_only(struct bed *b, struct injection *i) {
 static void read_write(struct bed *b, struct injection *i) {
     (void) i;
     b->owed[OWED_REPLICAS] = true;
+    take_back(b);
+}
+
+/* The last snapshot failed, and Redis refuses writes for it. Nothing is in the way of the next, so it can be started again. */
+static void fail_snapshot(struct bed *b, struct injection *i) {
+    char dump[sizeof(b->master->directory) + 16];
+
+    if (b->frozen || b->master->pid <= 0 || redis_server_break_snapshots(b->master, true) < 0)
+        return;
+    (void) snprintf(dump, sizeof(dump), "%s/dump.rdb", b->master->directory);
+    CU_ASSERT(rmdir(dump) == 0);
+    _cleanup_reply_ redisReply *reply = redis_command(b->master, "CONFIG SET save %s", "3600 1000000");
+    i->n_hit += reply && reply->type != REDIS_REPLY_ERROR;
+}
+
+static void no_snapshots(struct bed *b, struct injection *i) {
+    (void) i;
+    b->owed[OWED_SNAPSHOTS] = true;
     take_back(b);
 }
 
@@ -261,6 +280,7 @@ const struct fault faults_redis[] = {
     {"redis-full", "maxmemory reached", FAULT_REDIS, 1500, fill, empty, NULL},
     {"redis-locked", "another password for a while", FAULT_REDIS, 2500, lock, unlock, NULL},
     {"redis-no-replicas", "NOREPLICAS for a while", FAULT_REDIS, 1500, read_only, read_write, "redisson/redisson#5875"},
+    {"redis-failed-bgsave", "failed BGSAVE: Redis refuses writes for a while", FAULT_REDIS, 1500, fail_snapshot, no_snapshots, NULL},
     {"redis-clock-forward", "Redis's clock 0.9 s, 1 s or an hour ahead, then right again", FAULT_CLOCK, 1500, step_forward, correct_clock,
      "redisson/redisson#1104"},
     {"redis-clock-back", "Redis's clock 0.9 s, 1 s or an hour back, then right again", FAULT_CLOCK, 1500, step_back, correct_clock,

@@ -25,6 +25,8 @@ int redis_server_restart(struct redis_server *s, bool data);
 /* Only stops / only starts again. */
 void redis_server_kill(struct redis_server *s);
 int redis_server_resume(struct redis_server *s);
+/* Its last snapshot has failed, and so would the next; or one succeeded. 0 or -EIO. */
+int redis_server_break_snapshots(struct redis_server *s, bool broken);
 /* Whether it waits for something to do: it sleeps, is frozen or is not there. */
 bool redis_server_is_idle(const struct redis_server *s);
 /* Stops it and removes its directory; harmless on a zeroed or stopped one. */

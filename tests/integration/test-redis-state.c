@@ -43,6 +43,40 @@ static void connecting_and_away(void) {
     host_open(ant);
 }
 
+static void set_min_replicas(const char *n) {
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "CONFIG SET min-replicas-to-write %s", n);
+
+    CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
+}
+
+/* A Redis that answers and refuses is not one that cannot be reached: each view says what it said, and since when. */
+static void why_away(void) {
+    struct host *ant = host_up("ant", POOLS);
+    struct child *waiter;
+    json_t *json;
+
+    json = berth_json(ant, "pools");
+    AT_NULL(json, "redis.error");
+    AT_NULL(json, "redis.since");
+    json_decref(json);
+    set_min_replicas("3");
+    await_state(ant, "away");
+    json = berth_json(ant, "hosts");
+    CU_ASSERT_PTR_NOT_NULL(strstr(json_string_value(berth_at(json, "redis.error")), "min-replicas-to-write"));
+    CU_ASSERT(json_is_string(berth_at(json, "redis.since")));
+    json_decref(json);
+    TEST_INT(berth(ant, "pools"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "ago; last error: Redis refuses writes: it has fewer replicas than min-replicas-to-write"));
+    waiter = berth_start(ant, "run -p db --name late -- true");
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; clock_boottime() < until && !strstr(berth_out, "min-replicas-to-write");)
+        TEST_INT(berth(ant, "runs"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "redis away: Redis refuses writes"));
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "min-replicas-to-write"));
+    set_min_replicas("0");
+    TEST_INT(berth_end(waiter), 0);
+}
+
 /* Of a host that has not been heard of since we came nothing is known: it may be dead for days. */
 static void seen(void) {
     struct host *ant = host_up("ant", POOLS), *bee;
@@ -72,6 +106,7 @@ static void seen(void) {
 
 static CU_TestInfo tests[] = {
     {"connecting and away", connecting_and_away},
+    {"why it is away", why_away},
     {"seen", seen},
     CU_TEST_INFO_NULL,
 };
