@@ -10,6 +10,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "base/cleanup.h"
+#include "base/connection.h"
 
 #define TURNED_AWAY_MAX 4096 /* more than a queue holds (SOMAXCONN): callers that come again at once must not keep us here */
 
@@ -56,6 +57,7 @@ void activation_turn_away(int fd, const void *text, size_t size) {
             break;
         if (caller >= 0 && size > 0)
             (void) send(caller, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        close_fd(caller);
+        if (caller >= 0 && connection_end(caller))
+            close_fd(caller);
     }
 }

@@ -16,5 +16,6 @@ int activation_receive(const char *name, int type, int *ret_fd);
 bool activation_is_at(int fd, const char *path);
 
 /* For a program that cannot start: whoever waits in the queue now is sent text (may be empty) and disconnected. Else the
- * service manager, who sees them wait, would start us again and again. Never blocks. */
+ * service manager, who sees them wait, would start us again and again. Never blocks. What a
+ * caller has attached descriptors to stays open: this program is about to end, and the end of a process does not wait for them. */
 void activation_turn_away(int fd, const void *text, size_t size);

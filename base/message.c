@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/connection.h"
 #include "base/number.h"
 
 #define MESSAGE_TEXT_VALUE_MAX 512 /* what message_put_text() leaves of a text */
@@ -178,24 +179,18 @@ int message_send(int fd, const struct message_writer *w) {
 }
 
 int message_receive(int fd, struct message *m) {
-    struct iovec iov = {.iov_base = m->text, .iov_len = MESSAGE_SIZE_MAX};
-    struct msghdr header;
     ssize_t n;
 
     m->verb = "";
     m->n_fields = 0;
     /* A peer that closed without reading all that it was sent leaves ECONNRESET here, once, in front of what it still said. */
-    do {
-        header = (struct msghdr) {.msg_iov = &iov, .msg_iovlen = 1};
-        n = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
-    if (n < 0)
-        return -errno;
-    /* There is no room for control data, so the kernel closes descriptors that came along and says MSG_CTRUNC. */
-    if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+    do
+        n = connection_receive(fd, m->text, MESSAGE_SIZE_MAX);
+    while (n == -EINTR || n == -ECONNRESET);
+    if (n == -EMSGSIZE)
         return -EBADMSG;
-    if (n == 0)
-        return -ENOTCONN;
+    if (n <= 0)
+        return n < 0 ? (int) n : -ENOTCONN;
     m->text[n] = '\0';
     return message_split(m, (size_t) n);
 }

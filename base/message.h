@@ -60,5 +60,6 @@ void message_put_u64(struct message_writer *w, const char *key, uint64_t value);
  * peer does not read; another negative errno of send(2). */
 int message_send(int fd, const struct message_writer *w);
 /* Receives one datagram without blocking. 0; -EAGAIN if there is none; -ENOTCONN at the end of the connection;
- * -EBADMSG if it was not a message (also: too long, or with descriptors, which are closed); another negative errno. */
+ * -EBADMSG if it was not a message (also: too long, or with descriptors; what these two are is not received); another negative errno.
+ * A connection whose peer is not trusted is then given up, not closed (base/connection.h). */
 int message_receive(int fd, struct message *m);

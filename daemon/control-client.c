@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
+#include "base/connection.h"
+#include "base/discard.h"
 #include "daemon/control-internal.h"
 
 #define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says; a silent one has none */
@@ -34,9 +35,10 @@ struct control_client *control_client_free(struct control_client *c) {
     list_unlink(&c->woken);
     list_unlink(&c->link);
     c->control->n_clients--;
+    c->account->n_clients--;
     /* Closing alone would leave it there while a child that was just forked has a copy. */
     (void) epoll_ctl(c->control->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
-    close_fd(c->fd);
+    discard_connection(c->control->discard, c->fd);
     free(c->in);
     free(c);
     return NULL;
@@ -79,6 +81,11 @@ static void client_refuse(struct control_client *c, const char *why) {
     c->in_since = 0;
 }
 
+static void client_abused(struct control_client *c) {
+    account_refuse(c->control, c->account, c->peer.pid);
+    client_refuse(c, "a descriptor came along; berthd takes none");
+}
+
 static void client_read(struct control_client *c) {
     size_t most = c->control->limits.message_bytes + 1 - c->in_size, room;
     ssize_t n;
@@ -90,14 +97,16 @@ static void client_read(struct control_client *c) {
         return;
     }
     room = c->in_allocated - c->in_size;
-    n = recv(c->fd, c->in + c->in_size, room < most ? room : most, MSG_DONTWAIT);
+    n = connection_receive(c->fd, c->in + c->in_size, room < most ? room : most);
     if (n > 0)
         c->in_size += (size_t) n;
     else if (n == 0)
         c->eof = true;
-    else if (errno == ECONNRESET)
+    else if (n == -ECONNRESET)
         c->eof = c->hung_up = true;
-    else if (errno != EAGAIN && errno != EINTR)
+    else if (n == -EBADMSG)
+        client_abused(c);
+    else if (n != -EAGAIN && n != -EINTR)
         c->failed = true;
 }
 
@@ -294,16 +303,17 @@ void control_client_wake(struct control_client *c) {
     (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
 }
 
-int control_client_new(struct control *control, int fd, const struct peer *peer) {
+int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account) {
     struct control_client *c = calloc(1, sizeof(*c));
     struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = c};
     int r = 0;
 
     if (!c) {
-        close_fd(fd);
+        discard_connection(control->discard, fd);
         return -ENOMEM;
     }
     c->control = control;
+    c->account = account;
     c->fd = fd;
     c->peer = *peer;
     c->deadline = USEC_INFINITY;
@@ -314,6 +324,7 @@ int control_client_new(struct control *control, int fd, const struct peer *peer)
     list_init(&c->link);
     list_append(&control->clients, &c->link);
     control->n_clients++;
+    account->n_clients++;
     if (epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) < 0)
         r = -errno;
     if (r >= 0)

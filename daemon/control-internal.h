@@ -4,6 +4,7 @@
 /* What the control server's own files share; nobody else includes it. Which file does what:
  *     control.c          the listening socket, who may call what, the calls
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
+ *     control-account.c  what each user has of it
  *     control-output.c   what it is to be sent
  *     control-leave.c    the end, when the listening socket goes on
  *     control-service.c  org.varlink.service */
@@ -33,6 +34,11 @@ struct control {
     struct control_limits limits;
     struct list clients;              /* struct control_client */
     size_t n_clients;
+    struct list accounts;             /* struct control_account */
+    size_t n_accounts;
+    struct discard *discard;
+    void (*on_abuse)(uid_t uid, pid_t pid, void *userdata); /* NULL: nobody wants to know */
+    void *abuse_userdata;
 };
 
 struct control_output { /* one message on its way out */
@@ -42,8 +48,16 @@ struct control_output { /* one message on its way out */
     int fd;                           /* goes with the first byte; -1: none */
 };
 
+struct control_account { /* a user: as long as there are connections, or as long as it is refused */
+    struct list link;                 /* on control->accounts */
+    uid_t uid;
+    size_t n_clients;
+    usec_t refused_until;             /* boottime; 0: it is heard */
+};
+
 struct control_client {
     struct control *control;
+    struct control_account *account;
     struct list link;                 /* on control->clients */
     int fd;
     struct peer peer;
@@ -81,13 +95,21 @@ struct control_call {
 
 /* --- control-client.c --- */
 /* fd: taken over, also on failure. */
-int control_client_new(struct control *control, int fd, const struct peer *peer);
+int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account);
 struct control_client *control_client_free(struct control_client *c);
 /* A call was answered: goes on with what waits, in the next turn of the loop. */
 void control_client_wake(struct control_client *c);
 /* These may free the client they are about, and no other one. */
 void control_client_io(struct control_client *c, uint32_t revents);
 void control_client_work(struct control_client *c);
+
+/* --- control-account.c --- */
+struct control_account *account_get(struct control *c, uid_t uid); /* found or made; NULL: no memory */
+void accounts_free(struct control *c);
+bool account_is_trusted(uid_t uid);          /* root and berthd's own user */
+bool account_is_refused(const struct control_account *a);
+/* One who does what no honest client does: nobody of that user is heard for a minute. Who is trusted is but disconnected. */
+void account_refuse(struct control *c, struct control_account *a, pid_t pid);
 
 /* --- control-output.c --- */
 /* document: stolen; NULL is -ENOMEM. fd: as in control_call_notify(). */

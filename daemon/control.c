@@ -11,6 +11,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/connection.h"
+#include "base/discard.h"
 #include "base/file-limit.h"
 #include "base/listener.h"
 #include "daemon/control-internal.h"
@@ -175,12 +177,12 @@ int control_call_run(struct control_client *client, const char *method, json_t *
 
 /* --- connections --- */
 
-/* One too many. The words may be lost; nobody waits for them to be read. */
-static void turn_away(int fd) {
-    static const char text[] = "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd has too many clients\"}}";
+#define AWAY(text) "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"" text "\"}}"
 
-    (void) send(fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT);
-    close_fd(fd);
+/* One too many, or one who is not heard. The words may be lost; nobody waits for them to be read. */
+static void turn_away(struct control *c, int fd, const char *answer) {
+    (void) send(fd, answer, strlen(answer) + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    discard_connection(c->discard, fd);
 }
 
 /* An eighth of the room is for each greater right alone: who may only look does not keep out who runs, nor these who operates. */
@@ -190,16 +192,19 @@ static bool control_has_room(const struct control *c, enum right right) {
 
 static void control_on_connection(int fd, void *userdata) {
     struct control *c = userdata;
+    struct control_account *account;
     struct peer peer;
 
-    if (socket_peer(fd, &peer) < 0) {
-        close_fd(fd);
+    if (connection_prepare(fd) < 0 || socket_peer(fd, &peer) < 0 || !(account = account_get(c, peer.uid))) {
+        discard_connection(c->discard, fd);
         return;
     }
-    if (!control_has_room(c, client_right(c, fd)))
-        turn_away(fd);
+    if (account_is_refused(account))
+        turn_away(c, fd, AWAY("your user passed a descriptor to berthd, which takes none: it is not heard for a minute"));
+    else if (!control_has_room(c, client_right(c, fd)))
+        turn_away(c, fd, AWAY("berthd has too many clients"));
     else
-        (void) control_client_new(c, fd, &peer);
+        (void) control_client_new(c, fd, &peer, account);
 }
 
 /* --- serving --- */
@@ -288,6 +293,7 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
         return has_rights(service->methods) ? -ENOMEM : -EINVAL;
     }
     list_init(&c->clients);
+    list_init(&c->accounts);
     list_init(&c->woken);
     c->listen_fd = c->epoll_fd = -1;
     c->event = sd_event_ref(event);
@@ -298,11 +304,26 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
         c->limits.clients = file_limit_get() / 2;
     r = control_listen(c, path, listen_fd);
     if (r >= 0)
+        r = discard_new(&c->discard, event);
+    if (r >= 0)
         r = control_add_sources(c);
     if (r < 0)
         return r;
     *ret = steal_pointer(&c);
     return 0;
+}
+
+/* Who waits to be accepted by a socket that ends with us has sent something, perhaps. */
+static void control_close(struct control *c) {
+    int fd;
+
+    if (c->path) {
+        (void) unlink(c->path);
+        (void) shutdown(c->listen_fd, SHUT_RDWR);
+        while (c->discard && (fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+            discard_connection(c->discard, fd);
+    }
+    close_fd(c->listen_fd);
 }
 
 struct control *control_free(struct control *c) {
@@ -315,13 +336,18 @@ struct control *control_free(struct control *c) {
     sd_event_source_disable_unref(c->epoll_source);
     sd_event_source_disable_unref(c->later_source);
     close_fd(c->epoll_fd);
-    close_fd(c->listen_fd);
-    if (c->path)
-        (void) unlink(c->path);
+    control_close(c);
+    discard_free(c->discard);
+    accounts_free(c);
     free(c->path);
     sd_event_unref(c->event);
     free(c);
     return NULL;
+}
+
+void control_watch_abuse(struct control *c, void (*on_abuse)(uid_t uid, pid_t pid, void *userdata), void *userdata) {
+    c->on_abuse = on_abuse;
+    c->abuse_userdata = userdata;
 }
 
 void control_set_limits(struct control *c, const struct control_limits *limits) {

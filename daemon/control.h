@@ -47,6 +47,9 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
 struct control *control_free(struct control *c); /* every pending call ends; on_gone is called for each */
 DEFINE_CLEANUP(struct control, control_free)
 
+/* on_abuse: a client passed a descriptor, which none is for; its user is not heard for a minute. Told once for that. */
+void control_watch_abuse(struct control *c, void (*on_abuse)(uid_t uid, pid_t pid, void *userdata), void *userdata);
+
 /* Before the end of this server, where the listening socket was handed in and a successor will have it: accepts nobody more, and calls
  * on_quiet once, from the loop, when all who were accepted have called and been answered, or after `within`. CONTROL_E_OURS: the socket
  * ends with this server, and nothing was done; negative errno, -EALREADY if it is leaving. */

@@ -169,6 +169,11 @@ static int check_socket(struct journal *journal, int listen_fd, const char *path
     return EX_CONFIG;
 }
 
+static void main_on_abuse(uid_t uid, pid_t pid, void *userdata) {
+    journal_log(userdata, LOG_WARNING, "process %d of user %u passed a descriptor to " PROTOCOL_CONTROL_SOCKET ", where none is taken: no "
+                                       "process of that user is heard for a minute", (int) pid, (unsigned) uid);
+}
+
 /* --- signals --- */
 
 struct daemon {
@@ -254,6 +259,8 @@ static int run(struct journal *journal, struct settings *passed, int passed_fd) 
         if (r < 0)
             journal_log(journal, LOG_ERR, "%s: %s", socket, strerror(-r));
     }
+    if (r >= 0)
+        control_watch_abuse(control, main_on_abuse, journal);
     daemon = (struct daemon) {manager, control};
     if (r >= 0)
         r = add_signals(event, &daemon);

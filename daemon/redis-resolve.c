@@ -30,6 +30,9 @@ static _Noreturn void child(const char *host, int fd, pid_t parent) {
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
+    /* What the parent closes meanwhile must not live as long as this. */
+    (void) close_range(3, (unsigned) fd - 1, 0);
+    (void) close_range((unsigned) fd + 1, ~0U, 0);
     for (size_t i = 0; i < ELEMENTSOF(families); i++) {
         struct addrinfo hints = {.ai_family = families[i], .ai_socktype = SOCK_STREAM}, *found = NULL;
         char text[RESOLVE_ADDRESS_SIZE] = "";

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/connection.h"
 #include "base/failpoint.h"
 #include "base/file-limit.h"
 #include "base/listener.h"
@@ -53,10 +54,20 @@ static void guard_leave_report(struct guard *g);
 
 /* --- to berthd --- */
 
-static void guard_drop_berthd(struct guard *g) {
+/* What has descriptors attached that could sleep when they are closed stays open until this process ends, which does not wait for them. */
+static void guard_give_up(int fd) {
+    if (fd >= 0 && connection_end(fd))
+        close_fd(fd);
+}
+
+static void guard_hang_up(struct guard *g) {
     g->source = sd_event_source_disable_unref(g->source);
-    g->fd = close_fd(g->fd);
+    guard_give_up(steal_fd(&g->fd));
     outbox_done(&g->outbox);
+}
+
+static void guard_drop_berthd(struct guard *g) {
+    guard_hang_up(g);
     if (g->phase == PHASE_DONE)
         guard_leave_report(g);
 }
@@ -260,9 +271,7 @@ static int guard_on_berthd(_unused_ sd_event_source *source, int fd, uint32_t re
 
 /* The newest connection is berthd's; what an older one still had to say came from one that is gone. */
 static void guard_accept(struct guard *g, int fd) {
-    g->source = sd_event_source_disable_unref(g->source);
-    close_fd(g->fd);
-    outbox_done(&g->outbox);
+    guard_hang_up(g);
     g->fd = fd;
     if (sd_event_add_io(g->event, &g->source, fd, EPOLLIN, guard_on_berthd, g) < 0) {
         guard_drop_berthd(g);
@@ -276,10 +285,10 @@ static void guard_accept(struct guard *g, int fd) {
 static void guard_on_connection(int fd, void *userdata) {
     struct guard *g = userdata;
 
-    if (access_is_allowed(g->start->access, fd))
+    if (access_is_allowed(g->start->access, fd) && connection_prepare(fd) == 0)
         guard_accept(g, fd);
     else
-        close_fd(fd);
+        guard_give_up(fd);
 }
 
 /* --- the start --- */

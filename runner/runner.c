@@ -11,10 +11,11 @@
 
 #include "base/cgroup-control.h"
 #include "base/cgroup.h"
+#include "base/connection.h"
+#include "base/discard.h"
 #include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
-#include "base/socket.h"
 #include "runner/bounds.h"
 #include "runner/home.h"
 #include "runner/runs.h"
@@ -41,6 +42,7 @@ struct runner {
     struct runs *runs;
     int lock_fd, listen_fd;
     struct listener *listener;
+    struct discard *discard;
     bool ends_with_berthd;     /* on a socketpair */
     struct list connections;   /* struct connection, oldest first */
     size_t n_connections;
@@ -60,7 +62,7 @@ static struct connection *connection_free(struct connection *c) {
     list_unlink(&c->link);
     r->n_connections--;
     sd_event_source_disable_unref(c->source);
-    close_fd(c->fd);
+    discard_connection(r->discard, c->fd);
     outbox_done(&c->outbox);
     free(c);
     return NULL;
@@ -305,7 +307,7 @@ static int runner_add_connection(struct runner *r, int fd) {
     int k;
 
     if (!c) {
-        close_fd(fd);
+        discard_connection(r->discard, fd);
         return -ENOMEM;
     }
     c->runner = r;
@@ -322,10 +324,10 @@ static int runner_add_connection(struct runner *r, int fd) {
 static void runner_on_connection(int fd, void *userdata) {
     struct runner *r = userdata;
 
-    if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, fd))
+    if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, fd) && connection_prepare(fd) == 0)
         (void) runner_add_connection(r, fd);
     else
-        close_fd(fd);
+        discard_connection(r->discard, fd);
 }
 
 /* --- from the runs --- */
@@ -385,7 +387,7 @@ static int runner_listen(struct runner *r) {
 
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
     if (r->listen_fd < 0)
-        r->listen_fd = socket_listen(path, SOCK_SEQPACKET, 0666);
+        r->listen_fd = access_listen(&r->access, path);
     if (r->listen_fd < 0) {
         journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
         return r->listen_fd;
@@ -413,6 +415,9 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal, co
     if (!r->config)
         return -ENOMEM;
     access_init(&r->access);
+    k = discard_new(&r->discard, event);
+    if (k < 0)
+        return k;
     k = home_take(journal, r->settings->runtime_directory, r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &r->lock_fd);
     if (k >= 0)
         k = runner_gather(r);
@@ -430,6 +435,7 @@ struct runner *runner_free(struct runner *r) {
     list_foreach_safe(c, &r->connections, struct connection, link)
         connection_free(c);
     listener_free(r->listener);
+    discard_free(r->discard);
     close_fd(r->listen_fd);
     runs_free(r->runs);
     close_fd(r->lock_fd);

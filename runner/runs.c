@@ -17,7 +17,6 @@
 #include "base/list.h"
 #include "base/process-tree.h"
 #include "base/protocol.h"
-#include "base/socket.h"
 #include "runner/bounds.h"
 #include "runner/guard.h"
 #include "runner/sweep.h"
@@ -310,7 +309,7 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
     k = runs_choose_cgroup(r, record);
     if (k < 0)
         return k;
-    listener = socket_listen(record_path(path, r->directory, record->run, PROTOCOL_SOCKET_SUFFIX), SOCK_SEQPACKET, 0666);
+    listener = access_listen(r->access, record_path(path, r->directory, record->run, PROTOCOL_SOCKET_SUFFIX));
     if (listener < 0)
         return listener;
     FAILPOINT("runner-socket-made");

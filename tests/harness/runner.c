@@ -343,6 +343,20 @@ static int connect_to(struct test_runner *t, const char *name) {
     return fd;
 }
 
+void test_runner_cannot_connect(struct test_runner *t, const char *name) {
+    char path[160];
+
+    path_of(t, path, name);
+    TEST_INT(socket_connect(path, SOCK_SEQPACKET), -EACCES);
+}
+
+void test_runner_open_up(struct test_runner *t, const char *name) {
+    char path[160];
+
+    path_of(t, path, name);
+    TEST_INT(chmod(path, 0666), 0);
+}
+
 int test_runner_connect(struct test_runner *t) {
     return connect_to(t, "run/" PROTOCOL_RUNNER_SOCKET);
 }

@@ -31,6 +31,9 @@ void test_runner_start_as_child(struct test_runner *t);
 void test_runner_end(struct test_runner *t, int signal);
 
 int test_runner_connect(struct test_runner *t);              /* without hello */
+/* For a stranger: that he cannot connect to a socket ("run/runner/..."); and for root: lets everybody connect to it. */
+void test_runner_cannot_connect(struct test_runner *t, const char *name);
+void test_runner_open_up(struct test_runner *t, const char *name);
 void test_runner_hello(struct test_runner *t, int fd);       /* up to the answer to it */
 void test_runner_join(struct test_runner *t);                /* connects, says hello, reads on to `gathered` */
 /* Sends `start` for a job with the hash of the config as it is now. run: a hex digit that stands for an id. */

@@ -192,6 +192,17 @@ static void test_malformed(void) {
     test_runner_done(&t);
 }
 
+static const char *guard_socket(void) {
+    static char name[128];
+
+    snprintf(name, sizeof(name), "run/%s/%s%s", PROTOCOL_RUNS, test_runner_id('1'), PROTOCOL_SOCKET_SUFFIX);
+    return name;
+}
+
+static void fail_to_call_guard(void) {
+    test_runner_cannot_connect(&t, guard_socket());
+}
+
 static void call_guard(void) {
     test_await_end(test_runner_guard(&t, '1'));
 }
@@ -199,6 +210,8 @@ static void call_guard(void) {
 static void test_strangers(void) {
     test_runner_begin(&t, WAITS("a", ""), getuid());
     start('1', "a", USEC_INFINITY);
+    test_as_stranger(fail_to_call_guard);
+    test_runner_open_up(&t, guard_socket());
     test_as_stranger(call_guard);
     test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id('1'));
     test_await(t.fd, &m, PROTOCOL_REPORT);

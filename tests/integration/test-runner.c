@@ -216,13 +216,21 @@ static void test_malformed(void) {
     test_runner_done(&t);
 }
 
-/* It may connect, and is not answered. */
+#define SOCKET "run/" PROTOCOL_RUNNER_SOCKET
+
+static void fail_to_call_runner(void) {
+    test_runner_cannot_connect(&t, SOCKET);
+}
+
 static void call_runner(void) {
     test_await_end(test_runner_connect(&t));
 }
 
+/* He cannot connect; and where a unit lets him he is not answered. */
 static void test_strangers(void) {
     test_runner_begin(&t, TEST_SH("a", "exit 0"), getuid());
+    test_as_stranger(fail_to_call_runner);
+    test_runner_open_up(&t, SOCKET);
     test_as_stranger(call_runner);
     test_runner_run(&t, &m, '1', "a");
     test_runner_done(&t);

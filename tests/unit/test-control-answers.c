@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "tests/harness/control-server.h"
+#include "tests/harness/linger.h"
 #include "tests/harness/test.h"
 
 #define BIG(size) "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":" size "}}"
@@ -150,27 +151,26 @@ static void test_fd_in_parts(void) {
     server_down();
 }
 
-/* Descriptors that a client sends are closed, not kept. */
+/* What a client attaches is not received, and given up with the connection. */
 static void test_unasked_fd(void) {
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {};
-    struct iovec iov = {(char *) ECHO, sizeof(ECHO)};
-    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    struct cmsghdr *h = CMSG_FIRSTHDR(&message);
+    usec_t until = clock_boottime() + SERVER_PATIENCE;
     int pipe_fds[2], fd;
+    ssize_t n = -1;
     char byte;
 
-    CU_ASSERT_FATAL(pipe2(pipe_fds, O_CLOEXEC) == 0);
-    *h = (struct cmsghdr) {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(h), &pipe_fds[1], sizeof(int));
+    CU_ASSERT_FATAL(pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) == 0);
     server_up(NULL);
     fd = server_client();
-    TEST_INT(sendmsg(fd, &message, 0), sizeof(ECHO));
+    TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[1], 0), sizeof(ECHO));
     close(pipe_fds[1]);
-    TEST_STRING(peer_answer(fd), ECHOED);
-    TEST_INT(read(pipe_fds[0], &byte, 1), 0);
+    TEST_STRING(peer_answer(fd),
+                "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"a descriptor came along; berthd takes none\"}}");
+    TEST_STRING(peer_answer(fd), "");
+    while (n < 0 && clock_boottime() < until) {
+        (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);
+        n = read(pipe_fds[0], &byte, 1);
+    }
+    TEST_INT(n, 0); /* the end: nobody has it any more */
     close(pipe_fds[0]);
     close(fd);
     server_down();

@@ -45,11 +45,15 @@ CONF
     ask "exec run=$r command=/bin/sh" | grep -qx closed || fail "$(cat /run/said)"
     [ ! -e /root/was-here ] || fail "a job was started"
     [ -d /proc/$job ] || fail "the job is gone"
-    # Others are not answered at all.
-    runuser -u nobody -- perl /shared/speak.pl $sock | grep -qx closed || fail "nobody is answered"
-    runuser -u worker -- perl /shared/speak.pl $sock | grep -qx closed || fail "worker is answered"
+    # Others cannot even connect.
     guard_sock=/run/berth/runner/runs/$run.sock
-    runuser -u nobody -- perl /shared/speak.pl $guard_sock | grep -qx closed || fail "nobody is answered by a guard"
+    [ "$(stat -c '%a %U' "$guard_sock")" = "600 berth" ] || fail "guard's socket: $(stat -c '%a %U' "$guard_sock")"
+    for user in nobody worker; do
+        for path in $sock "$guard_sock"; do
+            runuser -u $user -- perl /shared/speak.pl "$path" 2>/run/said && fail "$user is connected to $path"
+            grep -q 'Permission denied' /run/said || fail "$user at $path: $(cat /run/said)"
+        done
+    done
     systemctl kill --signal=CONT berthd.service
     await sh -c 'berth runs | grep -q long'
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/discard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/connection.h"
+#include "base/list.h"
+
+#define CHILDREN_MAX 8                      /* at once: an ending process may be kept by a file system that hangs */
+#define AGAIN_TIME (100 * USEC_PER_MSEC)    /* between two children: whoever sends much has few forks for it */
+
+struct child {
+    struct list link;         /* on discard->children */
+    struct discard *discard;
+    pid_t pid;
+    int pidfd;
+    sd_event_source *source;
+};
+
+struct discard {
+    sd_event *event;
+    int *fds;                 /* to be given up */
+    size_t n, allocated;
+    struct list children;
+    size_t n_children;
+    sd_event_source *timer;   /* on while there are some to be given up */
+    usec_t next;              /* boottime: not before then */
+};
+
+static struct child *child_free(struct child *c) {
+    if (!c)
+        return NULL;
+    if (list_is_linked(&c->link)) {
+        list_unlink(&c->link);
+        c->discard->n_children--;
+    }
+    sd_event_source_disable_unref(c->source);
+    close_fd(c->pidfd);
+    free(c);
+    return NULL;
+}
+DEFINE_CLEANUP(struct child, child_free)
+
+static int child_on_end(_unused_ sd_event_source *source, int pidfd, _unused_ uint32_t revents, void *userdata) {
+    siginfo_t info;
+
+    /* berth-runner takes away all its children, this one as well. */
+    (void) waitid(P_PIDFD, (id_t) pidfd, &info, WEXITED | WNOHANG);
+    child_free(userdata);
+    return 0;
+}
+
+static _Noreturn void child_main(pid_t parent) {
+    /* Whoever leaves by _exit() or by a signal is PF_EXITING before its descriptors are closed. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+        _exit(0);
+    for (;;)
+        (void) pause();
+}
+
+/* The child has copies of all that is to be given up. */
+static int child_new(struct child **ret, struct discard *d) {
+    _cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
+    pid_t parent = getpid();
+    int r;
+
+    if (!c)
+        return -ENOMEM;
+    c->discard = d;
+    c->pidfd = -1;
+    list_init(&c->link);
+    c->pid = fork();
+    if (c->pid < 0)
+        return -errno;
+    if (c->pid == 0)
+        child_main(parent);
+    c->pidfd = pidfd_open(c->pid, 0);
+    r = c->pidfd < 0 ? -errno : sd_event_add_io(d->event, &c->source, c->pidfd, EPOLLIN, child_on_end, c);
+    if (r < 0) { /* it has nothing alone yet, so its end is quick */
+        (void) kill(c->pid, SIGKILL);
+        (void) waitpid(c->pid, NULL, 0);
+        return r;
+    }
+    list_append(&d->children, &c->link);
+    d->n_children++;
+    *ret = steal_pointer(&c);
+    return 0;
+}
+
+static int discard_all(struct discard *d) {
+    struct child *c = NULL;
+    int r = child_new(&c, d);
+
+    if (r < 0)
+        return r;
+    while (d->n > 0) /* none of these is the last reference: the child lives until it is killed */
+        close_fd(d->fds[--d->n]);
+    (void) kill(c->pid, SIGKILL);
+    return 0;
+}
+
+static void discard_arm(struct discard *d) {
+    /* Neither fails for a source that exists. */
+    (void) sd_event_source_set_time(d->timer, d->next);
+    (void) sd_event_source_set_enabled(d->timer, d->n > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+static int discard_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct discard *d = userdata;
+
+    d->next = usec_add(clock_boottime(), AGAIN_TIME);
+    if (d->n_children < CHILDREN_MAX)
+        (void) discard_all(d); /* no process, no memory: they wait */
+    discard_arm(d);
+    return 0;
+}
+
+void discard_connection(struct discard *d, int fd) {
+    if (fd < 0)
+        return;
+    if (connection_end(fd)) {
+        close_fd(fd);
+        return;
+    }
+    if (d->n == d->allocated) {
+        size_t allocated = d->allocated > 0 ? 2 * d->allocated : 16;
+        int *fds = realloc(d->fds, allocated * sizeof(*fds));
+
+        if (!fds)
+            return; /* it stays open: better than a close that sleeps */
+        d->fds = fds;
+        d->allocated = allocated;
+    }
+    d->fds[d->n++] = fd;
+    if (d->n == 1)
+        discard_arm(d);
+}
+
+int discard_new(struct discard **ret, sd_event *event) {
+    _cleanup_(discard_freep) struct discard *d = calloc(1, sizeof(*d));
+    int r;
+
+    if (!d)
+        return -ENOMEM;
+    d->event = sd_event_ref(event);
+    list_init(&d->children);
+    r = sd_event_add_time(event, &d->timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, discard_on_time, d);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(d->timer, SD_EVENT_OFF);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&d);
+    return 0;
+}
+
+struct discard *discard_free(struct discard *d) {
+    if (!d)
+        return NULL;
+    if (d->n > 0)
+        (void) discard_all(d); /* else they stay open: this process is about to end */
+    while (!list_is_empty(&d->children)) {
+        struct child *c = list_first(&d->children, struct child, link);
+
+        (void) child_on_end(NULL, c->pidfd, 0, c);
+    }
+    sd_event_source_disable_unref(d->timer);
+    sd_event_unref(d->event);
+    free(d->fds);
+    free(d);
+    return NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/harness/linger.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static int listener = -1; /* never accepts: its queue has the peers */
+static struct sockaddr_in address;
+
+static int linger_listen(void) {
+    const int small = 4096; /* its connections, too: what does not fit stays unsent */
+    socklen_t size = sizeof(address);
+
+    address = (struct sockaddr_in) {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)) < 0 || bind(listener, (struct sockaddr *) &address, sizeof(address)) < 0 || listen(listener, 4096) < 0 ||
+        getsockname(listener, (struct sockaddr *) &address, &size) < 0)
+        return -errno;
+    return 0;
+}
+
+int linger_socket(void) {
+    const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_TIME};
+    const int size = 65536;
+    static const char bytes[65536];
+    _cleanup_close_ int fd = -1;
+
+    if (listener < 0 && linger_listen() < 0)
+        return -errno;
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
+        connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) < 0)
+        return -errno;
+    while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) /* more than the peer has room for */
+        ;
+    return steal_fd(&fd);
+}
+
+void linger_end(void) {
+    listener = close_fd(listener);
+}
+
+ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags) {
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char copy[4096];
+    struct iovec iov = {copy, size};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.space)};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&message);
+
+    memcpy(copy, data, size);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(h), &fd, sizeof(int));
+    return sendmsg(socket, &message, MSG_NOSIGNAL | flags);
+}
+
+ssize_t linger_attack(int socket, const void *data, size_t size, int flags) {
+    _cleanup_close_ int fd = linger_socket();
+    ssize_t n = fd < 0 ? fd : linger_send(socket, data, size, fd, flags);
+    /* Our own reference goes while the message has another one: this close does not sleep. If it was not sent, it must not either. */
+    const struct linger none = {0};
+
+    if (n < 0 && fd >= 0)
+        (void) setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    return n;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What an attacker passes to a process so that its close(2) sleeps: TCP sockets with SO_LINGER and bytes that nobody reads. */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define LINGER_TIME 20 /* seconds that a close of one sleeps, if nothing else ends it */
+
+/* A socket on loopback whose last close sleeps. The peers of all of them live as long as this process, or until linger_end(). */
+int linger_socket(void);
+void linger_end(void);
+
+/* sendmsg(2) of these bytes with the descriptor attached. fd: stays the caller's. */
+ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags);
+/* The same with a new lingering socket, of which the message has the only reference. */
+ssize_t linger_attack(int socket, const void *data, size_t size, int flags);
