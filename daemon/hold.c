@@ -18,7 +18,6 @@
 #include "base/removals.h"
 
 #define RECORD_SUFFIX ".claim"
-#define READS_PER_TURN 16
 /* A client says how its command ended, then closes the write end: of what one turn finds, its words are heard first. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
@@ -113,20 +112,21 @@ static void hold_check_over(struct hold *h) {
     h->handler.on_over(h, h->handler.userdata);
 }
 
-/* Whether somebody still has the write end. Asks read(), because poll() stays silent where all writers had gone before we opened.
- * What a command writes into it is thrown away, a bit a turn, so that a command which never stops writing holds nobody up. */
+/* Whether somebody still has the write end. Nothing is read: what a command writes into it stays there, until it is full. */
 static bool fifo_is_held(int fd) {
-    char waste[4096];
+    struct pollfd p = {.fd = fd};
 
-    for (unsigned i = 0; i < READS_PER_TURN; i++) {
-        ssize_t n = read(fd, waste, sizeof(waste));
+    return poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP);
+}
 
-        if (n == 0)
-            return false;
-        if (n < 0 && errno != EINTR)
-            return true; /* EAGAIN: a writer is there. Anything else cannot be on a FIFO; held is the safe answer. */
-    }
-    return true; /* there is more to read: poll() tells */
+/* A FIFO that was opened after its last writer had gone has not hung up for its reader; after one more it has. */
+static int fifo_touch(const char *path) {
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return -errno;
+    close_fd(fd);
+    return 0;
 }
 
 static int hold_on_fifo(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -178,7 +178,8 @@ static int hold_open_fifo(struct hold *h) {
 }
 
 static int hold_watch_fifo(struct hold *h) {
-    int r = sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, EPOLLIN, hold_on_fifo, h);
+    /* Its hang-up alone, which epoll always tells: whoever writes into it does not wake us. */
+    int r = sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, 0, hold_on_fifo, h);
 
     return r < 0 ? r : sd_event_source_set_priority(h->fifo_source, PRIORITY);
 }
@@ -296,8 +297,13 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
                 return r;
         }
     }
-    if (h->fifo_fd >= 0 && !fifo_is_held(h->fifo_fd))
-        h->fifo_fd = close_fd(h->fifo_fd);
+    if (h->fifo_fd >= 0) {
+        r = fifo_touch(h->fifo);
+        if (r < 0)
+            return r;
+        if (!fifo_is_held(h->fifo_fd))
+            h->fifo_fd = close_fd(h->fifo_fd);
+    }
     if (h->fifo_fd >= 0)
         r = hold_watch_fifo(h);
     else
