@@ -60,11 +60,11 @@ struct manager_job { /* for `berth jobs` */
 };
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
 
-#define MANAGER_WHY_SIZE 256 /* of these texts */
+#define MANAGER_WHY_SIZE 384 /* of these texts */
 /* "redis away: Connection refused": also why, once that is known. */
 const char *manager_away_text(const struct manager *m, char *buffer, size_t size);
-/* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "grace", "overlap" ...; NULL if it does not wait. From a
- * snapshot of both stores, either of which may be NULL. */
+/* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "behind both on ant, which waits for db: net", "grace",
+ * "overlap" ...; NULL if it does not wait. From a snapshot of both stores, either of which may be NULL. */
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
                                char *buffer, size_t size);
 

@@ -108,7 +108,6 @@ static int fill_mine(struct pools *p, struct snapshot *s) {
             snprintf(m->claim, sizeof(m->claim), "%s", part->claim->claim->id);
             snprintf(m->pool, sizeof(m->pool), "%s", pool->name);
             m->position = ++position;
-            m->head_permits = list_first(&pool->queue, struct pool_part, link)->permits;
         }
     }
     return 0;

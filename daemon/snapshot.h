@@ -58,7 +58,6 @@ struct snapshot_session {
 struct snapshot_position { /* of one of this host's waiting claims, in one pool */
     char claim[ID_TEXT_SIZE], pool[NAME_MAX_LENGTH + 1];
     uint32_t position; /* 1 first */
-    uint32_t head_permits; /* what the claim at the head asks of this pool */
 };
 
 struct snapshot {

@@ -223,22 +223,19 @@ static int read_override(struct snapshot_pool *p, const struct redisReply *o) {
 static int read_positions(struct inspection *n, const struct question *call, const struct redisReply *reply) {
     struct snapshot *s = n->snapshot;
     struct snapshot_position *grown = reallocarray(s->mine, s->n_mine + call->n_mine + 1, sizeof(*grown));
-    uint32_t head;
 
     if (!grown)
         return -ENOMEM;
     s->mine = grown;
-    if (reply_u32(reply_at(reply, 10), &head) < 0)
-        return -EBADMSG;
     for (size_t i = 0; i < call->n_mine; i++) {
         struct snapshot_position *p = &s->mine[s->n_mine];
         uint32_t position;
 
-        if (reply_u32(reply_at(reply_at(reply, 11), i), &position) < 0)
+        if (reply_u32(reply_at(reply_at(reply, 10), i), &position) < 0)
             return -EBADMSG;
         if (position == 0)
             continue;
-        *p = (struct snapshot_position) {.position = position, .head_permits = head};
+        p->position = position;
         memcpy(p->claim, call->mine[i], sizeof(p->claim));
         memcpy(p->pool, s->pools[call->pool].name, sizeof(p->pool));
         s->n_mine++;
@@ -253,7 +250,7 @@ static int read_pool(struct inspection *n, const struct question *call, const st
 
     (void) reply_u64(reply_at(reply, 2), &lowest); /* -1: declared by nobody any more */
     (void) reply_u64(reply_at(reply, 3), &highest);
-    (void) reply_u64(reply_at(reply, 12), &elsewhere);
+    (void) reply_u64(reply_at(reply, 11), &elsewhere);
     p->limits_differ = lowest != highest || elsewhere > 0;
     if (reply_u32(reply_at(reply, 1), &p->limit) < 0 || reply_u32(reply_at(reply, 5), &p->used) < 0 ||
         reply_u32(reply_at(reply, 6), &p->waiting) < 0 || reply_u32(reply_at(reply, 7), &p->parked) < 0)

@@ -7,7 +7,7 @@
 -- Reply {'ok', epoch, grace(0|1), known-µs, time-µs, sessions}
 --         sessions: {session, host, version, declared("db=4,net=2"), beat-count, claims} each, 1000 at most
 -- ARGV  pool NAME, then claims whose place in its queue is wanted, 1000 at most
--- Reply {'ok', limit, lowest, highest, override, used, waiting, parked, holders, queue, head-permits, positions,
+-- Reply {'ok', limit, lowest, highest, override, used, waiting, parked, holders, queue, positions,
 --        elsewhere: sessions that have it with scope host}
 --         lowest, highest: declared, -1 if by nobody;  override: {} or {limit, until-µs, reason}
 --         holders: {claim, session, name, permits, token, since-µs, pid} each, 1000 at most
@@ -58,7 +58,6 @@ for _, c in ipairs(call('ZRANGE', base .. ':parked', 0, 999 - #queue)) do
     if r and #queue < 1000 then queue[#queue + 1] = {c, r.session, r.name, wants(r), r.since, 0} end
 end
 
-local head = call('ZRANGE', base .. ':queue', 0, 0)[1]
 local positions = {}
 for i = 3, math.min(#ARGV, 1002) do
     positions[i - 2] = (call('ZRANK', base .. ':queue', ARGV[i]) or -1) + 1
@@ -75,4 +74,4 @@ end
 return {'ok', limit_of(pool), tonumber(call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2] or -1),
     tonumber(call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2] or -1), override, call('SCARD', base .. ':held'),
     call('ZCARD', base .. ':queue'), call('ZCARD', base .. ':parked'), holders, queue,
-    head and tonumber(call('ZSCORE', base .. ':wants', head) or 1) or 0, positions, call('ZCARD', base .. ':elsewhere')}
+    positions, call('ZCARD', base .. ':elsewhere')}

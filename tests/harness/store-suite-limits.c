@@ -340,7 +340,6 @@ void store_suite_test_inspect(void) {
         if (strcmp(s->mine[i].claim, second->claim.id) == 0) {
             TEST_STRING(s->mine[i].pool, "db");
             TEST_INT(s->mine[i].position, 2);
-            TEST_INT(s->mine[i].head_permits, 2);
         }
     bed_done(&b);
 }

@@ -193,7 +193,63 @@ static void test_runs_and_jobs(void) {
     TEST_STRING(berth_err, "berth: no such run: 0123456789abcdef0123456789abcdef\n");
 }
 
+#define QUEUES "pool \"db\" { limit = 1 }\npool \"net\" { limit = 3 }\npool \"own\" { limit = 3 scope = \"host\" }\n"
+
+static void end(struct child *c) {
+    child_kill(c, 15);
+    TEST_INT(berth_end(c), 143);
+}
+
+static void expect_why(const char *name, const char *why) {
+    json_t *json = berth_json(ant, "runs");
+    char path[64];
+
+    snprintf(path, sizeof(path), "runs.name=%s.blocked_by", name);
+    AT_STRING(json, path, why);
+    json_decref(json);
+}
+
+static struct child *wait_in(struct host *h, const char *pools, const char *name) {
+    struct child *c = berth_start(h, "run %s --name %s -- true", pools, name);
+
+    host_await(h, "queued", "job=%s", name);
+    return c;
+}
+
+/* Permits are free, but somebody stands before it: who, where, and what that one waits for. */
+static void test_behind(void) {
+    struct host *bee = host_up("bee", QUEUES);
+    struct child *holder, *both, *small, *own, *many, *few;
+
+    host_set_config(ant, QUEUES);
+    host_signal(ant, 1);
+    host_await(ant, "limit-changed", "limits=db:1/declared");
+    host_mark(ant);
+    holder = berth_start(ant, "run -p db -p own:2 --name holder -- sleep 1000");
+    host_await(ant, "started", "job=holder");
+    both = wait_in(bee, "-p db -p net", "both");
+    small = wait_in(ant, "-p net", "small");
+    expect_why("small", "behind both on bee, which waits for db: net");
+    many = wait_in(ant, "-p own:2", "many");
+    expect_why("many", "needs 2, free 1: own");
+    few = wait_in(ant, "-p own", "few");
+    expect_why("few", "behind many on ant, which needs 2: own");
+    own = wait_in(ant, "-p db -p net", "late");
+    expect_why("late", "pool full: db");
+    TEST_INT(berth(ant, "pause net"), 0);
+    host_await(ant, "limit-changed", "limits=net:0");
+    expect_why("late", "paused: net"); /* that no release will end comes first */
+    end(own);
+    end(few);
+    end(many);
+    end(both);
+    end(small);
+    end(holder);
+    TEST_INT(berth(ant, "resume net"), 0);
+}
+
 static CU_TestInfo tests[] = {
+    {"behind", test_behind},
     {"pools", test_pools},
     {"stale", test_stale},
     {"hosts", test_hosts},
