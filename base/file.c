@@ -145,3 +145,9 @@ int file_write_atomic(const char *path, const void *data, size_t size, unsigned 
 int file_write_durable(const char *path, const void *data, size_t size, unsigned mode) {
     return file_replace(path, data, size, mode, true);
 }
+
+int file_make_directory(const char *path, unsigned mode) {
+    if (mkdir(path, mode) < 0)
+        return errno == EEXIST ? 0 : -errno;
+    return chmod(path, mode) < 0 ? -errno : 0;
+}

@@ -14,3 +14,5 @@ int file_write(int fd, const void *data, size_t size);
 int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode);
 /* The same, fsynced: outlives a crash of the machine. */
 int file_write_durable(const char *path, const void *data, size_t size, unsigned mode);
+/* Makes a directory with this mode, whatever the umask is. One that is there stays as it is. Negative errno. */
+int file_make_directory(const char *path, unsigned mode);

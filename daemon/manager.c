@@ -25,15 +25,13 @@ const char *manager_path(const struct manager *m, const char *name, char path[st
 
 static int make_directory(struct journal *j, const char *runtime, const char *name, mode_t mode) {
     char path[MANAGER_PATH_SIZE];
+    int k;
 
     snprintf(path, sizeof(path), "%s%s%s", runtime, *name ? "/" : "", name);
-    if (mkdir(path, mode) < 0 && errno != EEXIST) {
-        int k = -errno;
-
+    k = file_make_directory(path, mode);
+    if (k < 0)
         journal_log(j, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
-        return k;
-    }
-    return 0;
+    return k;
 }
 
 /* As a system service all of them are there: the runtime directory is root's then, and nothing can be made in it. */

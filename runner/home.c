@@ -10,16 +10,18 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/protocol.h"
 #include "runner/record.h"
 
 /* Makes a directory; one that is there must be ours, and nobody else's to write to. */
 static int make_directory(struct journal *j, const char *path, mode_t mode, bool must_own) {
     struct stat st;
-    int k;
+    int k = file_make_directory(path, mode);
 
-    if ((mkdir(path, mode) < 0 && errno != EEXIST) || lstat(path, &st) < 0) {
+    if (k == 0 && lstat(path, &st) < 0)
         k = -errno;
+    if (k < 0) {
         journal_log(j, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
         return k;
     }

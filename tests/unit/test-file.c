@@ -104,7 +104,23 @@ static void test_leftover(void) {
     TEST_INT(unlink(path), 0);
 }
 
+static void test_directory(void) {
+    mode_t mask = umask(077);
+    struct stat st;
+
+    TEST_INT(file_make_directory(path, 0755), 0);
+    (void) umask(mask);
+    TEST_INT(stat(path, &st), 0);
+    TEST_INT(st.st_mode & 07777, 0755);
+    TEST_INT(file_make_directory(path, 0700), 0);
+    TEST_INT(stat(path, &st), 0);
+    TEST_INT(st.st_mode & 07777, 0755);
+    TEST_INT(rmdir(path), 0);
+    TEST_INT(file_make_directory("/nonexistent/a", 0700), -ENOENT);
+}
+
 static CU_TestInfo tests[] = {
+    {"directory", test_directory},
     {"round trip", test_round_trip},
     {"bound", test_bound},
     {"kinds", test_kinds},
