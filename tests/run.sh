@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the checks of the sources and every test program that was built under $BUILD/tests, $TEST_JOBS at a time (three for each core: most
-# of what they do is to wait); shows only what failed or was skipped; ends with one line "N passed, N failed, N skipped". Arguments: names
-# of programs (all if there are none).
+# of what they do is to wait); shows what failed, and each reason to skip with its number of tests; ends with one line "N passed, N failed,
+# N skipped". Arguments: names of programs (all if there are none).
 set -u
 build=${BUILD:-build}
 out=$build/tests/results
@@ -70,8 +70,9 @@ for program in $programs; do
         printf -- '--- %s: status %s\n' "$program" "$status"
         cat "$log"
     else
-        grep '^skipped: ' "$log"
+        grep '^skipped: ' "$log" >>"$out/skipped"
     fi
 done
+[ ! -e "$out/skipped" ] || sed 's/^skipped: [^:]*: //' "$out/skipped" | sort | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/skipped: \2 (\1)/'
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

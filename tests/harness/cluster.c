@@ -19,7 +19,7 @@
 struct cluster cluster;
 
 void cluster_up(void) {
-    cluster = (struct cluster) {.build = place_build(), .lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT,
+    cluster = (struct cluster) {.build = place_programs(), .lease = CLUSTER_LEASE, .heartbeat = CLUSTER_HEARTBEAT,
                                 .redis_extra = cluster.redis_extra, .master = &cluster.redis};
     /* Like /run it is in memory: renames on a disk may wait for it. */
     snprintf(cluster.folder, sizeof(cluster.folder), "%s/berth-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");

@@ -56,7 +56,7 @@ static inline void gate_done(struct gate *g) {
 struct cluster {
     char folder[32];          /* short, for the sockets */
     char witness[48];         /* folder for tests/tools/witness */
-    const char *build;        /* where the programs are: place_build() */
+    const char *build;        /* where the programs are: place_programs() */
     char command[384];        /* "BUILD/tests/tools/witness FOLDER" */
     struct gate gate;         /* one that each cluster has */
     char at_gate[512];        /* `command` that runs until it opens */

@@ -7,7 +7,10 @@
 
 /* The folder of the build ($BERTH_BUILD, or "build"), absolute; for the life of the test program. */
 const char *place_build(void);
-/* A program in it ("berthd", "tests/tools/witness"). Returns buffer. */
+/* Where its programs are. This is place_build(), or a copy below /tmp if that path has characters that a shell or a config would need
+ * quoted, or if root tests a build that other users may not enter. The copy goes when the test program ends. */
+const char *place_programs(void);
+/* A program there ("berthd", "tests/tools/witness"). Returns buffer. */
 const char *place_program(char *buffer, size_t size, const char *name);
 /* Removes a folder with all that is below it; no failure if it is not there. */
 void place_remove(const char *folder);

@@ -141,8 +141,7 @@ void test_as_stranger(void (*fn)(void)) {
     int status = 0;
     pid_t pid;
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can be somebody else");
+    TEST_NEEDS_ROOT();
     pid = fork();
     if (pid == 0) {
         if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)

@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/harness/test.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned n_skipped;
 
-void test_skip(const char *why) {
-    const char *ci = getenv("CI");
+static bool is_set(const char *variable, const char *value) {
+    const char *is = getenv(variable);
 
+    return is && strcmp(is, value) == 0;
+}
+
+static void skip(const char *why, bool legal) {
     n_skipped++;
     printf("skipped: %s: %s\n", CU_get_current_test()->pName, why);
-    if (ci && strcmp(ci, "true") == 0)
+    if (is_set("CI", "true") && !legal)
         CU_FAIL("skipped in CI");
+}
+
+void test_skip(const char *why) {
+    skip(why, false);
+}
+
+bool test_is_root(void) {
+    if (geteuid() == 0)
+        return true;
+    skip("needs root", is_set("BERTH_TEST_ROOT", "elsewhere"));
+    return false;
 }
 
 void test_string(const char *file, unsigned line, const char *actual, const char *expected) {

@@ -5,18 +5,27 @@
  * with "N passed, N failed, N skipped"; tests/run.sh adds these up. */
 
 #include <CUnit/CUnit.h>
+#include <stdbool.h>
 
 /* For suites: {.pName = "duration", .pTests = tests}, ended by CU_SUITE_INFO_NULL. Returns main's exit status. With an argument only
  * tests whose name contains it are run. */
 int test_main(int argc, char **argv, CU_SuiteInfo *suites);
 
-/* Leaves the test, counted as skipped; why is shown. In CI (CI=true) a skip is a failure unless legal: something that this
- * machine cannot do. */
+/* Leaves the test, counted as skipped; tests/run.sh shows each reason once. In CI (CI=true) a skip is a failure. */
 void test_skip(const char *why);
 #define TEST_SKIP(why)  \
     do {                \
         test_skip(why); \
         return;         \
+    } while (0)
+
+/* Leaves a test of what root alone can do if this is somebody else. CI runs these tests as root; where it runs the suite as an ordinary
+ * user besides, it says so (BERTH_TEST_ROOT=elsewhere), and this skip is legal. */
+bool test_is_root(void);
+#define TEST_NEEDS_ROOT()    \
+    do {                     \
+        if (!test_is_root()) \
+            return;          \
     } while (0)
 
 /* Strings and numbers, shown when they differ. */

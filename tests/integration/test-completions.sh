@@ -80,7 +80,7 @@ expect() {
     local shell=$1 offered word bad=
     if ! command -v "$shell" >/dev/null; then
         skipped=$((skipped + 1))
-        echo "skipped: $shell is not installed"
+        echo "skipped: $shell: $shell is not installed"
         return
     fi
     # shellcheck disable=SC2086

@@ -80,8 +80,9 @@ static void check_failed_hold(const char *job, const char *error) {
 }
 
 static void no_room_for_a_hold(void) {
+    TEST_NEEDS_ROOT();
     if (!host_up_small())
-        TEST_SKIP("needs root and a mount namespace");
+        TEST_SKIP("no mount namespace here");
     fill();
     TEST_INT(berth(ant, "run -p db --name one -- true"), 125);
     check_failed_hold("one", "No space left on device");
@@ -95,8 +96,9 @@ static void no_room_for_a_hold(void) {
 }
 
 static void no_room_for_a_job(void) {
+    TEST_NEEDS_ROOT();
     if (!host_up_small())
-        TEST_SKIP("needs root and a mount namespace");
+        TEST_SKIP("no mount namespace here");
     fill();
     TEST_INT(berth(ant, "start one --wait"), 125);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "resources: No space left on device"));

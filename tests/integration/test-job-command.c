@@ -24,7 +24,7 @@ static void test_environment(void) {
           "  environment = {\"A=1 2\", \"LANG=de_DE\", \"EMPTY=\"} }\n", getuid());
     if (getuid() != 0) {
         test_runner_done(&t);
-        TEST_SKIP("the expected user is root");
+        TEST_NEEDS_ROOT();
     }
     CU_ASSERT_FATAL(asprintf(&expected,
                              "HOME=/root\nUSER=root\nLOGNAME=root\nSHELL=/bin/bash\n"
@@ -87,8 +87,7 @@ static void test_user(void) {
     struct stat st;
     char path[80];
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     test_runner_begin(&t, TEST_OUT("nobody", "id -u; id -g; id -G; echo $USER $HOME; grep -E '^(Uid|Gid|CapEff):' /proc/self/status",
                                    "user = nobody")
                           TEST_OUT("group", "id -un; id -gn", "user = nobody group = daemon")
@@ -110,8 +109,7 @@ static void test_user(void) {
 }
 
 static void test_not_root(void) {
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     test_runner_begin(&t, TEST_OUT("own", "id -u; id -g", "user = \"nobody\" group = \"nogroup\"") TEST_OUT("none", "id -u; id -g", "")
           TEST_JOB("root", "exit 0", "user = \"root\"") TEST_JOB("daemon", "exit 0", "group = \"daemon\""), NOBODY);
     test_runner_prints(&t, &m, "own", "65534\n65534\n");

@@ -41,7 +41,7 @@ static void unbounded(void) {
 
     ant = host_up("ant",
                   POOLS "job \"one\" { command = {\"/bin/true\"} output = \"null\" memory-max = \"64M\" cpu-weight = 50 tasks-max = 9 }\n"
-                  "job \"two\" { command = {\"/bin/true\"} output = \"null\" nice = 1 }\n");
+                  "job \"two\" { command = {\"/bin/true\"} output = \"null\" nice = 19 }\n");
     TEST_INT(berth(ant, "start one --wait"), 0);
     TEST_INT(berth(ant, "start two --wait"), 0);
     host_await(ant, "exited", "job=two result=success");

@@ -207,8 +207,7 @@ static void test_rights(void) {
     char *argv[] = {program, (char *) "history", directory, NULL};
     struct child *c;
 
-    if (geteuid() != 0)
-        TEST_SKIP("root alone can become somebody who may not");
+    TEST_NEEDS_ROOT();
     if (!journal_files_once(make_journals))
         return;
     (void) place_program(program, sizeof(program), "berth");

@@ -195,8 +195,7 @@ static int as_nobody(const char *verb, const char *argument) {
 }
 
 static void not_allowed(void) {
-    if (geteuid() != 0)
-        TEST_SKIP("needs root to become somebody else");
+    TEST_NEEDS_ROOT();
     TEST_INT(as_nobody("pause", "db"), 77); /* the socket does not let them in */
     TEST_INT(chmod(ant->socket, 0666), 0);
     TEST_INT(as_nobody("pause", "db"), 77);

@@ -83,8 +83,7 @@ static void test_guard_dies_others_live(void) {
     uint64_t start = 0;
     pid_t pid;
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can be somebody else");
+    TEST_NEEDS_ROOT();
     test_runner_begin(&t, HIDES TEST_SH("other", "sleep 1000"), NOBODY);
     test_runner_begin_run(&t, &m, '1', "hides");
     test_runner_begin_run(&t, &m, '2', "other");

@@ -273,7 +273,7 @@ static void test_not_allowed(void) {
     close(fd);
     if (geteuid() != 0) {
         server_down();
-        TEST_SKIP("another user's connection needs root");
+        TEST_NEEDS_ROOT();
     }
     TEST_INT(chmod(server.path, 0666), 0);
     TEST_INT(chmod(server.directory, 0755), 0);

@@ -241,8 +241,7 @@ static void test_each_call_fails(void) {
         {"execve", 1, EIO, "exec"},
     };
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     for (size_t i = 0; i < ELEMENTSOF(faults); i++)
         stays_out(MODE_FAIL, faults[i].call, faults[i].nth, faults[i].error, faults[i].stage);
 }
@@ -259,8 +258,7 @@ static void test_each_call_lies(void) {
         {"setgroups", 2, "user"},
     };
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     for (size_t i = 0; i < ELEMENTSOF(lies); i++)
         stays_out(MODE_LIE, lies[i].call, lies[i].nth, EPERM, lies[i].stage);
 }
@@ -271,8 +269,7 @@ static void test_deadline_has_passed(void) {
     struct exec_plan plan = whole_plan(&job);
     struct outcome outcome;
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     (void) unlink(output);
     plan.deadline = clock_boottime() - 1;
     outcome = run(&plan, MODE_NONE, "", 0);
@@ -302,8 +299,7 @@ static void test_what_it_is(void) {
     struct job_settings job = whole_job(RIGHTS "; ulimit -c; ulimit -n; ulimit -Hn; ulimit -p; nice; cat /proc/self/oom_score_adj");
     struct exec_plan plan = whole_plan(&job);
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t4 60000 \n" NO_RIGHTS "NoNewPrivs:\t1\n0\n5\n5\n500\n5\n500\n");
     plan.n_groups = 0;
     job.no_new_privileges = false;
@@ -320,8 +316,7 @@ static void test_strange_users(void) {
         int error;
     } users[] = {{"toor", EACCES}, {"none", EINVAL}, {"no-such-user", ESRCH}, {"daemon", 0}, {"root", 0}};
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     for (size_t i = 0; i < ELEMENTSOF(users); i++) {
         struct job_settings job = whole_job("true");
         struct record record = {.job = "j"};

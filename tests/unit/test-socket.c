@@ -117,8 +117,7 @@ static void test_supplementary(void) {
     struct caller caller = {};
     int fds[2], n;
 
-    if (geteuid() != 0)
-        TEST_SKIP("only root sets its groups");
+    TEST_NEEDS_ROOT();
     n = getgroups(256, before);
     CU_ASSERT_FATAL(n >= 0);
     for (size_t i = 0; i < ELEMENTSOF(many); i++)

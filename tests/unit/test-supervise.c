@@ -454,8 +454,10 @@ static void test_cgroup(void) {
     struct scene scene;
     char *path = NULL;
 
-    if (cgroup_find_own(&own) < 0)
+    if (cgroup_find_own(&own) < 0) {
+        TEST_NEEDS_ROOT();
         TEST_SKIP("no cgroup v2 that this process may write to");
+    }
     CU_ASSERT_FATAL(asprintf(&path, "%s/berth-test-%d", own, (int) getpid()) > 0);
     CU_ASSERT_FATAL(cgroup_make(path) == 0);
     TEST_INT(cgroup_is_populated(path), 0);

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# As root: runs what was built under $BUILD as most people would, in the ways in which they differ from a continuous integration: as an
+# ordinary user (nobody), niced, with umask 077 and a bare environment, in a copy of the checkout whose path has a space. Tests that need
+# root are skipped. Arguments and output are those of tests/run.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+copy="$folder/a checkout"
+umask 077
+chown nobody "$folder"
+
+as_user() {
+    setpriv --reuid nobody --regid "$(id -g nobody)" --clear-groups \
+        env -i PATH="$PATH" HOME="$folder" LC_ALL=C TZ=Asia/Kathmandu BUILD=build \
+        ${CI:+CI="$CI"} BERTH_TEST_ROOT=elsewhere ${BERTH_REDIS_SERVER:+BERTH_REDIS_SERVER="$BERTH_REDIS_SERVER"} "$@"
+}
+unpack() {
+    as_user mkdir -p "$1"
+    as_user tar -C "$1" -xf -
+}
+tar -cf - --exclude=./.git --exclude=./build . | unpack "$copy"
+tar -C "$build" -cf - --exclude='*.[oad]' berth berthd berth-runner tests | unpack "$copy/build"
+cd "$copy"
+as_user nice tests/run.sh "$@"
