@@ -43,7 +43,7 @@ struct adhoc {
     bool wait_grace;                 /* that has passed; berthd has a moment to say so itself */
     bool attaching;                  /* the call under way names a run that berthd should know */
     char run[ID_TEXT_SIZE];          /* "": not told yet */
-    char shown[256];                 /* last position shown (-v) */
+    char shown[512];                 /* last position shown (-v) */
 
     /* the grant */
     bool nested;                     /* runs under the permits around it */

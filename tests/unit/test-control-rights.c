@@ -59,8 +59,7 @@ static void set_groups(bool are_known) {
 static void test_groups(void) {
     struct stat st;
 
-    if (geteuid() != 0)
-        TEST_SKIP("another user's connection needs root");
+    TEST_NEEDS_ROOT();
     set_groups(true);
     server_up(NULL);
     TEST_INT(stat(server.path, &st), 0);
@@ -105,8 +104,7 @@ static void test_room(void) {
     gid_t before[256];
     int fds[16], n = 0, n_groups = getgroups(ELEMENTSOF(before), before);
 
-    if (geteuid() != 0)
-        TEST_SKIP("another user's connection needs root");
+    TEST_NEEDS_ROOT();
     CU_ASSERT_FATAL(n_groups >= 0);
     set_groups(true);
     server_up(&server_small);
