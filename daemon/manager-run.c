@@ -68,9 +68,13 @@ static void refused(struct run *r, const char *why, const char *pool) {
 }
 
 static void run_on_queue_timeout(struct run *r) {
-    if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
-        manager_run_withdraw(r, r->nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT,
-                             r->nowait ? "busy" : "queue-timeout");
+    const struct store *s = r->manager->cluster_store;
+    char why[MANAGER_WHY_SIZE];
+
+    if (r->state == RUN_STATE_WAITING && s && s->is_full && r->cluster_claim.state == CLAIM_STATE_ASKED) /* whose memory, not whose permits */
+        manager_run_withdraw(r, RUN_RESULT_QUEUE_TIMEOUT, manager_full_text(r->manager, why, sizeof(why)));
+    else if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
+        manager_run_withdraw(r, r->nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, r->nowait ? "busy" : "queue-timeout");
 }
 
 /* Host permits are there, or none are needed: on to the cluster's. */
@@ -176,7 +180,13 @@ static void run_on_granted(struct claim *c, _unused_ void *userdata) {
 static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool, _unused_ void *userdata) {
     struct run *r = c->owner;
 
-    if (r->state == RUN_STATE_WAITING)
+    char why[MANAGER_WHY_SIZE];
+
+    if (r->state != RUN_STATE_WAITING)
+        return;
+    if (refusal == STORE_REFUSAL_NO_MEMORY)
+        refused(r, manager_full_text(r->manager, why, sizeof(why)), NULL);
+    else
         refused(r, store_refusal_name(refusal), pool);
 }
 

@@ -118,6 +118,18 @@ const char *manager_away_text(const struct manager *m, char *buffer, size_t size
     return buffer;
 }
 
+const char *manager_full_text(const struct manager *m, char *buffer, size_t size) {
+    const struct redis_settings *redis = m->settings->redis;
+
+    if (redis && redis->unix_path)
+        (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s is full", redis->unix_path);
+    else if (redis)
+        (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s:%u is full", redis->host, redis->port);
+    else
+        (void) snprintf(buffer, size, "no-memory: the memory of Redis is full"); /* a reload has taken it away */
+    return buffer;
+}
+
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
                                char *buffer, size_t size) {
     const char *why;
@@ -139,5 +151,7 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return manager_away_text(m, buffer, size);
     if (m->cluster_store->state == STORE_STATE_GRACE)
         return "grace";
+    if (m->cluster_store->is_full && r->cluster_claim.state == CLAIM_STATE_ASKED)
+        return manager_full_text(m, buffer, size);
     return blocked_in(cluster, &r->cluster_claim, buffer, size);
 }

@@ -63,6 +63,8 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
 #define MANAGER_WHY_SIZE 384 /* of these texts */
 /* "redis away: Connection refused": also why, once that is known. */
 const char *manager_away_text(const struct manager *m, char *buffer, size_t size);
+/* "no-memory: the memory of Redis at 10.0.0.5:6379 is full" */
+const char *manager_full_text(const struct manager *m, char *buffer, size_t size);
 /* What a waiting run waits for, as in `berth runs --json`: "pool full: db", "behind both on ant, which waits for db: net", "grace",
  * "overlap" ...; NULL if it does not wait. From a snapshot of both stores, either of which may be NULL. */
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,

@@ -106,11 +106,13 @@ static void ask_on_answer(const struct redisReply *reply, void *userdata) {
     FAILPOINT(b->release ? "release-answered" : "claim-answered");
     if (!b->release && error && redis_error_class(error) == REDIS_ERROR_FULL) {
         for (size_t i = 0; i < b->n; i++)
-            claim_refuse(b->entries[i], STORE_REFUSAL_NO_MEMORY, b->entries[i]->claim->demands[0].pool);
+            claim_hear_full(b->entries[i]);
         return;
     }
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
+    if (!b->release)
+        claim_hear_room(r);
     for (size_t i = 0; i < b->n; i++) {
         struct reply_line line;
         uint64_t more;

@@ -4,8 +4,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "daemon/store-redis.h"
+
+#define FULL_PAUSE_MIN (100 * USEC_PER_MSEC)
+#define FULL_TOLD_EVERY (60 * USEC_PER_SEC)
 
 static struct list *bucket_of(struct store_redis *r, const char *id) {
     unsigned value = 0;
@@ -76,12 +80,12 @@ static int claim_on_finish(sd_event_source *source, void *userdata) {
     }
     while ((e = list_first(&due, struct entry, finish))) {
         struct claim *c = e->claim;
-        bool refused = e->busy && c->state != CLAIM_STATE_RELEASING;
+        bool refused = e->refused && c->state != CLAIM_STATE_RELEASING;
 
         claim_free(e);
         c->state = CLAIM_STATE_NONE;
         if (refused)
-            r->store.listener.on_refused(c, STORE_REFUSAL_BUSY, c->demands[0].pool, r->store.listener.userdata);
+            r->store.listener.on_refused(c, r->store.is_full ? STORE_REFUSAL_NO_MEMORY : STORE_REFUSAL_BUSY, c->demands[0].pool, r->store.listener.userdata);
         else
             r->store.listener.on_released(c, r->store.listener.userdata);
     }
@@ -135,7 +139,7 @@ void claim_tell_granted(struct store_redis *r) {
 }
 
 static void refuse_nowait(struct entry *e) {
-    e->busy = true;
+    e->refused = true;
     claim_finish(e);
 }
 
@@ -177,6 +181,52 @@ void claim_hear_revoked(struct entry *e) {
     e->redis->store.listener.on_lost(e->claim, STORE_LOSS_REVOKED, e->redis->store.listener.userdata);
 }
 
+/* --- a full Redis --- */
+
+void claim_hear_full(struct entry *e) {
+    struct store_redis *r = e->redis;
+    usec_t now = clock_boottime();
+
+    if (e->claim->state != CLAIM_STATE_ASKED)
+        return; /* withdrawn: the answer to its release says the rest */
+    e->sent = false;
+    if (!r->store.is_full)
+        r->full_pause = FULL_PAUSE_MIN;
+    r->store.is_full = true;
+    (void) sd_event_source_set_time(r->full, usec_add(now, r->full_pause));
+    (void) sd_event_source_set_enabled(r->full, SD_EVENT_ONESHOT);
+    if (e->claim->nowait) {
+        refuse_nowait(e);
+    } else if (r->full_told == 0 || now >= usec_add(r->full_told, FULL_TOLD_EVERY)) {
+        r->full_told = now;
+        journal_log(redis_journal(r), LOG_WARNING, "the memory of Redis is full: claims that wait are asked again until it is not");
+    }
+}
+
+void claim_hear_room(struct store_redis *r) {
+    if (!r->store.is_full)
+        return;
+    r->store.is_full = false;
+    claim_flush(r);
+}
+
+/* The first alone: whoever came after it is not to be asked before it. */
+static int claim_on_full(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct store_redis *r = userdata;
+
+    (void) source, (void) usec;
+    if (r->phase != PHASE_LIVE || !r->beaten)
+        return 0; /* asked when it is live */
+    r->full_pause = r->full_pause * 2 < r->heartbeat_usec ? r->full_pause * 2 : r->heartbeat_usec;
+    list_foreach(e, &r->entries, struct entry, link)
+        if (e->claim->state == CLAIM_STATE_ASKED && !e->sent && e->calls == 0 && !list_is_linked(&e->finish)) {
+            ask_claim(e);
+            return 0;
+        }
+    r->store.is_full = false; /* nobody waits for it any more */
+    return 0;
+}
+
 /* --- asking --- */
 
 void claim_refuse_nowait(struct store_redis *r) {
@@ -192,7 +242,11 @@ int redis_claim(struct store *s, struct claim *c) {
     if (!e)
         return -ENOMEM;
     c->token = 0;
-    if (r->phase == PHASE_LIVE && r->beaten)
+    if (r->store.is_full && c->nowait)
+        refuse_nowait(e);
+    else if (r->store.is_full)
+        return 0; /* behind those that wait for memory */
+    else if (r->phase == PHASE_LIVE && r->beaten)
         ask_claim(e);
     else if (c->nowait && (r->store.state == STORE_STATE_AWAY))
         refuse_nowait(e);
@@ -242,6 +296,7 @@ void claim_flush(struct store_redis *r) {
 
 void claim_reset(struct store_redis *r) {
     ask_reset(r);
+    r->store.is_full = false; /* asked again when it is live */
     r->look_under_way = false;
     list_foreach(e, &r->entries, struct entry, link) e->calls = 0;
 }
@@ -257,10 +312,15 @@ int claim_init(struct store_redis *r) {
     for (size_t i = 0; i < BUCKETS; i++)
         list_init(&r->buckets[i]);
     k = sd_event_add_defer(r->event, &r->finish, claim_on_finish, r);
-    return k < 0 ? k : sd_event_source_set_enabled(r->finish, SD_EVENT_OFF);
+    if (k >= 0)
+        k = sd_event_source_set_enabled(r->finish, SD_EVENT_OFF);
+    if (k >= 0)
+        k = sd_event_add_time(r->event, &r->full, CLOCK_BOOTTIME, 0, 1000, claim_on_full, r);
+    return k < 0 ? k : sd_event_source_set_enabled(r->full, SD_EVENT_OFF);
 }
 
 void claim_done(struct store_redis *r) {
     list_foreach_safe(e, &r->entries, struct entry, link) claim_free(e);
     sd_event_source_disable_unref(r->finish);
+    sd_event_source_disable_unref(r->full);
 }

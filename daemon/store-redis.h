@@ -62,7 +62,7 @@ struct entry {               /* a claim, as long as it is the store's; thousands
     bool lost : 1;           /* held: the lease was lost, it is the owner's to stop */
     bool renew : 1;          /* held beyond a lost lease (`keep`): needs a new token */
     bool revoked : 1;        /* its owner was told */
-    bool busy : 1;           /* finished by a refusal: `nowait`, and Redis is away */
+    bool refused : 1;        /* finished by a refusal: `nowait`, and Redis is away or full */
 };
 
 struct declared {
@@ -151,6 +151,8 @@ struct store_redis {
     size_t n_named;                      /* entries with `named`; a heartbeat walks over none of them */
     bool untold;                         /* there may be one that is held and not told */
     sd_event_source *finish;             /* defer: tells them */
+    sd_event_source *full;               /* timer: asks for the first claim again, for which Redis had no memory */
+    usec_t full_pause, full_told;        /* until then; boottime of the last warning, 0: none */
     uint64_t chain;                      /* up to this number all that concerns this session was heard */
     struct chain_link early[CHAIN_MAX];
     size_t n_early;
@@ -291,6 +293,10 @@ void claim_free(struct entry *e);
 void claim_flush(struct store_redis *r);
 /* Redis is away: who would not wait is refused. */
 void claim_refuse_nowait(struct store_redis *r);
+/* Redis had no memory for this claim: it is refused if it would not wait, else asked again after a pause, before all asked after it. */
+void claim_hear_full(struct entry *e);
+/* A claim was answered: Redis has memory again, and what waited for that is asked. */
+void claim_hear_room(struct store_redis *r);
 /* Calls under way are forgotten. */
 void claim_reset(struct store_redis *r);
 /* Says that nothing of it is left in Redis: on_released is called a turn later. */

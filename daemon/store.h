@@ -27,7 +27,7 @@ enum store_state {
 enum store_refusal {
     STORE_REFUSAL_BUSY,       /* nowait and no immediate grant */
     STORE_REFUSAL_QUEUE_FULL, /* queue-limit */
-    STORE_REFUSAL_NO_MEMORY,  /* Redis is full (R13) */
+    STORE_REFUSAL_NO_MEMORY,  /* nowait, and Redis is full (R13) */
 };
 const char *store_refusal_name(enum store_refusal refusal); /* "busy", "queue-full", "no-memory" */
 
@@ -97,6 +97,7 @@ struct store { /* embedded first in each implementation */
     enum store_state state;
     char away_why[256];  /* AWAY: the last error, for people; "": none yet */
     usec_t away_since;   /* AWAY: realtime */
+    bool is_full;        /* Redis has no memory for new claims: those that wait are asked again, in their order */
     bool is_connecting; /* AWAY, but an attempt to change that is under way: false while the next one is waited for */
     usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
     uint64_t known;  /* every grant with a number up to this one was heard of (R7); 0: not known */

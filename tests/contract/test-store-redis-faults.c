@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -419,17 +420,65 @@ static void test_forged_push(void) {
     bed_done(&b);
 }
 
+static unsigned count_oom(void) {
+    _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, "INFO errorstats");
+    const char *at = reply && reply->type == REDIS_REPLY_STRING ? strstr(reply->str, "errorstat_OOM:count=") : NULL;
+
+    return at ? (unsigned) strtoul(at + strlen("errorstat_OOM:count="), NULL, 10) : 0;
+}
+
+/* Who would not wait is refused at once; who waits, waits for memory as for permits, in the order in which it asked. */
 static void test_full(void) {
+    struct probe *p[4];
     struct bed b;
 
     if (!redis_bed_begin(&b, 1))
         return;
-    struct probe *held = bed_probe(&b, 0, "db:1"), *more = bed_probe(&b, 0, "db:1");
+    redis_bed_command("CONFIG RESETSTAT");
+    struct probe *held = bed_probe(&b, 0, "one"), *now = bed_probe(&b, 0, "db:1"), *again = bed_probe(&b, 0, "db:1");
+    now->claim.nowait = again->claim.nowait = true;
     probe_grant(held);
     redis_bed_command("CONFIG SET maxmemory 1000");
-    probe_refuse(more, STORE_REFUSAL_NO_MEMORY);
-    probe_end(held);
+    for (unsigned i = 0; i < 3; i++)
+        probe_ask(p[i] = bed_probe(&b, 0, "one"));
+    probe_refuse(now, STORE_REFUSAL_NO_MEMORY);
+    CU_ASSERT(b.stores[0]->is_full);
+    probe_end(held); /* gives back all the same */
+    usec_t end = clock_boottime() + 2 * USEC_PER_SEC;
+    while (bed_turn(&b, end))
+        ;
+    probe_ask(p[3] = bed_probe(&b, 0, "one"));
+    probe_refuse(again, STORE_REFUSAL_NO_MEMORY);
+    TEST_INT(p[0]->n_granted + p[0]->n_refused + p[1]->n_refused + p[2]->n_refused + p[3]->n_refused, 0);
+    CU_ASSERT(count_oom() > 4 && count_oom() < 20);
+    probe_end(p[1]); /* withdrawn: at once */
     redis_bed_command("CONFIG SET maxmemory 0");
+    BED_UNTIL(&b, p[0]->n_granted > 0);
+    CU_ASSERT_FALSE(b.stores[0]->is_full);
+    TEST_INT(p[2]->n_granted + p[3]->n_granted, 0);
+    probe_end(p[0]);
+    BED_UNTIL(&b, p[2]->n_granted > 0);
+    TEST_INT(p[3]->n_granted, 0);
+    probe_end(p[2]);
+    BED_UNTIL(&b, p[3]->n_granted > 0);
+    probe_end(p[3]);
+    bed_done(&b);
+}
+
+/* Nobody waits for memory: Redis is asked anew by the next that would not wait. */
+static void test_full_nowait(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 1))
+        return;
+    struct probe *now = bed_probe(&b, 0, "db:1"), *again = bed_probe(&b, 0, "db:1");
+    now->claim.nowait = again->claim.nowait = true;
+    redis_bed_command("CONFIG SET maxmemory 1000");
+    probe_refuse(now, STORE_REFUSAL_NO_MEMORY);
+    redis_bed_command("CONFIG SET maxmemory 0");
+    BED_UNTIL(&b, !b.stores[0]->is_full);
+    probe_grant(again);
+    probe_end(again);
     bed_done(&b);
 }
 
@@ -475,6 +524,7 @@ static CU_TestInfo tests[] = {
     {"failed snapshot", test_failed_snapshot},
     {"forged push", test_forged_push},
     {"full", test_full},
+    {"full and nobody waits", test_full_nowait},
     {"large sync", test_large_sync},
     CU_TEST_INFO_NULL,
 };

@@ -43,8 +43,8 @@ static void connecting_and_away(void) {
     host_open(ant);
 }
 
-static void set_min_replicas(const char *n) {
-    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "CONFIG SET min-replicas-to-write %s", n);
+static void set_option(const char *name, const char *value) {
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "CONFIG SET %s %s", name, value);
 
     CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
 }
@@ -59,7 +59,7 @@ static void why_away(void) {
     AT_NULL(json, "redis.error");
     AT_NULL(json, "redis.since");
     json_decref(json);
-    set_min_replicas("3");
+    set_option("min-replicas-to-write", "3");
     await_state(ant, "away");
     json = berth_json(ant, "hosts");
     CU_ASSERT_PTR_NOT_NULL(strstr(json_string_value(berth_at(json, "redis.error")), "min-replicas-to-write"));
@@ -73,8 +73,29 @@ static void why_away(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "redis away: Redis refuses writes"));
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "min-replicas-to-write"));
-    set_min_replicas("0");
+    set_option("min-replicas-to-write", "0");
     TEST_INT(berth_end(waiter), 0);
+}
+
+/* A Redis that is full: who waits, waits, and is told whose memory it is; who would not wait is told at once. */
+static void full(void) {
+    struct host *ant = host_up("ant", POOLS);
+    struct child *waiter;
+    char expected[200];
+
+    set_option("maxmemory", "1000");
+    (void) snprintf(expected, sizeof(expected), "no-memory: the memory of Redis at %s is full", cluster.redis.socket);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 75);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
+    TEST_INT(berth(ant, "run --wait 300ms -p db -- true"), 75);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
+    waiter = berth_start(ant, "run -p db --name late -- true");
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; clock_boottime() < until && !strstr(berth_out, expected);)
+        TEST_INT(berth(ant, "runs --json"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, expected));
+    set_option("maxmemory", "0");
+    TEST_INT(berth_end(waiter), 0);
+    TEST_INT(berth(ant, "run -n -p db -- true"), 0);
 }
 
 /* Of a host that has not been heard of since we came nothing is known: it may be dead for days. */
@@ -107,6 +128,7 @@ static void seen(void) {
 static CU_TestInfo tests[] = {
     {"connecting and away", connecting_and_away},
     {"why it is away", why_away},
+    {"full", full},
     {"seen", seen},
     CU_TEST_INFO_NULL,
 };
