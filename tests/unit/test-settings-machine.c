@@ -78,12 +78,24 @@ static void lacks_accounts(void) {
     CU_ASSERT(!users->items[2].is_known);
     CU_ASSERT(!settings->operate_group.is_known);
     settings_errors_done(&errors);
-    TEST_INT(settings_check_machine(settings, &errors), SETTINGS_E_INVALID);
+}
+
+/* Whatever controllers this machine has. */
+static void check_names_accounts(void) {
+    struct settings_source source = {"y.conf", "run-group = berth-no-group\n", strlen("run-group = berth-no-group\n")};
+    _cleanup_(settings_freep) struct settings *s = NULL;
+    struct settings_errors errors = {};
+
+    CU_ASSERT_FATAL(settings_parse(&source, 1, "ant", &s, &errors) == 0);
+    TEST_INT(settings_check_machine(s, &errors), SETTINGS_E_INVALID);
+    CU_ASSERT_FATAL(errors.n == 1);
+    TEST_STRING(errors.lines[0], "y.conf:1: run-group: " LACKS("group", "berth-no-group"));
     settings_errors_done(&errors);
 }
 
 static CU_TestInfo tests[] = {
     {"the machine lacks accounts", lacks_accounts},
+    {"a check names accounts", check_names_accounts},
     {"the machine has all controllers", has_all},
     {"the machine has none", has_none},
     {"the machine lacks one", lacks_one},
