@@ -32,6 +32,16 @@ bool id_is_valid(const char *text) {
     return strspn(text, "0123456789abcdef") == ID_TEXT_SIZE - 1 && text[ID_TEXT_SIZE - 1] == '\0';
 }
 
+bool id_prefix_is_valid(const char *text) {
+    size_t n = strspn(text, "0123456789abcdef");
+
+    return n >= ID_PREFIX_MIN && n < ID_TEXT_SIZE && text[n] == '\0';
+}
+
+bool id_begins_with(const char *id, const char *text) {
+    return id_prefix_is_valid(text) && strncmp(id, text, strlen(text)) == 0;
+}
+
 int id_make(char ret[static ID_TEXT_SIZE]) {
     unsigned char bytes[(ID_TEXT_SIZE - 1) / 2];
     ssize_t n;

@@ -4,38 +4,102 @@
 #include <string.h>
 
 #include "base/name.h"
+#include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 
+int find_names(const char *verb, char **names, int n, json_t **ret_found) {
+    _cleanup_json_ json_t *answer = NULL;
+    json_t *list = json_array();
+    int status = 0;
+
+    for (int i = 0; i < n && status == 0; i++) {
+        status = check_name(verb, "job or run", names[i]);
+        (void) json_array_append_new(list, json_string(names[i]));
+    }
+    if (status == 0)
+        status = client_ask("io.berth.Find", json_pack("{s:O}", "names", list), &answer);
+    json_decref(list);
+    if (status == 0)
+        *ret_found = json_incref(json_object_get(answer, "found"));
+    return status;
+}
+
 int verb_stop(int argc, char **argv) {
+    _cleanup_json_ json_t *found = NULL;
     int words, status, first = 0;
 
     if (options_parse(argc, argv, NULL, 0, 1, WORDS_ANY, &words, &status) != 0)
         return status;
-    for (int i = 1; i <= words; i++) {
+    status = find_names(argv[0], argv + 1, words, &found);
+    if (status != 0)
+        return status;
+    for (int i = 0; i < words; i++) {
         _cleanup_json_ json_t *answer = NULL;
+        const char *target = words_text(json_array_get(found, (size_t) i), "target");
 
-        status = check_name(argv[0], "job or run", argv[i]);
-        if (status == 0)
-            status = client_ask("io.berth.Stop", json_pack("{s:s}", "target", argv[i]), &answer);
+        status = client_ask("io.berth.Stop", json_pack("{s:s}", "target", target), &answer);
         if (status == 0 && words_number(answer, "stopped") == 0)
-            fprintf(stderr, "berth: %s: nothing to stop\n", argv[i]);
+            fprintf(stderr, "berth: %s: nothing to stop\n", argv[i + 1]);
         first = first != 0 ? first : status;
     }
     return first;
 }
 
+/* --- revoke --- */
+
+static void add_claims(struct candidates *c, const json_t *claims, const char *word) {
+    json_t *claim;
+    size_t i;
+
+    json_array_foreach(claims, i, claim)
+        if (id_begins_with(words_text(claim, "claim"), word))
+            candidates_add(c, words_text(claim, "claim"), words_text(claim, "name"));
+}
+
+/* The only run in the cluster that holds permits, or waits for them, and whose id begins so. An id that is whole is not looked up: a pool
+ * shows at most 1000 of each. 0 or an exit status, explained. */
+static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
+    _cleanup_json_ json_t *answer = NULL;
+    struct candidates c = {};
+    json_t *pool;
+    int status;
+    size_t i;
+
+    snprintf(ret, ID_TEXT_SIZE, "%s", word);
+    if (id_is_valid(word))
+        return 0;
+    status = client_ask("io.berth.Pools", NULL, &answer);
+    if (status != 0)
+        return status;
+    json_array_foreach(json_object_get(answer, "pools"), i, pool) {
+        add_claims(&c, json_object_get(pool, "holders"), word);
+        add_claims(&c, json_object_get(pool, "queue"), word);
+    }
+    if (c.n > 1)
+        return candidates_explain(&c, word);
+    if (c.n == 1) {
+        memcpy(ret, c.items[0].run, ID_TEXT_SIZE);
+        return 0;
+    }
+    fprintf(stderr, "berth: no run %s holds permits or waits for them; `berth pools POOL` lists those that do\n", word);
+    return EXIT_UNKNOWN_NAME;
+}
+
 int verb_revoke(int argc, char **argv) {
     const char *reason = NULL;
     const struct verb_option options[] = {{"--reason", NULL, &reason, NULL}};
+    char claim[ID_TEXT_SIZE];
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 1, &words, &status) != 0)
         return status;
-    if (!id_is_valid(argv[1]))
-        return wrong_usage(argv[0], "a claim is named by 32 hex digits, as `berth pools POOL` shows them");
-    return client_ask("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", argv[1], "reason", reason), NULL);
+    if (!id_prefix_is_valid(argv[1]))
+        return wrong_usage(argv[0], "%.100s: not the id of a run, nor its first digits (%d at least); `berth pools POOL` shows them", argv[1],
+                           ID_PREFIX_MIN);
+    status = find_claim(argv[1], claim);
+    return status != 0 ? status : client_ask("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", claim, "reason", reason), NULL);
 }
 
 int verb_grace(int argc, char **argv) {

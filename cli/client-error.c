@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "cli/choice.h"
 #include "cli/client.h"
+
+#define KNOWN_SHOWN 20 /* names, of those that are known */
 
 static const char *text_of(const json_t *params, const char *key) {
     const char *text = json_string_value(json_object_get(params, key));
@@ -28,9 +31,9 @@ static void explain_unknown(const json_t *params, const char *kind) {
     if (n > 0) {
         near = nearest(written, names, n);
         fprintf(stderr, near ? " (did you mean \"%s\"? known: " : " (known: ", near);
-        for (i = 0; i < n; i++)
+        for (i = 0; i < n && i < KNOWN_SHOWN; i++)
             fprintf(stderr, "%s%s", i > 0 ? ", " : "", names[i]);
-        fputs(")", stderr);
+        fputs(n > KNOWN_SHOWN ? ", ...)" : ")", stderr);
     } else if (json_is_array(known))
         fprintf(stderr, " (there is no %s)", kind);
     fputs("\n", stderr);
@@ -46,7 +49,17 @@ static void explain_run(const json_t *params) {
     explain_unknown(params, "run");
 }
 static void explain_claim(const json_t *params) {
-    explain_unknown(params, "claim");
+    fprintf(stderr, "berth: no run %s holds permits or waits for them; `berth pools POOL` lists those that do\n", text_of(params, "name"));
+}
+
+static void explain_ambiguous(const json_t *params) {
+    struct candidates candidates = {};
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(params, "candidates"), i, item)
+        candidates_add(&candidates, text_of(item, "run"), text_of(item, "name"));
+    (void) candidates_explain(&candidates, text_of(params, "name"));
 }
 
 static void explain_text(const json_t *params) {
@@ -90,6 +103,7 @@ static const struct error {
     {"io.berth.NoSuchJob", EXIT_UNKNOWN_NAME, explain_job},
     {"io.berth.NoSuchRun", EXIT_UNKNOWN_NAME, explain_run},
     {"io.berth.NoSuchClaim", EXIT_UNKNOWN_NAME, explain_claim},
+    {"io.berth.Ambiguous", EXIT_UNKNOWN_NAME, explain_ambiguous},
     {"io.berth.BadRequest", EXIT_USAGE, explain_text},
     {"io.berth.NoPermit", EXIT_NO_PERMIT, explain_no_permit},
     {"io.berth.Skipped", EXIT_NO_PERMIT, explain_skipped},

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* berth history: one line a run, put together from the run's events. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/demand.h"
 #include "base/name.h"
+#include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/sources.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/when.h"
 #include "cli/words.h"
 
 struct past { /* what is known of a run; texts are the entries' */
@@ -19,8 +22,10 @@ struct past { /* what is known of a run; texts are the entries' */
 };
 
 struct filter {
-    const char *job, *pool;
+    struct choice runs;
+    const char *pool;
     usec_t since, until;
+    bool utc; /* in the table */
 };
 
 /* --- from events to runs --- */
@@ -94,7 +99,7 @@ static bool past_uses(const struct past *p, const char *pool) {
 
 /* It was there at some time between since and until. */
 static bool past_is_wanted(const struct past *p, const struct filter *f) {
-    return (!f->job || strcmp(f->job, p->name) == 0) && (!f->pool || past_uses(p, f->pool)) && p->first < f->until &&
+    return choice_has(&f->runs, p->run, p->name) && (!f->pool || past_uses(p, f->pool)) && p->first < f->until &&
            (p->ended == 0 || p->ended >= f->since);
 }
 
@@ -164,12 +169,12 @@ static enum table_colour result_colour(const struct past *p) {
     return strcmp(p->result, "success") == 0 ? TABLE_GOOD : TABLE_BAD;
 }
 
-static void add_past(struct table *t, const struct past *p) {
-    char text[WORDS_SIZE], time[CLOCK_TEXT_SIZE];
+static void add_past(struct table *t, const struct past *p, bool utc) {
+    usec_t time = p->started > 0 ? p->started : p->first;
+    char text[WORDS_SIZE];
 
-    clock_format(p->started > 0 ? p->started : p->first, time);
     table_line(t);
-    table_cell(t, p->started > 0 ? TABLE_PLAIN : TABLE_DIM, "%.19sZ", time);
+    table_cell(t, TABLE_PLAIN, "%s", when_format(time, utc, text));
     table_cell(t, TABLE_PLAIN, "%s", p->run);
     table_cell(t, TABLE_PLAIN, "%s", p->name);
     table_cell(t, TABLE_PLAIN, "%s", p->host);
@@ -179,7 +184,7 @@ static void add_past(struct table *t, const struct past *p) {
     table_cell(t, result_colour(p), "%s", result_text(p, text));
 }
 
-static int show_table(const struct past *pasts, size_t n) {
+static int show_table(const struct past *pasts, size_t n, bool utc) {
     static const struct table_column columns[] = {{"STARTED", false}, {"RUN", false},    {"NAME", false}, {"HOST", false},
                                                   {"POOLS", false},   {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
     _cleanup_(table_freep) struct table *t = NULL;
@@ -188,16 +193,30 @@ static int show_table(const struct past *pasts, size_t n) {
     if (k < 0)
         return no_table(k);
     for (size_t i = 0; i < n; i++)
-        add_past(t, &pasts[i]);
+        add_past(t, &pasts[i], utc);
     return print_table(t, "the journal has no such run");
 }
 
 /* --- the verb --- */
 
-static int show(const struct entries *e, const struct filter *f, bool json) {
+/* 0 or an exit status, explained. */
+static int check_choice(struct choice *c, const struct past *pasts, size_t n) {
+    const char *missing;
+
+    for (size_t i = 0; i < n; i++)
+        choice_hear(c, pasts[i].run, pasts[i].name);
+    missing = choice_missing(c);
+    if (!missing)
+        return 0;
+    fprintf(stderr, "berth history: the journal knows no job and no run %s\n", missing);
+    return EXIT_UNKNOWN_NAME;
+}
+
+static int show(const struct entries *e, struct filter *f, bool json) {
     _cleanup_free_ struct entry **with_run = calloc(e->n + 1, sizeof(*with_run));
     _cleanup_free_ struct past *pasts = calloc(e->n + 1, sizeof(*pasts));
     size_t n = 0, n_wanted = 0;
+    int status;
 
     if (!with_run || !pasts)
         return no_table(-ENOMEM);
@@ -206,10 +225,13 @@ static int show(const struct entries *e, const struct filter *f, bool json) {
             with_run[n++] = &e->items[i];
     qsort(with_run, n, sizeof(struct entry *), compare_entries);
     n = make_pasts(with_run, n, pasts);
+    status = check_choice(&f->runs, pasts, n);
+    if (status != 0)
+        return status;
     for (size_t i = 0; i < n; i++)
         if (past_is_wanted(&pasts[i], f))
             pasts[n_wanted++] = pasts[i];
-    return json ? show_json(pasts, n_wanted) : show_table(pasts, n_wanted);
+    return json ? show_json(pasts, n_wanted) : show_table(pasts, n_wanted, f->utc);
 }
 
 int verb_history(int argc, char **argv) {
@@ -218,21 +240,25 @@ int verb_history(int argc, char **argv) {
     struct sources sources = {};
     const char *since = NULL, *until = NULL;
     bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL, NULL},       {"--job", NULL, &filter.job, NULL},
+    const struct verb_option options[] = {{"--json", &json, NULL, NULL},         {"--utc", &filter.utc, NULL, NULL},
                                           {"--pool", NULL, &filter.pool, NULL}, {"--since", NULL, &since, NULL},
                                           {"--until", NULL, &until, NULL},     SOURCES_OPTIONS(&sources)};
     int words, status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, WORDS_ANY, &words, &status) != 0)
         return status;
     status = parse_when("history", "--since", since, &filter.since);
     if (status == 0)
         status = parse_when("history", "--until", until, &filter.until);
-    if (status == 0 && filter.job)
-        status = check_name("history", "job", filter.job);
+    for (int i = 1; i <= words && status == 0; i++)
+        status = check_name("history", "job or run", argv[i]);
     if (status == 0 && filter.pool)
         status = check_name("history", "pool", filter.pool);
     if (status == 0)
         status = sources_read("history", &sources, &entries);
-    return status != 0 ? status : show(&entries, &filter, json);
+    if (status == 0 && choice_new(&filter.runs, argv + 1, (size_t) words) < 0)
+        status = no_table(-ENOMEM);
+    status = status != 0 ? status : show(&entries, &filter, json);
+    choice_done(&filter.runs);
+    return status;
 }

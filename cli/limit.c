@@ -6,7 +6,43 @@
 #include "base/number.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "conf/settings.h"
+
+#define INT "%" JSON_INTEGER_FORMAT
+
+/* What other hosts declare, where that is not the limit in force without the override. */
+static void print_declared(const json_t *hosts, const char *pool, const char *this_host) {
+    json_t *host, *limit;
+    size_t i, k;
+
+    json_array_foreach(hosts, i, host)
+        json_array_foreach(json_object_get(host, "limits"), k, limit)
+            if (strcmp(words_text(limit, "pool"), pool) == 0 && strcmp(words_text(host, "host"), this_host) != 0)
+                printf("declared: " INT " by %s\n", words_number(limit, "limit"), words_text(host, "host"));
+}
+
+static int show_limit(const char *name) {
+    _cleanup_json_ json_t *answer = NULL, *hosts = NULL;
+    const json_t *pool, *configured;
+    char text[WORDS_SIZE];
+    int status = client_ask("io.berth.Pools", json_pack("{s:[s]}", "pools", name), &answer);
+
+    if (status == 0)
+        status = client_ask("io.berth.Hosts", NULL, &hosts);
+    if (status != 0)
+        return status;
+    tell_doubt(answer);
+    pool = json_array_get(json_object_get(answer, "pools"), 0);
+    configured = json_object_get(pool, "configured");
+    printf("limit: " INT "\n", words_number(pool, "limit"));
+    if (json_is_object(json_object_get(pool, "override")))
+        printf("override: %s\n", override_text(pool, text));
+    if (json_is_integer(configured))
+        printf("declared: " INT " by this host\n", json_integer_value(configured));
+    print_declared(json_object_get(hosts, "hosts"), name, words_text(answer, "host"));
+    return 0;
+}
 
 static int set_limit(char **argv, const char *duration, const char *reason) {
     json_int_t for_ms = 0;
@@ -43,34 +79,44 @@ int verb_limit(int argc, char **argv) {
     if (clear)
         return client_ask("io.berth.ClearLimit", json_pack("{s:s}", "pool", argv[1]), NULL);
     if (words == 1)
-        return wrong_usage(argv[0], "a limit or --clear is missing");
+        return duration || reason ? wrong_usage(argv[0], "a limit is missing") : show_limit(argv[1]);
     return set_limit(argv, duration, reason);
 }
 
-/* Each pool in turn; the first failure's status. */
-static int each_pool(char **argv, int words, const char *method, const char *reason) {
-    int first = 0, status;
+/* Looks whether all pools are there before it does anything to one: the first failure's status. for_ms 0: without end. */
+static int each_pool(char **argv, int words, const char *method, json_int_t for_ms, const char *reason) {
+    json_t *pools = json_array();
+    int first = 0, status = 0;
 
-    for (int i = 1; i <= words; i++) {
+    for (int i = 1; i <= words && status == 0; i++) {
         status = check_name(argv[0], "pool", argv[i]);
-        if (status != 0)
-            return status;
+        (void) json_array_append_new(pools, json_string(argv[i]));
     }
-    for (int i = 1; i <= words; i++) {
-        status = client_ask(method, json_pack("{s:s, s:s*}", "pool", argv[i], "reason", reason), NULL);
+    if (status == 0 && words > 1)
+        status = client_ask("io.berth.Pools", json_pack("{s:O}", "pools", pools), NULL);
+    json_decref(pools);
+    for (int i = 1; i <= words && status == 0; i++) {
+        json_t *params = json_pack("{s:s, s:s*}", "pool", argv[i], "reason", reason);
+
+        if (for_ms > 0)
+            (void) json_object_set_new(params, "for_ms", json_integer(for_ms));
+        status = client_ask(method, params, NULL);
         first = first != 0 ? first : status;
+        status = 0;
     }
-    return first;
+    return first != 0 ? first : status;
 }
 
 int verb_pause(int argc, char **argv) {
-    const char *reason = NULL;
-    const struct verb_option options[] = {{"--reason", NULL, &reason, NULL}};
+    const char *duration = NULL, *reason = NULL;
+    const struct verb_option options[] = {{"--for", NULL, &duration, NULL}, {"--reason", NULL, &reason, NULL}};
+    json_int_t for_ms = 0;
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)
         return status;
-    return each_pool(argv, words, "io.berth.Pause", reason);
+    status = duration ? parse_msec(argv[0], "--for", duration, &for_ms) : 0;
+    return status != 0 ? status : each_pool(argv, words, "io.berth.Pause", for_ms, reason);
 }
 
 int verb_resume(int argc, char **argv) {
@@ -78,5 +124,5 @@ int verb_resume(int argc, char **argv) {
 
     if (options_parse(argc, argv, NULL, 0, 1, WORDS_ANY, &words, &status) != 0)
         return status;
-    return each_pool(argv, words, "io.berth.Resume", NULL);
+    return each_pool(argv, words, "io.berth.Resume", 0, NULL);
 }

@@ -9,10 +9,12 @@
 
 #include "base/name.h"
 #include "base/number.h"
+#include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/known-runs.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
+#include "cli/when.h"
 
 #define RUNNER_UNIT "berth-runner.service"
 #define FOLLOW_LINES 10     /* shown first with -f */
@@ -24,6 +26,9 @@ struct logs {
     struct journal_reader *reader;
     const char *unit;           /* of berthd */
     const char *run;            /* asked for; NULL: all of the job */
+    const char *word;           /* may be a job, or the first digits of a run: known when all entries were seen; NULL: it is known */
+    struct candidates candidates;
+    bool utc;                   /* times of lines */
     char job[NAME_MAX_LENGTH + 1]; /* asked for, or of the run; "": not known yet */
     usec_t since;
     struct known_runs runs, streams;
@@ -149,7 +154,7 @@ static void put_escaped(FILE *f, const char *text) {
 
 static int make_line(struct logs *l, const char *run, char **ret) {
     _cleanup_free_ char *message = NULL, *host = NULL;
-    char time_text[CLOCK_TEXT_SIZE];
+    char time_text[2 * WHEN_TEXT_SIZE];
     size_t size;
     usec_t time = 0;
     FILE *f;
@@ -163,7 +168,7 @@ static int make_line(struct logs *l, const char *run, char **ret) {
     f = open_memstream(ret, &size);
     if (!f)
         return -ENOMEM;
-    fprintf(f, "%s ", clock_format(time, time_text));
+    fprintf(f, "%s ", when_format_exactly(time, l->utc, time_text));
     put_escaped(f, host ? host : "");
     fprintf(f, " %s[%.*s]: ", l->job[0] ? l->job : "?", RUN_SHOWN, run);
     put_escaped(f, message ? message : "");
@@ -215,17 +220,49 @@ static int take_entry(struct logs *l) {
     return k;
 }
 
-/* Which run a stream is of tells any of its lines, not the first as a rule. */
-static int learn_streams(struct logs *l) {
-    char run[ID_TEXT_SIZE];
+/* --- what must be known before lines are shown --- */
+
+static void hear_candidate(struct logs *l, const char *run, const char *job) {
+    if (strcmp(job, l->word) == 0)
+        l->word = NULL; /* a job's name wins */
+    else if (id_begins_with(run, l->word))
+        candidates_add(&l->candidates, run, job);
+}
+
+/* Hears of a run by an event of berthd or by a line that it wrote. */
+static int learn_entry(struct logs *l) {
+    _cleanup_free_ char *run = NULL, *job = NULL, *unit = NULL;
+    char writer[ID_TEXT_SIZE];
+    int k = find_writer(l, writer);
+
+    if (k < 0 || !l->word)
+        return k;
+    if (k > 0)
+        hear_candidate(l, writer, "");
+    k = journal_reader_get(l->reader, "_SYSTEMD_UNIT", &unit);
+    if (k < 0 || !l->word || !unit || strcmp(unit, l->unit) != 0)
+        return k;
+    k = journal_reader_get(l->reader, "BERTH_RUN", &run);
+    k = k < 0 ? k : journal_reader_get(l->reader, "BERTH_JOB", &job);
+    if (k >= 0 && run && job && id_is_valid(run))
+        hear_candidate(l, run, job);
+    return k;
+}
+
+/* Which run a stream is of can be told by any of its lines, and what the word means by any entry. */
+static int learn(struct logs *l) {
     int k;
 
     while ((k = journal_reader_next(l->reader)) > 0) {
-        k = find_writer(l, run);
+        k = learn_entry(l);
         if (k < 0)
             return k;
     }
     journal_reader_rewind(l->reader);
+    if (l->word && l->candidates.n == 1) {
+        l->run = l->candidates.items[0].run;
+        l->job[0] = '\0';
+    }
     return k;
 }
 
@@ -277,7 +314,9 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
     const char *directory = s->directories.n > 0 ? s->directories.items[0] : NULL;
     int k = logs_open(l, s);
 
-    k = k < 0 ? k : learn_streams(l);
+    k = k < 0 ? k : learn(l);
+    if (k >= 0 && l->word && l->candidates.n > 1)
+        return candidates_explain(&l->candidates, l->word);
     k = k < 0 ? k : read_all(l);
     if (k < 0)
         return sources_explain("logs", directory, k);
@@ -318,12 +357,12 @@ int verb_logs(int argc, char **argv) {
     const char *lines = NULL, *since = NULL;
     bool wants_follow = false;
     const struct verb_option options[] = {{"-f", &wants_follow, NULL, NULL}, {"-n", NULL, &lines, NULL}, {"--since", NULL, &since, NULL},
-                                          SOURCES_OPTIONS(&sources)};
+                                          {"--utc", &l.utc, NULL, NULL}, SOURCES_OPTIONS(&sources)};
     int words, status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 1, &words, &status) != 0)
         return status;
-    status = check_name("logs", "job", argv[1]);
+    status = check_name("logs", "job or run", argv[1]);
     if (status == 0 && (sources.directories.n > 1 || (sources.merged && sources.directories.n > 0)))
         status = wrong_usage("logs", "one --directory, or -m");
     if (status == 0)
@@ -337,5 +376,7 @@ int verb_logs(int argc, char **argv) {
         l.run = argv[1];
     else
         snprintf(l.job, sizeof(l.job), "%s", argv[1]);
+    if (!l.run && id_prefix_is_valid(argv[1]))
+        l.word = argv[1];
     return logs_show(&l, &sources, argv[1], wants_follow);
 }

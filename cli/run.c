@@ -13,10 +13,12 @@
 const char verb_run_help[] =
     "berth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n"
     "\n"
-    "Waits until it is this command's turn, runs it while it holds the permits, and exits as it did.\n"
+    "Waits until it is this command's turn, runs it while it holds the permits, and\n"
+    "exits as it did.\n"
     "\n"
-    "  -p POOL[:N]             N permits (1) of this pool; may be repeated: all pools or none\n"
-    "  -n                      do not wait: 75 unless the permits are free at once\n"
+    "  -p POOL[:N]             N permits (1 to 1000; default 1) of this pool; may be\n"
+    "                          repeated: all pools or none\n"
+    "  -n                      do not wait: 75 if the permits are not free at once\n"
     "  --wait DURATION         wait no longer: 75\n"
     "  --timeout DURATION      stop the command after so long: 124\n"
     "  --head-start DURATION   count as if it had already waited so long\n"
@@ -26,8 +28,9 @@ const char verb_run_help[] =
     "  -E CODE                 exit with CODE instead of 75\n"
     "  -v                      say on standard error what it waits for\n"
     "\n"
-    "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage, 65 no such pool, 69 berthd not reachable,\n"
-    "75 no permit, 76 lease lost, 77 not allowed, 78 config error, 124 timeout, 125 berth failed after the grant,\n"
+    "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage,\n"
+    "65 no such pool, 69 berthd not reachable, 75 no permit, 76 lease lost,\n"
+    "77 not allowed, 78 config error, 124 timeout, 125 berth failed after the grant,\n"
     "126 the command cannot be executed, 127 there is no such command.\n";
 
 void adhoc_exit(struct adhoc *a, int status) {

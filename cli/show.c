@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/name.h"
+#include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -41,8 +42,7 @@ int no_table(int r) {
     return EXIT_INTERNAL;
 }
 
-/* What must be known to read the numbers. */
-static void tell_doubt(const json_t *answer) {
+void tell_doubt(const json_t *answer) {
     const json_t *redis = json_object_get(answer, "redis");
     char text[WORDS_SIZE];
 
@@ -115,8 +115,7 @@ static const char *claims_text(const json_t *pool, const char *which, size_t all
     return buffer;
 }
 
-/* "0 until cleared (backup)", "2, ends in 5m10s" */
-static const char *override_text(const json_t *pool, char buffer[static WORDS_SIZE]) {
+const char *override_text(const json_t *pool, char *buffer) {
     const json_t *o = json_object_get(pool, "override");
     const char *reason = words_text(o, "reason");
     char when[WORDS_SIZE];
@@ -136,11 +135,11 @@ static void add_pool(struct table *t, const json_t *pool) {
     char text[WORDS_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", words_text(pool, "name"));
-    table_cell(t, TABLE_DIM, "%s", words_text(pool, "scope"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(pool, "scope"));
     table_cell(t, limit == 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, limit);
     table_cell(t, used > limit ? TABLE_BAD : used > 0 ? TABLE_GOOD : TABLE_PLAIN, INT, used);
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
-    table_cell(t, differ ? TABLE_BAD : TABLE_DIM, "%s", differ ? "yes" : "");
+    table_cell(t, differ ? TABLE_BAD : TABLE_PLAIN, "%s", differ ? "yes" : "");
     table_cell(t, TABLE_NOTICE, "%s", override_text(pool, text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "holders", json_array_size(json_object_get(pool, "holders")), text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "queue", (size_t) waiting, text));
@@ -297,9 +296,7 @@ int verb_hosts(int argc, char **argv) {
 static enum table_colour state_colour(const char *state) {
     if (strcmp(state, "running") == 0)
         return TABLE_GOOD;
-    if (strcmp(state, "done") == 0 || strcmp(state, "idle") == 0)
-        return TABLE_DIM;
-    return TABLE_NOTICE;
+    return strcmp(state, "done") == 0 || strcmp(state, "idle") == 0 ? TABLE_PLAIN : TABLE_NOTICE;
 }
 
 static enum table_colour result_colour(const char *result) {
@@ -339,7 +336,7 @@ static void add_run(struct table *t, const json_t *run) {
 
     table_cell(t, TABLE_PLAIN, "%s", words_text(run, "run"));
     table_cell(t, TABLE_PLAIN, "%s", words_text(run, "name"));
-    table_cell(t, TABLE_DIM, "%s", words_text(run, "kind"));
+    table_cell(t, TABLE_PLAIN, "%s", words_text(run, "kind"));
     table_cell(t, state_colour(state), "%s", state);
     table_cell(t, TABLE_PLAIN, "%s", words_pools(run, "pools", text));
     table_cell(t, TABLE_PLAIN, "%s", words_pools(run, "position", text));
@@ -359,15 +356,41 @@ static int print_runs(const json_t *answer, bool all) {
                        all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
 }
 
+/* Leaves those that the words name. 0 or an exit status, explained. */
+static int choose_runs(json_t *runs, char **words, size_t n) {
+    _cleanup_(choice_done) struct choice choice = {};
+    const char *missing;
+    size_t i = 0;
+    json_t *run;
+
+    if (choice_new(&choice, words, n) < 0)
+        return no_table(-ENOMEM);
+    json_array_foreach(runs, i, run)
+        choice_hear(&choice, words_text(run, "run"), words_text(run, "name"));
+    missing = choice_missing(&choice);
+    if (missing) {
+        fprintf(stderr, "berth: no such run: %s (`berth runs --all` and `berth history` list them)\n", missing);
+        return EXIT_UNKNOWN_NAME;
+    }
+    for (i = json_array_size(runs); i-- > 0;) {
+        run = json_array_get(runs, i);
+        if (!choice_has(&choice, words_text(run, "run"), words_text(run, "name")))
+            (void) json_array_remove(runs, i);
+    }
+    return 0;
+}
+
 int verb_runs(int argc, char **argv) {
     _cleanup_json_ json_t *answer = NULL;
     bool json = false, all = false;
     const struct verb_option options[] = {{"--json", &json, NULL, NULL}, {"--all", &all, NULL, NULL}};
     int words, status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, WORDS_ANY, &words, &status) != 0)
         return status;
     status = client_ask("io.berth.Runs", json_pack("{s:b}", "all", all), &answer);
+    if (status == 0)
+        status = choose_runs(json_object_get(answer, "runs"), argv + 1, (size_t) words);
     if (status != 0)
         return status;
     return json ? print_json(answer) : print_runs(answer, all);

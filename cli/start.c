@@ -102,8 +102,8 @@ static bool may_come_back(int r, const struct client_reply *reply) {
 }
 
 static int explain_lost(const struct waited *w) {
-    fprintf(stderr, "berth: %s: this berthd knows nothing of run %s: how it ended may be in `berth history --job %s`\n", w->job, w->run,
-            w->job);
+    fprintf(stderr, "berth: %s: this berthd knows nothing of run %s: how it ended may be in `berth history %s`\n", w->job, w->run,
+            w->run);
     return EXIT_AWAY;
 }
 
@@ -185,6 +185,19 @@ static int start_all(size_t n, char **jobs, bool wait) {
     return status;
 }
 
+/* Nothing is started if one of the names is wrong. 0 or an exit status, explained. */
+static int check_jobs(int argc, char **argv) {
+    _cleanup_json_ json_t *found = NULL;
+    int status = argc > 1 ? find_names("start", argv, argc, &found) : check_name("start", "job", argv[0]);
+
+    for (int i = 0; status == 0 && i < (int) json_array_size(found); i++)
+        if (!json_is_true(json_object_get(json_array_get(found, (size_t) i), "is_job"))) {
+            fprintf(stderr, "berth: %s: a run, not a job; nothing was started\n", argv[i]);
+            status = EXIT_UNKNOWN_NAME;
+        }
+    return status;
+}
+
 int verb_start(int argc, char **argv) {
     bool wait = false;
     const struct verb_option options[] = {{"--wait", &wait, NULL, NULL}};
@@ -192,10 +205,6 @@ int verb_start(int argc, char **argv) {
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)
         return status;
-    for (int i = 1; i <= words; i++) {
-        status = check_name(argv[0], "job", argv[i]);
-        if (status != 0)
-            return status;
-    }
-    return start_all((size_t) words, argv + 1, wait);
+    status = check_jobs(words, argv + 1);
+    return status != 0 ? status : start_all((size_t) words, argv + 1, wait);
 }

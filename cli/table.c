@@ -62,8 +62,6 @@ static const char *colour_name(enum table_colour colour) {
         return "yellow";
     case TABLE_BAD:
         return "red";
-    case TABLE_DIM:
-        return "darkgray";
     }
     return NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A table for people; the only user of libsmartcols. Colours only on a terminal, and not where NO_COLOR is set (no-color.org). What
- * cannot be printed is escaped, so nothing that somebody named can talk to the terminal. */
+/* A table for people; the only user of libsmartcols. Colours only on a terminal, and not where NO_COLOR is set (no-color.org); none of
+ * the grey ones, which cannot be read on every background. What cannot be printed is escaped, so nothing that somebody named can talk
+ * to the terminal. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 struct table;
 
-enum table_colour { TABLE_PLAIN, TABLE_GOOD, TABLE_NOTICE, TABLE_BAD, TABLE_DIM };
+enum table_colour { TABLE_PLAIN, TABLE_GOOD, TABLE_NOTICE, TABLE_BAD };
 
 struct table_column {
     const char *name;

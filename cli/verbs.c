@@ -17,88 +17,143 @@ static const struct verb verbs[] = {
     {"start", verb_start, "start jobs now",
      "berth start JOB... [--wait]\n"
      "\n"
-     "Starts the jobs and prints the id of each run. With --wait it waits until they are over and exits as the command did (the\n"
-     "first one that failed): 75 if it was skipped, refused or waited too long, 76 lease lost, 124 timeout, 125 not started.\n"},
-    {"stop", verb_stop, "stop runs, waiting or running",
-     "berth stop JOB|RUN...\n"
+     "Starts the jobs and prints the id of each run. If one of the names is wrong,\n"
+     "nothing is started.\n"
      "\n"
-     "Stops all runs of a job, or one run by its id (`berth runs`): waiting ones are withdrawn, commands get their stop signal.\n"},
+     "  --wait   wait until the runs are over, and exit as the command did (the\n"
+     "           first one that failed); 75: skipped, refused or waited too long;\n"
+     "           76: lease lost; 124: timeout; 125: not started\n"},
+    {"stop", verb_stop, "stop runs, waiting or running",
+     "berth stop JOB|RUN|LABEL...\n"
+     "\n"
+     "Stops all runs of a job, or one run: by its id (`berth runs`) or the first\n"
+     "digits of it, four at least, or by the LABEL of its `berth run --name`. A\n"
+     "waiting run is withdrawn, a command gets its stop signal. If one of the names\n"
+     "is wrong, or can be several runs, nothing is stopped.\n"},
     {"jobs", verb_jobs, "defined jobs of this host",
      "berth jobs [--json]\n"
      "\n"
-     "The jobs that this host's config defines: state, last result, when they run next.\n"},
+     "The jobs that this host's config defines: state, last result, when they run\n"
+     "next.\n"},
     {"runs", verb_runs, "runs of this host",
-     "berth runs [--json] [--all]\n"
+     "berth runs [JOB|RUN|LABEL...] [--json] [--all]\n"
      "\n"
-     "What waits (and for what) and what runs on this host; --all: finished runs, too.\n"},
+     "What waits (and for what) and what runs on this host; of the names given only.\n"
+     "A RUN may be given by its first digits, four at least.\n"
+     "\n"
+     "  --all    finished runs, too\n"},
     {"pools", verb_pools, "pools of the cluster: limit, used, waiting",
      "berth pools [POOL...] [--json]\n"
      "\n"
-     "The pools, cluster-wide; of those that are named also who holds and who waits. DIFFER: hosts declare different limits.\n"},
+     "The pools, cluster-wide. Of those that are named also who holds permits and\n"
+     "who waits for them. DIFFER: hosts declare different limits.\n"},
     {"hosts", verb_hosts, "live hosts of the cluster",
      "berth hosts [--json]\n"
      "\n"
-     "The hosts whose sessions live, when they were heard last, and the limits they declare that are not the one in force.\n"},
-    {"limit", verb_limit, "override a pool's limit",
+     "The hosts whose sessions live, when each was heard last, and the limits it\n"
+     "declares that are not the one in force.\n"},
+    {"limit", verb_limit, "show a pool's limit, or override it",
+     "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"
      "berth limit POOL --clear\n"
      "\n"
-     "Overrides the limit that the configs declare, on all hosts, until it is cleared or the time is over. Lowering it stops nobody.\n"},
+     "Shows the limit in force, its override, and which hosts declare what. With N\n"
+     "(0 to 1000000) it overrides what the configs declare, on all hosts, until it\n"
+     "is cleared or the time is over. A lower limit stops nobody.\n"},
     {"pause", verb_pause, "grant nothing more of a pool",
-     "berth pause POOL... [--reason TEXT]\n"
+     "berth pause POOL... [--for DURATION] [--reason TEXT]\n"
      "\n"
-     "Overrides the limit with 0: nothing more is granted. What runs goes on.\n"},
+     "Overrides the limit with 0: nothing more is granted. What runs goes on. It\n"
+     "ends with `berth resume`, or by itself when the time is over.\n"},
     {"resume", verb_resume, "end a pause",
      "berth resume POOL...\n"
      "\n"
      "Ends a pause; what it replaced is in force again.\n"},
-    {"revoke", verb_revoke, "take a claim's permits away",
-     "berth revoke CLAIM [--reason TEXT]\n"
+    {"revoke", verb_revoke, "take a run's permits away, on any host",
+     "berth revoke RUN [--reason TEXT]\n"
      "\n"
-     "Its host stops what runs under it and gives the permits back; a claim whose host is gone is freed. Claims: berth pools POOL.\n"},
+     "The run's host stops it and gives its permits back. What a host held that is\n"
+     "gone is freed. RUN: its id as `berth pools POOL` shows it, or the first digits\n"
+     "of it, four at least.\n"},
     {"grace", verb_grace, "end the grace of a new namespace",
      "berth grace --end\n"
      "\n"
-     "After Redis restarted or lost its data nothing is granted for one lease, until all hosts have told what they hold. This ends it\n"
-     "at once: only for a namespace that is known to be new, or limits may be exceeded.\n"},
+     "After Redis restarted or lost its data nothing is granted for one lease, until\n"
+     "all hosts have told what they hold. This ends it at once: only for a namespace\n"
+     "that is known to be new, or limits may be exceeded.\n"},
     {"drain", verb_drain, "take nothing new on this host",
      "berth drain [--wait]\n"
      "\n"
-     "This host begins no run any more, also after a restart of berthd, until `berth undrain`; what waits here is withdrawn (75), what\n"
-     "runs goes on. --wait: until the last run is over.\n"},
+     "This host begins no run any more, also after a restart of berthd, until\n"
+     "`berth undrain`. What waits here is withdrawn (75), what runs goes on.\n"
+     "\n"
+     "  --wait   wait until the last run is over\n"},
     {"undrain", verb_undrain, "take work on this host again", "berth undrain\n"},
     {"reload", verb_reload, "read the config again",
      "berth reload\n"
      "\n"
-     "Waits for the result. A config with errors changes nothing: they are printed, 78.\n"},
+     "Waits for the result. A config with errors changes nothing: they are printed,\n"
+     "78.\n"},
     {"logs", verb_logs, "what a job or a run wrote",
-     "berth logs JOB|RUN [-f] [-n N] [--since TIME] [--directory DIR | -m] [--unit UNIT]\n"
+     "berth logs JOB|RUN [-f] [-n N] [--since TIME] [--utc]\n"
+     "                   [--directory DIR | -m] [--unit UNIT]\n"
      "\n"
-     "The output of a job (output = \"journal\") or of one of its runs, from the journal. Which lines are a run's says its cgroup. -n: the\n"
-     "last N lines; -f: goes on with what is written from now on. `berth run` leaves its command's output to the caller. Needs no berthd.\n"},
+     "The output of a job (output = \"journal\"), or of one of its runs: RUN is an id,\n"
+     "or the first digits of it, four at least. Lines are attributed to runs by\n"
+     "cgroup. `berth run` leaves its command's output to the caller. Needs no berthd.\n"
+     "\n"
+     "  -n N             the last N lines\n"
+     "  -f               go on with what is written from now on\n"
+     "  --since TIME     from then on: today, -2h, \"2026-11-20 14:00\", ...\n"
+     "  --utc            times in UTC, not in local time\n"
+     "  --directory DIR  the journal files in DIR\n"
+     "  -m               all journals that were collected on this machine\n"
+     "  --unit UNIT      the unit whose berthd is meant (berthd.service)\n"},
     {"history", verb_history, "runs, as the journal has them",
-     "berth history [--job JOB] [--pool POOL] [--since TIME] [--until TIME] [--directory DIR... | -m] [--unit UNIT] [--json]\n"
+     "berth history [JOB|RUN|LABEL...] [--pool POOL] [--since TIME] [--until TIME]\n"
+     "              [--utc] [--directory DIR... | -m] [--unit UNIT] [--json]\n"
      "\n"
-     "One line a run, from boot to boot: when it began, where, how long it waited and ran, how it ended. Reads this machine's journal;\n"
-     "-m: all that was collected here; --directory: the journal files in DIR. TIME: 2026-11-20T11:00:00Z, \"2026-11-20 11:00\", -2h.\n"
-     "--unit: the unit whose berthd is meant (berthd.service). Needs no berthd. 65: there is no such journal, or it cannot be read.\n"},
+     "One line a run, from boot to boot: when it began, where, how long it waited\n"
+     "and ran, how it ended; of the names given only. A RUN may be given by its first\n"
+     "digits, four at least. 65: there is no such journal, or it cannot be read.\n"
+     "Needs no berthd.\n"
+     "\n"
+     "  --pool POOL      runs that needed permits of it\n"
+     "  --since TIME, --until TIME\n"
+     "                   today, yesterday, -2h, \"2 hours ago\", 14:00, 2026-11-20,\n"
+     "                   \"2026-11-20 14:00\", as journalctl takes them\n"
+     "  --utc            times in UTC, not in local time; --json has UTC always\n"
+     "  --directory DIR  the journal files in DIR\n"
+     "  -m               all journals that were collected on this machine\n"
+     "  --unit UNIT      the unit whose berthd is meant (berthd.service)\n"},
     {"audit", verb_audit, "prove from journals that the limits were kept",
-     "berth audit [--directory DIR... | -m] [--since TIME] [--limit POOL=N...] [-c CONFIG] [--tolerance DURATION] [--unit UNIT] [--json]\n"
+     "berth audit [--directory DIR... | -m] [--since TIME] [--limit POOL=N...]\n"
+     "            [-c CONFIG] [--tolerance DURATION] [--unit UNIT] [--json]\n"
      "\n"
-     "Replays the events of one or many hosts, which must be all that share the pools: use never above the limit in force, grants in\n"
-     "the order of tickets and head starts, tokens that grow, every grant ended, no entry missing. 0: proved; 1: each violation is named\n"
-     "with its entry; 65: a journal is not there or cannot be read, or has no events. Limits are what the journals tell; of pools of\n"
-     "which they tell nothing what CONFIG says; --limit: instead of both. --since: only what happened since then is judged.\n"},
+     "Replays the events of one or many hosts, which must be all that share the\n"
+     "pools: use never above the limit in force, grants in the order of tickets and\n"
+     "head starts, tokens that grow, every grant ended, no entry missing.\n"
+     "0: proved; 1: each violation is named with its entry; 65: a journal is not\n"
+     "there, cannot be read, or has no events.\n"
+     "\n"
+     "  --since TIME     judge only what happened since then\n"
+     "  --limit POOL=N   the limit, whatever the journals tell\n"
+     "  -c CONFIG        for pools of whose limit the journals tell nothing\n"
+     "  --tolerance DURATION\n"
+     "                   for the clocks of hosts (100ms)\n"
+     "  --directory DIR  the journal files in DIR\n"
+     "  -m               all journals that were collected on this machine\n"
+     "  --unit UNIT      the unit whose berthd is meant (berthd.service)\n"},
     {"check-config", verb_check_config, "check a config file",
      "berth check-config [FILE]\n"
      "\n"
-     "Reads FILE (default: /etc/berth/berth.conf) and FILE.d/*.conf: all their errors, 78, or what is in them, 0. Needs no berthd.\n"},
+     "Reads FILE (default: /etc/berth/berth.conf) and FILE.d/*.conf: all their\n"
+     "errors, 78, or what is in them, 0. Needs no berthd.\n"},
     {"version", verb_version, "versions of berth and berthd",
      "berth version\n"
      "\n"
      "The version of this program, and of berthd if it can be reached.\n"},
-    {"help", verb_help, "this, or the help of a verb",
-     "berth help [VERB]\n"},
+    {"help", verb_help, "this, or the help of a verb", "berth help [VERB]\n"},
 };
 
 const struct verb *verb_find(const char *name) {
@@ -117,7 +172,9 @@ static void print_help(FILE *f) {
     for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
         fprintf(f, "  %-14s %s\n", verbs[i].name, verbs[i].line);
     fputs("\n"
-          "`berth help VERB` tells more. --socket PATH or BERTH_SOCKET: berthd's control socket (" CLIENT_SOCKET_DEFAULT ").\n",
+          "`berth help VERB` tells more.\n"
+          "--socket PATH or BERTH_SOCKET: berthd's control socket\n"
+          "(" CLIENT_SOCKET_DEFAULT ").\n",
           f);
 }
 

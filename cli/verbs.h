@@ -74,9 +74,19 @@ int parse_when(const char *verb, const char *option, const char *text, usec_t *r
 /* As it is: it has "schema" already. 0 or EXIT_INTERNAL. */
 int print_json(const json_t *document);
 /* nothing: said on standard error where the table is empty. 0 or EXIT_INTERNAL, explained. */
+/* Says what must be known to read the numbers of Pools and Hosts: Redis is away, grace. */
+void tell_doubt(const json_t *answer);
+/* A pool's override: "0 until cleared (backup)", "2, ends in 5m10s"; "" if there is none. buffer: WORDS_SIZE. */
+const char *override_text(const json_t *pool, char *buffer);
 struct table;
 int print_table(struct table *t, const char *nothing);
 int no_table(int r);
+
+/* --- act.c --- */
+
+/* What berthd takes these names for (io.berth.Find): an item {"target", "is_job"} for each, if all are known. 0, or an exit status,
+ * explained. */
+int find_names(const char *verb, char **names, int n, json_t **ret_found);
 
 /* --- the verbs --- */
 

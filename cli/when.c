@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -273,4 +274,36 @@ int when_parse(const char *text, usec_t now, usec_t *ret_realtime) {
     if (text[0] == '@')
         return parse_epoch(text + 1, ret_realtime);
     return parse_span(text, now, ret_realtime) == 0 ? 0 : parse_point(text, now, ret_realtime);
+}
+
+/* --- as text --- */
+
+static bool break_down(usec_t realtime, bool utc, struct tm *ret) {
+    time_t seconds = (time_t) (realtime / USEC_PER_SEC);
+
+    return utc ? gmtime_r(&seconds, ret) : localtime_r(&seconds, ret);
+}
+
+const char *when_format(usec_t realtime, bool utc, char buffer[static WHEN_TEXT_SIZE]) {
+    struct tm tm;
+
+    if (!break_down(realtime, utc, &tm) || strftime(buffer, WHEN_TEXT_SIZE, utc ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        buffer[0] = '\0';
+    return buffer;
+}
+
+const char *when_format_exactly(usec_t realtime, bool utc, char buffer[static 2 * WHEN_TEXT_SIZE]) {
+    char zone[24] = "Z";
+    struct tm tm;
+    size_t n;
+
+    if (!break_down(realtime, utc, &tm) || (n = strftime(buffer, WHEN_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm)) == 0) {
+        buffer[0] = '\0';
+        return buffer;
+    }
+    if (!utc)
+        snprintf(zone, sizeof(zone), "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+', labs(tm.tm_gmtoff) / 3600,
+                 labs(tm.tm_gmtoff) / 60 % 60);
+    snprintf(buffer + n, 2 * WHEN_TEXT_SIZE - n, ".%06u%s", (unsigned) (realtime % USEC_PER_SEC), zone);
+    return buffer;
 }

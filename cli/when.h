@@ -3,6 +3,8 @@
 
 /* Times as people give them to --since and --until, in the forms that journalctl(1) takes (systemd.time(7)). */
 
+#include <stdbool.h>
+
 #include "base/clock.h"
 
 /* Accepts, in local time where nothing else is said:
@@ -15,3 +17,9 @@
  * turned forward, counts from before the change: 02:30 is then 03:30.
  * Stores µs since 1970. Returns 0 or -EINVAL. */
 int when_parse(const char *text, usec_t now, usec_t *ret_realtime);
+
+/* A time as a table shows it, and when_parse() reads it: "2026-11-20 14:00:30" in local time, or "2026-11-20T13:00:30Z". */
+#define WHEN_TEXT_SIZE 32
+const char *when_format(usec_t realtime, bool utc, char buffer[static WHEN_TEXT_SIZE]);
+/* The same moment with all its digits and its offset, for lines of a log: "2026-11-20T14:00:30.123456+01:00", or "...Z". */
+const char *when_format_exactly(usec_t realtime, bool utc, char buffer[static 2 * WHEN_TEXT_SIZE]);

@@ -23,7 +23,7 @@ struct run;
 struct claim {
     /* the owner's */
     struct run *owner;
-    char id[ID_TEXT_SIZE];
+    char id[ID_TEXT_SIZE];          /* the run's */
     bool nowait;                    /* grant at once or refuse (`busy`) */
     bool keep;                      /* on-lease-lost = continue: goes on when the session is lost, comes back with a new token */
     uint32_t pid;                   /* of the holder, for people; 0: not known yet */

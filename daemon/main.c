@@ -34,11 +34,14 @@ static void help(void) {
          "\n"
          "Runs jobs on many hosts without ever exceeding what they share.\n"
          "\n"
-         "  -c, --config FILE           read FILE and FILE.d/*.conf instead of " SETTINGS_PATH_DEFAULT "\n"
-         "      --check                 print all that is wrong with the config, or that it is ok, and stop\n"
-         "      --with-runner[=PATH]    start a berth-runner of its own (no service manager: demo, containers, tests)\n"
-         "      --version               print the version\n"
-         "  -h, --help                  print this");
+         "  -c, --config FILE        read FILE and FILE.d/*.conf instead of\n"
+         "                           " SETTINGS_PATH_DEFAULT "\n"
+         "      --check              print all that is wrong with the config, or that it\n"
+         "                           is ok, and stop\n"
+         "      --with-runner[=PATH] start a berth-runner of its own (no service manager:\n"
+         "                           demo, containers, tests)\n"
+         "      --version            print the version\n"
+         "  -h, --help               print this");
 }
 
 /* 0: go on; otherwise exit with *ret_status. */

@@ -60,8 +60,6 @@ static void put_claim(struct message_writer *w, const char *prefix, const struct
 
     if (c->n_demands == 0)
         return;
-    snprintf(key, sizeof(key), "%sclaim", prefix);
-    message_put(w, key, c->id);
     snprintf(key, sizeof(key), "%sticket", prefix);
     message_put_u64(w, key, c->ticket);
     snprintf(key, sizeof(key), "%stoken", prefix);
@@ -94,8 +92,6 @@ static void read_claim(const struct message *record, const char *prefix, struct 
 
     if (c->n_demands == 0)
         return;
-    snprintf(key, sizeof(key), "%sclaim", prefix);
-    (void) message_get_id(record, key, c->id);
     snprintf(key, sizeof(key), "%sticket", prefix);
     (void) message_get_u64(record, key, &c->ticket);
     snprintf(key, sizeof(key), "%stoken", prefix);

@@ -50,17 +50,16 @@ static bool in_cluster_store(const struct settings *settings, const char *pool) 
 static int claim_init(struct claim *c, struct run *r, const struct settings *settings,
                       bool (*is_part)(const struct settings *, const char *)) {
     struct demand *part;
-    int k;
 
     list_init(&c->link);
     c->owner = r;
+    memcpy(c->id, r->id, sizeof(c->id));
     c->run = r->id;
     c->name = r->name;
     for (size_t i = 0; i < r->n_demands; i++)
         c->n_demands += is_part(settings, r->demands[i].pool);
-    k = id_make(c->id);
-    if (k < 0 || c->n_demands == 0)
-        return k;
+    if (c->n_demands == 0)
+        return 0;
     if (c->n_demands == r->n_demands) { /* the usual case: all are of one scope */
         c->demands = r->demands;
         return 0;

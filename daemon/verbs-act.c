@@ -95,8 +95,13 @@ static int override(struct control_call *call, struct manager *m, const struct s
     return k < 0 ? k : act_begin(act, store_override(s, o, act_on_reply, act));
 }
 
+/* 0: until it is cleared. */
+static usec_t duration_of(json_int_t for_ms) {
+    return for_ms > 0 ? (usec_t) for_ms * USEC_PER_MSEC : USEC_INFINITY;
+}
+
 int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
-    struct store_override o = {.for_usec = USEC_INFINITY};
+    struct store_override o = {};
     json_int_t limit = 0, for_ms = 0;
     const struct param table[] = {
         {"pool", PARAM_STRING, true, &o.pool, 0, 0},
@@ -109,8 +114,7 @@ int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k < 0 ? k : 0;
     o.limit = (uint32_t) limit;
-    if (for_ms > 0)
-        o.for_usec = (usec_t) for_ms * USEC_PER_MSEC;
+    o.for_usec = duration_of(for_ms);
     return override(call, userdata, &o);
 }
 
@@ -125,15 +129,18 @@ int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata)
 }
 
 int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
-    struct store_override o = {.pause = true, .for_usec = USEC_INFINITY};
+    struct store_override o = {.pause = true};
+    json_int_t for_ms = 0;
     const struct param table[] = {
         {"pool", PARAM_STRING, true, &o.pool, 0, 0},
+        {"for_ms", PARAM_INT, false, &for_ms, 1, VERBS_MSEC_MAX},
         {"reason", PARAM_STRING, false, &o.reason, 0, 0},
     };
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
         return k < 0 ? k : 0;
+    o.for_usec = duration_of(for_ms);
     return override(call, userdata, &o);
 }
 
@@ -151,11 +158,9 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
 
 /* A claim that only this host's own store knows; any other one may be anywhere in the cluster. */
 static bool is_host_claim(struct manager *m, const char *claim) {
-    for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATES; s++)
-        list_foreach(r, manager_runs(m, s), struct run, link)
-            if (r->host_claim.state != CLAIM_STATE_NONE && strcmp(r->host_claim.id, claim) == 0)
-                return true;
-    return false;
+    const struct run *r = manager_find_run(m, claim);
+
+    return r && r->host_claim.state != CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE;
 }
 
 int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
@@ -172,7 +177,7 @@ int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k < 0 ? k : 0;
     if (!id_is_valid(claim))
-        return verbs_bad_request(call, "a claim is named by 32 hex digits, as `berth pools POOL` shows them");
+        return verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
     if (params_check_reason(call, reason) != 0)
         return 0;
     if (manager_is_gathering(m))

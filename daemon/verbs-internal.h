@@ -8,6 +8,7 @@
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or what berthd knows by itself
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have told
+ *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and its like: answered when a store has done it
  *     verbs-start.c   Start, Await: waiting for a run's end
  *     verbs-drain.c   Drain, Undrain
@@ -82,6 +83,7 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 int verbs_pools(struct control_call *call, json_t *params, void *userdata);
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);
+int verbs_find(struct control_call *call, json_t *params, void *userdata);
 int verbs_await(struct control_call *call, json_t *params, void *userdata);
 int verbs_start(struct control_call *call, json_t *params, void *userdata);
 int verbs_set_limit(struct control_call *call, json_t *params, void *userdata);

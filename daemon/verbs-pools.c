@@ -26,11 +26,9 @@ static json_t *json_seen(usec_t usec) {
 
 /* Redis is not told a pid for its own sake; of its own runs this berthd knows it. */
 static uint32_t find_pid(struct manager *m, const char *claim) {
-    for (enum run_state s = RUN_STATE_RUNNING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, manager_runs(m, s), struct run, link)
-            if (strcmp(r->cluster_claim.id, claim) == 0 || strcmp(r->host_claim.id, claim) == 0)
-                return (uint32_t) r->pid;
-    return 0;
+    const struct run *r = manager_find_run(m, claim);
+
+    return r && !run_is_over(r) ? (uint32_t) r->pid : 0;
 }
 
 static int put_holders(struct manager *m, json_t *pool, const struct snapshot_pool *p) {

@@ -28,11 +28,14 @@ static int arg_socket_fd = -1;
 static void print_help(void) {
     puts("berth-runner [-c FILE] [--version] [--help]\n"
          "\n"
-         "Starts the jobs of a berth config when berthd asks for them, and watches over them.\n"
+         "Starts the jobs of a berth config when berthd asks for them, and watches over\n"
+         "them.\n"
          "\n"
-         "  -c, --config FILE  config to read, and FILE.d/*.conf (default " SETTINGS_PATH_DEFAULT ")\n"
-         "      --socket-fd N  internal, for berthd --with-runner: talk to berthd on this descriptor,\n"
-         "                     and end when it closes, instead of listening on runner/runner.sock\n"
+         "  -c, --config FILE  config to read, and FILE.d/*.conf (default\n"
+         "                     " SETTINGS_PATH_DEFAULT ")\n"
+         "      --socket-fd N  internal, for berthd --with-runner: talk to berthd on this\n"
+         "                     descriptor, and end when it closes, instead of listening\n"
+         "                     on runner/runner.sock\n"
          "      --version      print the version\n"
          "  -h, --help         print this help");
 }

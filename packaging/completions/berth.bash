@@ -67,7 +67,7 @@ _berth() {
     start) _berth_words "$(_berth_live name jobs) --wait --help" ;;
     stop) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --help" ;;
     jobs | hosts) _berth_words "--json --help" ;;
-    runs) _berth_words "--json --all --help" ;;
+    runs) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --json --all --help" ;;
     pools) _berth_words "$(_berth_live name pools) --json --help" ;;
     limit)
         case $previous in
@@ -77,7 +77,13 @@ _berth() {
         *) _berth_words "--for --reason --clear" ;;
         esac
         ;;
-    pause) [[ $previous == --reason ]] || _berth_words "$(_berth_live name pools) --reason --help" ;;
+    pause)
+        case $previous in
+        --for) _berth_words "10m 1h 1d" ;;
+        --reason) ;;
+        *) _berth_words "$(_berth_live name pools) --for --reason --help" ;;
+        esac
+        ;;
     resume) _berth_words "$(_berth_live name pools) --help" ;;
     revoke) [[ $previous == --reason ]] || _berth_words "$(_berth_live claim pools) --reason --help" ;;
     grace) _berth_words "--end --help" ;;
@@ -88,17 +94,16 @@ _berth() {
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         -n) _berth_words "10 100 1000" ;;
         --unit) ;;
-        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) -f -n --since --directory -m --unit --help" ;;
+        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) -f -n --since --utc --directory -m --unit --help" ;;
         esac
         ;;
     history)
         case $previous in
-        --job) _berth_words "$(_berth_live name jobs)" ;;
         --pool) _berth_words "$(_berth_live name pools)" ;;
         --since | --until) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --unit) ;;
-        *) _berth_words "--job --pool --since --until --directory -m --unit --json --help" ;;
+        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --pool --since --until --utc --directory -m --unit --json --help" ;;
         esac
         ;;
     audit)

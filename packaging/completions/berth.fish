@@ -50,8 +50,8 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'set another limit' \
-    pause 'set a limit of 0' resume 'end a pause' revoke 'stop whoever holds a claim' grace 'end the grace of a new namespace' \
+    runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'show or set a limit' \
+    pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
     audit 'prove from journals that the limits were kept' check-config 'print all errors of a config' version 'print versions' \
@@ -78,16 +78,17 @@ complete -c berth -n '__berth_is jobs runs pools hosts' -l json -d 'one JSON doc
 complete -c berth -n '__berth_is runs' -l all -d 'finished ones, too'
 complete -c berth -n '__berth_is start stop' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
-complete -c berth -n '__berth_is stop' -a '(__berth_live run runs)' -d run
+complete -c berth -n '__berth_is stop runs history' -a '(__berth_live run runs)' -d run
+complete -c berth -n '__berth_is runs history' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
-complete -c berth -n '__berth_is limit' -l for -x -a '10m 1h 1d' -d 'end it after'
+complete -c berth -n '__berth_is limit pause' -l for -x -a '10m 1h 1d' -d 'end it after'
 complete -c berth -n '__berth_is limit pause revoke' -l reason -x -d why
 complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
 complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'grant at once'
 complete -c berth -n '__berth_is drain' -l wait -d 'until the last run is over'
 complete -c berth -n '__berth_is check-config' -F
-complete -c berth -n '__berth_is history' -l job -x -a '(__berth_live name jobs)' -d 'of this job'
+complete -c berth -n '__berth_is logs history' -l utc -d 'times in UTC'
 complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
 complete -c berth -n '__berth_is logs history audit' -l since -x -a 'today yesterday -1h -7d' -d 'from then on'
 complete -c berth -n '__berth_is history' -l until -x -a 'today now -1h' -d 'up to then'

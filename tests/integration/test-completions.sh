@@ -107,7 +107,7 @@ for verb in $verbs; do
 done
 # Every option that a verb's help names, in each shell, and in what the man page says of the verb.
 for verb in $verbs; do
-    options=$("${BERTH_BUILD:-build}/berth" help "$verb" | sed -n -e 's/^  \(-[-a-zA-Z]*\) .*/\1/p' -e '/^berth /p' |
+    options=$("${BERTH_BUILD:-build}/berth" help "$verb" | sed -n -e 's/^  \(-[-a-zA-Z]*\) .*/\1/p' -e '/^berth /p' -e '/^ *\[/p' |
         grep -oE '(^|[[ ])--?[a-zA-Z][a-z-]*' | tr -d '[ ' | sort -u)
     [ -n "$options" ] || continue
     for option in $options; do
@@ -131,8 +131,11 @@ for shell in bash zsh fish; do
     expect $shell "pause EMPTY" "db net" "holder waiter trap"
     expect $shell "revoke EMPTY" "c1 c2" "db"
     expect $shell "grace --" "--end" "db"
+    expect $shell "history EMPTY" "dump load 0123456789abcdef0123456789abcdef" "db"
+    expect $shell "runs EMPTY" "dump load 0123456789abcdef0123456789abcdef" "db"
+    expect $shell "pause --" "--for --reason" "--all"
     expect $shell "history --pool EMPTY" "db net" "holder trap"
-    expect $shell "history --" "--job --pool --since --until --directory" "db"
+    expect $shell "history --" "--pool --since --until --utc --directory" "db --job"
     expect $shell "audit --" "--since --limit --directory --tolerance" "--job"
     expect $shell "logs EMPTY" "dump load 0123456789abcdef0123456789abcdef" "db"
     expect $shell "runs --" "--json --all" "db"

@@ -93,9 +93,13 @@ static void chooses(const char *options, const char *expected) {
 static void test_filters(void) {
     if (!journal_files_once(make_journals))
         return;
-    chooses("--job dump", "acd");
+    chooses("dump", "acd");
+    chooses("copy dump", "acbd");
+    chooses(RUN_B, "b");
+    chooses("0000", "acbd"); /* all that begin so */
+    chooses("copy " RUN_A, "ab");
     chooses("--pool net", "ab");
-    chooses("--job dump --pool db --until 2025-11-20T12:00:20Z", "a");
+    chooses("dump --pool db --until 2025-11-20T12:00:20Z", "a");
     chooses("--since 2025-11-20T12:00:10Z", "cbd");
     chooses("--since 2025-11-20T13:00:10+01:00 --until 2025-11-20T12:01:00Z", "c");
     chooses("--since -1m", "b"); /* it has not ended */
@@ -106,12 +110,31 @@ static void test_table(void) {
     if (!journal_files_once(make_journals))
         return;
     TEST_INT(berth(NULL, "history --directory %s/ant --pool net", journal_folder), 0);
-    CU_ASSERT(strstr(berth_out, "2025-11-20T12:00:01Z " RUN_A " dump ant  db:2,net:1   1.0s 2.5s success") != NULL);
-    CU_ASSERT(strstr(berth_out, "2025-11-20T12:01:00Z " RUN_B " copy ant  net:1") != NULL);
+    CU_ASSERT(strstr(berth_out, "2025-11-20 12:00:01 " RUN_A " dump ant  db:2,net:1   1.0s 2.5s success") != NULL);
+    CU_ASSERT(strstr(berth_out, "2025-11-20 12:01:00 " RUN_B " copy ant  net:1") != NULL);
     CU_ASSERT(strstr(berth_out, "running") != NULL);
-    TEST_INT(berth(NULL, "history --directory %s --job nothing", journal_folder), 0);
+    TEST_INT(berth(NULL, "history --directory %s --pool nothing", journal_folder), 0);
     TEST_STRING(berth_out, "");
     TEST_STRING(berth_err, "the journal has no such run\n");
+    TEST_INT(berth(NULL, "history --directory %s dump nothing", journal_folder), 65);
+    TEST_STRING(berth_out, "");
+    TEST_STRING(berth_err, "berth history: the journal knows no job and no run nothing\n");
+}
+
+/* What a table shows is what --since and --until read, in local time and in UTC. */
+static void test_local_time(void) {
+    if (!journal_files_once(make_journals))
+        return;
+    TEST_INT(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
+    TEST_INT(berth(NULL, "history --directory %s/ant dump copy", journal_folder), 0);
+    CU_ASSERT(strstr(berth_out, "2025-11-20 13:00:01 " RUN_A) != NULL);
+    TEST_INT(berth(NULL, "history --directory %s/ant --utc dump copy", journal_folder), 0);
+    CU_ASSERT(strstr(berth_out, "2025-11-20T12:00:01Z " RUN_A) != NULL);
+    chooses("--since '2025-11-20 13:00:10'", "cbd");
+    chooses("--since 2025-11-20T12:00:10Z", "cbd");
+    TEST_INT(berth(NULL, "history --directory %s/ant --json dump", journal_folder), 0);
+    CU_ASSERT(strstr(berth_out, "2025-11-20T12:00:01.0") != NULL); /* as ever */
+    TEST_INT(unsetenv("TZ"), 0);
 }
 
 static void test_no_journal(void) {
@@ -137,12 +160,12 @@ static void test_no_journal(void) {
     snprintf(path, sizeof(path), "%s/empty", journal_folder);
     TEST_INT(rmdir(path), 0);
     TEST_INT(berth(NULL, "history -m --directory /tmp"), 64);
-    TEST_INT(berth(NULL, "history --since yesterday"), 64);
+    TEST_INT(berth(NULL, "history --since soon"), 64);
     TEST_INT(berth(NULL, "history --pool -x"), 64);
 }
 
 static CU_TestInfo tests[] = {
-    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
+    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"local-time", test_local_time}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {

@@ -40,7 +40,7 @@ static bool make_journals(void) {
 static void shows(const char *words, const char *expected) {
     char found[1024] = "";
 
-    TEST_INT(berth(NULL, "logs --directory=%s %s", journal_folder, words), 0);
+    TEST_INT(berth(NULL, "logs --utc --directory=%s %s", journal_folder, words), 0);
     for (char *line = strtok(berth_out, "\n"); line; line = strtok(NULL, "\n")) {
         CU_ASSERT(strncmp(line, "2025-11-20T12:00:00.", 20) == 0 && strncmp(line + 27, " ant ", 5) == 0);
         snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s\n", strlen(line) > 32 ? line + 32 : "");
@@ -56,8 +56,49 @@ static void test_lines(void) {
     shows(RUN_A, "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n");
     shows(RUN_C, "dump[20000000]: c1 without a cgroup\n");
     shows("copy", "copy[10000000]: b1 of copy\n");
+    shows("2000", "dump[20000000]: c1 without a cgroup\n"); /* as the lines show it, or less of it */
+    shows("20000000", "dump[20000000]: c1 without a cgroup\n");
     shows("-n 1 " RUN_A, "dump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n");
     shows("copy --since -1h", "");
+}
+
+/* The id that a line shows names the run; a job's name wins; what may be several runs is refused. */
+static void test_ids(void) {
+    struct journal_file f;
+    char folder[64];
+
+    if (!journal_file_possible())
+        return;
+    snprintf(folder, sizeof(folder), "%s-ids", journal_folder);
+    journal_file_begin(&f, "ant", 1);
+    journal_file_event(&f, 0, "granted", "BERTH_RUN=cafe0000000000000000000000000001 BERTH_JOB=dump");
+    journal_file_entry(&f, 1, "SYSLOG_IDENTIFIER=dump " CGROUP("cafe0000000000000000000000000001"), "one");
+    journal_file_entry(&f, 2, "SYSLOG_IDENTIFIER=load " CGROUP("cafe1000000000000000000000000002"), "two"); /* its events are gone */
+    journal_file_event(&f, 3, "granted", "BERTH_RUN=feed0000000000000000000000000003 BERTH_JOB=dump");
+    journal_file_entry(&f, 4, "SYSLOG_IDENTIFIER=dump " CGROUP("feed0000000000000000000000000003"), "three");
+    journal_file_event(&f, 5, "granted", "BERTH_RUN=00000000000000000000000000000004 BERTH_JOB=feed");
+    journal_file_entry(&f, 6, "SYSLOG_IDENTIFIER=feed " CGROUP("00000000000000000000000000000004"), "four");
+    if (!journal_file_write(&f, folder))
+        return;
+    TEST_INT(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
+    TEST_INT(berth(NULL, "logs --directory=%s cafe0", folder), 0);
+    CU_ASSERT(strncmp(berth_out, "2025-11-20T13:00:00.", 20) == 0);
+    TEST_STRING(berth_out + 26, "+01:00 ant dump[cafe0000]: one\n");
+    TEST_INT(berth(NULL, "logs --directory=%s cafe1 --utc", folder), 0);
+    CU_ASSERT(strncmp(berth_out, "2025-11-20T12:00:00.", 20) == 0);
+    TEST_STRING(berth_out + 26, "Z ant ?[cafe1000]: two\n");
+    TEST_INT(unsetenv("TZ"), 0);
+    TEST_INT(berth(NULL, "logs --directory=%s feed0", folder), 0);
+    CU_ASSERT(strstr(berth_out, "dump[feed0000]: three\n") != NULL);
+    TEST_INT(berth(NULL, "logs --directory=%s feed", folder), 0);
+    CU_ASSERT(strstr(berth_out, "feed[00000000]: four\n") != NULL && !strstr(berth_out, "three"));
+    TEST_INT(berth(NULL, "logs --directory=%s cafe", folder), 65);
+    TEST_STRING(berth_out, "");
+    TEST_STRING(berth_err, "berth: cafe can be several runs; give more digits of one:\n"
+                           "  cafe0000000000000000000000000001  dump\n  cafe1000000000000000000000000002  \n");
+    TEST_INT(berth(NULL, "logs --directory=%s 0123", folder), 65);
+    TEST_INT(berth(NULL, "logs --directory=%s caf", folder), 65); /* too short to be an id */
+    place_remove(folder);
 }
 
 static bool await_text(struct child *c, const char *text) {
@@ -153,7 +194,7 @@ static void test_forged(void) {
     TEST_INT(berth(NULL, "logs --directory=%s " RUN_C, folder), 65);
     TEST_INT(berth(NULL, "logs --directory=%s copy", folder), 0);
     CU_ASSERT(strstr(berth_out, " copy[10000000]: i am dump\n") != NULL);
-    TEST_INT(berth(NULL, "history --directory=%s --job dump", folder), 0);
+    TEST_INT(berth(NULL, "history --directory=%s dump", folder), 0);
     CU_ASSERT(strstr(berth_out, "running") != NULL && !strstr(berth_out, RUN_C));
     TEST_INT(berth(NULL, "audit --directory=%s --limit db=1 --json", folder), 0);
     if (!strstr(berth_out, "\"events\":2") && !strstr(berth_out, "\"events\": 2"))
@@ -231,7 +272,7 @@ static void test_refused(void) {
     TEST_STRING(berth_err, "berth logs: the journal knows no job and no run nothing; `berth jobs` and `berth history` list them\n");
 }
 
-static CU_TestInfo tests[] = {{"lines", test_lines}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
+static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
                               {"broken", test_broken}, {"rights", test_rights},  {"refused", test_refused},         CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {

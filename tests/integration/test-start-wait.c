@@ -200,7 +200,7 @@ static void is_not_known_any_more(void) {
     fake_hang_up(&f);
     come_back(&f);
     fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
-    end(&f, 69, "berth: nightly: this berthd knows nothing of run " FAKE_RUN ": how it ended may be in `berth history --job nightly`\n");
+    end(&f, 69, "berth: nightly: this berthd knows nothing of run " FAKE_RUN ": how it ended may be in `berth history " FAKE_RUN "`\n");
 }
 
 /* Before there is an id there is nothing to come back to. */

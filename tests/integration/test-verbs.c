@@ -112,12 +112,14 @@ static void revokes(const char *pool) {
     json = berth_json(ant, "pools %s", pool);
     snprintf(claim, sizeof(claim), "%s", json_string_value(berth_at(json, "pools.0.holders.0.claim")));
     json_decref(json);
-    TEST_INT(berth(ant, "revoke %s --reason test", claim), 0);
+    TEST_STRING(claim, event_get(host_await(ant, "started", "job=h"), "run")); /* the run's id */
+    TEST_INT(berth(ant, "revoke %.6s --reason test", claim), 0);
     TEST_INT(berth_end(holder), 143);
     host_await(ant, "revoked", "job=h");
     host_await_pool(ant, pool, "used", 0);
+    TEST_INT(berth(ant, "revoke %.6s", claim), 65);
     TEST_INT(berth(ant, "revoke %s", claim), 65);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "no such claim"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "holds permits or waits for them"));
 }
 
 static void test_revoke(void) {

@@ -10,6 +10,7 @@
 
 #include "cli/table.h"
 #include "cli/words.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 static char said[2][16384]; /* on standard output and standard error by the last berth() */
@@ -73,14 +74,14 @@ static void test_unknown(void) {
     refuses("runs|--nothing", 64, "berth runs: unknown option --nothing");
     refuses("runs|-x", 64, "berth runs: unknown option -x");
     refuses("runs|--json=yes", 64, "berth runs: --json takes no value");
-    refuses("runs|one", 64, "berth runs: 1 argument is too many");
+    refuses("jobs|one", 64, "berth jobs: 1 argument is too many");
     refuses("hosts|one|two", 64, "berth hosts: 2 arguments are too many");
     refuses("start", 64, "berth start: JOB is missing");
-    refuses("stop", 64, "berth stop: JOB|RUN is missing");
+    refuses("stop", 64, "berth stop: JOB|RUN|LABEL is missing");
     refuses("pause", 64, "berth pause: POOL is missing");
     refuses("resume", 64, "berth resume: POOL is missing");
     refuses("limit", 64, "berth limit: POOL is missing");
-    refuses("revoke", 64, "berth revoke: CLAIM is missing");
+    refuses("revoke", 64, "berth revoke: RUN is missing");
     refuses("reload|now", 64, "berth reload: 1 argument is too many");
     refuses("version|now", 64, "berth version: 1 argument is too many");
     refuses("check-config|a|b", 64, "berth check-config: 1 argument is too many");
@@ -91,7 +92,8 @@ static void test_unknown(void) {
 }
 
 static void test_values(void) {
-    refuses("limit|db", 64, "berth limit: a limit or --clear is missing");
+    refuses("limit|db|--for|5m", 64, "berth limit: a limit is missing");
+    refuses("pause|db|--for|5", 64, "berth pause: --for 5: must be a duration such as 30s, 10m or 1h30m");
     refuses("limit|db|010", 64, "berth limit: 010: a limit is a number of 0 to 1000000");
     refuses("limit|db|--|-1", 64, "berth limit: -1: a limit is a number of 0 to 1000000");
     refuses("limit|db|1000001", 64, "berth limit: 1000001: a limit is a number of 0 to 1000000");
@@ -105,14 +107,18 @@ static void test_values(void) {
     refuses("pause|db|.db", 64, "berth pause: the name of a pool begins with '.' or '-'");
     refuses("start|", 64, "berth start: the name of a job is empty");
     refuses("stop|a\nb", 64, "berth stop: the name of a job or run has a character that is not one of A-Z a-z 0-9 . _ -");
-    refuses("revoke|db", 64, "berth revoke: a claim is named by 32 hex digits, as `berth pools POOL` shows them");
+    refuses("revoke|db", 64, "berth revoke: db: not the id of a run, nor its first digits (4 at least); `berth pools POOL` shows them");
+    refuses("revoke|012", 64, "berth revoke: 012: not the id of a run, nor its first digits (4 at least); `berth pools POOL` shows them");
+    refuses("history|a b", 64, "berth history: the name of a job or run has a space");
+    refuses("history|--since|soon", 64, "berth history: --since soon: must be a time such as today, -2h, \"2 hours ago\", 14:00, "
+            "\"2026-11-20 14:00\" or 2026-11-20T13:00:00Z");
     refuses("grace", 64, "berth grace: --end is needed: only an administrator can know that a namespace is new");
 }
 
 static void test_away(void) {
     static const char *const verbs[] = {"pools", "hosts", "jobs", "runs", "start|a", "stop|a", "reload", "grace|--end", "pause|db",
-                                        "resume|db", "limit|db|3", "limit|db|--clear", "revoke|0123456789abcdef0123456789abcdef",
-                                        "pools|--json", "start|a|--wait", "run|-p|db|true"};
+                                        "resume|db", "pause|db|net", "limit|db", "limit|db|3", "limit|db|--clear", "revoke|0123456789abcdef0123456789abcdef",
+                                        "revoke|0123", "pools|--json", "start|a|b|--wait", "run|-p|db|true"};
 
     for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
         char words[256];
@@ -127,32 +133,65 @@ static void test_away(void) {
     TEST_STRING(said[1], "");
 }
 
-/* Every verb is in the help and has help of its own, whichever way one asks for it. */
-static void test_help(void) {
-    static const char *const verbs[] = {"run", "start", "stop", "jobs", "runs", "pools", "hosts", "limit", "pause", "resume", "revoke",
-                                        "grace", "reload", "check-config", "version", "help"};
+/* Nothing is wider than a terminal of 80 columns. */
+static void fits(const char *text) {
+    for (const char *line = text; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
+        if (strcspn(line, "\n") > 79) {
+            printf("%.*s\n", (int) strcspn(line, "\n"), line);
+            CU_FAIL("is wider than 79 columns");
+        }
+}
 
-    for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
-        char words[64], line[64];
+static void program_fits(const char *program) {
+    const char *build = place_build();
+    char path[256], text[8192];
+    size_t n;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "'%s/%s' --help", build, program);
+    f = popen(path, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    n = fread(text, 1, sizeof(text) - 1, f);
+    text[n] = '\0';
+    TEST_INT(pclose(f), 0);
+    CU_ASSERT(n > 200);
+    fits(text);
+}
+
+/* Every verb of `berth help` has help of its own, whichever way one asks for it. */
+static void test_help(void) {
+    _cleanup_free_ char *list = NULL;
+    char *rest, *line;
+    int n = 0;
+
+    TEST_INT(berth("help"), 0);
+    fits(said[0]);
+    rest = list = strdup(said[0]);
+    while ((line = strsep(&rest, "\n"))) {
+        char verb[32], words[64], usage[64];
         _cleanup_free_ char *help = NULL;
 
-        TEST_INT(berth("help"), 0);
-        snprintf(line, sizeof(line), "\n  %-14s ", verbs[i]);
-        CU_ASSERT_PTR_NOT_NULL(strstr(said[0], line));
-        snprintf(words, sizeof(words), "help|%s", verbs[i]);
+        if (sscanf(line, "  %31s", verb) != 1 || strncmp(line, "  ", 2) != 0)
+            continue;
+        n++;
+        snprintf(words, sizeof(words), "help|%s", verb);
         TEST_INT(berth(words), 0);
         help = strdup(said[0]);
-        snprintf(line, sizeof(line), "berth %s", verbs[i]);
-        CU_ASSERT_PTR_EQUAL(strstr(help, line), help);
-        snprintf(words, sizeof(words), "%s|--help", verbs[i]);
+        fits(help);
+        snprintf(usage, sizeof(usage), "berth %s", verb);
+        CU_ASSERT_PTR_EQUAL(strstr(help, usage), help);
+        snprintf(words, sizeof(words), "%s|--help", verb);
         TEST_INT(berth(words), 0);
         TEST_STRING(said[0], help);
         TEST_STRING(said[1], "");
     }
+    TEST_INT(n, 21); /* verbs */
     TEST_INT(berth("--help"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(said[0], "BERTH_SOCKET"));
     TEST_INT(berth("--version"), 0);
     TEST_STRING(said[0], "berth " VERSION "\n");
+    program_fits("berthd");
+    program_fits("berth-runner");
 }
 
 static void test_check_config(void) {

@@ -60,10 +60,27 @@ static void test_id(void) {
     CU_ASSERT(!id_is_valid("0123456789abcdef/../456789abcdef"));
 }
 
+static void test_id_prefix(void) {
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+
+    CU_ASSERT(id_begins_with(id, "0123"));
+    CU_ASSERT(id_begins_with(id, "0123456789abcdef"));
+    CU_ASSERT(id_begins_with(id, id));
+    CU_ASSERT(!id_begins_with(id, "012")); /* too short to be meant */
+    CU_ASSERT(!id_begins_with(id, ""));
+    CU_ASSERT(!id_begins_with(id, "1234"));
+    CU_ASSERT(!id_begins_with(id, "0123456789abcdef0123456789abcdef0"));
+    CU_ASSERT(!id_prefix_is_valid("01234567X"));
+    CU_ASSERT(!id_prefix_is_valid("ABCD"));
+    CU_ASSERT(!id_prefix_is_valid("0123456789abcdef0123456789abcdef0"));
+    CU_ASSERT(id_prefix_is_valid("cafe"));
+}
+
 static CU_TestInfo tests[] = {
     {"valid", test_valid},
     {"refuse", test_refuse},
     {"id", test_id},
+    {"id-prefix", test_id_prefix},
     CU_TEST_INFO_NULL,
 };
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Words that name runs: a job's name or a label, else the first digits of a run's id. A name wins over an id. */
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/name.h"
+
+/* --- some runs of a list --- */
+
+struct choice {
+    char **words;
+    size_t n;
+    unsigned char *heard; /* of each word: what it is */
+};
+
+/* words are borrowed. No words: all runs. Negative errno. */
+int choice_new(struct choice *ret, char **words, size_t n);
+void choice_done(struct choice *c);
+/* Called for all runs of the list first. */
+void choice_hear(struct choice *c, const char *run, const char *name);
+/* A word that no run has, or NULL. */
+const char *choice_missing(const struct choice *c);
+bool choice_has(const struct choice *c, const char *run, const char *name);
+
+/* --- one run --- */
+
+#define CANDIDATES_SHOWN 8
+
+struct candidates {
+    size_t n; /* may be more than are kept */
+    struct candidate {
+        char run[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
+    } items[CANDIDATES_SHOWN];
+};
+
+/* Once for each run that a word may mean; a run that is there already is not added again. */
+void candidates_add(struct candidates *c, const char *run, const char *name);
+/* Says on standard error that a word has several meanings; EXIT_UNKNOWN_NAME. */
+int candidates_explain(const struct candidates *c, const char *word);
