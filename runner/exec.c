@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -88,6 +89,14 @@ static int exec_descriptors(void) {
     return close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? errno : 0;
 }
 
+/* A fresh session keyring, or the keys that a job leaves there would be every other job's (keyrings(7)). Systemd goes on in the same cases
+ * without one (setup_keyring() of exec-invoke.c): there are no keyrings, or they are forbidden here, or this user has too many keys. */
+static int exec_keyring(void) {
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) >= 0)
+        return 0;
+    return errno == ENOSYS || errno == EPERM || errno == EACCES || errno == EDQUOT ? 0 : errno;
+}
+
 int exec_child(void *userdata, const char **ret_stage) {
     const struct exec_plan *plan = userdata;
     const struct job_settings *job = plan->job;
@@ -103,7 +112,15 @@ int exec_child(void *userdata, const char **ret_stage) {
         return r;
     if (job->output == JOB_OUTPUT_JOURNAL) /* as root, or journald would not believe which unit it is of */
         journal = journal_stream_open(job->name, LOG_INFO, &is_journal);
+    *ret_stage = "keyring"; /* before the drop: a user whose keys are all used up must not get ours */
+    r = exec_keyring();
+    if (r > 0)
+        return r;
     r = exec_drop(plan, ret_stage);
+    if (r > 0)
+        return r;
+    *ret_stage = "keyring"; /* and one that belongs to the job's user */
+    r = plan->changes_user ? exec_keyring() : 0;
     if (r > 0)
         return r;
     *ret_stage = "guard"; /* setresuid clears it, hence not before (prctl(2)) */

@@ -160,9 +160,11 @@ static void report_put_result(const struct guard *g, struct message_writer *w, c
     report_put_usage(w, &result->usage);
 }
 
-/* The report is ready: told now, or left. */
+/* The report is ready: told now, or left. The record says so before: who hears of the end may start the job's next run at once. If it
+ * cannot be written, berth-runner refuses that one until this guard has ended. */
 static void guard_report(struct guard *g) {
     g->phase = PHASE_DONE;
+    (void) record_add_over(RECORD_FD);
     if (g->fd >= 0)
         guard_say(g, &g->report);
     else

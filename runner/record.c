@@ -151,6 +151,10 @@ int record_add_guard(int fd, pid_t pid) {
     return file_write(fd, text, (size_t) n);
 }
 
+int record_add_over(int fd) {
+    return file_write(fd, "over=1\n", strlen("over=1\n"));
+}
+
 static int load_message(struct message *m, const char *path, const char *verb) {
     _cleanup_free_ char *text = NULL;
     size_t size;
@@ -168,6 +172,8 @@ int record_load(struct record *ret, const char *directory, const char *run) {
 
     if (k == 0)
         k = record_parse(ret, &m);
+    if (k == 0)
+        ret->is_over = message_get(&m, "over") != NULL;
     return k == 0 && strcmp(ret->run, run) != 0 ? -EBADMSG : k;
 }
 

@@ -9,6 +9,7 @@
  *   RUN.report  how it ended, until berthd has recorded it
  */
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
@@ -29,6 +30,7 @@ struct record {
     usec_t deadline;                             /* at the start; USEC_INFINITY: none */
     char cgroup[RECORD_CGROUP_MAX];              /* "": none */
     pid_t guard;                                 /* 0: not written yet */
+    bool is_over;                                /* nothing of it runs any more; its guard still tells of the end */
 };
 
 /* From PROTOCOL_START or a record. 0 or -EBADMSG. */
@@ -43,6 +45,8 @@ const char *record_path(char *buffer, const char *directory, const char *run, co
 int record_create(const struct record *r, const char *directory);
 /* Adds the guard's pid. 0 or a negative errno. */
 int record_add_guard(int fd, pid_t pid);
+/* Adds that the run is over. 0 or a negative errno. */
+int record_add_over(int fd);
 /* 0; -ENOENT: there is none; -EBADMSG: it is not a record; another negative errno. */
 int record_load(struct record *ret, const char *directory, const char *run);
 /* Whether its guard lives. 1, 0 (also if there is no record), or a negative errno. */

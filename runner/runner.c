@@ -225,6 +225,19 @@ static void runner_warn_of_missing(struct runner *r, const struct record *record
     journal_send(r->journal, LOG_WARNING, RUNNER_UNBOUNDED_ID, "unbounded", text, fields, ELEMENTSOF(fields));
 }
 
+#define STRING(x) #x
+#define NUMBER(x) STRING(x)
+
+/* berthd keeps these bounds itself; one that does not may have been taken over. */
+static void runner_refuse_more(struct runner *r, const struct record *record, int answer) {
+    const char *reason = answer == RUNS_E_OVERLAP ? "overlap" : "too-many-runs";
+    const char *text = answer == RUNS_E_OVERLAP ? "a run of the job is not over, and its config does not allow another one beside it"
+                                                : "berth-runner starts no more than " NUMBER(RUNS_MAX) " runs at once";
+
+    journal_log(r->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, text);
+    runner_refuse(r, record->run, reason, text);
+}
+
 static void runner_start(struct runner *r, struct record *record) {
     const struct job_settings *job = runner_find_job(r, record);
     int k;
@@ -233,6 +246,10 @@ static void runner_start(struct runner *r, struct record *record) {
         return;
     runner_warn_of_missing(r, record, runs_prepare(r->runs, job));
     k = runs_start(r->runs, record, job);
+    if (k > 0) {
+        runner_refuse_more(r, record, k);
+        return;
+    }
     if (k < 0) {
         journal_log(r->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job, strerror(-k));
         runner_refuse(r, record->run, "resources", strerror(-k));

@@ -29,7 +29,7 @@
 struct entry { /* of a run whose guard lives, or which is being swept */
     struct list link;
     struct runs *runs;
-    char run[ID_TEXT_SIZE];
+    char run[ID_TEXT_SIZE], job[NAME_MAX_LENGTH + 1]; /* job "": its record was not read yet */
     pid_t pid;              /* of the guard; 0: not known */
     int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
     sd_event_source *source;
@@ -46,6 +46,7 @@ struct runs {
     sd_event_source *timer, *signal;
     usec_t again;
     int gather_error;             /* a run that was found could not be noted */
+    size_t room;                  /* so many may be started before runs are counted again */
 };
 
 static int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
@@ -59,7 +60,7 @@ static struct entry *entry_find(const struct runs *r, const char *run) {
     return NULL;
 }
 
-static struct entry *entry_new(struct runs *r, const char *run) {
+static struct entry *entry_new(struct runs *r, const char *run, const char *job) {
     struct entry *e = calloc(1, sizeof(*e));
 
     if (!e)
@@ -67,6 +68,7 @@ static struct entry *entry_new(struct runs *r, const char *run) {
     e->runs = r;
     e->pidfd = -1;
     memcpy(e->run, run, sizeof(e->run));
+    snprintf(e->job, sizeof(e->job), "%s", job);
     list_append(&r->entries, &e->link);
     return e;
 }
@@ -186,8 +188,10 @@ static void entry_adopt(struct entry *e) {
     struct record record;
     int pidfd = -1, is_locked;
 
-    if (record_load(&record, r->directory, e->run) == 0 && record.guard > 0)
-        pidfd = pidfd_open(record.guard, 0);
+    if (record_load(&record, r->directory, e->run) == 0) {
+        memcpy(e->job, record.job, sizeof(e->job));
+        pidfd = record.guard > 0 ? pidfd_open(record.guard, 0) : -1;
+    }
     is_locked = record_is_locked(r->directory, e->run);
     if (is_locked <= 0)
         pidfd = close_fd(pidfd);
@@ -228,7 +232,7 @@ static void gather_record(const char *run, void *userdata) {
     struct entry *e = entry_find(userdata, run);
 
     if (!e)
-        e = entry_new(userdata, run);
+        e = entry_new(userdata, run, "");
     if (e)
         entry_adopt(e);
     else
@@ -270,6 +274,42 @@ bool runs_exists(const struct runs *r, const char *run) {
            access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0;
 }
 
+/* --- how many --- */
+
+static void count_report(_unused_ const char *run, void *userdata) {
+    ++*(size_t *) userdata;
+}
+
+/* Counts only when that many may have been started since the last time. */
+static bool runs_has_room(struct runs *r) {
+    size_t n = 0;
+
+    if (r->room > 0)
+        return true;
+    list_foreach(e, &r->entries, struct entry, link)
+        n++;
+    if (record_each(r->directory, PROTOCOL_REPORT_SUFFIX, count_report, &n) == 0 && n < RUNS_MAX)
+        r->room = RUNS_MAX - n;
+    return r->room > 0;
+}
+
+/* What cannot be read counts as running. A guard removes its record when it ends. */
+static bool entry_is_over(const struct entry *e) {
+    struct record record;
+    int k = e->is_sweeping ? 0 : record_load(&record, e->runs->directory, e->run);
+
+    return !e->is_sweeping && (k == -ENOENT || (k == 0 && record.is_over));
+}
+
+static bool runs_overlaps(const struct runs *r, const struct job_settings *job) {
+    if (job->overlap == JOB_OVERLAP_ALLOW)
+        return false;
+    list_foreach(e, &r->entries, struct entry, link)
+        if (strcmp(e->job, job->name) == 0 && !entry_is_over(e))
+            return true;
+    return false;
+}
+
 static int runs_choose_cgroup(const struct runs *r, struct record *record) {
     int n = r->cgroup ? snprintf(record->cgroup, sizeof(record->cgroup), "%s/" CGROUP_PREFIX "%s", r->cgroup, record->run) : 0;
 
@@ -306,6 +346,10 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
     int k;
 
     FAILPOINT("runner-start-seen");
+    if (runs_overlaps(r, job))
+        return RUNS_E_OVERLAP;
+    if (!runs_has_room(r))
+        return RUNS_E_TOO_MANY;
     k = runs_choose_cgroup(r, record);
     if (k < 0)
         return k;
@@ -313,7 +357,7 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
     if (listener < 0)
         return listener;
     FAILPOINT("runner-socket-made");
-    e = entry_new(r, record->run);
+    e = entry_new(r, record->run, record->job);
     lock = e ? record_create(record, r->directory) : -ENOMEM;
     FAILPOINT("runner-record-made");
     k = lock;
@@ -328,6 +372,7 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
             entry_free(e);
         return k;
     }
+    r->room--;
     return 0;
 }
 

@@ -14,6 +14,12 @@
 
 struct runs;
 
+/* A berthd that was taken over must not fill the machine with jobs: so many runs may have a guard, or a report that nobody took. */
+#define RUNS_MAX 4096
+
+/* Named answers of runs_start(). */
+enum { RUNS_E_OVERLAP = 1, RUNS_E_TOO_MANY };
+
 struct runs_handler {
     /* There is a report now, nobody may have been told; or none, of a run that was to be killed and had ended as it should just then. */
     void (*on_report)(const char *run, void *userdata);
@@ -31,7 +37,8 @@ int runs_gather(struct runs *r);
 
 /* Whether it was started before and is not forgotten. */
 bool runs_exists(const struct runs *r, const char *run);
-/* Forks a guard, which listens when this returns. record->cgroup is set here. Negative errno: nothing was started. */
+/* Forks a guard, which listens when this returns. record->cgroup is set here. RUNS_E_OVERLAP: the job has a run that is not over, and its
+ * `overlap` is not "allow"; RUNS_E_TOO_MANY: RUNS_MAX is reached; negative errno. Then nothing was started. */
 int runs_start(struct runs *r, struct record *record, const struct job_settings *job);
 /* Which cgroup controllers this job asks for and cannot have here; before runs_start(). */
 unsigned runs_prepare(const struct runs *r, const struct job_settings *job);

@@ -96,6 +96,20 @@ bool test_runner_has(struct test_runner *t, const char *name) {
     return access(path, F_OK) == 0;
 }
 
+const char *test_runner_path(struct test_runner *t, const char *name) {
+    static char path[160];
+
+    path_of(t, path, name);
+    return path;
+}
+
+void test_runner_write(struct test_runner *t, const char *name, const char *text) {
+    _cleanup_close_ int fd = open(test_runner_path(t, name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    CU_ASSERT_FATAL(fd >= 0);
+    TEST_INT(file_write(fd, text, strlen(text)), 0);
+}
+
 static bool wait_for(int fd, short events) {
     struct pollfd p = {.fd = fd, .events = events};
 
@@ -245,7 +259,7 @@ void test_runner_end(struct test_runner *t, int signal) {
 
 /* --- messages --- */
 
-void test_await(int fd, struct message *m, const char *verb) {
+void test_await_any(int fd, struct message *m) {
     int r;
 
     while ((r = message_receive(fd, m)) == -EAGAIN)
@@ -253,8 +267,13 @@ void test_await(int fd, struct message *m, const char *verb) {
             CU_FAIL_FATAL("no message came");
         }
     TEST_INT(r, 0);
+    CU_ASSERT_FATAL(r == 0);
+}
+
+void test_await(int fd, struct message *m, const char *verb) {
+    test_await_any(fd, m);
     TEST_STRING(m->verb, verb);
-    CU_ASSERT_FATAL(r == 0 && strcmp(m->verb, verb) == 0);
+    CU_ASSERT_FATAL(strcmp(m->verb, verb) == 0);
 }
 
 uint64_t test_number(const struct message *m, const char *key) {

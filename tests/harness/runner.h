@@ -61,7 +61,12 @@ bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
 /* What the runner was told before is done when this returns. */
 void test_runner_settle(struct test_runner *t);
 
-/* The next message, which must be this verb. 30 s. */
+/* Of a file below the directory, until the next call; and writes one, which may be a FIFO that somebody reads. */
+const char *test_runner_path(struct test_runner *t, const char *name);
+void test_runner_write(struct test_runner *t, const char *name, const char *text);
+
+/* The next message, whichever that is; which must be this verb. 30 s. */
+void test_await_any(int fd, struct message *m);
 void test_await(int fd, struct message *m, const char *verb);
 void test_await_end(int fd); /* the other side closes; no message before */
 void test_say(int fd, const char *verb, const char *key, const char *value);

@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/keyctl.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +147,74 @@ static void test_no_cgroup(void) {
     test_runner_done(&t);
 }
 
+/* --- keys --- */
+
+/* This program as a job: prints its session keyring's id and owner. Status 1: there is none to see. */
+static int print_keyring(void) {
+    char text[256] = "";
+    long id = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0);
+    unsigned uid = 0;
+
+    if (id < 0 || syscall(SYS_keyctl, KEYCTL_DESCRIBE, id, text, sizeof(text) - 1, 0) < 0 || sscanf(text, "keyring;%u;", &uid) != 1)
+        return 1;
+    printf("%ld %u\n", id, uid);
+    return 0;
+}
+
+/* Where any user may start it. */
+static void copy_this_program(const char *name) {
+    _cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = -1;
+    char path[160];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/%s", t.directory, name);
+    to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    CU_ASSERT_FATAL(from >= 0 && to >= 0 && fstat(from, &st) == 0 && fchmod(to, 0755) == 0);
+    for (ssize_t n = 1; n > 0;)
+        n = sendfile(to, from, NULL, (size_t) st.st_size);
+}
+
+/* One run of the job that prints; its keyring. */
+static long keyring_of(const char *job, unsigned expected_uid) {
+    _cleanup_free_ char *text = NULL;
+    char name[40], path[160];
+    unsigned uid = 4711;
+    long id = 0;
+
+    snprintf(name, sizeof(name), "%s.out", job);
+    snprintf(path, sizeof(path), "%s/%s", t.directory, name);
+    (void) unlink(path);
+    test_runner_run(&t, &m, '1', job);
+    TEST_FIELD(&m, "code", "0");
+    text = test_runner_read(&t, name);
+    TEST_INT(sscanf(text, "%ld %u", &id, &uid), 2);
+    TEST_INT(uid, expected_uid);
+    return id;
+}
+
+#define KEYRING(name, user) "job \"" name "\" { command = {\"@/keyring\", \"--print-keyring\"} output = \"@/" name ".out\" " user " }\n"
+
+/* A key that one run leaves in its session keyring is no other run's. */
+static void test_keyrings(void) {
+    long ids[5];
+
+    if (getuid() != 0)
+        TEST_SKIP("only root can become somebody else");
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) < 0)
+        TEST_SKIP("no session keyring may be made here");
+    begin(KEYRING("one", "user = daemon") KEYRING("two", "user = nobody") KEYRING("own", ""), 0);
+    copy_this_program("keyring");
+    ids[0] = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0); /* that of the runner, too */
+    ids[1] = keyring_of("one", DAEMON);
+    ids[2] = keyring_of("two", NOBODY);
+    ids[3] = keyring_of("one", DAEMON);
+    ids[4] = keyring_of("own", 0);
+    for (size_t i = 0; i < ELEMENTSOF(ids); i++)
+        for (size_t k = 0; k < i; k++)
+            CU_ASSERT(ids[i] > 0 && ids[i] != ids[k]);
+    test_runner_done(&t);
+}
+
 /* --- who is refused, and what --- */
 
 /* As somebody else: connects, and says all that berthd would. Nothing comes back. */
@@ -247,6 +318,7 @@ static CU_TestInfo tests[] = {
     {"bounds", test_bounds},
     {"bounds not allowed", test_bounds_not_allowed},
     {"no cgroup", test_no_cgroup},
+    {"keyrings", test_keyrings},
     {"other users", test_other_users},
     {"only what is configured", test_only_what_is_configured},
     {"start with foreign config", test_start_with_foreign_config},
@@ -256,5 +328,7 @@ static CU_TestInfo tests[] = {
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "privileges", .pTests = tests}, CU_SUITE_INFO_NULL};
 
+    if (argc == 2 && strcmp(argv[1], "--print-keyring") == 0)
+        return print_keyring();
     return test_main(argc, argv, suites);
 }

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/protocol.h"
+#include "runner/runs.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
@@ -236,6 +237,89 @@ static void test_strangers(void) {
     test_runner_done(&t);
 }
 
+/* --- a berthd that starts too much --- */
+
+static void start_is_refused(char run, const char *job, const char *reason) {
+    test_runner_send_start(&t, run, job);
+    test_await(t.fd, &m, PROTOCOL_REFUSED);
+    TEST_FIELD(&m, "run", test_runner_id(run));
+    TEST_FIELD(&m, "reason", reason);
+    CU_ASSERT(message_get(&m, "text") && *message_get(&m, "text"));
+    CU_ASSERT(!test_runner_has_file(&t, run, ".sock") && !test_runner_has_file(&t, run, ".guard"));
+}
+
+static void end_run(char run) {
+    test_say(t.fd, PROTOCOL_KILL, "run", test_runner_id(run));
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "run", test_runner_id(run));
+    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id(run));
+}
+
+/* One run of a job at once, unless its config allows more; whatever berthd says, also after a restart. */
+static void test_overlap(void) {
+    test_runner_begin(&t, TEST_OUT("skip", "sleep 1000", "") TEST_OUT("queue", "sleep 1000", "overlap = queue")
+                      TEST_OUT("allow", "sleep 1000", "overlap = allow"), getuid());
+    test_runner_begin_run(&t, &m, '1', "skip");
+    test_runner_begin_run(&t, &m, '2', "queue");
+    test_runner_begin_run(&t, &m, '3', "allow");
+    test_runner_begin_run(&t, &m, '4', "allow");
+    start_is_refused('5', "skip", "overlap");
+    start_is_refused('5', "queue", "overlap");
+    test_runner_end(&t, SIGKILL);
+    test_runner_start(&t);
+    close_fd(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_runner_hello(&t, t.fd);
+    for (int i = 0; i < 4; i++)
+        test_await(t.fd, &m, PROTOCOL_GUARD);
+    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    start_is_refused('5', "skip", "overlap");
+    end_run('1');
+    test_runner_begin_run(&t, &m, '5', "skip");
+    for (const char *run = "2345"; *run; run++)
+        end_run(*run);
+    test_runner_done(&t);
+}
+
+/* A guard whose run is over waits until berthd has recorded that; the next run need not. */
+static void test_overlap_after_end(void) {
+    int guard;
+
+    test_runner_begin(&t, TEST_OUT("a", "read line <@/go", "overlap = skip"), getuid());
+    CU_ASSERT_FATAL(mkfifo(test_runner_path(&t, "go"), 0600) == 0);
+    test_runner_begin_run(&t, &m, '1', "a");
+    guard = test_runner_guard(&t, '1');
+    test_await(guard, &m, PROTOCOL_STATE);
+    start_is_refused('2', "a", "overlap");
+    test_runner_write(&t, "go", "\n");
+    do
+        test_await_any(guard, &m);
+    while (strcmp(m.verb, PROTOCOL_REPORT) != 0);
+    test_runner_begin_run(&t, &m, '2', "a"); /* the guard of the first is there still */
+    CU_ASSERT(test_runner_has_file(&t, '1', ".guard"));
+    test_say(guard, PROTOCOL_DONE, "run", test_runner_id('1'));
+    close_fd(guard);
+    end_run('2');
+    test_runner_done(&t);
+}
+
+/* In all: what has a guard, and what nobody took the report of. */
+static void test_too_many(void) {
+    char name[80], run[ID_TEXT_SIZE];
+    size_t n = 0;
+
+    test_runner_begin(&t, TEST_OUT("a", "exit 0", ""), getuid());
+    for (; n < RUNS_MAX; n++) {
+        snprintf(run, sizeof(run), "%032zx", n + 1);
+        snprintf(name, sizeof(name), "run/" PROTOCOL_RUNS "/%s" PROTOCOL_REPORT_SUFFIX, run);
+        test_runner_write(&t, name, "report\n");
+    }
+    start_is_refused('1', "a", "too-many-runs");
+    test_say(t.fd, PROTOCOL_FORGET, "run", run);
+    test_runner_run(&t, &m, '1', "a");
+    test_runner_done(&t);
+}
+
 static CU_TestInfo tests[] = {
     {"start", test_start},
     {"exists", test_exists},
@@ -245,6 +329,9 @@ static CU_TestInfo tests[] = {
     {"hello", test_hello},
     {"malformed", test_malformed},
     {"strangers", test_strangers},
+    {"overlap", test_overlap},
+    {"overlap after the end", test_overlap_after_end},
+    {"too many", test_too_many},
     CU_TEST_INFO_NULL,
 };
 
