@@ -65,8 +65,10 @@ install-config:
 
 # Packages are built from what is committed, out of the tree: build/deb/*.deb, build/rpm/*.rpm.
 deb:
+	@PACKAGE=deb tests/deps.sh
 	@packaging/build-deb.sh $(VERSION) $(CURDIR)/build/deb
 rpm:
+	@PACKAGE=rpm tests/deps.sh
 	@packaging/build-rpm.sh $(VERSION) $(CURDIR)/build/rpm
 
 check-system:

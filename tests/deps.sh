@@ -1,16 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs with apt what building and testing need and is missing; says what it does first. Of Redis it takes redis-tools, not
-# redis-server: the server is in there, too (redis-check-rdb is it, when called redis-server), and no service comes with it that
-# would start on port 6379 now or at the next boot.
+# Installs with apt what building and testing need and is missing; says what it does first. PACKAGE=deb or PACKAGE=rpm: what building that
+# package needs instead. Of Redis it takes redis-tools, not redis-server: the server is in there, too (redis-check-rdb is it, when called
+# redis-server), and no service comes with it that would start on port 6379 now or at the next boot.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
     libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables"
 # What boots real systemd in containers (make check-system); linters, and shells whose completions are tested where they are there.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish"
+case ${PACKAGE:-} in
+deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
+rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev scdoc" ;;
+esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    [ -z "${PACKAGE:-}" ] || exit 0 # its own tools say what they lack
     missing=
     for p in libsystemd hiredis libconfuse jansson smartcols cunit; do
         pkg-config --exists "$p" 2>/dev/null || missing="$missing $p"
@@ -29,17 +34,28 @@ for p in $packages; do
     *) missing="$missing $p" ;;
     esac
 done
-[ -z "$missing" ] && exit 0
 
 sudo=
-if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || {
-        echo "make deps: needs root to install:$missing" >&2
-        exit 1
-    }
-    sudo=sudo
-fi
-echo "make deps: ${sudo:+sudo }apt-get install --no-install-recommends$missing" >&2
-$sudo apt-get update -qq
+updated=
+# install WHAT-FOR-PEOPLE APT-GET-WORDS...
+install() {
+    what=$1
+    shift
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || {
+            echo "make deps: needs root to install: $what" >&2
+            exit 1
+        }
+        sudo=sudo
+    fi
+    echo "make deps: ${sudo:+sudo }apt-get $*" >&2
+    [ -n "$updated" ] || $sudo apt-get update -qq
+    updated=yes
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -y -qq "$@" >&2
+}
+
 # shellcheck disable=SC2086
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2
+[ -z "$missing" ] || install "$missing" install --no-install-recommends $missing
+if [ "${PACKAGE:-}" = deb ] && ! unmet=$(dpkg-checkbuilddeps packaging/debian/control 2>&1); then
+    install "$unmet" build-dep --no-install-recommends ./packaging
+fi
