@@ -55,7 +55,8 @@ int verb_version(int argc, char **argv) {
         return 0;
     }
     if (!reply.error)
-        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "\n", words_text(reply.params, "version"),
-               words_text(reply.params, "host"), words_text(reply.params, "namespace"), words_number(reply.params, "pid"));
+        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "%s\n", words_text(reply.params, "version"),
+               words_text(reply.params, "host"), words_text(reply.params, "namespace"), words_number(reply.params, "pid"),
+               json_is_true(json_object_get(reply.params, "drained")) ? ", drained" : "");
     return 0;
 }

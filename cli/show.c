@@ -269,11 +269,16 @@ static const char *limits_text(const json_t *host, char buffer[static WORDS_SIZE
     return buffer;
 }
 
+static bool is_drained(const json_t *object) {
+    return json_is_true(json_object_get(object, "drained"));
+}
+
 static void add_host(struct table *t, const json_t *h) {
     char text[WORDS_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", words_text(h, "host"));
     table_cell(t, TABLE_PLAIN, "%s", words_text(h, "version"));
+    table_cell(t, TABLE_NOTICE, "%s", is_drained(h) ? "drained" : "");
     table_cell(t, TABLE_PLAIN, INT, words_number(h, "claims"));
     put_seen(t, h);
     table_cell(t, TABLE_NOTICE, "%s", limits_text(h, text));
@@ -281,7 +286,7 @@ static void add_host(struct table *t, const json_t *h) {
 
 static int print_hosts(const json_t *answer) {
     static const struct table_column columns[] = {
-        {"HOST", false}, {"VERSION", false}, {"CLAIMS", true}, {"SEEN", false}, {"OTHER LIMITS", false}};
+        {"HOST", false}, {"VERSION", false}, {"STATE", false}, {"CLAIMS", true}, {"SEEN", false}, {"OTHER LIMITS", false}};
 
     tell_doubt(answer);
     return print_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host, "no host is alive");
@@ -314,7 +319,7 @@ static void add_job(struct table *t, const json_t *j) {
     table_cell(t, result_colour(words_text(j, "last_result")), "%s",
                words_result(j, "last_result", "last_exit_code", "last_signal", text));
     table_cell(t, TABLE_PLAIN, "%s", words_when(j, "last_ended", now, text));
-    table_cell(t, TABLE_PLAIN, "%s", words_when(j, "next", now, text));
+    table_cell(t, TABLE_PLAIN, "%s", is_drained(j) ? "drained" : words_when(j, "next", now, text));
     table_cell(t, TABLE_PLAIN, "%s", words_text(j, "description"));
 }
 

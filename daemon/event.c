@@ -53,6 +53,8 @@ static const struct {
     [EVENT_REVOKED] = {"revoked", "8890ea38a75ab93fdbc5e671e0d70b68", LOG_NOTICE},
     [EVENT_CONFIG_LOADED] = {"config-loaded", "52c0b384fd2ed3150d9e9ae08109f0bc", LOG_INFO},
     [EVENT_CONFIG_REFUSED] = {"config-refused", "753fb46899670e4f7ecbc83f496141f3", LOG_ERR},
+    [EVENT_DRAINED] = {"drained", "dc5b1b86739c430cb7a45ab52012d652", LOG_NOTICE},
+    [EVENT_UNDRAINED] = {"undrained", "38075ed49ae543bf8f19305ba1ceb78e", LOG_NOTICE},
     [EVENT_READY] = {"ready", "00fb8e2f48f1c3198202d569288f2249", LOG_INFO},
     [EVENT_STOPPING_DAEMON] = {"stopping-daemon", "c338ffc2c33826cf9570c4dfc43bd5a5", LOG_INFO},
 };

@@ -182,6 +182,8 @@ void manager_jobs_forget_at_start(struct manager *m);
 void manager_service_ready(struct manager *m);
 void manager_service_changed(struct manager *m); /* the status line, after a while */
 void manager_service_reloading(void);
+/* Tells a store the pools of this host's config, and whether the host is drained. 0 or -ENOMEM. */
+int manager_declare(struct manager *m, struct store *s);
 void manager_read_drained(struct manager *m);
 void manager_idle_check(struct manager *m); /* after a run's end, and when it is known what runs: who waits for the last one? */
 

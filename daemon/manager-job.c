@@ -350,5 +350,5 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->last_token = j->last_token;
     ret->last_exit_code = j->last_exit_code;
     ret->last_signal = j->last_signal;
-    ret->next_realtime = settings->every_usec == USEC_INFINITY ? 0 : job_next(j, settings->every_usec, now);
+    ret->next_realtime = settings->every_usec == USEC_INFINITY || m->drained ? 0 : job_next(j, settings->every_usec, now);
 }

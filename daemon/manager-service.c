@@ -70,9 +70,20 @@ void manager_read_drained(struct manager *m) {
     m->drained = access(manager_path(m, PROTOCOL_DRAINED, path), F_OK) == 0;
 }
 
-int manager_drain(struct manager *m) {
+/* Other hosts are told with what this one declares. */
+static int set_drained(struct manager *m, bool drained) {
+    int k;
+
+    m->drained = drained;
+    k = m->cluster_store ? manager_declare(m, m->cluster_store) : 0;
+    if (k < 0)
+        m->drained = !drained;
+    return k;
+}
+
+int manager_drain(struct manager *m, uid_t uid) {
     char path[MANAGER_PATH_SIZE];
-    int fd;
+    int fd, k;
 
     if (m->drained)
         return 0;
@@ -80,8 +91,13 @@ int manager_drain(struct manager *m) {
     if (fd < 0)
         return -errno;
     close_fd(fd);
-    m->drained = true;
-    manager_log(m, LOG_NOTICE, "this host is drained: it takes nothing new until `berth undrain`");
+    k = set_drained(m, true);
+    if (k < 0) {
+        (void) unlink(path);
+        return k;
+    }
+    event_emit(m->events, &(struct event) {.type = EVENT_DRAINED, .has_uid = true, .uid = uid},
+               "this host is drained: it takes nothing new until `berth undrain`");
     for (enum run_state s = RUN_STATE_PENDING; s <= RUN_STATE_WAITING; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
@@ -89,15 +105,18 @@ int manager_drain(struct manager *m) {
     return 0;
 }
 
-int manager_undrain(struct manager *m) {
+int manager_undrain(struct manager *m, uid_t uid) {
     char path[MANAGER_PATH_SIZE];
+    int k;
 
     if (!m->drained)
         return 0;
     if (unlink(manager_path(m, PROTOCOL_DRAINED, path)) < 0 && errno != ENOENT)
         return -errno;
-    m->drained = false;
-    manager_log(m, LOG_NOTICE, "this host is drained no longer");
+    k = set_drained(m, false);
+    if (k < 0)
+        return k;
+    event_emit(m->events, &(struct event) {.type = EVENT_UNDRAINED, .has_uid = true, .uid = uid}, "this host takes work again");
     if (m->phase == MANAGER_PHASE_READY)
         manager_jobs_ready(m);
     manager_service_changed(m);

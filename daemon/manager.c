@@ -91,8 +91,9 @@ static int read_password(struct journal *j, const struct redis_settings *redis, 
     return 0;
 }
 
-static int declare(struct manager *m, struct store *s, bool host) {
+int manager_declare(struct manager *m, struct store *s) {
     _cleanup_free_ struct store_pool *pools = calloc(m->settings->n_pools + 1, sizeof(*pools));
+    bool host = s == m->host_store;
     size_t n = 0;
 
     if (!pools)
@@ -108,7 +109,7 @@ static int declare(struct manager *m, struct store *s, bool host) {
         pools[n].limit = host && cluster ? p->host_limit : p->limit;
         pools[n++].queue_limit = p->queue_limit;
     }
-    return store_declare(s, pools, n);
+    return store_declare(s, pools, n, m->drained);
 }
 
 static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline, void *userdata) {
@@ -153,7 +154,7 @@ static int make_stores(struct manager *m, struct journal *j) {
     listener.userdata = m;
     k = store_memory_new(&m->host_store, m->event, m->events, m->settings->host, &listener);
     if (k == 0)
-        k = declare(m, m->host_store, true);
+        k = manager_declare(m, m->host_store);
     if (k < 0 || !m->settings->redis)
         return k;
     k = read_password(j, m->settings->redis, &password);
@@ -162,7 +163,7 @@ static int make_stores(struct manager *m, struct journal *j) {
     options.password = password;
     k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
     if (k == 0)
-        k = declare(m, m->cluster_store, false);
+        k = manager_declare(m, m->cluster_store);
     return k;
 }
 
@@ -218,13 +219,14 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = make_directories(journal, settings->runtime_directory);
     if (k == 0)
         k = take_lock(m, journal);
-    if (k == 0)
+    if (k == 0) {
+        manager_read_drained(m);
         k = make_stores(m, journal);
+    }
     if (k == 0)
         k = manager_jobs_update(m);
     if (k < 0)
         return k;
-    manager_read_drained(m);
     *ret = steal_pointer(&m);
     return 0;
 }
@@ -311,8 +313,8 @@ static void use_settings(struct manager *m, struct settings *settings) {
 
     m->settings = settings;
     (void) manager_jobs_update(m); /* one that it could not take up does without; the limits are to be in force */
-    is_declared = declare(m, m->host_store, true) == 0;
-    if (m->cluster_store && declare(m, m->cluster_store, false) < 0)
+    is_declared = manager_declare(m, m->host_store) == 0;
+    if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)
         is_declared = false;
     if (!is_declared)
         manager_log(m, LOG_CRIT, "out of memory at reload: some limits are the old ones still");

@@ -56,7 +56,7 @@ struct manager_job { /* for `berth jobs` */
     int last_exit_code, last_signal; /* -1: none */
     char last_run[ID_TEXT_SIZE];   /* "": none */
     uint64_t last_token;           /* 0: none */
-    usec_t next_realtime;          /* of `every`; 0: none */
+    usec_t next_realtime;          /* of `every`; 0: none, or drained */
 };
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
 
@@ -123,8 +123,8 @@ void manager_stop_run(struct run *r, const char *reason);
  * more. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
 /* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
-int manager_drain(struct manager *m);
-int manager_undrain(struct manager *m);
+int manager_drain(struct manager *m, uid_t uid /* who asks */);
+int manager_undrain(struct manager *m, uid_t uid);
 bool manager_is_drained(const struct manager *m);
 bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while gathering */
 struct manager_idle_watch {

@@ -48,7 +48,8 @@ struct snapshot_limit { /* a limit that a session declares */
 };
 
 struct snapshot_session {
-    char id[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], version[32];
+    char id[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], version[48];
+    bool drained;            /* it asks for nothing new */
     uint32_t claims;         /* held and waiting */
     usec_t seen_usec;        /* as above */
     struct snapshot_limit *limits; /* those that differ from the limit in force without override */

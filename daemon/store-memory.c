@@ -224,7 +224,7 @@ static int memory_on_timer(sd_event_source *source _unused_, uint64_t usec _unus
     return 0;
 }
 
-static int memory_declare(struct store *s, const struct store_pool *pools, size_t n) {
+static int memory_declare(struct store *s, const struct store_pool *pools, size_t n, _unused_ bool drained) {
     struct memory *m = memory_of(s);
     struct pool *pool;
 

@@ -10,12 +10,14 @@
 
 static void put_hello(struct store_redis *r, struct words *w) {
     usec_t now = clock_boottime();
+    char version[sizeof(r->version) + sizeof(STORE_REDIS_DRAINED)];
 
+    (void) snprintf(version, sizeof(version), "%s%s", r->version, r->drained ? STORE_REDIS_DRAINED : "");
     link_begin(r, w, REDIS_SCRIPT_HELLO);
     words_add(w, r->replaced);
     words_add(w, r->host);
     words_add(w, r->machine);
-    words_add(w, r->version);
+    words_add(w, version);
     words_add_u64(w, r->lease_usec);
     words_add_u64(w, beat_aged_clock(r, now));
     words_add(w, r->epoch);

@@ -79,12 +79,17 @@ static int add_limits(struct snapshot_session *s, const char *declared) {
 static int add_session(struct inspection *n, const struct redisReply *item, usec_t now) {
     struct snapshot_session *s = &n->snapshot->sessions[n->snapshot->n_sessions];
     const char *declared = reply_text(reply_at(item, 3));
+    char *suffix;
     uint64_t count;
 
     if (reply_copy(reply_at(item, 0), s->id, sizeof(s->id)) < 0 || reply_copy(reply_at(item, 1), s->host, sizeof(s->host)) < 0 ||
         reply_copy(reply_at(item, 2), s->version, sizeof(s->version)) < 0 || !declared ||
         reply_u64(reply_at(item, 4), &count) < 0 || reply_u32(reply_at(item, 5), &s->claims) < 0)
         return -EBADMSG;
+    suffix = strstr(s->version, STORE_REDIS_DRAINED);
+    s->drained = suffix && strcmp(suffix, STORE_REDIS_DRAINED) == 0;
+    if (s->drained)
+        *suffix = '\0';
     s->seen_usec = strcmp(s->id, n->redis->session) == 0 ? 0 : beat_seen(n->redis, count, now);
     n->snapshot->n_sessions++;
     return add_limits(s, declared);

@@ -99,7 +99,7 @@ static uint64_t lowest_told(const struct store_redis *r, const char *pool) {
     return r->connected_told ? UINT64_MAX - 1 : UINT64_MAX;
 }
 
-static int redis_declare(struct store *s, const struct store_pool *pools, size_t n) {
+static int redis_declare(struct store *s, const struct store_pool *pools, size_t n, bool drained) {
     struct store_redis *r = store_redis_of(s);
     struct declared *declared = calloc(n > 0 ? n : 1, sizeof(*declared));
 
@@ -110,6 +110,7 @@ static int redis_declare(struct store *s, const struct store_pool *pools, size_t
     free(r->declared);
     r->declared = declared;
     r->n_declared = n;
+    r->drained = drained;
     if (r->phase == PHASE_LIVE)
         hello_declare(r);
     else

@@ -82,6 +82,8 @@ struct batch;                 /* claims asked for, or given back, with one call:
 struct admin;                 /* an administrator's call: store-redis-admin.c */
 struct inspection;            /* a snapshot being gathered: store-redis-inspect.c */
 
+#define STORE_REDIS_DRAINED ",drained" /* behind a session's version in Redis */
+
 struct store_redis {
     struct store store;       /* first */
     sd_event *event;
@@ -92,6 +94,7 @@ struct store_redis {
     struct redis_connection_options command_options; /* of both connections */
     char *password, *session_path;
     char host[NAME_MAX_LENGTH + 1], version[32], machine[ID_TEXT_SIZE];
+    bool drained;                        /* told behind the version */
     char client_name[NAME_MAX_LENGTH + 16];
     char key[NAME_MAX_LENGTH + 24];      /* berth:{ns}:meta */
     char prefix[NAME_MAX_LENGTH + 16];   /* berth:{ns}: */

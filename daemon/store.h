@@ -81,7 +81,7 @@ struct store_ops {
     struct store *(*free)(struct store *s);
     int (*start)(struct store *s);
     void (*stop)(struct store *s, store_reply_fn done, void *userdata);
-    int (*declare)(struct store *s, const struct store_pool *pools, size_t n);
+    int (*declare)(struct store *s, const struct store_pool *pools, size_t n, bool drained);
     int (*claim)(struct store *s, struct claim *c);
     int (*adopt)(struct store *s, struct claim *c);
     void (*release)(struct store *s, struct claim *c);
@@ -117,9 +117,10 @@ static inline int store_start(struct store *s) {
 static inline void store_stop(struct store *s, store_reply_fn done, void *userdata) {
     s->ops->stop(s, done, userdata);
 }
-/* The pools and limits of this host's config; replaces what was declared before (reload). Copied. 0 or -ENOMEM. */
-static inline int store_declare(struct store *s, const struct store_pool *pools, size_t n) {
-    return s->ops->declare(s, pools, n);
+/* The pools and limits of this host's config; replaces what was declared before (reload). Copied. drained: this host asks for nothing new;
+ * other hosts are shown that. 0 or -ENOMEM. */
+static inline int store_declare(struct store *s, const struct store_pool *pools, size_t n, bool drained) {
+    return s->ops->declare(s, pools, n, drained);
 }
 /* Asks for a claim in CLAIM_STATE_NONE whose owner's part is filled. 0 or -ENOMEM; -ENOENT: a pool that is not
  * declared (any more). claim->ticket not 0: it gets its old place, whatever the queue limit. */

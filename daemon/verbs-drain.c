@@ -34,7 +34,7 @@ int verbs_drain(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k < 0 ? k : 0;
-    k = manager_drain(m);
+    k = manager_drain(m, control_call_peer(call)->uid);
     if (k < 0)
         return k;
     if (!wait || manager_is_idle(m))
@@ -54,6 +54,6 @@ int verbs_undrain(struct control_call *call, json_t *params, void *userdata) {
 
     if (k != 0)
         return k < 0 ? k : 0;
-    k = manager_undrain(userdata);
+    k = manager_undrain(userdata, control_call_peer(call)->uid);
     return k < 0 ? k : control_call_reply(call, NULL);
 }

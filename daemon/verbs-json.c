@@ -129,6 +129,7 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     k |= json_object_set_new(o, "last_exit_code", json_number(job.last_exit_code, job.last_exit_code >= 0));
     k |= json_object_set_new(o, "last_signal", json_number(job.last_signal, job.last_signal >= 0));
     k |= json_object_set_new(o, "next", json_time(job.next_realtime));
+    k |= json_object_set_new(o, "drained", json_boolean(manager_is_drained(m)));
     if (k < 0) {
         json_decref(o);
         return NULL;

@@ -208,8 +208,8 @@ static json_t *json_session(const struct snapshot_session *session) {
         json_decref(limits);
         return NULL;
     }
-    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "host", session->host, "session", session->id, "version", session->version,
-                     "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits);
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o}", "host", session->host, "session", session->id, "version",
+                     session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits);
 }
 
 /* Without Redis there is this host alone. */
@@ -219,8 +219,8 @@ static json_t *json_own_host(struct manager *m) {
     for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
         list_foreach(r, manager_runs(m, s), struct run, link)
             claims += r->n_demands > 0;
-    return json_pack("{s:s, s:s, s:s, s:I, s:i, s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
-                     "claims", claims, "seen_ms", 0, "limits");
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
+                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits");
 }
 
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {

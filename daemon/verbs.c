@@ -19,8 +19,8 @@ static int verbs_version(struct control_call *call, json_t *params, void *userda
 
     if (k != 0)
         return k < 0 ? k : 0;
-    return control_call_answer(call, json_pack("{s:s, s:s, s:s, s:i}", "version", VERSION, "host", s->host, "namespace",
-                                              s->namespace, "pid", (int) getpid()));
+    return control_call_answer(call, json_pack("{s:s, s:s, s:s, s:i, s:b}", "version", VERSION, "host", s->host, "namespace",
+                                              s->namespace, "pid", (int) getpid(), "drained", manager_is_drained(userdata)));
 }
 
 static int verbs_jobs(struct control_call *call, json_t *params, void *userdata) {

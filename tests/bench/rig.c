@@ -103,7 +103,7 @@ static void make_host(struct rig *g, size_t i) {
     g->hosts[i].loop = &g->loops[i / HOSTS_A_LOOP];
     rig_touch(&g->hosts[i]);
     if (store_redis_new(&g->hosts[i].store, g->hosts[i].loop->event, g->events, &options, &listener) < 0 ||
-        store_declare(g->hosts[i].store, g->options.pools, g->options.n_pools) < 0)
+        store_declare(g->hosts[i].store, g->options.pools, g->options.n_pools, false) < 0)
         rig_fail("no memory for host %zu", i);
 }
 

@@ -88,7 +88,7 @@ static void test_declare(void) {
     if (!redis_bed_begin(&b, 1))
         return;
     pools[0].limit = 7;
-    WITHOUT_MEMORY(TEST_INT(store_declare(b.stores[0], pools, ELEMENTSOF(pools)), 0));
+    WITHOUT_MEMORY(TEST_INT(store_declare(b.stores[0], pools, ELEMENTSOF(pools), false), 0));
     BED_UNTIL(&b, bed_has_event(&b, "limit-changed: "));
     bed_done(&b);
 }

@@ -299,7 +299,7 @@ static void administer(struct store *s, uint8_t which) {
 static void declare(struct store *s, uint8_t limit) {
     const struct store_pool pools[] = {{.name = "db", .limit = limit, .queue_limit = 10}, {.name = "local", .elsewhere = true}};
 
-    FUZZ_ASSERT(store_declare(s, pools, ELEMENTSOF(pools)) == 0);
+    FUZZ_ASSERT(store_declare(s, pools, ELEMENTSOF(pools), false) == 0);
 }
 
 static void step(struct store *s) {

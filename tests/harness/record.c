@@ -65,6 +65,8 @@ static const struct {
     {"revoked", "job run pools"},
     {"config-loaded", "limits"},
     {"config-refused", "reason"},
+    {"drained", "uid"},
+    {"undrained", "uid"},
     {"ready", ""},
     {"stopping-daemon", ""},
 };

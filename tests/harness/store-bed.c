@@ -117,7 +117,7 @@ bool bed_turn(struct bed *b, usec_t end) {
 static int make_store(struct bed *b, unsigned host, bool is_first) {
     int r = b->fixture->make(b->fixture->userdata, host, b->hosts[host], is_first, b->event, b->events, &b->listener, &b->stores[host]);
 
-    return r < 0 ? r : store_declare(b->stores[host], b->pools, b->n_pools);
+    return r < 0 ? r : store_declare(b->stores[host], b->pools, b->n_pools, false);
 }
 
 static int make_stores(struct bed *b) {
@@ -317,7 +317,7 @@ void probe_end(struct probe *p) {
 
 int bed_declare(struct bed *b, unsigned host, const struct store_pool *pools, size_t n) {
     b->in_call = true;
-    int r = store_declare(b->stores[host % b->n_hosts], pools, n);
+    int r = store_declare(b->stores[host % b->n_hosts], pools, n, false);
     b->in_call = false;
     return r;
 }

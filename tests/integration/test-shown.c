@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
@@ -248,7 +249,63 @@ static void test_behind(void) {
     TEST_INT(berth(ant, "resume net"), 0);
 }
 
+/* Awaits that `berth hosts` on this host shows that one so. */
+static void await_drained(struct host *at, const struct host *of, bool drained) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    char path[64];
+    bool is;
+
+    snprintf(path, sizeof(path), "hosts.host=%s.drained", of->name);
+    do {
+        json_t *json = berth_json(at, "hosts");
+
+        is = json_is_true(berth_at(json, path));
+        json_decref(json);
+    } while (is != drained && clock_boottime() < until);
+    TEST_INT(is, drained);
+}
+
+/* A drained host is shown as that: here, on other hosts, and also by a berthd that was started anew. */
+static void test_drained(void) {
+    struct host *bee = host_up("bee", CONFIG "job \"often\" { command = {\"/bin/true\"} every = \"1d\" output = \"null\" }\n");
+    json_t *json;
+
+    await_drained(ant, bee, false);
+    host_mark(bee);
+    TEST_INT(berth(bee, "drain"), 0);
+    host_await(bee, "drained", "uid=%u", (unsigned) getuid());
+    await_drained(bee, bee, true);
+    await_drained(ant, bee, true);
+    await_drained(ant, ant, false);
+    TEST_INT(berth(ant, "hosts"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, " drained "));
+    TEST_INT(berth(bee, "version"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, ", drained\n"));
+    json = berth_json(bee, "jobs");
+    CU_ASSERT(json_is_true(berth_at(json, "jobs.name=often.drained")));
+    AT_NULL(json, "jobs.name=often.next");
+    json_decref(json);
+    TEST_INT(berth(bee, "jobs"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "drained"));
+    host_stop(bee);
+    host_start(bee);
+    await_drained(ant, bee, true);
+    host_mark(bee);
+    TEST_INT(berth(bee, "undrain"), 0);
+    TEST_INT(berth(bee, "undrain"), 0);
+    host_await(bee, "undrained", "uid=%u", (unsigned) getuid());
+    TEST_INT(host_count(bee, "undrained", " "), 1);
+    await_drained(ant, bee, false);
+    json = berth_json(bee, "jobs");
+    CU_ASSERT(json_is_false(berth_at(json, "jobs.name=often.drained")));
+    CU_ASSERT(json_is_string(berth_at(json, "jobs.name=often.next")));
+    json_decref(json);
+    TEST_INT(berth(bee, "version"), 0);
+    CU_ASSERT_PTR_NULL(strstr(berth_out, "drained"));
+}
+
 static CU_TestInfo tests[] = {
+    {"drained", test_drained},
     {"behind", test_behind},
     {"pools", test_pools},
     {"stale", test_stale},

@@ -19,7 +19,7 @@
 static const char vocabulary[] =
     "queued granted refused withdrawn started exited released stopping lease-late lease-lost fenced reclaimed overcommitted "
     "guard-died redis-connected redis-lost grace-begun grace-ended session-lost lease-differs host-buried host-name-taken "
-    "limits-differ limit-changed parked revoked config-loaded config-refused ready stopping-daemon ";
+    "limits-differ limit-changed parked revoked config-loaded config-refused drained undrained ready stopping-daemon ";
 
 static void test_vocabulary(void) {
     char names[1024] = "";

@@ -469,7 +469,7 @@ static void test_drained_while_gathering(void) {
     memcpy(waiting, w->id, sizeof(waiting));
     play_make_state(&state, r);
     play_restart();
-    TEST_INT(manager_drain(play.manager), 0);
+    TEST_INT(manager_drain(play.manager, 0), 0);
     CU_ASSERT(!manager_is_idle(play.manager));
     manager_watch_idle(play.manager, &watch);
     play_finds_guard(running);
@@ -498,7 +498,7 @@ static void test_drained_and_nothing_found(void) {
 
     n_idle = 0;
     play_restart();
-    TEST_INT(manager_drain(play.manager), 0);
+    TEST_INT(manager_drain(play.manager, 0), 0);
     CU_ASSERT(!manager_is_idle(play.manager));
     manager_watch_idle(play.manager, &watch);
     play_gathered();

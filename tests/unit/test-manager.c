@@ -181,8 +181,8 @@ static void test_drain(void) {
     r = play_run("one");
     w = play_begin("one");
     CU_ASSERT(play_await_waiting(w));
-    TEST_INT(manager_drain(play.manager), 0);
-    TEST_INT(manager_drain(play.manager), 0);
+    TEST_INT(manager_drain(play.manager, 0), 0);
+    TEST_INT(manager_drain(play.manager, 0), 0);
     TEST_INT(w->state, RUN_STATE_DONE); /* what waits goes, what runs stays */
     TEST_INT(r->state, RUN_STATE_RUNNING);
     TEST_INT(manager_start_job(play.manager, "one", &none), MANAGER_E_DRAINED);
@@ -202,7 +202,7 @@ static void test_drain(void) {
     play_gathered();
     CU_ASSERT(manager_is_drained(play.manager));
     CU_ASSERT(manager_is_idle(play.manager));
-    TEST_INT(manager_undrain(play.manager), 0);
+    TEST_INT(manager_undrain(play.manager, 0), 0);
     CU_ASSERT(!manager_is_idle(play.manager)); /* the job that is to run at start */
 }
 

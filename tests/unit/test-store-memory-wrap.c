@@ -101,7 +101,7 @@ static void scenario(sd_event *event, struct events *events) {
 
     n_granted = n_released = n_waiting = 0;
     TRY(store_memory_new(&s, event, events, "ant", &listener));
-    TRY(store_declare(s, pools, 2));
+    TRY(store_declare(s, pools, 2, false));
     TRY(store_adopt(s, &held));
     TRY(store_start(s));
     TRY(override(s, event, &(struct store_override){.pool = "net", .limit = 4, .for_usec = USEC_INFINITY}));
