@@ -66,9 +66,10 @@ static void up(void) {
     TEST_INT(chmod(ant->socket, 0666), 0);
 }
 
-#define NEEDS_OTHERS                                                                           \
-    if (!is_possible)                                                                          \
-    TEST_SKIP("needs root to become somebody else, and the groups games, staff, audio, video")
+#define NEEDS_OTHERS     \
+    TEST_NEEDS_ROOT();   \
+    if (!is_possible)    \
+    TEST_SKIP("needs the groups games, staff, audio, video")
 
 /* --- a connection of a caller, and one call on it --- */
 
@@ -132,6 +133,7 @@ static const struct row {
     {"Start", "{\"job\":\"db\"}", "nnyyny"},
     {"Start", "{\"job\":\"plain\"}", "nnynny"},
     {"Start", "{\"job\":\"unknown\"}", "yyyyyy"}, /* that there is no such job everybody may see */
+    {"Find", "{\"names\":[\"db\"]}", "yyyyyy"},
     {"Await", "{" NO_RUN "}", "yyyyyy"},
     {"Stop", "{\"target\":\"db\"}", "nnyyny"},
     {"Stop", "{\"target\":\"plain\"}", "nnynny"},

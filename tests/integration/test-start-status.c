@@ -66,10 +66,11 @@ static void not_begun(void) {
 
 /* The others are started all the same, and the first failure counts. */
 static void several(void) {
-    TEST_INT(berth(ant, "start nobody missing fine --wait"), 65);
+    TEST_INT(berth(ant, "start missing fine nobody --wait"), 65); /* nothing is begun if a name is unknown */
+    TEST_INT(host_count(ant, "granted", " "), 0);
+    TEST_INT(berth(ant, "start missing fine --wait"), 125);
     host_await(ant, "exited", "job=missing");
     host_await(ant, "exited", "job=fine result=success");
-    TEST_INT(berth(ant, "start missing nobody --wait"), 125);
 }
 
 static void berthd_goes_away(void) {
