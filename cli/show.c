@@ -51,9 +51,10 @@ void tell_doubt(const json_t *answer) {
     if (json_is_true(json_object_get(answer, "stale"))) {
         const char *since = words_when(redis, "since", clock_realtime(), text), *error = words_text(redis, "error");
 
-        fputs("berth: Redis is away", stderr);
-        if (*error)
-            fprintf(stderr, " (lost %s; last error: %s)", since, error);
+        if (*error) /* else no attempt has failed yet */
+            fprintf(stderr, "berth: Redis is away (lost %s; last error: %s)", since, error);
+        else
+            fputs("berth: berthd is connecting to Redis", stderr);
         fputs(": of the cluster this is what this host knows by itself\n", stderr);
     } else if (words_number(redis, "grace_ms") > 0)
         fprintf(stderr, "berth: grace: nothing is granted for up to %s\n", words_msec(words_number(redis, "grace_ms"), text));

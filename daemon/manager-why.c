@@ -114,7 +114,7 @@ static bool is_cluster_pool(struct manager *m, const char *name) {
 const char *manager_away_text(const struct manager *m, char *buffer, size_t size) {
     const char *why = m->cluster_store ? m->cluster_store->away_why : "";
 
-    (void) snprintf(buffer, size, "redis away%s%s", *why ? ": " : "", why);
+    (void) snprintf(buffer, size, *why ? "redis away: %s" : "connecting to Redis", why);
     return buffer;
 }
 

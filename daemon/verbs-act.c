@@ -30,6 +30,17 @@ static int answer_text(struct control_call *call, const char *error, const char 
     return control_call_error(call, error, json_pack("{s:s}", "text", text));
 }
 
+static int answer_away(const struct act *act) {
+    const struct store *s = manager_cluster_store(act->manager);
+    char text[512];
+
+    if (s && s->away_why[0])
+        snprintf(text, sizeof(text), "Redis is away (%s): nothing was changed", s->away_why);
+    else
+        snprintf(text, sizeof(text), "berthd is connecting to Redis: nothing was changed; try again");
+    return answer_text(act->call, "io.berth.Away", text);
+}
+
 static void act_on_reply(int r, void *userdata) {
     struct act *act = userdata;
 
@@ -42,7 +53,7 @@ static void act_on_reply(int r, void *userdata) {
     else if (r == STORE_E_CONFLICT)
         (void) answer_text(act->call, "io.berth.Conflict", "somebody else has changed this just now: look, and try again");
     else if (r == -ENOTCONN || r == -ETIMEDOUT)
-        (void) answer_text(act->call, "io.berth.Away", "Redis is away: nothing was changed");
+        (void) answer_away(act);
     else
         (void) answer_text(act->call, "io.berth.Internal", strerror(r < 0 ? -r : EPROTO));
     free(act);

@@ -29,10 +29,20 @@ static void await_state(struct host *h, const char *state) {
 /* A Redis that takes connections and says nothing; then one that is gone; then one that is there. */
 static void connecting_and_away(void) {
     struct host *ant = host_add("ant", POOLS);
+    struct child *waiter;
 
     TEST_INT(kill(cluster.redis.pid, SIGSTOP), 0);
     host_start(ant);
     await_state(ant, "connecting");
+    /* Nobody says that it is away before an attempt has failed. */
+    TEST_INT(berth(ant, "pools"), 0);
+    TEST_STRING(berth_err, "berth: berthd is connecting to Redis: of the cluster this is what this host knows by itself\n");
+    TEST_INT(berth(ant, "grace --end"), 69);
+    TEST_STRING(berth_err, "berth: berthd is connecting to Redis: nothing was changed; try again\n");
+    waiter = berth_start(ant, "run -p db --name early -- true");
+    for (usec_t until = clock_boottime() + HOST_PATIENCE; clock_boottime() < until && !strstr(berth_out, "early");)
+        TEST_INT(berth(ant, "runs"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "connecting to Redis"));
     TEST_INT(kill(cluster.redis.pid, SIGCONT), 0);
     await_state(ant, "connected");
     redis_server_kill(&cluster.redis);
@@ -41,6 +51,7 @@ static void connecting_and_away(void) {
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     await_state(ant, "connected");
     host_open(ant);
+    TEST_INT(berth_end(waiter), 0);
 }
 
 static void set_option(const char *name, const char *value) {
