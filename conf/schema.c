@@ -18,6 +18,10 @@ static const struct schema_option top_options[] = {
     [TOP_RUNTIME_DIRECTORY] = {"runtime-directory", false},
     [TOP_RUN_GROUP] = {"run-group", false},
     [TOP_OPERATE_GROUP] = {"operate-group", false},
+    [TOP_CONNECTIONS] = {"connections", false},
+    [TOP_USER_CONNECTIONS] = {"user-connections", false},
+    [TOP_USER_RUNS] = {"user-runs", false},
+    [TOP_USER_BUFFER] = {"user-buffer", false},
 };
 
 static const struct schema_option redis_options[] = {

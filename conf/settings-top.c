@@ -13,6 +13,12 @@
 #define HEARTBEAT_MIN (10 * USEC_PER_MSEC)
 #define RUN_GROUP_DEFAULT "berth"
 #define OPERATE_GROUP_DEFAULT "berth-admin"
+#define CONNECTIONS_DEFAULT 4096
+#define USER_CONNECTIONS_DEFAULT 1024
+#define USER_RUNS_DEFAULT 1000
+#define QUOTA_MAX 1000000
+#define USER_BUFFER_DEFAULT (16 << 20)
+#define USER_BUFFER_MIN (1 << 20) /* a few messages of the greatest size */
 #define REDIS_TIMEOUT_DEFAULT (5 * USEC_PER_SEC)
 #define REDIS_URL_DEFAULT "redis://127.0.0.1:6379/0"
 
@@ -62,6 +68,22 @@ static void read_runtime_directory(struct settings *s, const struct value_reader
         value_error(r, TOP_RUNTIME_DIRECTORY, 0, "must not end in '/'");
 }
 
+static uint32_t read_count(const struct value_reader *r, unsigned option, uint32_t count) {
+    if (value_number(r, option, QUOTA_MAX, &count) && count == 0)
+        value_error(r, option, 0, "leaves no room for anybody; make it at least 1");
+    return count;
+}
+
+static void read_quotas(struct settings *s, const struct value_reader *r) {
+    s->connections = read_count(r, TOP_CONNECTIONS, CONNECTIONS_DEFAULT);
+    s->user_connections = read_count(r, TOP_USER_CONNECTIONS, USER_CONNECTIONS_DEFAULT);
+    s->user_runs = read_count(r, TOP_USER_RUNS, USER_RUNS_DEFAULT);
+    s->user_buffer = USER_BUFFER_DEFAULT;
+    value_optional_size(r, TOP_USER_BUFFER, &s->user_buffer);
+    if (s->user_buffer < USER_BUFFER_MIN)
+        value_error(r, TOP_USER_BUFFER, 0, "is too small for a call and its answer; make it at least 1M");
+}
+
 void settings_read_top(struct settings *s, const struct parsed_section *top, const char *hostname, struct notes *notes) {
     const struct value_reader r = {top, notes};
 
@@ -76,6 +98,7 @@ void settings_read_top(struct settings *s, const struct parsed_section *top, con
     read_runtime_directory(s, &r);
     settings_read_group(&r, TOP_RUN_GROUP, RUN_GROUP_DEFAULT, &s->run_group);
     settings_read_group(&r, TOP_OPERATE_GROUP, OPERATE_GROUP_DEFAULT, &s->operate_group);
+    read_quotas(s, &r);
 }
 
 /* ---- redis ---- */

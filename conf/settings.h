@@ -16,6 +16,7 @@
 #define SETTINGS_PATH_DEFAULT "/etc/berth/berth.conf"
 #define RUNTIME_DIRECTORY_MAX 60
 #define POOL_LIMIT_MAX 1000000 /* permits, also of an override */
+#define SETTINGS_BUFFERS 4
 
 enum pool_scope { POOL_SCOPE_CLUSTER, POOL_SCOPE_HOST };
 enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW };
@@ -110,6 +111,10 @@ struct settings {
     usec_t lease_usec, heartbeat_usec;
     char *runtime_directory;
     struct account run_group, operate_group; /* whose members have that right (daemon/rights.h) */
+    uint32_t connections;         /* to control.sock, in all */
+    uint32_t user_connections;    /* of these of one user; this and the next two bind neither root nor berthd's own user */
+    uint32_t user_runs;           /* of `berth run`, waiting and granted, of one user */
+    uint64_t user_buffer;         /* bytes of one user's calls and answers; all users together have SETTINGS_BUFFERS times as much */
     struct redis_settings *redis; /* NULL: no `redis` section */
     struct pool_settings *pools;  /* sorted by name */
     size_t n_pools;

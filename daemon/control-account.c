@@ -2,8 +2,10 @@
 
 /* What each user has of the control server, and who is not heard for a while. */
 
+#include <stdio.h>
 #include <unistd.h>
 
+#include "base/file-limit.h"
 #include "daemon/control-internal.h"
 
 #define REFUSED_TIME (60 * USEC_PER_SEC)
@@ -46,6 +48,58 @@ void accounts_free(struct control *c) {
 
 bool account_is_trusted(uid_t uid) {
     return uid == 0 || uid == geteuid();
+}
+
+/* In all. Runs need descriptors, too, so half of them are kept from clients. An eighth of the room is for each greater right alone: who
+ * may only look does not keep out who runs, nor these who operates; and a last part is for root and berthd's own user. */
+static size_t clients_max(const struct control *c, const struct control_account *a, enum right right, size_t connections) {
+    size_t most = connections < file_limit_get() / 2 ? connections : file_limit_get() / 2;
+
+    if (most > c->limits.clients)
+        most = c->limits.clients;
+    return most - most / 8 * (size_t) (RIGHT_OPERATE - right) - (account_is_trusted(a->uid) ? 0 : most / 32);
+}
+
+const char *account_connection(const struct control *c, const struct control_account *a, enum right right, char *buffer, size_t size) {
+    const struct settings *s = c->service->get_settings(c->userdata);
+    size_t most = clients_max(c, a, right, s->connections);
+
+    if (!account_is_trusted(a->uid) && a->n_clients >= s->user_connections)
+        snprintf(buffer, size, "your user has %zu connections to berthd, as many as user-connections = %u allows", a->n_clients,
+                 s->user_connections);
+    else if (c->n_clients >= most)
+        snprintf(buffer, size, "berthd has %zu connections, all that your user may share (connections = %u, and the rest is for operators and root)",
+                 c->n_clients, s->connections);
+    else
+        return NULL;
+    return buffer;
+}
+
+void account_take(struct control *c, struct control_account *a, size_t bytes) {
+    a->bytes += bytes;
+    if (!account_is_trusted(a->uid))
+        c->bytes += bytes;
+}
+
+void account_give(struct control *c, struct control_account *a, size_t bytes) {
+    a->bytes -= bytes;
+    if (!account_is_trusted(a->uid))
+        c->bytes -= bytes;
+}
+
+const char *account_room(const struct control *c, const struct control_account *a, size_t bytes, char *buffer, size_t size) {
+    const struct settings *s = c->service->get_settings(c->userdata);
+
+    if (account_is_trusted(a->uid))
+        return NULL;
+    if (a->bytes + bytes > s->user_buffer)
+        snprintf(buffer, size, "calls and answers of your user would take more than user-buffer = %ju bytes", (uintmax_t) s->user_buffer);
+    else if (c->bytes + bytes > SETTINGS_BUFFERS * s->user_buffer)
+        snprintf(buffer, size, "calls and answers of all users would take more than %d times user-buffer = %ju bytes", SETTINGS_BUFFERS,
+                 (uintmax_t) s->user_buffer);
+    else
+        return NULL;
+    return buffer;
 }
 
 bool account_is_refused(const struct control_account *a) {

@@ -15,6 +15,12 @@
 #define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says; a silent one has none */
 #define CALLS_A_TURN 16            /* then others have their turn */
 
+static void client_forget_input(struct control_client *c) {
+    account_give(c->control, c->account, c->in_allocated);
+    free(steal_pointer(&c->in));
+    c->in_allocated = 0;
+}
+
 /* --- the end --- */
 
 struct control_client *control_client_free(struct control_client *c) {
@@ -25,6 +31,7 @@ struct control_client *control_client_free(struct control_client *c) {
         struct control_call *call = list_first(&c->calls, struct control_call, link);
 
         list_unlink(&call->link);
+        c->n_calls--;
         call->dispatching = true; /* whatever on_gone does with the call, it is freed here */
         if (call->on_gone)
             call->on_gone(call, call->userdata);
@@ -39,7 +46,7 @@ struct control_client *control_client_free(struct control_client *c) {
     /* Closing alone would leave it there while a child that was just forked has a copy. */
     (void) epoll_ctl(c->control->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     discard_connection(c->control->discard, c->fd);
-    free(c->in);
+    client_forget_input(c);
     free(c);
     return NULL;
 }
@@ -53,20 +60,9 @@ static bool client_is_full(const struct control_client *c) {
 static bool client_is_slow(const struct control_client *c) {
     return c->out_bytes > c->control->limits.message_bytes;
 }
-
-/* Room for something more. */
-static int client_reserve(struct control_client *c) {
-    size_t allocated = c->in_allocated > 0 ? 2 * c->in_allocated : ROOM_BYTES;
-    char *in;
-
-    if (c->in_size < c->in_allocated)
-        return 0;
-    in = realloc(c->in, allocated);
-    if (!in)
-        return -ENOMEM;
-    c->in = in;
-    c->in_allocated = allocated;
-    return 0;
+/* Who says "oneway" need not wait for answers before it calls again. Who has hung up is heard to the end and dropped in one turn. */
+static bool client_is_busy(const struct control_client *c) {
+    return !c->hung_up && c->n_calls >= c->control->limits.calls;
 }
 
 /* No Varlink. It is told if that cannot be taken for the answer to an earlier call. */
@@ -81,6 +77,30 @@ static void client_refuse(struct control_client *c, const char *why) {
     c->in_since = 0;
 }
 
+/* Room for something more. False: there is none, and the client was refused. */
+static bool client_reserve(struct control_client *c) {
+    size_t allocated = c->in_allocated > 0 ? 2 * c->in_allocated : ROOM_BYTES;
+    char text[ACCOUNT_TEXT_SIZE], *in;
+    const char *why;
+
+    if (c->in_size < c->in_allocated)
+        return true;
+    why = account_room(c->control, c->account, allocated - c->in_allocated, text, sizeof(text));
+    if (why) {
+        client_refuse(c, why);
+        return false;
+    }
+    in = realloc(c->in, allocated);
+    if (!in) {
+        c->failed = true;
+        return false;
+    }
+    account_take(c->control, c->account, allocated - c->in_allocated);
+    c->in = in;
+    c->in_allocated = allocated;
+    return true;
+}
+
 static void client_abused(struct control_client *c) {
     account_refuse(c->control, c->account, c->peer.pid);
     client_refuse(c, "a descriptor came along; berthd takes none");
@@ -92,10 +112,8 @@ static void client_read(struct control_client *c) {
 
     if (c->eof || c->closing || client_is_full(c))
         return;
-    if (client_reserve(c) < 0) {
-        c->failed = true;
+    if (!client_reserve(c))
         return;
-    }
     room = c->in_allocated - c->in_size;
     n = connection_receive(c->fd, c->in + c->in_size, room < most ? room : most);
     if (n > 0)
@@ -181,7 +199,7 @@ static bool client_take(struct control_client *c) {
     size_t begin = c->current ? c->in_kept : 0, from = again ? 0 : c->in_scanned;
     const char *end;
 
-    if (c->failed || c->closing || (!c->hung_up && client_is_slow(c)))
+    if (c->failed || c->closing || client_is_busy(c) || (!c->hung_up && client_is_slow(c)))
         return false;
     end = c->in_size > from ? memchr(c->in + from, '\0', c->in_size - from) : NULL;
     if (end) {
@@ -198,7 +216,7 @@ static bool client_take(struct control_client *c) {
 
 /* A message that has begun, and that is being waited for. */
 static bool client_is_unfinished(const struct control_client *c) {
-    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && c->in_size > c->in_kept;
+    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) && c->in_size > c->in_kept;
 }
 
 /* Owes it to us to take its answers: there is more than a little of them, or nothing else is left to do. */
@@ -247,6 +265,8 @@ static void client_arm(struct control_client *c) {
 static bool client_is_over(const struct control_client *c) {
     if (c->failed)
         return true;
+    if (client_is_busy(c)) /* what it said behind its calls is still to be heard */
+        return false;
     if (c->hung_up && (c->eof || c->closing || client_is_full(c)))
         return true;
     return list_is_empty(&c->out) && (c->closing || (c->eof && !c->current));
@@ -264,10 +284,8 @@ void control_client_work(struct control_client *c) {
         control_client_free(c);
         return;
     }
-    if (c->in_size == 0) {
-        free(steal_pointer(&c->in));
-        c->in_allocated = 0;
-    }
+    if (c->in_size == 0)
+        client_forget_input(c);
     client_arm(c);
 }
 

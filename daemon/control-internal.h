@@ -36,6 +36,7 @@ struct control {
     size_t n_clients;
     struct list accounts;             /* struct control_account */
     size_t n_accounts;
+    size_t bytes;                     /* of all accounts that are not trusted */
     struct discard *discard;
     void (*on_abuse)(uid_t uid, pid_t pid, void *userdata); /* NULL: nobody wants to know */
     void *abuse_userdata;
@@ -52,6 +53,7 @@ struct control_account { /* a user: as long as there are connections, or as long
     struct list link;                 /* on control->accounts */
     uid_t uid;
     size_t n_clients;
+    size_t bytes;                     /* of their calls and answers */
     usec_t refused_until;             /* boottime; 0: it is heard */
 };
 
@@ -74,6 +76,7 @@ struct control_client {
     size_t out_bytes;
     usec_t out_since;                 /* boottime: when the client last took something of `out` */
     struct list calls;                /* struct control_call: not answered yet */
+    size_t n_calls;
     struct control_call *current;     /* the one among them whose answer is next; NULL: none */
     bool has_called;                  /* at least once, whatever became of it */
     bool eof;                         /* it says nothing more, but may still listen */
@@ -108,6 +111,14 @@ struct control_account *account_get(struct control *c, uid_t uid); /* found or m
 void accounts_free(struct control *c);
 bool account_is_trusted(uid_t uid);          /* root and berthd's own user */
 bool account_is_refused(const struct control_account *a);
+/* Whether one more connection may be had; the reason, as the words of an error, or NULL. right: what its user may do. */
+const char *account_connection(const struct control *c, const struct control_account *a, enum right right, char *buffer, size_t size);
+/* Takes so many bytes of memory for a client, or gives them back. */
+void account_take(struct control *c, struct control_account *a, size_t bytes);
+void account_give(struct control *c, struct control_account *a, size_t bytes);
+/* Whether so many more may be had; the reason or NULL, as above. */
+const char *account_room(const struct control *c, const struct control_account *a, size_t bytes, char *buffer, size_t size);
+#define ACCOUNT_TEXT_SIZE 200
 /* One who does what no honest client does: nobody of that user is heard for a minute. Who is trusted is but disconnected. */
 void account_refuse(struct control *c, struct control_account *a, pid_t pid);
 

@@ -12,6 +12,7 @@
 static void output_free(struct control_client *c, struct control_output *o) {
     list_unlink(&o->link);
     c->out_bytes -= o->size - o->sent;
+    account_give(c->control, c->account, o->size);
     close_fd(o->fd);
     free(o->text);
     free(o);
@@ -104,40 +105,72 @@ static char *text_of(const json_t *document, size_t *ret_size) {
     return t.data;
 }
 
-static int output_add(struct control_client *c, json_t *document, int fd) {
+static int output_new(struct control_output **ret, json_t *document, int fd) {
     struct control_output *o = calloc(1, sizeof(*o));
+    int r = 0;
 
     if (!o)
         return -ENOMEM;
     list_init(&o->link);
     o->fd = -1;
     o->text = text_of(document, &o->size);
-    if (!o->text) {
-        free(o);
-        return -ENOMEM;
-    }
-    if (fd >= 0 && (o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+    if (!o->text)
+        r = -ENOMEM;
+    else if (fd >= 0 && (o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        r = -errno;
+    if (r < 0) {
         free(o->text);
         free(o);
-        return -errno;
+        return r;
     }
+    *ret = o;
+    return 0;
+}
+
+static void output_add(struct control_client *c, struct control_output *o) {
     if (list_is_empty(&c->out))
         c->out_since = clock_boottime();
     list_append(&c->out, &o->link);
     c->out_bytes += o->size;
+    account_take(c->control, c->account, o->size);
+}
+
+/* Its user has no room for the answer: the client hears that instead, and no more. */
+static int output_refuse(struct control_client *c, struct control_output **o, const char *why) {
+    json_t *error = json_pack("{s:s, s:{s:s}}", "error", "io.berth.Away", "parameters", "text", why);
+    struct control_output *instead = NULL;
+    int r = error ? output_new(&instead, error, -1) : -ENOMEM;
+
+    json_decref(error);
+    if (r < 0)
+        return r;
+    close_fd((*o)->fd);
+    free((*o)->text);
+    free(*o);
+    *o = instead;
+    c->closing = true;
     return 0;
 }
 
 int control_client_send(struct control_client *c, json_t *document, int fd) {
     bool was_empty = list_is_empty(&c->out);
+    struct control_output *o = NULL;
+    char text[ACCOUNT_TEXT_SIZE];
+    const char *why = NULL;
     int r = 0;
 
     if (document && (c->hung_up || c->closing || c->failed)) {
         json_decref(document);
         return 0;
     }
-    r = document ? output_add(c, document, fd) : -ENOMEM;
+    r = document ? output_new(&o, document, fd) : -ENOMEM;
     json_decref(document);
+    if (r >= 0)
+        why = account_room(c->control, c->account, o->size, text, sizeof(text));
+    if (why)
+        r = output_refuse(c, &o, why);
+    if (o)
+        output_add(c, o);
     if (r < 0 || c->out_bytes > c->control->limits.output_bytes) {
         c->failed = true; /* an answer is lost: the client must not take the next one for it */
         control_client_wake(c);
@@ -145,7 +178,7 @@ int control_client_send(struct control_client *c, json_t *document, int fd) {
     }
     if (was_empty)
         output_flush(c);
-    if (!list_is_empty(&c->out))
+    if (!list_is_empty(&c->out) || c->closing)
         control_client_wake(c); /* asks to be told when it can be written */
     return 0;
 }

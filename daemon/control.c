@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "base/connection.h"
 #include "base/discard.h"
-#include "base/file-limit.h"
 #include "base/listener.h"
 #include "daemon/control-internal.h"
 
@@ -25,6 +25,7 @@ static void call_end(struct control_call *call) {
     struct control_client *c = call->client;
 
     list_unlink(&call->link);
+    c->n_calls--;
     call->over = true;
     if (c->current == call)
         c->current = NULL;
@@ -164,6 +165,7 @@ int control_call_run(struct control_client *client, const char *method, json_t *
     call->dispatching = true;
     list_init(&call->link);
     list_append(&client->calls, &call->link);
+    client->n_calls++;
     if (!oneway)
         client->current = call;
     r = call_dispatch(call, method, params);
@@ -177,32 +179,32 @@ int control_call_run(struct control_client *client, const char *method, json_t *
 
 /* --- connections --- */
 
-#define AWAY(text) "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"" text "\"}}"
-
 /* One too many, or one who is not heard. The words may be lost; nobody waits for them to be read. */
-static void turn_away(struct control *c, int fd, const char *answer) {
-    (void) send(fd, answer, strlen(answer) + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    discard_connection(c->discard, fd);
-}
+static void turn_away(struct control *c, int fd, const char *why) {
+    char text[ACCOUNT_TEXT_SIZE + 64];
+    int n = snprintf(text, sizeof(text), "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"%s\"}}", why);
 
-/* An eighth of the room is for each greater right alone: who may only look does not keep out who runs, nor these who operates. */
-static bool control_has_room(const struct control *c, enum right right) {
-    return c->n_clients < c->limits.clients - c->limits.clients / 8 * (size_t) (RIGHT_OPERATE - right);
+    (void) send(fd, text, (size_t) n + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    discard_connection(c->discard, fd);
 }
 
 static void control_on_connection(int fd, void *userdata) {
     struct control *c = userdata;
     struct control_account *account;
+    char text[ACCOUNT_TEXT_SIZE];
     struct peer peer;
+    const char *why;
 
     if (connection_prepare(fd) < 0 || socket_peer(fd, &peer) < 0 || !(account = account_get(c, peer.uid))) {
         discard_connection(c->discard, fd);
         return;
     }
     if (account_is_refused(account))
-        turn_away(c, fd, AWAY("your user passed a descriptor to berthd, which takes none: it is not heard for a minute"));
-    else if (!control_has_room(c, client_right(c, fd)))
-        turn_away(c, fd, AWAY("berthd has too many clients"));
+        why = "your user passed a descriptor to berthd, which takes none: it is not heard for a minute";
+    else
+        why = account_connection(c, account, client_right(c, fd), text, sizeof(text));
+    if (why)
+        turn_away(c, fd, why);
     else
         (void) control_client_new(c, fd, &peer, account);
 }
@@ -299,9 +301,7 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
     c->event = sd_event_ref(event);
     c->service = service;
     c->userdata = userdata;
-    c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, CONTROL_CLIENTS_MAX, CONTROL_MESSAGE_TIME};
-    if (c->limits.clients > file_limit_get() / 2) /* runs need descriptors, too */
-        c->limits.clients = file_limit_get() / 2;
+    c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, SIZE_MAX, CONTROL_MESSAGE_TIME, CONTROL_CALLS_MAX};
     r = control_listen(c, path, listen_fd);
     if (r >= 0)
         r = discard_new(&c->discard, event);

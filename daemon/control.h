@@ -16,7 +16,7 @@
 
 #define CONTROL_MESSAGE_MAX (256 * 1024)  /* bytes of one message from a client */
 #define CONTROL_OUTPUT_MAX (16 * 1024 * 1024) /* bytes waiting for a client; one that reads slower is disconnected */
-#define CONTROL_CLIENTS_MAX 4096 /* or half of the descriptors that this process may have */
+#define CONTROL_CALLS_MAX 32 /* of one connection that are not answered; more wait where they are */
 #define CONTROL_MESSAGE_TIME (10 * USEC_PER_SEC) /* for the rest of a message that has begun */
 
 struct control;
@@ -60,6 +60,7 @@ int control_leave(struct control *c, usec_t within, void (*on_quiet)(void *userd
 struct control_limits {
     size_t message_bytes, output_bytes, clients;
     usec_t message_usec;
+    size_t calls; /* of one connection that are not answered */
 };
 void control_set_limits(struct control *c, const struct control_limits *limits);
 

@@ -3,6 +3,7 @@
 /* Runs of `berth run`, asked for: by whom, inside of what, and clients that come back or go. What is held is in manager-hold.c. */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/failpoint.h"
@@ -75,6 +76,23 @@ static struct run *find_outer(struct manager *m, const struct manager_hold *hold
     return outer && outer->granted && !run_is_over(outer) && is_inside(outer, hold->pid) ? outer : NULL;
 }
 
+/* Each takes memory and up to three descriptors, and lasts as long as the client's user likes. */
+static int check_quota(struct manager *m, uid_t uid, const char **ret_text) {
+    size_t n = 0;
+
+    if (uid == 0 || uid == geteuid())
+        return 0;
+    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, &m->runs[s], struct run, link)
+            n += r->kind == RUN_KIND_ADHOC && r->uid == uid;
+    if (n < m->settings->user_runs)
+        return 0;
+    snprintf(m->text, sizeof(m->text), "your user has %zu runs of `berth run` waiting and running, as many as user-runs = %u allows", n,
+             m->settings->user_runs);
+    *ret_text = m->text;
+    return MANAGER_E_QUOTA;
+}
+
 static int new_adhoc(struct manager *m, const struct manager_hold *hold, struct run **ret) {
     struct run_spec spec = {.kind = RUN_KIND_ADHOC, .name = hold->name, .pools = hold->pools};
     struct run *r = NULL;
@@ -128,8 +146,10 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
         *ret_text = m->text;
         return MANAGER_E_INVALID;
     }
-    k = new_adhoc(m, hold, ret);
-    if (k < 0)
+    k = check_quota(m, hold->uid, ret_text);
+    if (k == 0)
+        k = new_adhoc(m, hold, ret);
+    if (k != 0)
         return k;
     if (m->phase == MANAGER_PHASE_READY)
         manager_run_begin(*ret);

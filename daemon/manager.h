@@ -79,6 +79,7 @@ enum { /* named answers */
     MANAGER_E_STOPPING,    /* berthd is about to stop */
     MANAGER_E_DRAINED,     /* this host takes nothing new */
     MANAGER_E_GATHERING,   /* berthd has just started and does not know yet what there is */
+    MANAGER_E_QUOTA,       /* the user has as many as it may; *ret_text says of what */
 };
 
 /* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */

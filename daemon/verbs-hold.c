@@ -264,6 +264,8 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
         return verbs_no_such_pool(call, m, text);
     case MANAGER_E_INVALID:
         return verbs_bad_request(call, "%s", text);
+    case MANAGER_E_QUOTA:
+        return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s, s:n}", "reason", text, "pool"));
     default:
         return verbs_refused(call, k);
     }

@@ -19,7 +19,7 @@ struct server server;
 struct peer_heard peer_heard;
 
 const struct control_limits server_small = {
-    .message_bytes = 4096, .output_bytes = 1024 * 1024, .clients = 16, .message_usec = 100 * USEC_PER_MSEC};
+    .message_bytes = 4096, .output_bytes = 1024 * 1024, .clients = 16, .message_usec = 100 * USEC_PER_MSEC, .calls = 8};
 
 /* --- the methods --- */
 
@@ -110,6 +110,9 @@ static const struct control_service service = {methods, "interface io.test\n", g
 /* --- the server --- */
 
 int server_make(void) {
+    server.settings.connections = 4096;
+    server.settings.user_connections = 1024;
+    server.settings.user_buffer = 16 << 20;
     snprintf(server.directory, sizeof(server.directory), "/tmp/berth-control-XXXXXX");
     if (!mkdtemp(server.directory) || sd_event_new(&server.event) < 0)
         return 1;

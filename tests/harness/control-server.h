@@ -30,7 +30,7 @@ int server_make(void);
 int server_remove(void);
 
 /* A server with these limits (NULL: as berthd has them), and nothing counted; and its end. */
-extern const struct control_limits server_small; /* 4 KiB a message, 1 MiB of answers, 16 clients, 100 ms a message */
+extern const struct control_limits server_small; /* 4 KiB a message, 1 MiB of answers, 16 clients, 100 ms a message, 8 calls */
 void server_up(const struct control_limits *limits);
 /* One whose listening socket is handed in. */
 void server_up_on(int listen_fd);

@@ -198,7 +198,7 @@ static void test_many_clients(void) {
     for (size_t i = 0; i < 16; i++)
         fds[i] = server_client();
     fds[16] = server_client();
-    TEST_STRING(peer_answer(fds[16]), "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd has too many clients\"}}");
+    CU_ASSERT_PTR_NOT_NULL(strstr(peer_answer(fds[16]), "\"io.berth.Away\",\"parameters\":{\"text\":\"berthd has 16 connections"));
     TEST_STRING(peer_answer(fds[16]), "");
     close(fds[16]);
     for (size_t i = 0; i < 16; i++)

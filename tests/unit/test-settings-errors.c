@@ -126,7 +126,7 @@ static void test_unknown(void) {
     static const struct wrong wrong[] = {
         {"hartbeat = 5s", "c:1: unknown option \"hartbeat\"; did you mean \"heartbeat\"?"},
         {"wallclock = 5s", "c:1: unknown option \"wallclock\"; there are host, namespace, lease, heartbeat, runtime-directory,"
-                           " run-group, operate-group"},
+                           " run-group, operate-group, connections, user-connections, user-runs, user-buffer"},
         {"pool p { limt = 5 scope = host }", "c:1: unknown option \"limt\" in pool; did you mean \"limit\"?"},
         {"redis { passwordfile = {a, b} }", "c:1: unknown option \"passwordfile\" in redis; did you mean \"password-file\"?"},
         {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, username, password-file, timeout"},
@@ -140,7 +140,7 @@ static void test_unknown(void) {
         {"redis x { urll = y }", "c:1: redis has no name; write redis {\nc:1: unknown option \"urll\" in redis; did you mean \"url\"?"},
         {"pool { limit = x }", "c:1: pool must have a name; write pool \"NAME\" {"},
         {X65 " = 1", "c:1: unknown option \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; there are host, namespace, lease,"
-                     " heartbeat, runtime-directory, run-group, operate-group"},
+                     " heartbeat, runtime-directory, run-group, operate-group, connections, user-connections, user-runs, user-buffer"},
     };
 
     refuse_all(wrong, ELEMENTSOF(wrong));
@@ -171,6 +171,11 @@ static void test_top(void) {
                             " heartbeat shorter"},
         {"lease = 20m heartbeat = 10m", "c:1: lease 20m is shorter than 2 heartbeats of 10m and a margin of 12s; make it at least"
                                         " 20m12s122ms, or the heartbeat shorter"},
+        {"connections = 0", "c:1: connections \"0\" leaves no room for anybody; make it at least 1"},
+        {"user-connections = many", "c:1: user-connections \"many\" must be a decimal number from 0 to 1000000, without leading zeros"},
+        {"user-runs = 1000001", "c:1: user-runs \"1000001\" must be a decimal number from 0 to 1000000, without leading zeros"},
+        {"user-buffer = 1000K", "c:1: user-buffer \"1000K\" is too small for a call and its answer; make it at least 1M"},
+        {"user-buffer = much", "c:1: user-buffer \"much\" must be a size such as \"512M\" or \"2G\", or \"\" for none"},
         {"run-group = 0", "c:1: run-group \"0\" " ACCOUNT},
         {"operate-group = \"@wheel\"", "c:1: operate-group \"@wheel\" " ACCOUNT},
         {"runtime-directory = run", "c:1: runtime-directory \"run\" must be an absolute path"},
