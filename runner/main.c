@@ -190,9 +190,12 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
         journal_log(journal, LOG_ERR, "berth-runner cannot start: %s", strerror(-r));
         return status_of(r);
     }
-    if (arg_socket_fd < 0) /* else the service is berthd's, which says itself when it is ready */
+    if (arg_socket_fd < 0) { /* else the service is berthd's, which says itself when it is ready, and that it is alive */
         (void) sd_notify(0, "READY=1");
-    r = sd_event_loop(event);
+        r = sd_event_set_watchdog(event, true);
+    }
+    if (r >= 0)
+        r = sd_event_loop(event);
     return r < 0 ? EXIT_INTERNAL : r;
 }
 

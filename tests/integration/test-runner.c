@@ -2,10 +2,12 @@
 /* A real berth-runner, with this test in the place of berthd: what it starts, refuses and tells. */
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -237,6 +239,27 @@ static void test_strangers(void) {
     test_runner_done(&t);
 }
 
+/* Its service manager hears that its loop turns, without being asked. */
+static void test_watchdog(void) {
+    static char *const environment[] = {(char *) "WATCHDOG_USEC=200000", NULL};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct pollfd p = {.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), .events = POLLIN};
+    char text[64] = "";
+
+    test_runner_prepare(&t, getuid());
+    t.environment = environment;
+    test_runner_configure(&t, TEST_SH("a", "exit 0"));
+    test_runner_start(&t);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", test_runner_path(&t, "notify"));
+    (void) unlink(address.sun_path); /* what heard READY=1 is closed */
+    CU_ASSERT_FATAL(bind(p.fd, (struct sockaddr *) &address, sizeof(address)) == 0);
+    TEST_INT(poll(&p, 1, 10000), 1);
+    CU_ASSERT(recv(p.fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
+    TEST_STRING(text, "WATCHDOG=1");
+    close_fd(p.fd);
+    test_runner_done(&t);
+}
+
 /* --- a berthd that starts too much --- */
 
 static void start_is_refused(char run, const char *job, const char *reason) {
@@ -329,6 +352,7 @@ static CU_TestInfo tests[] = {
     {"hello", test_hello},
     {"malformed", test_malformed},
     {"strangers", test_strangers},
+    {"watchdog", test_watchdog},
     {"overlap", test_overlap},
     {"overlap after the end", test_overlap_after_end},
     {"too many", test_too_many},
