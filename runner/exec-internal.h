@@ -17,3 +17,7 @@ int exec_bounds_late(const struct exec_plan *plan, const char **ret_stage);
 int exec_drop(const struct exec_plan *plan, const char **ret_stage);
 /* no-new-privileges; the last thing before exec. Stage "privileges". */
 int exec_renounce(const struct exec_plan *plan, const char **ret_stage);
+
+/* Opens a job's output file, to append to. A descriptor, or a negative errno: -ELOOP: there is a symbolic link on the way, and somebody
+ * else could have made it. */
+int exec_open_output(const char *path);

@@ -35,21 +35,6 @@ static int exec_place(int fd, int place) {
     return r;
 }
 
-static int exec_open_file(const char *path) {
-    int fd = exec_open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK), flags;
-
-    if (fd < 0)
-        return fd;
-    flags = fcntl(fd, F_GETFL); /* not to wait was for a FIFO that nobody reads; the command gets an ordinary descriptor */
-    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
-        int r = -errno;
-
-        close_fd(fd);
-        return r;
-    }
-    return fd;
-}
-
 /* journal: the stream that was opened for it. */
 static int exec_output(const struct job_settings *job, int journal) {
     int r = EINVAL;
@@ -59,7 +44,7 @@ static int exec_output(const struct job_settings *job, int journal) {
         r = exec_place(journal, STDOUT_FILENO);
         break;
     case JOB_OUTPUT_FILE:
-        r = exec_place(exec_open_file(job->output_path), STDOUT_FILENO);
+        r = exec_place(exec_open_output(job->output_path), STDOUT_FILENO);
         break;
     case JOB_OUTPUT_NULL:
         r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* A job's output file. It is opened as the job's user, so a link can lead nowhere where that user may not write. But a job of root may
+ * write everywhere: below a directory of another user, a link of that user's would choose what root appends to. So links are followed
+ * only where nobody but root and the job's user can have made them. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "runner/exec-internal.h"
+
+#define LINKS_MAX 40 /* as the kernel (path_resolution(7)) */
+
+struct way { /* a path that is walked, directory after directory */
+    int fd;            /* where it has come to */
+    char rest[PATH_MAX];
+    unsigned n_links;
+};
+
+/* Only root and this process's user can make or replace anything in it. */
+static bool is_trusted(int fd) {
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static bool is_proc(int fd) {
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Goes on at a directory. */
+static bool way_enter(struct way *w, const char *name) {
+    int fd = openat(w->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    close_fd(w->fd);
+    w->fd = fd;
+    return fd >= 0 && is_trusted(fd);
+}
+
+/* Puts a link's target in front of what is left of the path. */
+static bool way_follow(struct way *w, const char *name, const char *rest) {
+    char target[PATH_MAX], joined[sizeof(w->rest)];
+    ssize_t n = readlinkat(w->fd, name, target, sizeof(target) - 1);
+
+    if (n < 0 || ++w->n_links > LINKS_MAX)
+        return false;
+    target[n] = '\0';
+    if ((size_t) snprintf(joined, sizeof(joined), "%s/%s", target, rest) >= sizeof(joined))
+        return false;
+    memcpy(w->rest, joined, sizeof(joined));
+    return target[0] != '/' || way_enter(w, "/");
+}
+
+/* Whether everything on the way to the file, the file's own name included, is what root or this user made. */
+static bool is_way_trusted(const char *path) {
+    struct way w = {.fd = AT_FDCWD};
+    bool trusted = strlen(path) < sizeof(w.rest) && way_enter(&w, "/");
+
+    if (trusted)
+        memcpy(w.rest, path, strlen(path) + 1);
+    while (trusted && w.rest[strspn(w.rest, "/")] != '\0' && !is_proc(w.fd)) { /* links of /proc are the kernel's, and no paths */
+        char copy[sizeof(w.rest)], *name, *rest;
+        struct stat st;
+
+        memcpy(copy, w.rest, sizeof(copy));
+        rest = copy + strspn(copy, "/");
+        name = strsep(&rest, "/");
+        if (fstatat(w.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            break; /* it will be made here, or there will be an error */
+        memmove(w.rest, rest ? rest : "", rest ? strlen(rest) + 1 : 1);
+        if (S_ISLNK(st.st_mode))
+            trusted = way_follow(&w, name, rest ? rest : "");
+        else if (S_ISDIR(st.st_mode))
+            trusted = way_enter(&w, name);
+        else
+            break;
+    }
+    close_fd(w.fd);
+    return trusted;
+}
+
+static int open_without_links(const char *path, uint64_t flags) {
+    struct open_how how = {.flags = flags, .mode = 0666, .resolve = RESOLVE_NO_SYMLINKS};
+
+    return (int) syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+int exec_open_output(const char *path) {
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+    int fd = is_way_trusted(path) ? open(path, flags, 0666) : open_without_links(path, (uint64_t) flags);
+
+    if (fd < 0)
+        return -errno;
+    flags = fcntl(fd, F_GETFL); /* not to wait was for a FIFO that nobody reads; the command gets an ordinary descriptor */
+    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
+        int r = -errno;
+
+        close_fd(fd);
+        return r;
+    }
+    return fd;
+}
