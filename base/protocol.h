@@ -18,7 +18,7 @@
 #define PROTOCOL_GATHERED "gathered" /* everything there was when hello came has been told */
 #define PROTOCOL_STARTING "starting" /* run: its guard is listening */
 #define PROTOCOL_EXISTS "exists"     /* run: it was started before; its socket or report is there */
-#define PROTOCOL_REFUSED "refused"   /* run reason(config-differs|unknown-job|resources|bad-request) text: it was not, and will
+#define PROTOCOL_REFUSED "refused"   /* run reason(config-differs|unknown-job|resources|late|bad-request) text: it was not, and will
                                         not be, started by this message */
 #define PROTOCOL_REPORT "report"     /* unasked or on hello; fields below */
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/deadline.h"
 #include "base/failpoint.h"
 
 int supervise_child_die_with_parent(pid_t parent) {
@@ -19,8 +20,8 @@ int supervise_child_die_with_parent(pid_t parent) {
     return 0;
 }
 
-int supervise_child_check_deadline(usec_t deadline) {
-    return clock_boottime() >= deadline ? ETIME : 0;
+int supervise_child_check_deadline(const struct supervise_term *term) {
+    return deadline_leaves_time(atomic_load(&term->deadline), term->stop_timeout, clock_boottime()) ? 0 : ETIME;
 }
 
 static int child_run(const struct supervise_birth *birth, bool must_enter, const char **ret_stage) {
@@ -34,7 +35,7 @@ static int child_run(const struct supervise_birth *birth, bool must_enter, const
     if (sigprocmask(SIG_SETMASK, birth->mask, NULL) < 0)
         return errno;
     *ret_stage = "deadline";
-    r = supervise_child_check_deadline(birth->deadline);
+    r = supervise_child_check_deadline(birth->term);
     if (r > 0)
         return r;
     FAILPOINT("command-before-exec");

@@ -8,7 +8,7 @@
 struct supervise_birth { /* what the child knows */
     const char *cgroup;  /* NULL: none */
     const sigset_t *mask;
-    usec_t deadline;
+    const struct supervise_term *term;
     supervise_child_fn child;
     void *userdata;
 };

@@ -18,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/cgroup.h"
+#include "base/deadline.h"
 #include "base/process-tree.h"
 #include "base/supervise-child.h"
 
-/* The kill is sent so long before the deadline, so that the last process is gone, not just told, when it comes (R8). */
-#define KILL_LEAD (100 * USEC_PER_MSEC)
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_AGAIN_FIRST (20 * USEC_PER_MSEC)
 #define KILL_AGAIN_MAX USEC_PER_SEC
@@ -43,8 +43,9 @@ struct supervise {
     struct supervise_result result;
     sigset_t mask_before;
 
+    struct supervise_term *term; /* shared with the child; the parent alone writes it */
     int stop_signal;
-    usec_t stop_timeout, timeout, deadline;
+    usec_t timeout;
     char *cgroup;
     int cgroup_fd;             /* cgroup_open_events(); -1: no cgroup */
 
@@ -75,16 +76,20 @@ int supervise_reason_parse(const char *name, enum supervise_reason *ret) {
     return -EINVAL;
 }
 
+static usec_t supervise_deadline(const struct supervise *s) {
+    return atomic_load(&s->term->deadline);
+}
+
 /* When the kill is due for a stop that has begun, and when a stop is due for the deadline's sake. */
 static usec_t supervise_kill_at(const struct supervise *s) {
-    usec_t latest = s->deadline == USEC_INFINITY ? USEC_INFINITY : usec_sub(s->deadline, KILL_LEAD);
-    usec_t at = usec_add(s->stop_begun, s->stop_timeout);
+    usec_t latest = deadline_kill_at(supervise_deadline(s));
+    usec_t at = usec_add(s->stop_begun, s->term->stop_timeout);
 
     return at < latest ? at : latest;
 }
 
 static usec_t supervise_stop_at(const struct supervise *s) {
-    return s->deadline == USEC_INFINITY ? USEC_INFINITY : usec_sub(usec_sub(s->deadline, KILL_LEAD), s->stop_timeout);
+    return deadline_stop_at(supervise_deadline(s), s->term->stop_timeout);
 }
 
 static usec_t supervise_timeout_at(const struct supervise *s) {
@@ -169,7 +174,7 @@ void supervise_stop(struct supervise *s, enum supervise_reason reason) {
 }
 
 void supervise_set_deadline(struct supervise *s, usec_t deadline) {
-    s->deadline = deadline;
+    atomic_store(&s->term->deadline, deadline);
     supervise_set_timer(s);
 }
 
@@ -259,7 +264,7 @@ static bool supervise_reap(struct supervise *s) {
 static void supervise_finish(struct supervise *s) {
     s->is_done = true;
     s->result.ended = clock_boottime();
-    s->result.deadline = s->deadline;
+    s->result.deadline = supervise_deadline(s);
     (void) getrusage(RUSAGE_CHILDREN, &s->result.usage);
     supervise_set_timer(s);
     s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
@@ -363,6 +368,21 @@ static int supervise_set_cgroup(struct supervise *s, sd_event *event, const char
     return sd_event_add_io(event, &s->cgroup_source, s->cgroup_fd, EPOLLPRI, supervise_on_cgroup, s);
 }
 
+static int supervise_set_term(struct supervise *s, const struct supervise_options *options) {
+    void *shared = mmap(NULL, sizeof(*s->term), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return -errno;
+    s->term = shared;
+    s->term->stop_timeout = options->stop_timeout;
+    atomic_init(&s->term->deadline, options->deadline);
+    return 0;
+}
+
+const struct supervise_term *supervise_get_term(const struct supervise *s) {
+    return s->term;
+}
+
 int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
                   const struct supervise_handler *handler) {
     _cleanup_(supervise_freep) struct supervise *s = calloc(1, sizeof(*s));
@@ -373,14 +393,14 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
     s->pidfd = s->pipe_fd = s->cgroup_fd = -1;
     s->handler = *handler;
     s->stop_signal = options->stop_signal;
-    s->stop_timeout = options->stop_timeout;
     s->timeout = options->timeout;
-    s->deadline = options->deadline;
     s->look_again = USEC_INFINITY;
     s->look_again_after = LOOK_AGAIN_FIRST;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
         return -errno;
-    r = supervise_add_sources(s, event);
+    r = supervise_set_term(s, options);
+    if (r >= 0)
+        r = supervise_add_sources(s, event);
     if (r >= 0 && options->cgroup)
         r = supervise_set_cgroup(s, event, options->cgroup);
     if (r < 0)
@@ -399,6 +419,8 @@ struct supervise *supervise_free(struct supervise *s) {
     close_fd(s->pipe_fd);
     close_fd(s->pidfd);
     close_fd(s->cgroup_fd);
+    if (s->term)
+        (void) munmap(s->term, sizeof(*s->term));
     free(s->cgroup);
     free(s);
     return NULL;
@@ -423,7 +445,7 @@ static int supervise_adopt(struct supervise *s, pid_t pid) {
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
     _cleanup_close_ int reader = -1, writer = -1;
     const struct supervise_birth birth = {
-        .cgroup = s->cgroup, .mask = &s->mask_before, .deadline = s->deadline, .child = child, .userdata = userdata};
+        .cgroup = s->cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .userdata = userdata};
     int fds[2], r;
     pid_t pid;
 

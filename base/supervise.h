@@ -2,12 +2,13 @@
 #pragma once
 
 /* Starts one command, waits for it and all its descendants, and stops the whole tree: on request, at a time limit, or
- * early enough that the kill lands before a deadline (R8). Used by the guard and by `berth run`. One supervise a
+ * early enough that the kill lands before a deadline (R8; base/deadline.h has the arithmetic). Used by the guard and by `berth run`. One supervise a
  * process: it makes the process a subreaper and reaps every child it inherits.
  *
  * A stop is: the stop signal to every process of the tree, SIGCONT, then after stop_timeout SIGKILL until the tree is
  * empty. The tree is the cgroup, where there is one, and always also all descendants of this process. */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -36,7 +37,7 @@ typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
 struct supervise_result {
     int exec_errno;           /* not 0: the command never ran, and of code, status nothing is meant; ETIME, stage "deadline":
-                                 the deadline passed before; ECANCELED, stage "stop": it was stopped before */
+                                 too little time was left before the deadline; ECANCELED, stage "stop": it was stopped before */
     char stage[16];           /* where that failed */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
     int status;               /* exit code, or signal */
@@ -70,16 +71,24 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
 struct supervise *supervise_free(struct supervise *s);
 DEFINE_CLEANUP(struct supervise, supervise_free)
 
+/* What is left of the time, for the child: in memory that it shares with its parent, so that a deadline counts that was moved since the
+ * fork. */
+struct supervise_term {
+    _Atomic(usec_t) deadline;
+    usec_t stop_timeout;
+};
+const struct supervise_term *supervise_get_term(const struct supervise *s); /* as long as the supervise lives */
+
 /* Forks and runs `child`, which gets PR_SET_PDEATHSIG=KILL only if it asks for it (supervise_child_die_with_parent(),
  * after its last setuid). Looks at the deadline once more in the child, right before `child` is called (one that does slow
- * things before its exec looks again: supervise_child_check_deadline()): passed means exec_errno = ETIME, stage
- * "deadline". The child has the signal mask that was in force before supervise_new(). Negative errno if there was no fork;
+ * things before its exec looks again: supervise_child_check_deadline()): too little time means exec_errno = ETIME, stage
+ * "deadline". A caller that would not have its command end so looks first (deadline_leaves_time()). The child has the signal mask that was in force before supervise_new(). Negative errno if there was no fork;
  * then on_done is not called. */
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
 /* For the child: PDEATHSIG=KILL, and ends at once if the parent has already gone. 0 or an errno, positive. */
 int supervise_child_die_with_parent(pid_t parent);
-/* For the child: ETIME if the deadline has passed, else 0. */
-int supervise_child_check_deadline(usec_t deadline);
+/* For the child: ETIME if there is too little time for a command to begin, else 0. */
+int supervise_child_check_deadline(const struct supervise_term *term);
 
 void supervise_set_deadline(struct supervise *s, usec_t deadline);
 /* Begins to stop the tree; a second call only shortens nothing: the first reason and its timeout stay. */

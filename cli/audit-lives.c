@@ -25,7 +25,7 @@ static void check_end(struct audit *a, const struct audit_run *r) {
         return;
     }
     a->report->n_granted++;
-    if (r->reclaimed || r->released || audit_is_unused_run(r))
+    if (r->reclaimed || r->released || audit_is_unused_run(r) || audit_waits_again(r))
         return;
     if (!r->exited)
         a->report->n_running++;
@@ -118,7 +118,7 @@ static void check_turns(struct audit *a, const struct audit_run *r) {
             continue;
         if (before && strcmp(before->process, e->process) == 0 && turn_of(before->event) > turn_of(e->event))
             audit_find(a, AUDIT_DIFFERS, e, "%s is told after %s", e->event, before->event);
-        before = e;
+        before = audit_is_given_back(e) ? NULL : e; /* its life begins once more */
     }
 }
 

@@ -30,6 +30,24 @@ int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_ru
     return 0;
 }
 
+bool audit_is_given_back(const struct entry *e) {
+    return strcmp(e->event, "released") == 0 && e->result && strcmp(e->result, "not-started") == 0;
+}
+
+bool audit_gave_back(const struct audit_run *r, uint64_t token) {
+    for (size_t i = 0; i < r->n_events; i++)
+        if (r->events[i]->token == token && audit_is_given_back(r->events[i]))
+            return true;
+    return false;
+}
+
+bool audit_waits_again(const struct audit_run *r) {
+    for (size_t i = r->n_events; i-- > 0;)
+        if (strcmp(r->events[i]->event, "granted") == 0)
+            return audit_gave_back(r, r->events[i]->token);
+    return false;
+}
+
 static int compare_uses(const void *a, const void *b) {
     const struct audit_use *x = a, *y = b;
 
@@ -57,7 +75,7 @@ static void run_hear(struct audit_run *r, const struct entry *e, size_t order) {
     for (size_t i = 0; i < ELEMENTSOF(firsts); i++) {
         const struct entry **at = (const struct entry **) ((char *) r + firsts[i].offset);
 
-        if (*at || strcmp(e->event, firsts[i].event) != 0)
+        if (*at || strcmp(e->event, firsts[i].event) != 0 || audit_is_given_back(e))
             continue;
         *at = e;
         if (at == &r->granted)
@@ -202,13 +220,26 @@ static const struct entry *find_end(const struct audit_hold *h) {
     return NULL;
 }
 
+/* It was given back, and no number tells when: its session was lost. NULL: it was not, or one does. */
+static const struct entry *find_given_back(const struct audit_hold *h, const struct entry *ended) {
+    for (size_t i = 0; i < h->run->n_ends && !(ended && ended->token == h->token); i++)
+        if (h->run->ends[i].entry->token == h->token && audit_is_given_back(h->run->ends[i].entry))
+            return h->run->ends[i].entry;
+    return NULL;
+}
+
 /* The end of this grant: by a number where Redis's answer told it, else by its host's clock. */
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
-    const struct entry *ended = find_end(h);
+    const struct entry *ended = find_end(h), *given_back = find_given_back(h, ended);
     bool taken = ended && strcmp(ended->event, "reclaimed") == 0;
     usec_t end;
 
+    if (given_back) {
+        h->end = usec_sub(audit_time(a, given_back), usec_add(a->options->tolerance, a->report->doubt));
+        a->report->n_by_clock++;
+        return;
+    }
     h->end = ended ? ended->clock : UINT64_MAX;
     if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
         h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
@@ -238,8 +269,10 @@ static void add_holds(struct audit *a, const struct audit_run *r) {
         if (strcmp(r->events[i]->event, "granted") == 0)
             add_hold(a, r, r->events[i], first);
     for (size_t k = first + 1; k < a->n_holds; k++) {
-        a->holds[k].renewed = r->continues || strcmp(a->holds[k].entry->process, a->holds[first].entry->process) == 0;
-        a->holds[k].again = !a->holds[k].renewed;
+        bool is_same = strcmp(a->holds[k].entry->process, a->holds[first].entry->process) == 0;
+
+        a->holds[k].renewed = r->continues || (is_same && !audit_gave_back(r, a->holds[k - 1].token));
+        a->holds[k].again = !a->holds[k].renewed && !is_same;
     }
     for (i = 0; i < r->n_events; i++)
         if (strcmp(r->events[i]->event, "reclaimed") == 0 || (!r->granted && strcmp(r->events[i]->event, "released") == 0))

@@ -86,7 +86,7 @@ struct audit_run {
     struct audit_end *ends;      /* by clock */
     size_t n_ends;
     const struct entry *queued, *granted, *started, *exited, *released, *reclaimed, *withdrawn, *revoked,
-        *fenced; /* the first of each */
+        *fenced; /* the first of each; released: not those with which it waited again */
     size_t order, end_order; /* of its grant and its end in the journals; 0: none */
     bool continues;
     const char *of_host;     /* all its pools are this host's own, and so are its numbers; NULL: the cluster's */
@@ -143,6 +143,10 @@ void audit_model_done(struct audit *a);
 /* The host that the run is on. */
 const char *audit_run_host(const struct audit_run *r);
 uint32_t audit_permits(const struct audit_run *r, size_t pool);
+/* A release of what was granted and could not be begun with: its run waits again. */
+bool audit_is_given_back(const struct entry *e);
+bool audit_gave_back(const struct audit_run *r, uint64_t token); /* this grant was */
+bool audit_waits_again(const struct audit_run *r);               /* its last grant was */
 /* 0 if they want permits of the same pools of the cluster; else in some order. */
 int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_run *y);
 

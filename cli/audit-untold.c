@@ -43,7 +43,8 @@ bool audit_is_unused_run(const struct audit_run *r) {
     if (!r->granted || !r->withdrawn || r->started || r->exited)
         return false;
     for (size_t i = 0; i < r->n_events; i++)
-        if (is_event(r->events[i], "granted") && strcmp(r->events[i]->process, r->withdrawn->process) == 0)
+        if (is_event(r->events[i], "granted") && strcmp(r->events[i]->process, r->withdrawn->process) == 0 &&
+            !audit_gave_back(r, r->events[i]->token))
             return false;
     return true;
 }

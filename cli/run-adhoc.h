@@ -21,7 +21,7 @@
 
 enum adhoc_phase {
     ADHOC_PHASE_ASKING,  /* connected or trying to be again; queued or not yet */
-    ADHOC_PHASE_RUNNING, /* granted: the command is about to start or runs */
+    ADHOC_PHASE_RUNNING, /* granted: the command runs (supervise), or is about to start, maybe when there is time */
     ADHOC_PHASE_TELLING, /* the command is over; a berthd that was away just now is to hear how */
     ADHOC_PHASE_DONE,    /* the exit status is known */
 };
@@ -41,6 +41,7 @@ struct adhoc {
     usec_t away_since;               /* boottime; 0: it answers */
     usec_t wait_deadline;            /* boottime; USEC_INFINITY: none */
     bool wait_grace;                 /* that has passed; berthd has a moment to say so itself */
+    bool lost;                       /* the lease is lost: a command that has not begun does not begin under this grant */
     bool attaching;                  /* the call under way names a run that berthd should know */
     char run[ID_TEXT_SIZE];          /* "": not told yet */
     char shown[512];                 /* last position shown (-v) */
@@ -73,6 +74,8 @@ int adhoc_talk_start(struct adhoc *a);
 /* Closes the connection: a claim that waits is withdrawn by that. */
 void adhoc_talk_stop(struct adhoc *a);
 void adhoc_talk_started(struct adhoc *a);
+/* The lease was lost, and the command was not begun: tells berthd so, which then waits again for the permits. */
+void adhoc_talk_not_begun(struct adhoc *a);
 /* The command is over, or will never be there: tells berthd, then exits with this status; if berthd is away just now, when it is back or
  * after a short while. ended: NULL if it never ran. result: as io.berth.Ended, or NULL. */
 void adhoc_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);
@@ -80,7 +83,8 @@ void adhoc_end(struct adhoc *a, int status, const struct supervise_result *ended
 void adhoc_told(struct adhoc *a, const struct client_reply *reply);
 void adhoc_tell_anew(struct adhoc *a);
 
-/* The grant is there: starts the command once everything that berthd has said by now was read. */
+/* The grant is there: starts the command once everything that berthd has said by now was read, and as soon as the deadline leaves time
+ * for it. */
 void adhoc_command_start(struct adhoc *a);
 void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline);
 void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason);

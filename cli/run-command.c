@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 
+#include "base/deadline.h"
 #include "base/duration.h"
 #include "cli/run-adhoc.h"
 
@@ -25,10 +26,6 @@ static int not_started_status(const struct adhoc *a, const struct supervise_resu
     const char *command = a->options.command[0];
     char text[512];
 
-    if (strcmp(result->stage, "deadline") == 0) {
-        fputs("berth: the lease was lost before the command could be started\n", stderr);
-        return EXIT_LEASE_LOST;
-    }
     if (strcmp(result->stage, "exec") != 0) {
         fprintf(stderr, "berth: cannot start %s: %s: %s\n", command, result->stage, strerror(result->exec_errno));
         return EXIT_FAILED;
@@ -36,6 +33,8 @@ static int not_started_status(const struct adhoc *a, const struct supervise_resu
     fprintf(stderr, "berth: %s\n", exec_text(command, result->exec_errno, text, sizeof(text)));
     return result->exec_errno == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_EXECUTE;
 }
+
+static void command_begin(struct adhoc *a);
 
 /* How it ended, for berthd (NULL: by itself) and as an exit status. */
 static int ended_status(const struct adhoc *a, const struct supervise_result *result, const char **ret_text) {
@@ -102,7 +101,14 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     const char *text = "not-started";
     int status;
 
-    (void) s;
+    if (result->exec_errno == ETIME) { /* it took too long to get to its exec */
+        a->supervise = supervise_free(s);
+        if (a->lost)
+            adhoc_talk_not_begun(a);
+        else
+            command_begin(a);
+        return;
+    }
     if (result->exec_errno != 0) {
         adhoc_end(a, not_started_status(a, result), NULL, text);
         return;
@@ -128,7 +134,7 @@ static int command_child(void *userdata, const char **ret_stage) {
     if (r != 0)
         return r;
     *ret_stage = "deadline";
-    r = supervise_child_check_deadline(a->deadline);
+    r = supervise_child_check_deadline(supervise_get_term(a->supervise));
     if (r != 0)
         return r;
     *ret_stage = "exec";
@@ -163,6 +169,12 @@ static void move_hold(struct adhoc *a) {
     a->hold_fd = fd;
 }
 
+static usec_t command_stop_timeout(const struct adhoc *a) {
+    if (a->stop_timeout_usec != USEC_INFINITY)
+        return a->stop_timeout_usec;
+    return a->options.stop_timeout_usec != USEC_INFINITY ? a->options.stop_timeout_usec : STOP_TIMEOUT;
+}
+
 static int command_start(struct adhoc *a) {
     const struct supervise_handler handler = {.on_started = command_on_started,
                                               .on_stopping = command_on_stopping,
@@ -170,7 +182,7 @@ static int command_start(struct adhoc *a) {
                                               .on_done = command_on_done,
                                               .userdata = a};
     struct supervise_options options = {.stop_signal = SIGTERM,
-                                        .stop_timeout = a->stop_timeout_usec,
+                                        .stop_timeout = command_stop_timeout(a),
                                         .timeout = a->options.timeout_usec,
                                         .deadline = a->deadline};
     int r;
@@ -180,10 +192,6 @@ static int command_start(struct adhoc *a) {
     r = put_environment(a);
     if (r < 0)
         return r;
-    if (options.stop_timeout == USEC_INFINITY)
-        options.stop_timeout = a->options.stop_timeout_usec;
-    if (options.stop_timeout == USEC_INFINITY)
-        options.stop_timeout = STOP_TIMEOUT;
     r = supervise_new(&a->supervise, a->event, &options, &handler);
     return r < 0 ? r : supervise_start(a->supervise, command_child, a);
 }
@@ -194,6 +202,8 @@ static int command_on_start(sd_event_source *source, void *userdata) {
 
     (void) source;
     a->start = sd_event_source_disable_unref(a->start);
+    if (!deadline_leaves_time(a->deadline, command_stop_timeout(a), clock_boottime()))
+        return 0; /* berthd moves the deadline with each heartbeat that is answered, or says that the run is to stop (R12) */
     r = command_start(a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
@@ -202,16 +212,20 @@ static int command_on_start(sd_event_source *source, void *userdata) {
     return 0;
 }
 
-void adhoc_command_start(struct adhoc *a) {
-    int r;
+/* Once everything that berthd has said by now was read: of a process that was frozen the deadline may have been moved meanwhile. */
+static void command_begin(struct adhoc *a) {
+    int r = a->start ? 0 : sd_event_add_defer(a->event, &a->start, command_on_start, a);
 
-    a->phase = ADHOC_PHASE_RUNNING;
-    a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
-    r = sd_event_add_defer(a->event, &a->start, command_on_start, a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
         adhoc_exit(a, EXIT_FAILED);
     }
+}
+
+void adhoc_command_start(struct adhoc *a) {
+    a->phase = ADHOC_PHASE_RUNNING;
+    a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
+    command_begin(a);
 }
 
 void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline) {
@@ -220,15 +234,23 @@ void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline) {
     a->deadline = deadline;
     if (a->supervise)
         supervise_set_deadline(a->supervise, deadline);
+    else if (a->phase == ADHOC_PHASE_RUNNING)
+        command_begin(a);
 }
 
 void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason) {
     if (a->supervise) {
+        a->lost = reason == SUPERVISE_REASON_LEASE_LOST;
         supervise_stop(a->supervise, reason);
+        return;
+    }
+    if (reason == SUPERVISE_REASON_LEASE_LOST) {
+        a->start = sd_event_source_disable_unref(a->start);
+        adhoc_talk_not_begun(a);
         return;
     }
     /* Granted, and stopped before it was started. */
     a->start = sd_event_source_disable_unref(a->start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
-    adhoc_end(a, reason == SUPERVISE_REASON_LEASE_LOST ? EXIT_LEASE_LOST : EXIT_SIGNAL + SIGTERM, NULL, "not-started");
+    adhoc_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");
 }

@@ -45,7 +45,7 @@ static int signals_on_signal(sd_event_source *source, const struct signalfd_sigi
     int signal = (int) info->ssi_signo;
 
     (void) source;
-    if (a->phase == ADHOC_PHASE_ASKING || (a->phase == ADHOC_PHASE_RUNNING && !a->supervise)) {
+    if (a->phase == ADHOC_PHASE_ASKING || (a->phase == ADHOC_PHASE_RUNNING && !a->supervise)) { /* no command yet */
         if (ends_wait(signal))
             end_wait(a, signal);
         else if (signal == SIGTSTP)

@@ -14,6 +14,7 @@
 #define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even on a berthd that does not answer */
 
 static void talk_away(struct adhoc *a, usec_t retry_usec);
+static int arm_wait_limit(struct adhoc *a);
 
 static usec_t now(void) {
     return clock_boottime();
@@ -99,6 +100,17 @@ static void show_waiting(struct adhoc *a, json_t *params) {
     fprintf(stderr, "berth: %s\n", text);
 }
 
+/* What was granted is given up, and nothing was begun with it. */
+static void wait_again(struct adhoc *a) {
+    a->phase = ADHOC_PHASE_ASKING;
+    a->hold_fd = close_fd(a->hold_fd);
+    a->deadline = USEC_INFINITY;
+    a->lost = false;
+    a->shown[0] = '\0';
+    if (!a->wait_limit)
+        (void) arm_wait_limit(a);
+}
+
 static void keep_text(const json_t *params, const char *key, char **text) {
     const char *value = string_of(params, key);
 
@@ -152,13 +164,14 @@ static void on_nested(struct adhoc *a) {
 static void on_stop(struct adhoc *a, const char *reason) {
     enum supervise_reason r = SUPERVISE_REASON_STOPPED;
 
-    if (a->phase == ADHOC_PHASE_ASKING) {
-        talk_refused(a, reason ? reason : "stopped");
-        return;
-    }
     if (reason)
         (void) supervise_reason_parse(reason, &r); /* one that we do not know yet is a stop, too */
-    adhoc_command_stop(a, r);
+    if (a->phase == ADHOC_PHASE_ASKING && r == SUPERVISE_REASON_LEASE_LOST)
+        adhoc_talk_not_begun(a); /* this berthd has not heard it */
+    else if (a->phase == ADHOC_PHASE_ASKING)
+        talk_refused(a, reason ? reason : "stopped");
+    else
+        adhoc_command_stop(a, r);
 }
 
 /* The call has ended in a good answer. */
@@ -174,16 +187,24 @@ static bool may_come_back(const struct adhoc *a, const char *error) {
     return a->attaching && strcmp(error, "io.berth.Away") == 0 && (a->away_since == 0 || usec_sub(now(), a->away_since) < AWAY_MAX);
 }
 
+/* Not as the run that it was: that is unknown. */
+static void ask_anew(struct adhoc *a) {
+    a->run[0] = '\0';
+    wait_again(a);
+    if (talk_ask(a) < 0)
+        talk_away(a, RETRY_MIN);
+}
+
 static void on_error(struct adhoc *a, struct client_reply *reply) {
     bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
 
-    if (a->phase == ADHOC_PHASE_RUNNING) {
+    if (a->phase == ADHOC_PHASE_RUNNING && !a->supervise && unknown) {
+        ask_anew(a); /* nothing was begun: what was granted is nobody's any more */
+    } else if (a->phase == ADHOC_PHASE_RUNNING) {
         /* No deadline will come any more from this berthd; another one may know us. At the deadline the command is stopped. */
         talk_away(a, RETRY_MAX);
     } else if (unknown && a->attaching) {
-        a->run[0] = '\0';
-        if (talk_ask(a) < 0)
-            talk_away(a, RETRY_MIN);
+        ask_anew(a);
     } else if (may_come_back(a, reply->error)) {
         a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
         talk_away(a, a->retry_usec);
@@ -349,6 +370,12 @@ static int talk_on_wait_limit(sd_event_source *source, uint64_t usec, void *user
     return 0;
 }
 
+static int arm_wait_limit(struct adhoc *a) {
+    if (a->wait_deadline == USEC_INFINITY)
+        return 0;
+    return sd_event_add_time(a->event, &a->wait_limit, CLOCK_BOOTTIME, a->wait_deadline, 1, talk_on_wait_limit, a);
+}
+
 int adhoc_talk_start(struct adhoc *a) {
     usec_t limit = a->options.nowait ? NOWAIT_MAX : a->options.wait_usec;
     int r;
@@ -356,11 +383,9 @@ int adhoc_talk_start(struct adhoc *a) {
     a->retry_usec = RETRY_MIN;
     a->asked = now();
     a->wait_deadline = usec_add(a->asked, limit);
-    if (a->wait_deadline != USEC_INFINITY) {
-        r = sd_event_add_time(a->event, &a->wait_limit, CLOCK_BOOTTIME, a->wait_deadline, 1, talk_on_wait_limit, a);
-        if (r < 0)
-            return client_explain_errno(r);
-    }
+    r = arm_wait_limit(a);
+    if (r < 0)
+        return client_explain_errno(r);
     r = talk_connect(a);
     if (r == -EAGAIN) {
         talk_away(a, RETRY_MIN);
@@ -374,6 +399,21 @@ void adhoc_talk_stop(struct adhoc *a) {
     a->retry = sd_event_source_disable_unref(a->retry);
     a->first = sd_event_source_disable_unref(a->first);
     a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
+}
+
+void adhoc_talk_not_begun(struct adhoc *a) {
+    json_t *params = json_pack("{s:s, s:s}", "run", a->run, "result", "not-started");
+
+    if (a->options.verbose)
+        fputs("berth: the lease was lost before the command was started; waiting again\n", stderr);
+    /* Before the hold is over: a hold that is over before berthd hears why is a client that has gone. */
+    if (!a->client || !params) {
+        json_decref(params);
+        talk_away(a, RETRY_MIN); /* it is told when berthd says so once more */
+    } else if (client_send(a->client, "io.berth.Ended", params, CLIENT_ONEWAY) < 0) {
+        talk_away(a, RETRY_MIN);
+    }
+    wait_again(a);
 }
 
 void adhoc_talk_started(struct adhoc *a) {

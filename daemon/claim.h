@@ -26,6 +26,7 @@ struct claim {
     char id[ID_TEXT_SIZE];          /* the run's */
     bool nowait;                    /* grant at once or refuse (`busy`) */
     bool keep;                      /* on-lease-lost = continue: goes on when the session is lost, comes back with a new token */
+    usec_t needs_usec;              /* so much must be left before the deadline for a grant to be told (R12); 0: none with `keep` */
     uint32_t pid;                   /* of the holder, for people; 0: not known yet */
     const char *run;                /* the run's id */
     const char *name;               /* job or label, for people */

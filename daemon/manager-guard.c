@@ -23,9 +23,15 @@ static void end_not_started(struct run *r) {
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
+bool manager_job_is_unheard_of(const struct run *r) {
+    return !r->guard && !r->guard_wanted && r->pid == 0 && r->start_due > 0;
+}
+
 bool manager_job_give_up(struct run *r) {
     if (r->guard || r->pid > 0 || r->start_due == 0 || clock_boottime() < r->start_due)
         return false;
+    if (manager_run_wait_again(r))
+        return true;
     run_set_reason(r, "berth-runner did not start it within the lease");
     end_not_started(r);
     return true;
@@ -82,6 +88,8 @@ void manager_job_push_deadline(struct run *r) {
     usec_t deadline = manager_run_deadline(r);
 
     if (!r->guard || deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
+        return;
+    if (r->again || (r->stop_wanted && r->stop_reason == SUPERVISE_REASON_LEASE_LOST)) /* that is another session's */
         return;
     guard_link_set_deadline(r->guard, deadline);
     note_deadline(r, deadline);
@@ -186,10 +194,22 @@ static void tell_end(struct run *r, const struct message *report, enum run_resul
     manager_tell_exited(r, result);
 }
 
+/* The guard says that it did not begin the command: too little time was left, or the lease was lost. */
+static bool is_not_begun(const struct run *r, const struct message *report) {
+    const char *stage = message_get(report, "stage");
+
+    return message_get(report, "errno") && stage &&
+           (strcmp(stage, "deadline") == 0 ||
+            (strcmp(stage, "stop") == 0 && (r->again || r->stop_reason == SUPERVISE_REASON_LEASE_LOST)));
+}
+
 static void report_run(struct run *r, const struct message *report) {
     enum run_result result;
 
     FAILPOINT("report-seen");
+    if (is_not_begun(r, report) && manager_run_wait_again(r))
+        return;
+    r->again = false;
     take_report(r, report);
     result = result_of(report, r->exit_code);
     if (!manager_is_end_told(r))
@@ -244,9 +264,9 @@ static void guard_on_state(struct guard_link *g, const struct message *state, vo
 
     /* Known and starting: a `started` that came before this connection is in the state. */
     guard_on_started(g, state, r);
+    if (r->stop_wanted || r->again) /* before the deadline, which may be what it waits for */
+        guard_link_stop(g, r->again ? SUPERVISE_REASON_LEASE_LOST : r->stop_reason);
     manager_job_push_deadline(r);
-    if (r->stop_wanted)
-        guard_link_stop(g, r->stop_reason);
 }
 
 static void guard_on_stopping(struct guard_link *g, enum supervise_reason reason, void *userdata) {
@@ -272,6 +292,7 @@ static void guard_on_report(struct guard_link *g, const struct message *report, 
     FAILPOINT("done-sending");
     guard_link_done(g);
     drop_guard(r);
+    manager_again_clear(r);
 }
 
 static void guard_on_gone(struct guard_link *g, void *userdata);
@@ -379,11 +400,23 @@ static void runner_on_started(const char *run, bool existed, void *userdata) {
         manager_guard_connect(m, run);
 }
 
+/* The runner hung, and nothing of the run is there. False: it is not to run any more. */
+static bool start_later(struct run *r) {
+    if (r->state == RUN_STATE_STARTING && manager_run_deadline(r) > clock_boottime()) {
+        manager_job_start(r); /* its permits are held still */
+        return true;
+    }
+    if (!manager_run_wait_again(r))
+        return false;
+    manager_again_cleared(r);
+    return true;
+}
+
 static void runner_on_refused(const char *run, const char *reason, const char *text, void *userdata) {
     struct manager *m = userdata;
     struct run *r = manager_find_run(m, run);
 
-    if (!r || run_is_over(r))
+    if (!r || run_is_over(r) || (strcmp(reason, "late") == 0 && start_later(r)))
         return;
     run_set_reason(r, "%s: %s", reason, text ? text : "the runner refused it");
     end_not_started(r);
@@ -408,10 +441,14 @@ static void runner_on_report(const struct message *report, void *userdata) {
     }
     if (r) {
         drop_guard(r);
-        if (!run_is_over(r))
+        if (!run_is_over(r) && !r->clearing)
             report_run(r, report);
     }
     (void) runner_link_forget(m->runner, id);
+    if (r && r->clearing)
+        manager_again_cleared(r);
+    else if (r)
+        manager_again_clear(r);
     manager_found_reported(m, id);
     manager_gather_check(m);
 }
@@ -426,6 +463,9 @@ static bool is_without_guard(const struct run *r) {
 static void runner_on_gathered(void *userdata) {
     struct manager *m = userdata;
 
+    list_foreach_safe(r, &m->runs[RUN_STATE_WAITING], struct run, link)
+        if (r->again && is_without_guard(r))
+            manager_again_gathered(r);
     list_foreach_safe(r, &m->runs[RUN_STATE_STARTING], struct run, link)
         if (is_without_guard(r))
             manager_job_start(r);

@@ -194,6 +194,8 @@ static usec_t believed_end(const struct run *r, usec_t told) {
 void manager_client_ended(struct run *r, const struct manager_ended *ended) {
     if (run_is_over(r) || r->ended_told || r->state < RUN_STATE_STARTING)
         return;
+    if (ended->result == RUN_RESULT_NOT_STARTED && r->stop_reason == SUPERVISE_REASON_LEASE_LOST && manager_run_wait_again(r))
+        return;
     FAILPOINT("hold-ended-seen");
     if (ended->pid > 0 && r->pid == 0 && r->started_realtime == 0)
         believe_start(r, ended->pid, ended->started);

@@ -8,6 +8,7 @@
  *     manager-run.c     the life of a run: begin, grant, end, release
  *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
  *     manager-guard.c   runs of jobs: the runner, the guards, reports
+ *     manager-again.c   runs that were granted and could not begin: they wait again
  *     manager-found.c   guards found at start
  *     manager-client.c  runs of `berth run`: clients, nesting
  *     manager-hold.c    what they hold, and how they end
@@ -97,6 +98,8 @@ void manager_never_due(struct run *r); /* it is over: disarms, and cannot be arm
 void manager_run_begin(struct run *r);
 /* Takes up waiting again after a restart, with the claims as the record has them. */
 void manager_run_resume(struct run *r);
+/* Its host permits are there, or none are needed: asks for the cluster's. */
+void manager_claim_cluster(struct run *r);
 /* A run that has no process (any more): its permits go back, it becomes DONE. */
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
@@ -138,9 +141,20 @@ void manager_job_start(struct run *r);                           /* granted: tel
 void manager_job_stop(struct run *r);
 /* The runner hangs, or is not there, and by now nothing of the run can be alive: no guard was heard of; with its `start` none execs after
  * the deadline in that, and one that did so before has killed its command, because nobody has pushed it. So what it holds is given back,
- * and a host that cannot start anything keeps nobody else waiting for longer than a lease. False: it is not so (yet). */
+ * and a host that cannot start anything keeps nobody else waiting for longer than a lease; the run waits again. False: it is not so
+ * (yet). */
 bool manager_job_give_up(struct run *r);
+bool manager_job_is_unheard_of(const struct run *r); /* its start was sent, and no guard of it has been heard of */
 void manager_job_push_deadline(struct run *r);
+
+/* --- manager-again.c --- */
+/* Nothing of this granted run ran, nor will any more: it gives its permits back and waits again. False: it is not to wait any more (it is
+ * to stop, or this host is drained or stops); then the caller ends it. */
+bool manager_run_wait_again(struct run *r);
+void manager_again_released(struct run *r); /* its permits are free */
+void manager_again_clear(struct run *r);    /* its guard has said that nothing was begun: the runner is asked what is left of it */
+void manager_again_cleared(struct run *r);  /* nothing is */
+void manager_again_gathered(struct run *r); /* another runner has told all that it knows; this run was not in that */
 
 /* --- manager-found.c --- */
 void manager_found_connect(struct manager *m, const char *run);

@@ -55,7 +55,7 @@ static int record_read(struct manager *m, const char *folder, const char *name, 
 
 /* --- runs --- */
 
-static void put_claim(struct message_writer *w, const char *prefix, const struct claim *c) {
+static void put_claim(struct message_writer *w, const char *prefix, const struct claim *c, uint64_t token) {
     char key[32];
 
     if (c->n_demands == 0)
@@ -63,7 +63,7 @@ static void put_claim(struct message_writer *w, const char *prefix, const struct
     snprintf(key, sizeof(key), "%sticket", prefix);
     message_put_u64(w, key, c->ticket);
     snprintf(key, sizeof(key), "%stoken", prefix);
-    message_put_u64(w, key, c->token);
+    message_put_u64(w, key, token);
 }
 
 void manager_put_run(struct message_writer *w, const struct run *r) {
@@ -75,8 +75,8 @@ void manager_put_run(struct message_writer *w, const struct run *r) {
     message_put(w, "hash", r->hash);
     message_put_u64(w, "uid", r->uid);
     message_put(w, "pools", run_format_pools(r, pools));
-    put_claim(w, "", &r->cluster_claim);
-    put_claim(w, "host-", &r->host_claim);
+    put_claim(w, "", &r->cluster_claim, r->again ? 0 : r->cluster_claim.token); /* again: it has given that one back */
+    put_claim(w, "host-", &r->host_claim, r->host_claim.token);
     message_put(w, "on-lease-lost", r->on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
     message_put_u64(w, "stop-timeout", r->stop_timeout_usec);
     message_put_u64(w, "head-start", r->head_start_usec);

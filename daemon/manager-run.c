@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "base/deadline.h"
 #include "base/failpoint.h"
 #include "daemon/manager-internal.h"
 
@@ -77,8 +78,7 @@ static void run_on_queue_timeout(struct run *r) {
         manager_run_withdraw(r, r->nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, r->nowait ? "busy" : "queue-timeout");
 }
 
-/* Host permits are there, or none are needed: on to the cluster's. */
-static void claim_cluster(struct run *r) {
+void manager_claim_cluster(struct run *r) {
     struct store *s = r->manager->cluster_store;
     char why[MANAGER_WHY_SIZE];
 
@@ -96,6 +96,7 @@ static void fill_claim(struct run *r, struct claim *c) {
     c->head_start_usec = r->head_start_usec;
     c->nowait = r->nowait;
     c->keep = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
+    c->needs_usec = c->keep ? 0 : deadline_needed(r->stop_timeout_usec);
 }
 
 void manager_arm_queue_timeout(struct run *r) {
@@ -123,7 +124,7 @@ void manager_run_begin(struct run *r) {
         manager_job_begins(r);    /* nor begins it once more for the same reason */
     }
     if (r->host_claim.n_demands == 0)
-        claim_cluster(r);
+        manager_claim_cluster(r);
     else if (store_claim(m->host_store, &r->host_claim) < 0)
         refused(r, "out of memory", NULL);
 }
@@ -132,7 +133,7 @@ void manager_run_resume(struct run *r) {
     r->queued_told = true;
     wait_for_permits(r);
     if (r->host_claim.n_demands == 0 || r->host_claim.state == CLAIM_STATE_HELD)
-        claim_cluster(r);
+        manager_claim_cluster(r);
 }
 
 static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
@@ -172,7 +173,7 @@ static void run_on_granted(struct claim *c, _unused_ void *userdata) {
     if (r->state != RUN_STATE_WAITING)
         return run_renewed(r);
     if (c == &r->host_claim)
-        claim_cluster(r);
+        manager_claim_cluster(r);
     else
         run_granted(r);
 }
@@ -209,6 +210,8 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
     case STORE_LOSS_SESSION:
         e = manager_run_event(r, EVENT_LEASE_LOST, pools);
         event_emit(r->manager->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
+        if (r->kind == RUN_KIND_JOB && !r->starting_sent && manager_run_wait_again(r))
+            break;
         manager_stop_run(r, "lease-lost");
         /* Its guard has killed it by now, and its report is on its way. A guard that hangs has half of the margin (R8), then the
          * runner does it, before the lease ends. */
@@ -218,24 +221,34 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
     }
 }
 
+static void tell_released(struct run *r) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = manager_run_event(r, EVENT_RELEASED, pools);
+
+    r->granted = false;
+    e.reason = NULL;
+    e.result = r->again ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
+    e.clock = r->cluster_claim.released;
+    r->cluster_claim.released = 0;
+    event_emit(r->manager->events, &e, r->again ? "%s was not begun: its permits are free, and it waits again" : "the permits of %s are free",
+               r->name);
+}
+
 static void run_on_released(struct claim *c, _unused_ void *userdata) {
     struct run *r = c->owner;
-    struct manager *m = r->manager;
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e;
 
+    if (r->again && !run_is_over(r)) {
+        tell_released(r);
+        c->token = 0;
+        manager_again_released(r);
+        return;
+    }
     if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
         return;
     /* A grant may have come when it was withdrawn already. */
-    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0)) {
-        r->granted = false;
-        e = manager_run_event(r, EVENT_RELEASED, pools);
-        e.reason = NULL;
-        e.clock = r->cluster_claim.released;
-        r->cluster_claim.released = 0;
-        event_emit(m->events, &e, "the permits of %s are free", r->name);
-    }
-    manager_idle_check(m);
+    if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0))
+        tell_released(r);
+    manager_idle_check(r->manager);
 }
 
 /* --- running and after --- */
@@ -287,6 +300,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     if (r->state == RUN_STATE_DONE)
         return;
     manager_never_due(r);
+    r->again = false;
     r->pid = 0;
     r->result = result;
     if (r->ended_realtime == 0)
@@ -324,6 +338,10 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
 static void run_on_stop_overdue(struct run *r) {
     if (r->kind != RUN_KIND_JOB || run_is_over(r) || manager_job_give_up(r))
         return;
+    if (manager_job_is_unheard_of(r)) { /* there may be nothing to be killed, and nothing can begin any more */
+        manager_arm_late(r, r->start_due, run_on_stop_overdue);
+        return;
+    }
     (void) runner_link_kill(r->manager->runner, r->id);
     manager_arm_late(r, usec_add(clock_boottime(), MANAGER_STOP_SLACK), run_on_stop_overdue);
 }

@@ -146,6 +146,12 @@ void run_set_reason(struct run *r, const char *format, ...) {
     r->reason = r->reason_text ? r->reason_text : "out of memory";
 }
 
+void run_clear_reason(struct run *r) {
+    free(r->reason_text);
+    r->reason_text = NULL;
+    r->reason = "";
+}
+
 uint64_t run_token(const struct run *r) {
     return r->cluster_claim.n_demands > 0 ? r->cluster_claim.token : r->host_claim.token;
 }

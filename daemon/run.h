@@ -71,6 +71,8 @@ struct run {
     bool recorded;                  /* waiting/RUN is there */
     bool queued_told;               /* the event `queued` was written */
     bool starting_sent;             /* job: `start` went to the runner; a guard may exist */
+    bool again;                     /* granted, and it could not begin: waits again when its permits are back and nothing is left of it */
+    bool clearing;                  /* job, again: the runner was asked to say that nothing is left */
     usec_t start_due;               /* job: nothing of it can be alive then if no guard was heard of; boottime; 0: there is no such time */
     bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
     bool may_be_due;                /* from when the manager knows it until it is over */
@@ -116,6 +118,7 @@ DEFINE_CLEANUP(struct run, run_free)
 void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state);
 void run_changed(struct run *r); /* tells the watches: position, deadline ... */
 void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */
+void run_clear_reason(struct run *r);
 
 /* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
 uint64_t run_token(const struct run *r);

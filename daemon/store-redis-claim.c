@@ -94,12 +94,17 @@ static int claim_on_finish(sd_event_source *source, void *userdata) {
 
 /* --- what Redis says --- */
 
+/* A grant that leaves too little time for its use is told when a heartbeat was answered. */
+static bool leaves_time(const struct store_redis *r, const struct claim *c) {
+    return r->store.deadline > 0 && usec_add(clock_boottime(), c->needs_usec) < r->store.deadline;
+}
+
 static void tell_granted(struct entry *e) {
     struct store_redis *r = e->redis;
 
     if (e->told)
         return;
-    if (r->store.deadline == 0 || clock_boottime() >= r->store.deadline) {
+    if (!leaves_time(r, e->claim)) {
         r->untold = true;
         return;
     }
@@ -127,6 +132,8 @@ void claim_hear_held(struct entry *e, uint64_t ticket, uint64_t token, usec_t qu
     c->state = CLAIM_STATE_HELD;
     c->position = 0;
     tell_granted(e);
+    if (!e->told && !e->redis->beat_under_way) /* one for each grant, not for each answer */
+        beat_send(e->redis);
 }
 
 void claim_tell_granted(struct store_redis *r) {

@@ -40,7 +40,7 @@ enum store_loss {
 struct store_listener {
     /* Queued, or parked, or back in the queue: claim->state says which, ticket and position are there. */
     void (*on_waiting)(struct claim *c, void *userdata);
-    void (*on_granted)(struct claim *c, void *userdata);
+    void (*on_granted)(struct claim *c, void *userdata); /* with a deadline: when that leaves claim->needs_usec */
     /* Not queued; the claim is the owner's again (CLAIM_STATE_NONE). pool: where; until the call returns. */
     void (*on_refused)(struct claim *c, enum store_refusal refusal, const char *pool, void *userdata);
     /* A held claim must stop (REVOKED: or a waiting one, give up); it stays held until store_release(). */

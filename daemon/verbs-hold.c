@@ -122,7 +122,7 @@ static int tell(struct holder *h) {
         return 0;
     free(h->told);
     h->told = steal_pointer(&text);
-    h->granted_told |= h->run->state >= RUN_STATE_STARTING;
+    h->granted_told = h->run->state >= RUN_STATE_STARTING; /* it may wait again */
     if (h->run->state >= RUN_STATE_STARTING)
         fd = manager_take_hold_fd(h->run);
     return control_call_notify(h->call, steal_pointer(&now), fd);

@@ -179,7 +179,7 @@ int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const
     struct passwd *user = NULL;
     int r;
 
-    *plan = (struct exec_plan) {.job = job, .parent = getpid(), .deadline = USEC_INFINITY};
+    *plan = (struct exec_plan) {.job = job, .parent = getpid()};
     r = plan_credentials(plan, &user, ret_stage);
     if (r > 0)
         return r;

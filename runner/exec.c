@@ -138,7 +138,7 @@ int exec_child(void *userdata, const char **ret_stage) {
     if (r > 0)
         return r;
     *ret_stage = "deadline"; /* opening and changing to things may have taken its time */
-    r = supervise_child_check_deadline(plan->deadline);
+    r = supervise_child_check_deadline(plan->term);
     if (r > 0)
         return r;
     r = exec_renounce(plan, ret_stage);

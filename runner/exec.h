@@ -11,6 +11,8 @@
 #include "conf/settings.h"
 #include "runner/record.h"
 
+struct supervise_term;
+
 struct exec_plan {
     const struct job_settings *job;
     bool changes_user;   /* drop to uid, gid, groups */
@@ -21,7 +23,7 @@ struct exec_plan {
     char **environment;  /* NAME=value, NULL-terminated */
     size_t n_environment;
     pid_t parent;        /* the guard: the command dies with it */
-    usec_t deadline;     /* boottime; USEC_INFINITY: none */
+    const struct supervise_term *term; /* looked at right before exec */
 };
 
 /* 0 or an errno, positive, with its stage: EPERM "user": a user or group is configured and this process may not become it;

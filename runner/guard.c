@@ -14,6 +14,7 @@
 
 #include "base/cgroup.h"
 #include "base/connection.h"
+#include "base/deadline.h"
 #include "base/failpoint.h"
 #include "base/file-limit.h"
 #include "base/listener.h"
@@ -24,6 +25,7 @@
 #include "runner/exec.h"
 
 #define REPORT_AGAIN USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
+#define WORD_TIME (10 * USEC_PER_SEC) /* a guard that has no time to begin waits so long for a new deadline */
 
 enum { LISTEN_FD = 3, RECORD_FD };
 
@@ -46,11 +48,13 @@ struct guard {
     sd_event_source *source;
     struct outbox outbox;
     struct message_writer report;     /* once it is done */
-    sd_event_source *again;           /* on while nobody is there to be told and it could not be left, either */
+    sd_event_source *again;           /* on while nobody is there to be told and it could not be left, either; or while it has no time */
 };
 
 static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 static void guard_leave_report(struct guard *g);
+static void guard_fail(struct guard *g, int error, const char *stage);
+static void guard_begin(struct guard *g);
 
 /* --- to berthd --- */
 
@@ -113,6 +117,11 @@ static void guard_say_state(struct guard *g) {
 
 /* --- the end --- */
 
+/* The command is not begun (yet), for lack of time. */
+static bool guard_is_waiting(const struct guard *g) {
+    return g->phase == PHASE_STARTING && !g->supervise;
+}
+
 static _Noreturn void guard_end(struct guard *g) {
     FAILPOINT("guard-ending");
     record_remove(g->start->directory, g->record.run);
@@ -122,7 +131,9 @@ static _Noreturn void guard_end(struct guard *g) {
 static int guard_on_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct guard *g = userdata;
 
-    if (g->fd < 0)
+    if (guard_is_waiting(g))
+        guard_fail(g, ETIME, "deadline"); /* nothing of it ran, and berthd is to know */
+    else if (g->fd < 0)
         guard_leave_report(g);
     return 0;
 }
@@ -209,6 +220,11 @@ static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reaso
 static void guard_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct guard *g = userdata;
 
+    if (g->phase == PHASE_STARTING && result->exec_errno == ETIME) { /* it took too long to get to its exec */
+        g->supervise = supervise_free(s);
+        guard_begin(g);
+        return;
+    }
     FAILPOINT("guard-exit-seen");
     report_begin(&g->report, &g->record, supervise_reason_name(result->reason));
     if (result->exec_errno != 0)
@@ -229,11 +245,22 @@ static void guard_take_deadline(struct guard *g, const struct message *m) {
     if (g->start->job->on_lease_lost == ON_LEASE_LOST_CONTINUE)
         deadline = USEC_INFINITY;
     g->record.deadline = deadline;
-    if (g->supervise)
-        supervise_set_deadline(g->supervise, deadline);
     message_begin(&w, PROTOCOL_ACK);
     guard_put_deadline(g, &w);
     guard_say(g, &w);
+    if (g->supervise)
+        supervise_set_deadline(g->supervise, deadline);
+    else if (guard_is_waiting(g))
+        guard_begin(g);
+}
+
+static void guard_take_stop(struct guard *g, enum supervise_reason reason) {
+    if (g->supervise)
+        supervise_stop(g->supervise, reason);
+    else if (guard_is_waiting(g)) {
+        g->reason = reason;
+        guard_fail(g, ECANCELED, "stop");
+    }
 }
 
 /* 0, or -EBADMSG for what is not a message to a guard. */
@@ -246,8 +273,7 @@ static int guard_take(struct guard *g, const struct message *m) {
         guard_take_deadline(g, m);
     else if (message_is(m, PROTOCOL_STOP) && name && supervise_reason_parse(name, &reason) == 0 &&
              reason != SUPERVISE_REASON_NONE) {
-        if (g->supervise)
-            supervise_stop(g->supervise, reason);
+        guard_take_stop(g, reason);
     } else if (message_is(m, PROTOCOL_DONE)) {
         if (g->phase == PHASE_DONE)
             guard_end(g);
@@ -350,7 +376,7 @@ static void guard_exec(struct guard *g) {
     if (r == 0)
         r = exec_plan_init(&plan, g->start->job, &g->record, &stage);
     if (r == 0) {
-        plan.deadline = g->record.deadline;
+        plan.term = supervise_get_term(g->supervise);
         stage = "fork";
         r = -supervise_start(g->supervise, exec_child, &plan);
     }
@@ -362,6 +388,19 @@ static void guard_exec(struct guard *g) {
     if (cgroup)
         (void) cgroup_remove(cgroup);
     guard_fail(g, r, stage);
+}
+
+/* Begins the command if there is time for it. Else it waits: berthd moves the deadline with each heartbeat that is answered, or says that
+ * the run is to stop (R12). */
+static void guard_begin(struct guard *g) {
+    if (deadline_leaves_time(g->record.deadline, g->start->job->stop_timeout_usec, clock_boottime())) {
+        (void) sd_event_source_set_enabled(g->again, SD_EVENT_OFF);
+        guard_exec(g);
+        return;
+    }
+    /* Neither fails for a source that exists. */
+    (void) sd_event_source_set_time_relative(g->again, WORD_TIME);
+    (void) sd_event_source_set_enabled(g->again, SD_EVENT_ONESHOT);
 }
 
 static int guard_run(struct guard *g) {
@@ -378,13 +417,15 @@ static int guard_run(struct guard *g) {
     if (r >= 0)
         r = sd_event_add_time(g->event, &g->again, CLOCK_BOOTTIME, USEC_INFINITY, 0, guard_on_again, g);
     if (r >= 0)
+        r = sd_event_source_set_priority(g->again, SD_EVENT_PRIORITY_NORMAL + 10); /* after a freeze berthd is heard first */
+    if (r >= 0)
         r = sd_event_source_set_enabled(g->again, SD_EVENT_OFF);
     if (r < 0)
         return r;
     r = record_add_guard(RECORD_FD, getpid());
     FAILPOINT("guard-pid-written");
     if (r == 0)
-        guard_exec(g);
+        guard_begin(g);
     else /* a runner that restarts would not find us */
         guard_fail(g, -r, "record");
     /* Out of reach for what signals the runner's group. The command has a session of its own anyway and does not wait for this: with

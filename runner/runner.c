@@ -244,6 +244,10 @@ static void runner_start(struct runner *r, struct record *record) {
 
     if (!job)
         return;
+    if (job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
+        runner_refuse(r, record->run, "late", "its deadline had passed when this runner read of it");
+        return;
+    }
     runner_warn_of_missing(r, record, runs_prepare(r->runs, job));
     k = runs_start(r->runs, record, job);
     if (k > 0) {

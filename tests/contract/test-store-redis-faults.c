@@ -154,6 +154,50 @@ static void test_deadline_from_sending(void) {
     bed_done(&b);
 }
 
+static usec_t left_when_told;
+
+static void note_left(struct probe *p) {
+    left_when_told = usec_sub(p->bed->stores[p->host]->deadline, clock_boottime());
+}
+
+/* R12: a grant that leaves too little time is told when a heartbeat was answered, which is sent at once. One that asks for more than any
+ * heartbeat gives is never told, and costs no heartbeats of its own. */
+static void test_told_with_time(void) {
+    struct bed b;
+
+    if (!redis_bed_begin(&b, 2))
+        return;
+    struct probe *held = bed_probe(&b, 1, "one"), *waiting = bed_probe(&b, 0, "one"), *never = bed_probe(&b, 0, "db");
+    usec_t most = REDIS_BED_LEASE - settings_margin(REDIS_BED_LEASE), released;
+    waiting->claim.needs_usec = most - 50 * USEC_PER_MSEC;
+    never->claim.needs_usec = most;
+    b.on_granted = note_left;
+    probe_grant(held);
+    probe_wait(waiting);
+    usec_t deadline = b.stores[0]->deadline;
+    while (b.stores[0]->deadline == deadline) /* the next heartbeat is a whole one away */
+        (void) bed_turn(&b, USEC_INFINITY);
+    released = clock_boottime() + 100 * USEC_PER_MSEC;
+    while (clock_boottime() < released)
+        (void) bed_turn(&b, released);
+    probe_release(held);
+    BED_UNTIL(&b, waiting->n_granted > 0);
+    CU_ASSERT(left_when_told > most - 50 * USEC_PER_MSEC);
+    CU_ASSERT(clock_boottime() < released + 50 * USEC_PER_MSEC);
+    probe_ask(never);
+    BED_UNTIL(&b, never->claim.state == CLAIM_STATE_HELD);
+    deadline = b.stores[0]->deadline;
+    for (unsigned i = 0; i < 3; deadline = b.stores[0]->deadline, i++) {
+        usec_t at = clock_boottime();
+
+        while (b.stores[0]->deadline == deadline)
+            (void) bed_turn(&b, USEC_INFINITY);
+        CU_ASSERT(i == 0 || clock_boottime() > at + redis_bed.heartbeat / 2);
+    }
+    TEST_INT(never->n_granted, 0);
+    bed_done(&b);
+}
+
 static void give_back(struct probe *p) {
     if (p->demands.items[0].permits == 4)
         probe_release(p);
@@ -513,6 +557,7 @@ static CU_TestInfo tests[] = {
     {"away too long", test_away_too_long},
     {"frozen", test_frozen},
     {"deadline from sending", test_deadline_from_sending},
+    {"told with time", test_told_with_time},
     {"connections cut", test_connections_cut},
     {"script flush", test_script_flush},
     {"scripts that are there", test_scripts_there},

@@ -289,16 +289,98 @@ static void test_deadline_pushed(void) {
     stops_for(deadline); /* the last one that was pushed */
 }
 
-static void test_deadline_passed(void) {
-    test_runner_begin(&t, WAITS("a", ""), getuid());
-    start('1', "a", clock_boottime());
-    test_await(t.fd, &m, PROTOCOL_REPORT);
-    TEST_INT(test_number(&m, "errno"), ETIME);
-    TEST_FIELD(&m, "stage", "deadline");
+/* A stop timeout of 200 ms, 100 ms from the kill to the deadline, and 100 ms to run. */
+#define NEEDED (400 * USEC_PER_MSEC)
+
+static int join_waiting(void) {
+    int guard = test_runner_guard(&t, '1');
+
+    test_await(guard, &m, PROTOCOL_STATE);
+    TEST_FIELD(&m, "phase", "starting");
+    TEST_FIELD(&m, "pid", NULL);
+    return guard;
+}
+
+static void was_not_begun(int guard, int error, const char *stage, const char *reason) {
+    test_await(guard, &m, PROTOCOL_REPORT);
+    TEST_INT(test_number(&m, "errno"), error);
+    TEST_FIELD(&m, "stage", stage);
+    TEST_FIELD(&m, "reason", reason);
     TEST_FIELD(&m, "code", NULL);
     TEST_FIELD(&m, "started", NULL);
-    CU_ASSERT(!test_runner_has(&t, "a.out"));
+    CU_ASSERT(!test_runner_has(&t, "deaf.out"));
+}
+
+static void end_clock(void) {
     test_runner_done(&t);
+    clock_file_done(&guard_clock);
+}
+
+/* A command is not begun with less time than its stop needs. A new deadline that leaves enough begins it. */
+static void test_waits_for_time(void) {
+    int guard;
+
+    begin_on_clock(DEAF("deaf", ""));
+    start('1', "deaf", STANDS_AT + NEEDED - 1);
+    guard = join_waiting();
+    say_deadline(guard, STANDS_AT + NEEDED - 1);
+    test_await(guard, &m, PROTOCOL_ACK);
+    close_fd(guard);
+    guard = join_waiting();
+    CU_ASSERT(!test_runner_has(&t, "deaf.out"));
+    say_deadline(guard, STANDS_AT + NEEDED);
+    test_await(guard, &m, PROTOCOL_ACK);
+    close_fd(guard);
+    close_fd(join_ready("deaf.out"));
+    stops_for(STANDS_AT + NEEDED);
+}
+
+static void test_has_time(void) {
+    begin_on_clock(DEAF("deaf", ""));
+    start('1', "deaf", STANDS_AT + NEEDED);
+    close_fd(join_ready("deaf.out"));
+    stops_for(STANDS_AT + NEEDED);
+}
+
+static void test_deadline_passed(void) {
+    int guard;
+
+    begin_on_clock(DEAF("deaf", ""));
+    start('1', "deaf", STANDS_AT + 1);
+    guard = join_waiting();
+    clock_file_stand(&guard_clock, STANDS_AT + 9 * USEC_PER_SEC);
+    close_fd(guard);
+    guard = join_waiting();
+    clock_file_stand(&guard_clock, STANDS_AT + 11 * USEC_PER_SEC); /* nobody gives it a new one */
+    was_not_begun(guard, ETIME, "deadline", "none");
+    finish(guard);
+    end_clock();
+}
+
+/* The runner itself came to it too late. */
+static void test_late(void) {
+    struct message_writer w;
+
+    begin_on_clock(DEAF("deaf", ""));
+    test_runner_begin_start(&w, '1', "deaf", test_runner_hash(&t, "deaf"));
+    message_put_u64(&w, "deadline", STANDS_AT);
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_REFUSED);
+    TEST_FIELD(&m, "reason", "late");
+    CU_ASSERT(is_clean());
+    end_clock();
+}
+
+static void test_stopped_while_waiting(void) {
+    int guard;
+
+    begin_on_clock(DEAF("deaf", ""));
+    start('1', "deaf", STANDS_AT + 1);
+    guard = join_waiting();
+    test_say(guard, PROTOCOL_STOP, "reason", "lease-lost");
+    was_not_begun(guard, ECANCELED, "stop", "lease-lost");
+    finish(guard);
+    end_clock();
 }
 
 static void test_continue(void) {
@@ -342,6 +424,10 @@ static CU_TestInfo tests[] = {
     {"deadline", test_deadline},
     {"deadline pushed", test_deadline_pushed},
     {"deadline passed", test_deadline_passed},
+    {"late", test_late},
+    {"waits for time", test_waits_for_time},
+    {"has time", test_has_time},
+    {"stopped while it waits for time", test_stopped_while_waiting},
     {"continue", test_continue},
     {"timeout", test_timeout},
     CU_TEST_INFO_NULL,

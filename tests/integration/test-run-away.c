@@ -94,15 +94,115 @@ static void test_continue_without_server(void) {
     fake_done(&f);
 }
 
-static void test_deadline_in_the_past(void) {
+/* A stop timeout of 200 ms, 100 ms from the kill to the deadline, and 100 ms to run. */
+#define NEEDED (400 * USEC_PER_MSEC)
+
+/* It says that it lives: it asks a berthd that has hung up once more. Then it has read what it was told before. */
+static void meet_again(struct fake *f) {
+    json_t *params;
+
+    fake_hang_up(f);
+    clock_file_go_on(&own_clock);
+    fake_accept(f);
+    params = fake_hear(f, "io.berth.Hold");
+    stand_at(BEGIN);
+    TEST_STRING(text_in(params, "run"), FAKE_RUN);
+    json_decref(params);
+}
+
+/* A command is not begun with less time than its stop needs; a new deadline that leaves enough begins it. */
+static void test_waits_for_time(void) {
+    struct fake f;
+
+    stand_at(BEGIN);
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "echo started; exit 3");
+    fake_grant(&f, BEGIN + NEEDED - 1);
+    meet_again(&f);
+    fake_say_granted(&f, BEGIN + NEEDED - 1, false);
+    meet_again(&f);
+    TEST_STRING(f.text, "");
+    fake_say_granted(&f, BEGIN + NEEDED, false);
+    fake_hear_started(&f);
+    fake_hear_ended(&f, 3, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 3);
+    TEST_STRING(fake_errors(&f), "");
+    clock_file_go_on(&own_clock);
+    fake_done(&f);
+}
+
+static void hear_not_begun(struct fake *f) {
+    json_t *params = fake_hear(f, "io.berth.Ended");
+
+    TEST_STRING(text_in(params, "run"), FAKE_RUN);
+    TEST_STRING(text_in(params, "result"), "not-started");
+    json_decref(params);
+    fake_await_hold_over(f);
+}
+
+static void lose_lease(struct fake *f) {
+    fake_say(f, "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': 'lease-lost'}, 'continues': true}");
+}
+
+/* The lease was lost before there was time: it waits again, as the same run, and runs under its next grant. A berthd that was started
+ * meanwhile is told, too. */
+static void test_lost_before_the_begin(void) {
     struct fake f;
 
     fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "echo started");
-    fake_grant(&f, clock_boottime() - 1);
-    fake_hear_ended(&f, -1, -1, "not-started");
-    TEST_INT(fake_await_exit(&f), 76);
-    TEST_STRING(fake_errors(&f), "berth: the lease was lost before the command could be started\n");
+    fake_run(&f, "-p db -v -- sh -c", "echo started; exit 3");
+    fake_grant(&f, clock_boottime());
+    lose_lease(&f);
+    hear_not_begun(&f);
+    fake_hang_up(&f);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    lose_lease(&f);
+    hear_not_begun(&f);
+    fake_say(&f, FAKE_WAITING);
+    fake_say_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
+    fake_hear_started(&f);
+    fake_hear_ended(&f, 3, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(fake_errors(&f), "berth: the lease was lost before the command was started; waiting again\n"));
+    fake_done(&f);
+}
+
+/* Another berthd knows nothing of what was granted: it asks for a new run. */
+static void test_unknown_before_the_begin(void) {
+    json_t *params;
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "exit 3");
+    fake_grant(&f, clock_boottime());
+    fake_hang_up(&f);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'run': '" FAKE_RUN "'}}");
+    params = fake_hear(&f, "io.berth.Hold");
+    CU_ASSERT_PTR_NULL(text_in(params, "run"));
+    json_decref(params);
+    fake_await_hold_over(&f);
+    fake_say_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
+    fake_hear_started(&f);
+    fake_hear_ended(&f, 3, -1, NULL);
+    TEST_INT(fake_await_exit(&f), 3);
+    fake_done(&f);
+}
+
+/* Ctrl-C ends its wait, as before the grant. */
+static void test_interrupted_before_the_begin(void) {
+    struct fake f;
+
+    fake_init(&f);
+    fake_run(&f, "-p db -- sh -c", "exit 3");
+    fake_grant(&f, clock_boottime());
+    fake_hang_up(&f);
+    fake_accept(&f);
+    json_decref(fake_hear(&f, "io.berth.Hold"));
+    TEST_INT(kill(f.pid, SIGINT), 0);
+    TEST_INT(fake_await_exit(&f), 130);
     fake_done(&f);
 }
 
@@ -317,7 +417,10 @@ static void let_run(void) {
 static CU_TestInfo tests[] = {
     {"deadline without server", test_deadline_without_server},
     {"continue without server", test_continue_without_server},
-    {"deadline in the past", test_deadline_in_the_past},
+    {"waits for time", test_waits_for_time},
+    {"lost before the begin", test_lost_before_the_begin},
+    {"unknown before the begin", test_unknown_before_the_begin},
+    {"interrupted before the begin", test_interrupted_before_the_begin},
     {"deadline pushed", test_deadline_pushed},
     {"deadline pushed while stopped", test_deadline_pushed_while_stopped},
     {"restart while running", test_restart_while_running},

@@ -172,6 +172,53 @@ static void test_session_lost(void) {
     }
 }
 
+/* d gave back what it was granted, and could not begin: it waits again, with its ticket. */
+static void given_back(long msec, bool has_clock) {
+    good_record();
+    over(&ant, 1000, "c", "db:1");
+    grant(&ant, 1100, 1100, "d", "db:1");
+    say(&ant, msec + 1, "released", "d", "db:1");
+    of_grant("d");
+    record.items[record.n - 1].result = strdup("not-started");
+    record.items[record.n - 1].clock = has_clock ? BASE + (usec_t) msec * USEC_PER_MSEC : 0;
+}
+
+static void runs_again(long granted) {
+    grant(&bee, 1190, 2001, "e", "db:1");
+    over(&bee, 2400, "e", "db:1");
+    grant(&ant, 1100, granted, "d", "db:1");
+    say(&ant, granted + 2, "started", "d", "db:1");
+}
+
+static void test_waits_again(void) {
+    for (int has_clock = 0; has_clock < 2; has_clock++) {
+        given_back(1200, has_clock);
+        proves(); /* it waits */
+        runs_again(2401);
+        proves();
+        over(&ant, 3000, "d", "db:1");
+        proves();
+        TEST_INT(report.n_unproved, 0);
+        given_back(1200, has_clock);
+        runs_again(2300);
+        finds(AUDIT_ABOVE_LIMIT, "d", "held before: e on bee");
+        given_back(2200, has_clock);
+        runs_again(2401);
+        finds(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
+        given_back(1200, has_clock);
+        say(&ant, 1300, "withdrawn", "d", "db:1");
+        proves();
+    }
+    given_back(1200, true);
+    free(record.items[record.n - 1].result); /* it was its end */
+    record.items[record.n - 1].result = NULL;
+    check();
+    TEST_INT(report.n_findings, 1);
+    runs_again(2401);
+    check();
+    CU_ASSERT(report.n_findings >= 1);
+}
+
 /* So many that they are not all named. */
 static void test_many(void) {
     static char names[AUDIT_DOUBTS_MAX + 10][16];
@@ -189,7 +236,7 @@ static void test_many(void) {
 }
 
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked-anew", test_asked_anew}, {"forgotten", test_forgotten},
-                              {"buried-unheard", test_buried_unheard}, {"session-lost", test_session_lost}, {"many", test_many}, CU_TEST_INFO_NULL};
+                              {"buried-unheard", test_buried_unheard}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit-untold", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};

@@ -17,7 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "base/file.h"
+#include "base/supervise.h"
 #include "runner/exec.h"
 #include "tests/harness/test.h"
 
@@ -181,9 +183,11 @@ static struct job_settings whole_job(const char *script) {
                                   .oom_score_adjust = 500, .no_new_privileges = true};
 }
 
+static struct supervise_term term = {.deadline = USEC_INFINITY, .stop_timeout = 5 * USEC_PER_SEC};
+
 static struct exec_plan whole_plan(const struct job_settings *job) {
     return (struct exec_plan) {.job = job, .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
-                               .n_groups = ELEMENTSOF(groups), .environment = environment, .deadline = USEC_INFINITY};
+                               .n_groups = ELEMENTSOF(groups), .environment = environment, .term = &term};
 }
 
 static bool was_run(void) {
@@ -270,11 +274,14 @@ static void test_deadline_has_passed(void) {
 
     TEST_NEEDS_ROOT();
     (void) unlink(output);
-    plan.deadline = clock_boottime() - 1;
-    outcome = run(&plan, MODE_NONE, "", 0);
-    TEST_STRING(outcome.stage, "deadline");
-    TEST_INT(outcome.error, ETIME);
-    CU_ASSERT(!was_run());
+    for (int early = 0; early < 2; early++) { /* now, and when its stop would have to begin at once */
+        atomic_store(&term.deadline, clock_boottime() + (early ? deadline_needed(term.stop_timeout) - 1 : 0));
+        outcome = run(&plan, MODE_NONE, "", 0);
+        TEST_STRING(outcome.stage, "deadline");
+        TEST_INT(outcome.error, ETIME);
+        CU_ASSERT(!was_run());
+    }
+    atomic_store(&term.deadline, USEC_INFINITY);
 }
 
 static void prints(const struct exec_plan *given, const char *expected) {
