@@ -11,6 +11,7 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 
+#define MALFORMED_SHOWN 10
 #define CLAIMS_SHOWN 3 /* in the line of a pool; the others as "+N" */
 #define INT "%" JSON_INTEGER_FORMAT
 
@@ -42,6 +43,22 @@ int no_table(int r) {
     return EXIT_INTERNAL;
 }
 
+/* Somebody wrote it into Redis, no berthd. */
+static void tell_malformed(const json_t *answer) {
+    const json_t *list = json_object_get(answer, "malformed");
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item) {
+        if (i == MALFORMED_SHOWN) {
+            fprintf(stderr, "berth: and %zu more; --json lists them\n", json_array_size(list) - i);
+            return;
+        }
+        fprintf(stderr, "berth: malformed in Redis: %s %s: %s\n", words_text(item, "key"), words_text(item, "id"),
+                words_text(item, "record"));
+    }
+}
+
 void tell_doubt(const json_t *answer) {
     const json_t *redis = json_object_get(answer, "redis");
     char text[WORDS_SIZE];
@@ -58,6 +75,7 @@ void tell_doubt(const json_t *answer) {
         fputs(": of the cluster this is what this host knows by itself\n", stderr);
     } else if (words_number(redis, "grace_ms") > 0)
         fprintf(stderr, "berth: grace: nothing is granted for up to %s\n", words_msec(words_number(redis, "grace_ms"), text));
+    tell_malformed(answer);
 }
 
 /* A line for each; nothing: as of print_table(). */
@@ -130,6 +148,22 @@ const char *override_text(const json_t *pool, char *buffer) {
     return buffer;
 }
 
+/* Where limits differ, who declares the lowest: "bee: 0". */
+static const char *differ_text(const json_t *pool, char buffer[static WORDS_SIZE]) {
+    const json_t *lowest = json_object_get(pool, "lowest"), *limit = json_object_get(lowest, "limit");
+    const char *host = words_text(lowest, "host");
+
+    if (!json_is_object(lowest))
+        return "yes"; /* in their scope */
+    if (!*host)
+        host = "a session that is no host's";
+    if (json_is_integer(limit))
+        snprintf(buffer, WORDS_SIZE, "%.64s: " INT, host, json_integer_value(limit));
+    else
+        snprintf(buffer, WORDS_SIZE, "%.64s", host);
+    return buffer;
+}
+
 static void add_pool(struct table *t, const json_t *pool) {
     json_int_t limit = words_number(pool, "limit"), used = words_number(pool, "used"), waiting = words_number(pool, "waiting");
     bool differ = json_is_true(json_object_get(pool, "limits_differ"));
@@ -140,7 +174,7 @@ static void add_pool(struct table *t, const json_t *pool) {
     table_cell(t, limit == 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, limit);
     table_cell(t, used > limit ? TABLE_BAD : used > 0 ? TABLE_GOOD : TABLE_PLAIN, INT, used);
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
-    table_cell(t, differ ? TABLE_BAD : TABLE_PLAIN, "%s", differ ? "yes" : "");
+    table_cell(t, differ ? TABLE_BAD : TABLE_PLAIN, "%s", differ ? differ_text(pool, text) : "");
     table_cell(t, TABLE_NOTICE, "%s", override_text(pool, text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "holders", json_array_size(json_object_get(pool, "holders")), text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "queue", (size_t) waiting, text));

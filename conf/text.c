@@ -5,6 +5,7 @@
 #include "conf/text.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* The length of the UTF-8 sequence at text; 0 if it is none. */
 static size_t sequence(const unsigned char *t) {
@@ -72,4 +73,22 @@ void text_make_printable(char *text) {
         }
         t += n;
     }
+}
+
+static bool is_plain(char c) {
+    return c >= ' ' && c < 0x7f && c != '\\';
+}
+
+void text_escape(const char *data, size_t n, char *buffer, size_t size) {
+    size_t used = 0, all = 0, most;
+
+    for (size_t i = 0; i < n; i++)
+        all += is_plain(data[i]) ? 1 : 4;
+    most = all < size ? all : size - sizeof("...");
+    for (size_t i = 0; i < n && used + (is_plain(data[i]) ? 1 : 4) <= most; i++)
+        if (is_plain(data[i]))
+            buffer[used++] = data[i];
+        else
+            used += (size_t) snprintf(buffer + used, size - used, "\\x%02x", (unsigned char) data[i]);
+    (void) snprintf(buffer + used, size - used, "%s", all < size ? "" : "...");
 }

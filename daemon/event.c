@@ -9,6 +9,7 @@
 #include <syslog.h>
 
 #include "base/name.h"
+#include "conf/text.h"
 
 #define FIELDS_MAX 24        /* one of each BERTH_* field */
 #define NUMBER_TEXT_SIZE 24  /* of any 64-bit number, sign and NUL included */
@@ -59,14 +60,30 @@ static const struct {
     [EVENT_STOPPING_DAEMON] = {"stopping-daemon", "c338ffc2c33826cf9570c4dfc43bd5a5", LOG_INFO},
 };
 
+#define CLEANED_MAX 6 /* as many texts as an event has that others wrote */
+#define CLEANED_SIZE 256
+
 /* The fields of one entry, and the texts of those that are numbers. */
 struct fields {
     struct journal_field items[FIELDS_MAX];
     char numbers[FIELDS_MAX][NUMBER_TEXT_SIZE];
-    size_t n;
+    char cleaned[CLEANED_MAX][CLEANED_SIZE]; /* texts of somebody else's that were none */
+    size_t n, n_cleaned;
 };
 
+static bool is_clean(const char *text) {
+    return text_is_utf8(text) && !text_has_control(text, true);
+}
+
+/* Names and reasons may come from Redis, where any host can write any bytes. Readers of the journal (JSON) need UTF-8. */
 static void fields_add(struct fields *f, const char *name, const char *value) {
+    if (value && !is_clean(value) && f->n_cleaned < CLEANED_MAX) {
+        char *cleaned = f->cleaned[f->n_cleaned++];
+
+        (void) snprintf(cleaned, CLEANED_SIZE, "%s", value);
+        text_make_printable(cleaned);
+        value = cleaned;
+    }
     if (value)
         f->items[f->n++] = (struct journal_field){name, value};
 }
@@ -124,13 +141,16 @@ struct journal *events_get_journal(struct events *e) {
 }
 
 void event_emit(struct events *e, const struct event *event, const char *format, ...) {
-    struct fields fields = {.n = 0};
+    struct fields fields;
     char message[MESSAGE_SIZE];
     va_list ap;
 
     va_start(ap, format);
     vsnprintf(message, sizeof(message), format, ap);
     va_end(ap);
+    if (!is_clean(message))
+        text_make_printable(message);
+    fields.n = fields.n_cleaned = 0;
     fields_fill(&fields, e, event);
     journal_send(e->journal, table[event->type].priority, event_message_id(event->type), event_name(event->type), message,
                  fields.items, fields.n);

@@ -2,11 +2,13 @@
 #include "daemon/redis-reply.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "conf/text.h"
 #include "daemon/redis-compat.h"
 
 #define YEAR ((usec_t) 31556952 * USEC_PER_SEC)
@@ -123,6 +125,23 @@ int reply_copy(const struct redisReply *r, char *buffer, size_t size) {
         return -EBADMSG;
     memcpy(buffer, s, length + 1);
     return 0;
+}
+
+void reply_escape(const struct redisReply *r, char *buffer, size_t size) {
+    buffer[0] = '\0';
+    if (r && (r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS || r->type == REDIS_REPLY_ERROR))
+        text_escape(r->str, (size_t) r->len, buffer, size);
+    else if (r && r->type == REDIS_REPLY_INTEGER)
+        (void) snprintf(buffer, size, "%lld", r->integer);
+}
+
+void reply_readable(const struct redisReply *r, char *buffer, size_t size) {
+    const char *text = reply_text(r);
+
+    if (text && text_is_utf8(text) && !text_has_control(text, false) && strlen(text) < size)
+        (void) snprintf(buffer, size, "%s", text);
+    else
+        reply_escape(r, buffer, size);
 }
 
 int reply_line(const struct redisReply *r, struct reply_line *l) {

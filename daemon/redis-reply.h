@@ -56,5 +56,9 @@ int reply_line(const struct redisReply *r, struct reply_line *l);
 int line_u64(const struct reply_line *l, size_t i, uint64_t *ret);
 /* A word; "" if there are not so many. */
 const char *line_word(const struct reply_line *l, size_t i);
+/* A text or number of any bytes as what can be shown: text_escape(); the second leaves UTF-8 without control characters as it is. "" for
+ * anything else. */
+void reply_escape(const struct redisReply *r, char *buffer, size_t size);
+void reply_readable(const struct redisReply *r, char *buffer, size_t size);
 /* A text copied into a buffer. 0, or -EBADMSG if it is none or too long. */
 int reply_copy(const struct redisReply *r, char *buffer, size_t size);

@@ -16,6 +16,7 @@ struct snapshot *snapshot_free(struct snapshot *s) {
     free(s->pools);
     free(s->sessions);
     free(s->mine);
+    free(s->malformed);
     free(s);
     return NULL;
 }

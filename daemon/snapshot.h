@@ -11,6 +11,8 @@
 
 #define SNAPSHOT_LIST_MAX 1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
 
+#define SNAPSHOT_ID_SIZE 136   /* of ids that somebody wrote, escaped */
+
 struct snapshot_holder {
     char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
     uint32_t permits, pid;
@@ -35,6 +37,8 @@ struct snapshot_pool {
     usec_t override_until;   /* realtime; USEC_INFINITY: no end */
     char *override_reason;   /* NULL: none */
     bool limits_differ;
+    char lowest[32];         /* where hosts declare different limits: the lowest, escaped; else "" */
+    char lowest_host[NAME_MAX_LENGTH + 1], lowest_session[SNAPSHOT_ID_SIZE]; /* who declares that; "": a session without a record; escaped */
     uint32_t used, waiting, parked;
     struct snapshot_holder *holders;
     size_t n_holders;
@@ -61,6 +65,10 @@ struct snapshot_position { /* of one of this host's waiting claims, in one pool 
     uint32_t position; /* 1 first */
 };
 
+struct snapshot_malformed {  /* what stands in the store and is no record of ours; all escaped */
+    char key[SNAPSHOT_ID_SIZE], id[SNAPSHOT_ID_SIZE], record[256];
+};
+
 struct snapshot {
     usec_t grace_usec;       /* until grace ends at the latest; 0: none */
     struct snapshot_pool *pools;
@@ -69,6 +77,8 @@ struct snapshot {
     size_t n_sessions;
     struct snapshot_position *mine;
     size_t n_mine;
+    struct snapshot_malformed *malformed;
+    size_t n_malformed;
 };
 
 struct snapshot *snapshot_free(struct snapshot *s);

@@ -14,7 +14,8 @@
  *   store-redis-push.c     what is pushed to this session
  *   store-redis-look.c     whether Redis still has what it confirmed
  *   store-redis-admin.c    override, revoke, end of grace
- *   store-redis-inspect.c  the snapshot
+ *   store-redis-inspect.c  asks for a snapshot
+ *   store-redis-snapshot.c reads the answers
  *
  * One call goes EVALSHA sha 1 berth:{ns}:meta session connection ...; its reply begins with a word. Replies that call for
  * something else than what was asked for ("epoch", "gone", "stale", errors) are met in one place, link_judge(). */
@@ -343,6 +344,13 @@ void admin_flush(struct store_redis *r);
 void admin_reset(struct store_redis *r);
 /* Those not under way cannot be answered: Redis is away. */
 void admin_fail(struct store_redis *r);
+
+/* --- store-redis-snapshot.c --- */
+/* What an inspection's answers say; lists what is malformed. 0, -EBADMSG or -ENOMEM. time: Redis's. */
+int snapshot_read_sessions(const struct store_redis *r, struct snapshot *s, const struct redisReply *reply, usec_t *ret_time);
+int snapshot_read_pool(struct snapshot *s, size_t pool, usec_t time, const struct redisReply *reply);
+/* The places of these claims in its queue. */
+int snapshot_read_positions(struct snapshot *s, size_t pool, const char (*mine)[ID_TEXT_SIZE], size_t n, const struct redisReply *reply);
 
 /* --- store-redis-inspect.c --- */
 int redis_inspect(struct store *s, store_inspect_fn fn, void *userdata);

@@ -76,6 +76,7 @@ json_t *json_job(struct manager *m, const struct job_settings *settings);
 json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
                    const char **ret_unknown);
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster);
+json_t *json_malformed(const struct snapshot *cluster);
 json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 
 /* --- the methods --- */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/number.h"
 #include "daemon/verbs-internal.h"
 
 static int append(json_t *array, json_t *item) {
@@ -70,6 +71,16 @@ static json_t *json_override(const struct snapshot_pool *p) {
                      json_text(p->override_reason));
 }
 
+static json_t *json_lowest(const struct snapshot_pool *p) {
+    uint64_t limit = 0;
+    bool known = number_parse(p->lowest, UINT32_MAX, &limit) == 0;
+
+    if (!p->lowest[0])
+        return json_null();
+    return json_pack("{s:o, s:o, s:s}", "limit", json_number((json_int_t) limit, known), "host",
+                     json_text(p->lowest_host[0] ? p->lowest_host : NULL), "session", p->lowest_session);
+}
+
 static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
     int k = 0;
 
@@ -78,6 +89,7 @@ static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_p
     k |= json_object_set_new(pool, "used", json_integer(p->used));
     k |= json_object_set_new(pool, "waiting", json_integer((json_int_t) p->waiting + p->parked));
     k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
+    k |= json_object_set_new(pool, "lowest", json_lowest(p));
     k |= put_holders(m, pool, p);
     return k | put_queue(pool, p);
 }
@@ -127,6 +139,7 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
     k |= json_object_set_new(pool, "used", json_integer(used));
     k |= json_object_set_new(pool, "waiting", json_integer(waiting));
     k |= json_object_set_new(pool, "limits_differ", json_false());
+    k |= json_object_set_new(pool, "lowest", json_null());
     k |= json_object_set_new(pool, "holders", holders);
     return k | json_object_set_new(pool, "queue", queue);
 }
@@ -236,6 +249,22 @@ json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
         return NULL;
     }
     return hosts;
+}
+
+json_t *json_malformed(const struct snapshot *cluster) {
+    json_t *list = json_array();
+    int k = 0;
+
+    for (size_t i = 0; cluster && i < cluster->n_malformed; i++) {
+        const struct snapshot_malformed *m = &cluster->malformed[i];
+
+        k |= append(list, json_pack("{s:s, s:s, s:s}", "key", m->key, "id", m->id, "record", m->record));
+    }
+    if (k < 0) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
 }
 
 json_t *json_redis(struct manager *m, const struct snapshot *cluster) {

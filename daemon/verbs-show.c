@@ -102,10 +102,11 @@ static bool look_is_stale(const struct look *look) {
 static int look_reply(struct look *look, const char *name, json_t *what) {
     struct control_call *call = steal_pointer(&look->call);
 
-    return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o}", "schema", 1, "host",
+    return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o, s:o}", "schema", 1, "host",
                                               manager_settings(look->manager)->host, "redis",
                                               json_redis(look->manager, look->cluster), "stale", look_is_stale(look), "gathering",
-                                              manager_is_gathering(look->manager), name, what));
+                                              manager_is_gathering(look->manager), name, what, "malformed",
+                                              json_malformed(look->cluster)));
 }
 
 /* --- pools and hosts --- */

@@ -1,61 +1,84 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- inspect: what people want to see. Reads only.
+-- inspect: what people want to see. Reads only. Whatever somebody wrote into the keys by hand, it answers: what does not parse is told as
+-- malformed, and the rest is told. Numbers are texts as they stand in Redis; who asked parses them.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  sessions
--- Reply {'ok', epoch, grace(0|1), known-µs, time-µs, sessions}
---         sessions: {session, host, version, declared("db=4,net=2"), beat-count, claims} each, 1000 at most
+-- Reply {'ok', epoch, grace(0|1), known-µs, time-µs, sessions, malformed}
+--         sessions: {session, record, beat-count, claims} each, 1000 at most
 -- ARGV  pool NAME, then claims whose place in its queue is wanted, 1000 at most
 -- Reply {'ok', limit, lowest, highest, override, used, waiting, parked, holders, queue, positions,
---        elsewhere: sessions that have it with scope host}
---         lowest, highest: declared, -1 if by nobody;  override: {} or {limit, until-µs, reason}
+--        elsewhere: sessions that have it with scope host, lowest-session, malformed}
+--         lowest, highest: declared, '' if by nobody;  lowest-session: a session that declares the lowest, '' if none
+--         override: {} or {limit, until-µs, reason}
 --         holders: {claim, session, name, permits, token, since-µs, pid} each, 1000 at most
 --         queue: {claim, session, name, permits, since-µs, position(0: parked)} each, 1000 at most
 --         positions: of the claims asked for, 0: not in this queue
+--         malformed: {key, id, text} each, 100 at most: what stands in this key (under this id) and is no record
 -- Cost  one call a session, claim and holder; at most some 5000
-local call, meta = redis.call, KEYS[1]
+local meta = KEYS[1]
 local at = string.sub(meta, 1, -5)
+local malformed, nothing = {}, {HMGET = {}, ZRANGE = {}, SRANDMEMBER = {}, SMEMBERS = {}, SCARD = 0, ZCARD = 0, ZCOUNT = 0}
+
+local function tell(key, id, text)
+    if #malformed < 100 then malformed[#malformed + 1] = {key, id, string.sub(text, 1, 100)} end
+end
+
+-- A key of a wrong type is as if it were empty.
+local function call(command, ...)
+    local r = redis.pcall(command, ...)
+    if type(r) == 'table' and r.err then
+        tell((...) or command, '', r.err)
+        return nothing[command] or false
+    end
+    return r
+end
 --#include core
 if ARGV[1] == 'sessions' then
     local list = {}
     for _, s in ipairs(call('ZRANGE', at .. 'beats', 0, 999)) do
-        local host, _, version, declared = string.match(call('HGET', at .. 'sessions', s) or '', '^(%S+) (%S+) (%S+) (%S*)$')
-        if host then
-            list[#list + 1] = {s, host, version, declared, tonumber(call('ZSCORE', at .. 'beats', s)), call('SCARD', at .. 'of:' .. s)}
-        end
+        list[#list + 1] = {s, call('HGET', at .. 'sessions', s) or '', call('ZSCORE', at .. 'beats', s) or '', call('SCARD', at .. 'of:' .. s)}
     end
-    return {'ok', epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'known') or 0), fmt(now()), list}
+    return {'ok', epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'known') or 0) or 0, fmt(now()), list, malformed}
 end
 
 local pool = ARGV[2]
 local base = at .. 'pool:' .. pool
 
-local function wants(r)
-    for i = 1, #r.list, 2 do
-        if r.list[i] == pool then return r.list[i + 1] end
+-- What of a claim stands in a key of this pool; nil: it is no record. It may be no claim's id either.
+local function see(c, key)
+    local text = call('HGET', at .. 'claims', c)
+    if text and string.find(text, '^%a %d+ %S+ %S+ %d+ %d+ %d+ %d+ %S+ %S+') then
+        local r = parse_claim(text)
+        for i = 1, #r.list, 2 do
+            if r.list[i] == pool then
+                r.wants = fmt(r.list[i + 1])
+                return r
+            end
+        end
     end
-    return 0
+    tell(key, c, text or 'no record')
 end
 
 local holders, seen = {}, {}
 for _, member in ipairs(call('SRANDMEMBER', base .. ':held', 4000)) do
-    local c = string.match(member, '^(.*)#')
+    local c = string.match(member, '^(.*)#') or member
     if not seen[c] and #holders < 1000 then
         seen[c] = true
-        local r = read_claim(c)
-        if r then holders[#holders + 1] = {c, r.session, r.name, wants(r), r.token, r.since, tonumber(r.pid)} end
+        local r = see(c, base .. ':held')
+        if r then holders[#holders + 1] = {c, r.session, r.name, r.wants, r.token, r.since, r.pid} end
     end
 end
 
 local queue = {}
 for position, c in ipairs(call('ZRANGE', base .. ':queue', 0, 999)) do
-    local r = read_claim(c)
-    if r then queue[#queue + 1] = {c, r.session, r.name, wants(r), r.since, position} end
+    local r = see(c, base .. ':queue')
+    if r then queue[#queue + 1] = {c, r.session, r.name, r.wants, r.since, position} end
 end
 for _, c in ipairs(call('ZRANGE', base .. ':parked', 0, 999 - #queue)) do
-    local r = read_claim(c)
-    if r and #queue < 1000 then queue[#queue + 1] = {c, r.session, r.name, wants(r), r.since, 0} end
+    local r = see(c, base .. ':parked')
+    if r and #queue < 1000 then queue[#queue + 1] = {c, r.session, r.name, r.wants, r.since, 0} end
 end
 
 local positions = {}
@@ -67,11 +90,14 @@ local override = {}
 local text = call('HGET', meta, 'o:' .. pool)
 if text then
     local o = parse_override(text)
-    if o.limit ~= '-' then
-        override = {tonumber(o.limit), o.until_usec, o.reason}
+    if o.limit and o.limit ~= '-' then
+        override = {o.limit, o.until_usec, o.reason}
+    elseif not o.limit then
+        tell(meta, 'o:' .. pool, text)
     end
 end
-return {'ok', limit_of(pool), tonumber(call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2] or -1),
-    tonumber(call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2] or -1), override, call('SCARD', base .. ':held'),
+local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')
+local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')
+return {'ok', override[1] or lowest[2] or '0', lowest[2] or '', highest[2] or '', override, call('SCARD', base .. ':held'),
     call('ZCARD', base .. ':queue'), call('ZCARD', base .. ':parked'), holders, queue,
-    positions, call('ZCARD', base .. ':elsewhere')}
+    positions, call('ZCARD', base .. ':elsewhere'), lowest[1] or '', malformed}

@@ -244,7 +244,8 @@ static void answer_inspect(struct answer *a, const redisReply *command) {
     size_t n_held = 0;
 
     if (strcmp(argument(command, 4), "sessions") == 0 || command->elements <= 5) {
-        put(a, "[ ok %u 0 1000 5000 [ [ 0123456789abcdef0123456789abcdef host 1.0 db=3,local=host %llu 1 ] ] ]", p.epoch, p.count);
+        put(a, "[ ok %u 0 1000 5000 [ [ 0123456789abcdef0123456789abcdef host_m_1.0_db=3,local=host %llu 1 ] ] [ [ key id record ] ] ]", p.epoch,
+            p.count);
         return;
     }
     for (size_t i = 0; i < p.n; i++)
@@ -257,7 +258,7 @@ static void answer_inspect(struct answer *a, const redisReply *command) {
     for (size_t i = 0; i < p.n; i++)
         if (p.claims[i].state == 'W')
             put(a, " [ %s 0123456789abcdef0123456789abcdef job 1 5 1 ]", p.claims[i].id);
-    put(a, " ] 1 [ 1 1 1 1 ] 0 ]");
+    put(a, " ] [ 1 1 1 1 ] 0 0123456789abcdef0123456789abcdef [ [ key id record ] ] ]");
 }
 
 /* Overrides, sessions that ended, claims of theirs, limits that went with them. */

@@ -201,6 +201,12 @@ static void test_refusal_names(void) {
     TEST_STRING(store_refusal_name(STORE_REFUSAL_NO_MEMORY), "no-memory");
 }
 
+/* What another host wrote into Redis may be any bytes: an event is UTF-8, as JSON must be that is made of it. */
+static void test_bytes(void) {
+    emits(&(struct event){.type = EVENT_HOST_BURIED, .host = "b\xff\xfe" "e", .reason = "a\x1b[2J"}, "host b\xff" "e",
+          "host-buried: host b?e host=b??e namespace=demo reason=a?[2J seq=1\n");
+}
+
 static CU_TestInfo tests[] = {
     {"vocabulary", test_vocabulary},
     {"message ids", test_message_ids},
@@ -208,6 +214,7 @@ static CU_TestInfo tests[] = {
     {"sequence", test_sequence},
     {"priorities", test_priorities},
     {"escapes", test_escapes},
+    {"bytes", test_bytes},
     {"long line", test_long_line},
     {"journal is gone", test_journal_is_gone},
     {"lost lines", test_lost_lines},

@@ -2,7 +2,9 @@
 #include "conf/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "tests/harness/test.h"
 
 static void test_utf8(void) {
@@ -46,8 +48,34 @@ static void test_printable(void) {
     printable("cut \342\202", "cut ??");
 }
 
+static void test_escape(void) {
+    static const struct {
+        const char *data;
+        size_t n, size;
+        const char *expected;
+    } cases[] = {
+        {"", 0, 8, ""},
+        {"abc", 3, 8, "abc"},
+        {"a\0b", 3, 8, "a\\x00b"},
+        {"\377\\\n", 3, 16, "\\xff\\x5c\\x0a"},
+        {"abcdefg", 7, 8, "abcdefg"}, /* just so */
+        {"abcdefgh", 8, 8, "abcd..."},
+        {"ab\377\377", 4, 8, "ab..."},
+        {"\377\377\377", 3, 4, "..."},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+        char buffer[17];
+
+        memset(buffer, '#', sizeof(buffer));
+        text_escape(cases[i].data, cases[i].n, buffer, cases[i].size);
+        TEST_STRING(buffer, cases[i].expected);
+        CU_ASSERT(buffer[cases[i].size] == '#');
+    }
+}
+
 static CU_TestInfo tests[] = {
-    {"utf8", test_utf8}, {"control", test_control}, {"printable", test_printable}, CU_TEST_INFO_NULL,
+    {"utf8", test_utf8}, {"control", test_control}, {"printable", test_printable}, {"escape", test_escape}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
