@@ -89,7 +89,8 @@ static void test_stale(void) {
     TEST_INT(berth(ant, "pools"), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "Redis is away"));
     TEST_INT(berth(ant, "limit db 1"), 69);
-    TEST_STRING(berth_err, "berth: Redis is away: nothing was changed\n");
+    CU_ASSERT_PTR_EQUAL(strstr(berth_err, "berth: Redis is away ("), berth_err);
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "): nothing was changed\n"));
     TEST_INT(berth(ant, "limit here 3"), 0); /* of this host alone: needs no Redis */
     TEST_INT(redis_server_resume(&cluster.redis), 0);
     host_await(ant, "redis-connected", " ");
