@@ -4,6 +4,7 @@
  * the top of the source tree, as tests/run.sh does. */
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "conf/schema.h"
@@ -107,11 +108,45 @@ static void test_cluster_example(void) {
     CU_ASSERT_PTR_NOT_NULL(s->redis);
 }
 
+/* A value above the bound of an option is refused; the error and the man page name the bound. */
+static void test_bounds_are_told(void) {
+    static const struct {
+        const char *config, *option, *bound;
+    } rows[] = {
+        {"pool \"p\" { scope = host limit = 1000001 }", "*limit* = ", "1000000"},
+        {"pool \"p\" { scope = host limit = 1 host-limit = 1000001 }", "*host-limit* = ", "1000000"},
+        {"pool \"p\" { scope = host limit = 1 queue-limit = 1000001 }", "*queue-limit* = ", "1000000"},
+        {"pool \"p\" { scope = host limit = 2000 } job \"j\" { command = {\"/j\"} pools = {\"p:1001\"} }", "*pools* = ", "1000"},
+        {"job \"j\" { command = {\"/j\"} cpu-weight = 10001 }", "*cpu-weight* = ", "10000"},
+        {"job \"j\" { command = {\"/j\"} tasks-max = 4194305 }", "*tasks-max* = ", "4194304"},
+        {"lease = \"25h\"", "*lease* = ", "1d"},
+        {"job \"j\" { command = {\"/j\"} timeout = \"3651d\" }", "# SYNTAX", "3650d"},
+        {"job \"j\" { command = {\"/j\"} nice = 20 }", "*nice* = ", "19"},
+    };
+    _cleanup_free_ char *manual = read_text("packaging/man/berth.conf.5.scd");
+
+    for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+        struct settings_source source = {"c", rows[i].config, strlen(rows[i].config)};
+        struct settings_errors errors = {};
+        struct settings *s = NULL;
+        const char *option = strstr(manual, rows[i].option), *told = option ? strstr(option, rows[i].bound) : NULL;
+
+        TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), SETTINGS_E_INVALID);
+        TEST_INT(errors.n, 1);
+        if (errors.n != 1 || !strstr(errors.lines[0], rows[i].bound) || !told || told - option > 1000) {
+            printf("%s %s: %s\n", rows[i].option, rows[i].bound, errors.n > 0 ? errors.lines[0] : "no error");
+            CU_FAIL("is not told");
+        }
+        settings_errors_done(&errors);
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"as-shipped", test_as_shipped},
     {"every-option-is-there", test_every_option_is_there},
     {"defaults-are-told", test_defaults_are_told},
     {"cluster-example", test_cluster_example},
+    {"bounds-are-told", test_bounds_are_told},
     CU_TEST_INFO_NULL,
 };
 
