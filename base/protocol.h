@@ -7,7 +7,7 @@
 
 /* berthd → runner */
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., gathered */
-#define PROTOCOL_START "start"   /* run job hash claim token ticket pools namespace host queued [deadline]
+#define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline]
                                     → starting | exists | refused; idempotent by run */
 #define PROTOCOL_KILL "kill"     /* run: kill all that is left of it               → in time, a report */
 #define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file;  no answer */
@@ -23,7 +23,7 @@
 #define PROTOCOL_REPORT "report"     /* unasked or on hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
-#define PROTOCOL_STATE "state"     /* run job hash claim token ticket pools queued phase(starting|running|stopping|done)
+#define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued phase(starting|running|stopping|done)
                                       on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started] [reason];
                                       guard: the guard's own pid */
 #define PROTOCOL_STARTED "started" /* run pid started: exec succeeded */
@@ -36,7 +36,7 @@
 #define PROTOCOL_STOP "stop"         /* reason(stopped|revoked|lease-lost|timeout|shutdown): stop it in its stop-timeout */
 #define PROTOCOL_DONE "done"         /* the report was recorded: remove the socket and end */
 
-/* A report: run job claim token ticket pools queued ended reason [started] [started-boot ended-boot]
+/* A report: run job token ticket pools queued ended reason [started] [started-boot ended-boot]
  *   and one of  code (it exited), signal (it was ended by one), errno + stage (it never ran), lost=1 (its guard died);
  *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it, and then
  *   [gone-after] µs after it: the host was suspended, or stood still)

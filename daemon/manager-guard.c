@@ -59,7 +59,6 @@ void manager_job_start(struct run *r) {
     message_put(&w, "run", r->id);
     message_put(&w, "job", r->name);
     message_put(&w, "hash", r->hash);
-    message_put(&w, "claim", r->cluster_claim.id);
     message_put_u64(&w, "token", run_token(r));
     message_put_u64(&w, "ticket", r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket);
     message_put(&w, "pools", run_format_pools(r, pools));

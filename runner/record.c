@@ -19,15 +19,6 @@
 
 /* --- text to value and back --- */
 
-/* A claim's id may be empty or missing: not every run holds permits of the cluster. */
-static int parse_claim(struct record *r, const struct message *m) {
-    const char *claim = message_get(m, "claim");
-
-    if (!claim || !*claim)
-        return 0;
-    return message_get_id(m, "claim", r->claim);
-}
-
 static int parse_hash(struct record *r, const struct message *m) {
     const char *hash = message_get(m, "hash");
 
@@ -82,8 +73,7 @@ int record_parse(struct record *ret, const struct message *m) {
     if (message_get_u64(m, "token", &r.token) < 0 || message_get_u64(m, "ticket", &r.ticket) < 0 ||
         message_get_u64(m, "queued", &r.queued) < 0)
         return -EBADMSG;
-    if (parse_claim(&r, m) < 0 || parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 ||
-        parse_guard(&r, m) < 0)
+    if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 || parse_guard(&r, m) < 0)
         return -EBADMSG;
     *ret = r;
     return 0;
@@ -92,7 +82,6 @@ int record_parse(struct record *ret, const struct message *m) {
 void record_put(const struct record *r, struct message_writer *w) {
     message_put(w, "run", r->run);
     message_put(w, "job", r->job);
-    message_put(w, "claim", r->claim);
     message_put_u64(w, "token", r->token);
     message_put_u64(w, "ticket", r->ticket);
     message_put(w, "pools", r->pools);

@@ -22,7 +22,7 @@
 #define RECORD_CGROUP_MAX 512
 
 struct record {
-    char run[ID_TEXT_SIZE], claim[ID_TEXT_SIZE]; /* claim "": permits of this host alone, or none */
+    char run[ID_TEXT_SIZE];
     char job[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
     char hash[17];
     char pools[DEMANDS_TEXT_SIZE];
@@ -35,7 +35,7 @@ struct record {
 
 /* From PROTOCOL_START or a record. 0 or -EBADMSG. */
 int record_parse(struct record *ret, const struct message *m);
-/* The fields that state, report and record have in common: run job claim token ticket pools queued. */
+/* The fields that state, report and record have in common: run job token ticket pools queued. */
 void record_put(const struct record *r, struct message_writer *w);
 
 /* DIRECTORY/RUN + suffix, into a buffer of RECORD_PATH_SIZE. */

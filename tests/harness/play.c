@@ -120,7 +120,6 @@ void play_parse(struct message *m, const struct message_writer *w) {
 void play_identity(struct message_writer *w, const struct run *r) {
     message_put(w, "run", r->id);
     message_put(w, "job", r->name);
-    message_put(w, "claim", r->cluster_claim.id);
     message_put_u64(w, "token", run_token(r));
     message_put_u64(w, "ticket", r->host_claim.ticket); /* what PROTOCOL_START names where there is no cluster pool */
     message_put(w, "pools", r->n_demands > 0 ? "slot:1" : "");

@@ -431,7 +431,6 @@ void test_runner_begin_start(struct message_writer *w, char run, const char *job
     message_put(w, "run", test_runner_id(run));
     message_put(w, "job", job);
     message_put(w, "hash", hash);
-    message_put(w, "claim", test_runner_id('c'));
     message_put_u64(w, "token", 1763640079123456);
     message_put_u64(w, "ticket", 1763640079123455);
     message_put(w, "pools", "db:2,net:1");

@@ -83,7 +83,6 @@ static void test_talk(void) {
     TEST_FIELD(&m, "run", test_runner_id('1'));
     TEST_FIELD(&m, "job", "a");
     TEST_FIELD(&m, "hash", test_runner_hash(&t, "a"));
-    TEST_FIELD(&m, "claim", test_runner_id('c'));
     TEST_FIELD(&m, "token", "1763640079123456");
     TEST_FIELD(&m, "ticket", "1763640079123455");
     TEST_FIELD(&m, "pools", "db:2,net:1");

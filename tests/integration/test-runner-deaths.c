@@ -65,7 +65,6 @@ static void guard_dies(uid_t uid) {
     CU_ASSERT(!is_alive(pid, start)); /* it is told when nothing is left, not before */
     TEST_FIELD(&m, "lost", "1");
     TEST_FIELD(&m, "job", "hides");
-    TEST_FIELD(&m, "claim", test_runner_id('c'));
     TEST_FIELD(&m, "token", "1763640079123456");
     TEST_FIELD(&m, "code", NULL);
     CU_ASSERT(test_runner_has_file(&t, '1', ".report") && !test_runner_has_file(&t, '1', ".sock") &&

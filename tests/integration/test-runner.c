@@ -23,7 +23,6 @@ static void test_start(void) {
     test_runner_begin(&t, TEST_SH("five", "exit 5"), getuid());
     test_runner_run(&t, &m, '1', "five");
     TEST_FIELD(&m, "job", "five");
-    TEST_FIELD(&m, "claim", test_runner_id('c'));
     TEST_FIELD(&m, "token", "1763640079123456");
     TEST_FIELD(&m, "ticket", "1763640079123455");
     TEST_FIELD(&m, "pools", "db:2,net:1");
@@ -108,7 +107,6 @@ static void test_refused(void) {
     refused_with("pools", "db:2,");
     refused_with("token", "-1");
     refused_with("deadline", "soon");
-    refused_with("claim", "1");
     refused_with("host", "a b");
     refused_with("cgroup", "/"); /* what only the runner writes into a record */
     refused_with("guard", "1");
