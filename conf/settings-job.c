@@ -168,6 +168,21 @@ static void read_output(struct job_settings *job, const struct value_reader *r) 
     }
 }
 
+/* A job of berthd's user would reach what berth-runner and the guards keep for berthd, and one of the operators' group could start every
+ * other job. The group of who may `berth run` is fine: a job may want to. */
+static void check_accounts(const struct settings *s, const struct job_settings *job, const struct value_reader *r) {
+    const char *run = s->run_group.name, *operate = s->operate_group.name;
+
+    if (job->user && strcmp(job->user, DAEMON_USER) == 0)
+        value_error(r, JOB_USER, 0, "is berthd's own, and a job of it could act as berthd; make another user for the job");
+    if (!job->group || !*job->group)
+        return;
+    if (operate && strcmp(job->group, operate) == 0)
+        value_error(r, JOB_GROUP, 0, "is that of operators, and the job could act as one; name another group");
+    else if (strcmp(job->group, DAEMON_USER) == 0 && (!run || strcmp(run, DAEMON_USER) != 0))
+        value_error(r, JOB_GROUP, 0, "is berthd's own; name another group");
+}
+
 static void read_job(const struct settings *s, struct job_settings *job, const struct parsed_section *section, struct notes *notes) {
     const struct value_reader r = {section, notes};
     unsigned overlap = JOB_OVERLAP_SKIP, on_lease_lost = ON_LEASE_LOST_STOP;
@@ -186,6 +201,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     job->on_lease_lost = (enum on_lease_lost) on_lease_lost;
     value_account(&r, JOB_USER, &job->user);
     value_account(&r, JOB_GROUP, &job->group);
+    check_accounts(s, job, &r);
     value_path(&r, JOB_DIRECTORY, "/", &job->directory);
     read_environment(job, &r);
     job->umask = UMASK_DEFAULT;

@@ -57,6 +57,8 @@ int settings_check_machine(struct settings *s, struct settings_errors *errors) {
     int r = settings_find_accounts(s, errors);
 
     if (r == 0)
+        r = settings_check_commands(s, errors);
+    if (r >= 0)
         r = check_own_controllers(s, errors);
-    return r == 0 && errors->n > n ? SETTINGS_E_INVALID : r;
+    return r >= 0 && errors->n > n ? SETTINGS_E_INVALID : r;
 }

@@ -15,6 +15,7 @@
 
 #define SETTINGS_PATH_DEFAULT "/etc/berth/berth.conf"
 #define RUNTIME_DIRECTORY_MAX 60
+#define DAEMON_USER "berth" /* whom berthd runs as, as a service */
 #define POOL_LIMIT_MAX 1000000 /* permits, also of an override */
 #define SETTINGS_BUFFERS 4
 
@@ -173,6 +174,9 @@ int settings_find_accounts(struct settings *s, struct settings_errors *missing);
  * config; a service runs without, and warns. available: a mask of base/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or
  * -ENOMEM. settings_check_machine() looks at the machine; where its controllers cannot be known, nothing is wrong with them. */
 int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors);
+/* Part of settings_check_machine(): users, groups, commands and directories of jobs that are not there, and a password file that everybody
+ * may read. A running berthd takes such a config, and the job fails at its start. 0, SETTINGS_E_INVALID or -ENOMEM. */
+int settings_check_commands(const struct settings *s, struct settings_errors *errors);
 int settings_check_machine(struct settings *s, struct settings_errors *errors);
 struct settings *settings_free(struct settings *s);
 DEFINE_CLEANUP(struct settings, settings_free)

@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/socket.h"
+#include "conf/settings.h"
 
-#define DAEMON_USER "berth"
 
 void access_init(struct access *a) {
     const struct passwd *user = geteuid() == 0 ? getpwnam(DAEMON_USER) : NULL;

@@ -302,6 +302,29 @@ static void check_to_a_full_disk(void) {
     TEST_INT(berth_end(child_start(argv, NULL)), 70);
 }
 
+/* A check names what the machine does not have. A berthd takes the config all the same: the other jobs run, and this one says why not. */
+static void check_of_commands(void) {
+    char shell[] = "sh", flag[] = "-c", command[512], expected[256];
+    char *argv[] = {shell, flag, command, NULL};
+    struct child *c;
+
+    ant = host_up("ant", POOLS "\njob \"gone\" { command = {\"/no/such/program\"} output = \"null\" }\n"
+                         "job \"one\" { command = {\"/bin/true\"} output = \"null\" }\n");
+    TEST_INT(berth(ant, "check-config %s", ant->config), 78);
+    snprintf(expected, sizeof(expected), ": job \"gone\": command \"/no/such/program\" does not exist; install it, or correct the path\n");
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
+    CU_ASSERT(strncmp(berth_err, ant->config, strlen(ant->config)) == 0 && berth_err[strlen(ant->config)] == ':');
+    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
+    c = child_start(argv, NULL);
+    CU_ASSERT(child_await(c, HOST_PATIENCE));
+    TEST_INT(c->exit_code, 78);
+    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), expected));
+    child_free(c);
+    TEST_INT(berth(ant, "start one --wait"), 0);
+    TEST_INT(berth(ant, "start gone --wait"), 125);
+    TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec: No such file or directory");
+}
+
 /* Whoever starts berthd may have closed 0, 1 and 2: its own sockets must not land there, where it and its runner write what is for people. */
 static void closed_standard_descriptors(void) {
     char shell[] = "sh", flag[] = "-c", command[512], path[64], target[64];
@@ -341,6 +364,7 @@ static CU_TestInfo tests[] = {
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},
     {"berthd --check to a full disk", check_to_a_full_disk},
+    {"check of commands", check_of_commands},
     {"closed standard descriptors", closed_standard_descriptors},
     CU_TEST_INFO_NULL,
 };

@@ -276,6 +276,11 @@ static void test_jobs(void) {
          "c:1: job \"j\": stop-signal \"15\" is not the name of a signal; write \"TERM\", \"INT\", \"HUP\" or the like"},
         {JOB("user = 0"), "c:1: job \"j\": user \"0\" must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter"
                           " or '_'"},
+        {JOB("user = berth"), "c:1: job \"j\": user \"berth\" is berthd's own, and a job of it could act as berthd; make another user for the job"},
+        {JOB("group = berth-admin"), "c:1: job \"j\": group \"berth-admin\" is that of operators, and the job could act as one; name another group"},
+        {"operate-group = wheel\n" JOB("group = wheel"),
+         "c:2: job \"j\": group \"wheel\" is that of operators, and the job could act as one; name another group"},
+        {"run-group = users\n" JOB("group = berth"), "c:2: job \"j\": group \"berth\" is berthd's own; name another group"},
         {JOB("user = 0day"), "c:1: job \"j\": user \"0day\" must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a"
                              " letter or '_'"},
         {JOB("group = 4294967296"), "c:1: job \"j\": group \"4294967296\" must be a name, not a number: letters, digits, '_', '-' and '.',"

@@ -2,7 +2,12 @@
 
 /* What a config asks for that the machine cannot do. */
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cgroup-control.h"
 #include "conf/settings.h"
@@ -93,7 +98,52 @@ static void check_names_accounts(void) {
     settings_errors_done(&errors);
 }
 
+/* What jobs and the redis section name, and is not there; each at its job's line. */
+static void lacks_commands(void) {
+    static const char format[] = "redis { password-file = \"%s/secret\" }\n"
+                                 "job a { command = {\"%s/none\"} directory = \"%s/none\" user = \"berth-no-user\" group = \"berth-no-group\" }\n"
+                                 "job b { command = {\"%s/secret\"} directory = \"%s/secret\" }\n"
+                                 "job c { command = {\"%s\"} }\n"
+                                 "job d { command = {\"/bin/sh\"} user = root directory = \"/\" }\n";
+    char folder[] = "/tmp/berth-test-machine-XXXXXX", text[1024], secret[64], expected[8][256];
+    _cleanup_(settings_freep) struct settings *s = NULL;
+    struct settings_errors errors = {};
+    size_t n = 0;
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    snprintf(secret, sizeof(secret), "%s/secret", folder);
+    close_fd(open(secret, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    CU_ASSERT(chmod(secret, 0604) == 0);
+    snprintf(text, sizeof(text), format, folder, folder, folder, folder, folder, folder);
+    CU_ASSERT_FATAL(settings_parse(&(struct settings_source) {"z.conf", text, strlen(text)}, 1, "ant", &s, &errors) == 0);
+    TEST_INT(settings_check_commands(s, &errors), SETTINGS_E_INVALID);
+#define EXPECT(...) snprintf(expected[n++], sizeof(expected[0]), __VA_ARGS__)
+    EXPECT("z.conf:1: redis: password-file \"%s\" is open to every user of this machine; run: chmod o-rwx %s", secret, secret);
+    EXPECT("z.conf:2: job \"a\": there is no user \"berth-no-user\" on this machine; make it, or name another one");
+    EXPECT("z.conf:2: job \"a\": there is no group \"berth-no-group\" on this machine; make it, or name another one");
+    EXPECT("z.conf:2: job \"a\": command \"%s/none\" does not exist; install it, or correct the path", folder);
+    EXPECT("z.conf:2: job \"a\": directory \"%s/none\" does not exist; make it, or name another one", folder);
+    EXPECT("z.conf:3: job \"b\": command \"%s\" is not executable; run: chmod a+x %s", secret, secret);
+    EXPECT("z.conf:3: job \"b\": directory \"%s\" is a file; name a directory", secret);
+    EXPECT("z.conf:4: job \"c\": command \"%s\" is not a file; name a program", folder);
+#undef EXPECT
+    TEST_INT(errors.n, n);
+    for (size_t i = 0; i < n && i < errors.n; i++)
+        TEST_STRING(errors.lines[i], expected[i]);
+    settings_errors_done(&errors);
+    /* And all is well. */
+    CU_ASSERT(chmod(secret, 0640) == 0);
+    s = settings_free(s);
+    snprintf(text, sizeof(text), "redis { password-file = \"%s\" }\njob d { command = {\"/bin/sh\"} user = root }\n", secret);
+    CU_ASSERT_FATAL(settings_parse(&(struct settings_source) {"z.conf", text, strlen(text)}, 1, "ant", &s, &errors) == 0);
+    TEST_INT(settings_check_commands(s, &errors), 0);
+    TEST_INT(errors.n, 0);
+    settings_errors_done(&errors);
+    CU_ASSERT(unlink(secret) == 0 && rmdir(folder) == 0);
+}
+
 static CU_TestInfo tests[] = {
+    {"the machine lacks commands", lacks_commands},
     {"the machine lacks accounts", lacks_accounts},
     {"a check names accounts", check_names_accounts},
     {"the machine has all controllers", has_all},

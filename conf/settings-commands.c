@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What jobs and the redis section need of this machine, as far as whoever asks may see it: what cannot be seen is not held against them. */
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "conf/notes.h"
+#include "conf/settings.h"
+
+static bool is_missing(int error) {
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+static void check_command(const struct job_settings *job, struct notes *notes) {
+    const char *command = job->command[0];
+    struct stat st;
+
+    if (stat(command, &st) < 0) {
+        if (is_missing(errno))
+            notes_add(notes, &job->place, "job \"%s\": command \"%s\" does not exist; install it, or correct the path", job->name, command);
+    } else if (!S_ISREG(st.st_mode)) {
+        notes_add(notes, &job->place, "job \"%s\": command \"%s\" is not a file; name a program", job->name, command);
+    } else if (!(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
+        notes_add(notes, &job->place, "job \"%s\": command \"%s\" is not executable; run: chmod a+x %s", job->name, command, command);
+    }
+}
+
+static void check_directory(const struct job_settings *job, struct notes *notes) {
+    struct stat st;
+
+    if (stat(job->directory, &st) < 0) {
+        if (is_missing(errno))
+            notes_add(notes, &job->place, "job \"%s\": directory \"%s\" does not exist; make it, or name another one", job->name,
+                      job->directory);
+    } else if (!S_ISDIR(st.st_mode)) {
+        notes_add(notes, &job->place, "job \"%s\": directory \"%s\" is a file; name a directory", job->name, job->directory);
+    }
+}
+
+/* An answer that could not be had (a directory service that is away) is none. */
+static bool has_no_account(const char *name, bool is_group) {
+    bool is_there;
+
+    errno = 0;
+    is_there = is_group ? getgrnam(name) != NULL : getpwnam(name) != NULL;
+    return !is_there && (errno == 0 || errno == ENOENT || errno == ESRCH);
+}
+
+static void check_accounts(const struct job_settings *job, struct notes *notes) {
+    if (job->user[0] && has_no_account(job->user, false))
+        notes_add(notes, &job->place, "job \"%s\": there is no user \"%s\" on this machine; make it, or name another one", job->name, job->user);
+    if (job->group[0] && has_no_account(job->group, true))
+        notes_add(notes, &job->place, "job \"%s\": there is no group \"%s\" on this machine; make it, or name another one", job->name,
+                  job->group);
+}
+
+static void check_password_file(const struct redis_settings *redis, struct notes *notes) {
+    struct stat st;
+
+    if (stat(redis->password_file, &st) < 0) {
+        if (is_missing(errno))
+            notes_add(notes, &redis->place, "redis: password-file \"%s\" does not exist; make it, or correct the path", redis->password_file);
+    } else if (st.st_mode & S_IRWXO) {
+        notes_add(notes, &redis->place, "redis: password-file \"%s\" is open to every user of this machine; run: chmod o-rwx %s",
+                  redis->password_file, redis->password_file);
+    }
+}
+
+int settings_check_commands(const struct settings *s, struct settings_errors *errors) {
+    struct notes notes = {};
+    int r;
+
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        check_accounts(&s->jobs[i], &notes);
+        check_command(&s->jobs[i], &notes);
+        check_directory(&s->jobs[i], &notes);
+    }
+    if (s->redis && s->redis->password_file[0])
+        check_password_file(s->redis, &notes);
+    r = notes.out_of_memory ? -ENOMEM : notes.n > 0 ? SETTINGS_E_INVALID : 0;
+    notes_finish(&notes, s->files, s->n_files, errors);
+    notes_done(&notes);
+    return r;
+}
