@@ -152,8 +152,30 @@ void event_emit(struct events *e, const struct event *event, const char *format,
         text_make_printable(message);
     fields.n = fields.n_cleaned = 0;
     fields_fill(&fields, e, event);
-    journal_send(e->journal, table[event->type].priority, event_message_id(event->type), event_name(event->type), message,
+    journal_send(e->journal, event_priority(event), event_message_id(event->type), event_name(event->type), message,
                  fields.items, fields.n);
+}
+
+static bool has_result(const struct event *event, const char *result) {
+    return event->result && strcmp(event->result, result) == 0;
+}
+
+static int priority_of_end(const struct event *event) {
+    if (has_result(event, "success") || has_result(event, "stopped"))
+        return LOG_INFO;
+    return event->has_caller && !has_result(event, "guard-died") ? LOG_NOTICE : LOG_WARNING; /* then `berth run` is dead, too */
+}
+
+int event_priority(const struct event *event) {
+    switch (event->type) {
+    case EVENT_EXITED:
+    case EVENT_WITHDRAWN:
+        return priority_of_end(event);
+    case EVENT_REFUSED:
+        return event->has_caller ? LOG_INFO : LOG_WARNING;
+    default:
+        return table[event->type].priority;
+    }
 }
 
 const char *event_name(enum event_type type) {

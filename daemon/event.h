@@ -30,6 +30,7 @@ struct event { /* fields that are NULL or 0 are left out, but for those with has
     bool has_wait, has_run_time, has_exit_code, has_signal, has_uid;
     usec_t wait_usec, run_usec;
     usec_t head_start_usec;
+    bool has_caller;               /* of `berth run`, which is told the same: no warning is needed */
     bool continues;                /* on-lease-lost = "continue" */
     uint32_t position;
     int exit_code, signal;
@@ -47,5 +48,7 @@ struct journal *events_get_journal(struct events *e);
 /* Writes one event with the next BERTH_SEQ. The message is a sentence for people, without the event's name. */
 void event_emit(struct events *e, const struct event *event, const char *format, ...) _printf_(3, 4);
 
+/* Of syslog(3). An operator who looks at warnings alone sees each job that did not succeed, and why. */
+int event_priority(const struct event *event);
 const char *event_name(enum event_type type);
 const char *event_message_id(enum event_type type); /* 32 hex digits; never changes once released */

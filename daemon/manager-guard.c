@@ -270,15 +270,12 @@ static void guard_on_state(struct guard_link *g, const struct message *state, vo
 
 static void guard_on_stopping(struct guard_link *g, enum supervise_reason reason, void *userdata) {
     struct run *r = userdata;
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e;
 
     (void) g;
     if (r->state != RUN_STATE_RUNNING && r->state != RUN_STATE_STARTING)
         return; /* we asked for it, and said so */
     run_set_reason(r, "%s", supervise_reason_name(reason));
-    e = manager_run_event(r, reason == SUPERVISE_REASON_LEASE_LOST ? EVENT_LEASE_LOST : EVENT_STOPPING, pools);
-    event_emit(r->manager->events, &e, "%s is being stopped by its guard: %s", r->name, supervise_reason_name(reason));
+    manager_tell_stopping(r, reason == SUPERVISE_REASON_LEASE_LOST ? EVENT_LEASE_LOST : EVENT_STOPPING);
     manager_set_state(r, RUN_STATE_STOPPING);
     manager_arm_stop_overdue(r);
 }

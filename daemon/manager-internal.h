@@ -13,6 +13,7 @@
  *     manager-client.c  runs of `berth run`: clients, nesting
  *     manager-hold.c    what they hold, and how they end
  *     manager-record.c  what berthd remembers of itself over a restart
+ *     manager-tell.c    how runs end, in sentences for the journal
  *     manager-why.c     what a waiting run waits for
  *     manager-service.c what the service manager is told; draining; the end */
 
@@ -105,6 +106,8 @@ void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
 void manager_tell_exited(const struct run *r, enum run_result result); /* its command ended, and when and how is known */
+void manager_tell_stopping(const struct run *r, enum event_type type); /* STOPPING or LEASE_LOST, with r->reason */
+const char *manager_reason_text(const char *reason); /* a sentence for "lease-lost"; itself if it is one */
 void manager_arm_stop_overdue(struct run *r); /* its stop has begun, and has so much time */
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */

@@ -19,6 +19,7 @@ struct event manager_run_event(const struct run *r, enum event_type type, char p
     if (r->kind == RUN_KIND_ADHOC) {
         e.has_uid = true;
         e.uid = r->uid;
+        e.has_caller = true;
     }
     e.reason = r->reason[0] ? r->reason : NULL;
     return e;
@@ -64,7 +65,7 @@ static void refused(struct run *r, const char *why, const char *pool) {
     else
         run_set_reason(r, "%s", why);
     e = manager_run_event(r, EVENT_REFUSED, pools);
-    event_emit(r->manager->events, &e, "%s gets no permit: %s", r->name, r->reason);
+    event_emit(r->manager->events, &e, "%s gets no permit: %s", r->name, manager_reason_text(r->reason));
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
@@ -275,20 +276,6 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
         manager_set_state(r, RUN_STATE_RUNNING);
 }
 
-void manager_tell_exited(const struct run *r, enum run_result result) {
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e = manager_run_event(r, EVENT_EXITED, pools);
-
-    e.result = run_result_name(result);
-    e.has_exit_code = r->exit_code >= 0;
-    e.exit_code = r->exit_code;
-    e.has_signal = r->signal >= 0;
-    e.signal = r->signal;
-    e.has_run_time = true;
-    e.run_usec = run_time_usec(r, r->started_boottime);
-    event_emit(r->manager->events, &e, "%s is over: %s", r->name, e.result);
-}
-
 static void release(struct store *s, struct claim *c) {
     if (s && c->state != CLAIM_STATE_NONE)
         store_release(s, c);
@@ -329,7 +316,7 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
     if (r->manager->cluster_store && (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
         e.clock = r->manager->cluster_store->known;
-    event_emit(r->manager->events, &e, "%s waits no longer: %s", r->name, r->reason);
+    event_emit(r->manager->events, &e, "%s waits no longer: %s", r->name, manager_reason_text(r->reason));
     manager_run_end(r, result);
 }
 
@@ -357,9 +344,6 @@ static enum supervise_reason reason_of(const char *reason) {
 }
 
 void manager_stop_run(struct run *r, const char *reason) {
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e;
-
     switch (r->state) {
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
@@ -375,8 +359,7 @@ void manager_stop_run(struct run *r, const char *reason) {
     r->stop_wanted = true;
     r->stop_reason = reason_of(reason);
     run_set_reason(r, "%s", reason);
-    e = manager_run_event(r, EVENT_STOPPING, pools);
-    event_emit(r->manager->events, &e, "%s is being stopped: %s", r->name, reason);
+    manager_tell_stopping(r, EVENT_STOPPING);
     manager_arm_stop_overdue(r);
     manager_set_state(r, RUN_STATE_STOPPING);
     if (r->kind == RUN_KIND_JOB)

@@ -232,6 +232,48 @@ static void environment_and_output(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n4\n")); /* 0, 1, 2 and the one that ls opened */
 }
 
+static void tells(const char *event, const char *job, const char *sentence) {
+    const char *line = host_await(ant, event, "job=%s", job);
+    char expected[256];
+
+    snprintf(expected, sizeof(expected), "%s: %s %s job=", event, job, sentence);
+    CU_ASSERT(strncmp(line, expected, strlen(expected)) == 0);
+    if (strncmp(line, expected, strlen(expected)) != 0)
+        printf("not \"%s\": %s\n", expected, line);
+}
+
+/* What an operator reads in the journal, without knowing the fields. */
+static void told_in_sentences(void) {
+    struct child *c;
+
+    ant = host_up("ant", POOLS "job \"flaky\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} output = \"null\" }\n"
+                         "job \"broken\" { command = {\"/bin/sh\", \"-c\", \"kill -SEGV $$\"} output = \"null\" limits = {\"core=0\"} }\n"
+                         "job \"missing\" { command = {\"/nonexistent/x\"} output = \"null\" }\n"
+                         "job \"slow\" { command = {\"/bin/sleep\", \"1000\"} output = \"null\" timeout = \"100ms\" }\n"
+                         "job \"stuck\" { command = {\"/bin/sleep\", \"1000\"} output = \"null\" }\n"
+                         "job \"late\" { command = {\"/bin/true\"} output = \"null\" pools = {\"db\"} queue-timeout = \"100ms\" }\n");
+    TEST_INT(berth(ant, "start flaky --wait"), 3);
+    tells("exited", "flaky", "failed with exit status 3");
+    TEST_INT(berth(ant, "start broken --wait"), 139);
+    tells("exited", "broken", "was ended by signal 11, SIGSEGV");
+    TEST_INT(berth(ant, "start missing --wait"), 125);
+    tells("exited", "missing", "was not started: exec: No such file or directory");
+    TEST_INT(berth(ant, "start slow --wait"), 124);
+    tells("stopping", "slow", "is being stopped: it ran longer than its timeout");
+    tells("exited", "slow", "was stopped: it ran longer than its timeout");
+    TEST_INT(berth(ant, "start stuck"), 0);
+    host_await(ant, "started", "job=stuck");
+    TEST_INT(berth(ant, "stop stuck"), 0);
+    tells("stopping", "stuck", "is being stopped: `berth stop` was called");
+    tells("exited", "stuck", "was stopped: `berth stop` was called");
+    c = berth_at_gate(ant, "-p db", "holder", "started");
+    TEST_INT(berth(ant, "start late --wait"), 75);
+    tells("withdrawn", "late", "waits no longer: it waited longer than its queue-timeout");
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(c), 0);
+    tells("exited", "holder", "succeeded");
+}
+
 /* Each event says what it is about: the audit, and whoever looks at three in the morning, have nothing else. */
 static void events_tell(void) {
     const char *line;
@@ -360,6 +402,7 @@ static CU_TestInfo tests[] = {
     {"stop of a waiting run", stop_of_a_waiting_run},
     {"a stop of berthd stops its jobs", stop_of_berthd_stops_its_jobs},
     {"environment and output", environment_and_output},
+    {"told in sentences", told_in_sentences},
     {"events tell", events_tell},
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},

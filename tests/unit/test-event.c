@@ -42,6 +42,27 @@ static void test_message_ids(void) {
     TEST_STRING(event_message_id(EVENT_QUEUED), "ffb571613522331753fedd97a54fdb39");
 }
 
+/* `journalctl -p warning` shows each job that did not succeed; what the caller of `berth run` is told needs no warning. */
+static void test_priorities_of_events(void) {
+    static const struct {
+        enum event_type type;
+        const char *result;
+        int of_job, of_caller;
+    } rows[] = {
+        {EVENT_EXITED, "success", LOG_INFO, LOG_INFO},          {EVENT_EXITED, "stopped", LOG_INFO, LOG_INFO},
+        {EVENT_EXITED, "failure", LOG_WARNING, LOG_NOTICE},     {EVENT_EXITED, "timeout", LOG_WARNING, LOG_NOTICE},
+        {EVENT_EXITED, "lease-lost", LOG_WARNING, LOG_NOTICE},  {EVENT_EXITED, "not-started", LOG_WARNING, LOG_NOTICE},
+        {EVENT_EXITED, "guard-died", LOG_WARNING, LOG_WARNING}, {EVENT_WITHDRAWN, "queue-timeout", LOG_WARNING, LOG_NOTICE},
+        {EVENT_WITHDRAWN, "stopped", LOG_INFO, LOG_INFO},       {EVENT_REFUSED, NULL, LOG_WARNING, LOG_INFO},
+        {EVENT_STARTED, NULL, LOG_INFO, LOG_INFO},              {EVENT_LEASE_LOST, NULL, LOG_ERR, LOG_ERR},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+        TEST_INT(event_priority(&(struct event) {.type = rows[i].type, .result = rows[i].result}), rows[i].of_job);
+        TEST_INT(event_priority(&(struct event) {.type = rows[i].type, .result = rows[i].result, .has_caller = true}), rows[i].of_caller);
+    }
+}
+
 /* What an event writes, as one line. */
 static void emits(const struct event *event, const char *message, const char *expected) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
@@ -208,6 +229,7 @@ static void test_bytes(void) {
 }
 
 static CU_TestInfo tests[] = {
+    {"priorities of events", test_priorities_of_events},
     {"vocabulary", test_vocabulary},
     {"message ids", test_message_ids},
     {"fields", test_fields},
