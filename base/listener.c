@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-#define ACCEPTS_A_TURN 16
+#define ACCEPTS_A_TURN 64
 #define AGAIN_TIME (200 * USEC_PER_MSEC)
 
 struct listener {

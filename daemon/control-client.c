@@ -13,7 +13,7 @@
 #include "daemon/control-internal.h"
 
 #define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says; a silent one has none */
-#define CALLS_A_TURN 16            /* then others have their turn */
+#define CALLS_A_TURN 4             /* then others have their turn */
 
 static void client_forget_input(struct control_client *c) {
     account_give(c->control, c->account, c->in_allocated);
@@ -44,7 +44,7 @@ struct control_client *control_client_free(struct control_client *c) {
     c->control->n_clients--;
     c->account->n_clients--;
     /* Closing alone would leave it there while a child that was just forked has a copy. */
-    (void) epoll_ctl(c->control->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    (void) epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     discard_connection(c->control->discard, c->fd);
     client_forget_input(c);
     free(c);
@@ -245,7 +245,7 @@ static void client_arm(struct control_client *c) {
     struct epoll_event wanted = {.events = events, .data.ptr = c};
     int r = 0;
 
-    if (events != c->events && epoll_ctl(c->control->epoll_fd, EPOLL_CTL_MOD, c->fd, &wanted) < 0)
+    if (events != c->events && epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->fd, &wanted) < 0)
         r = -errno;
     c->events = events;
     /* Only when it changes: setting the time makes sd-event forget that a timer is due, so a client that says one byte after the
@@ -316,7 +316,7 @@ static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t us
 
 void control_client_wake(struct control_client *c) {
     if (!list_is_linked(&c->woken))
-        list_append(&c->control->woken, &c->woken);
+        list_insert_before(account_is_trusted(c->peer.uid) ? c->control->woken.next : &c->control->woken, &c->woken);
     /* Fails only for what is no source of a living loop. */
     (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
 }
@@ -333,6 +333,7 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     c->control = control;
     c->account = account;
     c->fd = fd;
+    c->epoll_fd = account_is_trusted(peer->uid) ? control->trusted_epoll_fd : control->epoll_fd;
     c->peer = *peer;
     c->deadline = USEC_INFINITY;
     c->events = EPOLLIN;
@@ -343,14 +344,14 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     list_append(&control->clients, &c->link);
     control->n_clients++;
     account->n_clients++;
-    if (epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) < 0)
+    if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) < 0)
         r = -errno;
     if (r >= 0)
         r = sd_event_add_time(control->event, &c->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, client_on_time, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
     if (r >= 0)
-        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY);
+        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY - 2); /* before bytes that keep coming */
     if (r < 0)
         control_client_free(c);
     return r < 0 ? r : 0;

@@ -23,6 +23,8 @@ struct control {
      * with thousands of sources ready at once sd-event would collect all of them again for each one that it dispatches. */
     int epoll_fd;
     sd_event_source *epoll_source;
+    int trusted_epoll_fd;             /* those of root and berthd's own user: they are served before all others */
+    sd_event_source *trusted_source;
     sd_event_source *later_source;    /* on while `woken` is not empty */
     struct list woken;                /* struct control_client.woken: have work without anything new from their sockets */
     struct listener *listener;
@@ -61,7 +63,7 @@ struct control_client {
     struct control *control;
     struct control_account *account;
     struct list link;                 /* on control->clients */
-    int fd;
+    int fd, epoll_fd;                 /* epoll_fd: the control's, which has fd */
     struct peer peer;
     struct list woken;                /* on control->woken, or on none */
     uint32_t events;                  /* that the epoll looks for */

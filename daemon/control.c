@@ -258,15 +258,21 @@ static int control_listen(struct control *c, const char *path, int listen_fd) {
     return 0;
 }
 
-static int control_add_sources(struct control *c) {
+static int control_add_epoll(struct control *c, int64_t priority, int *ret_fd, sd_event_source **ret_source) {
     int r;
 
-    c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (c->epoll_fd < 0)
+    *ret_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (*ret_fd < 0)
         return -errno;
-    r = sd_event_add_io(c->event, &c->epoll_source, c->epoll_fd, EPOLLIN, control_on_io, c);
+    r = sd_event_add_io(c->event, ret_source, *ret_fd, EPOLLIN, control_on_io, c);
+    return r < 0 ? r : sd_event_source_set_priority(*ret_source, priority);
+}
+
+static int control_add_sources(struct control *c) {
+    int r = control_add_epoll(c, CONTROL_PRIORITY, &c->epoll_fd, &c->epoll_source);
+
     if (r >= 0)
-        r = sd_event_source_set_priority(c->epoll_source, CONTROL_PRIORITY);
+        r = control_add_epoll(c, CONTROL_PRIORITY - 1, &c->trusted_epoll_fd, &c->trusted_source);
     if (r >= 0)
         r = sd_event_add_defer(c->event, &c->later_source, control_on_later, c);
     if (r >= 0)
@@ -297,7 +303,7 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
     list_init(&c->clients);
     list_init(&c->accounts);
     list_init(&c->woken);
-    c->listen_fd = c->epoll_fd = -1;
+    c->listen_fd = c->epoll_fd = c->trusted_epoll_fd = -1;
     c->event = sd_event_ref(event);
     c->service = service;
     c->userdata = userdata;
@@ -334,8 +340,10 @@ struct control *control_free(struct control *c) {
     listener_free(c->listener);
     sd_event_source_disable_unref(c->leave_timer);
     sd_event_source_disable_unref(c->epoll_source);
+    sd_event_source_disable_unref(c->trusted_source);
     sd_event_source_disable_unref(c->later_source);
     close_fd(c->epoll_fd);
+    close_fd(c->trusted_epoll_fd);
     control_close(c);
     discard_free(c->discard);
     accounts_free(c);

@@ -26,7 +26,7 @@ static int linger_listen(void) {
 
 int linger_socket(void) {
     const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_TIME};
-    const int size = 65536;
+    const int size = 4096; /* little, for there may be thousands */
     static const char bytes[65536];
     _cleanup_close_ int fd = -1;
 

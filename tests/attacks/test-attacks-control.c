@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Another user who can connect to control.sock attacks berthd: whoever else uses it is served, leases live, memory and processor are
+ * bounded. And a command writes into its hold without end. */
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/harness/attack.h"
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+
+#define NOBODY 65534
+#define CALLS 5
+#define ANSWER_MAX (USEC_PER_SEC) /* of one of root's calls, on average of CALLS */
+#define MEMORY_MAX 150            /* MiB: what users together may fill (64 MiB by default), and berthd itself */
+
+static struct host *ant;
+static struct attack *attacks[2];
+
+static void up(void) {
+    if (geteuid() != 0)
+        return;
+    cluster_up();
+    ant = host_up("ant", "pool \"db\" { limit = 4 }\njob \"short\" { %s  timeout = \"2s\" }\n", witness_at_gate("short", 0));
+    TEST_INT(chmod(ant->runtime, 0755), 0);
+    TEST_INT(chmod(cluster.folder, 0755), 0);
+    TEST_INT(chmod(ant->socket, 0666), 0);
+}
+
+static void down(void) {
+    for (size_t i = 0; i < ELEMENTSOF(attacks); i++)
+        attacks[i] = attack_end(attacks[i]);
+    if (geteuid() == 0)
+        cluster_down();
+}
+
+static void begin(enum attack_kind kind, unsigned n) {
+    attacks[0] = attack_start(kind, ant->socket, SOCK_STREAM, NOBODY);
+    CU_ASSERT(attack_await(attacks[0], n));
+}
+
+static void root_is_served(void) {
+    usec_t begun = clock_boottime();
+
+    for (int i = 0; i < CALLS; i++)
+        if (berth(ant, "runs") != 0)
+            TEST_STRING(berth_err, "");
+    CU_ASSERT(clock_boottime() - begun < CALLS * ANSWER_MAX);
+}
+
+/* MiB that berthd has had at most. */
+static unsigned memory(void) {
+    char path[64], line[256];
+    _cleanup_fclose_ FILE *f = NULL;
+    unsigned kib = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int) ant->berthd->pid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        (void) sscanf(line, "VmHWM: %u kB", &kib);
+    CU_ASSERT(kib > 0);
+    return kib / 1024;
+}
+
+static unsigned descriptors(void) {
+    char path[64];
+    unsigned n = 0;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int) ant->berthd->pid);
+    d = opendir(path);
+    CU_ASSERT_FATAL(d != NULL);
+    while (readdir(d))
+        n++;
+    (void) closedir(d);
+    return n;
+}
+
+static void is_small(void) {
+    unsigned mib = memory();
+
+    if (mib > MEMORY_MAX)
+        TEST_INT(mib, MEMORY_MAX);
+}
+
+static void no_lease_is_late(void) {
+    TEST_INT(host_count(ant, "lease-lost", " "), 0);
+    TEST_INT(host_count(ant, "lease-late", " "), 0);
+    TEST_INT(host_count(ant, "fenced", " "), 0);
+    TEST_INT(host_count(ant, "session-lost", " "), 0);
+}
+
+/* Of two users: the first is not heard any more after its first try, and goes on nevertheless. */
+static void freeze(void) {
+    struct child *holder;
+    const char *line;
+    usec_t begun;
+
+    TEST_NEEDS_ROOT();
+    holder = berth_at_gate(ant, "-p db", "holder", "started");
+    attacks[1] = attack_start(ATTACK_FREEZE, ant->socket, SOCK_STREAM, NOBODY - 1);
+    begin(ATTACK_FREEZE, 50);
+    begun = clock_boottime();
+    TEST_INT(berth(ant, "start short"), 0);
+    while (clock_boottime() < begun + 2 * CLUSTER_LEASE_USEC)
+        root_is_served();
+    line = host_await(ant, "exited", "job=short result=timeout");
+    CU_ASSERT(event_get_u64(line, "run_ms") >= 2000 && event_get_u64(line, "run_ms") < 3000);
+    TEST_INT(host_count(ant, "exited", "job=holder"), 0);
+    no_lease_is_late();
+    CU_ASSERT(attack_count(attacks[0]) > 100);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+}
+
+/* Who stops berthd in the middle of it does not wait for it, either. */
+static void freeze_and_stop(void) {
+    usec_t begun;
+
+    TEST_NEEDS_ROOT();
+    begin(ATTACK_FREEZE, 50);
+    begun = clock_boottime();
+    host_stop(ant);
+    CU_ASSERT(clock_boottime() - begun < 5 * USEC_PER_SEC);
+}
+
+static void silent(void) {
+    TEST_NEEDS_ROOT();
+    begin(ATTACK_SILENT, 4200);
+    root_is_served();
+    CU_ASSERT(descriptors() < 1024 + 100); /* user-connections, and its own */
+    no_lease_is_late();
+    is_small();
+}
+
+static void halves(void) {
+    TEST_NEEDS_ROOT();
+    begin(ATTACK_HALVES, 4000);
+    root_is_served();
+    no_lease_is_late();
+    is_small();
+}
+
+static void slow_readers(void) {
+    TEST_NEEDS_ROOT();
+    begin(ATTACK_SLOW, 50000);
+    root_is_served();
+    no_lease_is_late();
+    is_small();
+}
+
+/* µs of processor time that berthd has used. */
+static usec_t used(void) {
+    char path[64], text[1024];
+    unsigned long user = 0, system = 0;
+    _cleanup_fclose_ FILE *f = NULL;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) ant->berthd->pid);
+    f = fopen(path, "re");
+    CU_ASSERT_FATAL(f && fgets(text, sizeof(text), f));
+    TEST_INT(sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    return (user + system) * USEC_PER_SEC / (usec_t) sysconf(_SC_CLK_TCK);
+}
+
+static void hold_writer(void) {
+    struct child *writer;
+    usec_t before, begun;
+
+    TEST_NEEDS_ROOT();
+    writer = berth_start(ant, "run -p db --name writer -- bash -c 'while :; do echo; done >&$BERTH_HOLD 2>/dev/null'");
+    host_await(ant, "started", "job=writer");
+    before = used();
+    begun = clock_boottime();
+    while (clock_boottime() < begun + 2 * USEC_PER_SEC)
+        child_turn(begun + 2 * USEC_PER_SEC);
+    CU_ASSERT(used() - before < (clock_boottime() - begun) / 20); /* a twentieth of a processor */
+    child_kill(writer, SIGTERM);
+    TEST_INT(berth_end(writer), 143);
+    host_await(ant, "released", "job=writer");
+}
+
+static CU_TestInfo tests[] = {
+    {"freeze", freeze}, {"freeze and stop", freeze_and_stop}, {"silent", silent}, {"halves", halves}, {"slow readers", slow_readers},
+    {"hold writer", hold_writer}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "attacks on control", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Somebody attacks berth-runner and a guard without pause, also as the user whom they answer; a job is stopped when it must be. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/protocol.h"
+#include "tests/harness/attack.h"
+#include "tests/harness/runner.h"
+#include "tests/harness/test.h"
+
+#define LATE_MAX (USEC_PER_SEC) /* on a machine that is busy with the attack; who is frozen is late by 20 s (linger.h) */
+#define ATTACKS 20              /* of each, before it counts */
+
+static struct test_runner t;
+static struct message m;
+static struct attack *attacks[2];
+
+static void begin_attacks(void) {
+    char guard[160];
+
+    snprintf(guard, sizeof(guard), "run/%s/%s%s", PROTOCOL_RUNS, test_runner_id('1'), PROTOCOL_SOCKET_SUFFIX);
+    attacks[0] = attack_start(ATTACK_FREEZE, test_runner_path(&t, "run/" PROTOCOL_RUNNER_SOCKET), SOCK_SEQPACKET, geteuid());
+    attacks[1] = attack_start(ATTACK_FREEZE, test_runner_path(&t, guard), SOCK_SEQPACKET, geteuid());
+    for (size_t i = 0; i < 2; i++)
+        CU_ASSERT(attack_await(attacks[i], ATTACKS));
+}
+
+static void end_attacks(void) {
+    for (size_t i = 0; i < 2; i++)
+        attacks[i] = attack_end(attacks[i]);
+}
+
+static void begin(const char *jobs, usec_t deadline) {
+    struct message_writer w;
+
+    test_runner_begin(&t, jobs, geteuid());
+    test_runner_begin_start(&w, '1', "a", test_runner_hash(&t, "a"));
+    if (deadline != USEC_INFINITY)
+        message_put_u64(&w, "deadline", deadline);
+    TEST_INT(message_send(t.fd, &w), 0);
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    free(test_runner_read(&t, "a.out"));
+}
+
+/* The guard left its report where the attack let nobody speak to it; the runner tells of it who says hello. */
+static void await_report(void) {
+    usec_t until = clock_boottime() + 15 * USEC_PER_SEC;
+
+    while (!test_runner_has_file(&t, '1', PROTOCOL_REPORT_SUFFIX) && clock_boottime() < until)
+        (void) usleep(1000);
+    end_attacks();
+    close(t.fd);
+    t.fd = test_runner_connect(&t);
+    test_say(t.fd, PROTOCOL_HELLO, "version", "1");
+    test_await(t.fd, &m, PROTOCOL_HELLO);
+    do
+        test_await_any(t.fd, &m);
+    while (message_is(&m, PROTOCOL_GUARD) || message_is(&m, PROTOCOL_GATHERED)); /* it is about to end */
+    TEST_STRING(m.verb, PROTOCOL_REPORT);
+}
+
+static void test_timeout(void) {
+    uint64_t took;
+
+    begin(TEST_OUT("a", "echo begun; exec sleep 1000", "timeout = \"3s\""), USEC_INFINITY);
+    begin_attacks();
+    await_report();
+    TEST_FIELD(&m, "reason", "timeout");
+    took = test_number(&m, "ended-boot") - test_number(&m, "started-boot");
+    CU_ASSERT(took >= 3 * USEC_PER_SEC && took < 3 * USEC_PER_SEC + LATE_MAX);
+    test_runner_done(&t);
+}
+
+static void test_deadline(void) {
+    begin(TEST_OUT("a", "trap '' TERM; echo begun; while :; do sleep 1000; done", ""), clock_boottime() + 3 * USEC_PER_SEC);
+    begin_attacks();
+    await_report();
+    TEST_FIELD(&m, "reason", "lease-lost");
+    TEST_FIELD(&m, "gone-after", NULL); /* its last process was gone before the lease's end, as without an attack */
+    CU_ASSERT(test_number(&m, "gone-before") > 0);
+    test_runner_done(&t);
+}
+
+/* And the runner goes on: it starts jobs and tells how they end. */
+static void test_runner_goes_on(void) {
+    struct attack *a;
+
+    test_runner_begin(&t, TEST_SH("a", "exit 0"), geteuid());
+    a = attack_start(ATTACK_FREEZE, test_runner_path(&t, "run/" PROTOCOL_RUNNER_SOCKET), SOCK_SEQPACKET, geteuid());
+    CU_ASSERT(attack_await(a, ATTACKS));
+    a = attack_end(a);
+    close(t.fd);
+    t.fd = -1;
+    test_runner_join(&t);
+    test_runner_run(&t, &m, '1', "a");
+    test_runner_done(&t);
+}
+
+static CU_TestInfo tests[] = {
+    {"timeout", test_timeout}, {"deadline", test_deadline}, {"runner goes on", test_runner_goes_on}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "attacks on jobs", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
