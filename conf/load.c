@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The files of a config: PATH, then PATH.d/ *.conf. A file that somebody else could have written is refused: what stands in it is
- * executed, possibly as root. Each file is opened first and then looked at through its descriptor. */
+/* The files of a config: PATH, then PATH.d/ *.conf. A file that somebody else could have written, or put in another one's place, is refused:
+ * what stands in it is executed, possibly as root. Each file is opened first and then looked at through its descriptor. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -57,6 +57,61 @@ static int check_trust(struct loader *l, const char *path, const struct stat *st
     return r < 0 ? r : SETTINGS_E_INVALID;
 }
 
+/* What is in a sticky directory only its owner can replace, and whose that is was looked at. */
+static bool is_open_to_others(const struct stat *st) {
+    return (st->st_mode & (S_IWGRP | S_IWOTH)) && !(st->st_mode & S_ISVTX);
+}
+
+/* One directory above `path`. As check_trust(). */
+static int check_parent(struct loader *l, const char *path, const char *directory) {
+    _cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    int r = 0;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        r = add_error(l, path, "lies below %s, which cannot be looked at: %s; put it elsewhere", directory, strerror(errno));
+    else if (st.st_uid != 0 && st.st_uid != geteuid())
+        r = add_error(l, path, "lies below %s, which is owned by uid %u, and must be owned by root or uid %u; run: chown %u %s", directory,
+                      (unsigned) st.st_uid, (unsigned) geteuid(), (unsigned) geteuid(), directory);
+    else if (is_open_to_others(&st))
+        r = add_error(l, path, "lies below %s, which is writable by group or others; run: chmod go-w %s", directory, directory);
+    else
+        return 0;
+    return r < 0 ? r : SETTINGS_E_INVALID;
+}
+
+/* All directories above an absolute path. */
+static int check_parents(struct loader *l, const char *path, const char *absolute) {
+    _cleanup_free_ char *directory = strdup(absolute);
+    int r = directory ? check_parent(l, path, "/") : -ENOMEM;
+
+    for (size_t i = 1; r == 0 && directory[i] != '\0'; i++)
+        if (directory[i] == '/') {
+            directory[i] = '\0';
+            r = check_parent(l, path, directory);
+            directory[i] = '/';
+        }
+    return r;
+}
+
+/* Both as the path is written and as it is without links: whoever can change one of these directories chooses what is read. As
+ * check_trust(). */
+static int check_way(struct loader *l, const char *path) {
+    _cleanup_free_ char *folder = path[0] == '/' ? NULL : realpath(".", NULL), *written = NULL, *real = realpath(path, NULL);
+    int r;
+
+    if (asprintf(&written, "%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path) < 0) {
+        written = NULL;
+        return -ENOMEM;
+    }
+    if (!real || (path[0] != '/' && !folder)) {
+        r = errno == ENOMEM ? -ENOMEM : add_error(l, path, "cannot be found: %s; create it, or name another one", strerror(errno));
+        return r < 0 ? r : SETTINGS_E_INVALID;
+    }
+    r = check_parents(l, path, written);
+    return r == 0 ? check_parents(l, path, real) : r;
+}
+
 /* ---- one file ---- */
 
 static int add_source(struct loader *l, const char *path, char *text, size_t size) {
@@ -86,6 +141,8 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     if (fd < 0 || fstat(fd, &st) < 0)
         return add_error(l, path, "cannot be opened: %s; create it, or name another one", strerror(errno));
     r = check_trust(l, path, &st, S_IFREG);
+    if (r == 0 && directory == AT_FDCWD) /* that to drop-ins is looked at with their directory */
+        r = check_way(l, path);
     if (r != 0)
         return r < 0 ? r : 0;
     r = file_read_fd(fd, FILE_SIZE_MAX, &text, &size);
@@ -132,6 +189,8 @@ static int load_directory(struct loader *l, const char *path) {
     if (fd < 0 || fstat(fd, &st) < 0)
         return add_error(l, path, "cannot be opened: %s; make it readable, or remove it", strerror(errno));
     r = check_trust(l, path, &st, S_IFDIR);
+    if (r == 0)
+        r = check_way(l, path);
     if (r != 0)
         return r < 0 ? r : 0;
     n = scandirat(fd, ".", &entries, is_drop_in, compare_names);

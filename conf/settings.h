@@ -165,7 +165,8 @@ enum { SETTINGS_E_INVALID = 1 }; /* named answer: the config is wrong, `errors` 
 int settings_parse(const struct settings_source *sources, size_t n_sources, const char *hostname, struct settings **ret,
                    struct settings_errors *errors);
 /* PATH and PATH.d/ *.conf in lexical order; for the default path /etc/berth/berth.conf and /etc/berth/berth.conf.d/. Each
- * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory. */
+ * must be a regular file, owned by root or the caller, not writable by group or others; so must the .d directory, and all directories above
+ * them, but sticky ones (/tmp) may be writable. */
 int settings_load(const char *path, struct settings **ret, struct settings_errors *errors);
 /* Looks up the users and groups that the config names for rights. It blocks (NSS), so it belongs right after a config is read. Appends a
  * line for each account that the machine does not have; that account matches nobody. 0 or -ENOMEM. */

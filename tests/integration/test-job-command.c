@@ -93,7 +93,7 @@ static void test_user(void) {
                           TEST_OUT("group", "id -un; id -gn", "user = nobody group = daemon")
                           TEST_OUT("only-group", "id -un; id -gn", "group = daemon")
                           TEST_OUT("secret", "cat @/secret", "user = nobody"), getuid());
-    CU_ASSERT(chmod(t.directory, 0777) == 0); /* the output is opened as nobody */
+    CU_ASSERT(chmod(t.directory, 01777) == 0); /* the output is opened as nobody */
     test_runner_prints(&t, &m, "nobody",
                        "65534\n65534\n65534\nnobody /nonexistent\n"
                        "Uid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nCapEff:\t0000000000000000\n");

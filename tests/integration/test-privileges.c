@@ -32,7 +32,7 @@ static struct message m; /* large */
 
 static void begin(const char *jobs, uid_t uid) {
     test_runner_init(&t, jobs, uid);
-    CU_ASSERT(chmod(t.directory, 0777) == 0); /* a job's output is opened as its user */
+    CU_ASSERT(chmod(t.directory, 01777) == 0); /* a job's output is opened as its user */
     test_runner_join(&t);
 }
 
@@ -281,6 +281,9 @@ static void test_only_what_is_configured(void) {
         CU_ASSERT(chown(path, 0, 0) == 0);
     }
     CU_ASSERT(chmod(path, 0644) == 0);
+    CU_ASSERT(chmod(t.directory, 0777) == 0); /* anybody could have put the file there */
+    refuses("b", new, "unknown-job");
+    CU_ASSERT(chmod(t.directory, 01777) == 0);
     test_runner_prints(&t, &m, "b", "b\n"); /* as it should be: now it is taken */
     refuses("a", old, "config-differs");
     CU_ASSERT(!test_runner_has(&t, "a.out"));

@@ -16,7 +16,7 @@
 #define SOMEBODY 54321
 
 static uid_t pretended_owner = (uid_t) -1, pretended_euid = (uid_t) -1; /* -1: as it is */
-static char directory[] = "/tmp/berth-test-load-XXXXXX", config[64];
+static char directory[] = "/tmp/berth-test-load-XXXXXX", config[160];
 
 /* With _FILE_OFFSET_BITS=64, which some libraries' flags bring along, fstat() is fstat64(). */
 int __real_fstat(int fd, struct stat *st);
@@ -234,6 +234,43 @@ static void test_size(void) {
     refuses("%s: is larger than 1 MiB; split it", config);
 }
 
+/* Whoever may write to a directory above it can put another file in its place. */
+static void test_parents(void) {
+    char nested[128];
+
+    CU_ASSERT(mkdir(path("up"), 0755) == 0 && mkdir(path("up/in"), 0755) == 0);
+    write_file("up/in/c", "host = a\n", 0600);
+    snprintf(nested, sizeof(nested), "%s/up/in/c", directory);
+    settings_free(loads(nested));
+    snprintf(config, sizeof(config), "%s", nested);
+    CU_ASSERT(chmod(path("up/in"), 0775) == 0);
+    refuses("%s: lies below %s/up/in, which is writable by group or others; run: chmod go-w %s/up/in", config, directory, directory);
+    CU_ASSERT(chmod(path("up/in"), 0755) == 0 && chmod(path("up"), 0707) == 0);
+    refuses("%s: lies below %s/up, which is writable by group or others; run: chmod go-w %s/up", config, directory, directory);
+    CU_ASSERT(chmod(path("up"), 01777) == 0);
+    settings_free(loads(nested)); /* as /tmp */
+    CU_ASSERT(chmod(path("up"), 0777) == 0 && symlink("up/in/c", path("l")) == 0);
+    snprintf(config, sizeof(config), "%s/l", directory); /* a link to it changes nothing */
+    refuses("%s: lies below %s/up, which is writable by group or others; run: chmod go-w %s/up", config, directory, directory);
+    CU_ASSERT(chmod(path("up"), 0755) == 0);
+    if (getuid() == 0) {
+        CU_ASSERT(chown(path("up"), SOMEBODY, (gid_t) -1) == 0);
+        refuses("%s: lies below %s/up, which is owned by uid 54321, and must be owned by root or uid 0; run: chown 0 %s/up", config, directory,
+                directory);
+    }
+    CU_ASSERT(unlink(path("up/in/c")) == 0 && rmdir(path("up/in")) == 0 && rmdir(path("up")) == 0);
+}
+
+/* A path that begins where the caller is. */
+static void test_relative(void) {
+    char before[256];
+
+    CU_ASSERT_FATAL(getcwd(before, sizeof(before)) != NULL && chdir(directory) == 0);
+    settings_free(loads("c"));
+    settings_free(loads("./c"));
+    CU_ASSERT(chdir(before) == 0);
+}
+
 static CU_TestInfo tests[] = {
     {"order", test_order},
     {"without-directory", test_without_directory},
@@ -244,6 +281,8 @@ static CU_TestInfo tests[] = {
     {"writable-drop-in", test_writable_drop_in},
     {"writable-directory", test_writable_directory},
     {"owner", test_owner},
+    {"parents", test_parents},
+    {"relative", test_relative},
     {"kinds", test_kinds},
     {"directory-is-a-file", test_directory_is_a_file},
     {"size", test_size},
