@@ -366,6 +366,10 @@ int process_tree_signal(pid_t root, int signal) {
 }
 
 int process_tree_count(pid_t root) {
+    return process_tree_list(root, NULL, 0);
+}
+
+int process_tree_list(pid_t root, pid_t *ret, size_t n) {
     _cleanup_(processes_done) struct processes all = {0};
     int r, living = 0;
 
@@ -373,7 +377,11 @@ int process_tree_count(pid_t root) {
     if (r < 0)
         return r;
     for (size_t i = 0; i < all.n; i++)
-        living += all.items[i].in_tree && all.items[i].is_living;
+        if (all.items[i].in_tree && all.items[i].is_living) {
+            if ((size_t) living < n)
+                ret[living] = all.items[i].pid;
+            living++;
+        }
     return living;
 }
 

@@ -19,6 +19,8 @@ int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size
 int process_signal(pid_t pid, uint64_t start_ticks, int signal);
 /* How many living (not zombie) descendants there are, or a negative errno. */
 int process_tree_count(pid_t root);
+/* The same, and the first n of them. */
+int process_tree_list(pid_t root, pid_t *ret, size_t n);
 /* Whether `pid` is `root` or one of its descendants right now. 1, 0, or a negative errno. */
 int process_tree_contains(pid_t root, pid_t pid);
 

@@ -51,7 +51,7 @@ struct supervise {
 
     pid_t pid;                 /* of the command; 0: none, or it was waited for */
     int pidfd, pipe_fd;        /* pipe_fd: -1 once it is known whether exec succeeded */
-    bool is_stopping, is_killing, is_done;
+    bool is_stopping, is_killing, is_done, is_left_told;
     usec_t stop_begun;
     usec_t kill_again, kill_again_after;
     usec_t look_again, look_again_after; /* USEC_INFINITY: no need */
@@ -293,15 +293,23 @@ static bool supervise_is_cgroup_empty(struct supervise *s) {
 
 /* The last call of each callback: s may be gone after it. */
 static void supervise_check(struct supervise *s) {
+    bool is_alone;
+
     if (!supervise_is_running(s))
         return;
     supervise_look_for_stop(s);
-    if (!supervise_reap(s) || s->pid > 0)
+    is_alone = supervise_reap(s);
+    if (s->pid > 0)
         return;
-    if (supervise_is_cgroup_empty(s))
+    if (is_alone && supervise_is_cgroup_empty(s)) {
         supervise_finish(s);
-    else
+        return;
+    }
+    if (is_alone)
         supervise_look_again(s);
+    if (!s->is_left_told && s->handler.on_left)
+        s->handler.on_left(s, s->handler.userdata);
+    s->is_left_told = true;
 }
 
 static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {

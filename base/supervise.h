@@ -51,6 +51,7 @@ struct supervise_handler {
     void (*on_started)(struct supervise *s, pid_t pid, void *userdata); /* exec succeeded */
     void (*on_stopping)(struct supervise *s, enum supervise_reason reason, void *userdata);
     void (*on_suspended)(struct supervise *s, void *userdata);   /* the command was stopped (SIGTSTP ...); may be NULL */
+    void (*on_left)(struct supervise *s, void *userdata);        /* the command has ended, and left processes; once; may be NULL */
     /* The tree is empty (or never came to be). Once; last call. The supervise may be freed in it. */
     void (*on_done)(struct supervise *s, const struct supervise_result *result, void *userdata);
     void *userdata;

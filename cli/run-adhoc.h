@@ -2,7 +2,7 @@
 #pragma once
 
 /* One `berth run`, the root object of its event loop. Edges work on it: run-talk.c speaks with berthd, run-tell.c tells it the end,
- * run-command.c has the command, run-signals.c hears the user. It begins by asking; a grant starts the command; adhoc_exit() ends it. */
+ * run-command.c has the command, run-waiting.c says what is waited for, run-signals.c hears the user. It begins by asking; a grant starts the command; adhoc_exit() ends it. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -44,7 +44,12 @@ struct adhoc {
     bool lost;                       /* the lease is lost: a command that has not begun does not begin under this grant */
     bool attaching;                  /* the call under way names a run that berthd should know */
     char run[ID_TEXT_SIZE];          /* "": not told yet */
-    char shown[512];                 /* last position shown (-v) */
+    struct {                         /* run-waiting.c */
+        sd_event_source *timer;
+        struct client *asked;        /* for the pools; NULL: not under way */
+        char blocked_by[512];        /* as berthd said last; "": a look at the pools tells */
+        char said[640];              /* "": nothing yet */
+    } waiting;
 
     /* the grant */
     bool nested;                     /* runs under the permits around it */
@@ -76,6 +81,12 @@ void adhoc_talk_stop(struct adhoc *a);
 void adhoc_talk_started(struct adhoc *a);
 /* The lease was lost, and the command was not begun: tells berthd so, which then waits again for the permits. */
 void adhoc_talk_not_begun(struct adhoc *a);
+/* Says what is waited for, where somebody reads it: an answer "waiting" came (params), or berthd is away (NULL); the command has ended
+ * and left processes behind. */
+void adhoc_waiting_hear(struct adhoc *a, const json_t *params);
+void adhoc_waiting_left(struct adhoc *a);
+void adhoc_waiting_end(struct adhoc *a);
+
 /* The command is over, or will never be there: tells berthd, then exits with this status; if berthd is away just now, when it is back or
  * after a short while. ended: NULL if it never ran. result: as io.berth.Ended, or NULL. */
 void adhoc_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);

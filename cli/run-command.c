@@ -96,6 +96,11 @@ static void command_on_suspended(struct supervise *s, void *userdata) {
         adhoc_signals_suspend();
 }
 
+static void command_on_left(struct supervise *s, void *userdata) {
+    (void) s;
+    adhoc_waiting_left(userdata);
+}
+
 static void command_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct adhoc *a = userdata;
     const char *text = "not-started";
@@ -179,6 +184,7 @@ static int command_start(struct adhoc *a) {
     const struct supervise_handler handler = {.on_started = command_on_started,
                                               .on_stopping = command_on_stopping,
                                               .on_suspended = command_on_suspended,
+                                              .on_left = command_on_left,
                                               .on_done = command_on_done,
                                               .userdata = a};
     struct supervise_options options = {.stop_signal = SIGTERM,
@@ -225,6 +231,7 @@ static void command_begin(struct adhoc *a) {
 void adhoc_command_start(struct adhoc *a) {
     a->phase = ADHOC_PHASE_RUNNING;
     a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
+    adhoc_waiting_end(a);
     command_begin(a);
 }
 

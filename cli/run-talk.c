@@ -81,32 +81,12 @@ static const char *string_of(const json_t *params, const char *key) {
     return json_string_value(json_object_get(params, key));
 }
 
-/* "berth: waiting: position 3 in db, 1 in net (pool full: db)", when it has changed */
-static void show_waiting(struct adhoc *a, json_t *params) {
-    const char *blocked_by = string_of(params, "blocked_by"), *pool;
-    json_t *positions = json_object_get(params, "position"), *position;
-    char text[sizeof(a->shown)];
-    int n = snprintf(text, sizeof(text), "waiting");
-
-    json_object_foreach(positions, pool, position)
-        if ((size_t) n < sizeof(text))
-            n += snprintf(text + n, sizeof(text) - (size_t) n, "%s%" JSON_INTEGER_FORMAT " in %.64s",
-                          text[n - 1] == 'g' ? ": position " : ", ", json_integer_value(position), pool);
-    if (blocked_by && (size_t) n < sizeof(text))
-        snprintf(text + n, sizeof(text) - (size_t) n, " (%s)", blocked_by);
-    if (!a->options.verbose || strcmp(text, a->shown) == 0)
-        return;
-    memcpy(a->shown, text, sizeof(text));
-    fprintf(stderr, "berth: %s\n", text);
-}
-
 /* What was granted is given up, and nothing was begun with it. */
 static void wait_again(struct adhoc *a) {
     a->phase = ADHOC_PHASE_ASKING;
     a->hold_fd = close_fd(a->hold_fd);
     a->deadline = USEC_INFINITY;
     a->lost = false;
-    a->shown[0] = '\0';
     if (!a->wait_limit)
         (void) arm_wait_limit(a);
 }
@@ -227,7 +207,7 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
     if (!state)
         return;
     if (strcmp(state, "waiting") == 0)
-        show_waiting(a, reply->params);
+        adhoc_waiting_hear(a, reply->params);
     else if (strcmp(state, "granted") == 0)
         on_granted(a, reply);
     else if (strcmp(state, "nested") == 0)
@@ -344,6 +324,7 @@ static void talk_away(struct adhoc *a, usec_t retry_usec) {
         a->away_since = now();
         if (a->options.verbose)
             fputs("berth: berthd is away; trying to reach it again\n", stderr);
+        adhoc_waiting_hear(a, NULL);
     }
     r = sd_event_add_time_relative(a->event, &a->retry, CLOCK_BOOTTIME, retry_usec, 0, talk_on_retry, a);
     if (r < 0 && a->phase == ADHOC_PHASE_ASKING)
@@ -399,6 +380,7 @@ void adhoc_talk_stop(struct adhoc *a) {
     a->retry = sd_event_source_disable_unref(a->retry);
     a->first = sd_event_source_disable_unref(a->first);
     a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
+    adhoc_waiting_end(a);
 }
 
 void adhoc_talk_not_begun(struct adhoc *a) {

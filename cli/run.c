@@ -26,7 +26,7 @@ const char verb_run_help[] =
     "  --on-lease-lost WHAT    stop (default) or continue\n"
     "  --stop-timeout DURATION from the stop signal to the kill of all its processes\n"
     "  -E CODE                 exit with CODE instead of 75\n"
-    "  -v                      say on standard error what it waits for\n"
+    "  -v                      say on standard error what it waits for, also where that is no terminal\n"
     "\n"
     "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage,\n"
     "65 no such pool, 69 berthd not reachable, 75 no permit, 76 lease lost,\n"

@@ -21,7 +21,7 @@ static void withdraws(int signal) {
     fake_say(&f, FAKE_WAITING);
     while (!strstr(fake_errors(&f), "waiting"))
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
-    TEST_STRING(fake_errors(&f), "berth: waiting: position 3 in db, 1 in net (pool full: db)\n");
+    TEST_STRING(fake_errors(&f), "berth: waiting: pool full: db\n");
     TEST_INT(kill(f.pid, signal), 0);
     fake_hear_end(&f);
     TEST_INT(fake_await_exit(&f), 128 + signal);
