@@ -180,6 +180,35 @@ static void test_attach_while_gathering(void) {
     TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
 }
 
+/* One user has so many runs, waiting and granted; others and root are not bound by it. */
+static void test_quota(void) {
+    struct demands pools;
+    struct manager_hold hold = {
+        .pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .uid = 65534, .pid = getpid()};
+    struct run *runs[3], *other;
+    const char *text = NULL;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    ((struct settings *) manager_settings(play.manager))->user_runs = 2;
+    for (size_t i = 0; i < 2; i++)
+        TEST_INT(manager_hold(play.manager, &hold, &runs[i], &nested, &text), 0);
+    CU_ASSERT(play_await_starting(runs[0]));
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_QUOTA);
+    TEST_STRING(text, "your user has 2 runs of `berth run` waiting and running, as many as user-runs = 2 allows");
+    hold.uid = 65533;
+    TEST_INT(manager_hold(play.manager, &hold, &runs[2], &nested, &text), 0);
+    hold.uid = geteuid();
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
+    manager_client_gone(other);
+    manager_client_gone(runs[2]);
+    manager_client_gone(runs[1]); /* makes room */
+    hold.uid = 65534;
+    TEST_INT(manager_hold(play.manager, &hold, &runs[1], &nested, &text), 0);
+    manager_client_gone(runs[1]);
+    close_fd(manager_take_hold_fd(runs[0]));
+}
+
 static CU_TestInfo gathering_tests[] = {
     {"attach while gathering", test_attach_while_gathering},
     CU_TEST_INFO_NULL,
@@ -192,6 +221,7 @@ static CU_TestInfo tests[] = {
     {"told early", test_told_early},
     {"client gone", test_client_gone},
     {"nowait and queue timeout", test_nowait_and_queue_timeout},
+    {"quota", test_quota},
     CU_TEST_INFO_NULL,
 };
 
