@@ -32,7 +32,7 @@ static void remove_socket(void) {
 }
 
 static const struct settings *get_settings(void *userdata) {
-    static const struct settings settings;
+    static const struct settings settings = {.connections = 64, .user_connections = 64, .user_buffer = 16 << 20};
 
     (void) userdata;
     return &settings;
