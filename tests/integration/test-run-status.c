@@ -52,7 +52,8 @@ static void wrong_usage(void) {
         "run -p 'd{b' -- true", "run -p 'd\"b' -- true", "run -p 'd\nb' -- true", "run -p db -p db -- true", "run -p db --wait -- true",
         "run -p db --wait 5 -- true", "run -p db --name 'a b' -- true", "run -p db --name 'm\xc3\xbc' -- true", "run -p db -E 0 -- true",
         "run -p db -E 256 -- true", "run -p db --nonsense -- true", "run -p db --on-lease-lost maybe -- true", "run -p db:3 -- true",
-        "run -p net:2 -- true", "run -p db --stop-timeout 1h -- true", "nonsense", "limit", "limit db -1", "limit db many",
+        "run -p net:2 -- true", "run -p db --stop-timeout 1h -- true", "nonsense", "limit", "limit db --for 5m",
+        "limit db -1", "limit db many",
         "revoke", "grace", "start", "stop", "pause", "pools --nonsense", "limit db 1 --for soon",
     };
 
