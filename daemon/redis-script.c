@@ -38,9 +38,6 @@ static const struct {
     [REDIS_SCRIPT_REVOKE] = {"revoke",
 #include "daemon/lua/revoke.lua.inc"
     },
-    [REDIS_SCRIPT_GRACE] = {"grace",
-#include "daemon/lua/grace.lua.inc"
-    },
     [REDIS_SCRIPT_INSPECT] = {"inspect",
 #include "daemon/lua/inspect.lua.inc"
     },

@@ -88,12 +88,21 @@ static void admin_send(struct admin *a) {
         words_add(&w, a->claim);
         words_add(&w, a->reason);
         break;
-    case ADMIN_GRACE:
-        link_begin(r, &w, REDIS_SCRIPT_GRACE);
-        words_add(&w, r->epoch);
-        break;
+    case ADMIN_GRACE: /* the heartbeat names a whole lease, whatever this host knows of the epoch */
+        a->sent = true;
+        beat_send(r);
+        return;
     }
     a->sent = link_call(r, &w, admin_on_reply, a) == 0;
+}
+
+bool admin_is_ending_grace(const struct store_redis *r) {
+    list_foreach(a, &r->admins, struct admin, link) if (a->kind == ADMIN_GRACE) return true;
+    return false;
+}
+
+void admin_answer_grace(struct store_redis *r) {
+    list_foreach_safe(a, &r->admins, struct admin, link) if (a->kind == ADMIN_GRACE && a->sent) admin_answer(a, 0);
 }
 
 void admin_flush(struct store_redis *r) {

@@ -60,7 +60,7 @@ static int hear_placed(struct entry *e, const struct reply_line *line) {
         line_u64(line, 7, &position) < 0 || position > UINT32_MAX || line_u64(line, 8, &since) < 0)
         return -EBADMSG;
     claim_set_named(e, true);
-    beat_hear_clock(e->redis, token > ticket ? token : ticket);
+    clock_hear_drawn(e->redis, token > ticket ? token : ticket);
     if (strcmp(state, "H") == 0) {
         push_hear_number(e->redis, last, token);
         claim_hear_held(e, ticket, token, since);

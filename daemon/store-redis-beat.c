@@ -21,6 +21,8 @@ void beat_hear_epoch(struct store_redis *r, const char *epoch) {
     r->n_marks = 0; /* counts of an older epoch mean nothing */
     r->last.count = 0;
     r->grace = false;
+    r->lost = DATA_LOSS_NONE;
+    r->given = 0;
 }
 
 void beat_hear_grace(struct store_redis *r, bool grace) {
@@ -30,19 +32,6 @@ void beat_hear_grace(struct store_redis *r, bool grace) {
     else if (!grace && r->grace)
         event_emit(r->events, &(struct event) {.type = EVENT_GRACE_ENDED}, "grace has ended: permits are granted again");
     r->grace = grace;
-}
-
-void beat_hear_clock(struct store_redis *r, uint64_t number) {
-    if (number <= r->clock)
-        return;
-    r->clock = number;
-    r->clock_heard = clock_boottime();
-}
-
-uint64_t beat_aged_clock(const struct store_redis *r, usec_t now) {
-    usec_t age = usec_sub(now, r->clock_heard);
-
-    return r->clock > 0 ? r->clock + age + age / 100 : 0;
 }
 
 void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent) {
@@ -230,10 +219,15 @@ static void say_what_waits(struct store_redis *r) {
     inspect_flush(r);
 }
 
+/* Redis's memory went back, though it is the same Redis: it was restored to a state before what this host has seen (R10). */
+static bool went_back(const struct store_redis *r, uint64_t count, uint64_t drawn) {
+    return count <= r->last.count || drawn < r->beat_drawn;
+}
+
 static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     bool has_news = reply_text(reply) == NULL, resync;
-    uint64_t more, grace, count, last, claims, clock;
+    uint64_t more, grace, count, last, claims, drawn, latest = 0;
     usec_t sent = r->beat_sent;
     struct reply_line line;
 
@@ -242,7 +236,7 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
         return;
     if (reply_line(has_news ? reply_at(reply, 0) : reply, &line) < 0 || line_u64(&line, 2, &more) < 0 ||
         line_u64(&line, 3, &grace) < 0 || line_u64(&line, 4, &count) < 0 || line_u64(&line, 5, &last) < 0 ||
-        line_u64(&line, 6, &claims) < 0 || line_u64(&line, 7, &clock) < 0 ||
+        line_u64(&line, 6, &claims) < 0 || line_u64(&line, 7, &drawn) < 0 || (has_news && line_u64(&line, 8, &latest) < 0) ||
         (has_news && (beat_hear_overrides(r, reply_at(reply, 1)) < 0 || beat_hear_ended(r, reply_at(reply, 2), reply_at(reply, 3)) < 0 ||
                       beat_hear_undeclared(r, reply_at(reply, 4), false) < 0))) {
         link_bad_reply(r, "beat");
@@ -252,14 +246,24 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
         session_lost(r, "its heartbeat was answered too late"); /* the timer has not had its turn yet */
         return;
     }
+    if (went_back(r, count, drawn)) {
+        r->lost = DATA_LOSS_SEEN;
+        link_resync(r);
+        return;
+    }
+    clock_hear_drawn(r, drawn);
+    if (latest > 0)
+        clock_hear_latest(r, latest, sent);
     beat_add_mark(r, count, sent);
-    beat_hear_clock(r, clock);
+    session_save_clock(r);
     resync = judge_numbers(r, last, claims);
     if (last <= r->chain && !resync)
-        r->store.known = clock;
+        r->store.known = drawn;
     push_deadline(r, sent);
     beat_hear_grace(r, grace > 0);
     redis_set_state(r, grace > 0 ? STORE_STATE_GRACE : STORE_STATE_READY);
+    if (grace == 0)
+        admin_answer_grace(r);
     if (r->phase != PHASE_LIVE)
         return;
     if (!r->beaten || r->unsaid)
@@ -276,6 +280,14 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     link_check(r);
 }
 
+/* In grace Redis hears what this host remembers. Else it is asked now and then what to remember: that costs more than a heartbeat. */
+static void put_clock(struct store_redis *r, struct words *w, usec_t now) {
+    if (r->grace)
+        words_add_u64(w, clock_latest(r, now));
+    else
+        words_add(w, r->beats++ % 16 == 0 ? "t" : "0");
+}
+
 void beat_send(struct store_redis *r) {
     _cleanup_words_ struct words w = {0};
     usec_t now = clock_boottime();
@@ -289,10 +301,12 @@ void beat_send(struct store_redis *r) {
     link_begin(r, &w, REDIS_SCRIPT_BEAT);
     words_add(&w, r->epoch);
     words_add_u64(&w, beat_dead_count(r, now));
-    words_add_u64(&w, usec_sub(now, r->epoch_known));
+    words_add_u64(&w, admin_is_ending_grace(r) ? USEC_INFINITY / 2 : usec_sub(now, r->epoch_known));
     words_add_u64(&w, r->overrides_version);
-    words_add_u64(&w, beat_aged_clock(r, now));
+    put_clock(r, &w, now);
+    words_add_u64(&w, r->given);
     r->beat_sent = now;
+    r->beat_drawn = r->clock.drawn;
     r->beat_again = false;
     r->early_sent = r->n_early > 0;
     if (link_call(r, &w, beat_on_reply, r) == 0)

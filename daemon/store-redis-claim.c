@@ -266,7 +266,7 @@ int redis_adopt(struct store *s, struct claim *c) {
 
     if (!e)
         return -ENOMEM;
-    beat_hear_clock(r, c->token); /* its run may be over before Redis can be told, which may have forgotten the token (R7) */
+    clock_hear_drawn(r, c->token); /* its run may be over before Redis can be told, which may have forgotten the token (R7) */
     e->sent = true;
     e->told = c->token > 0;
     return 0;

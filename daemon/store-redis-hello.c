@@ -8,10 +8,14 @@
 
 #include "daemon/store-redis.h"
 
-static void put_hello(struct store_redis *r, struct words *w) {
+static int put_hello(struct store_redis *r, struct words *w) {
     usec_t now = clock_boottime();
-    char version[sizeof(r->version) + sizeof(STORE_REDIS_DRAINED)];
+    char version[sizeof(r->version) + sizeof(STORE_REDIS_DRAINED)], fresh[ID_TEXT_SIZE];
+    int k = id_make(fresh);
 
+    if (k < 0)
+        return k;
+    fresh[EPOCH_LENGTH] = '\0';
     (void) snprintf(version, sizeof(version), "%s%s", r->version, r->drained ? STORE_REDIS_DRAINED : "");
     link_begin(r, w, REDIS_SCRIPT_HELLO);
     words_add(w, r->replaced);
@@ -19,9 +23,13 @@ static void put_hello(struct store_redis *r, struct words *w) {
     words_add(w, r->machine);
     words_add(w, version);
     words_add_u64(w, r->lease_usec);
-    words_add_u64(w, beat_aged_clock(r, now));
+    words_add_u64(w, r->clock.drawn);
+    words_add_u64(w, clock_latest(r, now));
     words_add(w, r->epoch);
+    words_add_u64(w, r->last.count);
     words_add_u64(w, beat_dead_count(r, now));
+    words_add_u64(w, r->lost);
+    words_add(w, fresh);
     words_add_u64(w, r->n_declared);
     for (size_t i = 0; i < r->n_declared; i++) {
         words_add(w, r->declared[i].pool.name);
@@ -41,6 +49,7 @@ static void put_hello(struct store_redis *r, struct words *w) {
         words_add(w, o->restore);
         words_add(w, o->reason);
     }
+    return 0;
 }
 
 static void tell_one_differing(struct store_redis *r, struct declared *d, uint64_t lowest, uint64_t highest, uint64_t elsewhere) {
@@ -142,16 +151,16 @@ char *hello_format_limits(struct store_redis *r) {
 static void meet_refusal(struct store_redis *r, const struct redisReply *reply, usec_t sent) {
     bool lease = reply_is(reply_at(reply, 0), "lease-differs");
     const char *epoch = reply_text(reply_at(reply, 1)), *word = lease ? "lease-differs" : "name-taken";
-    uint64_t count, theirs, clock;
+    uint64_t count, theirs, latest;
 
     if (!epoch || reply_u64(reply_at(reply, 3), &count) < 0 || reply_u64(reply_at(reply, 4), &theirs) < 0 ||
-        reply_u64(reply_at(reply, 5), &clock) < 0 || beat_hear_ended(r, reply_at(reply, 6), reply_at(reply, 7)) < 0 ||
+        reply_u64(reply_at(reply, 5), &latest) < 0 || beat_hear_ended(r, reply_at(reply, 6), reply_at(reply, 7)) < 0 ||
         beat_hear_undeclared(r, reply_at(reply, 8), false) < 0) {
         link_bad_reply(r, "hello");
         return;
     }
     beat_hear_epoch(r, epoch);
-    beat_hear_clock(r, clock);
+    clock_hear_latest(r, latest, sent);
     r->burial_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
     beat_add_mark(r, count, sent);
     if (strcmp(r->refused, word) != 0) {
@@ -173,7 +182,7 @@ static void meet_refusal(struct store_redis *r, const struct redisReply *reply, 
 static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     struct store_redis *r = userdata;
     const char *epoch = reply_text(reply_at(reply, 1));
-    uint64_t number, grace, count, known, clock;
+    uint64_t number, grace, count, known, latest;
     usec_t sent = r->beat_sent;
 
     if (r->phase != PHASE_HELLO)
@@ -192,11 +201,19 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
         meet_refusal(r, reply, sent);
         return;
     }
+    if (reply_is(reply_at(reply, 0), "gone")) {
+        session_lost(r, "it is the session of another machine: the runtime directory was copied");
+        return;
+    }
+    if (reply_is(reply_at(reply, 0), "again")) {
+        link_hello_again(r);
+        return;
+    }
     if (!link_judge(r, reply, PHASE_HELLO))
         return;
     if (!epoch || strlen(epoch) >= sizeof(r->epoch) || reply_u64(reply_at(reply, 3), &grace) < 0 ||
         reply_u64(reply_at(reply, 4), &count) < 0 || reply_u64(reply_at(reply, 5), &known) < 0 ||
-        reply_u64(reply_at(reply, 6), &clock) < 0 || beat_hear_overrides(r, reply_at(reply, 7)) < 0 ||
+        reply_u64(reply_at(reply, 6), &latest) < 0 || beat_hear_overrides(r, reply_at(reply, 7)) < 0 ||
         beat_hear_ended(r, reply_at(reply, 10), reply_at(reply, 11)) < 0 || beat_hear_undeclared(r, reply_at(reply, 9), true) < 0 ||
         reply_u64(reply_at(reply, 12), &r->cut) < 0) {
         link_bad_reply(r, "hello");
@@ -205,7 +222,7 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     r->refused[0] = '\0';
     r->burial_usec = r->lease_usec;
     beat_hear_epoch(r, epoch);
-    beat_hear_clock(r, clock);
+    clock_hear_latest(r, latest, sent);
     beat_add_mark(r, count, sent);
     tell_differing(r, reply_at(reply, 8));
     tell_lowest(r);
@@ -223,9 +240,12 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
 void hello_say(struct store_redis *r) {
     _cleanup_words_ struct words w = {0};
 
-    put_hello(r, &w);
-    r->declare_again = false;
     r->beat_sent = clock_boottime();
+    if (put_hello(r, &w) < 0) {
+        link_retry(r, r->heartbeat_usec);
+        return;
+    }
+    r->declare_again = false;
     if (link_call(r, &w, hello_on_reply, r) == -ENOMEM)
         link_retry(r, r->heartbeat_usec);
 }
@@ -252,8 +272,7 @@ static void hello_on_declared(const struct redisReply *reply, void *userdata) {
 void hello_declare(struct store_redis *r) {
     _cleanup_words_ struct words w = {0};
 
-    put_hello(r, &w);
     r->declare_again = false;
-    if (link_call(r, &w, hello_on_declared, r) == -ENOMEM)
+    if (put_hello(r, &w) < 0 || link_call(r, &w, hello_on_declared, r) == -ENOMEM)
         r->declare_again = true;
 }

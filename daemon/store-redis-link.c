@@ -473,6 +473,8 @@ bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phas
     bool here = r->phase == during && !r->stopping;
 
     if (error) {
+        if (redis_error_class(error) == REDIS_ERROR_FATAL && strstr(error, "script: "))
+            r->lost = DATA_LOSS_HALF;
         if (here && redis_error_class(error) == REDIS_ERROR_RELOAD)
             link_reload(r);
         else if (here)
@@ -492,8 +494,10 @@ bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phas
     if (strcmp(word, "gone") == 0) {
         if (here && r->store.deadline > 0 && clock_boottime() >= r->store.deadline)
             session_lost(r, "it was buried");
-        else if (here)
+        else if (here) { /* nobody can have expired it yet */
+            r->lost = r->lost == DATA_LOSS_NONE && r->store.deadline > 0 ? DATA_LOSS_SEEN : r->lost;
             link_resync(r);
+        }
         return false;
     }
     if (strcmp(word, "stale") == 0) {

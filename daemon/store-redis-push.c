@@ -11,6 +11,8 @@
 #define PUSH_MAX 1024
 
 void push_hear_number(struct store_redis *r, uint64_t before, uint64_t number) {
+    if (number > r->given)
+        r->given = number;
     if (number <= r->chain)
         return;
     if (before > r->chain) { /* something between was missed, or is still on the other connection */
@@ -92,7 +94,7 @@ static void hear_push(struct store_redis *r, char *text) {
         return;
     }
     push_hear_number(r, push.one, push.two);
-    beat_hear_clock(r, push.two);
+    clock_hear_drawn(r, push.two);
     if (e && strcmp(push.verb, "granted") == 0)
         claim_hear_held(e, push.ticket, push.two, push.since);
     else if (e && strcmp(push.verb, "revoked") == 0) {

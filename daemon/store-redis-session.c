@@ -9,11 +9,21 @@
 #include "base/message.h"
 #include "daemon/store-redis.h"
 
+/* Boottime goes on from boot to boot with another zero: then the number's age counts from now on. */
+static void read_clock(struct store_redis *r, const struct message *m, uint64_t latest, bool same_boot) {
+    usec_t now = clock_boottime();
+    uint64_t since;
+
+    r->clock = (struct clock_memory) {.latest = latest, .since = now, .heard = now};
+    if (same_boot && message_get_u64(m, "clock-since", &since) == 0 && since < now)
+        r->clock.since = since;
+}
+
 static int read_file(struct store_redis *r) {
     struct message m;
     _cleanup_free_ char *text = NULL;
     char boot[ID_TEXT_SIZE], session[ID_TEXT_SIZE];
-    uint64_t connection;
+    uint64_t connection, latest;
     size_t size;
     int k;
 
@@ -23,8 +33,10 @@ static int read_file(struct store_redis *r) {
     if (k < 0)
         return k;
     if (message_parse(&m, text, size) < 0 || !message_is(&m, "session") || message_get_id(&m, "boot", boot) < 0 ||
-        message_get_id(&m, "session", session) < 0 || message_get_u64(&m, "connection", &connection) < 0)
+        message_get_id(&m, "session", session) < 0 || message_get_u64(&m, "connection", &connection) < 0 ||
+        message_get_u64(&m, "clock", &latest) < 0)
         return -EBADMSG;
+    read_clock(r, &m, latest, strcmp(boot, r->boot) == 0);
     if (strcmp(boot, r->boot) != 0) { /* nothing of it runs any more: its permits are free at once */
         memcpy(r->replaced, session, sizeof(session));
         return -ENOENT;
@@ -55,10 +67,18 @@ void session_save(struct store_redis *r) {
     message_put(&w, "boot", r->boot);
     message_put(&w, "session", r->session);
     message_put_u64(&w, "connection", r->connection);
+    message_put_u64(&w, "clock", r->clock.latest);
+    message_put_u64(&w, "clock-since", r->clock.since);
+    r->clock_saved = r->clock.heard;
     k = w.error < 0 ? w.error : file_write_atomic(r->session_path, w.text, w.size, 0600);
     if (k < 0)
         journal_log(redis_journal(r), LOG_WARNING, "%s cannot be written (%s): a restart will begin a new session", r->session_path,
                     strerror(-k));
+}
+
+void session_save_clock(struct store_redis *r) {
+    if (r->clock.heard != r->clock_saved)
+        session_save(r);
 }
 
 void session_forget(struct store_redis *r) {
@@ -132,7 +152,7 @@ void session_lost(struct store_redis *r, const char *why) {
     memcpy(r->session, id, sizeof(r->session));
     r->connection = 0;
     r->from_file = false;
-    r->chain = 0;
+    r->chain = r->given = 0;
     r->connected_told = false; /* that the new session is there is news */
     r->store.deadline = 0;
     if (r->store.state != STORE_STATE_AWAY)

@@ -166,7 +166,7 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
         link_bad_reply(r, "sync");
         return;
     }
-    beat_hear_clock(r, clock);
+    clock_hear_drawn(r, clock);
     if (!r->sync_heard) { /* what is granted between two parts may be missing in the first: its push must be awaited */
         r->sync_heard = true;
         r->sync_chain = last;
@@ -192,7 +192,7 @@ static void sync_send(struct store_redis *r) {
 
     link_begin(r, &w, REDIS_SCRIPT_SYNC);
     words_add(&w, r->epoch);
-    words_add_u64(&w, beat_aged_clock(r, now));
+    words_add_u64(&w, clock_latest(r, now));
     words_add(&w, !r->sync_begun ? "1" : "0");
     words_add(&w, last ? "1" : "0");
     for (size_t i = 0; i < SYNC_PART && r->sync_at < r->n_sync; i++) {

@@ -9,6 +9,7 @@
  *   store-redis-session.c  the session: its id and file, its end
  *   store-redis-sync.c     the whole truth in parts (R11)
  *   store-redis-beat.c     heartbeats, deadline, epochs and grace, what hosts tell about hosts
+ *   store-redis-clock.c    what is remembered of the namespace's clock
  *   store-redis-claim.c    claims, and what becomes of them
  *   store-redis-ask.c      what is asked for them, together where it is alike
  *   store-redis-push.c     what is pushed to this session
@@ -28,6 +29,7 @@
 #include "daemon/store.h"
 
 #define CALL_NUMBER_SIZE 24
+#define EPOCH_LENGTH 16     /* digits of an epoch's random id */
 #define SYNC_PART 200       /* claims in one part of a sync (R15) */
 #define MARKS_MAX 64
 #define BUCKETS 1024        /* of claims by id; a power of two */
@@ -64,6 +66,18 @@ struct entry {               /* a claim, as long as it is the store's; thousands
     bool renew : 1;          /* held beyond a lost lease (`keep`): needs a new token */
     bool revoked : 1;        /* its owner was told */
     bool refused : 1;        /* finished by a refusal: `nowait`, and Redis is away or full */
+};
+
+enum data_loss {             /* what Redis has lost of an epoch, though it is the same Redis */
+    DATA_LOSS_NONE,
+    DATA_LOSS_SEEN,          /* it does not have what it had */
+    DATA_LOSS_HALF,          /* a script ended with an error, half of its work may be done */
+};
+
+struct clock_memory {
+    uint64_t drawn;          /* the highest number that is known to have been drawn */
+    uint64_t latest;         /* at `since` (boottime) no number drawn was higher */
+    usec_t since, heard;     /* heard: boottime when that was learned; since is earlier */
 };
 
 struct declared {
@@ -130,8 +144,9 @@ struct store_redis {
     char epoch[CALL_NUMBER_SIZE];        /* "0": none yet */
     usec_t epoch_known;                  /* boottime when it was first heard of */
     bool grace;
-    uint64_t clock;                      /* highest number heard of */
-    usec_t clock_heard;                  /* boottime */
+    enum data_loss lost;                 /* what the next hello is to tell of this epoch */
+    struct clock_memory clock;
+    usec_t clock_saved;                  /* clock.heard of what the session's file has */
     usec_t burial_usec;                  /* the lease by which the dead are told: the longer of ours and the namespace's */
     struct mark marks[MARKS_MAX];        /* oldest first, of this epoch */
     size_t n_marks;
@@ -140,7 +155,9 @@ struct store_redis {
     bool beat_under_way, beat_again, beaten; /* beaten: once since it is live */
     unsigned n_untimely;                 /* calls that answers and pushes called for since the last heartbeat in time */
     bool early_sent;                     /* n_early was not 0 when the heartbeat under way was sent */
-    usec_t beat_sent, beat_answered_sent; /* of the last one, of the last one answered */
+    usec_t beat_sent;                    /* of the last one */
+    uint64_t beat_drawn;                 /* clock.drawn then */
+    unsigned beats;                      /* sent so far: every sixteenth asks for the latest number */
     bool late_told;
 
     /* claims */
@@ -157,6 +174,7 @@ struct store_redis {
     sd_event_source *finish;             /* defer: tells them */
     sd_event_source *full;               /* timer: asks for the first claim again, for which Redis had no memory */
     usec_t full_pause, full_told;        /* until then; boottime of the last warning, 0: none */
+    uint64_t given;                      /* the highest number given to this session in this epoch */
     uint64_t chain;                      /* up to this number all that concerns this session was heard */
     struct chain_link early[CHAIN_MAX];
     size_t n_early;
@@ -245,6 +263,8 @@ struct declared *hello_find_declared(struct store_redis *r, const char *pool);
 /* --- store-redis-session.c --- */
 int session_open(struct store_redis *r);
 void session_save(struct store_redis *r);
+/* What is remembered of the clock survives berthd, too: written at most once a heartbeat. */
+void session_save_clock(struct store_redis *r);
 /* It was ended by a bye: the next berthd has nothing to continue. */
 void session_forget(struct store_redis *r);
 /* Redis does not know the session, and it is no grace: whether anything was lost with it, held by an earlier berthd. */
@@ -271,18 +291,24 @@ bool beat_may_go_on(struct store_redis *r);
 void beat_send_untimely(struct store_redis *r);
 void beat_hear_epoch(struct store_redis *r, const char *epoch);
 void beat_hear_grace(struct store_redis *r, bool grace);
-void beat_hear_clock(struct store_redis *r, uint64_t number);
 void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent);
 /* The count up to which sessions are dead (R4). */
 uint64_t beat_dead_count(const struct store_redis *r, usec_t now);
-/* What this host remembers of the clock, aged (R10). */
-uint64_t beat_aged_clock(const struct store_redis *r, usec_t now);
 /* How long ago at most a session with this count was alive. */
 usec_t beat_seen(const struct store_redis *r, uint64_t count, usec_t now);
 int beat_hear_overrides(struct store_redis *r, const struct redisReply *list);
 int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const struct redisReply *reclaimed);
 /* but_own: leaves out the pools that this host declares (what it sent says more of them). */
 int beat_hear_undeclared(struct store_redis *r, const struct redisReply *list, bool but_own);
+
+/* --- store-redis-clock.c --- */
+/* A ticket or token, or the last number drawn, in an answer or a push. It was drawn after the last heartbeat before it that was
+ * answered was sent: from then on its age counts, however late this host hears of it. */
+void clock_hear_drawn(struct store_redis *r, uint64_t number);
+/* Redis's answer to a call sent then (boottime): no number drawn so far is higher. */
+void clock_hear_latest(struct store_redis *r, uint64_t number, usec_t sent);
+/* No number drawn until now is higher, as far as this host has heard. 0: it has not heard of any. */
+uint64_t clock_latest(const struct store_redis *r, usec_t now);
 
 /* --- store-redis-claim.c --- */
 int claim_init(struct store_redis *r);
@@ -340,6 +366,10 @@ int redis_override(struct store *s, const struct store_override *o, store_reply_
 int redis_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
 int redis_end_grace(struct store *s, store_reply_fn fn, void *userdata);
 void admin_flush(struct store_redis *r);
+/* Whether an administrator waits for the end of grace: a heartbeat ends it. */
+bool admin_is_ending_grace(const struct store_redis *r);
+/* Grace has ended, or there is none: answers those who wait for that. */
+void admin_answer_grace(struct store_redis *r);
 /* Calls under way will be said again. */
 void admin_reset(struct store_redis *r);
 /* Those not under way cannot be answered: Redis is away. */

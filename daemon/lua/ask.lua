@@ -24,23 +24,24 @@ local function sent_before(c)
     return r
 end
 
--- What is owed to others comes before anything new.
-local function pay()
-    if n_touched > 0 or (debt and not grace) then
-        settle()
-        last = string.match(call('HGET', meta, 'c:' .. s), ' (%d+)$')
-    end
-end
-
+-- Whether a claim with this place is the first in all its pools and all its permits are free.
 local function is_free(score, d)
-    local free = not grace and not debt
+    local free = not grace
     for i = 1, #d.list, 2 do
         local base = at .. 'pool:' .. d.list[i]
         local head = call('ZRANGE', base .. ':queue', '0', '0', 'WITHSCORES')
-        free = free and not (head[2] and tonumber(head[2]) <= score)
+        free = free and not (head[2] and tonumber(head[2]) <= score) and not is_unsettled(d.list[i])
             and call('SCARD', base .. ':held') + d.list[i + 1] <= limit_of(d.list[i])
     end
     return free
+end
+
+-- Whether a claim that wants more than a limit is the first of a queue in which others may be granted something.
+local function is_in_the_way(c, r)
+    for i = 1, #r.list, 2 do
+        if limit_of(r.list[i]) > 0 and call('ZRANGE', at .. 'pool:' .. r.list[i] .. ':queue', '0', '0')[1] == c then return true end
+    end
+    return false
 end
 
 -- Grants, queues or refuses a claim that is not there: its line of the answer. nil: Redis is not in the epoch that was named any more.
@@ -69,9 +70,11 @@ local function ask(c, who, ticket, nowait, d)
         end
     end
     place(c, r)
+    local lowest, permits = too_low(r)
+    if lowest and is_in_the_way(c, r) then park(c, r, lowest, permits) end
     write_claim(c, r)
     call('SADD', at .. 'of:' .. s, c)
-    if grace or debt then -- nobody else looks at these pools on its own
+    if grace then -- nobody else looks at these pools on its own
         for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end
         if not debt then call('HSET', meta, 'debt', 1) end
     end

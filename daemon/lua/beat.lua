@@ -1,15 +1,18 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- beat: a session lives. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), buries the dead (R4),
--- pays debts and ends overrides whose time is over.
+-- pays debts and ends overrides whose time is over. An administrator who knows that a namespace is new ends grace with a `known` of a
+-- whole lease.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
 --       known-µs   how long it has known this epoch
 --       overrides  the newest version of an override that it knows
---       clock      as in hello; heard in grace
--- Reply, one line: ok epoch more grace(0|1) count last-token claims clock
+--       latest     as in hello, heard in grace;  "t": the answer is to tell the latest;  "0"
+--       given      the highest number given to this session that its host has heard of in this epoch
+-- Reply, one line: ok epoch more grace(0|1) count last-token claims clock [latest]
+--         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or, where there may be more to say: {that line, overrides, ended, reclaimed, undeclared}
 --         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
 --         ended: {session, host, clock} of each session buried;  reclaimed: {claim, host, name, run, pools, token, clock} of each held
@@ -24,12 +27,17 @@ if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
+if tonumber(last) < tonumber(ARGV[8]) then -- Redis's memory went back, though it is the same Redis
+    call('HDEL', meta, 'epoch')
+    return {'epoch', ''}
+end
 
 local beats, count = at .. 'beats', string.format('%d', call('HINCRBY', meta, 'beat', '1'))
 call('ZADD', beats, count, s)
 local claims = call('SCARD', at .. 'of:' .. s)
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
-if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and call('ZCOUNT', beats, '0', ARGV[4]) == 0 then
+if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and ARGV[7] == '0'
+    and call('ZCOUNT', beats, '0', ARGV[4]) == 0 then
     return 'ok ' .. m[1] .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
 end
 --#include core
@@ -46,11 +54,13 @@ if grace then
         call('HSET', meta, 'known', ARGV[5])
     end
 end
-if override_over then end_overrides() end
-if epoch == ARGV[3] then bury(math.max(tonumber(ARGV[4]), 0), s) end
+if tonumber(ARGV[4]) >= tonumber(count) then end_epoch() end -- likewise: whom it would bury may live
+if override_over and epoch then end_overrides() end
+if epoch then bury(math.max(tonumber(ARGV[4]), 0), s) end
 settle()
 save_clock()
-if epoch ~= ARGV[3] then return {'epoch', epoch} end
+if not epoch then return {'epoch', ''} end
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
-return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock)}, ' '), newer_overrides(tonumber(ARGV[6])),
+return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), latest()}, ' '),
+    newer_overrides(tonumber(ARGV[6])),
     ended, reclaimed, undeclared}

@@ -14,26 +14,27 @@
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, c, who, pools = ARGV[1], ARGV[4], ARGV[5], ARGV[8]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'l:' .. pools)
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pools)
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
 
 -- One pool, nobody waits, nothing is odd: grant.
-local limit = m[7]
-if limit and not m[3] and not m[4] and not ARGV[11] and ARGV[6] == '0' then
+local limit = m[6]
+if limit and not m[3] and not ARGV[11] and ARGV[6] == '0' then
     local base, n = at .. 'pool:' .. pools, ARGV[9]
     local room = tonumber(limit)
-    if not room and call('ZCARD', base .. ':queue') == 0 then
+    if not room and string.byte(limit, -1) == 43 and call('ZCARD', base .. ':queue') == 0 then -- a plus
         limit = string.sub(limit, 1, -2)
         room = tonumber(limit)
         call('HSET', meta, 'l:' .. pools, limit)
+        if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pools) end
     end
-    if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[5], 1, true) then
+    if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
-        local text = #m[6] == #since and m[6] < since and since or string.format('%d', math.max(m[6] + 1, since))
+        local text = #m[5] == #since and m[5] < since and since or string.format('%d', math.max(m[5] + 1, since))
         if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. n .. ' ' .. text .. ' '
                 .. since .. ' ' .. who .. ' ') == 1 then
             if n == '1' then
@@ -54,7 +55,6 @@ end
 --#include ask
 local r = sent_before(c)
 if r then return answer(c, r, last) end
-pay()
 local d, texts = {list = {}, queue_limits = {}}, {}
 for i = 8, #ARGV, 3 do
     d.list[#d.list + 1], d.list[#d.list + 2] = ARGV[i], tonumber(ARGV[i + 1])
@@ -64,4 +64,4 @@ end
 d.pools = table.concat(texts, ',')
 local line = ask(c, who, ARGV[6], ARGV[7] == '1', d)
 save_clock()
-return line or {'epoch', epoch}
+return line or {'epoch', ''}

@@ -9,7 +9,7 @@
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s, pool = ARGV[1], ARGV[4]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'replid', 'clock', 'l:' .. pool)
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
@@ -18,19 +18,20 @@ local ids, lines = {}, {}
 for i = 6, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 
 -- Nobody waits, nothing is odd, there is room for all: grant all.
-local base, limit = at .. 'pool:' .. pool, m[7]
-if limit and not tonumber(limit) and call('EXISTS', base .. ':queue') == 0 then
+local base, limit = at .. 'pool:' .. pool, m[6]
+if limit and string.byte(limit, -1) == 43 and call('EXISTS', base .. ':queue') == 0 then -- a plus
     limit = string.sub(limit, 1, -2)
     call('HSET', meta, 'l:' .. pool, limit)
+    if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pool) end
 end
-local room = not m[3] and not m[4] and tonumber(limit or '')
-if room and call('SCARD', base .. ':held') + #ids <= room and string.find(call('INFO', 'replication'), m[5], 1, true) then
+local room = not m[3] and tonumber(limit or '')
+if room and call('SCARD', base .. ':held') + #ids <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
     local known = false
     for _, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do known = known or record end
     if not known then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
-        local token, records, held = math.max(m[6] + 1, since), {}, {}
+        local token, records, held = math.max(m[5] + 1, since), {}, {}
         for k = 1, #ids do
             local text = string.format('%d', token + k - 1)
             records[2 * k - 1] = ids[k]
@@ -51,10 +52,9 @@ end
 --#include ask
 local again = {} -- claims that were sent before
 for _, c in ipairs(ids) do again[c] = sent_before(c) and true end
-pay()
 local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(ARGV[5])}}
 for k, c in ipairs(ids) do
     lines[k] = again[c] and answer(c, read_claim(c), last) or ask(c, ARGV[2 * k + 5], '0', false, d)
 end
 save_clock()
-return epoch == ARGV[3] and lines or {'epoch', epoch}
+return epoch and lines or {'epoch', ''}

@@ -2,18 +2,21 @@
 -- Part of scripts that do more than their fast path (a line "--#include core" stands for this text): the namespace's state,
 -- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
--- meta    hash  schema epoch replid grace known clock beat lease debt over over-end broken(a record was deleted);
+-- meta    hash  schema epoch began replid grace known clock lead beat lease debt over over-end broken(a key was deleted);
+--               epoch: the random id of this epoch; began: the clock when it began; lead: how far the clock runs ahead of TIME, µs
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
---               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away);
---               replid: as INFO says it, "master_replid:...";
---               what: says what this is, in so many bytes that Redis keeps a hash table from the first host on
--- Epochs, tickets and tokens are numbers of the hybrid clock; all are kept and compared as text where they are not reckoned with,
+--               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away), with "!"
+--               if parked claims are still to come back;
+--               replid: as INFO prints it, "master_replid:...";
+--               what: tells people what this is, in so many bytes that Redis keeps a hash table from the first host on
+-- waiting set   pools whose limit is noted with "+" or "!"
+-- Tickets and tokens are numbers of the hybrid clock. All are kept and compared as text where nothing is computed with them,
 -- because `..` and tostring() lose digits of 16-digit numbers.
 
-local f = call('HMGET', meta, 'epoch', 'replid', 'grace', 'debt', 'clock', 'lease')
+local f = call('HMGET', meta, 'epoch', 'replid', 'grace', 'debt', 'clock', 'lease', 'lead', 'began')
 local epoch, replid, grace, debt, lease = f[1], f[2], f[3] == '1', f[4], f[6]
-local clock = tonumber(f[5]) or 0
-local clock_read, time_read = clock, nil
+local clock, lead, began = tonumber(f[5]) or 0, tonumber(f[7]) or 0, tonumber(f[8]) or 0
+local clock_read, lead_read, time_read = clock, lead, nil
 local more = 0        -- 1: this call's bound was reached, somebody should call again
 local trusted = nil   -- whether Redis was found to be still in this epoch
 local limits = {}     -- pool -> limit in force, as far as it was asked for
@@ -31,36 +34,62 @@ local function now()
     return time_read
 end
 
--- The next ticket or token.
+-- Forgets pools where nobody waits any more. Whether that were all.
+local function nobody_waits()
+    local none = true
+    for _, pool in ipairs(call('SMEMBERS', at .. 'waiting')) do
+        if call('EXISTS', at .. 'pool:' .. pool .. ':queue', at .. 'pool:' .. pool .. ':parked') > 0 then
+            none = false
+        else
+            call('SREM', at .. 'waiting', pool)
+        end
+    end
+    return none
+end
+
+-- The next ticket or token. After TIME was set back the clock goes on at the pace of TIME, with a lead: two tickets differ by the time
+-- between them, as head starts need it (R2). The lead shrinks when nobody waits whose ticket was drawn with it.
 local function tick()
-    clock = math.max(clock + 1, now())
+    if lead > 0 and not grace and nobody_waits() then lead = math.max(0, clock + 1 - now()) end
+    local next_number = now() + lead
+    if next_number <= clock then
+        if clock - next_number > 1000 then lead = clock + 1 - now() end -- less than that is several numbers in one call
+        next_number = clock + 1
+    end
+    clock = next_number
     return clock
 end
 
--- What hosts remember of the clock outlives a wipe (R10).
+-- The highest number that can have been drawn so far.
+local function latest()
+    return fmt(math.max(clock, now() + lead))
+end
+
+-- Takes over what a host remembers of the clock, which outlives a loss of data (R10). Nobody can have drawn a number a hundred years
+-- ahead of TIME: it is not believed.
 local function hear_clock(number)
-    if number and number > clock then clock = number end
+    if number and number > clock and number < now() + 3155760000000000 then clock = number end
 end
 
 -- To be called at the end of each call that may have ticked.
 local function save_clock()
-    if clock ~= clock_read then
-        call('HSET', meta, 'clock', fmt(clock))
-        clock_read = clock
+    if clock ~= clock_read or lead ~= lead_read then
+        call('HSET', meta, 'clock', fmt(clock), 'lead', fmt(lead))
+        clock_read, lead_read = clock, lead
     end
 end
 
--- Whether Redis still is who this epoch began with; if not, a new epoch begins here, in grace (R10).
+-- Nothing is granted before a hello begins another epoch: every other call is refused until then.
+local function end_epoch()
+    call('HDEL', meta, 'epoch')
+    epoch, trusted = nil, false
+end
+
+-- Whether Redis is still the one that this epoch began with; if not, the epoch ends (R10).
 local function in_epoch()
     if trusted == nil then
-        local info = call('INFO', 'replication')
-        trusted = epoch and replid and string.find(info, replid, 1, true) ~= nil
-        if not trusted then
-            replid = string.match(info, 'master_replid:%w+')
-            epoch, grace = fmt(tick()), true
-            call('HSET', meta, 'what', 'a namespace of berth, changed by its scripts alone: see PROTOCOL.md there',
-                'schema', 1, 'epoch', epoch, 'replid', replid, 'grace', 1, 'known', 0)
-        end
+        trusted = epoch and replid and string.find(call('INFO', 'replication'), replid, 1, true) ~= nil
+        if not trusted then end_epoch() end
     end
     return trusted
 end
@@ -122,13 +151,21 @@ local function limit_of(pool)
     return limit
 end
 
--- What limit_of() finds is noted for the fast paths, which read it with all else: by whatever changes that, and by each hello.
+-- Whether claims that were parked because of this pool are to come back: its limit is no longer below what they want.
+local function is_unsettled(pool)
+    return call('ZCOUNT', at .. 'pool:' .. pool .. ':parked', '-inf', fmt(limit_of(pool))) > 0
+end
+
+-- Notes what limit_of() finds for the fast paths, which read it with all else: whatever changes it calls this, and each hello.
 local function note_limit(pool)
     local base = at .. 'pool:' .. pool
+    local mark = is_unsettled(pool) and '!' or call('EXISTS', base .. ':queue') == 1 and '+' or ''
+    if mark ~= '' then call('SADD', at .. 'waiting', pool) end
     if call('EXISTS', base .. ':limits') == 1 then
-        call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)) .. (call('EXISTS', base .. ':queue') == 1 and '+' or ''))
+        call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)) .. mark)
     else
         call('HDEL', meta, 'l:' .. pool)
+        if mark == '' then call('SREM', at .. 'waiting', pool) end
     end
 end
 

@@ -8,9 +8,7 @@ local function write_override(pool, o)
     call('HSET', meta, 'o:' .. pool, table.concat({o.version, o.limit, o.until_usec, o.by, o.restore, o.reason}, '\t'))
     call('ZADD', at .. 'overrides', o.version, pool)
     if tonumber(o.version) > tonumber(call('HGET', meta, 'over') or 0) then call('HSET', meta, 'over', o.version) end
-    limits[pool] = nil
-    note_limit(pool)
-    touch(pool)
+    change_limit(pool)
 end
 
 -- What a resume, or the end of a pause, brings back: the override that it replaced, if that is not over by now.

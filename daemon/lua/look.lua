@@ -7,7 +7,7 @@
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch, then claims that Redis confirmed to have
 -- Reply, one line: ok epoch more odd   odd 1: what this session declared or asked for is not there: it is to say hello and sync
---       {'epoch', epoch, 'broken'}: keys are missing, see wipe.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+--       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  4 calls, 2 to 5 a claim, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
@@ -35,7 +35,7 @@ for i = 4, #ARGV do
                 broken = broken or call('SISMEMBER', base .. ':held', c .. '#' .. n) == 0
             elseif state == 'P' then
                 parked = parked or call('ZSCORE', base .. ':parked', c)
-            elseif not call('ZSCORE', base .. ':queue', c) or n ~= '1' and not call('ZSCORE', base .. ':wants', c) then
+            elseif not call('ZSCORE', base .. ':queue', c) then
                 broken = true
             else
                 queued = queued or {}
@@ -67,14 +67,13 @@ broken = broken and not m[3] -- in grace all is told anew already; if it still i
 if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (odd and 1 or 0) end
 --#include core
 --#include queue
---#include wipe
 if broken then
-    wipe()
-    save_clock()
-    return {'epoch', epoch, 'broken'}
+    call('HSET', meta, 'broken', '1')
+    end_epoch()
+    return {'epoch', '', 'broken'}
 end
 for i = 1, #heads do touch(heads[i]) end
 settle()
 save_clock()
-if epoch ~= ARGV[3] then return {'epoch', epoch} end
+if not epoch then return {'epoch', ''} end
 return table.concat({'ok', epoch, more, odd and 1 or 0}, ' ')

@@ -50,4 +50,4 @@ write_override(pool, o)
 end_overrides()
 settle()
 save_clock()
-return {'ok', epoch, more, o.version}
+return {'ok', epoch or '', more, o.version}

@@ -3,14 +3,15 @@
 --
 -- pool:P:held    set   one member per permit; used = SCARD (R5)
 -- pool:P:queue   zset  waiting claim -> ticket minus head start
--- pool:P:wants   zset  waiting claim -> permits wanted, if that is more than one
 -- pool:P:parked  zset  claim parked because of this pool -> permits wanted of it
 -- debt           set   pools that are owed a visit: grace, or a bound was reached (R16)
 --
--- A claim stands in the queues of all its pools with the same score, or is parked at one pool whose limit is below what it wants.
+-- A claim stands in the queues of all its pools with the same score. One that is the first of a queue, and wants more than the limit of
+-- one of its pools, is parked at that pool: it would keep others waiting. In a paused pool nobody can be granted anything, so
+-- that one's own queue stays as it is, however long it is.
 
-local moves = 128    -- claims that this call may still park or bring back
-local grants = 128   -- claims that it may still grant
+local moves = 128    -- claims that this call may still bring back
+local grants = 128   -- claims that it may still grant or park
 local visits = 256   -- pools that it may still look at
 local touched, n_touched, is_touched = {}, 0, {} -- pools to settle at the end of the call
 
@@ -34,21 +35,13 @@ local function hold(c, r)
     r.state = 'H'
 end
 
--- Puts a claim into its queues, or parks it at the first pool whose limit is too low.
+-- Puts a claim into its queues.
 local function place(c, r)
+    local score = fmt(tonumber(r.ticket) - tonumber(r.head))
     for i = 1, #r.list, 2 do
-        if r.list[i + 1] > limit_of(r.list[i]) then
-            call('ZADD', at .. 'pool:' .. r.list[i] .. ':parked', r.list[i + 1], c)
-            r.state = 'P'
-            return
-        end
-    end
-    local score = tonumber(r.ticket) - tonumber(r.head)
-    for i = 1, #r.list, 2 do
-        local base = at .. 'pool:' .. r.list[i]
-        call('ZADD', base .. ':queue', fmt(score), c)
-        if r.list[i + 1] > 1 then call('ZADD', base .. ':wants', r.list[i + 1], c) end
-        if call('ZCARD', base .. ':queue') == 1 then note_limit(r.list[i]) end
+        local queue = at .. 'pool:' .. r.list[i] .. ':queue'
+        call('ZADD', queue, score, c)
+        if call('ZCARD', queue) == 1 then note_limit(r.list[i]) end
     end
     r.state = 'W'
 end
@@ -56,7 +49,7 @@ end
 -- Granted in an epoch before this one, to a host that does not know it: Redis may have lost what came after, when somebody else got
 -- these permits (R10).
 local function is_doubtful(r)
-    return r.state == 'H' and tonumber(r.token) < tonumber(epoch)
+    return r.state == 'H' and tonumber(r.token) < began
 end
 
 -- Where it stands in the queue in which it stands last, 1 first; 0: in none.
@@ -79,7 +72,6 @@ local function displace(c, r)
             touch(r.list[i])
         elseif r.state == 'W' then
             call('ZREM', base .. ':queue', c)
-            if r.list[i + 1] > 1 then call('ZREM', base .. ':wants', c) end
             touch(r.list[i])
         else
             call('ZREM', base .. ':parked', c)
@@ -92,34 +84,43 @@ local function drop(c, r)
     call('HDEL', at .. 'claims', c)
 end
 
--- Moves a claim that waits or is parked to where the limits want it, and says so.
-local function replace(c)
-    local r = read_claim(c)
-    moves = moves - 1
-    if not r or r.state == 'H' then return end
-    displace(c, r)
-    place(c, r)
-    write_claim(c, r)
+local function tell_place(c, r)
     tell(r.session, r.state == 'P' and 'parked' or 'queued', epoch, position_of(c, r), r.ticket, c, r.ticket, r.since)
 end
 
--- Parks who wants more than the limit and brings back who no longer does. False if the bound cut it short: then nothing may be
--- granted here yet, or somebody would overtake those who are still to come back (R2).
-local function sort_out(pool)
-    local base, limit = at .. 'pool:' .. pool, limit_of(pool)
-    local from, above = base .. ':wants', '(' .. limit
-    if limit < 1 then from, above = base .. ':queue', '-inf' end -- everybody wants more than nothing
-    for _, c in ipairs(call('ZRANGEBYSCORE', from, above, '+inf', 'LIMIT', 0, moves)) do
-        call('ZREM', from, c)
-        replace(c)
+-- The first of its pools whose limit is below what it wants; nil: none is.
+local function too_low(r)
+    for i = 1, #r.list, 2 do
+        if r.list[i + 1] > limit_of(r.list[i]) then return r.list[i], r.list[i + 1] end
     end
-    if moves > 0 then
-        for _, c in ipairs(call('ZRANGEBYSCORE', base .. ':parked', '-inf', limit, 'LIMIT', 0, moves)) do
-            call('ZREM', base .. ':parked', c)
-            replace(c)
+end
+
+-- Takes a claim that is the first of a queue out of the way of others. Its record is the caller's to write.
+local function park(c, r, pool, permits)
+    displace(c, r)
+    call('ZADD', at .. 'pool:' .. pool .. ':parked', permits, c)
+    r.state = 'P'
+end
+
+-- Brings back who no longer wants more than the limit. False if the bound cut it short: then nothing may be granted in this pool yet, or
+-- somebody would overtake those who are still to come back (R2).
+local function bring_back(pool)
+    local parked = at .. 'pool:' .. pool .. ':parked'
+    local list = call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)), 'LIMIT', 0, moves)
+    for _, c in ipairs(list) do
+        call('ZREM', parked, c)
+        local r = read_claim(c)
+        moves = moves - 1
+        if r and r.state == 'P' then
+            place(c, r)
+            write_claim(c, r)
+            tell_place(c, r)
+            for i = 1, #r.list, 2 do touch(r.list[i]) end
         end
     end
-    return moves > 0
+    if #list == 0 and not debt then return true end
+    note_limit(pool)
+    return not is_unsettled(pool)
 end
 
 -- Whether the claim at the head of one queue is first in all of them and all its permits are free (R3). left_out: pools where
@@ -153,6 +154,7 @@ local function grant(c, r)
     tell(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued)
 end
 
+-- Grants, and parks who stands in the way, until the first of the queue has to wait. False if a bound cut it short.
 local function grant_from(pool, left_out)
     while grants > 0 do
         local c = call('ZRANGE', at .. 'pool:' .. pool .. ':queue', '0', '0')[1]
@@ -160,14 +162,19 @@ local function grant_from(pool, left_out)
         local r = read_claim(c)
         if not r or r.state ~= 'W' then -- somebody deleted keys: heal, never hang
             call('ZREM', at .. 'pool:' .. pool .. ':queue', c)
-            call('ZREM', at .. 'pool:' .. pool .. ':wants', c)
-        elseif not can_grant(c, r, left_out) then
-            return true
-        elseif not in_epoch() then
-            return false
         else
-            is_touched[pool] = true -- this loop goes on with it; its other pools are touched by the grant
-            grant(c, r)
+            local lowest, permits = too_low(r)
+            if lowest == pool and limit_of(pool) == 0 then return true end
+            if not lowest and not can_grant(c, r, left_out) then return true end
+            if not in_epoch() then return false end
+            is_touched[pool] = true -- this loop goes on with it; its other pools are touched by what follows
+            if lowest then
+                park(c, r, lowest, permits)
+                write_claim(c, r)
+                tell_place(c, r)
+            else
+                grant(c, r)
+            end
             grants = grants - 1
         end
     end
@@ -176,39 +183,34 @@ end
 
 -- Does what has become possible in the touched pools and those in debt; what it may not or cannot do yet is remembered.
 local function settle()
-    local owed, left_out, cut = {}, {}, false
+    local owed, left_out = {}, {}
     if n_touched == 0 and not debt then return end
     if not grace then
         if debt then
             for _, pool in ipairs(call('SMEMBERS', at .. 'debt')) do touch(pool) end
         end
-        -- First everybody back into their queues, everywhere; then grants. displace() may touch more pools meanwhile.
+        -- First those who come back, everywhere; then grants. Both may touch more pools meanwhile.
         local i = 1
         while i <= n_touched do
             visits = visits - 1
-            if visits < 0 then
-                left_out[touched[i]] = true
-            elseif not sort_out(touched[i]) then
-                cut = true -- who is still to come back may stand before others in any pool: no grants in this call (R2)
-            end
+            if visits < 0 or not bring_back(touched[i]) then left_out[touched[i]] = true end
             i = i + 1
         end
         local sorted = n_touched
         i = 1
-        while i <= n_touched and not grace do
+        while i <= n_touched do
             local pool = touched[i]
-            if i > sorted then visits = visits - 1 end -- the others were counted above: what was sorted out is granted from
+            if i > sorted then visits = visits - 1 end -- the others were counted above
             is_touched[pool] = nil
-            if cut or left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out) then owed[#owed + 1] = pool end
+            if left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out) then owed[#owed + 1] = pool end
             is_touched[pool] = nil
             i = i + 1
         end
-        if not grace then
-            if debt then call('DEL', at .. 'debt') end
-            if #owed > 0 then more = 1 end
-        end
+        if debt then call('DEL', at .. 'debt') end
+        if #owed > 0 then more = 1 end
+    else
+        owed = touched
     end
-    if grace then owed = touched end
     if #owed > 0 then
         for i = 1, #owed do call('SADD', at .. 'debt', owed[i]) end
         if not debt then call('HSET', meta, 'debt', 1) end
@@ -217,4 +219,12 @@ local function settle()
         call('HDEL', meta, 'debt')
         debt = false
     end
+end
+
+-- A pool has another limit: who is first of any queue may have to be parked because of it.
+local function change_limit(pool)
+    limits[pool] = nil
+    note_limit(pool)
+    touch(pool)
+    for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end
 end

@@ -18,11 +18,9 @@ local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 if not record then
     if call('SISMEMBER', at .. 'of:' .. s, c) == 0 then return 'ok ' .. m[1] .. ' 0' end
---#include core
---#include wipe
-    wipe() -- what it held cannot be given back
-    save_clock()
-    return {'epoch', epoch}
+    call('HDEL', meta, 'epoch') -- what it held cannot be given back: hello.lua starts anew
+    call('HSET', meta, 'broken', '1')
+    return {'epoch', ''}
 end
 local state, given, session, i = string.match(record, '^(%a) (%d+) (%S+) ()')
 if session ~= s then return 'ok ' .. m[1] .. ' 0' end
@@ -45,7 +43,6 @@ repeat
         end
     elseif state == 'W' then
         call('ZREM', queue, c)
-        if n ~= '1' then call('ZREM', at .. 'pool:' .. pool .. ':wants', c) end
     else
         call('ZREM', at .. 'pool:' .. pool .. ':parked', c)
     end
@@ -69,12 +66,12 @@ if #queues == 1 and queues[1] == pool then
         '^W %d+ (%S+)( ([^:,]+):(%d+)( %d+) )(%d+)(.*)$')
     if of_pool == pool then
         local session = 'c:' .. owner
-        local o = call('HMGET', meta, 'grace', 'debt', 'l:' .. pool, 'replid', session)
-        local connection, last = string.match(o[5] or '', '^(%d+ )(%d+)$')
-        if o[3] and not o[1] and not o[2] and connection then
-            local limit, used = string.match(o[3], '^%d+') + 0, call('SCARD', held) + n
-            if used > limit then return 'ok ' .. m[1] .. told end
-            if n == '1' and string.find(call('INFO', 'replication'), o[4], 1, true) then
+        local o = call('HMGET', meta, 'grace', 'l:' .. pool, 'replid', session)
+        local connection, last = string.match(o[4] or '', '^(%d+ )(%d+)$')
+        if o[2] and not o[1] and connection and string.byte(o[2], -1) ~= 33 then -- no exclamation mark
+            local limit, used = string.match(o[2], '^%d+') + 0, call('SCARD', held) + n
+            if used > limit and n + 0 <= limit then return 'ok ' .. m[1] .. told end -- else it is in the way: see queue.lua
+            if used <= limit and n == '1' and string.find(call('INFO', 'replication'), o[3], 1, true) then
                 local t, clock = call('TIME'), m[3]
                 local since = t[1] .. string.sub('00000' .. t[2], -6)
                 local token = #clock == #since and clock < since and since or string.format('%d', math.max(clock + 1, since))
@@ -94,4 +91,4 @@ end
 for k = 1, #queues do touch(queues[k]) end
 settle()
 save_clock()
-return 'ok ' .. epoch .. ' ' .. more .. string.sub(told, 3)
+return epoch and 'ok ' .. epoch .. ' ' .. more .. string.sub(told, 3) or {'epoch', ''}

@@ -31,7 +31,6 @@ if alike then
     if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then return lines end
 end
 --#include core
---#include wipe
 --#include queue
 if alike then touch(pool) end
 for k = alike and #ids + 1 or 1, #ids do
@@ -44,12 +43,12 @@ for k = alike and #ids + 1 or 1, #ids do
     elseif r or call('SISMEMBER', at .. 'of:' .. s, c) == 0 then
         lines[k] = 'ok ' .. m[1] .. ' 0'
     else
-        wipe() -- what it held cannot be given back
-        save_clock()
-        return {'epoch', epoch}
+        call('HSET', meta, 'broken', '1') -- what it held cannot be given back: hello.lua starts anew
+        end_epoch()
+        return {'epoch', ''}
     end
 end
 settle()
 if more > 0 then lines[1] = string.gsub(lines[1], '^(%S+ %S+) 0', '%1 1') end
 save_clock()
-return lines
+return epoch and lines or {'epoch', ''}

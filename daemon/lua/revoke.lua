@@ -24,7 +24,7 @@ if not connection then
     drop(c, r)
     settle()
     save_clock()
-    return {'ok', epoch, more, 'freed'}
+    return {'ok', epoch or '', more, 'freed'}
 end
 local number = fmt(tick())
 r.reason = ARGV[5] == '' and 'revoked' or ARGV[5]
@@ -34,4 +34,4 @@ call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
 tell(r.session, 'revoked', epoch, last, number, c, r.reason)
 settle()
 save_clock()
-return {'ok', epoch, more, 'told'}
+return {'ok', epoch or '', more, 'told'}

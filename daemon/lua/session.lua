@@ -24,9 +24,7 @@ end
 local function undeclare(s, pool, limit)
     local key = at .. 'pool:' .. pool .. (limit == 'host' and ':elsewhere' or ':limits')
     call('ZREM', key, s)
-    limits[pool] = nil
-    note_limit(pool)
-    touch(pool)
+    change_limit(pool)
     if limit ~= 'host' then
         local lowest = call('ZRANGE', key, '0', '0', 'WITHSCORES')[2]
         if lowest ~= limit then undeclared[#undeclared + 1] = {pool, tonumber(lowest or -1), fmt(clock)} end

@@ -4,7 +4,7 @@
 -- (and again while `more`) what Redis has of this session and no part named is dropped, and what is possible is granted.
 --
 -- KEYS  berth:{ns}:meta
--- ARGV  session connection epoch clock(as in hello) first(0|1) last(0|1), then for each claim:
+-- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
 --       claim kind token ticket head-start-µs since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token
 --             K  held beyond a lost lease: counted whatever the limit, gets a new token
@@ -21,14 +21,11 @@ local at = string.sub(meta, 1, -5)
 --#include queue
 --#include session
 local s = ARGV[1]
-if epoch ~= ARGV[3] or not in_epoch() then
-    save_clock()
-    return {'epoch', epoch or ''}
-end
+if epoch ~= ARGV[3] or not in_epoch() then return {'epoch', epoch or ''} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if not connection then return {'gone'} end
 if connection ~= ARGV[2] then return {'stale'} end
-hear_clock(tonumber(ARGV[4]))
+if grace then hear_clock(tonumber(ARGV[4])) end
 
 local of, unnamed = at .. 'of:' .. s, at .. 'unnamed:' .. s
 if ARGV[5] == '1' and call('EXISTS', of) == 1 then
@@ -114,6 +111,6 @@ else -- nothing is granted before all of the truth is there
     if n_touched > 0 then call('HSET', meta, 'debt', 1) end
 end
 save_clock()
-if epoch ~= ARGV[3] then return {'epoch', epoch} end
+if not epoch then return {'epoch', ''} end
 -- Not the last token by now: what settle() granted is not in these claims, and only its push tells it (R12).
 return {'ok', epoch, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}

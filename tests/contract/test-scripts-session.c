@@ -55,7 +55,7 @@ static void test_connections(void) {
     EXPECT(script_say("sync s1 1 $ 0 1 1"), "stale");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "stale 2");
     EXPECT(script_say("bye s1 1"), "stale");
-    EXPECT(script_say("beat s1 2 $ 0 0 0 0"), "ok *");
+    EXPECT(script_say("beat s1 2 $ 0 0 0 0 0"), "ok *");
     script_end();
 }
 
@@ -113,14 +113,19 @@ static void test_resend(void) {
 
 static void test_hello_refused(void) {
     script_begin();
-    EXPECT(script_say("hello x 1 ~ s1 m2 v1 30000000 0 $ 0 0"), "name-taken $ 0 2 30000000 * [] [] []");
-    EXPECT(script_say("hello x 1 ~ s1 m1 v1 30000000 0 $ 0 0"), "ok $ *"); /* the same machine */
+    EXPECT(script_say("hello x 1 ~ s1 m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "name-taken $ 0 2 30000000 * [] [] []");
+    EXPECT(script_say("hello x 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* the same machine */
     EXPECT(script_say("bye x 1"), "ok *");
-    EXPECT(script_say("hello y 1 ~ cow m2 v1 6000000 0 $ 0 0"), "lease-differs $ 0 3 30000000 * [] [] []");
-    EXPECT(script_say("hello y 1 s2 cow m2 v1 30000000 0 $ 0 0"), "ok $ *"); /* s2 ends */
+    EXPECT(script_say("hello y 1 ~ cow m2 v1 6000000 0 0 $ 0 0 0 ! 0"), "lease-differs $ 0 3 30000000 * [] [] []");
+    EXPECT(script_say("hello y 1 s2 cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* s2 is another machine's: it goes on */
+    TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 1);
+    EXPECT(script_say("hello s2 2 ~ cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "gone"); /* nor is it taken over */
+    EXPECT(script_beat("s2", 0, 0), "ok *");
+    EXPECT(script_say("bye y 1"), "ok *");
+    EXPECT(script_say("hello y 1 s2 cow m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* s2 ends */
     TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 0);
     EXPECT(script_say("bye y 1"), "ok *");
-    EXPECT(script_say("hello z 1 ~ cow m2 v1 6000000 0 $ 3 0"), "ok $ *"); /* s1's last beat was 1: dead, and nobody else says so */
+    EXPECT(script_say("hello z 1 ~ cow m2 v1 6000000 0 0 $ 0 3 0 ! 0"), "ok $ *"); /* s1's last beat was 1: dead, and nobody else says so */
     TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
     script_tell("HSET " META " schema 2");
     EXPECT(script_hello("s1", 3, 0, ""), "schema 2");
@@ -137,7 +142,7 @@ static void test_refused_buries(void) {
     token = script_number(5);
     EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_beat("s2", 0, 0), "ok *");
-    EXPECT(script_say("hello x 1 ~ s2 m2 v1 30000000 0 $ 1 0"), "name-taken $ 0 3 30000000 * [[s1 s1 *]] [[a s1 name r-a db:3 * *]] []");
+    EXPECT(script_say("hello x 1 ~ s2 m2 v1 30000000 0 0 $ 0 1 0 ! 0"), "name-taken $ 0 3 30000000 * [[s1 s1 *]] [[a s1 name r-a db:3 * *]] []");
     CU_ASSERT(script_number(5) >= token);
     TEST_INT(script_state("b"), 'H');
     script_end();
@@ -146,13 +151,13 @@ static void test_refused_buries(void) {
 /* A name is its host's as long as that has it: of a session that goes on under another name the old one is free. */
 static void test_renamed(void) {
     script_begin();
-    EXPECT(script_say("hello s1 2 ~ cow m1 v1 30000000 0 $ 0 0"), "ok $ *");
+    EXPECT(script_say("hello s1 2 ~ cow m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
     TEST_INT(redis_number(&script_server, "HEXISTS " META " h:s1"), 0);
-    EXPECT(script_say("hello x 1 ~ s1 m2 v1 30000000 0 $ 0 0"), "ok $ *");
-    EXPECT(script_say("hello y 1 ~ cow m2 v1 30000000 0 $ 0 0"), "name-taken *");
-    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 $ 0 0"), "name-taken *");
+    EXPECT(script_say("hello x 1 ~ s1 m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
+    EXPECT(script_say("hello y 1 ~ cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "name-taken *");
+    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "name-taken *");
     EXPECT(script_say("bye x 1"), "ok *");
-    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 $ 0 0"), "ok $ *");
+    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
     script_end();
 }
 
@@ -161,15 +166,15 @@ static void test_shorter_lease(void) {
     script_begin();
     EXPECT(script_say("bye s2 1"), "ok *");
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
-    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 $ 0 0"), "lease-differs $ 0 2 30000000 *");
-    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 2 0"), "lease-differs *"); /* counts of another epoch mean nothing */
-    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 90000000 0 $ 0 0"), "ok $ *");
-    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 6000000 0 $ 2 0"), "lease-differs $ 0 3 90000000 *");
-    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 6000000 0 $ 3 0"), "ok $ *"); /* it was silent for that lease */
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 $ 0 0 0 ! 0"), "lease-differs $ 0 2 30000000 *");
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 0 0 2 0 ! 0"), "lease-differs *"); /* counts of another epoch mean nothing */
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 90000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
+    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 6000000 0 0 $ 0 2 0 ! 0"), "lease-differs $ 0 3 90000000 *");
+    EXPECT(script_say("hello s1 3 ~ s1 m1 v1 6000000 0 0 $ 0 3 0 ! 0"), "ok $ *"); /* it was silent for that lease */
     TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
     TEST_INT(script_used("db"), 3);
     EXPECT(script_say("release s1 3 $ a"), "ok *");
-    EXPECT(script_say("hello s1 4 ~ s1 m1 v1 5000000 0 $ 0 0"), "ok $ *"); /* nothing is held */
+    EXPECT(script_say("hello s1 4 ~ s1 m1 v1 5000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* nothing is held */
     script_end();
 }
 
@@ -177,8 +182,8 @@ static void test_shorter_lease(void) {
 static void test_lease_after_end_begun(void) {
     script_begin();
     script_tell("ZADD berth:{t}:beats 0 s1");
-    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 $ 0 0"), "lease-differs *");
-    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 30000000 0 $ 0 0"), "ok $ *");
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 $ 0 0 0 ! 0"), "lease-differs *");
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
     script_end();
 }
 

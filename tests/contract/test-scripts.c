@@ -85,7 +85,7 @@ static void test_refusals(void) {
     EXPECT(script_claim("s1", "b", "db 1 1"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "net 1 100 db 1 1"), "refused $ 0 queue-full db");
     TEST_INT(script_state("c"), '-');
-    EXPECT(script_sayf("claim s1 1 $ t 0_0_r_name %s 0 db 1 1", script_epoch), "ok $ 0 W * 1 *"); /* it had a place already */
+    EXPECT(script_say("claim s1 1 $ t 0_0_r_name 1700000000000001 0 db 1 1"), "ok $ 0 W * 1 *"); /* it had a place already */
     script_end();
 }
 
@@ -96,11 +96,15 @@ static void test_lowest_limit(void) {
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
     EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4 0]] [] [] [] *");
     EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
-    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 P * 0 * 0 *");
+    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W * 0 * 2 *"); /* too many, but in nobody's way */
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
+    EXPECT(script_claim("s1", "e", "db 1 100"), "ok $ 0 W *"); /* one of two is held by b's */
+    EXPECT(script_say("release s1 1 $ b"), "ok $ 0 * *");
+    TEST_INT(script_state("c"), 'P');
+    TEST_INT(script_state("e"), 'H');
     EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5 0]] [] [] [] *");
-    TEST_INT(script_state("c"), 'W'); /* 2 used of 4 */
+    TEST_INT(script_state("c"), 'H'); /* back, and 1 is used of 4 */
     EXPECT(script_say("bye s1 1"), "ok $ 0 [[db 5 *]]"); /* what it declared was the lowest; of net both declare the same */
     EXPECT(script_claim("s2", "d", "db 5 100"), "ok $ 0 H *");
     script_end();
@@ -128,7 +132,7 @@ static void test_park(void) {
     EXPECT(script_say("override s1 1 $ db 0 id1 pause 0 0 why"), "ok $ 0 *");
     TEST_INT(script_state("b"), 'P');
     TEST_INT(script_state("c"), 'H');
-    EXPECT(script_claim("s1", "d", "db 1 100"), "ok $ 0 P *");
+    EXPECT(script_claim("s1", "d", "db 1 100"), "ok $ 0 W * 1 *"); /* here nobody can be granted anything */
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_say("release s1 1 $ c"), "ok $ 0 * *");
     TEST_INT(script_used("db") + script_used("net"), 0);
@@ -153,31 +157,60 @@ static void test_park_order(void) {
     script_end();
 }
 
-static void test_many_parked(void) {
+static void settle_all(const char *session) {
+    while (strncmp(script_beat(session, 0, 0) + strlen("ok ") + strlen(script_epoch), " 1", 2) == 0)
+        ;
+}
+
+/* A pause costs the same however many wait in that pool, and so does its end, but for what it grants. */
+static void test_pause_of_many(void) {
     script_begin();
     for (int i = 0; i < 300; i++)
         EXPECT(script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000", i), i < 4 ? "ok $ 0 H *" : "ok $ 0 W *");
-    EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 1 *"); /* not all in one call */
+    EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 0 *");
+    uint64_t version = script_number(3);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 296);
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " debt"), 0);
+    EXPECT(script_claim("s2", "n", "net 2 100"), "ok $ 0 H *");
     for (int i = 0; i < 4; i++)
         (void) script_sayf("release s1 1 $ p%03d", i);
     TEST_INT(script_used("db"), 0);
-    while (strncmp(script_beat("s1", 0, 0) + strlen("ok ") + strlen(script_epoch), " 1", 2) == 0)
-        ;
-    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 0);
-    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:parked"), 296);
-    (void) script_say("override s1 1 $ db 0 id2 clear 0 0 ~");
-    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", script_number(2)), "ok $ 1 *");
-    TEST_INT(script_used("db"), 0); /* nothing before all are back: somebody older may be among them */
-    while (strncmp(script_beat("s1", 0, 0) + strlen("ok ") + strlen(script_epoch), " 1", 2) == 0)
-        ;
+    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", version), "ok $ 0 *");
     TEST_INT(script_used("db"), 4);
-    for (int i = 4; i < 8; i++) {
-        char id[16];
-
-        (void) snprintf(id, sizeof(id), "p%03d", i);
-        TEST_INT(script_state(id), 'H');
-    }
+    TEST_INT(script_state("p004"), 'H');
+    TEST_INT(script_state("p007"), 'H');
     for (int i = 4; i < 300; i++) /* the bye would hand on to those still waiting, 128 a call */
+        (void) script_sayf("release s1 1 $ p%03d", i);
+    script_end();
+}
+
+/* Those that want both pools stand in the way of net: 128 are set aside in a call, the rest in later ones, and come back in such parts,
+ * all before db grants anything. Whoever wants another pool alone is granted meanwhile. */
+static void test_many_parked(void) {
+    script_begin();
+    EXPECT(script_hello("s1", 1, 3, "db 4 net 2 disk 1"), "ok *");
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    for (int i = 0; i < 300; i++)
+        EXPECT(script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000 net 1 1000", i), "ok $ 0 W *");
+    EXPECT(script_claim("s2", "n", "net 1 1000"), "ok $ 0 W *");
+    EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 1 *");
+    uint64_t version = script_number(3);
+    EXPECT(script_claim("s1", "x", "disk 1 100"), "ok $ 0 H *");
+    settle_all("s1");
+    TEST_INT(script_state("n"), 'H');
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:parked"), 300);
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:pool:db:queue berth:{t}:pool:net:queue"), 0);
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
+    EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", version), "ok $ 1 *");
+    EXPECT(script_field("meta", "l:db"), "4!");
+    EXPECT(script_claim("s2", "late", "db 1 1000"), "ok $ ? W *"); /* somebody older may be among those who are not back */
+    EXPECT(script_say("release s1 1 $ x"), "ok $ 0 * *");
+    EXPECT(script_claim("s2", "y", "disk 1 100"), "ok $ 0 H *");
+    settle_all("s1");
+    TEST_INT(script_used("net"), 2);
+    TEST_INT(script_state("p000"), 'H');
+    EXPECT(script_field("meta", "l:db"), "4+");
+    for (int i = 0; i < 300; i++)
         (void) script_sayf("release s1 1 $ p%03d", i);
     script_end();
 }
@@ -218,6 +251,7 @@ static CU_TestInfo tests[] = {
     {"scopes differ", test_scopes_differ},
     {"park", test_park},
     {"park order", test_park_order},
+    {"pause of many", test_pause_of_many},
     {"many parked", test_many_parked},
     {"override versions", test_override_versions},
     {"override end", test_override_end},

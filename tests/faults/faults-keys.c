@@ -23,7 +23,7 @@ static void delete_key(struct bed *b, struct injection *i) {
     static const struct {
         const char *key;
         bool has_order;
-    } of_pool[] = {{"queue", true}, {"wants", false}, {"parked", true}, {"limits", true}};
+    } of_pool[] = {{"queue", true}, {"parked", true}, {"limits", true}};
     const char *name = i->fault->name + strlen("deleted-");
     char pattern[64];
 

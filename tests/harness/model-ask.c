@@ -146,7 +146,7 @@ static void hear_line(struct world *w, struct host *h, struct run *r, bool relea
         return;
     }
     r->named = true;
-    vbeat_hear_clock(w, h, token > ticket ? token : ticket);
+    vbeat_hear_drawn(w, h, token > ticket ? token : ticket);
     if (strcmp(reply_word(reply_at(line, 3)), "H") == 0) {
         vclaim_hear_number(h, reply_number(reply_at(line, 6)), token);
         vclaim_hear_held(w, h, r, ticket, token);

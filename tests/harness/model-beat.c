@@ -8,19 +8,38 @@
 
 /* --- what is remembered --- */
 
-void vbeat_hear_clock(struct world *w, struct host *h, uint64_t number) {
-    if (number <= h->clock)
-        return;
-    h->clock = number;
-    h->clock_heard = w->now;
+/* Aged by this host's clock and 1 % more; or, as a mutation, not at all. */
+static uint64_t aged(const struct world *w, const struct host *h, uint64_t number, usec_t since) {
+    usec_t age = vhost_measures(h, w->now - since);
+
+    return number > 0 && !(w->mutation && w->mutation->no_ageing) ? number + age + age / 100 : number;
 }
 
-uint64_t vbeat_aged_clock(const struct world *w, const struct host *h) {
-    usec_t age = vhost_measures(h, w->now - h->clock_heard);
+uint64_t vbeat_latest(const struct world *w, const struct host *h) {
+    return aged(w, h, h->latest, h->since);
+}
 
-    if (w->mutation && w->mutation->no_ageing)
-        return h->clock;
-    return h->clock > 0 ? h->clock + age + age / 100 : 0;
+static void remember(struct world *w, struct host *h, uint64_t number, usec_t since) {
+    h->latest = number;
+    h->since = since;
+    h->heard = w->now;
+}
+
+/* It was drawn after the last answered heartbeat was sent; or, as a mutation, when it was heard. */
+void vbeat_hear_drawn(struct world *w, struct host *h, uint64_t number) {
+    usec_t since = h->last_count > 0 && !(w->mutation && w->mutation->age_from_hearing) ? h->last_sent : w->now;
+
+    if (number > h->drawn)
+        h->drawn = number;
+    if (aged(w, h, number, since) > vbeat_latest(w, h))
+        remember(w, h, number, since);
+}
+
+void vbeat_hear_latest(struct world *w, struct host *h, uint64_t number, usec_t sent) {
+    if (w->mutation && w->mutation->age_from_hearing)
+        sent = w->now;
+    if (h->heard <= sent || aged(w, h, number, sent) > vbeat_latest(w, h))
+        remember(w, h, number, sent);
 }
 
 void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
@@ -29,10 +48,14 @@ void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
     (void) snprintf(h->epoch, sizeof(h->epoch), "%s", epoch);
     h->epoch_known = w->now;
     h->n_marks = 0;
+    h->last_count = h->given = 0;
+    h->lost = 0;
     h->grace = false;
 }
 
-void vbeat_add_mark(struct world *w, struct host *h, uint64_t count) {
+void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent) {
+    h->last_count = count;
+    h->last_sent = sent;
     if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->burial / (MARKS_KEPT / 2))
         return;
     if (h->n_marks == MARKS_KEPT) {
@@ -84,9 +107,15 @@ void vbeat_say(struct world *w, struct host *h) {
     vhost_begin(h, &words);
     words_add(&words, h->epoch);
     words_add_u64(&words, vbeat_dead_count(w, h));
-    words_add_u64(&words, vhost_measures(h, w->now - h->epoch_known));
+    words_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
     words_add_u64(&words, h->overrides_version);
-    words_add_u64(&words, vbeat_aged_clock(w, h));
+    if (h->grace)
+        words_add_u64(&words, vbeat_latest(w, h));
+    else
+        words_add(&words, h->beats++ % 16 == 0 ? "t" : "0");
+    words_add_u64(&words, h->given);
+    h->ends_grace = false;
+    h->beat_drawn = h->drawn;
     h->beat_sent = w->now;
     h->beat_again = false;
     h->early_sent = h->n_early > 0;
@@ -112,13 +141,22 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
     bool missed;
 
     h->beat_under_way = false;
-    vbeat_hear_overrides(h, reply_at(reply, 8));
+    vbeat_hear_overrides(h, reply_at(reply, 9));
     if (h->deadline > 0 && w->now >= h->deadline) {
         vhost_session_lost(w, h);
         return;
     }
-    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)));
-    vbeat_hear_clock(w, h, reply_number(reply_at(reply, 7)));
+    if (reply_number(reply_at(reply, 4)) <= h->last_count || reply_number(reply_at(reply, 7)) < h->beat_drawn) {
+        h->lost = 1;
+        vhost_resync(w, h);
+        return;
+    }
+    vbeat_hear_drawn(w, h, reply_number(reply_at(reply, 7)));
+    if (reply_at(reply, 9)) /* else it is the short answer */
+        vbeat_hear_latest(w, h, reply_number(reply_at(reply, 8)), h->beat_sent);
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->beat_sent);
+    h->file_latest = h->latest;
+    h->file_since = h->since;
     missed = (h->early_sent && h->n_early > 0) || (h->doubt > 0 && h->chain < h->doubt) ||
              reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
     if (w->mutation && w->mutation->no_chain)

@@ -15,6 +15,12 @@ static uint32_t in_use(const struct world *w, unsigned pool, unsigned but) {
     return n;
 }
 
+/* Redis's memory went back under one replication id, and hosts have not had the time to notice and to tell: what Redis grants then, and
+ * whom it expires, nobody can know to be wrong. */
+static bool is_excused(const struct world *w) {
+    return w->went_back > 0 && w->now < w->went_back + 3 * w->longest;
+}
+
 /* Somebody remembers the clock from before it was granted, and has told it to Redis: aged by his own clock over a grace it is beyond what
  * was given since, of which he may not have heard, as long as Redis' clock did not run ahead. */
 static bool is_remembered(const struct world *w, const struct run *r) {
@@ -29,6 +35,8 @@ static bool is_remembered(const struct world *w, const struct run *r) {
 
 /* Of processes that are no more as well: what they wrote somewhere has their token. */
 static void check_token(struct world *w, const struct run *run, uint64_t token) {
+    if (is_excused(w))
+        return;
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++) {
         if (r == run)
             continue;
@@ -54,7 +62,7 @@ void check_grant(struct world *w, unsigned claim) {
     if (!rules_fits(w, claim, w->tight))
         model_fail(w, "R1: c%u was granted beyond a limit", claim);
     for (unsigned p = 0; p < w->n_pools; p++)
-        if (c->permits[p] > 0 && in_use(w, p, run->id) + c->permits[p] > rules_limit(w, p))
+        if (c->permits[p] > 0 && !is_excused(w) && in_use(w, p, run->id) + c->permits[p] > rules_limit(w, p))
             model_fail(w, "R1: c%u was granted %u of pool %c while processes use %u of %u", claim, c->permits[p], 'a' + p, in_use(w, p, run->id),
                        rules_limit(w, p));
     check_token(w, run, c->token);
@@ -66,6 +74,8 @@ void check_grant(struct world *w, unsigned claim) {
 }
 
 void check_session_end(struct world *w, unsigned session) {
+    if (is_excused(w))
+        return;
     for (unsigned i = 0; i < w->n_runs; i++)
         if (w->m.claims[i].state == 'H' && w->m.claims[i].session == session && w->runs[i].alive && !w->runs[i].over_lease)
             model_fail(w, "R8: s%u of h%u ends while a process of c%u lives, which would be stopped %" PRIu64 " ms later", session,
@@ -74,6 +84,8 @@ void check_session_end(struct world *w, unsigned session) {
 
 /* The one granted last was granted when all others were held: what was in force then is the most that there may be. */
 void check_start(struct world *w, const struct run *run) {
+    if (is_excused(w))
+        return;
     if (strcmp(w->hosts[run->host].epoch, w->m.epoch) == 0 && w->m.replid == w->replid && w->m.claims[run->id].state != 'H')
         model_fail(w, "R12: a process of c%u begins, but in Redis that is %c", run->id,
                    w->m.claims[run->id].state ? w->m.claims[run->id].state : '-');
@@ -115,8 +127,8 @@ void check_idle(struct world *w) {
 
         if ((c->state != 'W' && c->state != 'P') || c->revoked)
             continue;
-        if (rules_wants_too_much(w, c) != (c->state == 'P'))
-            model_fail(w, "R2: c%u %s", i, c->state == 'P' ? "stays parked, but no limit is too low" : "waits, but a limit is too low");
+        if (c->state == 'P' && !rules_stays_parked(w, c))
+            model_fail(w, "R2: c%u stays parked, but no limit is too low", i);
         else if (c->state == 'W' && rules_is_first(w, i, true) && rules_fits(w, i, 0))
             model_fail(w, "R12: c%u waits, but is first in all its queues and all is free", i);
     }

@@ -117,6 +117,8 @@ static void hear_revoked(struct world *w, struct run *r) {
 }
 
 void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number) {
+    if (number > h->given)
+        h->given = number;
     if (number <= h->chain)
         return;
     if (before > h->chain) {
@@ -154,7 +156,7 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         return;
     }
     vclaim_hear_number(h, one, two);
-    vbeat_hear_clock(w, h, two);
+    vbeat_hear_drawn(w, h, two);
     if (strcmp(verb, "granted") == 0)
         vclaim_hear_held(w, h, r, ticket, two);
     else

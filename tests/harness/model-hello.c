@@ -8,7 +8,7 @@
 
 void vhello_say(struct world *w, struct host *h) {
     struct words words = {0};
-    char name[16], machine[16];
+    char name[16], machine[16], fresh[16];
     unsigned declared = 0;
 
     vhost_begin(h, &words);
@@ -19,9 +19,14 @@ void vhello_say(struct world *w, struct host *h) {
     words_add(&words, machine);
     words_add(&words, "1");
     words_add_u64(&words, h->lease);
-    words_add_u64(&words, vbeat_aged_clock(w, h));
+    words_add_u64(&words, h->drawn);
+    words_add_u64(&words, vbeat_latest(w, h));
     words_add(&words, *h->epoch ? h->epoch : "0");
+    words_add_u64(&words, h->last_count);
     words_add_u64(&words, vbeat_dead_count(w, h));
+    words_add_u64(&words, h->lost);
+    (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
+    words_add(&words, fresh);
     for (unsigned p = 0; p < w->n_pools; p++)
         declared += h->limits[p] > 0 || h->elsewhere[p];
     words_add_u64(&words, declared);
@@ -56,8 +61,8 @@ static void meet_refusal(struct world *w, struct host *h, const redisReply *repl
 
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
     h->burial = theirs > h->lease && !(w->mutation && w->mutation->own_burial) ? theirs : h->lease;
-    vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)));
-    vbeat_hear_clock(w, h, reply_number(reply_at(reply, 5)));
+    vbeat_hear_latest(w, h, reply_number(reply_at(reply, 5)), h->hello_sent);
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)), h->hello_sent);
     h->retry = w->now + vhost_lasts(h, w->heartbeat);
 }
 
@@ -70,8 +75,8 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
     }
     h->burial = h->lease;
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
-    vbeat_hear_clock(w, h, reply_number(reply_at(reply, 6)));
-    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)));
+    vbeat_hear_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
     vbeat_hear_overrides(h, reply_at(reply, 7));
     if (h->from_file && !known && !grace) {
         vhost_session_lost(w, h);
@@ -100,7 +105,7 @@ static void sync_send(struct world *w, struct host *h) {
 
     vhost_begin(h, &words);
     words_add(&words, h->epoch);
-    words_add_u64(&words, vbeat_aged_clock(w, h));
+    words_add_u64(&words, vbeat_latest(w, h));
     words_add(&words, !h->sync_begun ? "1" : "0");
     words_add(&words, last ? "1" : "0");
     for (size_t i = 0; i < w->sync_part && h->sync_at < h->n_sync; i++) {
@@ -118,7 +123,7 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
 
     for (size_t i = 0; reply_at(claims, i); i++)
         vclaim_hear_item(w, h, reply_at(claims, i));
-    vbeat_hear_clock(w, h, reply_number(reply_at(reply, 5)));
+    vbeat_hear_drawn(w, h, reply_number(reply_at(reply, 5)));
     if (!h->sync_heard) {
         h->sync_heard = true;
         h->sync_chain = reply_number(reply_at(reply, 4));

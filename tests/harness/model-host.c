@@ -47,6 +47,8 @@ static void save_file(struct host *h) {
     h->has_file = true;
     h->file_session = h->session;
     h->file_connection = h->connection;
+    h->file_latest = h->latest;
+    h->file_since = h->since;
 }
 
 static void connect(struct world *w, struct host *h) {
@@ -91,7 +93,7 @@ static void new_session(struct world *w, struct host *h) {
     }
     h->session = ++w->n_sessions;
     h->connection = 0;
-    h->chain = 0;
+    h->chain = h->given = 0;
     h->from_file = false;
 }
 
@@ -112,7 +114,11 @@ void vhost_start(struct world *w, struct host *h) {
     h->phase = HOST_DOWN;
     h->n_marks = 0;
     h->epoch[0] = '\0';
-    h->clock = h->max_started = 0;
+    h->last_count = h->given = h->max_started = h->drawn = 0;
+    h->lost = 0;
+    h->latest = h->has_file ? h->file_latest : 0;
+    h->since = h->has_file ? h->file_since : w->now;
+    h->heard = w->now;
     h->deadline = 0;
     memset(h->overrides, 0, sizeof(h->overrides));
     h->overrides_version = 0;
@@ -129,7 +135,7 @@ void vhost_start(struct world *w, struct host *h) {
     world_foreach_run(w, r) if (r->host == h->index && r->alive) {
         h->max_started = r->token > h->max_started ? r->token : h->max_started;
     }
-    vbeat_hear_clock(w, h, h->max_started);
+    vbeat_hear_drawn(w, h, h->max_started);
     h->next_beat = USEC_INFINITY;
     h->start_at = 0;
     h->retry = w->now + 1;
@@ -212,8 +218,10 @@ static bool answer_is_good(struct world *w, struct host *h, const struct model_e
     if (strcmp(word, "gone") == 0) {
         if (here && h->deadline > 0 && w->now >= h->deadline)
             vhost_session_lost(w, h);
-        else if (here)
+        else if (here) {
+            h->lost = h->deadline > 0 ? 1 : h->lost;
             vhost_resync(w, h);
+        }
         return false;
     }
     if (strcmp(word, "stale") == 0 && e->script == REDIS_SCRIPT_HELLO && here && h->phase == HOST_HELLO) {

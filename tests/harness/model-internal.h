@@ -25,6 +25,7 @@
 #define EARLY_MAX 64
 #define ASK_MAX 8 /* claims in one call */
 #define NUMBER_SIZE 24
+#define EPOCHS_MAX 200
 #define OVERRIDE_SIZE 200
 
 /* --- the scripts on Redis --- */
@@ -39,7 +40,8 @@ struct bridge {
 
 int bridge_open(struct bridge *b, const struct model_mutation *mutation);
 void bridge_close(struct bridge *b);
-/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, beat, debt, o:a, o:b, o:c}}; NULL
+/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, beat, debt, o:a, o:b, o:c,
+ * began}}; NULL
  * if Redis is gone. To be freed. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct words *arguments);
@@ -77,9 +79,9 @@ struct m_claim {
 
 struct m_state { /* copied for snapshots */
     bool empty, grace;
-    char epoch[NUMBER_SIZE];
+    char epoch[NUMBER_SIZE]; /* "": it has ended, or none has begun */
     unsigned replid;
-    uint64_t clock;
+    uint64_t clock, beat, began; /* began: the clock when the epoch did */
     usec_t lease; /* of the namespace; 0: none yet */
     char overrides[POOLS_MAX][OVERRIDE_SIZE]; /* "": none */
     struct m_session sessions[SESSIONS_MAX];
@@ -131,13 +133,23 @@ struct host {
     char epoch[NUMBER_SIZE];
     usec_t epoch_known;
     bool grace;
-    uint64_t clock, max_started; /* max_started: the highest token that this berthd saw a process start with */
-    usec_t clock_heard;
+    uint64_t max_started;  /* the highest token that this berthd saw a process start with */
+    uint64_t drawn, latest; /* of the clock: known to have been drawn; none was higher at `since` */
+    usec_t since, heard;
+    uint64_t given;        /* the highest number given to this session in this epoch */
+    unsigned lost;         /* what the next hello tells of the epoch's data */
+    uint64_t file_latest;
+    usec_t file_since;
+    uint64_t last_count;   /* of the last answer, and when that was asked for */
+    usec_t last_sent;
     struct mark marks[MARKS_KEPT];
     size_t n_marks;
     usec_t deadline;       /* 0: none */
     /* heartbeats */
     usec_t next_beat, beat_sent, hello_sent, looked;
+    uint64_t beat_drawn;
+    unsigned beats;
+    bool ends_grace;       /* an administrator asks it to */
     bool beat_under_way, beat_again, beaten, early_sent;
     uint64_t chain, doubt;
     struct { uint64_t before, number; } early[EARLY_MAX];
@@ -181,6 +193,7 @@ struct run {
     uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
                                           was may have put the clock ahead just then, which nobody else had heard of */
     bool started;                      /* its process has begun once */
+    usec_t asked_at;                   /* when its ticket was drawn */
 };
 
 /* --- the world --- */
@@ -207,6 +220,7 @@ enum step_kind {
     STEP_LOSE_ANSWER, STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_TWICE, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
     STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
     STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
+    STEP_AGAIN, STEP_BACK,
     STEPS
 };
 
@@ -236,10 +250,14 @@ struct world {
     unsigned disaster_host;
     bool by_hand;   /* a grace was ended by hand, so that it may have been too short for clocks to age */
     bool was_ahead; /* Redis' clock was stepped forward once */
-    unsigned replid, n_sessions, n_runs, n_calls, n_admin;
+    unsigned replid, n_sessions, n_runs, n_calls, n_admin, n_epochs;
+    usec_t went_back;  /* when Redis's memory went back under one replication id; 0: never. Until hosts had time to tell, nobody can know */
+    usec_t stepped;    /* when Redis's clock last jumped, or an epoch began */
     struct m_state m, saved;
     bool has_saved;
     uint64_t n_grants, order;
+    char epochs[EPOCHS_MAX][NUMBER_SIZE]; /* all that there were: none may come twice */
+    unsigned n_begun;
     uint64_t admin_versions[STEPS_MAX + 1]; /* what an override replaces, so that it can be said again */
     struct host hosts[HOSTS_MAX];
     struct run runs[RUNS_MAX];
@@ -269,6 +287,7 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
 bool rules_is_first(const struct world *w, unsigned claim, bool surely);
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
+bool rules_stays_parked(const struct world *w, const struct m_claim *c); /* the pool for which it is parked has too low a limit */
 uint32_t rules_held(const struct world *w, unsigned pool, bool ending);
 
 /* --- model-limits.c --- */
@@ -308,10 +327,11 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply);
 
 /* --- model-beat.c --- */
 void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch);
-void vbeat_hear_clock(struct world *w, struct host *h, uint64_t number);
+void vbeat_hear_drawn(struct world *w, struct host *h, uint64_t number);
+void vbeat_hear_latest(struct world *w, struct host *h, uint64_t number, usec_t sent);
 void vbeat_hear_overrides(struct host *h, const redisReply *list);
-uint64_t vbeat_aged_clock(const struct world *w, const struct host *h);
-void vbeat_add_mark(struct world *w, struct host *h, uint64_t count);
+uint64_t vbeat_latest(const struct world *w, const struct host *h);
+void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent);
 uint64_t vbeat_dead_count(const struct world *w, const struct host *h);
 void vbeat_say(struct world *w, struct host *h);
 void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tests/harness/model-internal.h"
+#include "tests/harness/model-rules.h"
 
 struct override {
     uint64_t version, until_usec;
@@ -80,7 +80,7 @@ struct cause { /* the call that is being judged */
 static bool is_told_by_hello(const struct cause *e, unsigned pool, const struct override *o) {
     if (e->script != REDIS_SCRIPT_HELLO)
         return false;
-    for (size_t i = 11 + 2 * number(e->args[10]); i + 6 < e->n_args; i += 7)
+    for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
         if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) == o->version && strcmp(e->args[i + 2], o->limit) == 0)
             return true;
     return false;
@@ -93,7 +93,7 @@ static struct override newest_known(const struct cause *e, unsigned pool, const 
 
     if (e->script != REDIS_SCRIPT_HELLO)
         return newest;
-    for (size_t i = 11 + 2 * number(e->args[10]); i + 6 < e->n_args; i += 7)
+    for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
         if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) > newest.version) {
             (void) snprintf(text, sizeof(text), "%.24s\t%.15s\t%.24s\t%.24s\t%.50s\t%.50s", e->args[i + 1], e->args[i + 2], e->args[i + 3],
                             e->args[i + 4], e->args[i + 5], e->args[i + 6]);

@@ -15,7 +15,7 @@ static void parse_permits(struct effect *e, const char *text, uint32_t permits[s
 
 /* Held by the word of an epoch before the one that was named: its host does not say so. */
 static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
-    return claim->state == 'H' && claim->token < rules_number(e->args[2]);
+    return claim->state == 'H' && claim->token < e->m->began;
 }
 
 /* Whether the queue of a pool that it asks for has as many as this host's config lets wait; the first such pool. */
@@ -102,8 +102,8 @@ static void judge_claim(struct effect *e) {
     if (refused || *state != 'H')
         judge_waiting(e, c, full_pool, state);
     if (refused) {
-        claim->ticket = clock + 1 > world_redis_time(e->w) ? clock + 1 : world_redis_time(e->w);
-        if (!e->m->grace && !e->mismatch && !*reply_word(reply_at(e->state, 4)) &&
+        claim->ticket = reply_number(reply_at(e->state, 2)); /* the last one drawn, not lower than its own */
+        if (!e->m->grace && !e->mismatch && !e->ended && !*reply_word(reply_at(e->state, 4)) &&
             rules_is_first(e->w, c, true) && rules_fits(e->w, c, 0))
             model_fail(e->w, "c%u was refused as '%s' though all is free", c, state);
         claim->state = 0;
@@ -113,8 +113,8 @@ static void judge_claim(struct effect *e) {
         model_fail(e->w, "R7: c%u got ticket %" PRIu64 ", the clock was at %" PRIu64 " before", c, ticket, clock);
     if (*state == 'H')
         rules_granted(e, c, reply_number(reply_at(e->reply, 6)), token);
-    else if ((*state == 'P') != rules_wants_too_much(e->w, claim))
-        model_fail(e->w, "R2: c%u %s", c, *state == 'P' ? "is parked, but no limit is too low" : "waits, but a limit is too low");
+    else if (*state == 'P' && !rules_wants_too_much(e->w, claim))
+        model_fail(e->w, "R2: c%u is parked, but no limit is too low", c);
     claim->state = *state;
     if (*state == 'P')
         rules_park(e, claim);
@@ -176,7 +176,7 @@ void rules_asked_in_part(struct effect *e) {
             claim->ticket = reply_number(reply_at(look, k + 4));
             if (*reply_word(reply_at(look, k + 1)) == 'H')
                 model_fail(e->w, "R10: %s was granted by a Redis that is not that of the epoch", e->args[i]);
-            if (rules_wants_too_much(e->w, claim))
+            if (*reply_word(reply_at(look, k + 1)) == 'P')
                 rules_park(e, claim);
         }
     }
@@ -197,6 +197,17 @@ static void give_back(struct effect *e, const char *id, const redisReply *line) 
                    reply_number(reply_at(line, 4)), reply_number(reply_at(line, 3)));
     if (is_there)
         claim->state = 0;
+}
+
+void rules_released_in_part(struct effect *e) {
+    bool several = e->script == REDIS_SCRIPT_RELEASES;
+
+    for (size_t i = 3; (several || e->script == REDIS_SCRIPT_RELEASE) && i < e->n_args; i++) {
+        struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
+
+        if (claim->session == id_number(e->args[0]))
+            claim->state = 0;
+    }
 }
 
 void rules_release(struct effect *e) {
@@ -241,8 +252,6 @@ static void apply_told(struct effect *e, char **item, const redisReply *answer) 
         }
     } else if (!was || is_doubtful(e, claim)) {
         claim->state = 'W';
-        if (rules_wants_too_much(e->w, claim))
-            rules_park(e, claim);
     }
     if (*state != claim->state || (claim->state == 'H' && token != claim->token))
         model_fail(e->w, "R11: c%u is told as %s with %" PRIu64 ", must be %c with %" PRIu64, c, state, token, claim->state, claim->token);

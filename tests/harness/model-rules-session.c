@@ -170,11 +170,11 @@ static void judge_undeclared(struct effect *e, const uint32_t before[static POOL
 /* --- hello, heartbeats, bye --- */
 
 static void declare(struct effect *e, struct m_session *session) {
-    unsigned n = (unsigned) rules_number(e->args[10]);
+    unsigned n = (unsigned) rules_number(e->args[HELLO_LIMITS]);
 
     memset(session->is_declared, 0, sizeof(session->is_declared));
     memset(session->is_elsewhere, 0, sizeof(session->is_elsewhere));
-    for (size_t i = 11; i < 11 + 2 * n; i += 2) {
+    for (size_t i = HELLO_LIMITS + 1; i < HELLO_LIMITS + 1 + 2 * n; i += 2) {
         unsigned p = (unsigned) (e->args[i][0] - 'a');
 
         session->is_elsewhere[p] = strcmp(e->args[i + 1], "host") == 0;
@@ -195,8 +195,8 @@ static void take_name(struct effect *e, unsigned s, unsigned name) {
 void rules_hello(struct effect *e) {
     unsigned s = id_number(e->args[0]), replaced = id_number(e->args[2]);
     struct m_session *session = &e->m->sessions[s];
-    uint64_t connection = rules_number(e->args[1]), dead = rules_number(e->args[9]);
-    bool may_bury = strcmp(e->args[8], e->m->epoch) == 0 && !e->new_epoch, ok = strcmp(e->word, "ok") == 0;
+    uint64_t connection = rules_number(e->args[1]), dead = rules_number(e->args[HELLO_DEAD]);
+    bool may_bury = strcmp(e->args[HELLO_EPOCH], e->m->epoch) == 0 && !e->new_epoch, ok = strcmp(e->word, "ok") == 0;
     uint32_t lowest[POOLS_MAX];
 
     note_lowest(e, lowest);
@@ -251,8 +251,8 @@ void rules_beat(struct effect *e) {
         model_fail(e->w, "R4: the beat clock stands still at %" PRIu64, session->count);
     session->count = reply_number(reply_at(e->reply, 4));
     session->beat = e->w->now;
-    apply_ended(e, 9, 0, rules_number(e->args[3]), !e->mismatch);
-    judge_undeclared(e, lowest, 11, NULL);
+    apply_ended(e, 10, 0, rules_number(e->args[3]), !e->mismatch);
+    judge_undeclared(e, lowest, 12, NULL);
 }
 
 void rules_bye(struct effect *e) {

@@ -51,6 +51,10 @@ bool rules_wants_too_much(const struct world *w, const struct m_claim *c) {
     return false;
 }
 
+bool rules_stays_parked(const struct world *w, const struct m_claim *c) {
+    return c->permits[c->parked_at] > rules_limit(w, c->parked_at);
+}
+
 uint32_t rules_held(const struct world *w, unsigned pool, bool ending) {
     uint32_t held = 0;
 
@@ -71,8 +75,8 @@ bool rules_is_first(const struct world *w, unsigned claim, bool surely) {
             continue;
         if ((int64_t) (d->ticket - d->head) >= (int64_t) (c->ticket - c->head) + surely || rules_wants_too_much(w, d))
             continue;
-        for (unsigned p = 0; p < w->n_pools; p++)
-            share = share || (c->permits[p] > 0 && d->permits[p] > 0);
+        for (unsigned p = 0; p < w->n_pools; p++) /* who is parked comes back before anybody is granted what it was parked for */
+            share = share || (c->permits[p] > 0 && d->permits[p] > 0 && (d->state == 'W' || d->parked_at == p));
         if (share)
             return false;
     }
@@ -125,7 +129,7 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
         return;
     }
     c = id_number(id);
-    if (strcmp(epoch, e->m->epoch) != 0 && !(strcmp(epoch, e->old_epoch) == 0 && *verb != 'g'))
+    if (strcmp(epoch, e->m->epoch) != 0 && !(e->ended && strcmp(epoch, e->old_epoch) == 0))
         model_fail(e->w, "R12: a push names epoch %s, it is %s", epoch, e->m->epoch);
     if (e->m->claims[c].session != s)
         model_fail(e->w, "R12: a push about c%u went to s%u", c, s);
@@ -139,11 +143,13 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
     } else {
         bool parked = strcmp(verb, "parked") == 0;
 
-        if (parked != rules_wants_too_much(e->w, &e->m->claims[c]))
+        struct m_claim *claim = &e->m->claims[c];
+
+        if (parked ? !rules_wants_too_much(e->w, claim) : rules_stays_parked(e->w, claim))
             model_fail(e->w, "R2: c%u was %s", c, parked ? "parked, but no limit is too low" : "brought back, but a limit is too low");
-        e->m->claims[c].state = 'W';
+        claim->state = 'W';
         if (parked)
-            rules_park(e, &e->m->claims[c]);
+            rules_park(e, claim);
     }
 }
 
@@ -162,26 +168,64 @@ static const char *gate(const struct effect *e, bool was_mismatch) {
         return NULL;
     if (strcmp(e->args[2], e->old_epoch) != 0 || !*e->old_epoch)
         return "epoch";
-    if (was_mismatch && (e->script == REDIS_SCRIPT_SYNC || e->script == REDIS_SCRIPT_GRACE))
+    if (was_mismatch && e->script == REDIS_SCRIPT_SYNC)
         return "epoch";
     if (!session->live || session->ending)
         return "gone";
-    return rules_number(e->args[1]) != session->connection ? "stale" : NULL;
+    if (rules_number(e->args[1]) != session->connection)
+        return "stale";
+    return e->went_back ? "epoch" : NULL;
+}
+
+static void begin_epoch(struct effect *e, const char *epoch) {
+    struct world *w = e->w;
+    uint64_t began = reply_number(reply_at(e->state, 8));
+
+    if (e->script != REDIS_SCRIPT_HELLO || (!e->mismatch && !e->went_back))
+        model_fail(w, "R10: %s began a new epoch, but Redis is the same", redis_script_name(e->script));
+    for (unsigned i = 0; i < w->n_begun; i++)
+        if (strcmp(w->epochs[i], epoch) == 0)
+            model_fail(w, "R10: epoch %s came twice", epoch);
+    if (began <= e->m->clock)
+        model_fail(w, "R10: an epoch began at number %" PRIu64 ", the clock was at %" PRIu64, began, e->m->clock);
+    (void) snprintf(w->epochs[w->n_begun++ % EPOCHS_MAX], NUMBER_SIZE, "%s", epoch);
+    (void) snprintf(e->m->epoch, sizeof(e->m->epoch), "%s", epoch);
+    e->m->replid = w->replid;
+    e->m->began = began;
+    e->m->grace = e->new_epoch = true;
+    e->m->empty = e->mismatch = false;
+    w->stepped = w->now;
 }
 
 static void apply_epoch(struct effect *e) {
     const char *epoch = reply_word(reply_at(e->state, 0));
 
-    if (strcmp(epoch, e->m->epoch) == 0)
+    if (strcmp(epoch, e->m->epoch) == 0) {
+        if (e->script == REDIS_SCRIPT_HELLO && strcmp(e->word, "stale") != 0 && (e->mismatch || e->went_back))
+            model_fail(e->w, "R10: %s, but hello began no new epoch", e->mismatch ? "Redis is another one" : "Redis's memory went back");
         return;
-    if (!e->mismatch)
-        model_fail(e->w, "R10: a new epoch, but Redis is the same");
-    if (rules_number(epoch) <= rules_number(e->m->epoch))
-        model_fail(e->w, "R10: epoch %s came after %s", epoch, e->m->epoch);
-    (void) snprintf(e->m->epoch, sizeof(e->m->epoch), "%s", epoch);
-    e->m->replid = e->w->replid;
-    e->m->grace = e->new_epoch = true;
-    e->m->empty = e->mismatch = false;
+    }
+    if (*epoch) {
+        begin_epoch(e, epoch);
+        return;
+    }
+    if (!e->mismatch && !e->went_back)
+        model_fail(e->w, "R10: an epoch ended, but Redis is the same");
+    e->m->epoch[0] = '\0';
+    e->ended = true;
+}
+
+/* Whether the caller proves that Redis's memory went back in the epoch that it names. */
+static bool proves_loss(const struct effect *e) {
+    const struct m_state *m = e->m;
+
+    if (e->script == REDIS_SCRIPT_BEAT)
+        return rules_number(e->args[7]) > m->sessions[id_number(e->args[0])].last || rules_number(e->args[3]) > m->beat;
+    if (e->script != REDIS_SCRIPT_HELLO || !*m->epoch)
+        return false;
+    if (strcmp(e->args[HELLO_EPOCH], m->epoch) == 0)
+        return *e->args[HELLO_LOST] != '0' || rules_number(e->args[HELLO_COUNT]) > m->beat || rules_number(e->args[HELLO_DRAWN]) > m->clock;
+    return !m->grace && rules_number(e->args[HELLO_DRAWN]) > m->clock;
 }
 
 static void apply_verb(struct effect *e) {
@@ -210,9 +254,6 @@ static void apply_verb(struct effect *e) {
         break;
     case REDIS_SCRIPT_REVOKE:
         rules_revoke(e);
-        break;
-    case REDIS_SCRIPT_GRACE:
-        e->m->grace = false;
         break;
     case REDIS_SCRIPT_LOOK: /* finds nothing where nobody deletes keys; another epoch would be one without a reason */
     case REDIS_SCRIPT_OVERRIDE:
@@ -252,7 +293,7 @@ static void judge(struct effect *e) {
     const char *barred;
 
     apply_epoch(e);
-    if (e->new_epoch && e->script == REDIS_SCRIPT_BEAT) /* it had beaten before it saw */
+    if (e->ended && e->script == REDIS_SCRIPT_BEAT && reply_number(reply_at(e->state, 3)) > e->m->beat) /* it had beaten before it saw */
         e->m->sessions[id_number(e->args[0])].count = reply_number(reply_at(e->state, 3));
     barred = gate(e, was_mismatch);
     if (barred && strcmp(e->word, barred) != 0)
@@ -260,10 +301,11 @@ static void judge(struct effect *e) {
                    redis_script_name(e->script), e->word, barred);
     if (barred)
         return;
-    if (e->new_epoch && strcmp(e->word, "epoch") == 0) { /* seen when it was about to grant: before that it may have moved others */
+    if (e->ended && strcmp(e->word, "epoch") == 0) { /* seen when it was about to grant: before that it may have moved others */
         limits_apply(e->w, e->script, e->args, e->n_args, e->word, e->state);
         if (rules_is_ask(e->script))
             rules_asked_again(e);
+        rules_released_in_part(e);
         apply_pushes(e);
         if (rules_is_ask(e->script))
             rules_asked_in_part(e);
@@ -283,7 +325,7 @@ static void judge(struct effect *e) {
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
         model_fail(e->w, "R10: grace %s", e->m->grace ? "has ended without a reason" : "has begun without a new epoch");
     /* Debts are paid by whoever comes next and looks, a heartbeat at the latest. */
-    if (strcmp(e->word, "ok") == 0 && e->more == 0 && !e->mismatch && !e->m->grace && !model_failed(e->w) &&
+    if (strcmp(e->word, "ok") == 0 && e->more == 0 && !e->mismatch && !e->ended && !e->m->grace && !model_failed(e->w) &&
         (e->script == REDIS_SCRIPT_BEAT || !*reply_word(reply_at(e->state, 4))))
         check_idle(e->w);
 }
@@ -318,11 +360,13 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
         e.more = reply_number(reply_at(reply_at(e.reply, i), 2)) > 0 ? 1 : e.more;
     if (!e.is_list)
         e.more = strcmp(e.word, "ok") == 0 || rules_is_refusal(e.word) ? reply_number(reply_at(e.reply, 2)) : 0;
-    e.mismatch = w->m.empty || w->m.replid != w->replid;
+    e.mismatch = w->m.empty || !*w->m.epoch || w->m.replid != w->replid;
+    e.went_back = proves_loss(&e);
     (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
     judge(&e);
     clock = reply_number(reply_at(e.state, 2));
     if (clock < w->m.clock)
         model_fail(w, "R7: the clock went from %" PRIu64 " to %" PRIu64, w->m.clock, clock);
     w->m.clock = clock;
+    w->m.beat = reply_number(reply_at(e.state, 3));
 }

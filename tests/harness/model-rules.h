@@ -17,7 +17,9 @@ struct effect {
     const char *word;
     char old_epoch[NUMBER_SIZE];
     bool is_list; /* the answer: a line for each claim */
-    bool mismatch, new_epoch; /* Redis was found to be another one than that of the epoch: before, in this call */
+    bool mismatch;             /* before this call: no epoch, or Redis is another one than that of the epoch */
+    bool went_back;            /* its caller has seen more of this epoch than is there */
+    bool ended, new_epoch;     /* in this call: the epoch ended, another one began */
     uint64_t more;
 };
 
@@ -28,6 +30,9 @@ static inline bool rules_is_ask(enum redis_script script) {
 static inline uint64_t rules_number(const char *text) {
     return strtoull(text, NULL, 10);
 }
+
+/* Places in the arguments of hello. */
+enum { HELLO_LEASE = 6, HELLO_DRAWN, HELLO_LATEST, HELLO_EPOCH, HELLO_COUNT, HELLO_DEAD, HELLO_LOST, HELLO_FRESH, HELLO_LIMITS };
 
 /* --- model-rules.c --- */
 /* A grant that the answer or a push tells; before: the token of this session before it. */
@@ -50,6 +55,8 @@ void rules_asked_again(struct effect *e);
 void rules_ask(struct effect *e);
 /* Another epoch was found while they were asked for: what was done before that stays. */
 void rules_asked_in_part(struct effect *e);
+/* Another epoch was found while claims were given back: they are gone. */
+void rules_released_in_part(struct effect *e);
 void rules_release(struct effect *e);
 void rules_releases(struct effect *e);
 void rules_sync(struct effect *e);

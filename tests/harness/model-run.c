@@ -77,7 +77,7 @@ static const unsigned weights[STEPS] = {
     [STEP_STALL_PUSH] = 5, [STEP_TWICE] = 6, [STEP_RECONNECT] = 4, [STEP_BYE] = 3, [STEP_WIPE] = 4, [STEP_FLUSH] = 1, [STEP_RESTART] = 4,
     [STEP_SAVE] = 5, [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
     [STEP_PAUSE] = 4, [STEP_RESUME] = 3, [STEP_REVOKE] = 4, [STEP_GRACE] = 6, [STEP_DISASTER] = 4,
-    [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6,
+    [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6, [STEP_AGAIN] = 4, [STEP_BACK] = 4,
 };
 
 static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
@@ -168,6 +168,11 @@ static void follow(struct dice *d, struct sequence *q, const struct step *s, con
         *next = (struct step) {.kind = kinds[may_lose_data ? roll(d, ELEMENTSOF(kinds)) : 0], .host = s->host, .a = 1};
         next->at = s->at + roll(d, w->lease / 2);
         q->n++;
+    } else if (s->kind == STEP_RESTORE || s->kind == STEP_AGAIN) { /* a berthd that is new says hello first, each time */
+        *next = (struct step) {.kind = STEP_LOSE_FILE, .at = s->at - 1, .host = s->host, .a = roll(d, w->heartbeat)};
+        q->n++;
+        if (q->n < STEPS_MAX && may_lose_data)
+            q->steps[q->n++] = (struct step) {.kind = STEP_AGAIN, .at = s->at + some_time(d, w->lease), .host = s->host, .a = 2};
     } else if (s->kind == STEP_DISASTER) {
         *next = (struct step) {.kind = STEP_CRASH, .at = s->at, .host = s->host, .a = roll(d, w->heartbeat)};
         q->n++;
@@ -190,11 +195,11 @@ static void make_sequence(struct sequence *q, uint64_t seed, const struct world 
     q->seed = seed;
     for (unsigned k = 0; k < STEPS; k++) {
         used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
-        if (k == STEP_RESTORE && used[k])
+        if ((k == STEP_RESTORE || k == STEP_AGAIN || k == STEP_BACK) && used[k])
             used[STEP_SAVE] = true;
     }
     if (used[STEP_LEASE]) /* and data that is lost: that no rule covers, all hosts are to name the same lease */
-        used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = false;
+        used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = used[STEP_AGAIN] = used[STEP_BACK] = false;
     for (unsigned k = 0; k < STEPS; k++)
         sum += used[k] ? weights[k] : 0;
     q->n = 20 + roll(&d, STEPS_MAX - 40);

@@ -20,6 +20,7 @@ static const char *const step_names[STEPS] = {
     [STEP_REVOKE] = "revoke", [STEP_GRACE] = "end grace",
     [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
     [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
+    [STEP_AGAIN] = "Redis comes back with the same snapshot again", [STEP_BACK] = "Redis's memory goes back",
     [STEP_NAME] = "berthd is started anew with another name", [STEP_LEASE] = "berthd is started anew with another lease",
 };
 
@@ -124,6 +125,14 @@ static void step_redis(struct world *w, const struct step *s) {
         bridge_restore(w->bridge);
         w->m = w->saved;
         break;
+    case STEP_BACK: /* the whole machine of Redis: who was connected is no more */
+        if (!w->has_saved || w->saved.replid != w->replid)
+            return;
+        bridge_restore(w->bridge);
+        w->m = w->saved;
+        w->went_back = w->now;
+        break_all(w);
+        return;
     case STEP_SAVE:
         bridge_save(w->bridge);
         w->saved = w->m;
@@ -136,6 +145,7 @@ static void step_redis(struct world *w, const struct step *s) {
         return;
     if (s->a / 2 % 3 == 0) /* it comes back where the clock is behind */
         w->redis_skew -= (int64_t) (s->a % w->lease);
+    w->stepped = w->now;
     w->replid++;
     if (s->a % 2 == 0) /* a replica promoted and demoted again can keep connections */
         break_all(w);
@@ -183,7 +193,7 @@ static void step_revoke(struct world *w, struct host *h, const struct step *s) {
 
 /* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
 static bool may_end_grace(const struct world *w) {
-    if (w->m.empty || w->m.replid != w->replid)
+    if (w->m.empty || !*w->m.epoch || w->m.replid != w->replid)
         return false;
     for (unsigned i = 0; i < w->n_hosts; i++)
         if (w->hosts[i].up && (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].epoch, w->m.epoch) != 0))
@@ -195,15 +205,11 @@ static bool may_end_grace(const struct world *w) {
 }
 
 static void step_grace(struct world *w, struct host *h) {
-    struct words words = {0};
-
-    if (h->up && h->phase == HOST_LIVE && may_end_grace(w)) {
+    if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->grace && may_end_grace(w)) {
         w->by_hand = true;
-        vhost_begin(h, &words);
-        words_add(&words, h->epoch);
-        freeReplyObject(world_call(w, REDIS_SCRIPT_GRACE, &words));
+        h->ends_grace = true;
+        vbeat_say(w, h);
     }
-    words_done(&words);
 }
 
 /* Name and lease are of a config that is read when berthd starts. */
@@ -318,7 +324,11 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_RESTART:
     case STEP_SAVE:
     case STEP_RESTORE:
+    case STEP_BACK:
         step_redis(w, s);
+        break;
+    case STEP_AGAIN: /* the same older copy as before, or a twin of the replica that was promoted before */
+        step_redis(w, &(struct step) {.kind = STEP_RESTORE, .a = s->a});
         break;
     case STEP_REDIS_FROZEN:
         w->redis_frozen_until = w->now + s->a;
@@ -326,6 +336,7 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_CLOCK:
         w->redis_skew += (int64_t) s->a * (s->b % 2 == 0 ? 1 : -1);
         w->was_ahead = w->was_ahead || s->b % 2 == 0;
+        w->stepped = w->now;
         break;
     case STEP_LIMIT:
         h->limits[p] = (uint32_t) s->b;

@@ -30,6 +30,7 @@ struct model_mutation {
     bool no_ageing;            /* hosts do not age the clock that they remember */
     bool any_epoch;            /* hosts take pushes of any epoch */
     bool no_chain;             /* hosts do not look whether a push was missed */
+    bool age_from_hearing;     /* a number's age counts from when a host heard of it, however late that was */
     bool own_burial;           /* hosts that were refused call others dead by their own lease */
 };
 

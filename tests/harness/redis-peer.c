@@ -274,9 +274,9 @@ static void answer_script(struct answer *a, int script, const redisReply *comman
     case REDIS_SCRIPT_BYE: put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
     case REDIS_SCRIPT_BEAT:
         a->line = ++p.count % 2 == 1;
-        put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu ", p.epoch, p.count, p.last, p.n, p.clock);
+        put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu", p.epoch, p.count, p.last, p.n, p.clock);
         if (!a->line)
-            put(a, NEWS " ]", p.clock);
+            put(a, "_%llu " NEWS " ]", p.clock, p.clock);
         break;
     case REDIS_SCRIPT_CLAIM: answer_claim(a, argument(command, 7)); break;
     case REDIS_SCRIPT_CLAIMS: answer_several(a, command, 9, 2, answer_claim); break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scripts of daemon/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one, "$": the epoch, "_": a
+/* The scripts of daemon/lua by themselves, on a private redis-server. A call is a line of words ("~": an empty one, "$": the epoch, "!": an id for a new one, "_": a
  * space in one); a reply is shown as one line, lists in brackets, and compared with a pattern of fnmatch(3) in which "$" is the epoch, too. */
 
 #include <inttypes.h>

@@ -103,7 +103,7 @@ static void pause_and_resume(void) {
     TEST_INT(berth(bee, "pause db net"), 0);
     host_await_pool(ant, "db", "limit", 0);
     TEST_INT(host_pool(ant, "net", "limit"), 0);
-    c[1] = berth_at_gate(bee, "-p db", "b", "parked");
+    c[1] = berth_at_gate(bee, "-p db", "b", "queued");
     TEST_INT(berth(ant, "run -n -p net -- true"), 75);
     TEST_INT(berth(ant, "resume db net"), 0);
     host_await_pool(bee, "db", "limit", 1); /* what pause replaced */

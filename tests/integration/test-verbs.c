@@ -82,7 +82,7 @@ static void test_limits(void) {
     host_mark(ant);
     TEST_INT(berth(ant, "pause db"), 0);
     waiter = berth_start(ant, "run -p db --name w -- true");
-    host_await(ant, "parked", "job=w");
+    host_await(ant, "queued", "job=w");
     json = berth_json(ant, "runs");
     AT_STRING(json, "runs.0.blocked_by", "paused: db");
     json_decref(json);

@@ -67,15 +67,35 @@ static void test_marks(void) {
     free(r);
 }
 
+/* A number that is heard late is as old as the last answered heartbeat before it; what Redis itself says at a heartbeat replaces all that
+ * was heard before that was sent. */
 static void test_clock(void) {
     struct store_redis *r = calloc(1, sizeof(*r));
+    usec_t now = clock_boottime();
+    uint64_t latest;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    TEST_INT(beat_aged_clock(r, 5), 0);
-    r->clock = 1000;
-    r->clock_heard = 100;
-    TEST_INT(beat_aged_clock(r, 100), 1000);
-    TEST_INT(beat_aged_clock(r, 300), 1000 + 200 + 2); /* plus 1 % */
+    TEST_INT(clock_latest(r, 5), 0);
+    r->clock = (struct clock_memory) {.latest = 1000, .since = 100};
+    TEST_INT(clock_latest(r, 100), 1000);
+    TEST_INT(clock_latest(r, 300), 1000 + 200 + 2); /* plus 1 % */
+
+    r->last = (struct mark) {.count = 7, .sent = now - 100 * USEC_PER_SEC};
+    r->clock = (struct clock_memory) {0};
+    clock_hear_drawn(r, 5000);
+    TEST_INT(r->clock.drawn, 5000);
+    TEST_INT(r->clock.latest, 5000);
+    TEST_INT(r->clock.since, now - 100 * USEC_PER_SEC);
+    latest = clock_latest(r, now);
+    TEST_INT(latest, 5000 + 101 * USEC_PER_SEC);
+    clock_hear_drawn(r, 4000); /* a lower one changes nothing */
+    TEST_INT(r->clock.drawn, 5000);
+    TEST_INT(clock_latest(r, now), latest);
+    clock_hear_latest(r, 5001, now - USEC_PER_SEC); /* asked before the push was heard: that may be of a later number */
+    TEST_INT(clock_latest(r, now), latest);
+    clock_hear_latest(r, 5001, r->clock.heard);
+    TEST_INT(r->clock.latest, 5001);
+    TEST_INT(r->clock.drawn, 5000); /* nobody may have drawn it */
     free(r);
 }
 
