@@ -243,8 +243,8 @@ static void test_full(void) {
     EXPECT(script_beat("s1", 0, 0), "ok *");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok *");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 5 5 0 0 0 r name db:1"), "ok *");
-    EXPECT(script_say("inspect pool db a"), "ok 4 4 4 [] 1 0 0 [[a s1 name 1 5 * *]] [] [0] 0");
-    EXPECT(script_say("inspect sessions"), "ok $ 0 0 * [[s2 s2 v1 db=4,net=2 2 0] [s1 s1 v1 db=4,net=2 4 1]]");
+    EXPECT(script_say("inspect pool db a"), "ok 4 4 4 [] 1 0 0 [[a s1 name 1 5 * *]] [] [0] 0 *");
+    EXPECT(script_say("inspect sessions"), "ok $ 0 0 * [[s2 s2 m1 v1 db=4,net=2 2 0] [s1 s1 m1 v1 db=4,net=2 4 1]] *");
     EXPECT(script_say("release s1 1 $ a"), "ok *");
     script_tell("CONFIG SET maxmemory 0");
     EXPECT(script_claim("s1", "b", "db 1 100"), "ok *");
