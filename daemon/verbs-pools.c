@@ -25,7 +25,7 @@ static json_t *json_seen(usec_t usec) {
 
 /* --- from a snapshot --- */
 
-/* Redis is not told a pid for its own sake; of its own runs this berthd knows it. */
+/* A host does not call Redis to tell a pid, so what is there may be missing or old. Of its own runs this berthd knows it. */
 static uint32_t find_pid(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 
@@ -39,7 +39,7 @@ static int put_holders(struct manager *m, json_t *pool, const struct snapshot_po
     for (size_t i = 0; i < p->n_holders; i++) {
         const struct snapshot_holder *h = &p->holders[i];
         bool own = strcmp(h->host, manager_settings(m)->host) == 0;
-        uint32_t pid = h->pid == 0 && own ? find_pid(m, h->claim) : h->pid;
+        uint32_t pid = own ? find_pid(m, h->claim) : 0;
 
         k |= append(holders, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host, "name",
                                        h->name, "permits", (json_int_t) h->permits, "token", (json_int_t) h->token, "since",

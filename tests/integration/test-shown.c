@@ -218,6 +218,15 @@ static struct child *wait_in(struct host *h, const char *pools, const char *name
     return c;
 }
 
+static void expect_pid(struct host *h, bool is_known) {
+    json_t *json = berth_json(h, "pools");
+
+    AT_STRING(json, "pools.name=db.holders.0.host", "ant");
+    TEST_INT(berth_number_at(json, "pools.name=db.holders.0.pid") > 0, is_known);
+    TEST_INT(json_is_null(berth_at(json, "pools.name=db.holders.0.pid")), !is_known);
+    json_decref(json);
+}
+
 /* Permits are free, but somebody stands before it: who, where, and what that one waits for. */
 static void test_behind(void) {
     struct host *bee = host_up("bee", QUEUES);
@@ -232,6 +241,8 @@ static void test_behind(void) {
     both = wait_in(bee, "-p db -p net", "both");
     small = wait_in(ant, "-p net", "small");
     expect_why("small", "behind both on bee, which waits for db: net");
+    expect_pid(ant, true);
+    expect_pid(bee, false); /* it is a process of another host */
     many = wait_in(ant, "-p own:2", "many");
     expect_why("many", "needs 2, free 1: own");
     few = wait_in(ant, "-p own", "few");
