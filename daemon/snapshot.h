@@ -11,6 +11,7 @@
 
 #define SNAPSHOT_LIST_MAX 1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
 
+#define SNAPSHOT_ALL_MAX 100000 /* of them listed in all pools together */
 #define SNAPSHOT_ID_SIZE 136   /* of ids that somebody wrote, escaped */
 
 struct snapshot_holder {
@@ -77,6 +78,7 @@ struct snapshot {
     size_t n_sessions;
     struct snapshot_position *mine;
     size_t n_mine;
+    size_t n_listed;         /* holders and waiting claims of all pools */
     struct snapshot_malformed *malformed;
     size_t n_malformed;
 };

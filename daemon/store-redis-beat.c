@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "daemon/store-redis.h"
 
+#define OVERRIDES_MAX 1000 /* of pools that this host does not declare */
 #define UNTIMELY_MAX 250 /* calls between two heartbeats in time: each may bury 128 claims (R15) */
 
 /* --- what is remembered --- */
@@ -68,11 +69,15 @@ usec_t beat_seen(const struct store_redis *r, uint64_t count, usec_t now) {
 }
 
 static struct known_override *find_override(struct store_redis *r, const char *pool) {
-    struct known_override *grown;
-
     for (size_t i = 0; i < r->n_overrides; i++)
         if (strcmp(r->overrides[i].pool, pool) == 0)
             return &r->overrides[i];
+    return NULL;
+}
+
+static struct known_override *add_override(struct store_redis *r, const char *pool) {
+    struct known_override *grown;
+
     grown = reallocarray(r->overrides, r->n_overrides + 1, sizeof(*grown));
     if (!grown)
         return NULL;
@@ -97,6 +102,10 @@ static int hear_override(struct store_redis *r, const struct redisReply *item) {
         (strcmp(o.limit, "-") != 0 && number_parse(o.limit, UINT32_MAX, &number) < 0))
         return -EBADMSG;
     known = find_override(r, o.pool);
+    if (!known && r->n_overrides >= OVERRIDES_MAX && !hello_find_declared(r, o.pool))
+        return 0; /* somebody makes pools up: the ones that this host has are remembered all the same */
+    if (!known)
+        known = add_override(r, o.pool);
     if (!known)
         return -ENOMEM;
     if (o.version > r->overrides_version)

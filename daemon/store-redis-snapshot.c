@@ -233,11 +233,19 @@ static int read_waiter(const struct snapshot *s, struct snapshot_waiter *w, cons
     return 0;
 }
 
+/* How many of so many are listed: pools that somebody makes up do not use up this host's memory. */
+static size_t take_room(struct snapshot *s, size_t n) {
+    n = n < SNAPSHOT_ALL_MAX - s->n_listed ? n : SNAPSHOT_ALL_MAX - s->n_listed;
+    s->n_listed += n;
+    return n;
+}
+
 static int read_holders(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *list) {
     size_t n;
 
     if (reply_count(list, &n) < 0 || n > SNAPSHOT_LIST_MAX)
         return -EBADMSG;
+    n = take_room(s, n);
     p->holders = calloc(n + 1, sizeof(*p->holders));
     if (!p->holders)
         return -ENOMEM;
@@ -254,6 +262,7 @@ static int read_queue(struct snapshot *s, struct snapshot_pool *p, usec_t time, 
 
     if (reply_count(list, &n) < 0 || n > SNAPSHOT_LIST_MAX)
         return -EBADMSG;
+    n = take_room(s, n);
     p->queue = calloc(n + 1, sizeof(*p->queue));
     if (!p->queue)
         return -ENOMEM;

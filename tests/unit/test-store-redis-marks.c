@@ -2,7 +2,9 @@
 
 /* What store-redis decides by itself from what it remembers: who is dead (R4), how old the clock is (R10), what was missed (R12). */
 
+#include <hiredis/hiredis.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/store-redis.h"
 #include "tests/harness/test.h"
@@ -67,6 +69,49 @@ static void test_marks(void) {
     free(r);
 }
 
+static redisReply *override_of(const char *pool, unsigned version) {
+    redisReader *reader = redisReaderCreate();
+    char text[256], number[16];
+    void *reply = NULL;
+
+    (void) snprintf(number, sizeof(number), "%u", version);
+    (void) snprintf(text, sizeof(text), "*1\r\n*7\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$1\r\n2\r\n$1\r\n0\r\n$2\r\nid\r\n$0\r\n\r\n$0\r\n\r\n", strlen(pool), pool,
+                    strlen(number), number);
+    CU_ASSERT_FATAL(redisReaderFeed(reader, text, strlen(text)) == REDIS_OK);
+    CU_ASSERT_FATAL(redisReaderGetReply(reader, &reply) == REDIS_OK && reply);
+    redisReaderFree(reader);
+    return reply;
+}
+
+/* Whoever makes pools up cannot make this host remember without end, nor forget what it needs. */
+static void test_overrides(void) {
+    struct declared declared = {.pool = {.name = "mine", .limit = 4}};
+    struct store_redis *r = calloc(1, sizeof(*r));
+    redisReply *reply;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    r->declared = &declared;
+    r->n_declared = 1;
+    for (unsigned i = 0; i < 5000; i++) {
+        char pool[16];
+
+        (void) snprintf(pool, sizeof(pool), "p%u", i);
+        reply = override_of(pool, i + 1);
+        TEST_INT(beat_hear_overrides(r, reply), 0);
+        freeReplyObject(reply);
+        r->overrides_heard = false; /* no events */
+    }
+    TEST_INT(r->n_overrides, 1000);
+    reply = override_of("mine", 9000);
+    TEST_INT(beat_hear_overrides(r, reply), 0);
+    freeReplyObject(reply);
+    TEST_INT(r->n_overrides, 1001);
+    TEST_STRING(r->overrides[1000].pool, "mine");
+    TEST_INT(r->overrides_version, 9000);
+    free(r->overrides);
+    free(r);
+}
+
 /* A number that is heard late is as old as the last answered heartbeat before it; what Redis itself says at a heartbeat replaces all that
  * was heard before that was sent. */
 static void test_clock(void) {
@@ -124,7 +169,7 @@ static void test_chain(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"dead count", test_dead_count}, {"seen since the last", test_seen_since_the_last}, {"marks", test_marks},
+    {"dead count", test_dead_count}, {"seen since the last", test_seen_since_the_last}, {"marks", test_marks}, {"overrides", test_overrides},
     {"clock", test_clock},           {"chain", test_chain},                             CU_TEST_INFO_NULL,
 };
 
