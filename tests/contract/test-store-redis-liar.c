@@ -113,6 +113,8 @@ static bool begin(struct bed *b) {
 static void end(struct bed *b) {
     s.lie = NULL;
     BED_UNTIL(b, b->stores[0]->state == STORE_STATE_READY); /* it is believed again when it tells the truth */
+    list_foreach(p, &b->probes, struct probe, link)
+        BED_UNTIL(b, p->n_granted + p->n_waiting > 0);
     bed_done(b);
     sd_event_source_disable_unref(s.listens);
     for (size_t k = 0; k < CONNECTIONS_MAX; k++)
@@ -123,14 +125,21 @@ static void end(struct bed *b) {
     (void) unlink(s.path);
 }
 
+static void on_override(int r _unused_, void *userdata _unused_) {
+}
+
 static void check(struct bed *b, const struct lie *lie) {
     unsigned allowed = lie->calls * HEARTBEATS;
     usec_t until = clock_boottime() + WATCHED;
 
     s.lie = lie;
     s.n_commands = 0;
+    if (lie->kind == REDIS_SCRIPT_CLAIM)
+        probe_ask(bed_probe(b, 0, "db"));
+    else if (lie->kind == REDIS_SCRIPT_OVERRIDE)
+        TEST_INT(store_override(b->stores[0], &(struct store_override) {.pool = "db", .limit = 1, .for_usec = USEC_INFINITY}, on_override, NULL), 0);
     for (size_t k = 0; k < CONNECTIONS_MAX; k++) /* so that it says hello and syncs, too */
-        if (s.peers[k].source)
+        if (s.peers[k].source && lie->kind != REDIS_SCRIPT_CLAIM && lie->kind != REDIS_SCRIPT_OVERRIDE)
             (void) shutdown(s.peers[k].fd, SHUT_RDWR);
     while (s.n_commands <= allowed && bed_turn(b, until))
         ;
@@ -155,6 +164,14 @@ static void test_same_lie(void) {
         {"sync: no script", REDIS_SCRIPT_SYNC, PEER_ERROR, 0, "NOSCRIPT", 30},
         {"sync: lost", REDIS_SCRIPT_SYNC, PEER_LOST, 0, "", 30},
         {"sync: goes on", REDIS_SCRIPT_SYNC, PEER_REPLACE, 3, "1", 300},
+        {"claim: stale", REDIS_SCRIPT_CLAIM, PEER_RAW, 0, STALE, 30},
+        {"claim: gone", REDIS_SCRIPT_CLAIM, PEER_WORD, 0, "gone", 30},
+        {"claim: epoch", REDIS_SCRIPT_CLAIM, PEER_WORD, 0, "epoch", 30},
+        {"claim: no script", REDIS_SCRIPT_CLAIM, PEER_ERROR, 0, "NOSCRIPT", 30},
+        {"claim: lost", REDIS_SCRIPT_CLAIM, PEER_LOST, 0, "", 30},
+        {"claim: no memory", REDIS_SCRIPT_CLAIM, PEER_ERROR, 0, "OOM", 30},
+        {"override: epoch", REDIS_SCRIPT_OVERRIDE, PEER_WORD, 0, "epoch", 30}, /* said again whenever it is live */
+        {"override: stale", REDIS_SCRIPT_OVERRIDE, PEER_RAW, 0, STALE, 30},
         {"beat: stale", REDIS_SCRIPT_BEAT, PEER_RAW, 0, STALE, 30},
         {"beat: gone", REDIS_SCRIPT_BEAT, PEER_WORD, 0, "gone", 30},
         {"beat: epoch", REDIS_SCRIPT_BEAT, PEER_WORD, 0, "epoch", 30},
