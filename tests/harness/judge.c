@@ -169,19 +169,30 @@ static bool may_be_ahead(const struct judge_wait *a, const struct judge_wait *b,
     return asked(a) < asked(b) + TOLERANCE;
 }
 
-/* Everything is there for him, and nobody ahead of him keeps it waiting (R2). Whoever is excused and has all that he wants keeps
- * nobody waiting: if he does not start, it is because he was broken. */
-static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at) {
-    if (!waits_at(w, at) || !fits(j, &w->pools, at))
-        return false;
+/* Not all that it wants is free, or somebody ahead of it in one of its queues is held up (R2), perhaps by others in other queues. seen: of
+ * each wait, whether it was looked at: none of these is held up, or it is just being looked at. */
+static bool is_held_up(const struct judge *j, const struct judge_wait *w, usec_t at, bool *seen) {
+    seen[w - j->waits] = true;
+    if (!fits(j, &w->pools, at))
+        return true;
     for (size_t i = 0; i < j->n_waits; i++) {
         const struct judge_wait *other = &j->waits[i];
 
-        if (other != w && waits_at(other, at) && may_be_ahead(other, w, at) && share_a_pool(&other->pools, &w->pools) &&
-            !stands_aside(j, &other->pools, at) && !fits(j, &other->pools, at))
-            return false;
+        if (!seen[i] && waits_at(other, at) && may_be_ahead(other, w, at) && share_a_pool(&other->pools, &w->pools) &&
+            !stands_aside(j, &other->pools, at) && is_held_up(j, other, at, seen))
+            return true;
     }
-    return true;
+    return false;
+}
+
+/* Everything is there for him, and nobody ahead of him keeps it waiting (R2). Whoever is excused and has all that he wants keeps
+ * nobody waiting: if he does not start, it is because he was broken. */
+static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at) {
+    _cleanup_free_ bool *seen = calloc(j->n_waits, sizeof(*seen));
+
+    if (!seen)
+        abort();
+    return waits_at(w, at) && !is_held_up(j, w, at, seen);
 }
 
 /* All times between two of which nothing changes. */

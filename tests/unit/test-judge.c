@@ -119,6 +119,23 @@ static void test_idle(void) {
     TEST_INT(got.longest_idle, 0);
 }
 
+/* One ahead who could be served waits itself, in another queue, behind one who could not. */
+static void test_behind_who_waits_behind(void) {
+    begin(2);
+    limits[1] = (struct judge_limit) {.pool = "net", .limit = 1};
+    j.n_limits = 2;
+    run("a", 10, 20, 0, 0);
+    run("b", 21, 30, 0, 0);
+    waits_for_pools("wide", "db:2", 11, 21, true);
+    waits_for_pools("both", "db:1,net:1", 12, 21, true);
+    waits_for_pools("b", "net:1", 13, 21, false);
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 1 * USEC_PER_SEC); /* from 20 on all could be served */
+    waits[1].from = 14 * USEC_PER_SEC;
+    judge(&j, &got);
+    TEST_INT(got.longest_idle, 8 * USEC_PER_SEC); /* he came later */
+}
+
 /* One ahead who needs more than there is keeps those behind him waiting, whatever is broken; but not whoever wants more than the limit. */
 static void test_behind(void) {
     begin(2);
@@ -275,6 +292,7 @@ static void test_order_outside(void) {
 static CU_TestInfo tests[] = {
     {"overlap", test_overlap}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
     {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order},
+    {"behind who waits behind", test_behind_who_waits_behind},
     {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken},
     {"behind somebody by ticket", test_behind_by_ticket}, {"order from outside", test_order_outside}, CU_TEST_INFO_NULL,
 };
