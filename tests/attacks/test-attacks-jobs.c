@@ -28,7 +28,7 @@ static void begin_attacks(void) {
     attacks[0] = attack_start(ATTACK_FREEZE, test_runner_path(&t, "run/" PROTOCOL_RUNNER_SOCKET), SOCK_SEQPACKET, geteuid());
     attacks[1] = attack_start(ATTACK_FREEZE, test_runner_path(&t, guard), SOCK_SEQPACKET, geteuid());
     for (size_t i = 0; i < 2; i++)
-        CU_ASSERT(attack_await(attacks[i], ATTACKS));
+        CU_ASSERT(attack_await(attacks[i], ATTACKS) && attack_sent(attacks[i]) > 0);
 }
 
 static void end_attacks(void) {

@@ -27,7 +27,7 @@
 
 struct attack {
     pid_t pid;
-    atomic_uint n;
+    atomic_uint n, n_sent;
 };
 
 static const char packet[] = "hello\nversion=1\n", call[] = "{\"method\":\"io.berth.Version\"}";
@@ -48,7 +48,8 @@ static void freeze(struct attack *a, const char *path, int type) {
         if (i % 4 == 2) /* behind what looks like the end of a connection of packets, or is no call */
             (void) !send(fd, "x", type == SOCK_STREAM, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (linger_attack(fd, text, size, i % 4 == 3 && type == SOCK_STREAM ? MSG_OOB : 0) > 0)
-            a->n++;
+            a->n_sent++;
+        a->n++;
         if (i % 8 < 4) { /* waits for what comes of it */
             struct pollfd p = {.fd = fd, .events = POLLIN | POLLHUP};
 
@@ -141,8 +142,8 @@ struct attack *attack_start(enum attack_kind kind, const char *path, int type, u
     return a;
 }
 
-unsigned attack_count(const struct attack *a) {
-    return a->n;
+unsigned attack_sent(const struct attack *a) {
+    return a->n_sent;
 }
 
 bool attack_await(const struct attack *a, unsigned n) {

@@ -17,7 +17,8 @@ enum attack_kind {
 
 /* type: SOCK_STREAM or SOCK_SEQPACKET. uid: who it becomes, with no group but that of nobody. NULL with a failed assertion. */
 struct attack *attack_start(enum attack_kind kind, const char *path, int type, uid_t uid);
-/* How often it has got so far as to send something, or to connect where that is all; waits for that, 20 s. */
-unsigned attack_count(const struct attack *a);
+/* Waits, 20 s at most, until it has tried so often: connected, and sent what it sends. */
 bool attack_await(const struct attack *a, unsigned n);
+/* How many descriptors got through: who is not heard is hung up on, sometimes before it has sent one. */
+unsigned attack_sent(const struct attack *a);
 struct attack *attack_end(struct attack *a);
