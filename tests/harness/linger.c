@@ -12,7 +12,7 @@
 static int listener = -1; /* never accepts: its queue has the peers */
 static struct sockaddr_in address;
 
-static int linger_listen(void) {
+int linger_begin(void) {
     const int small = 4096; /* its connections, too: what does not fit stays unsent */
     socklen_t size = sizeof(address);
 
@@ -30,7 +30,7 @@ int linger_socket(void) {
     static const char bytes[65536];
     _cleanup_close_ int fd = -1;
 
-    if (listener < 0 && linger_listen() < 0)
+    if (listener < 0 && linger_begin() < 0)
         return -errno;
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||

@@ -8,7 +8,9 @@
 
 #define LINGER_TIME 20 /* seconds that a close of one sleeps, if nothing else ends it */
 
-/* A socket on loopback whose last close sleeps. The peers of all of them live as long as this process, or until linger_end(). */
+/* A socket on loopback whose last close sleeps. The peers of all of them live as long as the process that called linger_begin(), or this
+ * first, or until linger_end(). */
+int linger_begin(void);
 int linger_socket(void);
 void linger_end(void);
 
