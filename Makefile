@@ -55,7 +55,7 @@ FAULT_PARTS := $(BUILD)/fault-parts.a
 FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c))
 BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
-.PHONY: all tests deps check mutate faults faults-slice fuzz fuzzers demo lint clean
+.PHONY: all tests deps check mutate prove faults faults-slice fuzz fuzzers demo lint clean
 all: $(PROGRAMS)
 tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS) $(BENCH)
 
@@ -164,6 +164,11 @@ faults-slice: deps
 # Breaks berth in each way that tests/mutations lists: do the end-to-end tests notice? make mutate ONLY="words" JOBS=n
 mutate: deps
 	@JOBS=$(JOBS) tests/mutate.sh $(ONLY)
+
+# Every state of a model of the permit protocol, in Promela for spin: make prove ONLY="words"
+prove:
+	@LINT_DEPS=yes tests/deps.sh
+	@BUILD=$(BUILD) tests/prove/run.sh $(ONLY)
 
 # libFuzzer, ten minutes each: make fuzz SECONDS=n
 SECONDS ?= 600

@@ -6,9 +6,9 @@
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
     libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables"
-# What boots real systemd in containers (make check-system); linters, and shells whose completions are tested where they are there.
+# What boots real systemd in containers (make check-system); linters, spin (make prove), and shells whose completions are tested where they are there.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
-[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish"
+[ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
 case ${PACKAGE:-} in
 deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
 rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev scdoc" ;;
