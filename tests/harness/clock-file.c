@@ -87,6 +87,7 @@ void clock_file_own(char **argv) {
         (void) unsetenv(PASSED);
         (void) unsetenv("HOST_CLOCK");
         (void) unsetenv("LD_PRELOAD");
+        (void) place_programs(); /* they are removed when this ends */
         return;
     }
     fd = memfd_create("clock", 0); /* goes through the exec */
@@ -98,6 +99,7 @@ void clock_file_own(char **argv) {
     for (char **e = own_clock.environment; *e; e++)
         (void) putenv(*e);
     (void) setenv(PASSED, number, 1);
+    place_keep_over_exec();
     (void) execv("/proc/self/exe", argv);
     abort();
 }

@@ -17,6 +17,8 @@
 
 #define FOLDERS_OPEN_MAX 16
 
+#define COPIES "TEST_PROGRAM_COPIES"
+
 const char *place_build(void) {
     static char *build;
 
@@ -80,10 +82,15 @@ static void copy_programs(const char *build) {
                                            "tests/preload/clock-step.so", "tests/preload/host-clock.so"};
     char from[PATH_MAX], to[PATH_MAX];
 
-    if (!mkdtemp(copies) || chmod(copies, 0755) < 0)
-        abort();
     copied_by = getpid();
     (void) atexit(remove_copies);
+    if (getenv(COPIES)) { /* this program made them, and executed itself anew (clock-file.c) */
+        snprintf(copies, sizeof(copies), "%s", getenv(COPIES));
+        (void) unsetenv(COPIES);
+        return;
+    }
+    if (!mkdtemp(copies) || chmod(copies, 0755) < 0)
+        abort();
     for (size_t i = 0; i < ELEMENTSOF(folders); i++) {
         snprintf(to, sizeof(to), "%s%s", copies, folders[i]);
         if (mkdir(to, 0755) < 0 || chmod(to, 0755) < 0)
@@ -107,6 +114,11 @@ const char *place_programs(void) {
         }
     }
     return programs;
+}
+
+void place_keep_over_exec(void) {
+    if (place_programs() == copies)
+        (void) setenv(COPIES, copies, 1);
 }
 
 const char *place_program(char *buffer, size_t size, const char *name) {
