@@ -20,7 +20,7 @@ void beat_hear_epoch(struct store_redis *r, const char *epoch) {
     (void) snprintf(r->epoch, sizeof(r->epoch), "%s", epoch);
     r->epoch_known = clock_boottime();
     r->n_marks = 0; /* counts of an older epoch mean nothing */
-    r->last.count = 0;
+    r->last.count = r->own.count = 0;
     r->grace = false;
     r->lost = DATA_LOSS_NONE;
     r->given = 0;
@@ -52,6 +52,8 @@ void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent) {
 uint64_t beat_dead_count(const struct store_redis *r, usec_t now) {
     uint64_t count = 0;
 
+    if (r->last.sent + r->burial_usec <= now) /* so long unheard, it cannot prove a loss of data (R10): it may be wrong */
+        return 0;
     for (size_t i = 0; i < r->n_marks && r->marks[i].received + r->burial_usec <= now; i++)
         count = r->marks[i].count > count ? r->marks[i].count : count;
     return count;
@@ -230,7 +232,7 @@ static void say_what_waits(struct store_redis *r) {
 
 /* Redis's memory went back, though it is the same Redis: it was restored to a state before what this host has seen (R10). */
 static bool went_back(const struct store_redis *r, uint64_t count, uint64_t drawn) {
-    return count <= r->last.count || drawn < r->beat_drawn;
+    return count <= r->own.count || drawn < r->beat_drawn;
 }
 
 static void beat_on_reply(const struct redisReply *reply, void *userdata) {
@@ -264,6 +266,7 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     if (latest > 0)
         clock_hear_latest(r, latest, sent);
     beat_add_mark(r, count, sent);
+    r->own = r->last;
     session_save_clock(r);
     resync = judge_numbers(r, last, claims);
     if (last <= r->chain && !resync)
@@ -291,10 +294,10 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
 
 /* In grace Redis hears what this host remembers. Else it is asked now and then what to remember: that costs more than a heartbeat. */
 static void put_clock(struct store_redis *r, struct words *w, usec_t now) {
-    if (r->grace)
-        words_add_u64(w, clock_latest(r, now));
-    else
-        words_add(w, r->beats++ % 16 == 0 ? "t" : "0");
+    if (!r->grace && r->beats++ % 16 != 0)
+        return;
+    words_add_u64(w, admin_is_ending_grace(r) ? USEC_INFINITY / 2 : usec_sub(now, r->epoch_known));
+    words_add_u64(w, r->grace ? clock_latest(r, now) : 0);
 }
 
 void beat_send(struct store_redis *r) {
@@ -310,10 +313,10 @@ void beat_send(struct store_redis *r) {
     link_begin(r, &w, REDIS_SCRIPT_BEAT);
     words_add(&w, r->epoch);
     words_add_u64(&w, beat_dead_count(r, now));
-    words_add_u64(&w, admin_is_ending_grace(r) ? USEC_INFINITY / 2 : usec_sub(now, r->epoch_known));
+    words_add_u64(&w, r->own.count);
     words_add_u64(&w, r->overrides_version);
-    put_clock(r, &w, now);
     words_add_u64(&w, r->given);
+    put_clock(r, &w, now);
     r->beat_sent = now;
     r->beat_drawn = r->clock.drawn;
     r->beat_again = false;

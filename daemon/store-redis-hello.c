@@ -26,7 +26,7 @@ static int put_hello(struct store_redis *r, struct words *w) {
     words_add_u64(w, r->clock.drawn);
     words_add_u64(w, clock_latest(r, now));
     words_add(w, r->epoch);
-    words_add_u64(w, r->last.count);
+    words_add_u64(w, r->own.sent + r->lease_usec > now ? r->own.count : 0);
     words_add_u64(w, beat_dead_count(r, now));
     words_add_u64(w, r->lost);
     words_add(w, fresh);
@@ -224,6 +224,7 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
     beat_hear_epoch(r, epoch);
     clock_hear_latest(r, latest, sent);
     beat_add_mark(r, count, sent);
+    r->own = r->last;
     tell_differing(r, reply_at(reply, 8));
     tell_lowest(r);
     if (!known && !grace && session_was_lost(r)) { /* it was buried while berthd was away */

@@ -153,6 +153,8 @@ void session_lost(struct store_redis *r, const char *why) {
     r->connection = 0;
     r->from_file = false;
     r->chain = r->given = 0;
+    r->n_marks = 0; /* what they are compared with went with the session */
+    r->last.count = r->own.count = 0;
     r->connected_told = false; /* that the new session is there is news */
     r->store.deadline = 0;
     if (r->store.state != STORE_STATE_AWAY)

@@ -150,6 +150,7 @@ struct store_redis {
     usec_t burial_usec;                  /* the lease by which the dead are told: the longer of ours and the namespace's */
     struct mark marks[MARKS_MAX];        /* oldest first, of this epoch */
     size_t n_marks;
+    struct mark own;                     /* the last that Redis noted for this session; count 0: none in this epoch */
     struct mark last;                    /* the newest, also one that is too close to the mark before it; count 0: none */
     sd_event_source *beat_timer, *deadline_timer;
     bool beat_under_way, beat_again, beaten; /* beaten: once since it is live */

@@ -7,10 +7,12 @@
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
---       known-µs   how long it has known this epoch
+--       own        the highest count that an answer to this session told in this epoch
 --       overrides  the newest version of an override that it knows
---       latest     as in hello, heard in grace;  "t": the answer is to tell the latest;  "0"
 --       given      the highest number given to this session that its host has heard of in this epoch
+--       then, in grace, and where the latest number is wanted:
+--       known-µs   how long it has known this epoch
+--       latest     as in hello
 -- Reply, one line: ok epoch more grace(0|1) count last-token claims clock [latest]
 --         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or, where there may be more to say: {that line, overrides, ended, reclaimed, undeclared}
@@ -27,34 +29,40 @@ if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
-if tonumber(last) < tonumber(ARGV[8]) then -- Redis's memory went back, though it is the same Redis
+if last ~= ARGV[7] and tonumber(last) < tonumber(ARGV[7]) then -- Redis's memory went back, though it is the same Redis
     call('HDEL', meta, 'epoch')
     return {'epoch', ''}
 end
 
 local beats, count = at .. 'beats', string.format('%d', call('HINCRBY', meta, 'beat', '1'))
-call('ZADD', beats, count, s)
 local claims = call('SCARD', at .. 'of:' .. s)
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
-if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and ARGV[7] == '0'
+if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and not ARGV[8]
     and call('ZCOUNT', beats, '0', ARGV[4]) == 0 then
+    call('ZADD', beats, count, s)
     return 'ok ' .. m[1] .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
 end
 --#include core
 --#include queue
 --#include session
 --#include limits
+-- Before it does anything to others: did Redis's memory go back? Then whom it would expire may live.
+local score = tonumber(call('ZSCORE', beats, s) or 0)
+if score < tonumber(ARGV[5]) or tonumber(ARGV[4]) >= tonumber(count) then
+    end_epoch()
+    return {'epoch', ''}
+end
+call('ZADD', beats, count, s)
 if grace then
-    hear_clock(tonumber(ARGV[7])) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
-    local known = tonumber(ARGV[5])
+    hear_clock(tonumber(ARGV[9])) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
+    local known = tonumber(ARGV[8] or 0)
     if known >= tonumber(lease) and in_epoch() then
         call('HDEL', meta, 'grace', 'known')
         grace = false
     elseif known > tonumber(call('HGET', meta, 'known') or 0) then
-        call('HSET', meta, 'known', ARGV[5])
+        call('HSET', meta, 'known', ARGV[8])
     end
 end
-if tonumber(ARGV[4]) >= tonumber(count) then end_epoch() end -- likewise: whom it would bury may live
 if override_over and epoch then end_overrides() end
 if epoch then bury(math.max(tonumber(ARGV[4]), 0), s) end
 settle()

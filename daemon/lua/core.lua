@@ -65,10 +65,14 @@ local function latest()
     return fmt(math.max(clock, now() + lead))
 end
 
--- Takes over what a host remembers of the clock, which outlives a loss of data (R10). Nobody can have drawn a number a hundred years
--- ahead of TIME: it is not believed.
+-- A number ten years ahead of TIME (of 2026, where TIME is behind) was never drawn: hosts refuse it, too.
+local function is_plausible(number)
+    return number < math.max(now(), 1767225600000000) + 315576000000000
+end
+
+-- Takes over what a host remembers of the clock, which outlives a loss of data (R10).
 local function hear_clock(number)
-    if number and number > clock and number < now() + 3155760000000000 then clock = number end
+    if number and number > clock and is_plausible(number) then clock = number end
 end
 
 -- To be called at the end of each call that may have ticked.
@@ -94,24 +98,26 @@ local function in_epoch()
     return trusted
 end
 
--- "db:2,net:1" as {'db', 2, 'net', 1}
+-- "db:2,net:1" as {'db', 2, 'net', 1}; nil if nobody can have asked for that
 local function parse_pools(text)
     local list = {}
-    for pool, n in string.gmatch(text, '([^:,]+):(%d+)') do
+    for pool, n in string.gmatch(text or '', '([^:,]+):(%d+)') do
+        if tonumber(n) > 1000 then return nil end
         list[#list + 1] = pool
         list[#list + 1] = tonumber(n)
     end
-    return list
+    return #list > 0 and list or nil
 end
 
 -- A claim's record: state token session pools ticket since head-start pid run name reason, separated by spaces. state: W(aiting),
--- P(arked), H(eld). since: when it was queued, or granted. reason: of a revocation, "" if there was none.
+-- P(arked), H(eld). since: when it was queued, or granted. reason: of a revocation, "" if there was none. A record that somebody else
+-- wrote, and that makes no sense, is as good as none.
 local function parse_claim(text)
     local r = {}
     r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason =
         string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) ?(.*)$')
     r.list = parse_pools(r.pools)
-    return r
+    return r.list and r
 end
 
 local function read_claim(c)

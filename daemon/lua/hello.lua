@@ -9,7 +9,7 @@
 --       host machine version lease-µs
 --       drawn      the highest ticket or token that this host has heard of
 --       latest     no number drawn so far can be higher, as far as this host remembers; heard in grace (R10)
---       epoch      that it knew last, 0 if none;  count: the highest that it has seen in that epoch;  dead: as in beat
+--       epoch      that it knew last, 0 if none;  own: as in beat, 0 if that call was sent a lease ago;  dead: as in beat
 --       lost       1: Redis has lost data of that epoch;  2: a script ended with an error in it, half of its work may be done;  0
 --       fresh      the id of the epoch that begins here if there is none: random, never used before
 --       limits     how many, then for each: pool limit; limit "host": there it is of scope host
@@ -29,7 +29,7 @@
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 if call('TYPE', meta)['ok'] ~= 'hash' then call('UNLINK', meta) end
-local schema, beat, broken = unpack(call('HMGET', meta, 'schema', 'beat', 'broken'))
+local schema, broken = unpack(call('HMGET', meta, 'schema', 'broken'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
 --#include core
 --#include queue
@@ -81,7 +81,7 @@ end
 
 -- Redis's memory may go back although it is the same Redis: a host has seen more than is there.
 local named = epoch == ARGV[10]
-if named and (ARGV[13] == '1' or (tonumber(beat) or 0) < tonumber(ARGV[11]))
+if named and (ARGV[13] == '1' or tonumber(call('ZSCORE', at .. 'beats', s) or 0) < tonumber(ARGV[11]))
     or clock < tonumber(ARGV[8]) and (named or not grace) then end_epoch() end
 if ARGV[13] == '2' and (not epoch or named or ARGV[10] == '0') then broken = '1' end
 if not schema and call('EXISTS', at .. 'claims', at .. 'sessions', at .. 'beats') > 0 then
@@ -94,7 +94,7 @@ if broken then
     if not wipe() then return {'again'} end
     last, old_connection = nil, nil
 end
-if clock >= now() + 3155760000000000 then clock = 0 end -- nobody drew that
+if not is_plausible(clock) then clock = 0 end
 hear_clock(tonumber(ARGV[8]))
 if in_epoch() then
     if grace then hear_clock(tonumber(ARGV[9])) end

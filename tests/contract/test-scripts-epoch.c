@@ -25,7 +25,7 @@ static void test_failover(void) {
     EXPECT(script_beat("s1", 0, 0), "epoch "); /* none, before somebody says hello */
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     script_learn_new_epoch();
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch $");
     EXPECT(script_sayf("claim s1 1 %s x 0_0_r_name 0 0 net 1 100", old), "epoch $");
     EXPECT(script_sayf("sync s1 1 %s 0 1 1", old), "epoch $");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 * 1 *");
@@ -48,7 +48,7 @@ static void test_failover_at_claim(void) {
     script_fail_over();
     snprintf(old, sizeof(old), "%s", script_epoch);
     EXPECT(script_claim("s1", "a", "db 1 100"), "epoch ");
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0 0", old), "epoch ");
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch ");
     TEST_INT(script_used("db"), 0);
     TEST_INT(script_state("a"), '-');
     script_end();
@@ -107,8 +107,8 @@ static void test_wipe_remembered(void) {
     EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 - 0 idC ~ ~"),
            "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 - 0 idC  ]] [] [] [] [] *");
     EXPECT(script_say("inspect pool db"), "ok 2 4 4 [2 0 newer] *");
-    EXPECT(script_say("sync s1 1 $ 4102444800000000 1 1"), "ok $ 0 1 0 4102444800000000 *");
-    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 W 4102444800000001 *");
+    EXPECT(script_say("sync s1 1 $ 1893456000000000 1 1"), "ok $ 0 1 0 1893456000000000 *");
+    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 W 1893456000000001 *");
     script_end();
 }
 
@@ -224,14 +224,14 @@ static void test_pushes(void) {
 
 static void test_numbers(void) {
     script_begin();
-    script_tell("HSET " META " clock 4102444800000000"); /* the year 2100: Redis's clock was set back since */
-    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 H 4102444800000001 4102444800000001 0 0 *");
-    EXPECT(script_claim("s1", "b", "db 1 100 net 1 100"), "ok $ 0 H 4102444800000002 4102444800000002 4102444800000001 0 *");
-    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W 41024448???????? 0 4102444800000002 1 *");
+    script_tell("HSET " META " clock 1893456000000000"); /* the year 2030: Redis's clock was set back since */
+    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 H 1893456000000001 1893456000000001 0 0 *");
+    EXPECT(script_claim("s1", "b", "db 1 100 net 1 100"), "ok $ 0 H 1893456000000002 1893456000000002 1893456000000001 0 *");
+    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W 18934560???????? 0 1893456000000002 1 *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     _cleanup_reply_ redisReply *r = redis_command(&script_server, "HGET berth:{t}:claims c");
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    CU_ASSERT(fnmatch("H 41024448???????? s1 db:3 41024448???????? * 0 7 r-c name *", r->str, 0) == 0);
+    CU_ASSERT(fnmatch("H 18934560???????? s1 db:3 18934560???????? * 0 7 r-c name *", r->str, 0) == 0);
     script_end();
 }
 

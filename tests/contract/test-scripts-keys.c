@@ -36,7 +36,7 @@ static void heal(void) {
     snprintf(old, sizeof(old), "%s", script_epoch);
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     script_learn_new_epoch();
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch $");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"), "ok $ 0 1 *");
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
     EXPECT(script_say("sync s2 1 $ 0 1 1 n H 14 14 0 0 7 r-n name net:1 b W 0 12 0 0 7 r-b name db:2 d W 0 15 0 0 7 r-d name net:3"),

@@ -48,7 +48,7 @@ void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
     (void) snprintf(h->epoch, sizeof(h->epoch), "%s", epoch);
     h->epoch_known = w->now;
     h->n_marks = 0;
-    h->last_count = h->given = 0;
+    h->last_count = h->own = h->given = 0;
     h->lost = 0;
     h->grace = false;
 }
@@ -69,6 +69,8 @@ uint64_t vbeat_dead_count(const struct world *w, const struct host *h) {
     usec_t lease = w->mutation && w->mutation->early_burial ? h->burial * 3 / 4 : h->burial;
     uint64_t count = 0;
 
+    if (h->last_sent + vhost_lasts(h, lease) <= w->now)
+        return 0;
     for (size_t i = 0; i < h->n_marks && h->marks[i].received + vhost_lasts(h, lease) <= w->now; i++)
         count = h->marks[i].count > count ? h->marks[i].count : count;
     return count;
@@ -107,13 +109,13 @@ void vbeat_say(struct world *w, struct host *h) {
     vhost_begin(h, &words);
     words_add(&words, h->epoch);
     words_add_u64(&words, vbeat_dead_count(w, h));
-    words_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
+    words_add_u64(&words, h->own);
     words_add_u64(&words, h->overrides_version);
-    if (h->grace)
-        words_add_u64(&words, vbeat_latest(w, h));
-    else
-        words_add(&words, h->beats++ % 16 == 0 ? "t" : "0");
     words_add_u64(&words, h->given);
+    if (h->grace || h->beats++ % 16 == 0) {
+        words_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
+        words_add_u64(&words, h->grace ? vbeat_latest(w, h) : 0);
+    }
     h->ends_grace = false;
     h->beat_drawn = h->drawn;
     h->beat_sent = w->now;
@@ -146,7 +148,7 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
         vhost_session_lost(w, h);
         return;
     }
-    if (reply_number(reply_at(reply, 4)) <= h->last_count || reply_number(reply_at(reply, 7)) < h->beat_drawn) {
+    if (reply_number(reply_at(reply, 4)) <= h->own || reply_number(reply_at(reply, 7)) < h->beat_drawn) {
         h->lost = 1;
         vhost_resync(w, h);
         return;
@@ -155,6 +157,8 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
     if (reply_at(reply, 9)) /* else it is the short answer */
         vbeat_hear_latest(w, h, reply_number(reply_at(reply, 8)), h->beat_sent);
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->beat_sent);
+    h->own = h->last_count;
+    h->own_sent = h->last_sent;
     h->file_latest = h->latest;
     h->file_since = h->since;
     missed = (h->early_sent && h->n_early > 0) || (h->doubt > 0 && h->chain < h->doubt) ||

@@ -22,7 +22,7 @@ void vhello_say(struct world *w, struct host *h) {
     words_add_u64(&words, h->drawn);
     words_add_u64(&words, vbeat_latest(w, h));
     words_add(&words, *h->epoch ? h->epoch : "0");
-    words_add_u64(&words, h->last_count);
+    words_add_u64(&words, h->own_sent + vhost_lasts(h, h->lease) > w->now ? h->own : 0);
     words_add_u64(&words, vbeat_dead_count(w, h));
     words_add_u64(&words, h->lost);
     (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
@@ -77,6 +77,8 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
     vbeat_hear_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
+    h->own = h->last_count;
+    h->own_sent = h->last_sent;
     vbeat_hear_overrides(h, reply_at(reply, 7));
     if (h->from_file && !known && !grace) {
         vhost_session_lost(w, h);

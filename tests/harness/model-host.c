@@ -93,7 +93,8 @@ static void new_session(struct world *w, struct host *h) {
     }
     h->session = ++w->n_sessions;
     h->connection = 0;
-    h->chain = h->given = 0;
+    h->chain = h->given = h->last_count = h->own = 0;
+    h->n_marks = 0;
     h->from_file = false;
 }
 
@@ -114,7 +115,7 @@ void vhost_start(struct world *w, struct host *h) {
     h->phase = HOST_DOWN;
     h->n_marks = 0;
     h->epoch[0] = '\0';
-    h->last_count = h->given = h->max_started = h->drawn = 0;
+    h->last_count = h->own = h->given = h->max_started = h->drawn = 0;
     h->lost = 0;
     h->latest = h->has_file ? h->file_latest : 0;
     h->since = h->has_file ? h->file_since : w->now;

@@ -142,6 +142,8 @@ struct host {
     usec_t file_since;
     uint64_t last_count;   /* of the last answer, and when that was asked for */
     usec_t last_sent;
+    uint64_t own;          /* the last count that Redis noted for this session in this epoch */
+    usec_t own_sent;
     struct mark marks[MARKS_KEPT];
     size_t n_marks;
     usec_t deadline;       /* 0: none */

@@ -235,17 +235,20 @@ void rules_hello(struct effect *e) {
 void rules_beat(struct effect *e) {
     struct m_session *session = &e->m->sessions[id_number(e->args[0])];
     bool grace = reply_number(reply_at(e->state, 1)) == 1;
+    uint64_t known = e->n_args > 7 ? rules_number(e->args[7]) : 0;
     uint32_t lowest[POOLS_MAX];
 
     note_lowest(e, lowest);
+    if (rules_number(e->args[4]) > session->count && (reply_at(reply_at(e->reply, 10), 0) || (e->m->grace && !grace)))
+        model_fail(e->w, "R10: Redis's memory went back, and a heartbeat that proves it expires sessions or ends grace");
     if (e->m->grace && !grace) {
         if (e->mismatch)
             model_fail(e->w, "R10: grace was ended by a Redis that is not that of the epoch");
-        if (rules_number(e->args[4]) < e->m->lease)
-            model_fail(e->w, "R10: grace was ended by a host that knew the epoch for %s us", e->args[4]);
+        if (known < e->m->lease)
+            model_fail(e->w, "R10: grace was ended by a host that knew the epoch for %" PRIu64 " us", known);
         e->m->grace = false;
-    } else if (e->m->grace && rules_number(e->args[4]) >= e->m->lease && !e->mismatch) {
-        model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %s us", e->args[4]);
+    } else if (e->m->grace && known >= e->m->lease && !e->mismatch) {
+        model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %" PRIu64 " us", known);
     }
     if (reply_number(reply_at(e->reply, 4)) <= session->count)
         model_fail(e->w, "R4: the beat clock stands still at %" PRIu64, session->count);

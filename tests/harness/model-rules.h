@@ -32,7 +32,7 @@ static inline uint64_t rules_number(const char *text) {
 }
 
 /* Places in the arguments of hello. */
-enum { HELLO_LEASE = 6, HELLO_DRAWN, HELLO_LATEST, HELLO_EPOCH, HELLO_COUNT, HELLO_DEAD, HELLO_LOST, HELLO_FRESH, HELLO_LIMITS };
+enum { HELLO_LEASE = 6, HELLO_DRAWN, HELLO_LATEST, HELLO_EPOCH, HELLO_OWN, HELLO_DEAD, HELLO_LOST, HELLO_FRESH, HELLO_LIMITS };
 
 /* --- model-rules.c --- */
 /* A grant that the answer or a push tells; before: the token of this session before it. */
