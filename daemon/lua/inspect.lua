@@ -49,13 +49,11 @@ local base = at .. 'pool:' .. pool
 -- What of a claim stands in a key of this pool; nil: it is no record. It may be no claim's id either.
 local function see(c, key)
     local text = call('HGET', at .. 'claims', c)
-    if text and string.find(text, '^%a %d+ %S+ %S+ %d+ %d+ %d+ %d+ %S+ %S+') then
-        local r = parse_claim(text)
-        for i = 1, #r.list, 2 do
-            if r.list[i] == pool then
-                r.wants = fmt(r.list[i + 1])
-                return r
-            end
+    local r = text and parse_claim(text)
+    for i = 1, r and #r.list or 0, 2 do
+        if r.list[i] == pool then
+            r.wants = fmt(r.list[i + 1])
+            return r
         end
     end
     tell(key, c, text or 'no record')

@@ -22,9 +22,12 @@ static void test_dead_count(void) {
     r->marks[1] = (struct mark) {.count = 20, .sent = t + 5 * USEC_PER_SEC, .received = t + 6 * USEC_PER_SEC};
     r->n_marks = 2;
     TEST_INT(beat_dead_count(r, t + LEASE - 1), 0); /* a whole lease, and from the receipt */
+    TEST_INT(beat_dead_count(r, t + LEASE), 0); /* nothing was answered for a lease: it may not know of a loss */
+    r->last = (struct mark) {.count = 30, .sent = t + LEASE, .received = t + LEASE};
     TEST_INT(beat_dead_count(r, t + LEASE), 10);
     TEST_INT(beat_dead_count(r, t + LEASE + 6 * USEC_PER_SEC - 1), 10);
     TEST_INT(beat_dead_count(r, t + LEASE + 6 * USEC_PER_SEC), 20);
+    r->last = r->marks[1];
     /* Alive after the sending of the newest heartbeat whose count is not above. */
     TEST_INT(beat_seen(r, 25, t + 7 * USEC_PER_SEC), 2 * USEC_PER_SEC);
     TEST_INT(beat_seen(r, 19, t + 7 * USEC_PER_SEC), 7 * USEC_PER_SEC + 5);
