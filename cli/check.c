@@ -15,6 +15,7 @@ static const char *plural(size_t n) {
 
 int verb_check_config(int argc, char **argv) {
     _cleanup_(settings_freep) struct settings *settings = NULL;
+    _cleanup_free_ char *warning = NULL;
     struct settings_errors errors = {};
     const char *file;
     int words, status, r;
@@ -27,6 +28,9 @@ int verb_check_config(int argc, char **argv) {
         r = settings_check_machine(settings, &errors);
     for (size_t i = 0; i < errors.n; i++)
         fprintf(stderr, "%s\n", errors.lines[i]);
+    warning = settings ? settings_warn_of_cleartext(settings) : NULL;
+    if (warning)
+        fprintf(stderr, "%s\n", warning);
     if (r < 0)
         fprintf(stderr, "berth: %s: %s\n", file, strerror(-r));
     else if (r == 0)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What jobs and the redis section need of this machine, as far as whoever asks may see it: what cannot be seen is not held against them. */
+/* What jobs and the redis section need of this machine, as far as whoever asks may see it: what cannot be seen is not held against them.
+ * And what the redis section risks. */
 
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "conf/notes.h"
@@ -86,4 +90,36 @@ int settings_check_commands(const struct settings *s, struct settings_errors *er
     notes_finish(&notes, s->files, s->n_files, errors);
     notes_done(&notes);
     return r;
+}
+
+/* --- the password's way --- */
+
+#define CREDENTIAL "redis-password" /* units/berthd.service */
+#define CREDENTIAL_STORE "/etc/credstore/" CREDENTIAL
+
+static bool is_loopback(const char *host) {
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+}
+
+/* berthd sees the credential that the service manager passes; who checks a config sees where it comes from. */
+static bool has_password(const struct redis_settings *redis) {
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/" CREDENTIAL, credentials ? credentials : "");
+    return redis->password_file[0] || redis->username[0] || (credentials && access(path, F_OK) == 0) || access(CREDENTIAL_STORE, F_OK) == 0;
+}
+
+char *settings_warn_of_cleartext(const struct settings *s) {
+    const struct redis_settings *redis = s->redis;
+    char *text = NULL;
+
+    if (!redis || !redis->host || redis->tls || is_loopback(redis->host) || !has_password(redis))
+        return NULL;
+    if (asprintf(&text,
+                 "%s:%d: warning: redis: the password goes to %s unencrypted, and whoever sees that network can read it; reach Redis "
+                 "through a tunnel (stunnel, WireGuard) on 127.0.0.1, or through a unix socket",
+                 redis->place.file, redis->place.line, redis->host) < 0)
+        return NULL;
+    return text;
 }

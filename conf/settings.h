@@ -179,5 +179,8 @@ int settings_check_controllers(const struct settings *s, unsigned available, str
  * may read. A running berthd takes such a config, and the job fails at its start. 0, SETTINGS_E_INVALID or -ENOMEM. */
 int settings_check_commands(const struct settings *s, struct settings_errors *errors);
 int settings_check_machine(struct settings *s, struct settings_errors *errors);
+/* The password of Redis crosses a network as it is: there is one, and Redis is on another machine. A warning, "file:line: warning: ...", to
+ * be freed; NULL: nothing to warn of, or out of memory. */
+char *settings_warn_of_cleartext(const struct settings *s);
 struct settings *settings_free(struct settings *s);
 DEFINE_CLEANUP(struct settings, settings_free)

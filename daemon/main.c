@@ -110,6 +110,16 @@ static int load(struct journal *journal, struct settings **ret) {
     return r;
 }
 
+/* Where errors would go. The config is good all the same. */
+static void warn(struct journal *journal, const struct settings *s) {
+    _cleanup_free_ char *text = settings_warn_of_cleartext(s);
+
+    if (text && arg_check)
+        fprintf(stderr, "%s\n", text);
+    else if (text)
+        journal_log(journal, LOG_WARNING, "%s", text);
+}
+
 /* The exit status. */
 static int print_checked(const struct settings *s) {
     printf("%s: %zu pool%s, %zu job%s, ok\n", arg_config, s->n_pools, s->n_pools == 1 ? "" : "s", s->n_jobs,
@@ -299,6 +309,7 @@ int main(int argc, char **argv) {
         turn_away(listen_fd);
     if (r != 0)
         return r == -ENOMEM ? EX_SOFTWARE : EX_CONFIG;
+    warn(journal, settings);
     if (arg_check) {
         status = print_checked(settings);
         settings_free(settings);

@@ -142,7 +142,42 @@ static void lacks_commands(void) {
     CU_ASSERT(unlink(secret) == 0 && rmdir(folder) == 0);
 }
 
+/* The start of the warning about this url and these options; NULL: none. */
+static void warns(const char *redis, const char *expected) {
+    _cleanup_(settings_freep) struct settings *s = NULL;
+    _cleanup_free_ char *warning = NULL;
+    struct settings_errors errors = {};
+    char text[256];
+
+    snprintf(text, sizeof(text), "\nredis { %s }\n", redis);
+    CU_ASSERT_FATAL(settings_parse(&(struct settings_source) {"r.conf", text, strlen(text)}, 1, "ant", &s, &errors) == 0);
+    warning = settings_warn_of_cleartext(s);
+    if (warning && expected)
+        warning[strlen(expected) < strlen(warning) ? strlen(expected) : strlen(warning)] = '\0';
+    TEST_STRING(warning, expected);
+}
+
+#define PASSWORD "password-file = \"/secret\""
+
+static void warns_of_cleartext(void) {
+    if (access("/etc/credstore/redis-password", F_OK) == 0)
+        TEST_SKIP("this machine has a password of Redis");
+    warns("url = \"redis://192.0.2.7\" " PASSWORD, "r.conf:2: warning: redis: the password goes to 192.0.2.7 unencrypted");
+    warns("url = \"redis://redis.example.org:6380\" " PASSWORD, "r.conf:2: warning: redis: the password goes to redis.example.org unencrypted");
+    warns("url = \"redis://bob@[2001:db8::1]\"", "r.conf:2: warning: redis: the password goes to 2001:db8::1 unencrypted");
+    warns("url = \"redis://192.0.2.7\"", NULL);
+    warns("url = \"redis://localhost\" " PASSWORD, NULL);
+    warns("url = \"redis://127.0.0.2\" " PASSWORD, NULL);
+    warns("url = \"redis://[::1]\" " PASSWORD, NULL);
+    warns("url = \"unix:///run/redis.sock\" " PASSWORD, NULL);
+    warns(PASSWORD, NULL); /* the default is 127.0.0.1 */
+    TEST_INT(setenv("CREDENTIALS_DIRECTORY", "/nonexistent", 1), 0);
+    warns("url = \"redis://192.0.2.7\"", NULL);
+    TEST_INT(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+}
+
 static CU_TestInfo tests[] = {
+    {"cleartext", warns_of_cleartext},
     {"the machine lacks commands", lacks_commands},
     {"the machine lacks accounts", lacks_accounts},
     {"a check names accounts", check_names_accounts},
