@@ -41,6 +41,9 @@ static const struct {
     [REDIS_SCRIPT_INSPECT] = {"inspect",
 #include "daemon/lua/inspect.lua.inc"
     },
+    [REDIS_SCRIPT_PROBE] = {"probe",
+#include "daemon/lua/probe.lua.inc"
+    },
 };
 
 const char *redis_script_name(enum redis_script script) {

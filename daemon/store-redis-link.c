@@ -189,9 +189,15 @@ static void link_on_writing(struct redis_connection *c, void *userdata) {
 
 /* --- up --- */
 
+static void link_probe(struct store_redis *r);
+
 static void link_advance(struct store_redis *r) {
     if (r->phase != PHASE_CONNECTING || r->info_due || r->scripts_due || r->loads > 0 || !r->subscribed)
         return;
+    if (r->probe_due) {
+        link_probe(r);
+        return;
+    }
     r->phase = PHASE_HELLO;
     hello_say(r);
 }
@@ -214,6 +220,39 @@ static void link_on_loaded(const struct redisReply *reply, void *userdata) {
         return;
     r->loads--;
     link_advance(r);
+}
+
+/* Whether Redis lets us run all that the scripts do. */
+static void link_on_probed(const struct redisReply *reply, void *userdata) {
+    struct store_redis *r = userdata;
+    const struct redisReply *refused = reply_at(reply, 1);
+    char why[400];
+    size_t n = 0, used;
+
+    if (!link_is_coming_up(r, reply))
+        return;
+    if (!reply_is(reply_at(reply, 0), "ok") || reply_count(refused, &n) < 0) {
+        link_bad_reply(r, "probe");
+        return;
+    }
+    if (n == 0) {
+        r->probe_due = false;
+        link_advance(r);
+        return;
+    }
+    used = (size_t) snprintf(why, sizeof(why), "Redis's user may not run all that berth needs (see redis.acl); it lacks");
+    for (size_t i = 0; i < n && used < sizeof(why); i++)
+        used += (size_t) snprintf(why + used, sizeof(why) - used, "%s %.30s", i > 0 ? "," : "",
+                                  reply_text(reply_at(refused, i)) ? reply_text(reply_at(refused, i)) : "?");
+    link_down(r, REDIS_ERROR_FATAL, why);
+}
+
+static void link_probe(struct store_redis *r) {
+    _cleanup_words_ struct words w = {0};
+
+    link_begin(r, &w, REDIS_SCRIPT_PROBE);
+    if (link_call(r, &w, link_on_probed, r) == -ENOMEM)
+        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
 /* Which scripts Redis has: those that it has not got are sent. When thousands of hosts come back to a Redis that restarted, the first
@@ -407,7 +446,7 @@ static void link_connect(struct store_redis *r) {
     r->phase = PHASE_CONNECTING;
     r->store.is_connecting = true;
     r->awaits_lost = false;
-    r->info_due = r->scripts_due = true;
+    r->info_due = r->scripts_due = r->probe_due = true;
     r->n_untimely = 0;
     r->loads = 0;
     r->connection++;

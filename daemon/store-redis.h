@@ -122,7 +122,7 @@ struct store_redis {
     struct redis_connection *commands, *pushes;
     bool subscribed;
     bool nonsense_told;                  /* of a push, on this connection */
-    bool info_due, scripts_due;          /* the answers to INFO and SCRIPT EXISTS come before hello */
+    bool info_due, scripts_due, probe_due; /* the answers to INFO, SCRIPT EXISTS and probe come before hello */
     usec_t info_asked;                   /* boottime: the last INFO */
     bool snapshot_told;                  /* that the last one failed */
     unsigned loads;                      /* and so many to SCRIPT LOAD */

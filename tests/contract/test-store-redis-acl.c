@@ -7,7 +7,9 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "daemon/redis-script.h"
 #include "tests/harness/redis-bed.h"
+#include "tests/harness/store-suite-internal.h"
 #include "tests/harness/store-suite.h"
 
 #define ACL_FILE "packaging/redis.acl"
@@ -125,7 +127,68 @@ static void test_each_command(void) {
         }
 }
 
+/* The probe as user berth: what it says is missing, "HSET TIME"; to be freed. */
+static char *probe(void) {
+    redisContext *c = redisConnectUnix(redis_bed.server.socket);
+    _cleanup_reply_ redisReply *hello = NULL, *reply = NULL;
+    char list[512] = "";
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    hello = redisCommand(c, "AUTH berth %s", PASSWORD);
+    reply = redisCommand(c, "EVALSHA %s 1 berth:{test}:meta", redis_script_sha(REDIS_SCRIPT_PROBE));
+    CU_ASSERT(reply && reply->type == REDIS_REPLY_ARRAY);
+    for (size_t i = 0; reply && i < reply->elements && i < 2 && reply->element[1]->elements > i; i++)
+        (void) snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? " " : "", reply->element[1]->element[i]->str);
+    redisFree(c);
+    return strdup(list);
+}
+
+/* Each right that a script needs, when it is taken away, is named before any script begins. */
+static void test_probe(void) {
+    char used[2048] = " ";
+    _cleanup_reply_ redisReply *loaded = redis_command(&redis_bed.server, "SCRIPT LOAD %s", redis_script_text(REDIS_SCRIPT_PROBE));
+    _cleanup_free_ char *whole = probe();
+
+    TEST_STRING(whole, "");
+    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
+        add_commands(redis_script_text(i), used, sizeof(used));
+    for (char *rest = used, *word; (word = strsep(&rest, " "));) {
+        _cleanup_reply_ redisReply *taken = NULL, *given = NULL;
+        _cleanup_free_ char *missing = NULL;
+
+        if (!*word)
+            continue;
+        taken = redis_command(&redis_bed.server, "ACL SETUSER berth -%s", word);
+        missing = probe();
+        TEST_STRING(missing && strcasecmp(missing, word) == 0 ? word : missing, word);
+        given = redis_command(&redis_bed.server, "ACL SETUSER berth +%s", word);
+    }
+    freeReplyObject(redis_command(&redis_bed.server, "ACL SETUSER berth resetchannels"));
+    _cleanup_free_ char *mute = probe();
+    TEST_STRING(mute, "PUBLISH");
+    TEST_INT(make_user(), 0);
+    TEST_INT(redis_number(&redis_bed.server, "EXISTS berth:{test}:probe:h berth:{test}:probe:s berth:{test}:probe:s2 berth:{test}:probe:z"), 0);
+}
+
+/* A host that lacks a right says which, and comes in when it has it. */
+static void test_missing_right(void) {
+    struct bed b;
+
+    if (!store_suite_begin(&b))
+        return;
+    freeReplyObject(redis_command(&redis_bed.server, "ACL SETUSER berth -publish -unlink"));
+    freeReplyObject(redis_command(&redis_bed.server, "CLIENT KILL TYPE normal"));
+    BED_UNTIL(&b, bed_says(&b, "it lacks UNLINK, PUBLISH"));
+    TEST_INT(make_user(), 0);
+    struct probe *p = bed_probe(&b, 0, "db:1");
+    probe_grant(p);
+    probe_end(p);
+    bed_done(&b);
+}
+
 static CU_TestInfo tests[] = {
+    {"the probe", test_probe},
+    {"a right is missing", test_missing_right},
     {"nothing besides", test_nothing_besides},
     {"each command", test_each_command},
     CU_TEST_INFO_NULL,

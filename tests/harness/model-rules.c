@@ -261,6 +261,7 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_LOOK: /* finds nothing where nobody deletes keys; another epoch would be one without a reason */
     case REDIS_SCRIPT_OVERRIDE:
     case REDIS_SCRIPT_INSPECT:
+    case REDIS_SCRIPT_PROBE:
     case REDIS_SCRIPTS:
         break;
     }

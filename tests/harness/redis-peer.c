@@ -285,6 +285,7 @@ static void answer_script(struct answer *a, int script, const redisReply *comman
     case REDIS_SCRIPT_SYNC: answer_sync(a, command); break;
     case REDIS_SCRIPT_OVERRIDE: put(a, "[ ok %u 0 %llu ]", p.epoch, ++p.clock); break;
     case REDIS_SCRIPT_INSPECT: answer_inspect(a, command); break;
+    case REDIS_SCRIPT_PROBE: put(a, "[ ok [ ] ]"); break;
     default: put(a, "[ ok %u 0 1 ]", p.epoch); break;
     }
 }

@@ -53,7 +53,7 @@ static const struct row rows[] = {
     {"token: too high", {{"HSET", NS "claims", CLAIM, "H 9223372036854775807 s db:1 5 5 0 7 " RUN " job "}, HELD}, {NO_CLAIM}, "claims", CLAIM},
     {"since: too high", {{"HSET", NS "claims", CLAIM, "H 5 s db:1 5 99999999999999999999999 0 7 " RUN " job "}, HELD}, {NO_CLAIM}, "claims", CLAIM},
     {"pid: too high", {{"HSET", NS "claims", CLAIM, "H 5 s db:1 5 5 0 99999999999 " RUN " job "}, HELD}, {NO_CLAIM}, "claims", CLAIM},
-    {"permits: too many", {{"HSET", NS "claims", CLAIM, "H 5 s db:99999999999999999999999 5 5 0 7 " RUN " job "}, HELD}, {NO_CLAIM}, "claims", CLAIM},
+    {"permits: too many", {{"HSET", NS "claims", CLAIM, "H 5 s db:99999999999999999999999 5 5 0 7 " RUN " job "}, HELD}, {NO_CLAIM}, "pool:db:held", CLAIM},
     {"claim: its session", {{"HSET", NS "claims", CLAIM, "H 5 " BYTES " db:1 5 5 0 7 " RUN " job "}, HELD}, {NO_CLAIM}, NULL, NULL},
     {"queue: no record", {{"ZADD", NS "pool:net:queue", "1", BYTES}}, {{"ZREM", NS "pool:net:queue", BYTES}}, "pool:net:queue", "\\xff\\xfe\\x80"},
     {"parked: no record", {{"ZADD", NS "pool:net:parked", "1", BYTES}}, {{"ZREM", NS "pool:net:parked", BYTES}}, "pool:net:parked", "\\xff"},

@@ -1,0 +1,50 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- probe: runs each command that the scripts use, to no effect. A host asks once a connection, before it says hello: a script that
+-- failed for lack of a right would leave half of its work done.
+--
+-- KEYS  berth:{ns}:meta
+-- Reply {'ok', {command, ...}}: those that this user may not run, or not with such keys and channels
+-- Cost  some 40 calls
+local key, refused = string.sub(KEYS[1], 1, -5) .. 'probe:', {}
+local h, s, s2, z = key .. 'h', key .. 's', key .. 's2', key .. 'z'
+
+local function try(name, ...)
+    local reply = redis.pcall(name, ...)
+    if type(reply) == 'table' and reply.err and string.find(reply.err, "can't", 1, true) then refused[#refused + 1] = name end
+end
+
+try('HSET', h, 'a', 1)
+try('HSETNX', h, 'a', 1)
+try('HINCRBY', h, 'n', 1)
+try('HGET', h, 'a')
+try('HMGET', h, 'a')
+try('HEXISTS', h, 'a')
+try('HLEN', h)
+try('HSCAN', h, 0)
+try('HDEL', h, 'a')
+try('SADD', s, 'a')
+try('SCARD', s)
+try('SISMEMBER', s, 'a')
+try('SMEMBERS', s)
+try('SRANDMEMBER', s, 1)
+try('SUNIONSTORE', s2, s)
+try('SMOVE', s, s2, 'a')
+try('SREM', s2, 'a')
+try('ZADD', z, 1, 'a')
+try('ZCARD', z)
+try('ZCOUNT', z, 0, 1)
+try('ZRANGE', z, 0, 0)
+try('ZRANGEBYSCORE', z, 0, 1)
+try('ZRANK', z, 'a')
+try('ZSCORE', z, 'a')
+try('RENAME', z, h)
+try('ZREM', h, 'a')
+try('TYPE', h)
+try('EXISTS', h)
+try('DEL', h)
+try('UNLINK', h, s, s2, z)
+try('TIME')
+try('INFO', 'replication')
+try('PUBLISH', string.sub(KEYS[1], 1, -5) .. 'to:probe', 'probe')
+return {'ok', refused}
