@@ -180,6 +180,8 @@ static void test_missing_right(void) {
     freeReplyObject(redis_command(&redis_bed.server, "CLIENT KILL TYPE normal"));
     BED_UNTIL(&b, bed_says(&b, "it lacks UNLINK, PUBLISH"));
     TEST_INT(make_user(), 0);
+    for (unsigned i = 0; i < 3; i++)
+        BED_UNTIL(&b, b.stores[i]->state == STORE_STATE_READY);
     struct probe *p = bed_probe(&b, 0, "db:1");
     probe_grant(p);
     probe_end(p);
