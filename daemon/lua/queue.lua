@@ -164,7 +164,7 @@ local function grant_from(pool, left_out)
             call('ZREM', at .. 'pool:' .. pool .. ':queue', c)
         else
             local lowest, permits = too_low(r)
-            if lowest == pool and limit_of(pool) == 0 then return true end
+            if limit_of(pool) == 0 then return true end
             if not lowest and not can_grant(c, r, left_out) then return true end
             if not in_epoch() then return false end
             is_touched[pool] = true -- this loop goes on with it; its other pools are touched by what follows

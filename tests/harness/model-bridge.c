@@ -50,7 +50,7 @@ static const char epilogue[] =
     "    model_reply = words\n"
     "end\n"
     "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'beat', 'debt', 'o:a', 'o:b',\n"
-    "    'o:c', 'began')}\n";
+    "    'o:c', 'began', 'lead')}\n";
 
 /* Whether all that is said of a claim in several places agrees, and what keys there are besides those of a namespace at rest. */
 static const char look_text[] =

@@ -41,7 +41,7 @@ struct bridge {
 int bridge_open(struct bridge *b, const struct model_mutation *mutation);
 void bridge_close(struct bridge *b);
 /* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, beat, debt, o:a, o:b, o:c,
- * began}}; NULL
+ * began, lead}}; NULL
  * if Redis is gone. To be freed. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct words *arguments);
@@ -195,7 +195,7 @@ struct run {
     uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
                                           was may have put the clock ahead just then, which nobody else had heard of */
     bool started;                      /* its process has begun once */
-    usec_t asked_at;                   /* when its ticket was drawn */
+    usec_t asked_at;                   /* when it was given its ticket and waited; 0: in grace, or it did not wait */
 };
 
 /* --- the world --- */
@@ -254,7 +254,9 @@ struct world {
     bool was_ahead; /* Redis' clock was stepped forward once */
     unsigned replid, n_sessions, n_runs, n_calls, n_admin, n_epochs;
     usec_t went_back;  /* when Redis's memory went back under one replication id; 0: never. Until hosts had time to tell, nobody can know */
-    usec_t stepped;    /* when Redis's clock last jumped, or an epoch began */
+    usec_t stepped;    /* when Redis's clock or data last jumped, or an epoch began */
+    int64_t lead;      /* how far the clock was ahead of Redis's after the last call, or could be with the next number */
+    usec_t lead_noted; /* when that was; 0: never */
     struct m_state m, saved;
     bool has_saved;
     uint64_t n_grants, order;
@@ -289,6 +291,7 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
 bool rules_is_first(const struct world *w, unsigned claim, bool surely);
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
+bool rules_may_be_parked(const struct world *w, const struct m_claim *c);
 bool rules_stays_parked(const struct world *w, const struct m_claim *c); /* the pool for which it is parked has too low a limit */
 uint32_t rules_held(const struct world *w, unsigned pool, bool ending);
 

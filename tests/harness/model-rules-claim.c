@@ -111,10 +111,12 @@ static void judge_claim(struct effect *e) {
     }
     if (strcmp(e->args[5], "0") == 0 && ticket <= clock)
         model_fail(e->w, "R7: c%u got ticket %" PRIu64 ", the clock was at %" PRIu64 " before", c, ticket, clock);
+    if (strcmp(e->args[5], "0") == 0)
+        clock_ticket_drawn(e, c, ticket, *state != 'H');
     if (*state == 'H')
         rules_granted(e, c, reply_number(reply_at(e->reply, 6)), token);
-    else if (*state == 'P' && !rules_wants_too_much(e->w, claim))
-        model_fail(e->w, "R2: c%u is parked, but no limit is too low", c);
+    else if (*state == 'P' && !rules_may_be_parked(e->w, claim))
+        model_fail(e->w, "R2: c%u is parked, but no limit is too low, or all its pools are paused", c);
     claim->state = *state;
     if (*state == 'P')
         rules_park(e, claim);

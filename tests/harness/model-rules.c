@@ -51,6 +51,14 @@ bool rules_wants_too_much(const struct world *w, const struct m_claim *c) {
     return false;
 }
 
+bool rules_may_be_parked(const struct world *w, const struct m_claim *c) {
+    bool is_in_the_way = false; /* in a paused pool nobody waits for it to go */
+
+    for (unsigned p = 0; p < w->n_pools; p++)
+        is_in_the_way = is_in_the_way || (c->permits[p] > 0 && rules_limit(w, p) > 0);
+    return is_in_the_way && rules_wants_too_much(w, c);
+}
+
 bool rules_stays_parked(const struct world *w, const struct m_claim *c) {
     return c->permits[c->parked_at] > rules_limit(w, c->parked_at);
 }
@@ -145,8 +153,9 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
 
         struct m_claim *claim = &e->m->claims[c];
 
-        if (parked ? !rules_wants_too_much(e->w, claim) : rules_stays_parked(e->w, claim))
-            model_fail(e->w, "R2: c%u was %s", c, parked ? "parked, but no limit is too low" : "brought back, but a limit is too low");
+        if (parked ? !rules_may_be_parked(e->w, claim) : rules_stays_parked(e->w, claim))
+            model_fail(e->w, "R2: c%u was %s", c,
+                       parked ? "parked, but no limit is too low, or all its pools are paused" : "brought back, but a limit is too low");
         claim->state = 'W';
         if (parked)
             rules_park(e, claim);
@@ -366,6 +375,7 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
         e.more = strcmp(e.word, "ok") == 0 || rules_is_refusal(e.word) ? reply_number(reply_at(e.reply, 2)) : 0;
     e.mismatch = w->m.empty || !*w->m.epoch || w->m.replid != w->replid;
     e.went_back = proves_loss(&e);
+    e.was_grace = w->m.grace;
     (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
     judge(&e);
     clock = reply_number(reply_at(e.state, 2));
@@ -373,4 +383,5 @@ void rules_apply(struct world *w, enum redis_script script, const struct words *
         model_fail(w, "R7: the clock went from %" PRIu64 " to %" PRIu64, w->m.clock, clock);
     w->m.clock = clock;
     w->m.beat = reply_number(reply_at(e.state, 3));
+    clock_judge_lead(&e);
 }

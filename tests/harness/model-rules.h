@@ -18,6 +18,7 @@ struct effect {
     char old_epoch[NUMBER_SIZE];
     bool is_list; /* the answer: a line for each claim */
     bool mismatch;             /* before this call: no epoch, or Redis is another one than that of the epoch */
+    bool was_grace;            /* before this call */
     bool went_back;            /* its caller has seen more of this epoch than is there */
     bool ended, new_epoch;     /* in this call: the epoch ended, another one began */
     uint64_t more;
@@ -39,6 +40,11 @@ enum { HELLO_LEASE = 6, HELLO_DRAWN, HELLO_LATEST, HELLO_EPOCH, HELLO_OWN, HELLO
 void rules_granted(struct effect *e, unsigned claim, uint64_t before, uint64_t token);
 
 void rules_park(struct effect *e, struct m_claim *claim); /* at the first pool whose limit is too low */
+
+/* --- model-clock.c --- */
+/* Before it counts as one that waits, or as drawn. */
+void clock_ticket_drawn(struct effect *e, unsigned claim, uint64_t ticket, bool waits);
+void clock_judge_lead(struct effect *e); /* after each call */
 
 /* --- model-rules-session.c --- */
 static inline bool rules_is_refusal(const char *word) { /* of a hello */

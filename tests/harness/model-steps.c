@@ -112,6 +112,17 @@ static void break_all(struct world *w) {
             world_break(w, &w->hosts[i], world_draw(w, w->heartbeat / 4));
 }
 
+/* What was put off until then must not be overtaken. */
+static usec_t longer(usec_t until, usec_t other) {
+    return until > other ? until : other;
+}
+
+static void step_clock(struct world *w, usec_t by, bool back) {
+    w->redis_skew += back ? -(int64_t) by : (int64_t) by;
+    w->was_ahead = w->was_ahead || !back;
+    w->stepped = w->now;
+}
+
 static void step_redis(struct world *w, const struct step *s) {
     switch (s->kind) {
     case STEP_WIPE:
@@ -130,7 +141,7 @@ static void step_redis(struct world *w, const struct step *s) {
             return;
         bridge_restore(w->bridge);
         w->m = w->saved;
-        w->went_back = w->now;
+        w->went_back = w->stepped = w->now;
         break_all(w);
         return;
     case STEP_SAVE:
@@ -144,7 +155,7 @@ static void step_redis(struct world *w, const struct step *s) {
     if (s->kind == STEP_FLUSH)
         return;
     if (s->a / 2 % 3 == 0) /* it comes back where the clock is behind */
-        w->redis_skew -= (int64_t) (s->a % w->lease);
+        step_clock(w, s->a % w->lease, true);
     w->stepped = w->now;
     w->replid++;
     if (s->a % 2 == 0) /* a replica promoted and demoted again can keep connections */
@@ -260,7 +271,7 @@ void world_disaster(struct world *w) {
     world_trace(w, "-- h%u and Redis' data are lost", h->index);
     step_end_berthd(w, h, &(struct step) {.kind = STEP_REBOOT, .a = 3 * w->lease});
     step_redis(w, &(struct step) {.kind = STEP_WIPE, .a = 2});
-    w->redis_skew -= (int64_t) (3600 * USEC_PER_SEC);
+    step_clock(w, 3600 * USEC_PER_SEC, true);
 }
 
 void world_step(struct world *w, const struct step *s) {
@@ -289,7 +300,7 @@ void world_step(struct world *w, const struct step *s) {
         step_lease(w, h, s);
         break;
     case STEP_FREEZE:
-        h->frozen_until = w->now + s->a;
+        h->frozen_until = longer(h->frozen_until, w->now + s->a);
         break;
     case STEP_CUT:
         h->cut_until = w->now + s->a;
@@ -331,12 +342,10 @@ void world_step(struct world *w, const struct step *s) {
         step_redis(w, &(struct step) {.kind = STEP_RESTORE, .a = s->a});
         break;
     case STEP_REDIS_FROZEN:
-        w->redis_frozen_until = w->now + s->a;
+        w->redis_frozen_until = longer(w->redis_frozen_until, w->now + s->a);
         break;
     case STEP_CLOCK:
-        w->redis_skew += (int64_t) s->a * (s->b % 2 == 0 ? 1 : -1);
-        w->was_ahead = w->was_ahead || s->b % 2 == 0;
-        w->stepped = w->now;
+        step_clock(w, s->a, s->b % 2 == 1);
         break;
     case STEP_LIMIT:
         h->limits[p] = (uint32_t) s->b;

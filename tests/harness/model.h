@@ -9,6 +9,7 @@
  *   model-bridge.c  the scripts on a redis-server: composed with the prelude, called, snapshots, the look into Redis
  *   model-rules.c   the model: what must become of each call; model-rules-session.c and -claim.c: verb by verb
  *   model-limits.c  the limit in force, overrides
+ *   model-clock.c   the pace and the lead of the clock
  *   model-check.c   what must be true at each instant, and in Redis' data
  *   model-host.c    the virtual host's session and connections; model-hello.c: hello and sync; model-beat.c: heartbeats
  *   model-claim.c   its claims and processes; model-ask.c: what it asks for them, together where it is alike
