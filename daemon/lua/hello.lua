@@ -46,8 +46,8 @@ if old_connection and tonumber(old_connection) > tonumber(connection) then retur
 local function wipe()
     local sessions, budget = {}, 500
     call('UNLINK', at .. 'claims', at .. 'debt', at .. 'waiting')
-    for _, key in ipairs({'beats', 'sessions'}) do
-        local kind = key == 'beats' and 'zset' or 'hash'
+    for _, key in ipairs({'beats', 'sessions', 'overrides'}) do
+        local kind = key == 'sessions' and 'hash' or 'zset'
         if call('TYPE', at .. key)['ok'] ~= kind then call('UNLINK', at .. key) end
     end
     local function unlink_pool(pool)
@@ -59,10 +59,14 @@ local function wipe()
         local page = call('HSCAN', meta, cursor, 'COUNT', 200)
         cursor = page[1]
         for i = 1, #page[2], 2 do
-            local kind, name = string.match(page[2][i], '^([chl]):(.*)$')
+            local kind, name = string.match(page[2][i], '^([chlo]):(.*)$')
             if kind == 'c' then sessions[#sessions + 1] = name end
             if kind == 'l' then unlink_pool(name) end
-            if kind then call('HDEL', meta, page[2][i]) end
+            if kind == 'o' then
+                call('ZADD', at .. 'overrides', string.match(page[2][i + 1], '^%d+') or '0', name)
+            elseif kind then
+                call('HDEL', meta, page[2][i])
+            end
         end
     until cursor == '0' or #sessions > budget
     for _, id in ipairs(call('ZRANGE', at .. 'beats', 0, budget)) do sessions[#sessions + 1] = id end
@@ -81,9 +85,9 @@ end
 
 -- Redis's memory may go back although it is the same Redis: a host has seen more than is there.
 local named = epoch == ARGV[10]
-if named and (ARGV[13] == '1' or tonumber(call('ZSCORE', at .. 'beats', s) or 0) < tonumber(ARGV[11]))
+if named and (ARGV[13] ~= '0' or tonumber(call('ZSCORE', at .. 'beats', s) or 0) < tonumber(ARGV[11]))
     or clock < tonumber(ARGV[8]) and (named or not grace) then end_epoch() end
-if ARGV[13] == '2' and (not epoch or named or ARGV[10] == '0') then broken = '1' end
+if ARGV[13] == '2' and (not epoch or named or grace or ARGV[10] == '0') then broken = '1' end -- grace: that script may have begun it
 if not schema and call('EXISTS', at .. 'claims', at .. 'sessions', at .. 'beats') > 0 then
     call('UNLINK', at .. 'overrides') -- hosts remember them
     broken = '1'

@@ -64,8 +64,33 @@ static enum redis_script find_script(const char *name) {
     abort();
 }
 
-/* Calls; the reply stays in `shown` until the next call. */
-const char *script_say(const char *line) {
+static const char failing[] =
+    "local halfway_redis, halfway_n = redis, 0\n"
+    "local redis = setmetatable({call = function(name, ...)\n"
+    "    halfway_n = halfway_n + 1\n"
+    "    if halfway_n == %u then error('NOPERM halfway') end\n"
+    "    if name == 'PUBLISH' then return halfway_redis.call('RPUSH', 'pushes', (select(2, ...))) end\n"
+    "    return halfway_redis.call(name, ...)\n"
+    "end}, {__index = halfway_redis})\n"
+    "local function halfway_script()\n%s\nend\nreturn halfway_script()\n";
+
+/* Loads it; its digest, until the next call of this. */
+static const char *failing_sha(enum redis_script script, unsigned at) {
+    static char sha[REDIS_SHA_SIZE];
+    const char *text = redis_script_text(script), *rest = strchr(text, '\n') + 1; /* the first line is #!lua and flags */
+    _cleanup_free_ char *body = NULL, *whole = NULL;
+    _cleanup_reply_ redisReply *r = NULL;
+
+    if (asprintf(&body, failing, at, rest) < 0 || asprintf(&whole, "%.*s%s", (int) (rest - text), text, body) < 0)
+        abort();
+    r = redis_command(&script_server, "SCRIPT LOAD %s", whole);
+    CU_ASSERT_FATAL(r && r->type == REDIS_REPLY_STRING && r->len < (long) sizeof(sha));
+    memcpy(sha, r->str, r->len + 1);
+    return sha;
+}
+
+/* Calls; the reply stays in `shown` until the next call. at: the call of Redis that fails; 0: none. */
+static const char *say(const char *line, unsigned at) {
     _cleanup_free_ char *copy = strdup(line);
     _cleanup_reply_ redisReply *reply = NULL;
     static unsigned epochs;
@@ -77,7 +102,7 @@ const char *script_say(const char *line) {
     (void) snprintf(fresh, sizeof(fresh), "e%u", ++epochs);
     while ((word = strsep(&rest, " ")) && argc < WORDS_MAX)
         if (argc == 1) {
-            argv[1] = redis_script_sha(find_script(word));
+            argv[1] = at > 0 ? failing_sha(find_script(word), at) : redis_script_sha(find_script(word));
             argc = 4;
         } else {
             argv[argc++] = strcmp(word, "~") == 0 ? "" : strcmp(word, "$") == 0 ? script_epoch : strcmp(word, "!") == 0 ? fresh : word;
@@ -87,6 +112,14 @@ const char *script_say(const char *line) {
     script_tell("PING"); /* connects anew if need be */
     reply = script_server.client ? redisCommandArgv(script_server.client, argc, argv, NULL) : NULL;
     return show_reply(reply);
+}
+
+const char *script_say(const char *line) {
+    return say(line, 0);
+}
+
+const char *script_say_failing(const char *line, unsigned at) {
+    return say(line, at);
 }
 
 const char *script_sayf(const char *format, ...) {

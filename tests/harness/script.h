@@ -20,6 +20,8 @@ extern char script_shown[1 << 16]; /* the last reply */
 void script_tell(const char *command);
 /* Calls a script: "claim s1 1 $ ..."; the reply as text, until the next call. */
 const char *script_say(const char *line);
+/* The same, but its at-th call of Redis fails, and does nothing. What was published before that stands in the list "pushes". */
+const char *script_say_failing(const char *line, unsigned at);
 const char *script_sayf(const char *format, ...) _printf_(1, 2);
 void script_expect(const char *file, unsigned line, const char *actual, const char *pattern);
 #define EXPECT(actual, pattern) script_expect(__FILE__, __LINE__, (actual), (pattern))
