@@ -195,7 +195,7 @@ struct run {
     uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
                                           was may have put the clock ahead just then, which nobody else had heard of */
     bool started;                      /* its process has begun once */
-    usec_t asked_at;                   /* when it was given its ticket and waited; 0: in grace, or it did not wait */
+    usec_t asked_at;                   /* waits since it was given its ticket then; 0: not so, or that was in grace */
 };
 
 /* --- the world --- */

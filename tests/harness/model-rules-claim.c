@@ -99,6 +99,7 @@ static void judge_claim(struct effect *e) {
         full_pool = '\0';
     *claim = make_claim(e);
     claim->ticket = ticket;
+    e->w->runs[c].asked_at = 0;
     if (refused || *state != 'H')
         judge_waiting(e, c, full_pool, state);
     if (refused) {
@@ -241,6 +242,7 @@ static void apply_told(struct effect *e, char **item, const redisReply *answer) 
     if (!was) {
         *claim = (struct m_claim) {.head = rules_number(item[4]), .ticket = rules_number(item[3])};
         parse_permits(e, item[9], claim->permits);
+        e->w->runs[c].asked_at = 0;
     }
     claim->session = s;
     claim->unnamed = false;

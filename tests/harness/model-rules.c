@@ -116,6 +116,7 @@ void rules_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token
     claim->token = token;
     check_grant(e->w, c);
     claim->state = 'H';
+    e->w->runs[c].asked_at = 0;
     session->last = token;
     e->m->clock = token;
 }
