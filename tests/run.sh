@@ -32,7 +32,7 @@ fi
 # Those that take longest begin first, so that nobody waits for one alone in the end.
 longest="test-model test-mutations test-killed test-redis-away test-client-patience test-nested test-audit-altered test-runs-wrap
     test-run-tell test-completions test-runner-deaths test-run-status test-main-job test-ended-away test-notify test-manager test-handover
-    test-store-redis"
+    test-store-redis test-restored"
 # shellcheck disable=SC2086
 programs=$({
     for name in $longest; do printf '%s\n' $programs | grep "/$name\$"; done

@@ -3,7 +3,6 @@
 /* What a case runs on: a cluster, and as the plan needs it proxies, a replica, small file systems, a redis-server whose clock is ours. */
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +15,13 @@
 #include "tests/faults/fault.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/net.h"
-#include "tests/harness/place.h"
+#include "tests/harness/redis-clock.h"
 #include "tests/harness/test.h"
 
 #define BED_USER 61357 /* who is nobody on this machine */
 #define PROXY_PORT ((size_t) 7000) /* of the first host's proxy, in a network */
 
-static char clock_path[64], mounts[LOAD_HOSTS][80], folder[32];
+static char mounts[LOAD_HOSTS][80], folder[32];
 static size_t n_mounts;
 
 static int free_port(void) {
@@ -71,18 +70,8 @@ void bed_prepare(const struct plan *p) {
     cluster.redis_extra = p->flags & FAULT_REPLICA ? replicated(0) : needs_user(p) ? open_to_all : NULL;
     if (p->flags & FAULT_NETWORK)
         prepare_network(p);
-    if (p->flags & FAULT_CLOCK) {
-        char library[512];
-        int fd;
-
-        snprintf(clock_path, sizeof(clock_path), "/tmp/berth-clock-XXXXXX");
-        fd = mkstemp(clock_path);
-        if (fd < 0 || pwrite(fd, "0                   ", 20, 0) != 20)
-            abort();
-        (void) close(fd);
-        (void) setenv("REDIS_CLOCK_OFFSET", clock_path, 1);
-        (void) setenv("REDIS_PRELOAD", place_program(library, sizeof(library), "tests/preload/clock-step.so"), 1);
-    }
+    if (p->flags & FAULT_CLOCK)
+        redis_clock_own();
 }
 
 void bed_remove(void) {
@@ -92,8 +81,7 @@ void bed_remove(void) {
     }
     if (n_mounts > 0)
         (void) rmdir(folder);
-    if (clock_path[0])
-        (void) unlink(clock_path);
+    redis_clock_done();
 }
 
 /* A mount namespace of our own: nobody else sees these. */
@@ -144,7 +132,6 @@ void bed_up(struct bed *b, const struct plan *p) {
     b->load.focus = p->failpoint != NULL;
     b->mixed = p->n > 2;
     b->master = &cluster.redis;
-    snprintf(b->clock, sizeof(b->clock), "%s", clock_path);
     if (p->flags & FAULT_TMPFS)
         mount_small(b);
     if (p->flags & FAULT_REPLICA)

@@ -49,7 +49,6 @@ struct bed { /* what a case runs on */
     bool frozen;                 /* it is */
     struct redis_server replica;
     struct redis_server *master; /* where the hosts' proxies lead to */
-    char clock[64];              /* file with the offset of redis-server's clock, µs */
     bool owed[OWED_SNAPSHOTS + 1];
     bool limit_owed;             /* nobody could be asked to restore it */
     bool mixed;                  /* there are other faults */

@@ -2,13 +2,13 @@
 
 /* Redis: killed, frozen, emptied, set back, paused, full, locked, failed over; its clock. */
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/faults/fault.h"
+#include "tests/harness/redis-clock.h"
 #include "tests/harness/test.h"
 
 static void command(struct bed *b, struct injection *i, const char *text) {
@@ -154,29 +154,24 @@ static void no_snapshots(struct bed *b, struct injection *i) {
 
 /* --- its clock --- */
 
-static void step_clock(struct bed *b, struct injection *i, long long usec) {
-    char text[32];
-    _cleanup_close_ int fd = open(b->clock, O_WRONLY | O_CLOEXEC);
-    int n = snprintf(text, sizeof(text), "%-20lld", usec);
-
-    i->n_hit += fd >= 0 && pwrite(fd, text, (size_t) n, 0) == n;
-}
-
 static void step_forward(struct bed *b, struct injection *i) {
     static const long long steps[] = {1000000, 900000, 3600000000};
 
-    step_clock(b, i, steps[draw_between(&i->random, 0, 2)]);
+    (void) b;
+    i->n_hit += redis_clock_set(steps[draw_between(&i->random, 0, 2)]);
 }
 
 static void step_back(struct bed *b, struct injection *i) {
     static const long long steps[] = {-1000000, -900000, -3600000000};
 
-    step_clock(b, i, steps[draw_between(&i->random, 0, 2)]);
+    (void) b;
+    i->n_hit += redis_clock_set(steps[draw_between(&i->random, 0, 2)]);
 }
 
 static void correct_clock(struct bed *b, struct injection *i) {
-    step_clock(b, i, 0);
-    i->n_hit--;
+    (void) b;
+    (void) i;
+    (void) redis_clock_set(0);
 }
 
 /* --- failover --- */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The wall clock of the redis-servers that this program starts, in the test's hands (tests/preload/clock-step.c). TIME and scripts see it. */
+
+#include <stdbool.h>
+
+/* Each redis-server started from now on has this clock. It is right at first. Aborts if that cannot be done. */
+void redis_clock_own(void);
+/* From now on it is off by so many µs. Whether that worked; false if it is nobody's own. */
+bool redis_clock_set(long long usec);
+/* Removes the file. Servers that still run go on with the last offset. Harmless if none was made. */
+void redis_clock_done(void);

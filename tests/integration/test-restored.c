@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Redis comes back from one and the same copy again and again (R10). Each time the first hello is that of a berthd that knows nothing: it
+ * was just started, and its host has a new name. The clock in the copy is an hour ahead of Redis's clock. One of two other hosts runs a
+ * command that the copy knows nothing of. The other one waits for the same permit, and reaches Redis first. ROUNDS=n: so many times. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "tests/harness/host.h"
+#include "tests/harness/proxy.h"
+#include "tests/harness/redis-clock.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define POOL "pool \"db\" { limit = 1 }\n"
+#define HOUR (3600 * (long long) USEC_PER_SEC)
+#define FENCED 76 /* status of a run that was stopped because its lease ended: the machine stood still */
+
+static struct proxy ways[2]; /* to Redis: ant's and bee's */
+static struct host *hosts[2], *newcomer;
+
+static void stop_proxies(void) {
+    for (size_t i = 0; i < ELEMENTSOF(ways); i++)
+        proxy_done(&ways[i]);
+}
+
+static void set_up(void) {
+    redis_clock_own();
+    (void) redis_clock_set(HOUR);
+    cluster_up();
+    cluster.on_stopped = stop_proxies;
+}
+
+static void tear_down(void) {
+    cluster_down();
+    redis_clock_done();
+}
+
+static void start_hosts(void) {
+    static const char *const names[] = {"ant", "bee"};
+
+    cluster.lease = "2s";
+    cluster.heartbeat = "200ms";
+    for (size_t i = 0; i < ELEMENTSOF(hosts); i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "%s/%s.redis", cluster.folder, names[i]);
+        TEST_FATAL(proxy_start(&ways[i], path, cluster.redis.socket) == 0, "no proxy");
+        hosts[i] = host_add(names[i], POOL);
+        hosts[i]->redis = ways[i].path;
+        host_set_config(hosts[i], POOL);
+        host_start(hosts[i]);
+        host_await(hosts[i], "redis-connected", " ");
+    }
+    TEST_INT(berth(hosts[0], "grace --end"), 0);
+    newcomer = host_add("new", POOL);
+}
+
+/* Both hosts are known in the copy, and numbers were drawn; nobody holds or waits for anything. */
+static void make_copy(void) {
+    for (size_t i = 0; i < ELEMENTSOF(hosts); i++)
+        TEST_INT(berth(hosts[i], "run -p db --name early -- %s --id early%zu", cluster.command, i), 0);
+    host_await_pool(hosts[0], "db", "used", 0);
+    _cleanup_reply_ redisReply *reply = redis_command(&cluster.redis, "SAVE");
+    TEST_FATAL(reply && reply->type == REDIS_REPLY_STATUS, "no copy");
+    CU_ASSERT(redis_clock_set(0));
+}
+
+/* The first that this Redis hears of anybody. A berthd that ended in order has left no session behind. */
+static void start_newcomer(unsigned round) {
+    char called[32];
+
+    snprintf(called, sizeof(called), "new-%u", round);
+    newcomer->called = called;
+    host_set_config(newcomer, POOL);
+    host_start(newcomer);
+    host_await(newcomer, "redis-connected", " ");
+}
+
+/* Hosts that reach Redis have told it so, some times over. */
+static void await_heartbeats(void) {
+    long long before = redis_number(&cluster.redis, "HGET berth:{test}:meta beat");
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (redis_number(&cluster.redis, "HGET berth:{test}:meta beat") < before + 3 && clock_boottime() < until)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+}
+
+static void let_through(size_t i) {
+    host_mark(hosts[i]);
+    proxy_set(&ways[i], PROXY_PASS, 0, false);
+    host_await(hosts[i], "redis-connected", " ");
+}
+
+static void restore(unsigned round) {
+    for (size_t i = 0; i < ELEMENTSOF(ways); i++)
+        proxy_set(&ways[i], PROXY_CUT, 0, false);
+    redis_server_kill(&cluster.redis);
+    TEST_FATAL(redis_server_resume(&cluster.redis) == 0, "no Redis");
+    start_newcomer(round);
+}
+
+/* Whether the command was alive from before until after: on a machine that stands still its lease may end before its host is let through. */
+static bool play(unsigned round) {
+    size_t holder = round % 2, waiter = 1 - holder;
+    struct child *held, *waiting;
+    struct gate gate;
+    char name[32];
+    int status, waited;
+
+    snprintf(name, sizeof(name), "gate-%u", round);
+    gate_make(&gate, name);
+    host_mark(hosts[holder]);
+    host_mark(hosts[waiter]);
+    held = berth_start(hosts[holder], "run -p db --stop-timeout 100ms --name held%u -- %s --id held%u --gate %s", round, cluster.command, round, gate.path);
+    snprintf(name, sizeof(name), "held%u", round);
+    witness_await_start(cluster.witness, name);
+    waiting = berth_start(hosts[waiter], "run -p db --name waiting%u -- %s --id waiting%u --for 100", round, cluster.command, round);
+    host_await(hosts[waiter], "queued", "job=waiting%u", round);
+    restore(round);
+    let_through(waiter);
+    await_heartbeats();
+    let_through(holder);
+    gate_open(&gate);
+    status = berth_end(held);
+    CU_ASSERT(status == 0 || status == FENCED);
+    waited = berth_end(waiting);
+    CU_ASSERT(waited == 0 || waited == FENCED);
+    gate_done(&gate);
+    host_stop(newcomer);
+    return status == 0;
+}
+
+static void judge_rounds(unsigned rounds, unsigned whole) {
+    struct witness w = {0};
+    unsigned twice = 0;
+
+    witness_read(&w, cluster.witness);
+    for (size_t i = 0; i < w.n; i++)
+        for (size_t k = 0; k < i; k++)
+            twice += w.runs[i].token == w.runs[k].token;
+    printf("%u rounds, in %u the command lived through it: %zu starts, at most %u at once, %u tokens twice\n", rounds, whole, w.n,
+           witness_max(&w, "db"), twice);
+    TEST_INT(w.n, 2 + 2 * rounds);
+    TEST_INT(witness_max(&w, "db"), 1);
+    TEST_INT(twice, 0);
+    witness_done(&w);
+}
+
+static void test_again_and_again(void) {
+    const char *text = getenv("ROUNDS");
+    uint64_t rounds = 5;
+    unsigned whole = 0;
+
+    TEST_FATAL(!text || number_parse(text, 1000, &rounds) == 0, "ROUNDS is a number");
+    start_hosts();
+    make_copy();
+    for (unsigned i = 0; i < rounds; i++)
+        whole += play(i);
+    judge_rounds((unsigned) rounds, whole);
+}
+
+static CU_TestInfo tests[] = {{"again and again", test_again_and_again}, CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "restored", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
