@@ -17,7 +17,7 @@
 #include "tests/harness/net.h"
 #include "tests/harness/test.h"
 
-static const struct fault *const tables[] = {faults_process, faults_redis, faults_net, faults_network,
+static const struct fault *const tables[] = {faults_process, faults_redis, faults_memory, faults_net, faults_network,
                                              faults_clock, faults_host, faults_scarce, faults_keys};
 
 const struct fault *faults_get(size_t i) {

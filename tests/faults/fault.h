@@ -66,7 +66,7 @@ struct fault {
     const char *lessons;         /* failures of other systems that this shows we do not have */
 };
 
-extern const struct fault faults_process[], faults_redis[], faults_net[], faults_network[], faults_clock[], faults_host[],
+extern const struct fault faults_process[], faults_redis[], faults_memory[], faults_net[], faults_network[], faults_clock[], faults_host[],
     faults_scarce[], faults_keys[]; /* ended by a NULL name */
 size_t faults_count(void);
 /* Why it cannot be done here; NULL: it can. */

@@ -58,7 +58,6 @@ const struct fault faults_keys[] = {
     {"deleted-of", "keys `of:SESSION` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-claims", "key `claims` deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573 dv/redis-semaphore#40"},
     {"deleted-queue", "key `queue` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573"},
-    {"deleted-wants", "key `wants` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-limits", "key `limits` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-parked", "key `parked` of a pool deleted, then its limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
     {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},

@@ -110,6 +110,11 @@ bool load_set_limit(struct load *l, const char *pool, unsigned limit) {
     return false;
 }
 
+void load_excuse(struct load *l, usec_t from, uint64_t token) {
+    if (l->n_excuses < ELEMENTSOF(l->excuses))
+        l->excuses[l->n_excuses++] = (struct judge_excuse) {from, token};
+}
+
 void load_up(struct load *l, uint64_t seed) {
     static const char *const names[LOAD_HOSTS] = {"ant", "bee", "cow"};
 

@@ -51,6 +51,8 @@ struct load {
     struct witness_watch watch;
     struct judge_limit limits[256];
     size_t n_limits;
+    struct judge_excuse excuses[4];
+    size_t n_excuses;
 };
 
 /* Adds the hosts without starting them. */
@@ -64,6 +66,8 @@ void load_begin_long(struct load *l, size_t host, unsigned msec);
 void load_touch(struct load *l, size_t host, usec_t until);
 /* Whether a host did it. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit);
+/* A limit may be exceeded by who starts from then on with a token up to this one. */
+void load_excuse(struct load *l, usec_t from, uint64_t token);
 /* Writes another config and asks for a reload. */
 void load_reload(struct load *l, size_t host);
 

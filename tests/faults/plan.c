@@ -258,6 +258,8 @@ static void print_result(const struct plan *p, const struct verdict *v, const ch
            " doubled %zu open %zu lost %zu jobs %zu unrecorded %zu overtaken %zu\n",
            p->name, p->seed, verdict, injected, hits, v->n_runs, v->n_clean, v->j.n_overlaps, v->j.worst_overlap, v->j.longest_idle,
            v->j.n_doubled, v->n_open, v->n_lost, v->n_jobs, v->n_jobs_unrecorded, v->j.n_overtaken);
+    if (v->j.n_excused > 0)
+        printf("excused %zu\n", v->j.n_excused);
     for (size_t i = 0; i < v->n_margins; i++)
         printf("margin %" PRIu64 "\n", v->margins[i]);
 }

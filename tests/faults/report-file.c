@@ -18,7 +18,7 @@ static void pclosep(FILE **f) {
 /* What the audit says of so many cases. */
 static const char *audit_text(char text[static 64], unsigned cases, unsigned unproved, unsigned broken) {
     if (broken > 0)
-        snprintf(text, 64, "order lost in %u of %u", broken, cases);
+        snprintf(text, 64, "broken, as said, in %u of %u", broken, cases);
     else if (unproved > 0 && cases > 1)
         snprintf(text, 64, "not proved in %u of %u", unproved, cases);
     else

@@ -191,7 +191,8 @@ void load_judge(struct load *l, struct verdict *ret) {
         fill_ticket(&told, &l->items[i], &waits[i]);
     }
     judge_job_runs(&w, logs, ret);
-    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = l->n, .slack = SLACK};
+    j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = l->n,
+                        .excuses = l->excuses, .n_excuses = l->n_excuses, .slack = SLACK};
     judge(&j, &ret->j);
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         free(logs[i]);

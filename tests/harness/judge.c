@@ -79,6 +79,13 @@ static void name_others(const struct judge *j, const struct witness_run *of, con
     }
 }
 
+static bool is_excused(const struct judge *j, const struct witness_run *r) {
+    for (size_t i = 0; i < j->n_excuses; i++)
+        if (r->start >= j->excuses[i].from && r->token > 0 && r->token <= j->excuses[i].token)
+            return true;
+    return false;
+}
+
 /* Use grows at starts alone: a start within the limit then in force is within it for ever. */
 static void judge_overlap(const struct judge *j, struct judgement *ret) {
     for (size_t i = 0; i < j->w->n; i++) {
@@ -92,6 +99,10 @@ static void judge_overlap(const struct judge *j, struct judgement *ret) {
 
             if (used <= limit && seen <= limit)
                 continue;
+            if (is_excused(j, r)) {
+                ret->n_excused++;
+                continue;
+            }
             length = used > limit ? overlap_from(j, pool, limit, r->start) : 1;
             if (r->start + length > ret->overlap_until)
                 ret->overlap_until = r->start + length;

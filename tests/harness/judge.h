@@ -12,6 +12,12 @@ struct judge_limit { /* from this time on, until the next one of the same pool *
     unsigned limit;
 };
 
+/* Redis had forgotten grants, and nobody could know: who starts after `from` with a token up to `token` may exceed a limit. */
+struct judge_excuse {
+    usec_t from;
+    uint64_t token;
+};
+
 struct judge_wait { /* somebody who was there to be served from `from` on, until his command started or he went away */
     char id[64];
     struct demands pools;
@@ -31,6 +37,8 @@ struct judge {
     size_t n_limits;
     const struct judge_wait *waits;
     size_t n_waits;
+    const struct judge_excuse *excuses;
+    size_t n_excuses;
     /* A lowered limit counts so long after it was asked for: what was granted before may start a little later. */
     usec_t slack;
 };
@@ -38,6 +46,7 @@ struct judge {
 struct judgement {
     size_t n_overlaps;        /* starts beyond the limit */
     usec_t worst_overlap;     /* the longest time beyond the limit after one of them; at least 1 if there was any */
+    size_t n_excused;         /* other starts beyond the limit */
     char overlap[768];        /* the first one, in words */
     usec_t overlap_from, overlap_until; /* the first one, and the end of the last one */
     size_t n_doubled;         /* ids that started twice */
