@@ -64,6 +64,29 @@ static void test_overlap(void) {
 }
 
 /* One that was killed counts as long as it was seen alive, and no longer. */
+/* By time and by token; nobody else. */
+static void test_excused(void) {
+    static const struct judge_excuse excuse = {.from = 20 * USEC_PER_SEC, .token = 7};
+
+    begin(1);
+    j.excuses = &excuse;
+    j.n_excuses = 1;
+    run("a", 10, 40, 0, 0);
+    run("b", 20, 22, 0, 0);
+    runs[1].token = 7;
+    judge(&j, &got);
+    TEST_INT(got.n_overlaps, 0);
+    TEST_INT(got.n_excused, 1);
+    runs[1].token = 8; /* granted when it was known */
+    judge(&j, &got);
+    TEST_INT(got.n_overlaps, 1);
+    TEST_INT(got.n_excused, 0);
+    runs[1].token = 7;
+    runs[1].start--; /* before anything was forgotten */
+    judge(&j, &got);
+    TEST_INT(got.n_overlaps, 1);
+}
+
 static void test_killed(void) {
     begin(1);
     run("a", 10, 0, 15, 16);
@@ -290,7 +313,7 @@ static void test_order_outside(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"overlap", test_overlap}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
+    {"overlap", test_overlap}, {"excused", test_excused}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
     {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order},
     {"behind who waits behind", test_behind_who_waits_behind},
     {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken},
