@@ -9,31 +9,29 @@
  * A line is printable ASCII: whatever else stands in a text is written as an escape, so a name or an error text can neither
  * begin a line of its own nor speak to a terminal. */
 
-#define SD_JOURNAL_SUPPRESS_LOCATION /* the event's name says more than a line of this file */
-
 #include "base/journal.h"
 
-#include <fcntl.h>
+#include <endian.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <syslog.h>
-#include <systemd/sd-journal.h>
 
 #include "base/file.h"
+#include "base/journal-socket.h"
 
 #define FIELDS_MAX 32                              /* of one entry, besides the four that are made here */
 #define LINE_SIZE PIPE_BUF                         /* up to this a line is written whole or not at all (pipe(7)) */
 #define CUT_MARK "[cut]"                           /* stands at the end of a line that did not fit */
-#define JOURNAL_SOCKET "/run/systemd/journal/socket"
+#define DRAIN_TIME (300 * USEC_PER_MSEC)           /* for journald, at exit */
 
 struct journal {
     const char *identifier;
-    bool to_journal;  /* standard error is the journal's */
-    uint64_t n_lost;  /* lines that standard error did not take; told in front of the next one that it takes */
+    struct journal_socket *socket; /* NULL: standard error is not the journal's */
+    uint64_t n_lost;               /* lines that standard error did not take; told in front of the next one that it takes */
 };
 
 /* --- the readable line --- */
@@ -120,6 +118,15 @@ static void line_format(struct line *l, int priority, const char *event, const c
     l->text[l->size++] = '\n';
 }
 
+/* The journal's stream may be full: nothing waits for that either. */
+static int write_line(const struct journal *j, const char *text, size_t size) {
+    if (!j->socket)
+        return file_write(STDERR_FILENO, text, size);
+    if (send(STDERR_FILENO, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+        return 0;
+    return errno == ENOTSOCK ? file_write(STDERR_FILENO, text, size) : -errno;
+}
+
 static void send_line(struct journal *j, int priority, const char *event, const char *message,
                       const struct journal_field *fields, size_t n_fields) {
     struct line l;
@@ -128,44 +135,50 @@ static void send_line(struct journal *j, int priority, const char *event, const 
         char lost[64];
         int n = snprintf(lost, sizeof(lost), "error: %" PRIu64 " lines before this one were lost\n", j->n_lost);
 
-        if (file_write(STDERR_FILENO, lost, (size_t) n) == 0)
+        if (write_line(j, lost, (size_t) n) == 0)
             j->n_lost = 0;
     }
     line_format(&l, priority, event, message, fields, n_fields);
-    if (file_write(STDERR_FILENO, l.text, l.size) < 0)
+    if (write_line(j, l.text, l.size) < 0)
         j->n_lost++; /* nobody is left to tell now */
 }
 
 /* --- the journal --- */
 
-/* Writes "NAME=value" at *at and moves *at behind it. */
-static struct iovec put_entry(char **at, const char *name, const char *value) {
-    size_t n_name = strlen(name), n_value = strlen(value);
-    struct iovec entry = {.iov_base = *at, .iov_len = n_name + 1 + n_value};
-
-    memcpy(*at, name, n_name);
-    (*at)[n_name] = '=';
-    memcpy(*at + n_name + 1, value, n_value);
-    *at += entry.iov_len;
-    return entry;
+/* What put_field() writes at most. */
+static size_t field_size(const struct journal_field *f) {
+    return strlen(f->name) + 1 + sizeof(uint64_t) + strlen(f->value) + 1;
 }
 
-static int send_entry(const struct journal_field *fields, size_t n_fields) {
-    struct iovec entries[FIELDS_MAX + 4];
+/* "NAME=value\n", or with a newline in it "NAME\n", its size and "value\n". What stands behind it. */
+static char *put_field(char *at, const struct journal_field *f) {
+    size_t size = strlen(f->value);
+    uint64_t size_le = htole64(size);
+
+    at = stpcpy(at, f->name);
+    if (!strchr(f->value, '\n'))
+        *at++ = '=';
+    else {
+        *at++ = '\n';
+        at = mempcpy(at, &size_le, sizeof(size_le));
+    }
+    at = mempcpy(at, f->value, size);
+    *at++ = '\n';
+    return at;
+}
+
+static int send_entry(struct journal *j, const struct journal_field *fields, size_t n_fields) {
     size_t size = 0;
 
-    /* Without a journal sd_journal_sendv() does nothing and says that all is well (sd_journal_print(3)). */
-    if (access(JOURNAL_SOCKET, W_OK) < 0)
-        return -errno;
     for (size_t i = 0; i < n_fields; i++)
-        size += strlen(fields[i].name) + 1 + strlen(fields[i].value);
+        size += field_size(&fields[i]);
     _cleanup_free_ char *text = malloc(size);
     if (!text)
         return -ENOMEM;
     char *at = text;
     for (size_t i = 0; i < n_fields; i++)
-        entries[i] = put_entry(&at, fields[i].name, fields[i].value);
-    return sd_journal_sendv(entries, (int) n_fields);
+        at = put_field(at, &fields[i]);
+    return journal_socket_send(j->socket, text, (size_t) (at - text));
 }
 
 static int send_journal(struct journal *j, int priority, const char *message_id, const char *message,
@@ -184,7 +197,7 @@ static int send_journal(struct journal *j, int priority, const char *message_id,
         return -E2BIG;
     for (size_t i = 0; i < n_fields; i++)
         all[n++] = fields[i];
-    return send_entry(all, n);
+    return send_entry(j, all, n);
 }
 
 /* Whether descriptor 2 is the stream that the service manager opened: it may have been redirected since. */
@@ -201,25 +214,47 @@ static bool stderr_is_journal(void) {
 
 /* --- the module --- */
 
+static void journal_on_lost(uint64_t n_lost, void *userdata) {
+    journal_log(userdata, LOG_WARNING, "%" PRIu64 " entries were lost: the journal did not take them", n_lost);
+}
+
 int journal_new(struct journal **ret, const char *identifier) {
     struct journal *j = calloc(1, sizeof(*j));
 
     if (!j)
         return -ENOMEM;
     j->identifier = identifier;
-    j->to_journal = stderr_is_journal();
+    int r = stderr_is_journal() ? journal_socket_new(&j->socket, journal_on_lost, j) : 0;
+    if (r < 0) {
+        free(j);
+        return r;
+    }
     *ret = j;
     return 0;
 }
 
 struct journal *journal_free(struct journal *j) {
+    uint64_t n_lost = j && j->socket ? journal_socket_drain(j->socket, DRAIN_TIME) : 0;
+    char lost[80];
+
+    if (n_lost > 0) {
+        int n = snprintf(lost, sizeof(lost), "%" PRIu64 " entries were lost: the journal did not take them\n", n_lost);
+
+        (void) write_line(j, lost, (size_t) n);
+    }
+    if (j)
+        journal_socket_free(j->socket);
     free(j);
     return NULL;
 }
 
+int journal_attach_event(struct journal *j, sd_event *event) {
+    return j->socket ? journal_socket_attach(j->socket, event) : 0;
+}
+
 void journal_send(struct journal *j, int priority, const char *message_id, const char *event, const char *message,
                   const struct journal_field *fields, size_t n_fields) {
-    if (j->to_journal && send_journal(j, priority, message_id, message, fields, n_fields) >= 0)
+    if (j->socket && send_journal(j, priority, message_id, message, fields, n_fields) >= 0)
         return;
     send_line(j, priority, event, message, fields, n_fields);
 }

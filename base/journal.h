@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The only user of sd-journal: entries with fields, or, where standard error is not the journal, the same as one
- * readable line ("granted: pg-dump may start run=... token=..."). Entries are never lost in silence: what the journal
- * refuses goes to standard error. */
+/* Entries with fields, or, where standard error is not the journal, the same as one readable line ("granted: pg-dump may start
+ * run=... token=..."). A journald that does not read delays nobody: entries are kept until it does, up to 4 MiB (journal-socket.h).
+ * Entries are never lost in silence: a warning tells how many were, and what nobody listens for goes to standard error. */
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <systemd/sd-event.h>
 
 #include "base/cleanup.h"
 
@@ -18,10 +19,13 @@ struct journal_field {
 
 struct journal; /* where this program's entries go */
 
-/* identifier: SYSLOG_IDENTIFIER ("berthd"), kept, not copied. -ENOMEM. */
+/* identifier: SYSLOG_IDENTIFIER ("berthd"), kept, not copied. -ENOMEM, or of socket(2). */
 int journal_new(struct journal **ret, const char *identifier);
+/* Waits up to 300 ms for journald to take what is kept. */
 struct journal *journal_free(struct journal *j);
 DEFINE_CLEANUP(struct journal, journal_free)
+/* From now on this loop sends what is kept; without one the next entry does. The journal keeps the loop. A negative errno. */
+int journal_attach_event(struct journal *j, sd_event *event);
 
 /* One entry. priority as in syslog(3). message_id: 32 hex digits or NULL; event: its name, shown first on a readable line, or
  * NULL. */

@@ -264,6 +264,8 @@ static int run(struct journal *journal, struct settings *passed, int passed_fd) 
     }
     r = sd_event_default(&event);
     if (r >= 0)
+        r = journal_attach_event(journal, event);
+    if (r >= 0)
         r = sd_event_set_watchdog(event, true);
     if (r >= 0)
         r = manager_new(&manager, event, journal, steal_pointer(&settings), &options);

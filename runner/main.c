@@ -179,6 +179,8 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
 
     r = sd_event_new(&event);
     if (r >= 0)
+        r = journal_attach_event(journal, event);
+    if (r >= 0)
         r = add_signals(event);
     if (r >= 0) {
         r = runner_new(&runner, event, journal, &options);

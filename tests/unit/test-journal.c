@@ -5,6 +5,7 @@
 
 #include "base/journal.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <syslog.h>
 #include <systemd/sd-login.h>
 
+#include "base/journal-socket.h"
 #include "base/journal-stream.h"
 #include "tests/harness/capture.h"
 #include "tests/harness/test.h"
@@ -107,6 +109,165 @@ static int redirected_in_child(void) {
     return strcmp(capture_read(&c), "hello\n") == 0 ? CHILD_OK : 3;
 }
 
+/* --- a journald that does not read --- */
+
+#define PATIENCE 20 /* s; whoever waits for that journald is killed by SIGALRM */
+
+static struct frozen {
+    int fd; /* what journald would read */
+    sd_event *event;
+    struct journal *journal;
+    struct capture stderr;
+} frozen;
+
+static int freeze(void) {
+    struct frozen *f = &frozen;
+
+    if (!enter_namespace())
+        return CHILD_SKIP;
+    (void) alarm(PATIENCE);
+    f->fd = listen_at("/run/systemd/journal/socket", SOCK_DGRAM);
+    capture_begin(&f->stderr);
+    name_stderr_in_environment();
+    if (f->fd < 0 || sd_event_new(&f->event) < 0 || journal_new(&f->journal, "berthd") < 0)
+        return 100;
+    return journal_attach_event(f->journal, f->event) < 0 ? 101 : CHILD_OK;
+}
+
+static void say_numbers(int from, int to, const char *value) {
+    const struct journal_field field = {"BERTH_REASON", value};
+
+    for (int i = from; i < to; i++) {
+        char message[24];
+
+        snprintf(message, sizeof(message), "number %d", i);
+        journal_send(frozen.journal, LOG_INFO, NULL, NULL, message, &field, 1);
+    }
+}
+
+/* What journald is sent next, while the loop turns. */
+static const char *next_entry(void) {
+    static char got[8192];
+    ssize_t n;
+
+    while ((n = recv(frozen.fd, got, sizeof(got) - 1, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+        if (sd_event_run(frozen.event, UINT64_MAX) < 0)
+            break;
+    got[n < 0 ? 0 : n] = '\0';
+    return got;
+}
+
+static bool is_number(const char *entry, int number) {
+    char line[40];
+
+    snprintf(line, sizeof(line), "MESSAGE=number %d", number);
+    return has_line(entry, line);
+}
+
+static int kept_in_child(void) {
+    int r = freeze();
+
+    if (r != CHILD_OK)
+        return r;
+    say_numbers(0, 1000, "x");
+    for (int i = 0; i < 1000; i++) {
+        if (i == 500) /* behind those that are kept still */
+            say_numbers(1000, 1010, "x");
+        if (!is_number(next_entry(), i))
+            return 2;
+    }
+    for (int i = 1000; i < 1010; i++)
+        if (!is_number(next_entry(), i))
+            return 3;
+    return capture_read(&frozen.stderr)[0] == '\0' ? CHILD_OK : 4;
+}
+
+/* More than is kept: the first entries come, then how many were lost, then what came after that. */
+static int bound_in_child(void) {
+    enum { SENT = 3000, SIZE = 2000 };
+    char value[SIZE + 1] = "", lost[100];
+    const char *entry;
+    int r = freeze(), n = 0;
+
+    if (r != CHILD_OK)
+        return r;
+    memset(value, 'x', SIZE);
+    say_numbers(0, SENT, value);
+    while (is_number(entry = next_entry(), n))
+        n++;
+    snprintf(lost, sizeof(lost), "MESSAGE=%d entries were lost: the journal did not take them", SENT - n);
+    if (!has_line(entry, lost) || !has_line(entry, "PRIORITY=4"))
+        return 2;
+    if (n * SIZE > JOURNAL_SOCKET_KEPT_MAX * 5 / 4 || n * SIZE < JOURNAL_SOCKET_KEPT_MAX * 3 / 4)
+        return 3;
+    say_numbers(SENT, SENT + 1, value);
+    return is_number(next_entry(), SENT) ? CHILD_OK : 4;
+}
+
+/* Nobody reads until the end: the exit is not put off for long, and what was lost is told. */
+static int exit_in_child(void) {
+    int r = freeze(), n = 0;
+    char got[8192], lost[100];
+
+    if (r != CHILD_OK)
+        return r;
+    say_numbers(0, 1000, "x");
+    journal_free(frozen.journal);
+    while (recv(frozen.fd, got, sizeof(got), MSG_DONTWAIT) > 0)
+        n++;
+    snprintf(lost, sizeof(lost), "%d entries were lost: the journal did not take them\n", 1000 - n);
+    return strcmp(capture_read(&frozen.stderr), lost) == 0 ? CHILD_OK : 2;
+}
+
+/* It reads again while the program ends. */
+static int drained_in_child(void) {
+    int r = freeze(), status = 0;
+    pid_t pid;
+
+    if (r != CHILD_OK)
+        return r;
+    say_numbers(0, 100, "x");
+    pid = fork();
+    if (pid == 0) {
+        char got[8192] = "";
+
+        for (int i = 0; i < 100; i++)
+            if (recv(frozen.fd, got, sizeof(got) - 1, 0) <= 0 || !is_number(got, i))
+                _exit(1);
+        _exit(0);
+    }
+    journal_free(frozen.journal);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        return 2;
+    return capture_read(&frozen.stderr)[0] == '\0' ? CHILD_OK : 3;
+}
+
+/* Too long for a datagram: journald is passed a file, which must be sealed. */
+static int long_in_child(void) {
+    enum { SIZE = 20 << 20 }; /* above any send buffer: journal-socket.c asks for 8 MiB, the kernel doubles that */
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    char byte, *value = calloc(1, SIZE + 1), *got = calloc(1, SIZE + 4096);
+    struct iovec text = {&byte, 1};
+    struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    int r = freeze(), file;
+
+    if (r != CHILD_OK)
+        return r;
+    if (!value || !got)
+        return 2;
+    memset(value, 'x', SIZE);
+    say_numbers(0, 1, value);
+    if (recvmsg(frozen.fd, &message, MSG_DONTWAIT) != 0 || message.msg_controllen != sizeof(control))
+        return 3;
+    memcpy(&file, CMSG_DATA(&control.header), sizeof(file));
+    if ((fcntl(file, F_GET_SEALS) & F_SEAL_WRITE) == 0 || pread(file, got, SIZE + 4096, 0) < SIZE)
+        return 4;
+    return is_number(got, 0) && strstr(got, value) ? CHILD_OK : 5;
+}
+
 static int stream_in_child(void) {
     _cleanup_free_ char *unit = NULL, *expected = NULL;
     char got[256] = "";
@@ -156,11 +317,31 @@ static void test_redirected(void) {
 static void test_stream(void) {
     in_child(stream_in_child);
 }
+static void test_kept(void) {
+    in_child(kept_in_child);
+}
+static void test_bound(void) {
+    in_child(bound_in_child);
+}
+static void test_exit(void) {
+    in_child(exit_in_child);
+}
+static void test_drained(void) {
+    in_child(drained_in_child);
+}
+static void test_long(void) {
+    in_child(long_in_child);
+}
 
 static CU_TestInfo tests[] = {
     {"entry", test_entry},
     {"redirected", test_redirected},
     {"stream", test_stream},
+    {"kept while journald does not read", test_kept},
+    {"more than is kept", test_bound},
+    {"exit while journald does not read", test_exit},
+    {"drained at exit", test_drained},
+    {"longer than a datagram", test_long},
     CU_TEST_INFO_NULL,
 };
 
