@@ -8,6 +8,13 @@
 
 #include "daemon/store-redis.h"
 
+#define OVERRIDE_KEPT (24 * 3600 * USEC_PER_SEC) /* a cleared one: see limits.lua */
+
+/* Nobody can still repeat the call before it. */
+static bool is_forgotten(struct store_redis *r, const struct known_override *o) {
+    return strcmp(o->limit, "-") == 0 && !*o->restore && o->version + OVERRIDE_KEPT < r->clock.latest && !hello_find_declared(r, o->pool);
+}
+
 static int put_hello(struct store_redis *r, struct words *w) {
     usec_t now = clock_boottime();
     char version[sizeof(r->version) + sizeof(STORE_REDIS_DRAINED)], fresh[ID_TEXT_SIZE];
@@ -41,6 +48,8 @@ static int put_hello(struct store_redis *r, struct words *w) {
     for (size_t i = 0; i < r->n_overrides; i++) {
         const struct known_override *o = &r->overrides[i];
 
+        if (is_forgotten(r, o))
+            continue;
         words_add(w, o->pool);
         words_add_u64(w, o->version);
         words_add(w, o->limit);

@@ -22,6 +22,13 @@ local function restore_override(o)
     o.restore = ''
 end
 
+-- A cleared override stays, because a late resend of the call before it must find its version; not for ever (R16): a day, and as long
+-- as somebody declares its pool. Hosts forget it, too.
+local function is_forgotten(pool, o)
+    return o.limit == '-' and o.restore == '' and tonumber(o.version) < clock - 86400000000
+        and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0
+end
+
 -- The earliest end among overrides in force; those that are over now are cleared. Not in grace: an end is a new version, and a host
 -- may still come that knows a newer one than this.
 local function end_overrides()
@@ -29,6 +36,10 @@ local function end_overrides()
     for _, pool in ipairs(call('ZRANGE', at .. 'overrides', 0, -1)) do
         local o = call('HGET', meta, 'o:' .. pool)
         o = o and parse_override(o)
+        if o and is_forgotten(pool, o) then
+            call('HDEL', meta, 'o:' .. pool)
+            call('ZREM', at .. 'overrides', pool)
+        end
         if o and o.until_usec ~= '0' then
             local ends_at = tonumber(o.until_usec)
             if ends_at <= now() and not grace then

@@ -104,8 +104,9 @@ static void test_wipe_remembered(void) {
     script_tell("FLUSHALL");
     EXPECT(script_say("hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000002 2 0 idB ~ newer"), "ok *");
     script_learn_epoch();
-    EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 - 0 idC ~ ~"),
-           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 - 0 idC  ]] [] [] [] [] *");
+    EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 3 0 idC ~ ~ gone 1700000000000004 - 0 idD ~ ~"),
+           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 3 0 idC  ]] [] [] [] [] *"); /* one is long over */
+    TEST_STRING(script_field("meta", "o:gone"), "nothing");
     EXPECT(script_say("inspect pool db"), "ok 2 4 4 [2 0 newer] *");
     EXPECT(script_say("sync s1 1 $ 1893456000000000 1 1"), "ok $ 0 1 0 1893456000000000 *");
     EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 W 1893456000000001 *");
