@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "base/message.h"
 #include "tests/harness/redis-bed.h"
 
 static char session_path[sizeof(redis_bed.server.directory) + 16];
@@ -112,6 +114,58 @@ static void test_adopted_token(void) {
     probe_grant(next);
     CU_ASSERT(next->claim.token > token);
     bed_done(&b);
+}
+
+/* What the session's file says of the clock, learned so long ago, in this boot or in another one. */
+static void write_clock(uint64_t clock, usec_t since, bool this_boot) {
+    char boot[ID_TEXT_SIZE], session[ID_TEXT_SIZE];
+    _cleanup_free_ char *text = NULL;
+    struct message_writer w;
+    struct message m;
+    uint64_t saved;
+    size_t size;
+
+    CU_ASSERT_FATAL(file_read(session_path, MESSAGE_SIZE_MAX, &text, &size) >= 0);
+    CU_ASSERT_FATAL(message_parse(&m, text, size) >= 0);
+    CU_ASSERT_FATAL(message_get_id(&m, "boot", boot) >= 0 && message_get_id(&m, "session", session) >= 0);
+    CU_ASSERT(message_get_u64(&m, "clock", &saved) >= 0 && saved > clock - 3601 * USEC_PER_SEC); /* as its heartbeats heard */
+    CU_ASSERT(message_get_u64(&m, "clock-since", &saved) >= 0 && saved > since && saved <= clock_boottime());
+    if (!this_boot)
+        boot[0] = boot[0] == '0' ? '1' : '0';
+    message_begin(&w, "session");
+    message_put(&w, "boot", boot);
+    message_put(&w, "session", session);
+    message_put_u64(&w, "connection", 7);
+    message_put_u64(&w, "clock", clock);
+    message_put_u64(&w, "clock-since", since);
+    CU_ASSERT_FATAL(w.error >= 0 && file_write_atomic(session_path, w.text, w.size, 0600) >= 0);
+}
+
+/* Redis has lost its data, and its clock was set back by an hour: all that a berthd which was restarted knows of it is in its session's file.
+ * The number there grows older, too. In another boot nobody knows for how long: then its age counts from now on. */
+static void test_clock_in_the_file(void) {
+    for (unsigned this_boot = 0; this_boot < 2; this_boot++) {
+        uint64_t clock = clock_realtime() + 3600 * USEC_PER_SEC, aged;
+        usec_t since, begun;
+        struct bed b;
+
+        keep_session();
+        if (!redis_bed_begin(&b, 1))
+            return;
+        bed_die(&b, 0);
+        redis_bed_command("FLUSHALL");
+        begun = clock_boottime();
+        since = usec_sub(begun, 200 * USEC_PER_SEC);
+        write_clock(clock, since, this_boot);
+        aged = clock + (this_boot ? (begun - since) + (begun - since) / 100 : 0);
+        bed_come_back(&b, 0);
+        CU_ASSERT(bed_start(&b));
+        struct probe *p = bed_probe(&b, 0, "db:3");
+        probe_grant(p);
+        CU_ASSERT(p->claim.token > aged);
+        CU_ASSERT(p->claim.token < aged + 2 * (clock_boottime() - begun) + USEC_PER_SEC);
+        bed_done(&b);
+    }
 }
 
 /* berthd comes back after its session was buried: what it finds is lost. */
@@ -263,6 +317,7 @@ static void test_scopes_differ(void) {
 static CU_TestInfo tests[] = {
     {"dead host", test_dead_host},
     {"restarted daemon", test_restarted_daemon},
+    {"clock in the session's file", test_clock_in_the_file},
     {"adopted token", test_adopted_token},
     {"back too late", test_back_too_late},
     {"bad session file", test_bad_session_file},
