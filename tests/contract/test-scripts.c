@@ -204,6 +204,7 @@ static void test_many_parked(void) {
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", version), "ok $ 1 *");
     EXPECT(script_field("meta", "l:db"), "4!");
     EXPECT(script_claim("s2", "late", "db 1 1000"), "ok $ ? W *"); /* somebody older may be among those who are not back */
+    EXPECT(script_say("claims s2 1 $ db 1000 late1 0_7_r_name late2 0_7_r_name"), "ok $ ? W * ok $ ? W *");
     EXPECT(script_say("release s1 1 $ x"), "ok $ 0 * *");
     EXPECT(script_claim("s2", "y", "disk 1 100"), "ok $ 0 H *");
     settle_all("s1");
