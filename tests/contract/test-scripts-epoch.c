@@ -269,6 +269,37 @@ static void test_partly_gone(void) {
     script_end();
 }
 
+/* Redis's memory went back, and others have caught up since: only what this session wrote itself shows it. Nobody is expired by that call. */
+static void test_heartbeat_proves(void) {
+    static const char *const beats[] = {
+        "beat s1 1 $ 0 5 0 0 0 0", /* its own count was higher */
+        "beat s1 1 $ 9 1 0 0",     /* it remembers one that nobody has reached */
+        "beat s1 1 $ 0 1 0 99",    /* it was given a higher token */
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(beats); i++) {
+        script_begin();
+        EXPECT(script_say(beats[i]), "epoch ");
+        TEST_STRING(script_field("meta", "epoch"), "nothing");
+        TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 2);
+        EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
+        script_learn_new_epoch();
+        script_end();
+    }
+}
+
+/* The last number that anybody may have drawn is told by hello, and heard at the end of grace. */
+static void test_clock_remembered(void) {
+    script_begin();
+    script_tell("HSET " META " clock 1700000000000000"); /* long ago */
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 *");
+    CU_ASSERT(script_number(6) > 1767225600000000);
+    script_tell("HSET " META " grace 1");
+    EXPECT(script_sayf("beat s1 1 $ 0 0 0 0 %d 1893456000000000", LEASE), "ok $ 0 0 *");
+    EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 H 1893456000000001 *");
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"failover", test_failover},
     {"failover at claim", test_failover_at_claim},
@@ -282,6 +313,8 @@ static CU_TestInfo tests[] = {
     {"numbers", test_numbers},
     {"full", test_full},
     {"partly gone", test_partly_gone},
+    {"heartbeat proves a loss", test_heartbeat_proves},
+    {"clock remembered", test_clock_remembered},
     CU_TEST_INFO_NULL,
 };
 
