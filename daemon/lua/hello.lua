@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- hello: opens a session or continues it on a new connection (R6), and declares its limits (R14). Repeated on the same
--- connection it declares anew (reload). A sync must follow it. It alone begins an epoch (R10).
+-- connection it declares its limits again (reload). A sync must follow it. It alone begins an epoch (R10).
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection

@@ -18,7 +18,7 @@ local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 if not record then
     if call('SISMEMBER', at .. 'of:' .. s, c) == 0 then return 'ok ' .. m[1] .. ' 0' end
-    call('HDEL', meta, 'epoch') -- what it held cannot be given back: hello.lua starts anew
+    call('HDEL', meta, 'epoch') -- what it held cannot be given back: see hello.lua
     call('HSET', meta, 'broken', '1')
     return {'epoch', ''}
 end

@@ -43,7 +43,7 @@ for k = alike and #ids + 1 or 1, #ids do
     elseif r or call('SISMEMBER', at .. 'of:' .. s, c) == 0 then
         lines[k] = 'ok ' .. m[1] .. ' 0'
     else
-        call('HSET', meta, 'broken', '1') -- what it held cannot be given back: hello.lua starts anew
+        call('HSET', meta, 'broken', '1') -- what it held cannot be given back: see hello.lua
         end_epoch()
         return {'epoch', ''}
     end
