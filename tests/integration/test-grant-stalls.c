@@ -65,7 +65,7 @@ static void hosts_up(const struct stall *stalls, size_t n) {
         length += (size_t) snprintf(pools + length, sizeof(pools) - length, "pool \"p%zu\" { limit = 1 } pool \"q%zu\" { limit = 1 }\n", i, i);
     ant = host_up("ant", "%s", pools);
     for (size_t i = 0; i < n; i++) {
-        char name[16], id[32];
+        char name[32], id[48];
 
         snprintf(name, sizeof(name), "bee%zu", i);
         snprintf(id, sizeof(id), "--id j%zu --for 300", i);
@@ -133,7 +133,7 @@ static void end_stalls(size_t n, const usec_t *begun) {
 }
 
 static void judge(size_t n) {
-    char id[16];
+    char id[32];
 
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 2; k++) {
