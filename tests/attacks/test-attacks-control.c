@@ -18,7 +18,11 @@
 #define NOBODY 65534
 #define CALLS 5
 #define ANSWER_MAX (USEC_PER_SEC) /* of one of root's calls, on average of CALLS */
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_MAX 1024           /* what is freed stays in quarantine */
+#else
 #define MEMORY_MAX 150            /* MiB: what users together may fill (64 MiB by default), and berthd itself */
+#endif
 
 static struct host *ant;
 static struct attack *attacks[2];

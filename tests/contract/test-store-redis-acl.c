@@ -146,9 +146,10 @@ static char *probe(void) {
 /* Each right that a script needs, when it is taken away, is named before any script begins. */
 static void test_probe(void) {
     char used[2048] = " ";
-    _cleanup_reply_ redisReply *loaded = redis_command(&redis_bed.server, "SCRIPT LOAD %s", redis_script_text(REDIS_SCRIPT_PROBE));
-    _cleanup_free_ char *whole = probe();
+    _cleanup_free_ char *whole = NULL;
 
+    freeReplyObject(redis_command(&redis_bed.server, "SCRIPT LOAD %s", redis_script_text(REDIS_SCRIPT_PROBE)));
+    whole = probe();
     TEST_STRING(whole, "");
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
         add_commands(redis_script_text(i), used, sizeof(used));

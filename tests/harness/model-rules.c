@@ -193,7 +193,7 @@ static void begin_epoch(struct effect *e, const char *epoch) {
 
     if (e->script != REDIS_SCRIPT_HELLO || (!e->mismatch && !e->went_back))
         model_fail(w, "R10: %s began a new epoch, but Redis is the same", redis_script_name(e->script));
-    for (unsigned i = 0; i < w->n_begun; i++)
+    for (unsigned i = 0; i < w->n_begun && i < EPOCHS_MAX; i++)
         if (strcmp(w->epochs[i], epoch) == 0)
             model_fail(w, "R10: epoch %s came twice", epoch);
     if (began <= e->m->clock)
