@@ -109,7 +109,9 @@ static void test_filters(void) {
 static void test_table(void) {
     if (!journal_files_once(make_journals))
         return;
+    TEST_INT(setenv("TZ", "UTC0", 1), 0);
     TEST_INT(berth(NULL, "history --directory %s/ant --pool net", journal_folder), 0);
+    TEST_INT(unsetenv("TZ"), 0);
     CU_ASSERT(strstr(berth_out, "2025-11-20 12:00:01 " RUN_A " dump ant  db:2,net:1   1.0s 2.5s success") != NULL);
     CU_ASSERT(strstr(berth_out, "2025-11-20 12:01:00 " RUN_B " copy ant  net:1") != NULL);
     CU_ASSERT(strstr(berth_out, "running") != NULL);

@@ -183,8 +183,9 @@ static void test_attach_while_gathering(void) {
 /* One user has so many runs, waiting and granted; others and root are not bound by it. */
 static void test_quota(void) {
     struct demands pools;
+    uid_t user = geteuid() + 1; /* neither root nor who runs this berthd */
     struct manager_hold hold = {
-        .pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .uid = 65534, .pid = getpid()};
+        .pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .uid = user, .pid = getpid()};
     struct run *runs[3], *other;
     const char *text = NULL;
     bool nested;
@@ -196,14 +197,14 @@ static void test_quota(void) {
     CU_ASSERT(play_await_starting(runs[0]));
     TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_QUOTA);
     TEST_STRING(text, "your user has 2 runs of `berth run` waiting and running, as many as user-runs = 2 allows");
-    hold.uid = 65533;
+    hold.uid = user + 1;
     TEST_INT(manager_hold(play.manager, &hold, &runs[2], &nested, &text), 0);
     hold.uid = geteuid();
     TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
     manager_client_gone(other);
     manager_client_gone(runs[2]);
     manager_client_gone(runs[1]); /* makes room */
-    hold.uid = 65534;
+    hold.uid = user;
     TEST_INT(manager_hold(play.manager, &hold, &runs[1], &nested, &text), 0);
     manager_client_gone(runs[1]);
     close_fd(manager_take_hold_fd(runs[0]));
