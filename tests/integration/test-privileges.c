@@ -198,8 +198,7 @@ static long keyring_of(const char *job, unsigned expected_uid) {
 static void test_keyrings(void) {
     long ids[5];
 
-    if (getuid() != 0)
-        TEST_SKIP("only root can become somebody else");
+    TEST_NEEDS_ROOT();
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) < 0)
         TEST_SKIP("no session keyring may be made here");
     begin(KEYRING("one", "user = daemon") KEYRING("two", "user = nobody") KEYRING("own", ""), 0);

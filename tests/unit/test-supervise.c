@@ -488,8 +488,10 @@ static void test_cgroup_events(void) {
     int events;
     pid_t pid;
 
-    if (cgroup_find_own(&own) < 0)
+    if (cgroup_find_own(&own) < 0) {
+        TEST_NEEDS_ROOT();
         TEST_SKIP("no cgroup v2 that this process may write to");
+    }
     CU_ASSERT_FATAL(asprintf(&path, "%s/berth-test-%d", own, (int) getpid()) > 0);
     TEST_INT(cgroup_open_events(path), -ENOENT);
     CU_ASSERT_FATAL(cgroup_make(path) == 0);
@@ -539,8 +541,10 @@ static void test_cgroup_taken_away(void) {
     _cleanup_free_ char *own = NULL, *other = NULL;
     struct scene scene;
 
-    if (cgroup_find_own(&own) < 0)
+    if (cgroup_find_own(&own) < 0) {
+        TEST_NEEDS_ROOT();
         TEST_SKIP("no cgroup v2 that this process may write to");
+    }
     CU_ASSERT_FATAL(asprintf(&other, "%s/berth-test-other-%d", own, (int) getpid()) > 0);
     scene_init(&scene, "echo ready; exec sleep 1000");
     CU_ASSERT_FATAL(asprintf(&scene.cgroup, "%s/berth-test-%d", own, (int) getpid()) > 0);
