@@ -48,25 +48,23 @@ static int send_message(int fd, const struct msghdr *message) {
 }
 
 /* What is too long for a datagram is passed as a file that nobody can change any more. */
-static int send_as_file(int fd, struct msghdr *message, const void *entry, size_t size) {
+static int send_as_file(int fd, struct sockaddr_un *address, const void *entry, size_t size) {
     _cleanup_close_ int file = memfd_create("journal-entry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     union {
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int))];
     } control = {};
+    struct msghdr message = {.msg_name = address, .msg_namelen = sizeof(*address), .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
     int r = file < 0 ? -errno : file_write(file, entry, size);
 
     if (r < 0)
         return r;
     if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
         return -errno;
-    message->msg_iov = NULL;
-    message->msg_iovlen = 0;
-    message->msg_control = &control;
-    message->msg_controllen = sizeof(control);
     control.header = (struct cmsghdr) {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
     memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
-    return send_message(fd, message);
+    return send_message(fd, &message);
 }
 
 static int send_now(int fd, const void *entry, size_t size) {
@@ -75,7 +73,7 @@ static int send_now(int fd, const void *entry, size_t size) {
     struct msghdr message = {.msg_name = &address, .msg_namelen = sizeof(address), .msg_iov = &text, .msg_iovlen = 1};
     int r = send_message(fd, &message);
 
-    return r == -EMSGSIZE || r == -ENOBUFS ? send_as_file(fd, &message, entry, size) : r;
+    return r == -EMSGSIZE || r == -ENOBUFS ? send_as_file(fd, &address, entry, size) : r;
 }
 
 /* Somebody listens, and may take it later. */
