@@ -249,7 +249,7 @@ static void test_excess(void) {
 
     (void) snprintf(list, sizeof(list), "*50\r\n");
     for (size_t i = 0; i < 50; i++)
-        strcat(list, ":1\r\n");
+        (void) snprintf(list + strlen(list), sizeof(list) - strlen(list), ":1\r\n");
     memset(text, 'x', sizeof(text));
     memcpy(text, "$100000\r\n", 9);
     memcpy(text + 9 + 100000, "\r\n", 3);

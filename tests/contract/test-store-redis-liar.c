@@ -79,9 +79,8 @@ static int on_command(sd_event_source *source _unused_, int fd, uint32_t events 
 static int on_connection(sd_event_source *source _unused_, int fd, uint32_t events _unused_, void *userdata _unused_) {
     size_t k = 0;
 
-    while (k < CONNECTIONS_MAX && s.peers[k].source)
-        k++;
-    CU_ASSERT_FATAL(k < CONNECTIONS_MAX);
+    while (s.peers[k].source)
+        CU_ASSERT_FATAL(++k < CONNECTIONS_MAX);
     s.peers[k].fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     s.peers[k].commands = redisReaderCreate();
     CU_ASSERT_FATAL(sd_event_add_io(s.event, &s.peers[k].source, s.peers[k].fd, EPOLLIN, on_command, (void *) (uintptr_t) k) >= 0);
