@@ -82,7 +82,7 @@ redis_serve redis valkey
 work valkey
 for host in $hosts; do
     on "$host" journalctl --no-pager -q -t berthd BERTH_EVENT=grace-begun -o cat
-    [ "$(on "$host" journalctl --no-pager -q -t berthd BERTH_EVENT=exited -o cat | grep -c failure)" -eq 20 ] || fail "not 20 runs on $host"
+    [ "$(on "$host" journalctl --no-pager -q -t berthd BERTH_EVENT=exited -o cat | grep -c 'failed with exit status 5')" -eq 20 ] || fail "not 20 runs on $host"
     ! on "$host" journalctl --no-pager -q -t berthd -o cat --output-fields=BERTH_EVENT,MESSAGE BERTH_EVENT=overcommitted | grep . ||
         fail "overcommitted on $host"
 done
@@ -147,8 +147,8 @@ script ant <<'END'
     cp -r /shared/journals/dog/. /var/log/journal/
     ls /var/log/journal /var/log/journal/remote
     of() { tr '{' '\n' <"$1" | grep -c "\"host\": *\"$2\""; }
-    berth history --json --job work-alice >/run/own
-    berth history --json --job work-alice -m >/run/all
+    berth history --json work-alice >/run/own
+    berth history --json work-alice -m >/run/all
     for host in ant bee cow dog; do
         [ "$(of /run/all $host)" -eq 6 ] || fail "history -m has $(of /run/all $host) runs on $host"
         [ $host = ant ] || [ "$(of /run/own $host)" -eq 0 ] || fail "history has runs on $host without -m"
