@@ -28,7 +28,7 @@ CONF
             useradd --create-home $user
             cat >>/etc/berth/berth.conf.d/cluster.conf <<CONF
 job "work-$user" {
-    command = {"/bin/sh", "-c", "date +'%s%N 1' >/shared/\$BERTH_RUN; sleep 0.4; date +'%s%N -1' >>/shared/\$BERTH_RUN; echo ran on \$BERTH_HOST; exit 5"}
+    command = {"/bin/sh", "-c", "date +'%s%N 1' >/shared/\$BERTH_RUN; sleep 1.2; date +'%s%N -1' >>/shared/\$BERTH_RUN; echo ran on \$BERTH_HOST; exit 5"}
     pools = {"db"}
     user = "$user"
     overlap = "allow"
