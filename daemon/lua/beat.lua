@@ -70,5 +70,4 @@ save_clock()
 if not epoch then return {'epoch', ''} end
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
 return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), latest()}, ' '),
-    newer_overrides(tonumber(ARGV[6])),
-    ended, reclaimed, undeclared}
+    newer_overrides(tonumber(ARGV[6])), ended, reclaimed, undeclared}

@@ -290,7 +290,7 @@ static void test_lost_push(void) {
     probe_grant(dropped);
     _cleanup_reply_ redisReply *r = redis_command(&redis_bed.server, "EVAL %s 0 %s %s",
         "local at = 'berth:{test}:' local claims = at .. 'claims' "
-        "redis.call('ZREM', at .. 'pool:one:queue', ARGV[1]) redis.call('ZREM', at .. 'pool:one:wants', ARGV[1]) "
+        "redis.call('ZREM', at .. 'pool:one:queue', ARGV[1]) "
         "redis.call('SADD', at .. 'pool:one:held', ARGV[1] .. '#1') "
         "local record = redis.call('HGET', claims, ARGV[1]) local s = string.match(record, '^%a %d+ (%S+)') "
         "redis.call('HSET', claims, ARGV[1], (string.gsub(record, '^W 0', 'H 2000000000000000'))) "
