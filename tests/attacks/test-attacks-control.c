@@ -17,11 +17,14 @@
 
 #define NOBODY 65534
 #define CALLS 5
-#define ANSWER_MAX (USEC_PER_SEC) /* of one of root's calls, on average of CALLS */
+/* ANSWER_MAX bounds the average of root's CALLS, MEMORY_MAX (MiB) what users together fill (64 MiB by default) and berthd itself.
+ * Under ASan freed memory stays in quarantine, and the attack, berthd and other tests share the processors at a third of the speed. */
 #if defined(__SANITIZE_ADDRESS__)
-#define MEMORY_MAX 1024           /* what is freed stays in quarantine */
+#define ANSWER_MAX (5 * USEC_PER_SEC)
+#define MEMORY_MAX 1024
 #else
-#define MEMORY_MAX 150            /* MiB: what users together may fill (64 MiB by default), and berthd itself */
+#define ANSWER_MAX USEC_PER_SEC
+#define MEMORY_MAX 150
 #endif
 
 static struct host *ant;
@@ -50,12 +53,14 @@ static void begin(enum attack_kind kind, unsigned n) {
 }
 
 static void root_is_served(void) {
-    usec_t begun = clock_boottime();
+    usec_t begun = clock_boottime(), taken;
 
     for (int i = 0; i < CALLS; i++)
         if (berth(ant, "runs") != 0)
             TEST_STRING(berth_err, "");
-    CU_ASSERT(clock_boottime() - begun < CALLS * ANSWER_MAX);
+    taken = clock_boottime() - begun;
+    if (taken >= CALLS * ANSWER_MAX)
+        TEST_INT(taken, CALLS * ANSWER_MAX);
 }
 
 /* MiB that berthd has had at most. */
