@@ -139,12 +139,12 @@ static void stop_takes_the_whole_tree(void) {
     static char text[2048];
     size_t n;
 
-    n = (size_t) snprintf(text, sizeof(text), POOLS "job \"deaf\" { %s pools = {\"db\"} stop-timeout = \"300ms\" }\n",
+    n = (size_t) snprintf(text, sizeof(text), POOLS "job \"deaf\" { %s pools = {\"db\"} stop-timeout = \"700ms\" }\n",
                           witness_command("--id deaf --ignore-term --for 60000"));
     n += (size_t) snprintf(text + n, sizeof(text) - n,
-                           "job \"daemon\" { %s pools = {\"disk\"} stop-timeout = \"300ms\" stop-signal = \"INT\" }\n",
+                           "job \"daemon\" { %s pools = {\"disk\"} stop-timeout = \"700ms\" stop-signal = \"INT\" }\n",
                            witness_command("--id daemon --child --for 60000"));
-    snprintf(text + n, sizeof(text) - n, "job \"orphan\" { %s stop-timeout = \"300ms\" }\n",
+    snprintf(text + n, sizeof(text) - n, "job \"orphan\" { %s stop-timeout = \"700ms\" }\n",
              witness_command("--id orphan --child --ignore-term --for 60000"));
     ant = host_up("ant", "%s", text);
     c = berth_start(ant, "start deaf --wait");

@@ -25,7 +25,7 @@ static void down(void) {
 
 /* A host with this job on all of db. */
 static struct host *host_with_job(const char *host, const char *job, const char *command) {
-    return host_up(host, POOLS "job \"%s\" { %s pools = {\"db:2\"} stop-timeout = \"300ms\" }\n", job, command);
+    return host_up(host, POOLS "job \"%s\" { %s pools = {\"db:2\"} stop-timeout = \"700ms\" }\n", job, command);
 }
 
 static const struct witness_run *seen(const char *id) {
