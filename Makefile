@@ -37,18 +37,22 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-pr
 	-I. -I$(BUILD)/generated $(INCLUDES) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
 
-# Each folder but its main.c is one archive; what is not used is not linked.
-objects = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c)))
+# Each folder of the top level, without its main.c, is one archive; what is not used is not linked.
+sources = $(sort $(shell find $(1) -name '*.c'))
+objects = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(call sources,$(1))))
 BASE := $(BUILD)/base.a
 CONF := $(BUILD)/conf.a
+STORE := $(BUILD)/store.a
 DAEMON := $(BUILD)/daemon.a
 RUNNER := $(BUILD)/runner.a
 CLI := $(BUILD)/cli.a
 HARNESS := $(BUILD)/harness.a
+MODEL := $(BUILD)/model.a
 PROGRAMS := $(BUILD)/berthd $(BUILD)/berth-runner $(BUILD)/berth
 TEST_KINDS := unit contract integration attacks model
-TESTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.c)))
-SCRIPTS := $(foreach kind,$(TEST_KINDS),$(patsubst tests/%.sh,$(BUILD)/tests/%,$(wildcard tests/$(kind)/test-*.sh)))
+TEST_FILES := $(sort $(shell find $(addprefix tests/,$(TEST_KINDS)) -name 'test-*'))
+TESTS := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(TEST_FILES)))
+SCRIPTS := $(patsubst %.sh,$(BUILD)/%,$(filter %.sh,$(TEST_FILES)))
 TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c)) $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload/*.c))
 FAULTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/faults/test-*.c))
 FAULT_PARTS := $(BUILD)/fault-parts.a
@@ -59,15 +63,17 @@ BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 all: $(PROGRAMS)
 tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS) $(BENCH)
 
-$(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(CONF) $(BASE)
+$(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(STORE) $(CONF) $(BASE)
 $(BUILD)/berth-runner: $(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)
 $(BUILD)/berth: $(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)
 $(BASE): $(call objects,base)
 $(CONF): $(call objects,conf)
+$(STORE): $(call objects,store)
 $(DAEMON): $(call objects,daemon)
 $(RUNNER): $(call objects,runner)
 $(CLI): $(call objects,cli)
 $(HARNESS): $(filter-out %/play.o,$(call objects,tests/harness))
+$(MODEL): $(filter-out $(BUILD)/tests/model/test-%,$(call objects,tests/model))
 $(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
 
 $(PROGRAMS):
@@ -75,19 +81,19 @@ $(PROGRAMS):
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS) $(CLI) $(RUNNER) $(DAEMON) $(CONF) $(BASE)
+$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(MODEL) $(HARNESS) $(CLI) $(RUNNER) $(DAEMON) $(STORE) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(findstring -wrap,$@),$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$*.c)) -o $@ \
 		$(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lcunit
 # The played runner and guards stand before the real ones, so only who asks for them gets them.
-$(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l '"tests/harness/play.h"' tests/*/test-*.c)): $(BUILD)/tests/harness/play.o
+$(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l '"tests/harness/play.h"' $(TEST_FILES))): $(BUILD)/tests/harness/play.o
 
-$(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI) $(DAEMON) $(CONF) $(BASE)
+$(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI) $(DAEMON) $(STORE) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcunit
 
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o
-$(FUZZERS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(CLI) $(RUNNER) $(DAEMON) $(CONF) $(BASE)
+$(FUZZERS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(CLI) $(RUNNER) $(DAEMON) $(STORE) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
@@ -104,7 +110,7 @@ $(filter-out %.so,$(TOOLS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
 $(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
 	$(Q)install -D -m 0755 $< $@
 
-$(BUILD)/tests/bench/berth-bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c)) $(HARNESS) $(DAEMON) $(CONF) $(BASE)
+$(BUILD)/tests/bench/berth-bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c)) $(HARNESS) $(DAEMON) $(STORE) $(CONF) $(BASE)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
 
@@ -114,7 +120,7 @@ $(BUILD)/tests/bench/tools/stamp: $(BUILD)/tests/bench/tools/stamp.o
 %.a:
 	@echo "  AR      $@"
 	$(Q)mkdir -p $(@D)
-	$(Q)rm -f $@ && ar rcsD $@ $^
+	$(Q)rm -f $@ && ar qcsD $@ $^ # q: files of two folders may have one name
 
 $(BUILD)/%.o: %.c
 	@echo "  CC      $<"
@@ -122,12 +128,12 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Texts that are compiled in: each becomes a C string literal to #include.
-GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' daemon/lua/*.lua) $(wildcard daemon/*.varlink))
-$(call objects,daemon): | $(GENERATED)
-$(BUILD)/generated/daemon/lua/%.inc: daemon/lua/% $(wildcard daemon/lua/*)
+GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' store/redis/lua/*.lua) $(wildcard daemon/api/*.varlink))
+$(call objects,store) $(call objects,daemon): | $(GENERATED)
+$(BUILD)/generated/store/redis/lua/%.inc: store/redis/lua/% $(wildcard store/redis/lua/*)
 	@echo "  GEN     $@"
 	$(Q)mkdir -p $(@D)
-	$(Q)daemon/lua/assemble.sh $< >$@.new && mv $@.new $@
+	$(Q)store/redis/lua/assemble.sh $< >$@.new && mv $@.new $@
 $(BUILD)/generated/%.inc: %
 	@echo "  GEN     $@"
 	$(Q)mkdir -p $(@D)
@@ -144,7 +150,7 @@ bench: deps
 	@$(MAKE) --no-print-directory all tests $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run.sh
 
-# Faults alone and mixed, some minutes; FAULTS.md tells what came of it. make faults SEED=n MIXES=n JOBS=n
+# Faults alone and mixed, some minutes; doc/faults.md tells what came of it. make faults SEED=n MIXES=n JOBS=n
 SEED ?= 1
 MIXES ?= 20
 JOBS ?= 4
@@ -153,7 +159,7 @@ WITH_FAILPOINTS = BUILD=build/failpoints CPPFLAGS="$(CPPFLAGS) -DBERTH_FAILPOINT
 faults: deps
 	@$(MAKE) --no-print-directory $(WITH_FAILPOINTS) all tests
 	@RESTARTS=$(RESTARTS) BERTH_BUILD=build/failpoints tests/faults/run.sh --failpoints --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) \
-		--report FAULTS.md
+		--report doc/faults.md
 
 # A minute or two of it: each fault once, a few mixes. They mostly wait, so that more of them run at once.
 SLICE_JOBS ?= 12

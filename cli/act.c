@@ -7,7 +7,7 @@
 #include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/format.h"
 
 int find_names(const char *verb, char **names, int n, json_t **ret_found) {
     _cleanup_json_ json_t *answer = NULL;

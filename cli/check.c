@@ -6,7 +6,7 @@
 
 #include "cli/client.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/format.h"
 #include "conf/settings.h"
 
 static const char *plural(size_t n) {

@@ -3,7 +3,7 @@
 
 /* berthd's control socket from the client's side: Varlink, that is JSON objects that end in NUL, over a stream socket. A verb asks
  * with client_ask() and has everything, or an exit status whose reason stands on standard error already; `berth run` uses the parts
- * below it, on an event loop. What the methods take and answer: daemon/io.berth.varlink. */
+ * below it, on an event loop. What the methods take and answer: daemon/api/io.berth.varlink. */
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
-#include "cli/words.h"
+#include "cli/format.h"
 
 struct past { /* what is known of a run; texts are the entries' */
     const char *run, *name, *host, *pools, *result;

@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/format.h"
 #include "conf/settings.h"
 
 #define INT "%" JSON_INTEGER_FORMAT

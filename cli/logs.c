@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/known-runs.h"
+#include "cli/log-filter.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
 #include "cli/when.h"

@@ -11,7 +11,7 @@
 #include "cli/client.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
-#include "conf/text.h"
+#include "base/text.h"
 
 #define OPTIONS_MAX 12
 #define TEXT_MAX 512

@@ -9,7 +9,7 @@
 #include "cli/client.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/format.h"
 
 #define MALFORMED_SHOWN 10
 #define CLAIMS_SHOWN 3 /* in the line of a pool; the others as "+N" */

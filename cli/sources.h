@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cli/entries.h"
+#include "base/journal/entries.h"
 #include "cli/verbs.h"
 
 struct sources {

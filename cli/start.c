@@ -8,7 +8,7 @@
 #include "base/name.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/format.h"
 
 #define AWAY_MAX (60 * USEC_PER_SEC) /* REFERENCE: Exit status */
 #define RETRY_MIN 100                /* ms */

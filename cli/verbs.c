@@ -8,7 +8,7 @@
 
 #include "base/nearest.h"
 #include "cli/client.h"
-#include "cli/run.h"
+#include "cli/run/run.h"
 
 static int verb_help(int argc, char **argv);
 

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "conf/text.h"
+#include "base/text.h"
 
 #define TEXT_MAX 1024
 

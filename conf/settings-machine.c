@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "base/cgroup-control.h"
-#include "base/cgroup.h"
+#include "base/process/cgroup-control.h"
+#include "base/process/cgroup.h"
 #include "base/cleanup.h"
 #include "conf/notes.h"
 #include "conf/settings.h"

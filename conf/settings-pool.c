@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "conf/settings-read.h"
-#include "conf/text.h"
+#include "base/text.h"
 
 #define QUEUE_LIMIT_MAX 1000000
 #define QUEUE_LIMIT_DEFAULT 10000

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "conf/settings-read.h"
-#include "conf/text.h"
+#include "base/text.h"
 
 void settings_read_title(const struct value_reader *r, char ret[static NAME_MAX_LENGTH + 1]) {
     const char *title = r->section->title;

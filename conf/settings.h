@@ -172,7 +172,7 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
  * line for each account that the machine does not have; that account matches nobody. 0 or -ENOMEM. */
 int settings_find_accounts(struct settings *s, struct settings_errors *missing);
 /* What this machine does not have: controllers of cgroup v2 for memory-max, cpu-weight and tasks-max, and accounts. For whoever checks a
- * config; a service runs without, and warns. available: a mask of base/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or
+ * config; a service runs without, and warns. available: a mask of base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or
  * -ENOMEM. settings_check_machine() looks at the machine; where its controllers cannot be known, nothing is wrong with them. */
 int settings_check_controllers(const struct settings *s, unsigned available, struct settings_errors *errors);
 /* Part of settings_check_machine(): users, groups, commands and directories of jobs that are not there, and a password file that everybody

@@ -11,7 +11,7 @@
 #include "base/duration.h"
 #include "base/nearest.h"
 #include "base/number.h"
-#include "conf/text.h"
+#include "base/text.h"
 
 #define ACCOUNT_MAX 64
 #define ACCOUNT_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"

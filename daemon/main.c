@@ -17,7 +17,7 @@
 #include "base/protocol.h"
 #include "base/standard-fds.h"
 #include "daemon/manager.h"
-#include "daemon/verbs.h"
+#include "daemon/api/verbs.h"
 
 static const char *arg_config = SETTINGS_PATH_DEFAULT;
 static bool arg_check = false;

@@ -21,10 +21,10 @@
 
 #include "base/message.h"
 #include "base/removals.h"
-#include "daemon/hold.h"
-#include "daemon/job.h"
+#include "daemon/adhoc/hold.h"
+#include "daemon/jobs/job.h"
 #include "daemon/manager.h"
-#include "daemon/runner-link.h"
+#include "daemon/executor/runner-link.h"
 
 #define MANAGER_DONE_MAX 1000                     /* finished runs kept for `berth runs --all` */
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */

@@ -10,12 +10,12 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "conf/settings.h"
-#include "daemon/event.h"
+#include "base/journal/event.h"
 #include "daemon/run.h"
-#include "daemon/store.h"
+#include "store/store.h"
 
 struct manager;
-struct job; /* a defined job's triggers and last run: daemon/job.h */
+struct job; /* a defined job's triggers and last run: daemon/jobs/job.h */
 
 struct manager_options {
     const char *config;      /* path */

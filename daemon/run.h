@@ -13,11 +13,11 @@
 
 #include "base/clock.h"
 #include "base/demand.h"
-#include "base/due.h"
+#include "base/timer-heap.h"
 #include "base/list.h"
-#include "base/supervise.h"
+#include "base/process/supervise.h"
 #include "conf/settings.h"
-#include "daemon/claim.h"
+#include "store/claim.h"
 
 struct manager;
 struct run;

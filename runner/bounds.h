@@ -4,7 +4,7 @@
 /* memory-max, cpu-weight and tasks-max: bounds of a run's cgroup. The runner sees to it that there are controllers, the guard sets
  * them before it forks the command. */
 
-#include "base/cgroup-control.h"
+#include "base/process/cgroup-control.h"
 #include "conf/settings.h"
 
 /* The controllers that a job needs. */

@@ -11,8 +11,8 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "base/journal-stream.h"
-#include "base/supervise.h"
+#include "base/journal/journal-stream.h"
+#include "base/process/supervise.h"
 #include "runner/exec-internal.h"
 
 static int exec_open(const char *path, int flags) {

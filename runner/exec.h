@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "conf/settings.h"
-#include "runner/record.h"
+#include "runner/guard-file.h"
 
 struct supervise_term;
 

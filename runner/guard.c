@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
+#include "base/process/cgroup.h"
 #include "base/connection.h"
 #include "base/deadline.h"
 #include "base/failpoint.h"
@@ -20,7 +20,7 @@
 #include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
-#include "base/supervise.h"
+#include "base/process/supervise.h"
 #include "runner/bounds.h"
 #include "runner/exec.h"
 

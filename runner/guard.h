@@ -6,7 +6,7 @@
 
 #include "conf/settings.h"
 #include "runner/access.h"
-#include "runner/record.h"
+#include "runner/guard-file.h"
 
 struct guard_start {
     const struct record *record;

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/protocol.h"
-#include "runner/record.h"
+#include "runner/guard-file.h"
 
 /* Makes a directory; one that is there must be ours, and nobody else's to write to. */
 static int make_directory(struct journal *j, const char *path, mode_t mode, bool must_own) {

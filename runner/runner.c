@@ -9,8 +9,8 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "base/cgroup-control.h"
-#include "base/cgroup.h"
+#include "base/process/cgroup-control.h"
+#include "base/process/cgroup.h"
 #include "base/connection.h"
 #include "base/discard.h"
 #include "base/listener.h"

@@ -15,11 +15,11 @@
 
 #include "base/failpoint.h"
 #include "base/list.h"
-#include "base/process-tree.h"
+#include "base/process/process-tree.h"
 #include "base/protocol.h"
 #include "runner/bounds.h"
 #include "runner/guard.h"
-#include "runner/sweep.h"
+#include "runner/reap.h"
 
 #define SWEEP_AGAIN_FIRST (5 * USEC_PER_MSEC)
 #define SWEEP_AGAIN_MAX USEC_PER_SEC

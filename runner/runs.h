@@ -2,7 +2,7 @@
 #pragma once
 
 /* The runs that have a guard, or had one: forks guards, sees them end, and sweeps up after one that ended without a report: kills
- * all that is left of its run, and writes the report itself. Survives this runner's end in the files of runner/record.h. */
+ * all that is left of its run, and writes the report itself. Survives this runner's end in the files of runner/guard-file.h. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "conf/settings.h"
 #include "runner/access.h"
-#include "runner/record.h"
+#include "runner/guard-file.h"
 
 struct runs;
 

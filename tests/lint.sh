@@ -10,7 +10,7 @@ folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
-sources=$(find base conf daemon runner cli tests -name '*.c' | sort)
+sources=$(find base conf store daemon runner cli tests -name '*.c' | sort)
 flags=${LINT_FLAGS:?run make lint} # quoted for a shell
 
 # Runs a compiler's command line on each of the sources that are read, some at once; shows what it says only if it fails.
@@ -23,7 +23,7 @@ each_source() {
 check_cppcheck() {
     cppcheck --quiet --inline-suppr --error-exitcode=1 -j "$jobs" -I . -I "${BUILD:-build}/generated" --std=c11 -D_GNU_SOURCE -DVERSION='"0"' -DLIBEXECDIR='"/"' \
         -DSYSCONFDIR='"/"' --include=tests/cppcheck.h --enable=warning,performance,portability --suppressions-list=tests/cppcheck.suppress \
-        base conf daemon runner cli tests
+        base conf store daemon runner cli tests
 }
 # What gcc 12 does not follow: who owns what, and which elements are on a list and which have left it. The sanitizers do. Tests may end
 # where memory does.
@@ -32,8 +32,8 @@ check_analyzer() {
     analyze="$analyze -Wno-analyzer-double-free -Wno-format-truncation"
     in_tests="$analyze -Wno-analyzer-possible-null-dereference -Wno-analyzer-possible-null-argument"
     in_tests="$in_tests -Wno-analyzer-use-of-uninitialized-value"
-    printf '%s\n' "$sources" | grep -v -e '^tests/' -e '^daemon/control' | each_source "$analyze -c -o /dev/null" &&
-        printf '%s\n' "$sources" | grep '^daemon/control' |
+    printf '%s\n' "$sources" | grep -v -e '^tests/' -e '^daemon/api/control' | each_source "$analyze -c -o /dev/null" &&
+        printf '%s\n' "$sources" | grep '^daemon/api/control' |
         each_source "$analyze -Wno-analyzer-use-of-uninitialized-value -c -o /dev/null" &&
         printf '%s\n' "$sources" | grep '^tests/' |
         each_source "$in_tests -c -o /dev/null"

@@ -54,20 +54,20 @@ apply() {
 # Builds the programs and those tests.
 build() {
     local program targets=()
-    for program in $2; do targets+=("build/tests/$(kind "${program%%:*}")/${program%%:*}"); done
+    for program in $2; do targets+=("build/tests/$(folder "${program%%:*}")/${program%%:*}"); done
     MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness build/tests/preload/host-clock.so "${targets[@]}" >"$1/mutate.log" 2>&1
 }
 
-kind() {
-    local source
-    for source in tests/*/"$1".c; do basename "$(dirname "$source")"; done
+# Its folder below tests/.
+folder() {
+    find tests -name "$1.c" -printf '%P\n' | sed 's|/[^/]*$||'
 }
 
 # green FOLDER TEST: says why if it is not
 green() {
     local program=${2%%:*} word=''
     [ "$program" = "$2" ] || word=${2#*:}
-    (cd "$1" && timeout -k 5 120 "${alone[@]}" "build/tests/$(kind "$program")/$program" ${word:+"$word"}) >"$1/test.log" 2>&1 </dev/null &&
+    (cd "$1" && timeout -k 5 120 "${alone[@]}" "build/tests/$(folder "$program")/$program" ${word:+"$word"}) >"$1/test.log" 2>&1 </dev/null &&
         return 0
     grep -m 1 -E '^tests/.*: .* / ' "$1/test.log" || tail -n 1 "$1/test.log"
     return 1
@@ -128,7 +128,7 @@ for i in "${chosen[@]}"; do
     fi
     for test in ${tests[i]}; do
         program=${test%%:*} word=${test#"${test%%:*}"}
-        grep -q "{\"[^\"]*${word#:}" tests/*/"$program".c </dev/null || { echo "mutations: ${names[i]}: there is no $test" && bad=1; }
+        grep -q "{\"[^\"]*${word#:}" "tests/$(folder "$program")/$program.c" </dev/null || { echo "mutations: ${names[i]}: there is no $test" && bad=1; }
     done
 done
 if [ "$check" = yes ] || [ "$bad" = 1 ]; then exit "$bad"; fi

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "daemon/store-redis.h"
+#include "store/redis/store-redis.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/rig.h"
 

@@ -144,7 +144,7 @@ void report_note(struct report *r, const char *key, const char *value) {
     json_object_set_new(r->notes, key, json_string(value));
 }
 
-/* The same table for BENCH.md. */
+/* The same table for doc/bench.md. */
 static void write_markdown(const struct report *r) {
     char path[512], a[32], b[32], c[32];
     _cleanup_fclose_ FILE *out = NULL;

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 
 #include "conf/settings.h"
-#include "daemon/store-redis.h"
+#include "store/redis/store-redis.h"
 
 #define START_AT_ONCE 100 /* hosts that connect at the same time when the rig goes up */
 #define ASK_AT_ONCE 4000

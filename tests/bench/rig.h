@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "daemon/store.h"
+#include "store/store.h"
 #include "tests/harness/redis.h"
 
 struct rig;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # make bench: fetches what the peers need into $BUILD/bench (nothing is installed and no service is started), runs berth-bench, draws
-# the plots; with BENCH_WRITE=yes puts table and plots into BENCH.md. Arguments: parts to run (all if there are none). What cannot be
+# the plots; with BENCH_WRITE=yes puts table and plots into doc/bench.md. Arguments: parts to run (all if there are none). What cannot be
 # had is skipped with a word.
 set -eu
 build=$(cd "${BUILD:-build}" && pwd)
@@ -45,7 +45,7 @@ else
 fi
 
 if [ "${BENCH_WRITE:-}" = yes ]; then
-    sed -e '/^<!-- table -->/,/^<!-- \/table -->/{' -e '/^<!-- table -->/{p;r '"$out/table.md" -e '}' -e '/^<!-- \/table -->/!d' -e '}' BENCH.md >"$out/BENCH.md"
-    cp "$out/BENCH.md" BENCH.md
+    sed -e '/^<!-- table -->/,/^<!-- \/table -->/{' -e '/^<!-- table -->/{p;r '"$out/table.md" -e '}' -e '/^<!-- \/table -->/!d' -e '}' doc/bench.md >"$out/bench.md"
+    cp "$out/bench.md" doc/bench.md
     if command -v gnuplot >/dev/null; then cp "$out"/*.svg "$out"/*.png tests/bench/plots/; fi
 fi

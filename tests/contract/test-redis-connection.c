@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "daemon/redis-connection.h"
-#include "daemon/redis-resolve.h"
+#include "store/redis/client/connection.h"
+#include "store/redis/client/resolve.h"
 #include "tests/harness/test.h"
 
 #define OK "+OK\r\n"

@@ -6,7 +6,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "daemon/redis-reply.h"
+#include "store/redis/client/reply.h"
 #include "tests/harness/script.h"
 
 #define CALLS_MAX 120

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "daemon/redis-script.h"
+#include "store/redis/client/script.h"
 #include "tests/harness/script.h"
 
 #define CALL 32 /* claims */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The contract of daemon/store.h, kept by store-memory. */
+/* The contract of store/store.h, kept by store-memory. */
 
 #include "tests/harness/store-suite.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* packaging/redis.acl: the contract of daemon/store.h kept by store-redis as that user, and nothing besides for it. */
+/* packaging/redis.acl: the contract of store/store.h kept by store-redis as that user, and nothing besides for it. */
 
 #include <dirent.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/file.h"
-#include "daemon/redis-script.h"
+#include "store/redis/client/script.h"
 #include "tests/harness/redis-bed.h"
 #include "tests/harness/store-suite-internal.h"
 #include "tests/harness/store-suite.h"

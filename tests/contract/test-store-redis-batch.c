@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/store-redis.h"
+#include "store/redis/store-redis.h"
 #include "tests/harness/redis-bed.h"
 
 static const struct store_pool pools[] = {{.name = "big", .limit = 100, .queue_limit = 200}, {.name = "db", .limit = 4, .queue_limit = 3}};

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "conf/settings.h"
-#include "daemon/store-redis.h"
+#include "store/redis/store-redis.h"
 #include "tests/harness/redis-bed.h"
 
 static void test_missing_at_start(void) {

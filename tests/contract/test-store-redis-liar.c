@@ -9,7 +9,7 @@
 
 #include "base/socket.h"
 #include "conf/settings.h"
-#include "daemon/store.h"
+#include "store/store.h"
 #include "tests/harness/clock-file.h"
 #include "tests/harness/redis-peer.h"
 #include "tests/harness/store-bed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The contract of daemon/store.h, kept by store-redis: three hosts on a private redis-server. */
+/* The contract of store/store.h, kept by store-redis: three hosts on a private redis-server. */
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/audit-check.h"
+#include "cli/audit/check.h"
 #include "tests/faults/fault.h"
 #include "tests/harness/test.h"
 

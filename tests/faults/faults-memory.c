@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/audit-check.h"
-#include "daemon/redis-script.h"
+#include "cli/audit/check.h"
+#include "store/redis/client/script.h"
 #include "tests/faults/fault.h"
 #include "tests/harness/test.h"
 
@@ -84,7 +84,7 @@ static long long go_back(struct bed *b) {
 }
 
 /* Nobody can know of it before all hosts have had a heartbeat or a hello answered after it: until then a limit may be exceeded (R1, and
- * "what no rule covers" in PROTOCOL.md). From then on it must hold again. The journals show the same excess. */
+ * "what no rule covers" in doc/protocol.md). From then on it must hold again. The journals show the same excess. */
 static void forget_and_excuse(struct bed *b, struct injection *i) {
     usec_t from = clock_boottime(), until;
     long long count = go_back(b), clock = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* FAULTS.md */
+/* doc/faults.md */
 
 #include <errno.h>
 #include <stdlib.h>

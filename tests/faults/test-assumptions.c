@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /* What the limit depends on, broken on purpose: each of these tests sees more commands at once than the limit allows. They show that the
- * witness sees an overlap when there is one, and that FAULTS.md is right about what is not covered. */
+ * witness sees an overlap when there is one, and that doc/faults.md is right about what is not covered. */
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/audit-check.h"
+#include "cli/audit/check.h"
 #include "tests/faults/fault.h"
 #include "tests/harness/test.h"
 

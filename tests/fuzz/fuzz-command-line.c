@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cli/run-options.h"
+#include "cli/run/options.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WORDS_MAX 64

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/protocol.h"
-#include "runner/record.h"
+#include "runner/guard-file.h"
 #include "tests/fuzz/fuzz.h"
 
 static void write_again(const struct message *m) {

@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/journal.h"
+#include "base/journal/journal.h"
 #include "base/socket.h"
 #include "conf/redis-url.h"
 #include "conf/settings.h"
-#include "daemon/store.h"
+#include "store/store.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/harness/redis-peer.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A real control server (daemon/control.h) with a table of its own; its clients are sockets of the same process, so that every order
+/* A real control server (daemon/api/control.h) with a table of its own; its clients are sockets of the same process, so that every order
  * of events can be had. Nothing is waited for by time but the time limits themselves. */
 
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "daemon/control.h"
+#include "daemon/api/control.h"
 
 #define SERVER_PATIENCE (5 * USEC_PER_SEC)
 

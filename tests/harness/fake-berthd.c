@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "cli/client.h"
-#include "cli/run.h"
+#include "cli/run/run.h"
 #include "tests/harness/test.h"
 
 void (*fake_in_child)(struct fake *f);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One hold (daemon/hold.h) in a directory of its own, and commands for it. */
+/* One hold (daemon/adhoc/hold.h) in a directory of its own, and commands for it. */
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/message.h"
-#include "daemon/hold.h"
+#include "daemon/adhoc/hold.h"
 
 #define FIFO_RUN "0123456789abcdef0123456789abcdef"
 #define FIFO_OTHER "ffffffffffffffffffffffffffffffff"

@@ -4,7 +4,7 @@
 /* Records of two hosts, ant and bee, that a test makes up for the audit, and what it is to say of them. Times are in ms from the begin,
  * by Redis's clock. Texts that are given live as long as the program. */
 
-#include "cli/audit-check.h"
+#include "cli/audit/check.h"
 
 #define BASE (UINT64_C(1763640000) * USEC_PER_SEC) /* Redis's clock at millisecond 0 */
 

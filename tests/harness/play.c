@@ -16,7 +16,7 @@
 
 struct play play;
 
-/* --- the links, as daemon/runner-link.h has them --- */
+/* --- the links, as daemon/executor/runner-link.h has them --- */
 
 int runner_link_new(struct runner_link **ret, _unused_ sd_event *event, _unused_ const char *directory,
                     _unused_ const char *with_runner, _unused_ const char *config, const struct runner_link_handler *handler) {

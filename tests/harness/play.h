@@ -11,7 +11,7 @@
 
 #include "base/message.h"
 #include "daemon/manager.h"
-#include "daemon/runner-link.h"
+#include "daemon/executor/runner-link.h"
 
 struct runner_link {
     struct runner_link_handler handler;

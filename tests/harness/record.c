@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "daemon/event.h"
+#include "base/journal/event.h"
 #include "tests/harness/test.h"
 
 static bool is_event(const char *line, char name[static 32]) {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/redis-script.h"
+#include "store/redis/client/script.h"
 
 /* What is asked: the scripts, and what else there is. */
 enum { PEER_INFO = REDIS_SCRIPTS, PEER_LOAD, PEER_SUBSCRIBE, PEER_OTHER, PEER_KINDS };

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "daemon/redis-script.h"
+#include "store/redis/client/script.h"
 
 #define WORDS_MAX 2100
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "daemon/store.h"
+#include "store/store.h"
 #include "tests/harness/capture.h"
 #include "tests/harness/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The contract of daemon/store.h as tests, the same for every kind of store. A program tests/contract/test-store-KIND.c fills a
+/* The contract of store/store.h as tests, the same for every kind of store. A program tests/contract/test-store-KIND.c fills a
  * fixture, calls store_suite_use() and runs store_suite_tests, with its own tests beside them if it has any. */
 
 #include "tests/harness/store-bed.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth audit` on real journal files of two hosts; what it finds is tested in tests/unit/test-audit.c. */
+/* `berth audit` on real journal files of two hosts; what it finds is tested in tests/unit/cli/test-audit.c. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cgroup-control.h"
-#include "base/cgroup.h"
+#include "base/process/cgroup-control.h"
+#include "base/process/cgroup.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"

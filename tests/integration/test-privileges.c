@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
+#include "base/process/cgroup.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/protocol.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/socket.h"
-#include "daemon/verbs.h"
+#include "daemon/api/verbs.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/run.h"
+#include "cli/run/run.h"
 #include "tests/harness/fake-berthd.h"
 #include "tests/harness/test.h"
 

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
+#include "base/process/cgroup.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/process-tree.h"
+#include "base/process/process-tree.h"
 #include "base/protocol.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/protocol.h"
-#include "daemon/runner-link.h"
+#include "daemon/executor/runner-link.h"
 #include "tests/harness/place.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"

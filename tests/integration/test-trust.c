@@ -19,7 +19,7 @@
 
 #include "base/protocol.h"
 #include "base/socket.h"
-#include "runner/record.h"
+#include "runner/guard-file.h"
 #include "tests/harness/host.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"

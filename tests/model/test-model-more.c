@@ -2,7 +2,7 @@
 
 /* More of what test-model runs, beside it. */
 
-#include "tests/harness/model.h"
+#include "tests/model/model.h"
 
 int main(int argc, char **argv) {
     return model_main(argc, argv, 501, 500);

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "tests/harness/model.h"
+#include "tests/model/model.h"
 #include "tests/harness/test.h"
 
 #define SEQUENCES_MAX 800

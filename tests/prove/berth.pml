@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The permit protocol of PROTOCOL.md, small enough for spin to visit every state.
+/* The permit protocol of doc/protocol.md, small enough for spin to visit every state.
  *
  * run.sh names the configurations (bounds and budgets of faults) and the mutations; each is one compilation of this file.
  * state.pml declares what a state is made of, data.pml holds the scripts on Redis, host.pml what berthd does, faults.pml time and what breaks,

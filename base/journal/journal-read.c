@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/journal/journal-read.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <poll.h>
+#include <string.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#include "base/journal/journal-files.h"
+#include "base/number.h"
+
+struct source { /* a journal of one writer */
+    sd_journal *journal;
+    bool at_begin, has_entry;
+    usec_t time; /* of its current entry, if it has one */
+};
+
+struct journal_reader {
+    struct source *sources;
+    size_t n;
+    struct source *current;
+    struct pollfd *fds; /* one for each, and the reader's */
+    bool is_watched;
+};
+
+/* --- opening --- */
+
+static int add_source(struct journal_reader *r, sd_journal *journal) {
+    struct source *grown = reallocarray(r->sources, r->n + 1, sizeof(*grown));
+
+    if (!grown) {
+        sd_journal_close(journal);
+        return -ENOMEM;
+    }
+    r->sources = grown;
+    grown[r->n++] = (struct source) {.journal = journal, .at_begin = true};
+    return sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
+}
+
+/* The library leaves out entries where one sd_journal has the files of several hosts (systemd 254 and later orders them by boots,
+ * github.com/systemd/systemd/issues/34169): so each writer has its own, and they are merged here. */
+static int add_files(struct journal_reader *r, struct journal_files *files) {
+    size_t n;
+    int k = 0;
+
+    journal_files_sort(files);
+    for (size_t i = 0; i < files->n && k == 0; i += n) {
+        _cleanup_free_ const char **paths = journal_files_of_writer(files, i, &n);
+        sd_journal *journal;
+
+        k = paths ? sd_journal_open_files(&journal, paths, 0) : -ENOMEM;
+        k = k < 0 ? k : add_source(r, journal);
+    }
+    return k == -ENODATA ? -EBADMSG : k; /* a file too short to be one */
+}
+
+static int open_directory(struct journal_reader *r, const char *directory) {
+    _cleanup_(journal_files_done) struct journal_files files = {};
+    int k = journal_files_find(&files, directory, NULL);
+
+    return k < 0 ? k : files.n == 0 ? -ENODATA : add_files(r, &files);
+}
+
+/* What other hosts wrote, as it was collected here: beside the folders of this machine. */
+static int open_others(struct journal_reader *r) {
+    static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
+    _cleanup_(journal_files_done) struct journal_files files = {};
+    char own[SD_ID128_STRING_MAX];
+    sd_id128_t id;
+    int k = sd_id128_get_machine(&id);
+
+    for (size_t i = 0; i < ELEMENTSOF(folders) && k >= 0; i++) {
+        k = journal_files_find(&files, folders[i], sd_id128_to_string(id, own));
+        k = k == -ENOENT ? 0 : k;
+    }
+    return k < 0 ? k : add_files(r, &files);
+}
+
+static int open_machine(struct journal_reader *r, bool merged) {
+    sd_journal *journal;
+    int k = sd_journal_open(&journal, SD_JOURNAL_LOCAL_ONLY);
+
+    k = k < 0 ? k : add_source(r, journal);
+    return k < 0 || !merged ? k : open_others(r);
+}
+
+/* Opening a journal that is not there, or that this user may not read, is no error of sd_journal_open(): it is empty then. */
+static int find_anything(const struct journal_reader *r) {
+    int k = 0;
+
+    for (size_t i = 0; i < r->n && k == 0; i++) {
+        k = sd_journal_seek_head(r->sources[i].journal);
+        k = k < 0 ? k : sd_journal_next(r->sources[i].journal);
+    }
+    return k < 0 ? k : k == 0 ? -ENODATA : 0;
+}
+
+/* Without rights the machine's journal is not refused: it is the user's own alone. */
+static int check_rights(void) {
+    static const char *const patterns[] = {"/var/log/journal/*/system.journal", "/run/log/journal/*/system.journal"};
+    int k = 0;
+
+    for (size_t i = 0; i < ELEMENTSOF(patterns); i++) {
+        glob_t found;
+
+        if (glob(patterns[i], GLOB_NOSORT, NULL, &found) != 0)
+            continue;
+        for (size_t n = 0; n < found.gl_pathc; n++)
+            if (access(found.gl_pathv[n], R_OK) < 0 && errno == EACCES)
+                k = -EACCES;
+        globfree(&found);
+    }
+    return k;
+}
+
+int journal_reader_new(struct journal_reader **ret, const char *directory, bool merged) {
+    _cleanup_(journal_reader_freep) struct journal_reader *r = calloc(1, sizeof(*r));
+    int k;
+
+    if (!r)
+        return -ENOMEM;
+    if (directory)
+        k = open_directory(r, directory);
+    else if ((k = check_rights()) == 0)
+        k = open_machine(r, merged);
+    k = k < 0 ? k : find_anything(r);
+    if (k < 0)
+        return k;
+    r->fds = calloc(r->n + 1, sizeof(*r->fds));
+    if (!r->fds)
+        return -ENOMEM;
+    *ret = steal_pointer(&r);
+    return 0;
+}
+
+struct journal_reader *journal_reader_free(struct journal_reader *r) {
+    if (!r)
+        return NULL;
+    for (size_t i = 0; i < r->n; i++)
+        sd_journal_close(r->sources[i].journal);
+    free(r->sources);
+    free(r->fds);
+    free(r);
+    return NULL;
+}
+
+int journal_reader_match(struct journal_reader *r, const char *match) {
+    int k = 0;
+
+    for (size_t i = 0; i < r->n && k >= 0; i++)
+        k = sd_journal_add_match(r->sources[i].journal, match, 0);
+    return k;
+}
+
+/* --- one entry after the other --- */
+
+static int source_next(struct source *s) {
+    int k = s->at_begin ? sd_journal_seek_head(s->journal) : 0;
+
+    s->at_begin = false;
+    k = k < 0 ? k : sd_journal_next(s->journal);
+    s->has_entry = k > 0;
+    sd_journal_restart_data(s->journal);
+    return k > 0 ? sd_journal_get_realtime_usec(s->journal, &s->time) : k;
+}
+
+/* The earliest of what each source has next. A source that had nothing more is asked again when none has: all that was there by then was
+ * told. */
+int journal_reader_next(struct journal_reader *r) {
+    int k = r->current ? source_next(r->current) : 0;
+    struct source *first = NULL;
+
+    for (int again = 0; again < 2 && !first; again++)
+        for (size_t i = 0; i < r->n && k >= 0; i++) {
+            struct source *s = &r->sources[i];
+
+            if (again > 0)
+                k = source_next(s);
+            if (s->has_entry && (!first || s->time < first->time))
+                first = s;
+        }
+    r->current = first;
+    return k < 0 ? k : first != NULL;
+}
+
+void journal_reader_rewind(struct journal_reader *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        r->sources[i].at_begin = true;
+        r->sources[i].has_entry = false;
+    }
+    r->current = NULL;
+}
+
+/* Fills fds, and *until with the time at which something is due at the latest. */
+static int watch(struct journal_reader *r, usec_t *until) {
+    for (size_t i = 0; i < r->n; i++) {
+        usec_t wake = USEC_INFINITY;
+        int fd = sd_journal_get_fd(r->sources[i].journal), k = fd < 0 ? fd : sd_journal_get_events(r->sources[i].journal);
+
+        if (k < 0)
+            return k;
+        r->fds[i] = (struct pollfd) {.fd = fd, .events = (short) k};
+        k = sd_journal_get_timeout(r->sources[i].journal, &wake);
+        if (k < 0)
+            return k;
+        *until = wake < *until ? wake : *until;
+    }
+    return 0;
+}
+
+int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd) {
+    usec_t now = clock_monotonic(), until = usec_add(now, usec);
+    bool heard = false;
+    int k = watch(r, &until);
+
+    if (k < 0)
+        return k;
+    if (!r->is_watched) { /* what came before the descriptors were there is not told by them */
+        r->is_watched = true;
+        return 1;
+    }
+    r->fds[r->n] = (struct pollfd) {.fd = reader_fd};
+    k = poll(r->fds, r->n + 1, until == USEC_INFINITY ? -1 : (int) ((usec_sub(until, now) + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
+    if (k < 0)
+        return -errno;
+    if (r->fds[r->n].revents & (POLLERR | POLLHUP | POLLNVAL))
+        return -EPIPE;
+    for (size_t i = 0; i < r->n && k >= 0; i++) {
+        k = sd_journal_process(r->sources[i].journal);
+        heard |= k > 0; /* SD_JOURNAL_NOP is 0 */
+    }
+    return k < 0 ? k : heard;
+}
+
+/* --- the current entry --- */
+
+int journal_reader_get(struct journal_reader *r, const char *field, char **ret) {
+    size_t size, name = strlen(field) + 1; /* with its '=' */
+    const void *data;
+    int k = sd_journal_get_data(r->current->journal, field, &data, &size);
+
+    *ret = NULL;
+    if (k == -ENOENT)
+        return 0;
+    if (k < 0)
+        return k;
+    if (size < name)
+        return -EBADMSG;
+    *ret = strndup((const char *) data + name, size - name);
+    return *ret ? 0 : -ENOMEM;
+}
+
+int journal_reader_field(struct journal_reader *r, const char **ret_data, size_t *ret_length, size_t *ret_size) {
+    const char *equals;
+    const void *data;
+    size_t size;
+    int k = sd_journal_enumerate_data(r->current->journal, &data, &size);
+
+    if (k <= 0)
+        return k;
+    equals = memchr(data, '=', size);
+    if (!equals)
+        return -EBADMSG;
+    *ret_data = data;
+    *ret_length = (size_t) (equals - *ret_data);
+    *ret_size = size;
+    return k;
+}
+
+int journal_reader_time(struct journal_reader *r, usec_t *ret_realtime) {
+    _cleanup_free_ char *text = NULL;
+    int k = journal_reader_get(r, "_SOURCE_REALTIME_TIMESTAMP", &text);
+
+    if (k < 0)
+        return k;
+    if (text && number_parse(text, INT64_MAX, ret_realtime) == 0)
+        return 0;
+    return sd_journal_get_realtime_usec(r->current->journal, ret_realtime);
+}
+
+int journal_reader_cursor(struct journal_reader *r, char **ret) {
+    return sd_journal_get_cursor(r->current->journal, ret);
+}

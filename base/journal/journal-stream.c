@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/journal/journal-stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-login.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define STREAM_SOCKET "/run/systemd/journal/stdout"
+#define STREAM_BUFFER (8 << 20) /* bytes that may wait for journald before the command does; as sd_journal_stream_fd(3) */
+
+static int open_socket(void) {
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = STREAM_SOCKET};
+    const int size = STREAM_BUFFER;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 || shutdown(fd, SHUT_RD) < 0) {
+        int r = -errno;
+
+        close_fd(fd);
+        return r;
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+        (void) setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    return fd;
+}
+
+/* Seven lines: identifier, unit (journald takes it from root alone), priority, whether lines begin with a priority of their own, and
+ * three places to forward them to. */
+static bool put_header(int fd, const char *identifier, int priority) {
+    _cleanup_free_ char *unit = NULL, *header = NULL;
+    int n;
+
+    if (geteuid() != 0 || sd_pid_get_unit(0, &unit) < 0)
+        unit = NULL;
+    n = asprintf(&header, "%s\n%s\n%d\n0\n0\n0\n0\n", identifier, unit ? unit : "", priority);
+    if (n < 0)
+        header = NULL;
+    return n > 0 && send(fd, header, (size_t) n, MSG_NOSIGNAL) == n;
+}
+
+int journal_stream_open(const char *identifier, int priority, bool *ret_is_journal) {
+    int fd = open_socket();
+
+    *ret_is_journal = fd >= 0 && put_header(fd, identifier, priority);
+    if (*ret_is_journal)
+        return fd;
+    close_fd(fd);
+    fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return fd < 0 ? -errno : fd;
+}
+
+void journal_stream_begin(int fd) {
+    (void) send(fd, "\n", 1, MSG_NOSIGNAL); /* journald drops empty lines, after it has looked up whose they are */
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads /proc/PID/environ of all processes; each is looked at once more when a pidfd holds it. */
+#include "base/process/process-environ.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/process/process-tree.h"
+
+#define ENVIRON_MAX (128 * 1024) /* bytes looked at; the command's own are a few hundred, its children's hardly more */
+
+/* The entries of an environment end with NUL each, the last one too. A zombie's is empty. */
+static bool has_assignment(const char *environ_text, size_t size, const char *assignment) {
+    size_t length = strlen(assignment) + 1;
+
+    for (const char *entry = environ_text, *end = environ_text + size, *nul; entry < end; entry = nul + 1) {
+        nul = memchr(entry, '\0', (size_t) (end - entry));
+        if (!nul)
+            return false;
+        if ((size_t) (nul - entry) + 1 == length && memcmp(entry, assignment, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* 1, 0, or a negative errno that is not about that process: out of descriptors or memory. */
+static int process_has(pid_t pid, const char *assignment, char *buffer) {
+    _cleanup_close_ int fd = -1;
+    char path[32];
+    size_t size = 0;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int) pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return process_error_is_ours(-errno) ? -errno : 0;
+    while (size < ENVIRON_MAX && (n = read(fd, buffer + size, ENVIRON_MAX - size)) > 0)
+        size += (size_t) n;
+    return has_assignment(buffer, size, assignment);
+}
+
+/* 1: there was one; 0; a negative errno. */
+static int signal_one(pid_t pid, const char *assignment, char *buffer, int signal) {
+    _cleanup_close_ int fd = -1;
+    int k = process_has(pid, assignment, buffer);
+
+    if (k <= 0)
+        return k;
+    fd = pidfd_open(pid, 0);
+    if (fd < 0)
+        return errno != ESRCH;
+    k = process_has(pid, assignment, buffer); /* it may have ended, and the pid be somebody else's */
+    if (k > 0)
+        (void) pidfd_send_signal(fd, signal, NULL, 0);
+    return k;
+}
+
+int process_environ_signal(const char *assignment, int signal) {
+    _cleanup_free_ char *buffer = malloc(ENVIRON_MAX);
+    DIR *directory = buffer ? opendir("/proc") : NULL;
+    struct dirent *entry;
+    uint64_t pid;
+    int n = 0, error = 0, k;
+
+    if (!directory)
+        return buffer ? -errno : -ENOMEM;
+    while ((errno = 0, entry = readdir(directory))) {
+        if (number_parse(entry->d_name, INT32_MAX, &pid) < 0 || (pid_t) pid == getpid())
+            continue;
+        k = signal_one((pid_t) pid, assignment, buffer, signal);
+        if (k < 0)
+            error = k;
+        else
+            n += k;
+    }
+    if (errno != 0)
+        error = -errno;
+    (void) closedir(directory);
+    return n == 0 ? error : n;
+}

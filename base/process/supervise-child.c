@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/process/supervise-child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/process/cgroup.h"
+#include "base/deadline.h"
+#include "base/failpoint.h"
+
+int supervise_child_die_with_parent(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return errno;
+    /* It may have gone before; then nobody would ever tell. */
+    if (getppid() != parent)
+        (void) raise(SIGKILL);
+    return 0;
+}
+
+int supervise_child_check_deadline(const struct supervise_term *term) {
+    return deadline_leaves_time(atomic_load(&term->deadline), term->stop_timeout, clock_boottime()) ? 0 : ETIME;
+}
+
+static int child_run(const struct supervise_birth *birth, bool must_enter, const char **ret_stage) {
+    int r;
+
+    *ret_stage = "cgroup";
+    r = must_enter ? cgroup_enter(birth->cgroup) : 0;
+    if (r > 0)
+        return r;
+    *ret_stage = "signals";
+    if (sigprocmask(SIG_SETMASK, birth->mask, NULL) < 0)
+        return errno;
+    *ret_stage = "deadline";
+    r = supervise_child_check_deadline(birth->term);
+    if (r > 0)
+        return r;
+    FAILPOINT("command-before-exec");
+    *ret_stage = "exec";
+    return birth->child(birth->userdata, ret_stage);
+}
+
+static _Noreturn void child_main(const struct supervise_birth *birth, bool must_enter, int pipe_fd) {
+    struct supervise_failure failure = {0};
+    const char *stage = "";
+
+    failure.error = child_run(birth, must_enter, &stage);
+    strncpy(failure.stage, stage, sizeof(failure.stage) - 1);
+    while (write(pipe_fd, &failure, sizeof(failure)) < 0 && errno == EINTR)
+        ;
+    _exit(failure.error == ENOENT ? 127 : 126);
+}
+
+pid_t supervise_fork(const struct supervise_birth *birth, int pipe_fd) {
+    pid_t pid = birth->cgroup ? cgroup_fork(birth->cgroup) : -ENOENT;
+    bool must_enter = birth->cgroup && pid < 0;
+
+    if (pid < 0)
+        pid = fork();
+    if (pid == 0)
+        child_main(birth, must_enter, pipe_fd);
+    return pid < 0 ? -errno : pid;
+}

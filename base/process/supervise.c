@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* One command and all that descends from it, from fork to the end of the last process.
+ *
+ * How each thing is known, without taking a pid for an identity:
+ *   exec succeeded        the CLOEXEC pipe from the child ends without a word
+ *   the command's end     waitid(P_PIDFD)
+ *   the tree is empty     a subreaper without children has no descendants, so: waitid says ECHILD; and the cgroup, where
+ *                         there is one, is not populated. poll(2) tells of a change of that: inotify would need one of the
+ *                         few instances that a user may have (128) for each run
+ *   what time it is for   one timer, set to the first of: stop for the deadline, time limit, kill, next try to kill */
+
+#include "base/process/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/process/cgroup.h"
+#include "base/deadline.h"
+#include "base/process/process-tree.h"
+#include "base/process/supervise-child.h"
+
+/* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
+#define KILL_AGAIN_FIRST (20 * USEC_PER_MSEC)
+#define KILL_AGAIN_MAX USEC_PER_SEC
+/* The kernel tells late (at most every 10 ms) and counts late that a cgroup has emptied: looked at again after so long. */
+#define LOOK_AGAIN_FIRST USEC_PER_MSEC
+#define LOOK_AGAIN_MAX USEC_PER_SEC
+#define TIMER_ACCURACY USEC_PER_MSEC
+
+struct supervise {
+    sd_event_source *signal_source, *pipe_source, *timer_source, *cgroup_source;
+    struct supervise_handler handler;
+    struct supervise_result result;
+    sigset_t mask_before;
+
+    struct supervise_term *term; /* shared with the child; the parent alone writes it */
+    int stop_signal;
+    usec_t timeout;
+    char *cgroup;
+    int cgroup_fd;             /* cgroup_open_events(); -1: no cgroup */
+
+    pid_t pid;                 /* of the command; 0: none, or it was waited for */
+    int pidfd, pipe_fd;        /* pipe_fd: -1 once it is known whether exec succeeded */
+    bool is_stopping, is_killing, is_done, is_left_told;
+    usec_t stop_begun;
+    usec_t kill_again, kill_again_after;
+    usec_t look_again, look_again_after; /* USEC_INFINITY: no need */
+};
+
+static const char *const reason_names[] = {
+    [SUPERVISE_REASON_NONE] = "none",       [SUPERVISE_REASON_STOPPED] = "stopped",
+    [SUPERVISE_REASON_REVOKED] = "revoked", [SUPERVISE_REASON_LEASE_LOST] = "lease-lost",
+    [SUPERVISE_REASON_TIMEOUT] = "timeout", [SUPERVISE_REASON_SHUTDOWN] = "shutdown",
+};
+
+const char *supervise_reason_name(enum supervise_reason reason) {
+    return reason_names[reason];
+}
+
+int supervise_reason_parse(const char *name, enum supervise_reason *ret) {
+    for (size_t i = 0; i < ELEMENTSOF(reason_names); i++)
+        if (strcmp(name, reason_names[i]) == 0) {
+            *ret = (enum supervise_reason) i;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+static usec_t supervise_deadline(const struct supervise *s) {
+    return atomic_load(&s->term->deadline);
+}
+
+/* When the kill is due for a stop that has begun, and when a stop is due for the deadline's sake. */
+static usec_t supervise_kill_at(const struct supervise *s) {
+    usec_t latest = deadline_kill_at(supervise_deadline(s));
+    usec_t at = usec_add(s->stop_begun, s->term->stop_timeout);
+
+    return at < latest ? at : latest;
+}
+
+static usec_t supervise_stop_at(const struct supervise *s) {
+    return deadline_stop_at(supervise_deadline(s), s->term->stop_timeout);
+}
+
+static usec_t supervise_timeout_at(const struct supervise *s) {
+    return usec_add(s->result.started, s->timeout);
+}
+
+/* When the next step towards the end of the tree is due. */
+static usec_t supervise_due(const struct supervise *s) {
+    usec_t stop_at, timeout_at;
+
+    if (s->is_killing)
+        return s->kill_again;
+    if (s->is_stopping)
+        return supervise_kill_at(s);
+    stop_at = supervise_stop_at(s);
+    timeout_at = supervise_timeout_at(s);
+    return stop_at < timeout_at ? stop_at : timeout_at;
+}
+
+static usec_t supervise_next(const struct supervise *s) {
+    usec_t due = supervise_due(s);
+
+    return due < s->look_again ? due : s->look_again;
+}
+
+static bool supervise_is_running(const struct supervise *s) {
+    return s->pidfd >= 0 && !s->is_done;
+}
+
+/* To be called whenever what supervise_next() is made of has changed. */
+static void supervise_set_timer(struct supervise *s) {
+    usec_t next = supervise_is_running(s) ? supervise_next(s) : USEC_INFINITY;
+
+    /* Neither fails for a source that exists (sd_event_source_set_time(3)). */
+    if (next != USEC_INFINITY)
+        (void) sd_event_source_set_time(s->timer_source, next);
+    (void) sd_event_source_set_enabled(s->timer_source, next == USEC_INFINITY ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+}
+
+static void supervise_signal_tree(struct supervise *s, int signal) {
+    /* Once to each: many a program takes a second TERM for impatience. All of the cgroup descends from this process, but where /proc
+     * is not readable the cgroup must do. */
+    if (process_tree_signal(getpid(), signal) >= 0)
+        return;
+    if (!s->cgroup || cgroup_signal(s->cgroup, signal) < 0)
+        (void) pidfd_send_signal(s->pidfd, signal, NULL, 0);
+}
+
+static void supervise_kill(struct supervise *s) {
+    if (!s->is_killing) {
+        s->is_killing = true;
+        s->kill_again_after = KILL_AGAIN_FIRST;
+    }
+    if (s->cgroup)
+        (void) cgroup_kill(s->cgroup);
+    if (process_tree_signal(getpid(), SIGKILL) < 0 && s->pid > 0)
+        (void) pidfd_send_signal(s->pidfd, SIGKILL, NULL, 0);
+    s->kill_again = usec_add(clock_boottime(), s->kill_again_after);
+    if (s->kill_again_after < KILL_AGAIN_MAX)
+        s->kill_again_after *= 2;
+}
+
+static void supervise_begin_stop(struct supervise *s, enum supervise_reason reason) {
+    s->is_stopping = true;
+    s->stop_begun = clock_boottime();
+    s->result.reason = reason;
+    if (supervise_kill_at(s) <= s->stop_begun)
+        supervise_kill(s);
+    else {
+        supervise_signal_tree(s, s->stop_signal);
+        /* A stopped process takes a signal only when it goes on. */
+        supervise_signal_tree(s, SIGCONT);
+    }
+    supervise_set_timer(s);
+    if (s->handler.on_stopping)
+        s->handler.on_stopping(s, reason, s->handler.userdata);
+}
+
+void supervise_stop(struct supervise *s, enum supervise_reason reason) {
+    if (supervise_is_running(s) && !s->is_stopping)
+        supervise_begin_stop(s, reason);
+}
+
+void supervise_set_deadline(struct supervise *s, usec_t deadline) {
+    atomic_store(&s->term->deadline, deadline);
+    supervise_set_timer(s);
+}
+
+int supervise_signal(struct supervise *s, int signal) {
+    if (s->pid == 0)
+        return -ESRCH;
+    return pidfd_send_signal(s->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
+}
+
+pid_t supervise_pid(const struct supervise *s) {
+    return s->pid;
+}
+
+usec_t supervise_started(const struct supervise *s) {
+    return s->result.started;
+}
+
+/* The pipe ended without a word: exec took place, or the child was killed before it. */
+static void supervise_pipe_ended(struct supervise *s) {
+    if (process_has_execed(s->pid) != 0) {
+        if (s->handler.on_started)
+            s->handler.on_started(s, s->pid, s->handler.userdata);
+        return;
+    }
+    s->result.exec_errno = s->result.reason == SUPERVISE_REASON_LEASE_LOST ? ETIME : ECANCELED;
+    snprintf(s->result.stage, sizeof(s->result.stage), "%s",
+             s->result.reason == SUPERVISE_REASON_LEASE_LOST ? "deadline" : "stop");
+}
+
+/* What the child said. */
+static void supervise_read_pipe(struct supervise *s) {
+    struct supervise_failure failure = {0};
+    ssize_t n;
+
+    if (s->pipe_fd < 0)
+        return;
+    n = read(s->pipe_fd, &failure, sizeof(failure)); /* smaller than PIPE_BUF: whole or not at all */
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
+    s->pipe_fd = close_fd(s->pipe_fd);
+    if (n == sizeof(failure)) {
+        s->result.exec_errno = failure.error;
+        memcpy(s->result.stage, failure.stage, sizeof(s->result.stage));
+        s->result.stage[sizeof(s->result.stage) - 1] = '\0';
+    } else
+        supervise_pipe_ended(s);
+}
+
+static void supervise_command_ended(struct supervise *s) {
+    siginfo_t info = {0};
+
+    supervise_read_pipe(s);
+    if (waitid(P_PIDFD, (id_t) s->pidfd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+        return;
+    s->result.code = info.si_code;
+    s->result.status = info.si_status;
+    s->pid = 0;
+}
+
+static void supervise_look_for_stop(struct supervise *s) {
+    siginfo_t info = {0};
+
+    if (s->pid > 0 && waitid(P_PIDFD, (id_t) s->pidfd, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0 &&
+        s->handler.on_suspended && !s->is_stopping)
+        s->handler.on_suspended(s, s->handler.userdata);
+}
+
+/* Takes all children that have ended: the command, and orphans that came to this subreaper. True if there are no others. */
+static bool supervise_reap(struct supervise *s) {
+    for (;;) {
+        siginfo_t info = {0};
+
+        /* A child that is not yet waited for keeps its pid, so this pid is the one that it was. */
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+            return errno == ECHILD;
+        if (info.si_pid == 0)
+            return false;
+        if (info.si_pid == s->pid)
+            supervise_command_ended(s);
+        else
+            (void) waitid(P_PID, (id_t) info.si_pid, &info, WEXITED | WNOHANG);
+    }
+}
+
+/* Calls on_done, after which s may be gone. */
+static void supervise_finish(struct supervise *s) {
+    s->is_done = true;
+    s->result.ended = clock_boottime();
+    s->result.deadline = supervise_deadline(s);
+    (void) getrusage(RUSAGE_CHILDREN, &s->result.usage);
+    supervise_set_timer(s);
+    s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
+    s->cgroup_fd = close_fd(s->cgroup_fd);
+    if (s->cgroup)
+        (void) cgroup_remove(s->cgroup);
+    s->handler.on_done(s, &s->result, s->handler.userdata);
+}
+
+/* No descendants, yet the cgroup has somebody: one that is just ending, or one that was moved there. */
+static void supervise_look_again(struct supervise *s) {
+    s->look_again = usec_add(clock_boottime(), s->look_again_after);
+    s->look_again_after = s->look_again_after < LOOK_AGAIN_MAX / 2 ? 2 * s->look_again_after : LOOK_AGAIN_MAX;
+    supervise_set_timer(s);
+}
+
+/* True also without a cgroup. A group that cannot be read now may have processes. */
+static bool supervise_is_cgroup_empty(struct supervise *s) {
+    int r = s->cgroup_fd >= 0 ? cgroup_read_events(s->cgroup_fd) : 0;
+
+    /* Somebody else removed the group. Its file is readable for ever and would keep the loop busy. */
+    if (r == -ENODEV)
+        s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
+    return r == 0 || r == -ENODEV;
+}
+
+/* The last call of each callback: s may be gone after it. */
+static void supervise_check(struct supervise *s) {
+    bool is_alone;
+
+    if (!supervise_is_running(s))
+        return;
+    supervise_look_for_stop(s);
+    is_alone = supervise_reap(s);
+    if (s->pid > 0)
+        return;
+    if (is_alone && supervise_is_cgroup_empty(s)) {
+        supervise_finish(s);
+        return;
+    }
+    if (is_alone)
+        supervise_look_again(s);
+    if (!s->is_left_told && s->handler.on_left)
+        s->handler.on_left(s, s->handler.userdata);
+    s->is_left_told = true;
+}
+
+static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
+    supervise_check(userdata);
+    return 0;
+}
+
+static int supervise_on_cgroup(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    (void) supervise_is_cgroup_empty(userdata); /* not ready any more once it was read */
+    supervise_check(userdata);
+    return 0;
+}
+
+static int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    supervise_read_pipe(userdata);
+    return 0;
+}
+
+static int supervise_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct supervise *s = userdata;
+    usec_t now = clock_boottime();
+
+    s->look_again = USEC_INFINITY; /* now; supervise_check() says if once more */
+    if (s->is_stopping) {
+        if (now >= supervise_due(s))
+            supervise_kill(s);
+        supervise_set_timer(s);
+    } else if (now >= supervise_stop_at(s))
+        supervise_begin_stop(s, SUPERVISE_REASON_LEASE_LOST);
+    else if (now >= supervise_timeout_at(s))
+        supervise_begin_stop(s, SUPERVISE_REASON_TIMEOUT);
+    else
+        supervise_set_timer(s);
+    supervise_check(s);
+    return 0;
+}
+
+static int supervise_add_sources(struct supervise *s, sd_event *event) {
+    sigset_t mask;
+    int r;
+
+    if (sigemptyset(&mask) < 0 || sigaddset(&mask, SIGCHLD) < 0 || sigprocmask(SIG_BLOCK, &mask, &s->mask_before) < 0)
+        return -errno;
+    r = sd_event_add_signal(event, &s->signal_source, SIGCHLD, supervise_on_sigchld, s);
+    if (r < 0)
+        return r;
+    r = sd_event_add_time(event, &s->timer_source, CLOCK_BOOTTIME, UINT64_MAX, TIMER_ACCURACY, supervise_on_timer, s);
+    if (r < 0)
+        return r;
+    /* Deadlines come before anything else that a turn of the loop has to do. */
+    r = sd_event_source_set_priority(s->timer_source, SD_EVENT_PRIORITY_IMPORTANT);
+    if (r < 0)
+        return r;
+    return sd_event_source_set_enabled(s->timer_source, SD_EVENT_OFF);
+}
+
+static int supervise_set_cgroup(struct supervise *s, sd_event *event, const char *path) {
+    s->cgroup = strdup(path);
+    if (!s->cgroup)
+        return -ENOMEM;
+    s->cgroup_fd = cgroup_open_events(path);
+    if (s->cgroup_fd < 0)
+        return s->cgroup_fd;
+    return sd_event_add_io(event, &s->cgroup_source, s->cgroup_fd, EPOLLPRI, supervise_on_cgroup, s);
+}
+
+static int supervise_set_term(struct supervise *s, const struct supervise_options *options) {
+    void *shared = mmap(NULL, sizeof(*s->term), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return -errno;
+    s->term = shared;
+    s->term->stop_timeout = options->stop_timeout;
+    atomic_init(&s->term->deadline, options->deadline);
+    return 0;
+}
+
+const struct supervise_term *supervise_get_term(const struct supervise *s) {
+    return s->term;
+}
+
+int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
+                  const struct supervise_handler *handler) {
+    _cleanup_(supervise_freep) struct supervise *s = calloc(1, sizeof(*s));
+    int r;
+
+    if (!s)
+        return -ENOMEM;
+    s->pidfd = s->pipe_fd = s->cgroup_fd = -1;
+    s->handler = *handler;
+    s->stop_signal = options->stop_signal;
+    s->timeout = options->timeout;
+    s->look_again = USEC_INFINITY;
+    s->look_again_after = LOOK_AGAIN_FIRST;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return -errno;
+    r = supervise_set_term(s, options);
+    if (r >= 0)
+        r = supervise_add_sources(s, event);
+    if (r >= 0 && options->cgroup)
+        r = supervise_set_cgroup(s, event, options->cgroup);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&s);
+    return 0;
+}
+
+struct supervise *supervise_free(struct supervise *s) {
+    if (!s)
+        return NULL;
+    sd_event_source_disable_unref(s->signal_source);
+    sd_event_source_disable_unref(s->pipe_source);
+    sd_event_source_disable_unref(s->timer_source);
+    sd_event_source_disable_unref(s->cgroup_source);
+    close_fd(s->pipe_fd);
+    close_fd(s->pidfd);
+    close_fd(s->cgroup_fd);
+    if (s->term)
+        (void) munmap(s->term, sizeof(*s->term));
+    free(s->cgroup);
+    free(s);
+    return NULL;
+}
+
+/* The parent's half. The child is not waited for yet, so its pid is still its own. */
+static int supervise_adopt(struct supervise *s, pid_t pid) {
+    s->pidfd = pidfd_open(pid, 0);
+    if (s->pidfd < 0) {
+        int r = -errno;
+
+        (void) kill(pid, SIGKILL);
+        (void) waitpid(pid, NULL, 0);
+        return r;
+    }
+    s->pid = pid;
+    s->result.started = clock_boottime();
+    supervise_set_timer(s);
+    return 0;
+}
+
+int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
+    _cleanup_close_ int reader = -1, writer = -1;
+    const struct supervise_birth birth = {
+        .cgroup = s->cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .userdata = userdata};
+    int fds[2], r;
+    pid_t pid;
+
+    if (s->pidfd >= 0)
+        return -EALREADY;
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -errno;
+    reader = fds[0], writer = fds[1];
+    if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    r = sd_event_add_io(sd_event_source_get_event(s->timer_source), &s->pipe_source, reader, EPOLLIN, supervise_on_pipe, s);
+    if (r < 0)
+        return r;
+    pid = supervise_fork(&birth, writer);
+    r = pid < 0 ? pid : supervise_adopt(s, pid);
+    if (r < 0) {
+        s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
+        return r;
+    }
+    s->pipe_fd = steal_fd(&reader);
+    return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Checks of text, byte by byte. */
+
+#include "base/text.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* The length of the UTF-8 sequence at text; 0 if it is none. */
+static size_t sequence(const unsigned char *t) {
+    static const struct range { /* RFC 3629, section 4: first byte, second byte, length */
+        unsigned char first_low, first_high, second_low, second_high, length;
+    } ranges[] = {
+        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+
+    if (t[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        const struct range *r = &ranges[i];
+
+        if (t[0] < r->first_low || t[0] > r->first_high)
+            continue;
+        if (t[1] < r->second_low || t[1] > r->second_high)
+            return 0;
+        for (size_t j = 2; j < r->length; j++)
+            if (t[j] < 0x80 || t[j] > 0xbf)
+                return 0;
+        return r->length;
+    }
+    return 0;
+}
+
+bool text_is_utf8(const char *text) {
+    const unsigned char *t = (const unsigned char *) text;
+
+    while (*t != '\0') {
+        size_t n = sequence(t);
+
+        if (n == 0)
+            return false;
+        t += n;
+    }
+    return true;
+}
+
+/* Whether a character of n bytes is a control character. */
+static bool is_control(const unsigned char *t, size_t n) {
+    return *t < ' ' || *t == 0x7f || (n == 2 && t[0] == 0xc2 && t[1] <= 0x9f);
+}
+
+bool text_has_control(const char *text, bool may_break) {
+    size_t n;
+
+    for (const unsigned char *t = (const unsigned char *) text; *t != '\0'; t += n) {
+        n = sequence(t);
+        if (n == 0 || (is_control(t, n) && !(may_break && (*t == '\n' || *t == '\t'))))
+            return true;
+    }
+    return false;
+}
+
+void text_make_printable(char *text) {
+    for (unsigned char *t = (unsigned char *) text; *t != '\0';) {
+        size_t n = sequence(t);
+
+        if (n == 0 || is_control(t, n)) {
+            *t = '?'; /* what follows a first byte is no character then */
+            n = 1;
+        }
+        t += n;
+    }
+}
+
+static bool is_plain(char c) {
+    return c >= ' ' && c < 0x7f && c != '\\';
+}
+
+void text_escape(const char *data, size_t n, char *buffer, size_t size) {
+    size_t used = 0, all = 0, most;
+
+    for (size_t i = 0; i < n; i++)
+        all += is_plain(data[i]) ? 1 : 4;
+    most = all < size ? all : size - sizeof("...");
+    for (size_t i = 0; i < n && used + (is_plain(data[i]) ? 1 : 4) <= most; i++)
+        if (is_plain(data[i]))
+            buffer[used++] = data[i];
+        else
+            used += (size_t) snprintf(buffer + used, size - used, "\\x%02x", (unsigned char) data[i]);
+    (void) snprintf(buffer + used, size - used, "%s", all < size ? "" : "...");
+}

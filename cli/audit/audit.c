@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* berth audit: replays journals and says what breaks the rules. The checks are in audit-check.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/number.h"
+#include "cli/audit/check.h"
+#include "cli/audit/names.h"
+#include "cli/client.h"
+#include "cli/sources.h"
+#include "cli/verbs.h"
+#include "conf/settings.h"
+
+#define EXIT_VIOLATION 1
+
+struct limits {
+    struct audit_limit *items;
+    size_t n;
+};
+
+struct totals { /* of all namespaces */
+    struct audit_report sum;
+    size_t n_findings;
+    json_t *findings, *doubts; /* NULL: printed as they come */
+};
+
+/* --- limits --- */
+
+static int limits_add(struct limits *l, const struct audit_limit *limit) {
+    struct audit_limit *grown = reallocarray(l->items, l->n + 1, sizeof(*grown));
+
+    if (!grown)
+        return EXIT_INTERNAL;
+    l->items = grown;
+    l->items[l->n++] = *limit;
+    return 0;
+}
+
+static int limits_add_word(struct limits *l, const char *word) {
+    struct audit_limit limit = {.fixed = true};
+    const char *equals = strchr(word, '=');
+    uint64_t value;
+
+    if (!equals || equals - word > NAME_MAX_LENGTH || number_parse(equals + 1, UINT32_MAX, &value) < 0)
+        return wrong_usage("audit", "--limit %.100s: must be POOL=N", word);
+    snprintf(limit.pool, sizeof(limit.pool), "%.*s", (int) (equals - word), word);
+    limit.limit = (uint32_t) value;
+    return name_is_valid(limit.pool) ? limits_add(l, &limit) : check_name("audit", "pool", limit.pool);
+}
+
+static int limits_add_config(struct limits *l, const char *file) {
+    _cleanup_(settings_freep) struct settings *settings = NULL;
+    struct settings_errors errors = {};
+    int r = settings_load(file, &settings, &errors), status = 0;
+
+    for (size_t i = 0; i < errors.n; i++)
+        fprintf(stderr, "%s\n", errors.lines[i]);
+    settings_errors_done(&errors);
+    if (r < 0)
+        fprintf(stderr, "berth audit: %s: %s\n", file, strerror(-r));
+    for (size_t i = 0; r == 0 && status == 0 && i < settings->n_pools; i++) {
+        const struct pool_settings *p = &settings->pools[i];
+        struct audit_limit limit = {.limit = p->limit, .host = p->scope == POOL_SCOPE_HOST};
+
+        snprintf(limit.pool, sizeof(limit.pool), "%s", p->name);
+        status = limits_add(l, &limit);
+    }
+    return r != 0 ? EXIT_CONFIG : status;
+}
+
+static int limits_make(struct limits *l, const struct word_list *words, const char *config) {
+    int status = config ? limits_add_config(l, config) : 0;
+
+    for (size_t i = 0; i < words->n && status == 0; i++)
+        status = limits_add_word(l, words->items[i]);
+    return status;
+}
+
+static void limits_done(struct limits *l) {
+    free(l->items);
+}
+
+/* --- findings --- */
+
+static json_t *finding_json(const struct audit_finding *f) {
+    const struct entry *e = f->entry;
+    char time[CLOCK_TEXT_SIZE];
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s, s:s?, s:I, s:s}", "kind", audit_kind_name(f->kind), "text", f->text, "host", e->host,
+                     "time", clock_format(e->time, time), "namespace", e->namespace, "event", e->event, "run", e->run, "seq",
+                     (json_int_t) e->seq, "cursor", e->cursor);
+}
+
+static void finding_print(const struct audit_finding *f, const char *how) {
+    const struct entry *e = f->entry;
+    char time[CLOCK_TEXT_SIZE];
+
+    printf("%s%s: %s: %s of %s%s%s: %s\n    --cursor='%s'\n", how, audit_kind_name(f->kind), clock_format(e->time, time), e->event, e->host,
+           e->run ? ", run " : "", e->run ? e->run : "", f->text, e->cursor);
+}
+
+/* list: NULL: printed. */
+static void show_findings(json_t *list, const struct audit_finding *findings, size_t n, const char *how) {
+    for (size_t i = 0; i < n; i++)
+        if (list)
+            (void) json_array_append_new(list, finding_json(&findings[i]));
+        else
+            finding_print(&findings[i], how);
+}
+
+static void totals_add(struct totals *t, const struct audit_report *r) {
+    show_findings(t->findings, r->findings, r->n_findings, "");
+    show_findings(t->doubts, r->doubts, r->n_doubts, "unproved ");
+    if (!t->doubts && r->n_unproved > r->n_doubts)
+        printf("unproved: %zu more\n", r->n_unproved - r->n_doubts);
+    t->n_findings += r->n_findings;
+    t->sum.n_events += r->n_events;
+    t->sum.n_starts += r->n_starts;
+    t->sum.n_hosts += r->n_hosts;
+    t->sum.n_pools += r->n_pools;
+    t->sum.n_granted += r->n_granted;
+    t->sum.n_running += r->n_running;
+    t->sum.n_explained += r->n_explained;
+    t->sum.n_by_clock += r->n_by_clock;
+    t->sum.n_unproved += r->n_unproved;
+    t->sum.n_unseen += r->n_unseen;
+    t->sum.n_continued += r->n_continued;
+    t->sum.doubt = r->doubt > t->sum.doubt ? r->doubt : t->sum.doubt;
+}
+
+/* --- the result --- */
+
+static int show_json(const struct totals *t, const struct audit_options *o) {
+    const struct audit_report *s = &t->sum;
+    _cleanup_json_ json_t *document =
+        json_pack("{s:i, s:b, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
+                  t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "events",
+                  (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants",
+                  (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained, "by_clock",
+                  (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
+                  (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
+                  "clock_doubt_ms", (json_int_t) ((s->doubt + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
+
+    return document ? print_json(document) : EXIT_INTERNAL;
+}
+
+static void show_sum(const struct totals *t, const struct audit_options *o, const char *config) {
+    char tolerance[DURATION_TEXT_SIZE], doubt[DURATION_TEXT_SIZE];
+    const struct audit_report *s = &t->sum;
+
+    printf("%s: %zu hosts, %zu starts of berthd, %zu events, %zu grants of %zu pools, %zu without an end yet\n",
+           t->n_findings > 0 || s->n_unproved > 0 ? "NOT proved" : "proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools,
+           s->n_running);
+    printf("limits: as the journals tell%s%s%s; order and ends: numbers of Redis's; clocks of hosts: tolerance %s, in doubt by up to %s\n",
+           config ? ", else " : "", config ? config : "", o->n_limits > 0 && o->limits[o->n_limits - 1].fixed ? ", instead --limit" : "",
+           duration_format(o->tolerance, tolerance), duration_format(s->doubt + USEC_PER_MSEC - 1, doubt));
+    if (s->n_by_clock > 0)
+        printf("%zu grants ended where Redis's answer was lost: when is told by their hosts' clocks\n", s->n_by_clock);
+    if (s->n_explained > 0)
+        printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
+               s->n_explained);
+    if (s->n_unproved > s->n_unseen)
+        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have "
+               "told (a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved - s->n_unseen);
+    if (s->n_unseen > 0)
+        printf("%zu entries (unproved no-journal) tell of others of whom nothing is here: give the journals of all hosts that share the "
+               "pools, from before the time that is to be proved (--since)\n", s->n_unseen);
+    if (s->n_continued > 0)
+        printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
+}
+
+/* --- the verb --- */
+
+static const char *namespace_of(const struct entry *e) {
+    return e->namespace ? e->namespace : "";
+}
+
+static int check_namespace(const struct entries *entries, struct audit_options *options, const char *namespace, struct totals *totals) {
+    struct audit_report report;
+    int k;
+
+    options->namespace = namespace;
+    k = audit_check(entries, options, &report);
+    if (k == 0)
+        totals_add(totals, &report);
+    audit_report_done(&report);
+    return k;
+}
+
+/* Each namespace, as it is first met. */
+static int check_all(const struct entries *entries, struct audit_options *options, struct totals *totals) {
+    struct audit_names met = {.tree = NULL};
+    int k = 0;
+
+    for (size_t i = 0; i < entries->n && k == 0; i++) {
+        const char *namespace = namespace_of(&entries->items[i]);
+        struct audit_name *name = audit_names_add(&met, namespace, NULL);
+
+        k = !name ? -ENOMEM : name->index == SIZE_MAX ? check_namespace(entries, options, namespace, totals) : 0;
+        if (name)
+            name->index = i;
+    }
+    audit_names_done(&met);
+    return k < 0 ? sources_explain("audit", NULL, k) : 0;
+}
+
+static int audit(const struct sources *sources, struct audit_options *options, const char *config, bool json) {
+    _cleanup_(entries_done) struct entries entries = {};
+    struct totals totals = {.findings = NULL};
+    int status = sources_read("audit", sources, &entries);
+
+    if (status == 0 && entries.n == 0) {
+        fprintf(stderr, "berth audit: the journal has no events of %s\n", sources->unit ? sources->unit : ENTRIES_UNIT_DEFAULT);
+        status = EXIT_UNKNOWN_NAME;
+    }
+    if (status != 0)
+        return status;
+    totals.findings = json ? json_array() : NULL;
+    totals.doubts = json ? json_array() : NULL;
+    status = check_all(&entries, options, &totals);
+    if (status == 0 && json)
+        status = show_json(&totals, options);
+    else if (status == 0)
+        show_sum(&totals, options, config);
+    json_decref(totals.findings);
+    json_decref(totals.doubts);
+    return status != 0 ? status : totals.n_findings > 0 ? EXIT_VIOLATION : 0;
+}
+
+int verb_audit(int argc, char **argv) {
+    _cleanup_(limits_done) struct limits limits = {};
+    struct audit_options options = {.tolerance = AUDIT_TOLERANCE_DEFAULT};
+    struct sources sources = {};
+    struct word_list given = {};
+    const char *since = NULL, *tolerance = NULL, *config = NULL;
+    bool json = false;
+    const struct verb_option known[] = {{"--json", &json, NULL, NULL},           {"--since", NULL, &since, NULL},
+                                        {"--limit", NULL, NULL, &given},         {"-c", NULL, &config, NULL},
+                                        {"--tolerance", NULL, &tolerance, NULL}, SOURCES_OPTIONS(&sources)};
+    int words, status;
+
+    if (options_parse(argc, argv, known, ELEMENTSOF(known), 0, 0, &words, &status) != 0)
+        return status;
+    status = parse_when("audit", "--since", since, &options.since);
+    if (status == 0 && tolerance && duration_parse(tolerance, &options.tolerance) < 0)
+        status = wrong_usage("audit", "--tolerance %.100s: must be a duration such as 100ms", tolerance);
+    if (status == 0)
+        status = limits_make(&limits, &given, config);
+    options.limits = limits.items;
+    options.n_limits = limits.n;
+    return status != 0 ? status : audit(&sources, &options, config, json);
+}

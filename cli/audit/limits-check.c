@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* R1: no grant that the limit does not allow. Use above a limit that was lowered, or that was restored, is none; a grant then is. Permits
+ * that were taken back count as long as the processes that had them were there, but for on-lease-lost = "continue". */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/audit/index.h"
+#include "cli/audit/model.h"
+
+#define HOLDERS_SHOWN 4
+
+struct holder { /* one that has permits of a pool, or will have or had them */
+    const struct audit_run *run;
+    uint64_t number;     /* of its grant; grants are judged by it in ascending order */
+    uint64_t last;       /* it is judged as a holder up to this number */
+    uint64_t end, there; /* of its permits, of its processes */
+    uint64_t untold;
+    const char *why;
+    uint32_t permits;
+    bool is_active;       /* it is judged as a holder now */
+    bool is_untold;       /* ... whose end may be untold already */
+    size_t before, after; /* a list of those that are active, by number */
+    /* What changes when this one is judged, in lists, too: whose time is over, and whose end may be untold from then on. */
+    size_t first_over, next_over;
+    size_t first_untold, next_untold;
+};
+
+#define NONE SIZE_MAX /* at the ends of lists */
+
+struct sweep { /* over the grants of one pool, in their order; what is in use is kept as it changes */
+    struct audit *a;
+    size_t pool;
+    struct holder *holders; /* all that there ever were, by number */
+    size_t n;
+    size_t first, last, n_active;
+    uint64_t used;       /* by those that are active */
+    size_t n_untold;     /* of those, and what they use */
+    uint64_t untold;
+    size_t n_taken;      /* those whose permits are taken back while their processes are there: if there are any each must be looked at */
+    size_t *of_run;      /* the last holder that each run was, in this pool or in one before */
+    uint64_t told;       /* when the grant that is judged was told, as a number; 0: nobody asks */
+};
+
+/* Its permits were taken back, and its processes were gone before the grant at this number was told, but not before that number: when that
+ * was drawn is not known. Where Redis's clock was set back its numbers are behind the time. */
+static bool may_be_gone(const struct sweep *s, const struct holder *h, uint64_t number) {
+    return h->end < number && h->there < s->told;
+}
+
+static bool may_be_over(const struct sweep *s, const struct holder *h, uint64_t number) {
+    return !(h->end < number && h->run->continues) && ((h->untold > 0 && h->untold < number) || may_be_gone(s, h, number));
+}
+
+static const char *why_over(const struct sweep *s, const struct holder *h, uint64_t number) {
+    return may_be_gone(s, h, number) ? "its permits were taken back, and nobody told in time of this grant" : h->why;
+}
+
+/* All of them, or those that may be over at this number and why (unknown). */
+static const char *holders_text(const struct sweep *s, uint64_t number, bool unknown, char *buffer, size_t size) {
+    bool is_counted = !unknown || s->n_taken == 0;
+    size_t length = 0, n = 0;
+
+    buffer[0] = '\0';
+    for (size_t i = s->first; i != NONE && (!is_counted || n < HOLDERS_SHOWN); i = s->holders[i].after) {
+        const struct holder *h = &s->holders[i];
+
+        if ((unknown && !may_be_over(s, h, number)) || n++ >= HOLDERS_SHOWN || length >= size)
+            continue;
+        length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s%s%s%s", n > 1 ? ", " : "", h->run->id,
+                                    audit_run_host(h->run), unknown ? " (" : "", unknown ? why_over(s, h, number) : "", unknown ? ")" : "");
+    }
+    n = !is_counted ? n : unknown ? s->n_untold : s->n_active;
+    if (n > HOLDERS_SHOWN && length < size)
+        snprintf(buffer + length, size - length, ", +%zu", n - HOLDERS_SHOWN);
+    return buffer;
+}
+
+/* excused: what of it runs on after a lost lease as its config wants it to; unknown: what may have ended untold. */
+static void sweep_doubt(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
+    *ret_excused = 0;
+    *ret_unknown = s->untold;
+    if (s->n_taken == 0)
+        return;
+    *ret_unknown = 0;
+    for (size_t i = s->first; i != NONE; i = s->holders[i].after) {
+        const struct holder *h = &s->holders[i];
+
+        if (h->end < number && h->run->continues)
+            *ret_excused += h->permits;
+        else if (may_be_over(s, h, number))
+            *ret_unknown += h->permits;
+    }
+}
+
+static void sweep_judge(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
+    struct audit_pool *p = &s->a->pools[s->pool];
+    uint64_t excused, unknown, used = s->used + audit_permits(r, s->pool);
+    char holders[1024];
+
+    if (!limit) {
+        if (!p->complained)
+            audit_find(s->a, AUDIT_NO_LIMIT, entry, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
+        p->complained = true;
+        return;
+    }
+    if (used <= *limit)
+        return;
+    sweep_doubt(s, number, &excused, &unknown);
+    if (used - excused <= *limit) {
+        s->a->report->n_continued++;
+    } else if (used - excused - unknown <= *limit) {
+        audit_doubt(s->a, AUDIT_ABOVE_LIMIT, entry,
+                    "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s", used, p->name, *limit,
+                    holders_text(s, number, true, holders, sizeof(holders)));
+    } else {
+        audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
+                   p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
+    }
+}
+
+static bool is_taken(const struct holder *h) {
+    return h->there > h->end;
+}
+
+static void sweep_drop(struct sweep *s, struct holder *h) {
+    if (!h->is_active)
+        return;
+    *(h->before == NONE ? &s->first : &s->holders[h->before].after) = h->after;
+    *(h->after == NONE ? &s->last : &s->holders[h->after].before) = h->before;
+    h->is_active = false;
+    s->n_active--;
+    s->used -= h->permits;
+    s->untold -= h->is_untold ? h->permits : 0;
+    s->n_untold -= h->is_untold;
+    s->n_taken -= is_taken(h);
+}
+
+static void sweep_set_untold(struct sweep *s, struct holder *h) {
+    if (!h->is_active)
+        return;
+    h->is_untold = true;
+    s->untold += h->permits;
+    s->n_untold++;
+}
+
+/* Those whose time is over at this number; and what its run had before, which is renewed. */
+static void sweep_move(struct sweep *s, size_t i) {
+    size_t run = (size_t) (s->holders[i].run - s->a->runs), before = s->of_run[run];
+
+    for (size_t k = s->holders[i].first_over; k != NONE; k = s->holders[k].next_over)
+        sweep_drop(s, &s->holders[k]);
+    for (size_t k = s->holders[i].first_untold; k != NONE; k = s->holders[k].next_untold)
+        sweep_set_untold(s, &s->holders[k]);
+    if (before < i && s->holders[before].run == s->holders[i].run)
+        sweep_drop(s, &s->holders[before]);
+    s->of_run[run] = i;
+}
+
+/* The first one after i that is judged at a number after this one; n: none. */
+static size_t find_after(const struct sweep *s, size_t i, uint64_t number) {
+    size_t found = number == UINT64_MAX ? s->n : index_count_below(&s->holders->number, sizeof(*s->holders), s->n, number + 1);
+
+    return found > i ? found : i + 1;
+}
+
+static void sweep_add(struct sweep *s, size_t i) {
+    struct holder *h = &s->holders[i];
+    size_t over = find_after(s, i, h->last), untold = h->untold > 0 ? find_after(s, i, h->untold) : s->n;
+
+    h->before = s->last;
+    h->after = NONE;
+    *(s->last == NONE ? &s->first : &s->holders[s->last].after) = i;
+    s->last = i;
+    h->is_active = true;
+    s->n_active++;
+    s->used += h->permits;
+    s->n_taken += is_taken(h);
+    if (over < s->n) {
+        h->next_over = s->holders[over].first_over;
+        s->holders[over].first_over = i;
+    }
+    if (untold < s->n) {
+        h->next_untold = s->holders[untold].first_untold;
+        s->holders[untold].first_untold = i;
+    }
+}
+
+static void sweep_begin(struct sweep *s, size_t pool, size_t n) {
+    *s = (struct sweep) {.a = s->a, .holders = s->holders, .of_run = s->of_run, .pool = pool, .n = n, .first = NONE, .last = NONE};
+    for (size_t i = 0; i < n; i++)
+        s->holders[i].first_over = s->holders[i].next_over = s->holders[i].first_untold = s->holders[i].next_untold = NONE;
+}
+
+/* --- pools of the cluster --- */
+
+static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_users *users) {
+    const uint64_t *of_pool = &users->items[users->first[pool]];
+    size_t n = users->first[pool + 1] - users->first[pool];
+
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_hold *h = &s->a->holds[of_pool[i]];
+
+        s->holders[i] = (struct holder) {.run = h->run, .number = h->token, .last = h->end > h->there ? h->end : h->there, .end = h->end,
+                                         .there = h->there, .untold = h->untold, .why = h->why, .permits = audit_permits(h->run, pool)};
+    }
+    sweep_begin(s, pool, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_hold *h = &s->a->holds[of_pool[i]];
+        uint32_t limit = 0;
+        bool known = audit_limit_at(s->a, pool, h->token, &limit);
+
+        sweep_move(s, i);
+        s->told = audit_time(s->a, h->entry);
+        if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
+            sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
+        sweep_add(s, i);
+    }
+}
+
+/* --- pools of one host: its journal tells the order --- */
+
+/* What nobody told to be over is so when its host was booted anew. */
+static void sweep_drop_booted(struct sweep *s, const char *boot) {
+    for (size_t i = s->first, after; i != NONE; i = after) {
+        struct holder *h = &s->holders[i];
+
+        after = h->after;
+        if (h->last == UINT64_MAX && h->run->granted->boot && strcmp(h->run->granted->boot, boot) != 0)
+            sweep_drop(s, h);
+    }
+}
+
+static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run *const *by_order, const struct audit_users *users) {
+    const uint64_t *of_pool = &users->items[users->first[pool]];
+    size_t n = users->first[pool + 1] - users->first[pool];
+    const char *boot = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *r = by_order[of_pool[i]];
+
+        s->holders[i] = (struct holder) {.run = r, .number = r->order, .last = r->end_order > 0 ? r->end_order : UINT64_MAX,
+                                         .permits = audit_permits(r, pool)};
+    }
+    sweep_begin(s, pool, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *r = s->holders[i].run;
+        uint32_t lowest, limit = 0;
+        bool known = audit_host_limit_at(s->a, pool, r, &lowest, &limit);
+
+        if (boot && r->granted->boot && strcmp(boot, r->granted->boot) != 0)
+            sweep_drop_booted(s, r->granted->boot);
+        boot = r->granted->boot ? r->granted->boot : boot;
+        sweep_move(s, i);
+        sweep_judge(s, r->granted, r, 0, known ? &limit : NULL);
+        sweep_add(s, i);
+    }
+}
+
+static int compare_orders(const void *a, const void *b) {
+    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
+
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int list_users(struct audit *a, const struct audit_run **by_order, struct audit_users *ret_holds, struct audit_users *ret_grants) {
+    _cleanup_free_ const struct audit_run **of_holds = calloc(a->n_holds + 1, sizeof(*of_holds));
+    size_t n = 0;
+    int k;
+
+    if (!of_holds)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_holds; i++)
+        of_holds[i] = a->holds[i].run;
+    for (size_t i = 0; i < a->n_runs; i++)
+        if (a->runs[i].granted)
+            by_order[n++] = &a->runs[i];
+    qsort(by_order, n, sizeof(*by_order), compare_orders);
+    k = audit_make_users(a, of_holds, a->n_holds, ret_holds);
+    return k < 0 ? k : audit_make_users(a, by_order, n, ret_grants);
+}
+
+int audit_check_use(struct audit *a) {
+    _cleanup_free_ const struct audit_run **by_order = calloc(a->n_runs + 1, sizeof(*by_order));
+    _cleanup_free_ struct holder *holders = calloc(a->n_runs + a->n_holds + 1, sizeof(*holders));
+    _cleanup_free_ size_t *of_run = calloc(a->n_runs + 1, sizeof(*of_run));
+    _cleanup_(audit_users_done) struct audit_users holds = {.n = 0}, grants = {.n = 0};
+    struct sweep s = {.a = a, .holders = holders, .of_run = of_run};
+    int k = by_order && holders && of_run ? list_users(a, by_order, &holds, &grants) : -ENOMEM;
+
+    for (size_t i = 0; i < a->n_pools && k == 0; i++)
+        if (a->pools[i].host)
+            check_host_pool(&s, i, by_order, &grants);
+        else
+            check_cluster_pool(&s, i, &holds);
+    return k;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Which limit was in force when: of the cluster's pools by numbers of the namespace's clock, of a host's own by its journal. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "cli/audit/model.h"
+
+enum limit_kind {
+    LIMIT_OVERRIDE, /* "db:4", "db:-" */
+    LIMIT_DECLARED, /* "db:4/declared": the lowest that hosts declare */
+    LIMIT_HOST,     /* "db:4/host" */
+};
+
+struct word { /* of BERTH_LIMITS */
+    char pool[NAME_MAX_LENGTH + 1]; /* "": it makes no sense */
+    enum limit_kind kind;
+    bool none;
+    uint32_t limit;
+};
+
+/* What follows it, or NULL at the end. */
+static const char *next_word(const char *text, struct word *ret) {
+    static const struct {
+        const char *suffix;
+        enum limit_kind kind;
+    } kinds[] = {{"/declared", LIMIT_DECLARED}, {"/host", LIMIT_HOST}, {"", LIMIT_OVERRIDE}};
+    size_t length = strcspn(text, ","), colon = strcspn(text, ":"), i = 0;
+    char number[16];
+    uint64_t limit = 0;
+
+    *ret = (struct word) {.pool = ""};
+    if (colon < length && colon <= NAME_MAX_LENGTH) {
+        size_t end = length;
+
+        while (strlen(kinds[i].suffix) > length - colon || strncmp(text + length - strlen(kinds[i].suffix), kinds[i].suffix,
+                                                                   strlen(kinds[i].suffix)) != 0)
+            i++;
+        end -= strlen(kinds[i].suffix);
+        snprintf(number, sizeof(number), "%.*s", (int) (end - colon - 1), text + colon + 1);
+        ret->kind = kinds[i].kind;
+        ret->none = strcmp(number, "-") == 0;
+        if (ret->none || number_parse(number, UINT32_MAX, &limit) == 0)
+            snprintf(ret->pool, sizeof(ret->pool), "%.*s", (int) colon, text);
+        ret->limit = (uint32_t) limit;
+    }
+    return text[length] == ',' ? text + length + 1 : NULL;
+}
+
+/* Whether a pool is of scope host on this host: as the last event tells that names it, and its first word of the pool. */
+int audit_hear_names(struct audit *a) {
+    struct word w;
+
+    for (size_t i = 0; i < a->n_events; i++)
+        for (const char *at = a->events[i]->limits; at;) {
+            struct audit_name *name;
+
+            at = next_word(at, &w);
+            if (w.pool[0] == '\0')
+                continue;
+            name = audit_names_add(&a->pool_names, w.pool, a->events[i]->host);
+            if (!name)
+                return -ENOMEM;
+            if (name->told_by != a->events[i])
+                name->told_as_host = w.kind == LIMIT_HOST;
+            name->told_by = a->events[i];
+        }
+    return 0;
+}
+
+static int add_step(struct audit_limits_steps *s, const struct audit_limits_step *step) {
+    if (s->n == s->allocated) {
+        size_t allocated = s->allocated > 0 ? 2 * s->allocated : 4;
+        struct audit_limits_step *grown = reallocarray(s->items, allocated, sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        s->items = grown;
+        s->allocated = allocated;
+    }
+    s->items[s->n++] = *step;
+    return 0;
+}
+
+/* A pool that redis-connected tells without an override has none: first it is heard which have one. */
+static void hear_overrides(struct audit *a, const struct entry *e, size_t order) {
+    struct word w;
+
+    for (const char *at = e->limits; at;) {
+        size_t pool;
+
+        at = next_word(at, &w);
+        pool = w.kind == LIMIT_OVERRIDE ? audit_find_pool(a, w.pool, NULL) : SIZE_MAX;
+        if (pool != SIZE_MAX)
+            a->pools[pool].overridden = order;
+    }
+}
+
+static int add_cluster(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
+    size_t i = audit_find_pool(a, w->pool, NULL);
+    struct audit_limits_step step = {.number = e->clock, .order = order, .none = w->none, .limit = w->limit};
+    int k;
+
+    if (i == SIZE_MAX || e->clock == 0)
+        return 0; /* nobody uses it; or what a host alone declares, which redis-connected tells again */
+    if (w->kind == LIMIT_OVERRIDE)
+        return add_step(&a->pools[i].overrides, &step);
+    k = add_step(&a->pools[i].declared, &step);
+    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order) /* see hear_overrides() */
+        return k;
+    step.none = true;
+    return add_step(&a->pools[i].overrides, &step);
+}
+
+static int add_host(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
+    size_t i = audit_find_pool(a, w->pool, e->host);
+    struct audit_limits_step step = {.number = audit_time(a, e), .order = order, .limit = w->limit};
+    int k = i == SIZE_MAX ? 0 : add_step(&a->pools[i].declared, &step);
+
+    return i == SIZE_MAX || k < 0 ? k : add_step(&a->pools[i].in_order, &step);
+}
+
+static int compare_steps(const void *a, const void *b) {
+    const struct audit_limits_step *x = a, *y = b;
+
+    return x->number != y->number ? (x->number < y->number ? -1 : 1) : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void sort_steps(struct audit_limits_steps *s) {
+    if (s->n > 0)
+        qsort(s->items, s->n, sizeof(*s->items), compare_steps);
+}
+
+int audit_make_limits(struct audit *a) {
+    struct word w;
+    int k = 0;
+
+    for (size_t i = 0; i < a->n_events && k == 0; i++) {
+        if (strcmp(a->events[i]->event, "redis-connected") == 0)
+            hear_overrides(a, a->events[i], i + 1);
+        for (const char *at = a->events[i]->limits; at && k == 0;) {
+            at = next_word(at, &w);
+            if (w.pool[0] == '\0')
+                audit_find(a, AUDIT_MALFORMED, a->events[i], "BERTH_LIMITS is \"%.100s\"", a->events[i]->limits);
+            else if (w.kind == LIMIT_HOST)
+                k = add_host(a, a->events[i], &w, i + 1);
+            else
+                k = add_cluster(a, a->events[i], &w, i + 1);
+        }
+    }
+    for (size_t i = 0; i < a->n_pools; i++) {
+        sort_steps(&a->pools[i].declared);
+        sort_steps(&a->pools[i].overrides);
+    }
+    return k;
+}
+
+/* The step that was in force when this number was drawn; NULL: none is known. */
+static const struct audit_limits_step *find_step(const struct audit_limits_steps *s, uint64_t number) {
+    size_t n = s->n == 0 ? 0 : index_count_below(&s->items->number, sizeof(*s->items), s->n, number);
+
+    return n > 0 ? &s->items[n - 1] : NULL;
+}
+
+static bool limit_given(const struct audit_pool *p, bool only_fixed, uint32_t *ret) {
+    if (!p->given || (only_fixed && !p->given->fixed))
+        return false;
+    *ret = p->given->limit;
+    return true;
+}
+
+bool audit_limit_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret) {
+    const struct audit_pool *p = &a->pools[pool];
+    const struct audit_limits_step *override = find_step(&p->overrides, number), *declared = find_step(&p->declared, number);
+
+    if (limit_given(p, true, ret))
+        return true;
+    if (override && !override->none) {
+        *ret = override->limit;
+        return true;
+    }
+    if (!declared)
+        return limit_given(p, false, ret);
+    *ret = declared->limit;
+    return true;
+}
+
+/* A grant is decided before it is told, and its number is its host's time then: what was logged before it, or had that time, may have been
+ * in force. */
+bool audit_host_limit_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest) {
+    const struct audit_pool *p = &a->pools[pool];
+    const struct audit_limits_step *by_order, *by_time;
+    size_t n;
+    uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token : audit_time(a, r->granted);
+
+    if (limit_given(p, true, ret_lowest)) {
+        *ret_highest = *ret_lowest;
+        return true;
+    }
+    n = p->in_order.n == 0 ? 0 : index_count_below(&p->in_order.items->order, sizeof(*p->in_order.items), p->in_order.n, r->order);
+    by_order = n > 0 ? &p->in_order.items[n - 1] : NULL;
+    by_time = find_step(&p->declared, number);
+    if (!by_order && !by_time) {
+        bool given = limit_given(p, false, ret_lowest);
+
+        *ret_highest = *ret_lowest;
+        return given;
+    }
+    *ret_lowest = by_order && (!by_time || by_order->limit < by_time->limit) ? by_order->limit : by_time->limit;
+    *ret_highest = by_order && (!by_time || by_order->limit > by_time->limit) ? by_order->limit : by_time->limit;
+    return true;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Hosts whose journal is missing. Redis numbers a queue whoever stands in it: where more claims were ahead than all journals tell of, or
+ * somebody tells of a host that wrote nothing, there is a host that is not heard. A doubt, not a violation: nothing breaks a rule.
+ *
+ * What a claim's host had not heard of when it was killed, or lost Redis, no journal can tell: around such times nothing is concluded. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/audit/index.h"
+#include "cli/audit/model.h"
+
+#define UNHEARD (10 * USEC_PER_SEC)       /* a claim is answered within this, or Redis counts as lost (redis.timeout) */
+#define DEAD (UNHEARD + AUDIT_RELEASE_USEC) /* before it was said to be dead, or its next berthd's first word, a host may have been that */
+#define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after this who has withdrawn is in no queue */
+
+static bool is_event(const struct entry *e, const char *event) {
+    return strcmp(e->event, event) == 0;
+}
+
+/* --- hosts --- */
+
+/* Each is named once. */
+static int check_hosts(struct audit *a) {
+    struct audit_names told = {.tree = NULL};
+    int k = 0;
+
+    for (size_t i = 0; i < a->n_events && k == 0; i++) {
+        const struct entry *e = a->events[i];
+        struct audit_name *name;
+
+        if (!audit_is_of_another(e) || !*e->host || audit_find_host(a, e->host)) /* "": Redis has lost the name */
+            continue;
+        name = audit_names_add(&told, e->host, NULL);
+        if (!name)
+            k = -ENOMEM;
+        else if (name->index == SIZE_MAX)
+            audit_doubt(a, AUDIT_NO_JOURNAL, e, "no journal of host %s is there", e->host);
+        if (name)
+            name->index = i;
+    }
+    audit_names_done(&told);
+    return k;
+}
+
+/* --- times at which somebody may have asked and not have been heard --- */
+
+struct trouble { /* by Redis's clock, both included */
+    usec_t from, to;
+};
+
+struct troubles {
+    struct trouble *items; /* by `from`; `to` is the latest of all up to it */
+    size_t n;
+};
+
+static void add_trouble(struct troubles *t, usec_t from, usec_t to) {
+    t->items[t->n++] = (struct trouble) {from, to};
+}
+
+/* One berthd: around its start, and from a loss of Redis to the next connection. i: its first event; the first one behind it. */
+static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
+    const struct entry *first = a->events[i];
+    usec_t from = usec_sub(audit_time(a, first), first->seq == 1 ? DEAD : 0); /* 0: all is well */
+
+    for (; i < a->n_events && strcmp(a->events[i]->process, first->process) == 0; i++) {
+        const struct entry *e = a->events[i];
+
+        if (from == 0 && (is_event(e, "redis-lost") || is_event(e, "session-lost") || is_event(e, "grace-begun"))) {
+            from = usec_sub(audit_time(a, e), UNHEARD);
+        } else if (from > 0 && (is_event(e, "redis-connected") || is_event(e, "grace-ended"))) {
+            add_trouble(t, from, audit_time_latest(a, e));
+            from = 0;
+        }
+    }
+    if (from > 0 && !is_event(a->events[i - 1], "stopping-daemon"))
+        add_trouble(t, from, USEC_INFINITY);
+    return i;
+}
+
+/* A host that others say is dead; or that has said nothing since, and others have not had the time to. */
+static void add_silence(const struct audit *a, struct troubles *t) {
+    usec_t end = 0, heard = USEC_INFINITY; /* heard: of each host something is told after all times before it */
+
+    for (size_t i = 0; i < a->n_events; i++) {
+        usec_t at = audit_time_latest(a, a->events[i]);
+
+        end = at > end ? at : end;
+        if (is_event(a->events[i], "host-buried"))
+            add_trouble(t, usec_sub(at, DEAD), at);
+    }
+    for (size_t i = 0; i < a->n_hosts; i++) {
+        usec_t last = audit_time(a, a->hosts[i].last);
+
+        heard = last < heard ? last : heard;
+    }
+    end = usec_sub(usec_add(end, 1), DEAD);
+    add_trouble(t, heard > end ? heard : end, USEC_INFINITY);
+}
+
+static int compare_troubles(const void *a, const void *b) {
+    const struct trouble *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static int make_troubles(const struct audit *a, struct troubles *t) {
+    t->items = calloc(2 * a->n_events + 1, sizeof(*t->items)); /* at most one for each event, one for each berthd, and the end */
+    if (!t->items)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_events;)
+        i = add_berthd(a, t, i);
+    add_silence(a, t);
+    qsort(t->items, t->n, sizeof(*t->items), compare_troubles);
+    for (size_t i = 1; i < t->n; i++)
+        if (t->items[i].to < t->items[i - 1].to)
+            t->items[i].to = t->items[i - 1].to;
+    return 0;
+}
+
+static bool was_calm(const struct troubles *t, usec_t time) {
+    size_t n = index_count_below(&t->items->from, sizeof(*t->items), t->n, time + 1);
+
+    return n == 0 || t->items[n - 1].to < time;
+}
+
+static void troubles_done(struct troubles *t) {
+    free(t->items);
+}
+
+/* --- queues --- */
+
+struct claim { /* of pools of the cluster */
+    const struct audit_run *run;
+    uint64_t score;
+    uint64_t gone; /* it is in no queue at numbers after this one */
+    bool vague;
+    size_t group;
+};
+
+struct group { /* all claims that want the same pools of the cluster: they stand in the same queues */
+    size_t first, n, n_vague; /* claims; those that are vague stand behind the n others */
+    const struct audit_run *counted; /* already, of those before this run */
+};
+
+struct queues {
+    struct claim *claims; /* by group, then by score */
+    size_t n_claims;
+    struct group *groups;
+    size_t n_groups;
+    struct audit_users users; /* the groups of each pool */
+    struct places waiting;    /* of the claims */
+};
+
+/* Asked again with another ticket, or never told where it stood: it may have been ahead of anybody. */
+static bool is_vague(const struct audit_run *r) {
+    if (!r->has_place)
+        return true;
+    for (size_t i = 1; i < r->n_events; i++)
+        if (strcmp(r->events[i]->process, r->events[0]->process) != 0)
+            return true;
+    return false;
+}
+
+static uint64_t gone_after(const struct audit *a, const struct audit_run *r) {
+    if (r->granted)
+        return r->granted->token;
+    return r->withdrawn ? usec_add(audit_time_latest(a, r->withdrawn), WITHDRAWN_GONE) : UINT64_MAX;
+}
+
+static bool is_told_place(const struct claim *c) {
+    const struct entry *queued = c->run->queued;
+
+    return queued && queued->position > 1 && queued->ticket == c->run->ticket;
+}
+
+/* By score, if it is the same pools that they want; those of hosts make no difference. */
+static int compare_claims(const void *a, const void *b) {
+    const struct claim *x = a, *y = b;
+    int c = audit_compare_cluster_pools(x->run, y->run);
+
+    if (c == 0 && x->vague != y->vague)
+        return x->vague ? 1 : -1;
+    return c != 0 ? c : x->score < y->score ? -1 : x->score > y->score;
+}
+
+static int make_groups(const struct audit *a, struct queues *q) {
+    _cleanup_free_ const struct audit_run **first = calloc(q->n_claims + 1, sizeof(*first)); /* of each group */
+
+    q->groups = calloc(q->n_claims + 1, sizeof(*q->groups));
+    if (!first || !q->groups)
+        return -ENOMEM;
+    for (size_t i = 0; i < q->n_claims; i++) {
+        struct claim *c = &q->claims[i];
+
+        if (i == 0 || audit_compare_cluster_pools(c->run, q->claims[i - 1].run) != 0) {
+            q->groups[q->n_groups].first = i;
+            first[q->n_groups++] = c->run;
+        }
+        c->group = q->n_groups - 1;
+        q->groups[c->group].n += !c->vague;
+        q->groups[c->group].n_vague += c->vague;
+    }
+    return audit_make_users(a, first, q->n_groups, &q->users);
+}
+
+static int make_queues(const struct audit *a, struct queues *q) {
+    int k;
+
+    q->claims = calloc(a->n_runs + 1, sizeof(*q->claims));
+    if (!q->claims)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++) {
+        const struct audit_run *r = &a->runs[i];
+
+        if (r->n_cluster > 0)
+            q->claims[q->n_claims++] = (struct claim) {.run = r, .score = r->score, .gone = gone_after(a, r), .vague = is_vague(r)};
+    }
+    qsort(q->claims, q->n_claims, sizeof(*q->claims), compare_claims);
+    k = make_groups(a, q);
+    return k < 0 ? k : places_make(&q->waiting, q->n_claims);
+}
+
+static void queues_done(struct queues *q) {
+    free(q->claims);
+    free(q->groups);
+    audit_users_done(&q->users);
+    places_done(&q->waiting);
+}
+
+static int64_t count_ahead(const struct queues *q, const struct group *g, uint64_t score) {
+    size_t n = index_count_below(&q->claims[g->first].score, sizeof(*q->claims), g->n, score + 1);
+
+    return (int64_t) (places_before(&q->waiting, g->first + n) - places_before(&q->waiting, g->first) + g->n_vague);
+}
+
+static void check_place(struct audit *a, struct queues *q, const struct troubles *t, const struct audit_run *r) {
+    int64_t told = r->queued->position - 1, ahead = 0;
+
+    for (size_t i = 0; i < r->n_cluster; i++) {
+        size_t pool = r->uses[i].pool;
+
+        for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < told; k++) {
+            struct group *g = &q->groups[q->users.items[k]];
+
+            ahead += g->counted == r ? 0 : count_ahead(q, g, r->score);
+            g->counted = r;
+        }
+    }
+    if (ahead < told && was_calm(t, r->ticket))
+        audit_doubt(a, AUDIT_NO_JOURNAL, r->queued, "%" PRId64 " claims were ahead of it, and the journals tell of %" PRId64
+                    ": is that of a host missing?", told, ahead);
+}
+
+static int compare_tickets(const void *a, const void *b) {
+    const struct audit_run *x = (*(const struct claim *const *) a)->run, *y = (*(const struct claim *const *) b)->run;
+
+    return x->ticket != y->ticket ? (x->ticket < y->ticket ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+static int compare_gone(const void *a, const void *b) {
+    const struct claim *x = *(const struct claim *const *) a, *y = *(const struct claim *const *) b;
+
+    return x->gone < y->gone ? -1 : x->gone > y->gone;
+}
+
+/* Those whose place is known, as they come and go. */
+static int check_places(struct audit *a, struct queues *q, const struct troubles *t) {
+    _cleanup_free_ const struct claim **come = calloc(q->n_claims + 1, sizeof(*come));
+    _cleanup_free_ const struct claim **go = calloc(q->n_claims + 1, sizeof(*go));
+    size_t n = 0, n_gone = 0;
+
+    if (!come || !go)
+        return -ENOMEM;
+    for (size_t i = 0; i < q->n_claims; i++)
+        if (!q->claims[i].vague)
+            come[n++] = &q->claims[i];
+    memcpy(go, come, n * sizeof(*come));
+    qsort(come, n, sizeof(*come), compare_tickets);
+    qsort(go, n, sizeof(*go), compare_gone);
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *r = come[i]->run;
+
+        for (; n_gone < n && go[n_gone]->gone < r->ticket; n_gone++)
+            if (go[n_gone]->gone >= go[n_gone]->run->ticket) /* else it never came */
+                places_leave(&q->waiting, (size_t) (go[n_gone] - q->claims));
+        if (is_told_place(come[i]))
+            check_place(a, q, t, r);
+        if (come[i]->gone >= r->ticket)
+            places_take(&q->waiting, (size_t) (come[i] - q->claims));
+    }
+    return 0;
+}
+
+int audit_check_unseen(struct audit *a) {
+    _cleanup_(troubles_done) struct troubles troubles = {.n = 0};
+    _cleanup_(queues_done) struct queues queues = {.n_claims = 0};
+    int k = check_hosts(a);
+
+    k = k < 0 ? k : make_troubles(a, &troubles);
+    k = k < 0 ? k : make_queues(a, &queues);
+    return k < 0 ? k : check_places(a, &queues, &troubles);
+}

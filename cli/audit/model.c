@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* From events to runs, and what they held. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/demand.h"
+#include "cli/audit/model.h"
+
+/* --- runs --- */
+
+const char *audit_run_host(const struct audit_run *r) {
+    const struct entry *e = r->granted ? r->granted : r->queued ? r->queued : r->events[0];
+
+    return e->host;
+}
+
+uint32_t audit_permits(const struct audit_run *r, size_t pool) {
+    for (size_t i = 0; i < r->n_uses; i++)
+        if (r->uses[i].pool == pool)
+            return r->uses[i].permits;
+    return 0;
+}
+
+int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_run *y) {
+    if (x->n_cluster != y->n_cluster)
+        return x->n_cluster < y->n_cluster ? -1 : 1;
+    for (size_t i = 0; i < x->n_cluster; i++)
+        if (x->uses[i].pool != y->uses[i].pool)
+            return x->uses[i].pool < y->uses[i].pool ? -1 : 1;
+    return 0;
+}
+
+bool audit_is_given_back(const struct entry *e) {
+    return strcmp(e->event, "released") == 0 && e->result && strcmp(e->result, "not-started") == 0;
+}
+
+bool audit_gave_back(const struct audit_run *r, uint64_t token) {
+    for (size_t i = 0; i < r->n_events; i++)
+        if (r->events[i]->token == token && audit_is_given_back(r->events[i]))
+            return true;
+    return false;
+}
+
+bool audit_waits_again(const struct audit_run *r) {
+    for (size_t i = r->n_events; i-- > 0;)
+        if (strcmp(r->events[i]->event, "granted") == 0)
+            return audit_gave_back(r, r->events[i]->token);
+    return false;
+}
+
+static int compare_uses(const void *a, const void *b) {
+    const struct audit_use *x = a, *y = b;
+
+    return x->of_host != y->of_host ? x->of_host - y->of_host : x->pool < y->pool ? -1 : x->pool > y->pool;
+}
+
+static int compare_by_run(const void *a, const void *b) {
+    const struct entry *const *x = *(const struct entry *const *const *) a, *const *y = *(const struct entry *const *const *) b;
+    int c = strcmp((*x)->run, (*y)->run);
+
+    return c != 0 ? c : x < y ? -1 : x > y; /* else as they stand */
+}
+
+static void run_hear(struct audit_run *r, const struct entry *e, size_t order) {
+    static const struct {
+        const char *event;
+        size_t offset;
+    } firsts[] = {{"queued", offsetof(struct audit_run, queued)},       {"granted", offsetof(struct audit_run, granted)},
+                  {"started", offsetof(struct audit_run, started)},     {"exited", offsetof(struct audit_run, exited)},
+                  {"released", offsetof(struct audit_run, released)},   {"reclaimed", offsetof(struct audit_run, reclaimed)},
+                  {"withdrawn", offsetof(struct audit_run, withdrawn)}, {"revoked", offsetof(struct audit_run, revoked)},
+                  {"fenced", offsetof(struct audit_run, fenced)}};
+
+    r->n_events++;
+    for (size_t i = 0; i < ELEMENTSOF(firsts); i++) {
+        const struct entry **at = (const struct entry **) ((char *) r + firsts[i].offset);
+
+        if (*at || strcmp(e->event, firsts[i].event) != 0 || audit_is_given_back(e))
+            continue;
+        *at = e;
+        if (at == &r->granted)
+            r->order = order;
+        else if (at == &r->exited || (at == &r->released && r->end_order == 0))
+            r->end_order = order;
+    }
+    r->continues |= e->continues;
+}
+
+static int run_set_uses(struct audit *a, struct audit_run *r) {
+    const struct entry *e = r->granted ? r->granted : r->queued ? r->queued : r->events[0];
+    struct demands demands;
+    int k = 0;
+
+    if (!e->pools || audit_is_of_another(e))
+        return 0;
+    if (demands_parse(e->pools, &demands) != 0) {
+        audit_find(a, AUDIT_MALFORMED, e, "BERTH_POOLS is \"%.100s\"", e->pools);
+        return 0;
+    }
+    r->uses = calloc(demands.n + 1, sizeof(*r->uses));
+    if (!r->uses)
+        return -ENOMEM;
+    for (size_t i = 0; i < demands.n; i++) {
+        k = audit_find_or_add_pool(a, demands.items[i].pool, e->host, &r->uses[i].pool);
+        if (k < 0)
+            break;
+        r->uses[i].permits = demands.items[i].permits;
+        r->uses[i].of_host = a->pools[r->uses[i].pool].host;
+        r->n_cluster += !r->uses[i].of_host;
+        r->n_uses = i + 1;
+    }
+    qsort(r->uses, r->n_uses, sizeof(*r->uses), compare_uses);
+    return k;
+}
+
+static void run_set_place(struct audit *a, struct audit_run *r) {
+    const struct entry *e = r->granted ? r->granted : r->queued;
+
+    r->of_host = r->n_cluster == 0 ? audit_run_host(r) : NULL;
+    if (!r->of_host && r->granted && r->granted->token == 0)
+        audit_find(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
+    if (!e || e->ticket == 0 || (r->n_cluster > 0 && r->n_cluster < r->n_uses && !r->granted))
+        return; /* the ticket that was told may be its host's, and it waits for the cluster's, too */
+    r->has_place = true;
+    r->ticket = e->ticket;
+    r->score = usec_sub(r->ticket, e->head_start_ms > 0 ? (usec_t) e->head_start_ms * USEC_PER_MSEC : 0);
+}
+
+static int make_runs(struct audit *a) {
+    _cleanup_free_ const struct entry ***sorted = calloc(a->n_events + 1, sizeof(*sorted));
+    size_t n = 0;
+    int k = 0;
+
+    a->runs = calloc(a->n_events + 1, sizeof(*a->runs));
+    a->run_events = calloc(a->n_events + 1, sizeof(*a->run_events));
+    if (!sorted || !a->runs || !a->run_events)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_events; i++)
+        if (a->events[i]->run)
+            sorted[n++] = &a->events[i];
+    qsort(sorted, n, sizeof(*sorted), compare_by_run);
+    for (size_t i = 0; i < n; i++) {
+        a->run_events[i] = *sorted[i];
+        if (i == 0 || strcmp((*sorted[i])->run, (*sorted[i - 1])->run) != 0)
+            a->runs[a->n_runs++] = (struct audit_run) {.id = (*sorted[i])->run, .events = &a->run_events[i]};
+        run_hear(&a->runs[a->n_runs - 1], *sorted[i], (size_t) (sorted[i] - a->events) + 1);
+    }
+    for (size_t i = 0; i < a->n_runs && k == 0; i++) {
+        k = run_set_uses(a, &a->runs[i]);
+        if (k == 0 && a->runs[i].n_uses > 0)
+            run_set_place(a, &a->runs[i]);
+    }
+    return k;
+}
+
+/* --- what they held --- */
+
+/* When its command was started, by its host's clock. A berthd that hung meanwhile told of it late: how long it had waited, for its
+ * permits and until then, says when it was. */
+static usec_t run_start(const struct audit *a, const struct audit_run *r) {
+    usec_t start = audit_time(a, r->started), told;
+    int64_t after;
+
+    if (!r->granted || r->granted->wait_ms < 0 || r->started->wait_ms < r->granted->wait_ms)
+        return start;
+    after = r->started->wait_ms - r->granted->wait_ms;
+    told = audit_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
+    return told < start ? told : start;
+}
+
+/* When its processes were gone, by its host's clock; 0: not told. What was logged later than it happened is told by the run's length. */
+static usec_t run_end(const struct audit *a, const struct audit_run *r) {
+    usec_t end = r->exited ? audit_time(a, r->exited) : r->released ? audit_time(a, r->released) : 0, told;
+
+    if (r->exited && r->started && r->exited->run_ms >= 0) {
+        told = run_start(a, r) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
+        end = told < end ? told : end;
+    }
+    return end;
+}
+
+/* Whether that is when it was gone, not when the next berthd found that it is: a guard's report tells, and whoever saw it himself. */
+static bool knows_end(const struct audit_run *r) {
+    return strcmp(r->exited->process, r->started->process) == 0 || r->fenced ||
+           (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
+}
+
+static int compare_ends(const void *a, const void *b) {
+    const struct audit_end *x = a, *y = b;
+
+    return x->clock != y->clock ? (x->clock < y->clock ? -1 : 1) : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int make_ends(struct audit *a) {
+    size_t n = 0;
+
+    a->run_ends = calloc(a->n_events + 1, sizeof(*a->run_ends));
+    if (!a->run_ends)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++) {
+        struct audit_run *r = &a->runs[i];
+
+        r->ends = &a->run_ends[n];
+        for (size_t k = 0; k < r->n_events; k++)
+            if (strcmp(r->events[k]->event, "released") == 0 || strcmp(r->events[k]->event, "reclaimed") == 0)
+                r->ends[r->n_ends++] = (struct audit_end) {.clock = r->events[k]->clock, .order = k, .entry = r->events[k]};
+        qsort(r->ends, r->n_ends, sizeof(*r->ends), compare_ends);
+        n += r->n_ends;
+    }
+    return 0;
+}
+
+/* What ended this grant, of this or a later token; NULL: nothing tells. */
+static const struct entry *find_end(const struct audit_hold *h) {
+    const struct audit_run *r = h->run;
+
+    for (size_t i = index_count_below(&r->ends->clock, sizeof(*r->ends), r->n_ends, h->token); i < r->n_ends; i++)
+        if (r->ends[i].entry->token >= h->token)
+            return r->ends[i].entry;
+    return NULL;
+}
+
+/* It was given back, and no number tells when: its session was lost. NULL: it was not, or one does. */
+static const struct entry *find_given_back(const struct audit_hold *h, const struct entry *ended) {
+    for (size_t i = 0; i < h->run->n_ends && !(ended && ended->token == h->token); i++)
+        if (h->run->ends[i].entry->token == h->token && audit_is_given_back(h->run->ends[i].entry))
+            return h->run->ends[i].entry;
+    return NULL;
+}
+
+/* The end of this grant: by a number where Redis's answer told it, else by its host's clock. */
+static void hold_set_end(struct audit *a, struct audit_hold *h) {
+    const struct audit_run *r = h->run;
+    const struct entry *ended = find_end(h), *given_back = find_given_back(h, ended);
+    bool taken = ended && strcmp(ended->event, "reclaimed") == 0;
+    usec_t end;
+
+    if (given_back) {
+        h->end = usec_sub(audit_time(a, given_back), usec_add(a->options->tolerance, a->report->doubt));
+        a->report->n_by_clock++;
+        return;
+    }
+    h->end = ended ? ended->clock : UINT64_MAX;
+    if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
+        h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
+    if (h->end < UINT64_MAX || audit_is_unused(a, h, &h->end))
+        return;
+    audit_set_untold(a, h);
+    end = r->exited || r->released ? run_end(a, r) : audit_next_boot(a, h->entry);
+    if (end > 0) {
+        h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));
+        a->report->n_by_clock++;
+    }
+}
+
+static void add_hold(struct audit *a, const struct audit_run *r, const struct entry *e, size_t first) {
+    for (size_t i = first; i < a->n_holds; i++)
+        if (a->holds[i].token == e->token)
+            return; /* told again by the next berthd */
+    if (e->token > 0)
+        a->holds[a->n_holds++] = (struct audit_hold) {.run = r, .entry = e, .token = e->token};
+}
+
+/* A grant that its host did not hear of before it withdrew, or was taken for dead, is told only by its end. */
+static void add_holds(struct audit *a, const struct audit_run *r) {
+    size_t first = a->n_holds, i;
+
+    for (i = 0; i < r->n_events; i++)
+        if (strcmp(r->events[i]->event, "granted") == 0)
+            add_hold(a, r, r->events[i], first);
+    for (size_t k = first + 1; k < a->n_holds; k++) {
+        bool is_same = strcmp(a->holds[k].entry->process, a->holds[first].entry->process) == 0;
+
+        a->holds[k].renewed = r->continues || (is_same && !audit_gave_back(r, a->holds[k - 1].token));
+        a->holds[k].again = !a->holds[k].renewed && !is_same;
+    }
+    for (i = 0; i < r->n_events; i++)
+        if (strcmp(r->events[i]->event, "reclaimed") == 0 || (!r->granted && strcmp(r->events[i]->event, "released") == 0))
+            add_hold(a, r, r->events[i], first);
+}
+
+static int compare_holds(const void *a, const void *b) {
+    const struct audit_hold *x = a, *y = b;
+
+    return x->token != y->token ? (x->token < y->token ? -1 : 1) : strcmp(x->run->id, y->run->id);
+}
+
+static int make_holds(struct audit *a) {
+    a->holds = calloc(a->n_events + 1, sizeof(*a->holds));
+    if (!a->holds)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++)
+        if (a->runs[i].n_uses > 0 && !a->runs[i].of_host)
+            add_holds(a, &a->runs[i]);
+    qsort(a->holds, a->n_holds, sizeof(*a->holds), compare_holds);
+    audit_learn_clocks(a);
+    if (audit_make_untold(a) < 0 || make_ends(a) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_holds; i++)
+        hold_set_end(a, &a->holds[i]);
+    return 0;
+}
+
+int audit_model_make(struct audit *a) {
+    int k = audit_make_hosts(a);
+
+    k = k < 0 ? k : audit_make_names(a);
+    k = k < 0 ? k : make_runs(a);
+    k = k < 0 ? k : make_holds(a);
+    k = k < 0 ? k : audit_make_limits(a);
+    return k < 0 ? k : audit_make_absences(a);
+}
+
+void audit_model_done(struct audit *a) {
+    for (size_t i = 0; i < a->n_runs; i++)
+        free(a->runs[i].uses);
+    audit_hosts_done(a);
+    audit_untold_done(a);
+    audit_pools_done(a);
+    free(a->runs);
+    free(a->run_events);
+    free(a->run_ends);
+    free(a->holds);
+    free(a->events);
+}

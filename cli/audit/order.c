@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* R2 and R7: grants in the order of tickets minus head starts, and tokens that grow. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/audit/index.h"
+#include "cli/audit/model.h"
+
+/* --- tokens --- */
+
+static void check_twice(struct audit *a) {
+    for (size_t i = 1; i < a->n_holds; i++)
+        if (a->holds[i].token == a->holds[i - 1].token)
+            audit_find(a, AUDIT_TOKEN_TWICE, a->holds[i].entry, "token %" PRIu64 " was granted to run %s, too", a->holds[i].token,
+                       a->holds[i - 1].run->id);
+}
+
+/* Whoever asked after somebody else's grant was logged gets a higher token. (That a lower one was logged later proves nothing: its
+ * host may have heard of it late.) */
+static void check_growth(struct audit *a) {
+    usec_t first_logged = USEC_INFINITY, slack = usec_add(a->options->tolerance, a->report->doubt);
+    const struct audit_hold *first = NULL;
+
+    for (size_t i = a->n_holds; i-- > 0;) {
+        const struct audit_hold *h = &a->holds[i];
+        usec_t logged = audit_time(a, h->entry);
+
+        if (h->entry->wait_ms >= 0 && first &&
+            usec_sub(logged, (usec_t) (h->entry->wait_ms + 1) * USEC_PER_MSEC) > usec_add(first_logged, slack))
+            audit_find(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below %" PRIu64
+                       " of run %s, which was granted before this one asked", h->token, first->token, first->run->id);
+        if (logged < first_logged) {
+            first_logged = logged;
+            first = h;
+        }
+        if (h->entry->ticket > h->token)
+            audit_find(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below its own ticket %" PRIu64, h->token,
+                       h->entry->ticket);
+    }
+}
+
+/* --- tickets --- */
+
+struct grant {
+    const struct audit_run *run;
+    const struct entry *entry;
+    uint64_t token;
+};
+
+struct queues { /* of claims of which it is known until when they waited */
+    const struct audit_run **by_score; /* all of them; a claim's place is its index */
+    size_t n;
+    struct audit_users users; /* the places of those that want each pool: its queue, if all were in it at once */
+    struct maxima until;      /* of each of users: until when it waits; 0: it has not asked yet, or stands in no queue of that pool */
+    const struct audit_run **found; /* see find_overtaken() */
+};
+
+/* Whoever wants more than a limit is in no queue as long as that is so. */
+static bool is_parked(const struct audit *a, const struct audit_run *r, const struct grant *g) {
+    for (size_t i = 0; i < r->n_uses; i++) {
+        size_t pool = r->uses[i].pool;
+        uint32_t limit, highest;
+
+        if (a->pools[pool].host ? r->of_host && audit_host_limit_at(a, pool, g->run, &limit, &highest) && r->uses[i].permits > limit
+                                : audit_limit_at(a, pool, g->token, &limit) && r->uses[i].permits > limit)
+            return true;
+    }
+    return false;
+}
+
+static bool is_before(const struct audit_run *waiting, const struct audit_run *granted) {
+    return waiting->score < granted->score || (waiting->score == granted->score && waiting->ticket < granted->ticket);
+}
+
+/* Whether its numbers, and so its place, are those of this pool's queue. */
+static bool has_place_in(const struct audit *a, const struct audit_run *r, size_t pool) {
+    return !a->pools[pool].host == !r->of_host;
+}
+
+static int compare_scores(const void *a, const void *b) {
+    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
+
+    return is_before(x, y) ? -1 : is_before(y, x) ? 1 : x < y ? -1 : x > y;
+}
+
+static int queues_make(const struct audit *a, struct queues *q, const struct audit_run *const *queued, size_t n) {
+    int k;
+
+    q->by_score = calloc(n + 1, sizeof(*q->by_score));
+    if (!q->by_score)
+        return -ENOMEM;
+    q->n = n;
+    memcpy(q->by_score, queued, n * sizeof(*queued));
+    qsort(q->by_score, n, sizeof(*q->by_score), compare_scores);
+    k = audit_make_users(a, q->by_score, n, &q->users);
+    k = k < 0 ? k : maxima_make(&q->until, q->users.n);
+    q->found = calloc(q->users.n + 1, sizeof(*q->found));
+    return k < 0 || !q->found ? -ENOMEM : 0;
+}
+
+static void queues_done(struct queues *q) {
+    free(q->by_score);
+    free(q->found);
+    audit_users_done(&q->users);
+    maxima_done(&q->until);
+}
+
+/* How many of by_score are before this run: those whose places in by_score are lower. */
+static size_t count_before(const struct queues *q, const struct audit_run *r) {
+    size_t low = 0, high = q->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (is_before(q->by_score[middle], r))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Where the users of a pool begin whose places in by_score are not lower. */
+static size_t find_user(const struct queues *q, size_t pool, size_t place) {
+    size_t first = q->users.first[pool];
+
+    return first + index_count_below(&q->users.items[first], sizeof(*q->users.items), q->users.first[pool + 1] - first, place);
+}
+
+static void queues_add(const struct audit *a, struct queues *q, const struct audit_run *r) {
+    const struct audit_run **at = bsearch(&r, q->by_score, q->n, sizeof(*q->by_score), compare_scores);
+    size_t place = (size_t) (at - q->by_score);
+
+    for (size_t i = 0; i < r->n_uses; i++)
+        if (has_place_in(a, r, r->uses[i].pool))
+            maxima_set(&q->until, find_user(q, r->uses[i].pool, place), r->until);
+}
+
+static int compare_tickets(const void *a, const void *b) {
+    const struct audit_run *x = *(const struct audit_run *const *) a, *y = *(const struct audit_run *const *) b;
+
+    return x->ticket != y->ticket ? (x->ticket < y->ticket ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+/* Those before it in a queue of both that wait still, by ticket, in `found`. */
+static size_t find_overtaken(const struct audit *a, struct queues *q, const struct grant *g) {
+    size_t place = count_before(q, g->run), n = 0, n_once = 0;
+
+    for (size_t i = 0; i < g->run->n_uses; i++) {
+        size_t pool = g->run->uses[i].pool, end = find_user(q, pool, place);
+
+        if (!has_place_in(a, g->run, pool))
+            continue;
+        for (size_t at = q->users.first[pool]; (at = maxima_next(&q->until, at, g->token + 1)) < end; at++)
+            q->found[n++] = q->by_score[q->users.items[at]];
+    }
+    if (n > 1)
+        qsort(q->found, n, sizeof(*q->found), compare_tickets);
+    for (size_t i = 0; i < n; i++)
+        if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* else it stands in another queue of both, too */
+            q->found[n_once++] = q->found[i];
+    return n_once;
+}
+
+/* Against those that wait at this moment. */
+static void check_grant(struct audit *a, struct queues *q, const struct grant *g) {
+    size_t n = find_overtaken(a, q, g);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct audit_run *w = q->found[i];
+
+        if (is_parked(a, w, g) || audit_is_absent(a, w, g->token)) {
+            a->report->n_explained++;
+            continue;
+        }
+        audit_find(a, AUDIT_OVERTAKEN, g->entry, "granted before run %s on %s, which has the earlier ticket %" PRIu64
+                   " (this one: %" PRIu64 ") and waited until %" PRIu64, w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
+        return; /* one is enough */
+    }
+}
+
+static int compare_grants(const void *a, const void *b) {
+    const struct grant *x = a, *y = b;
+
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+/* Those that have a place in a queue that is known. A grant beyond a lost lease has none. One whose host never heard of it, and which asked
+ * anew in its next session, had another place than the ticket that was told later. */
+static size_t list_grants(const struct audit *a, struct grant *grants) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n_holds; i++)
+        if (!a->holds[i].renewed && !a->holds[i].again && a->holds[i].run->has_place && a->holds[i].token >= a->holds[i].run->ticket)
+            grants[n++] = (struct grant) {a->holds[i].run, a->holds[i].entry, a->holds[i].token};
+    for (size_t i = 0; i < a->n_runs; i++)
+        if (a->runs[i].of_host && a->runs[i].granted && a->runs[i].has_place)
+            grants[n++] = (struct grant) {&a->runs[i], a->runs[i].granted, a->runs[i].granted->token};
+    qsort(grants, n, sizeof(*grants), compare_grants);
+    return n;
+}
+
+static int check_tickets(struct audit *a) {
+    _cleanup_free_ const struct audit_run **queued = calloc(a->n_runs + 1, sizeof(*queued));
+    _cleanup_free_ struct grant *grants = calloc(a->n_runs + a->n_holds + 1, sizeof(*grants));
+    _cleanup_(queues_done) struct queues queues = {.n = 0};
+    size_t n = 0, next = 0, n_grants;
+    int k;
+
+    if (!queued || !grants)
+        return -ENOMEM;
+    for (size_t i = 0; i < a->n_runs; i++)
+        if (a->runs[i].until > 0)
+            queued[n++] = &a->runs[i];
+    qsort(queued, n, sizeof(*queued), compare_tickets);
+    k = queues_make(a, &queues, queued, n);
+    if (k < 0)
+        return k;
+    n_grants = list_grants(a, grants);
+    for (size_t i = 0; i < n_grants; i++) {
+        while (next < n && queued[next]->ticket < grants[i].token)
+            queues_add(a, &queues, queued[next++]);
+        check_grant(a, &queues, &grants[i]);
+    }
+    return 0;
+}
+
+int audit_check_order(struct audit *a) {
+    check_twice(a);
+    check_growth(a);
+    return check_tickets(a);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools by name: those that runs used, whether they are the cluster's or one host's, and who uses which. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/audit/model.h"
+
+size_t audit_find_pool(const struct audit *a, const char *name, const char *host) {
+    const struct audit_name *found = audit_names_find(&a->pool_names, name, host);
+
+    return found ? found->index : SIZE_MAX;
+}
+
+/* What the user gives of a pool is kept with its name in the cluster. */
+static int hear_options(struct audit *a) {
+    for (size_t i = 0; i < a->options->n_limits; i++) {
+        const struct audit_limit *limit = &a->options->limits[i];
+        struct audit_name *name = audit_names_add(&a->pool_names, limit->pool, NULL);
+
+        if (!name)
+            return -ENOMEM;
+        if (!name->given || limit->fixed)
+            name->given = limit;
+        name->given_as_host |= limit->host;
+    }
+    return 0;
+}
+
+int audit_make_names(struct audit *a) {
+    int k = hear_options(a);
+
+    return k < 0 ? k : audit_hear_names(a);
+}
+
+static int add_pool(struct audit *a, const char *name, const char *host) {
+    struct audit_name *key = audit_names_add(&a->pool_names, name, host);
+    const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
+
+    if (!key)
+        return -ENOMEM;
+    if (a->n_pools == a->pools_allocated) {
+        size_t allocated = a->pools_allocated > 0 ? 2 * a->pools_allocated : 16;
+        struct audit_pool *grown = reallocarray(a->pools, allocated, sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        a->pools = grown;
+        a->pools_allocated = allocated;
+    }
+    a->pools[a->n_pools] = (struct audit_pool) {.name = key->text, .host = host, .given = of_cluster ? of_cluster->given : NULL};
+    key->index = a->n_pools++;
+    return 0;
+}
+
+int audit_find_or_add_pool(struct audit *a, const char *name, const char *host, size_t *ret) {
+    const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
+    const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
+    bool is_added = (of_host && of_host->index < SIZE_MAX) || (of_cluster && of_cluster->index < SIZE_MAX);
+    bool is_host = of_host && of_host->told_by ? of_host->told_as_host : of_cluster && of_cluster->given_as_host;
+    if (!is_added && add_pool(a, name, is_host ? host : NULL) < 0)
+        return -ENOMEM;
+    *ret = audit_find_pool(a, name, host);
+    if (*ret == SIZE_MAX)
+        *ret = audit_find_pool(a, name, NULL);
+    return 0;
+}
+
+/* --- who uses which --- */
+
+int audit_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n, struct audit_users *ret) {
+    *ret = (struct audit_users) {.first = calloc(a->n_pools + 2, sizeof(*ret->first))};
+    for (size_t i = 0; i < n; i++)
+        ret->n += runs[i]->n_uses;
+    ret->items = calloc(ret->n + 1, sizeof(*ret->items));
+    if (!ret->first || !ret->items)
+        return -ENOMEM;
+    /* Where each pool's begin, one pool too far; filling them moves that to its place. */
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < runs[i]->n_uses; k++)
+            ret->first[runs[i]->uses[k].pool + 2]++;
+    for (size_t i = 2; i < a->n_pools + 2; i++)
+        ret->first[i] += ret->first[i - 1];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < runs[i]->n_uses; k++)
+            ret->items[ret->first[runs[i]->uses[k].pool + 1]++] = i;
+    return 0;
+}
+
+void audit_users_done(struct audit_users *u) {
+    free(u->items);
+    free(u->first);
+    *u = (struct audit_users) {};
+}
+
+void audit_pools_done(struct audit *a) {
+    for (size_t i = 0; i < a->n_pools; i++) {
+        free(a->pools[i].declared.items);
+        free(a->pools[i].overrides.items);
+        free(a->pools[i].in_order.items);
+    }
+    free(a->pools);
+    audit_names_done(&a->pool_names);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Until when each claim stood in its queues, and when the queues may not have known it: its host was taken for dead, or Redis had lost
+ * its data and the host had not told yet. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/audit/model.h"
+
+/* --- hosts --- */
+
+static int add_absence(struct audit_host *h, uint64_t from, uint64_t asked) {
+    if (h->n_absences == h->absences_allocated) {
+        size_t allocated = h->absences_allocated > 0 ? 2 * h->absences_allocated : 16;
+        struct audit_absence *grown = reallocarray(h->absences, allocated, sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        h->absences = grown;
+        h->absences_allocated = allocated;
+    }
+    h->absences[h->n_absences++] = (struct audit_absence) {.from = from, .to = UINT64_MAX, .asked = asked};
+    return 0;
+}
+
+/* What it asks for from now on stands in its queues at once, and so does what it had asked for. */
+static void end_absence(const struct audit *a, struct audit_absence *x, const struct entry *e) {
+    usec_t to = audit_time_latest(a, e);
+
+    x->to = to > e->clock ? to : e->clock;
+    if (strcmp(e->event, "redis-connected") == 0 && e->clock > 0)
+        x->asked = e->clock;
+}
+
+static int hear_own(struct audit *a, struct audit_host *h, const struct entry *e) {
+    /* Up to this number its host had heard of everything. */
+    uint64_t from = e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance);
+
+    if (strcmp(e->event, "redis-connected") == 0 || strcmp(e->event, "grace-ended") == 0)
+        for (size_t i = h->n_absences; i-- > 0 && h->absences[i].to == UINT64_MAX;)
+            end_absence(a, &h->absences[i], e);
+    else if (strcmp(e->event, "grace-begun") == 0 || strcmp(e->event, "session-lost") == 0)
+        return add_absence(h, from, audit_time_latest(a, e));
+    return 0;
+}
+
+struct returns { /* of each host */
+    struct audit_trail connections; /* by BERTH_CLOCK */
+    struct audit_trail all;         /* and ends of grace, by the latest that they can have been */
+};
+
+/* Told by others: it is back with the first connection after that. */
+static int hear_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
+    bool buried = strcmp(e->event, "host-buried") == 0;
+    const struct entry *back = buried ? audit_trail_first(&r->connections, h->name, e->clock)
+                                      : audit_trail_first(&r->all, h->name, audit_time(a, e) + 1);
+    int k = add_absence(h, buried && e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance), audit_time_latest(a, e));
+
+    if (k == 0 && back)
+        end_absence(a, &h->absences[h->n_absences - 1], back);
+    return k;
+}
+
+static bool is_connection(const struct entry *e) {
+    return strcmp(e->event, "redis-connected") == 0;
+}
+
+static bool is_return(const struct entry *e) {
+    return is_connection(e) || strcmp(e->event, "grace-ended") == 0;
+}
+
+static int compare_absences(const void *a, const void *b) {
+    const struct audit_absence *x = a, *y = b;
+
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static int sort_absences(struct audit_host *h) {
+    if (maxima_make(&h->ends, h->n_absences) < 0)
+        return -ENOMEM;
+    if (h->n_absences > 0)
+        qsort(h->absences, h->n_absences, sizeof(*h->absences), compare_absences);
+    for (size_t i = 0; i < h->n_absences; i++)
+        maxima_set(&h->ends, i, h->absences[i].to);
+    return 0;
+}
+
+bool audit_is_absent(const struct audit *a, const struct audit_run *r, uint64_t number) {
+    const struct audit_host *h = r->of_host ? NULL : audit_find_host(a, audit_run_host(r));
+    size_t n = h && h->n_absences > 0 ? index_count_below(&h->absences->from, sizeof(*h->absences), h->n_absences, number + 1) : 0;
+
+    for (size_t i = 0; n > 0 && (i = maxima_next(&h->ends, i, number)) < n; i++)
+        if (r->ticket <= h->absences[i].asked)
+            return true;
+    return false;
+}
+
+/* --- claims --- */
+
+/* A client of `berth run` that waits while its berthd is killed asks again when there is another; what a job waits for is kept. */
+static bool was_asked_again(const struct audit_run *r) {
+    const struct entry *last = r->granted ? r->granted : r->withdrawn;
+
+    return r->queued && last && strcmp(r->queued->process, last->process) != 0 &&
+           (r->queued->uid >= 0 || !r->queued->boot || !last->boot || strcmp(r->queued->boot, last->boot) != 0);
+}
+
+static void set_until(const struct audit *a, struct audit_run *r) {
+    if (!r->has_place || r->n_uses == 0 || was_asked_again(r))
+        return;
+    if (r->granted)
+        r->until = r->granted->token;
+    else if (r->released && r->released->token > 0) /* granted when it was withdrawn already */
+        r->until = r->released->token;
+    else if (r->withdrawn && r->of_host)
+        r->until = usec_sub(r->withdrawn->time, a->options->tolerance);
+    else if (r->withdrawn)
+        r->until = r->withdrawn->clock;
+    if (r->revoked && !r->granted && r->revoked->clock < r->until)
+        r->until = r->revoked->clock;
+    for (size_t i = 0; i < r->n_events; i++) /* granted, and taken back before its host heard of it: then it waited again */
+        if (strcmp(r->events[i]->event, "reclaimed") == 0 && r->events[i]->token > 0 && r->events[i]->token < r->until)
+            r->until = r->events[i]->token;
+    if (r->until <= r->ticket)
+        r->until = 0;
+}
+
+/* What a host says of itself, and what all others say: whose data Redis lost, and who was taken for dead. */
+static int hear_hosts(struct audit *a, const struct returns *r) {
+    _cleanup_free_ const struct entry **told = calloc(a->n_events + 1, sizeof(*told));
+    size_t n = 0;
+    int k = told ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < a->n_events && k == 0; i++) {
+        const struct entry *e = a->events[i];
+
+        if (e->run)
+            continue;
+        if (!audit_is_of_another(e))
+            k = hear_own(a, audit_find_host(a, e->host), e);
+        if (strcmp(e->event, "host-buried") == 0 || strcmp(e->event, "grace-begun") == 0)
+            told[n++] = e;
+    }
+    for (size_t j = 0; j < a->n_hosts; j++)
+        for (size_t i = 0; i < n && k == 0; i++)
+            if (!audit_is_of_another(told[i]) != (strcmp(told[i]->host, a->hosts[j].name) == 0))
+                k = hear_of_others(a, &a->hosts[j], r, told[i]);
+    return k;
+}
+
+int audit_make_absences(struct audit *a) {
+    struct returns r = {.all.n = 0};
+    int k = audit_trail_make(&r.connections, a, false, is_connection, audit_key_clock);
+
+    k = k < 0 ? k : audit_trail_make(&r.all, a, false, is_return, audit_key_latest);
+    k = k < 0 ? k : hear_hosts(a, &r);
+    for (size_t i = 0; i < a->n_hosts && k == 0; i++)
+        k = sort_absences(&a->hosts[i]);
+    for (size_t i = 0; i < a->n_runs; i++)
+        set_until(a, &a->runs[i]);
+    audit_trail_done(&r.connections);
+    audit_trail_done(&r.all);
+    return k;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND ((json_int_t) 1000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define INT "%" JSON_INTEGER_FORMAT
+
+const char *words_text(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+json_int_t words_number(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+const char *words_msec(json_int_t msec, char buffer[static WORDS_SIZE]) {
+    if (msec < SECOND)
+        snprintf(buffer, WORDS_SIZE, INT "ms", msec < 0 ? 0 : msec);
+    else if (msec < 10 * SECOND)
+        snprintf(buffer, WORDS_SIZE, INT "." INT "s", msec / SECOND, msec % SECOND / 100);
+    else if (msec < MINUTE)
+        snprintf(buffer, WORDS_SIZE, INT "s", msec / SECOND);
+    else if (msec < HOUR)
+        snprintf(buffer, WORDS_SIZE, INT "m" INT "s", msec / MINUTE, msec % MINUTE / SECOND);
+    else if (msec < DAY)
+        snprintf(buffer, WORDS_SIZE, INT "h" INT "m", msec / HOUR, msec % HOUR / MINUTE);
+    else
+        snprintf(buffer, WORDS_SIZE, INT "d" INT "h", msec / DAY, msec % DAY / HOUR);
+    return buffer;
+}
+
+const char *words_duration(const json_t *object, const char *key, char buffer[static WORDS_SIZE]) {
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? words_msec(json_integer_value(value), buffer) : "";
+}
+
+const char *words_when(const json_t *object, const char *key, usec_t now_realtime, char buffer[static WORDS_SIZE]) {
+    const char *text = words_text(object, key);
+    char duration[WORDS_SIZE];
+    struct tm tm = {};
+    json_int_t away;
+
+    if (!strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
+        return "";
+    away = (json_int_t) timegm(&tm) * SECOND - (json_int_t) (now_realtime / USEC_PER_MSEC);
+    words_msec(away < 0 ? -away : away, duration);
+    snprintf(buffer, WORDS_SIZE, away > 0 ? "in %.64s" : "%.64s ago", duration);
+    return buffer;
+}
+
+const char *words_pools(const json_t *object, const char *key, char buffer[static WORDS_SIZE]) {
+    json_t *pools = json_object_get(object, key), *permits;
+    const char *pool;
+    size_t n = 0;
+
+    buffer[0] = '\0';
+    json_object_foreach(pools, pool, permits)
+        if (n < WORDS_SIZE)
+            n += (size_t) snprintf(buffer + n, WORDS_SIZE - n, "%s%.64s:" INT, n > 0 ? " " : "", pool, json_integer_value(permits));
+    return buffer;
+}
+
+const char *words_result(const json_t *object, const char *result, const char *code, const char *signal,
+                         char buffer[static WORDS_SIZE]) {
+    const char *text = words_text(object, result);
+
+    if (json_is_integer(json_object_get(object, signal)))
+        snprintf(buffer, WORDS_SIZE, "%.64s (signal " INT ")", text, words_number(object, signal));
+    else if (words_number(object, code) != 0)
+        snprintf(buffer, WORDS_SIZE, "%.64s (exit " INT ")", text, words_number(object, code));
+    else
+        snprintf(buffer, WORDS_SIZE, "%.64s", text);
+    return buffer;
+}

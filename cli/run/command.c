@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run` and its command: started in the caller's context, waited for with all its descendants, stopped when it must be. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <termios.h>
+
+#include "base/deadline.h"
+#include "base/duration.h"
+#include "cli/run/run-adhoc.h"
+
+#define STOP_TIMEOUT (5 * USEC_PER_SEC) /* where berthd told none (nested) */
+#define HOLD_FD_MIN 20 /* out of the way of a script's `exec 3>file`, which would end the hold */
+
+static const char *exec_text(const char *command, int error, char *buffer, size_t size) {
+    snprintf(buffer, size, error == ENOENT ? "%s: command not found" : "cannot execute %s: ", command);
+    if (error != ENOENT)
+        snprintf(buffer + strlen(buffer), size - strlen(buffer), "%s", strerror(error));
+    return buffer;
+}
+
+/* The command never ran: says why, and what that is as an exit status. */
+static int not_started_status(const struct adhoc *a, const struct supervise_result *result) {
+    const char *command = a->options.command[0];
+    char text[512];
+
+    if (strcmp(result->stage, "exec") != 0) {
+        fprintf(stderr, "berth: cannot start %s: %s: %s\n", command, result->stage, strerror(result->exec_errno));
+        return EXIT_FAILED;
+    }
+    fprintf(stderr, "berth: %s\n", exec_text(command, result->exec_errno, text, sizeof(text)));
+    return result->exec_errno == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_EXECUTE;
+}
+
+static void command_begin(struct adhoc *a);
+
+/* How it ended, for berthd (NULL: by itself) and as an exit status. */
+static int ended_status(const struct adhoc *a, const struct supervise_result *result, const char **ret_text) {
+    int own = result->code == CLD_EXITED ? result->status : EXIT_SIGNAL + result->status;
+    char limit[DURATION_TEXT_SIZE];
+
+    switch (result->reason) {
+    case SUPERVISE_REASON_NONE:
+        *ret_text = NULL;
+        return own;
+    case SUPERVISE_REASON_STOPPED:
+    case SUPERVISE_REASON_REVOKED:
+    case SUPERVISE_REASON_SHUTDOWN:
+        fprintf(stderr, "berth: stopped (%s)\n", supervise_reason_name(result->reason));
+        *ret_text = "stopped";
+        return own;
+    case SUPERVISE_REASON_TIMEOUT:
+        fprintf(stderr, "berth: stopped after its timeout of %s\n", duration_format(a->options.timeout_usec, limit));
+        *ret_text = "timeout";
+        return EXIT_TIMEOUT;
+    case SUPERVISE_REASON_LEASE_LOST:
+        fputs("berth: the lease was lost; the command was stopped\n", stderr);
+        *ret_text = "lease-lost";
+        return EXIT_LEASE_LOST;
+    }
+    return EXIT_INTERNAL;
+}
+
+static void command_on_started(struct supervise *s, pid_t pid, void *userdata) {
+    struct adhoc *a = userdata;
+
+    a->pid = pid;
+    a->started = supervise_started(s);
+    if (!a->nested)
+        adhoc_talk_started(a);
+}
+
+static void command_on_stopping(struct supervise *s, enum supervise_reason reason, void *userdata) {
+    struct adhoc *a = userdata;
+
+    (void) s;
+    if (a->options.verbose)
+        fprintf(stderr, "berth: stopping the command (%s)\n", supervise_reason_name(reason));
+}
+
+/* Whether the user looks at us: our process group has the terminal. */
+static bool is_foreground(void) {
+    _cleanup_close_ int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+    return tty >= 0 && tcgetpgrp(tty) == getpgrp();
+}
+
+/* The command stopped itself (many programs answer Ctrl-Z that way). The shell waits for us, so we stop, too; but not for a SIGSTOP
+ * from elsewhere, where nobody would continue us. */
+static void command_on_suspended(struct supervise *s, void *userdata) {
+    (void) s;
+    (void) userdata;
+    if (is_foreground())
+        adhoc_signals_suspend();
+}
+
+static void command_on_left(struct supervise *s, void *userdata) {
+    (void) s;
+    adhoc_waiting_left(userdata);
+}
+
+static void command_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
+    struct adhoc *a = userdata;
+    const char *text = "not-started";
+    int status;
+
+    if (result->exec_errno == ETIME) { /* it took too long to get to its exec */
+        a->supervise = supervise_free(s);
+        if (a->lost)
+            adhoc_talk_not_begun(a);
+        else
+            command_begin(a);
+        return;
+    }
+    if (result->exec_errno != 0) {
+        adhoc_end(a, not_started_status(a, result), NULL, text);
+        return;
+    }
+    status = ended_status(a, result, &text);
+    adhoc_end(a, status, result, text);
+}
+
+/* Between fork and exec: the caller's context as it was, and the hold. */
+static int command_child(void *userdata, const char **ret_stage) {
+    struct adhoc *a = userdata;
+    int r;
+
+    *ret_stage = "parent"; /* who that was before the fork: asked for now it may be the one who took us over from a killed one */
+    r = supervise_child_die_with_parent(a->self);
+    if (r != 0)
+        return r;
+    *ret_stage = "hold";
+    if (a->hold_fd >= 0 && fcntl(a->hold_fd, F_SETFD, 0) < 0)
+        return errno;
+    *ret_stage = "signals";
+    r = adhoc_signals_restore(a);
+    if (r != 0)
+        return r;
+    *ret_stage = "deadline";
+    r = supervise_child_check_deadline(supervise_get_term(a->supervise));
+    if (r != 0)
+        return r;
+    *ret_stage = "exec";
+    execvp(a->options.command[0], a->options.command);
+    return errno;
+}
+
+static int put_environment(const struct adhoc *a) {
+    char token[24], hold[16];
+    int r;
+
+    if (a->nested) /* the run around it is the one that holds the permits: its variables stay */
+        return 0;
+    snprintf(token, sizeof(token), "%" PRIu64, a->token);
+    snprintf(hold, sizeof(hold), "%d", a->hold_fd);
+    r = setenv("BERTH_JOB", a->options.name, 1);
+    r |= setenv("BERTH_RUN", a->run, 1);
+    r |= setenv("BERTH_HOLD", hold, 1);
+    r |= setenv("BERTH_POOLS", a->pools ? a->pools : "", 1);
+    r |= setenv("BERTH_TOKEN", token, 1);
+    r |= setenv("BERTH_HOST", a->host ? a->host : "", 1);
+    r |= setenv("BERTH_NAMESPACE", a->namespace ? a->namespace : "", 1);
+    return r == 0 ? 0 : -ENOMEM;
+}
+
+static void move_hold(struct adhoc *a) {
+    int fd = a->hold_fd >= 0 ? fcntl(a->hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
+
+    if (fd < 0)
+        return; /* a low limit of descriptors: it stays where it is */
+    close_fd(a->hold_fd);
+    a->hold_fd = fd;
+}
+
+static usec_t command_stop_timeout(const struct adhoc *a) {
+    if (a->stop_timeout_usec != USEC_INFINITY)
+        return a->stop_timeout_usec;
+    return a->options.stop_timeout_usec != USEC_INFINITY ? a->options.stop_timeout_usec : STOP_TIMEOUT;
+}
+
+static int command_start(struct adhoc *a) {
+    const struct supervise_handler handler = {.on_started = command_on_started,
+                                              .on_stopping = command_on_stopping,
+                                              .on_suspended = command_on_suspended,
+                                              .on_left = command_on_left,
+                                              .on_done = command_on_done,
+                                              .userdata = a};
+    struct supervise_options options = {.stop_signal = SIGTERM,
+                                        .stop_timeout = command_stop_timeout(a),
+                                        .timeout = a->options.timeout_usec,
+                                        .deadline = a->deadline};
+    int r;
+
+    a->self = getpid();
+    move_hold(a);
+    r = put_environment(a);
+    if (r < 0)
+        return r;
+    r = supervise_new(&a->supervise, a->event, &options, &handler);
+    return r < 0 ? r : supervise_start(a->supervise, command_child, a);
+}
+
+static int command_on_start(sd_event_source *source, void *userdata) {
+    struct adhoc *a = userdata;
+    int r;
+
+    (void) source;
+    a->start = sd_event_source_disable_unref(a->start);
+    if (!deadline_leaves_time(a->deadline, command_stop_timeout(a), clock_boottime()))
+        return 0; /* berthd moves the deadline with each heartbeat that is answered, or says that the run is to stop (R12) */
+    r = command_start(a);
+    if (r < 0) {
+        fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
+        adhoc_end(a, EXIT_FAILED, NULL, "not-started");
+    }
+    return 0;
+}
+
+/* Once everything that berthd has said by now was read: of a process that was frozen the deadline may have been moved meanwhile. */
+static void command_begin(struct adhoc *a) {
+    int r = a->start ? 0 : sd_event_add_defer(a->event, &a->start, command_on_start, a);
+
+    if (r < 0) {
+        fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
+        adhoc_exit(a, EXIT_FAILED);
+    }
+}
+
+void adhoc_command_start(struct adhoc *a) {
+    a->phase = ADHOC_PHASE_RUNNING;
+    a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
+    adhoc_waiting_end(a);
+    command_begin(a);
+}
+
+void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline) {
+    if (a->options.on_lease_lost == ON_LEASE_LOST_CONTINUE)
+        return;
+    a->deadline = deadline;
+    if (a->supervise)
+        supervise_set_deadline(a->supervise, deadline);
+    else if (a->phase == ADHOC_PHASE_RUNNING)
+        command_begin(a);
+}
+
+void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason) {
+    if (a->supervise) {
+        a->lost = reason == SUPERVISE_REASON_LEASE_LOST;
+        supervise_stop(a->supervise, reason);
+        return;
+    }
+    if (reason == SUPERVISE_REASON_LEASE_LOST) {
+        a->start = sd_event_source_disable_unref(a->start);
+        adhoc_talk_not_begun(a);
+        return;
+    }
+    /* Granted, and stopped before it was started. */
+    a->start = sd_event_source_disable_unref(a->start);
+    fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
+    adhoc_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run` and berthd: the call Hold with its many answers, and coming back when berthd was away. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/run/run-adhoc.h"
+
+#define RETRY_MIN (100 * USEC_PER_MSEC)
+#define RETRY_MAX (2 * USEC_PER_SEC)
+#define AWAY_MAX (60 * USEC_PER_SEC)    /* a queued claim waits so long for a berthd that restarts */
+#define WAIT_GRACE (1 * USEC_PER_SEC)   /* for berthd to say itself that --wait is over */
+#define FIRST_MAX (CLIENT_QUIET_TIME + CLIENT_ANSWER_TIME) /* for the first answer on a connection: berthd gives that at once */
+#define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even on a berthd that does not answer */
+
+static void talk_away(struct adhoc *a, usec_t retry_usec);
+static int arm_wait_limit(struct adhoc *a);
+
+static usec_t now(void) {
+    return clock_boottime();
+}
+
+static int put_msec(json_t *params, const char *key, usec_t usec) {
+    return json_object_set_new(params, key, json_integer((json_int_t) ((usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC)));
+}
+
+static int put_pools(const struct adhoc *a, json_t *pools) {
+    for (size_t i = 0; i < a->options.pools.n; i++) {
+        const struct demand *d = &a->options.pools.items[i];
+
+        if (json_array_append_new(pools, json_sprintf("%s:%" PRIu32, d->pool, d->permits)) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* The parameters of Hold; NULL: no memory. */
+static json_t *hold_params(const struct adhoc *a) {
+    const struct run_options *o = &a->options;
+    const char *around = getenv("BERTH_RUN");
+    json_t *pools = json_array(), *params = json_pack("{s:o, s:s}", "pools", pools, "name", o->name);
+    int r = params ? put_pools(a, pools) : -ENOMEM;
+
+    if (o->nowait)
+        r |= json_object_set_new(params, "nowait", json_true());
+    if (a->wait_deadline != USEC_INFINITY && !o->nowait)
+        r |= put_msec(params, "wait_ms", usec_sub(a->wait_deadline, now()));
+    if (o->head_start_usec > 0)
+        r |= put_msec(params, "head_start_ms", o->head_start_usec);
+    if (o->on_lease_lost == ON_LEASE_LOST_CONTINUE)
+        r |= json_object_set_new(params, "on_lease_lost", json_string("continue"));
+    if (o->stop_timeout_usec != USEC_INFINITY)
+        r |= put_msec(params, "stop_timeout_ms", o->stop_timeout_usec);
+    if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_ASKING)
+        r |= json_object_set_new(params, "nested", json_string(around));
+    if (a->run[0])
+        r |= json_object_set_new(params, "run", json_string(a->run));
+    if (r == 0)
+        return params;
+    json_decref(params);
+    return NULL;
+}
+
+static int talk_ask(struct adhoc *a) {
+    json_t *params = hold_params(a);
+
+    if (!params)
+        return -ENOMEM;
+    a->attaching = a->run[0] != '\0';
+    return client_send(a->client, "io.berth.Hold", params, CLIENT_MORE);
+}
+
+static void talk_refused(struct adhoc *a, const char *reason) {
+    fprintf(stderr, "berth: no permit: %s\n", reason);
+    adhoc_exit(a, a->options.no_permit_status);
+}
+
+/* --- what berthd says --- */
+
+static const char *string_of(const json_t *params, const char *key) {
+    return json_string_value(json_object_get(params, key));
+}
+
+/* What was granted is given up, and nothing was begun with it. */
+static void wait_again(struct adhoc *a) {
+    a->phase = ADHOC_PHASE_ASKING;
+    a->hold_fd = close_fd(a->hold_fd);
+    a->deadline = USEC_INFINITY;
+    a->lost = false;
+    if (!a->wait_limit)
+        (void) arm_wait_limit(a);
+}
+
+static void keep_text(const json_t *params, const char *key, char **text) {
+    const char *value = string_of(params, key);
+
+    free(*text);
+    *text = value ? strdup(value) : NULL;
+}
+
+static void take_stop_timeout(struct adhoc *a, const json_t *params) {
+    const json_t *timeout = json_object_get(params, "stop_timeout_ms");
+
+    if (json_is_integer(timeout) && json_integer_value(timeout) >= 0)
+        a->stop_timeout_usec = (usec_t) json_integer_value(timeout) * USEC_PER_MSEC;
+}
+
+static void take_grant(struct adhoc *a, struct client_reply *reply) {
+    a->hold_fd = steal_fd(&reply->fd);
+    a->token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
+    take_stop_timeout(a, reply->params);
+    keep_text(reply->params, "pools", &a->pools);
+    keep_text(reply->params, "host", &a->host);
+    keep_text(reply->params, "namespace", &a->namespace);
+}
+
+static void on_granted(struct adhoc *a, struct client_reply *reply) {
+    if (a->phase != ADHOC_PHASE_ASKING)
+        return;
+    if (reply->fd < 0 || a->run[0] == '\0') {
+        /* Without the hold's FIFO berthd would give the permits to somebody else while the command runs. */
+        fputs("berth: granted without a hold: no descriptor is left for it here (ulimit -n), or berthd sent none\n", stderr);
+        adhoc_exit(a, EXIT_FAILED);
+        return;
+    }
+    take_grant(a, reply);
+    if (a->options.verbose)
+        fprintf(stderr, "berth: granted after %.3f s, token %" PRIu64 "\n",
+                (double) usec_sub(now(), a->asked) / (double) USEC_PER_SEC, a->token);
+    adhoc_command_start(a);
+}
+
+/* The only answer: the run around us keeps to its deadline, and takes us with it. */
+static void on_nested(struct adhoc *a) {
+    if (a->phase != ADHOC_PHASE_ASKING)
+        return;
+    if (a->options.verbose)
+        fputs("berth: nested: goes ahead under the permits of the run around it\n", stderr);
+    a->nested = true;
+    adhoc_talk_stop(a);
+    adhoc_command_start(a);
+}
+
+static void on_stop(struct adhoc *a, const char *reason) {
+    enum supervise_reason r = SUPERVISE_REASON_STOPPED;
+
+    if (reason)
+        (void) supervise_reason_parse(reason, &r); /* one that we do not know yet is a stop, too */
+    if (a->phase == ADHOC_PHASE_ASKING && r == SUPERVISE_REASON_LEASE_LOST)
+        adhoc_talk_not_begun(a); /* this berthd has not heard it */
+    else if (a->phase == ADHOC_PHASE_ASKING)
+        talk_refused(a, reason ? reason : "stopped");
+    else
+        adhoc_command_stop(a, r);
+}
+
+/* The call has ended in a good answer. */
+static void on_over(struct adhoc *a, const char *reason) {
+    if (a->phase == ADHOC_PHASE_ASKING)
+        talk_refused(a, reason ? reason : "berthd ended the run");
+    else if (a->phase == ADHOC_PHASE_RUNNING)
+        talk_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
+}
+
+/* Our place is kept meanwhile: a berthd that cannot start now, its config being wrong, may be one that can in a moment. */
+static bool may_come_back(const struct adhoc *a, const char *error) {
+    return a->attaching && strcmp(error, "io.berth.Away") == 0 && (a->away_since == 0 || usec_sub(now(), a->away_since) < AWAY_MAX);
+}
+
+/* Not as the run that it was: that is unknown. */
+static void ask_anew(struct adhoc *a) {
+    a->run[0] = '\0';
+    wait_again(a);
+    if (talk_ask(a) < 0)
+        talk_away(a, RETRY_MIN);
+}
+
+static void on_error(struct adhoc *a, struct client_reply *reply) {
+    bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
+
+    if (a->phase == ADHOC_PHASE_RUNNING && !a->supervise && unknown) {
+        ask_anew(a); /* nothing was begun: what was granted is nobody's any more */
+    } else if (a->phase == ADHOC_PHASE_RUNNING) {
+        /* No deadline will come any more from this berthd; another one may know us. At the deadline the command is stopped. */
+        talk_away(a, RETRY_MAX);
+    } else if (unknown && a->attaching) {
+        ask_anew(a);
+    } else if (may_come_back(a, reply->error)) {
+        a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
+        talk_away(a, a->retry_usec);
+    } else {
+        int status = client_explain(reply);
+
+        adhoc_exit(a, status == EXIT_NO_PERMIT ? a->options.no_permit_status : status);
+    }
+}
+
+static void on_state(struct adhoc *a, struct client_reply *reply) {
+    const char *state = string_of(reply->params, "state"), *run = string_of(reply->params, "run");
+    const char *reason = string_of(reply->params, "reason");
+    const json_t *deadline = json_object_get(reply->params, "deadline_usec");
+
+    if (run && id_is_valid(run) && a->phase == ADHOC_PHASE_ASKING)
+        memcpy(a->run, run, ID_TEXT_SIZE);
+    if (!state && !reply->continues)
+        on_over(a, "berthd's last answer says nothing");
+    if (!state)
+        return;
+    if (strcmp(state, "waiting") == 0)
+        adhoc_waiting_hear(a, reply->params);
+    else if (strcmp(state, "granted") == 0)
+        on_granted(a, reply);
+    else if (strcmp(state, "nested") == 0)
+        on_nested(a);
+    else if (strcmp(state, "stop") == 0)
+        on_stop(a, reason);
+    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && !a->nested)
+        adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
+    if (strcmp(state, "over") == 0 || (!reply->continues && !a->nested))
+        on_over(a, reason);
+}
+
+static void talk_on_reply(struct client *client, struct client_reply *reply, void *userdata) {
+    struct adhoc *a = userdata;
+
+    (void) client;
+    if (a->phase == ADHOC_PHASE_DONE)
+        return;
+    if (a->phase == ADHOC_PHASE_TELLING) {
+        adhoc_told(a, reply);
+        return;
+    }
+    if (reply->error) {
+        on_error(a, reply);
+        return;
+    }
+    a->away_since = 0;
+    a->retry_usec = RETRY_MIN;
+    a->first = sd_event_source_disable_unref(a->first);
+    on_state(a, reply);
+}
+
+static void talk_on_gone(struct client *client, int error, void *userdata) {
+    struct adhoc *a = userdata;
+
+    (void) client;
+    if (a->phase == ADHOC_PHASE_ASKING && (error != -ECONNRESET || a->options.nowait))
+        adhoc_exit(a, client_explain_errno(error));
+    else if (a->phase == ADHOC_PHASE_TELLING)
+        adhoc_tell_anew(a);
+    else if (a->phase != ADHOC_PHASE_DONE)
+        talk_away(a, a->retry_usec);
+}
+
+/* --- connecting --- */
+
+static void talk_give_up(struct adhoc *a) {
+    fprintf(stderr, "berth: cannot reach berthd on %s any more\n", client_socket());
+    adhoc_exit(a, EXIT_AWAY);
+}
+
+/* Somebody listens and says nothing, not even that we wait: berthd hangs, or it is not berthd. */
+static int talk_on_first_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct adhoc *a = userdata;
+
+    if (a->phase == ADHOC_PHASE_ASKING && a->run[0] == '\0')
+        adhoc_exit(a, client_explain_errno(-ETIMEDOUT));
+    else if (a->phase == ADHOC_PHASE_ASKING && a->away_since > 0 && usec_sub(now(), a->away_since) >= AWAY_MAX)
+        talk_give_up(a);
+    else if (a->phase == ADHOC_PHASE_ASKING || a->phase == ADHOC_PHASE_RUNNING)
+        talk_away(a, RETRY_MAX);
+    return 0;
+}
+
+static int talk_connect(struct adhoc *a) {
+    struct client_handler handler = {.on_reply = talk_on_reply, .on_gone = talk_on_gone, .userdata = a};
+    _cleanup_(client_freep) struct client *client = NULL;
+    int r = client_connect(&client);
+
+    if (r < 0)
+        return r;
+    r = client_attach(client, a->event, ADHOC_PRIORITY_TALK, &handler);
+    if (r < 0)
+        return r;
+    a->first = sd_event_source_disable_unref(a->first);
+    r = sd_event_add_time_relative(a->event, &a->first, CLOCK_BOOTTIME, FIRST_MAX, 0, talk_on_first_due, a);
+    if (r < 0)
+        return r;
+    a->client = steal_pointer(&client);
+    r = talk_ask(a);
+    if (r == 0 && a->pid > 0)
+        adhoc_talk_started(a); /* the berthd before may not have kept it */
+    if (r < 0)
+        a->client = client_free(a->client);
+    return r;
+}
+
+static int talk_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct adhoc *a = userdata;
+
+    (void) source;
+    (void) usec;
+    if (a->phase == ADHOC_PHASE_DONE)
+        return 0;
+    if (talk_connect(a) == 0)
+        return 0;
+    if (a->phase == ADHOC_PHASE_ASKING && usec_sub(now(), a->away_since) >= AWAY_MAX) {
+        talk_give_up(a);
+        return 0;
+    }
+    a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
+    talk_away(a, a->retry_usec);
+    return 0;
+}
+
+/* Drops what there is of a connection and tries again later. */
+static void talk_away(struct adhoc *a, usec_t retry_usec) {
+    int r;
+
+    a->client = client_free(a->client);
+    a->retry = sd_event_source_disable_unref(a->retry);
+    a->first = sd_event_source_disable_unref(a->first);
+    if (a->away_since == 0) {
+        a->away_since = now();
+        if (a->options.verbose)
+            fputs("berth: berthd is away; trying to reach it again\n", stderr);
+        adhoc_waiting_hear(a, NULL);
+    }
+    r = sd_event_add_time_relative(a->event, &a->retry, CLOCK_BOOTTIME, retry_usec, 0, talk_on_retry, a);
+    if (r < 0 && a->phase == ADHOC_PHASE_ASKING)
+        adhoc_exit(a, client_explain_errno(r));
+    /* While the command runs: without a new deadline it is stopped at the last one, as it must be. */
+}
+
+static int talk_on_wait_limit(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct adhoc *a = userdata;
+    int r;
+
+    (void) usec;
+    if (a->phase != ADHOC_PHASE_ASKING)
+        return 0;
+    if (a->client && !a->wait_grace) {
+        a->wait_grace = true;
+        r = sd_event_source_set_time_relative(source, WAIT_GRACE);
+        if (r >= 0)
+            r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        if (r >= 0)
+            return 0;
+    }
+    talk_refused(a, a->options.nowait ? "berthd does not answer" : "the wait was over");
+    return 0;
+}
+
+static int arm_wait_limit(struct adhoc *a) {
+    if (a->wait_deadline == USEC_INFINITY)
+        return 0;
+    return sd_event_add_time(a->event, &a->wait_limit, CLOCK_BOOTTIME, a->wait_deadline, 1, talk_on_wait_limit, a);
+}
+
+int adhoc_talk_start(struct adhoc *a) {
+    usec_t limit = a->options.nowait ? NOWAIT_MAX : a->options.wait_usec;
+    int r;
+
+    a->retry_usec = RETRY_MIN;
+    a->asked = now();
+    a->wait_deadline = usec_add(a->asked, limit);
+    r = arm_wait_limit(a);
+    if (r < 0)
+        return client_explain_errno(r);
+    r = talk_connect(a);
+    if (r == -EAGAIN) {
+        talk_away(a, RETRY_MIN);
+        return 0;
+    }
+    return r < 0 ? client_explain_errno(r) : 0;
+}
+
+void adhoc_talk_stop(struct adhoc *a) {
+    a->client = client_free(a->client);
+    a->retry = sd_event_source_disable_unref(a->retry);
+    a->first = sd_event_source_disable_unref(a->first);
+    a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
+    adhoc_waiting_end(a);
+}
+
+void adhoc_talk_not_begun(struct adhoc *a) {
+    json_t *params = json_pack("{s:s, s:s}", "run", a->run, "result", "not-started");
+
+    if (a->options.verbose)
+        fputs("berth: the lease was lost before the command was started; waiting again\n", stderr);
+    /* Before the hold is over: a hold that is over before berthd hears why is a client that has gone. */
+    if (!a->client || !params) {
+        json_decref(params);
+        talk_away(a, RETRY_MIN); /* it is told when berthd says so once more */
+    } else if (client_send(a->client, "io.berth.Ended", params, CLIENT_ONEWAY) < 0) {
+        talk_away(a, RETRY_MIN);
+    }
+    wait_again(a);
+}
+
+void adhoc_talk_started(struct adhoc *a) {
+    json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->pid, "started_usec", (json_int_t) a->started);
+
+    /* That it cannot be sent shows as the connection's end. */
+    if (a->client && params)
+        (void) client_send(a->client, "io.berth.Started", params, CLIENT_ONEWAY);
+    else
+        json_decref(params);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run`: a command in the caller's own context, once its permits are held. */
+#include "cli/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/standard-fds.h"
+#include "cli/run/run-adhoc.h"
+#include "cli/verbs.h"
+
+const char verb_run_help[] =
+    "berth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n"
+    "\n"
+    "Waits until it is this command's turn, runs it while it holds the permits, and\n"
+    "exits as it did.\n"
+    "\n"
+    "  -p POOL[:N]             N permits (1 to 1000; default 1) of this pool; may be\n"
+    "                          repeated: all pools or none\n"
+    "  -n                      do not wait: 75 if the permits are not free at once\n"
+    "  --wait DURATION         wait no longer: 75\n"
+    "  --timeout DURATION      stop the command after so long: 124\n"
+    "  --head-start DURATION   count as if it had already waited so long\n"
+    "  --name LABEL            what others see (default: the command's name)\n"
+    "  --on-lease-lost WHAT    stop (default) or continue\n"
+    "  --stop-timeout DURATION from the stop signal to the kill of all its processes\n"
+    "  -E CODE                 exit with CODE instead of 75\n"
+    "  -v                      say on standard error what it waits for, also where\n"
+  "                          that is no terminal\n"
+    "\n"
+    "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage,\n"
+    "65 no such pool, 69 berthd not reachable, 75 no permit, 76 lease lost,\n"
+    "77 not allowed, 78 config error, 124 timeout, 125 berth failed after the grant,\n"
+    "126 the command cannot be executed, 127 there is no such command.\n";
+
+void adhoc_exit(struct adhoc *a, int status) {
+    if (a->phase == ADHOC_PHASE_DONE)
+        return;
+    a->phase = ADHOC_PHASE_DONE;
+    (void) sd_event_exit(a->event, status);
+}
+
+static void adhoc_done(struct adhoc *a) {
+    adhoc_talk_stop(a);
+    a->start = sd_event_source_disable_unref(a->start);
+    a->tell_limit = sd_event_source_disable_unref(a->tell_limit);
+    json_decref(a->ended);
+    a->supervise = supervise_free(a->supervise);
+    /* The connection is closed first: how the command ended was told on it, before the hold says that it is over. */
+    a->hold_fd = close_fd(a->hold_fd);
+    a->event = sd_event_unref(a->event);
+    free(a->pools);
+    free(a->host);
+    free(a->namespace);
+}
+
+static int adhoc_init(struct adhoc *a) {
+    int r = standard_fds_fill(); /* the command finds them closed, as before */
+
+    if (r < 0)
+        return r;
+    r = sd_event_new(&a->event);
+    return r < 0 ? r : adhoc_signals_init(a);
+}
+
+int verb_run(int argc, char **argv) {
+    char error[RUN_OPTIONS_ERROR_SIZE];
+    _cleanup_(adhoc_done) struct adhoc a = {
+        .hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .wait_deadline = USEC_INFINITY};
+    int r = run_options_parse(argc, argv, &a.options, error);
+
+    if (r == RUN_OPTIONS_HELP) {
+        fputs(verb_run_help, stdout);
+        return 0;
+    }
+    if (r != 0)
+        return wrong_usage(argv[0], "%s", error);
+    r = adhoc_init(&a);
+    if (r < 0) {
+        fprintf(stderr, "berth: cannot begin: %s\n", strerror(-r));
+        return EXIT_INTERNAL;
+    }
+    r = adhoc_talk_start(&a);
+    if (r != 0)
+        return r;
+    r = sd_event_loop(a.event);
+    if (r >= 0)
+        return r;
+    fprintf(stderr, "berth: broken: %s\n", strerror(-r));
+    return a.phase == ADHOC_PHASE_ASKING ? EXIT_INTERNAL : EXIT_FAILED;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run` and its signals. The command stays in our process group, so what a terminal sends reaches it by itself; what a process
+ * sends to us alone is passed on (REFERENCE: Command line). */
+#include <errno.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "base/process/process-tree.h"
+#include "cli/run/run-adhoc.h"
+
+static const struct {
+    int signal;
+    bool ends_wait; /* withdraws the claim while it waits */
+} signals[] = {
+    {SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},    {SIGQUIT, true},  {SIGUSR1, false},
+    {SIGUSR2, false}, {SIGCONT, false}, {SIGWINCH, false}, {SIGTSTP, false},
+};
+
+void adhoc_signals_suspend(void) {
+    (void) raise(SIGSTOP);
+}
+
+/* Whether the command must hear of it from us. Not if the terminal sent it (SI_KERNEL) to our whole group, and not if it comes from
+ * inside the command's own tree (`kill 0` in a script), which has chosen its targets itself. */
+static bool is_to_be_passed_on(const struct signalfd_siginfo *info) {
+    if (info->ssi_code == SI_KERNEL)
+        return false;
+    return info->ssi_pid == 0 || process_tree_contains(getpid(), (pid_t) info->ssi_pid) != 1;
+}
+
+static bool ends_wait(int signal) {
+    for (size_t i = 0; i < ELEMENTSOF(signals); i++)
+        if (signals[i].signal == signal)
+            return signals[i].ends_wait;
+    return false;
+}
+
+static void end_wait(struct adhoc *a, int signal) {
+    adhoc_talk_stop(a);
+    adhoc_exit(a, EXIT_SIGNAL + signal);
+}
+
+static int signals_on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+    struct adhoc *a = userdata;
+    int signal = (int) info->ssi_signo;
+
+    (void) source;
+    if (a->phase == ADHOC_PHASE_ASKING || (a->phase == ADHOC_PHASE_RUNNING && !a->supervise)) { /* no command yet */
+        if (ends_wait(signal))
+            end_wait(a, signal);
+        else if (signal == SIGTSTP)
+            adhoc_signals_suspend();
+        return 0;
+    }
+    if (a->phase == ADHOC_PHASE_TELLING && ends_wait(signal))
+        adhoc_exit(a, a->status); /* enough: the command is over, and its status is known */
+    if (a->phase == ADHOC_PHASE_TELLING || a->phase == ADHOC_PHASE_DONE)
+        return 0;
+    if (is_to_be_passed_on(info))
+        (void) supervise_signal(a->supervise, signal); /* -ESRCH: it has ended, its children have not */
+    if (signal == SIGTSTP)
+        adhoc_signals_suspend();
+    return 0;
+}
+
+int adhoc_signals_restore(const struct adhoc *a) {
+    if (sigaction(SIGPIPE, &a->caller_sigpipe, NULL) < 0 || sigaction(SIGCHLD, &a->caller_sigchld, NULL) < 0 ||
+        sigprocmask(SIG_SETMASK, &a->caller_mask, NULL) < 0)
+        return errno;
+    return 0;
+}
+
+int adhoc_signals_init(struct adhoc *a) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL}, action;
+    sigset_t mine;
+
+    /* Standard error may be a pipe whose reader has gone: no reason to end, with a command running. A caller that ignores SIGCHLD
+     * hands that down, and nobody could be waited for (wait(2), notes). */
+    if (sigprocmask(SIG_SETMASK, NULL, &a->caller_mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller_sigpipe) < 0 ||
+        sigaction(SIGCHLD, &standard, &a->caller_sigchld) < 0)
+        return -errno;
+    sigemptyset(&mine);
+    for (size_t i = 0; i < ELEMENTSOF(signals); i++) {
+        if (sigaction(signals[i].signal, NULL, &action) < 0)
+            return -errno;
+        if (action.sa_handler != SIG_IGN) /* nohup, and a shell's jobs in the background */
+            sigaddset(&mine, signals[i].signal);
+    }
+    if (sigprocmask(SIG_BLOCK, &mine, NULL) < 0)
+        return -errno;
+    for (size_t i = 0; i < ELEMENTSOF(signals); i++) {
+        sd_event_source *source = NULL;
+        int r;
+
+        if (!sigismember(&mine, signals[i].signal))
+            continue;
+        r = sd_event_add_signal(a->event, &source, signals[i].signal, signals_on_signal, a);
+        if (r >= 0 && signals[i].signal == SIGCONT)
+            r = sd_event_source_set_priority(source, ADHOC_PRIORITY_CONTINUE);
+        if (r >= 0)
+            r = sd_event_source_set_floating(source, 1);
+        sd_event_source_unref(source);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* `berth run` says on standard error what it waits for: before the command for its permits, after it for what that left behind. On a
+ * terminal after a second, and when it changes; with -v also elsewhere. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/process/process-tree.h"
+#include "cli/run/run-adhoc.h"
+
+#define FIRST_AFTER USEC_PER_SEC
+#define AGAIN_AFTER (10 * USEC_PER_SEC) /* a look at the pools costs Redis something */
+#define NAMED_MAX 3                     /* holders of a pool; processes that are left */
+
+static const char *string_of(const json_t *params, const char *key) {
+    const char *text = json_string_value(json_object_get(params, key));
+
+    return text ? text : "";
+}
+
+static json_int_t number_of(const json_t *params, const char *key) {
+    return json_integer_value(json_object_get(params, key));
+}
+
+static bool is_wanted(const struct adhoc *a) {
+    return a->options.verbose || isatty(STDERR_FILENO);
+}
+
+static void say(struct adhoc *a, const char *text) {
+    if (strcmp(text, a->waiting.said) == 0)
+        return;
+    snprintf(a->waiting.said, sizeof(a->waiting.said), "%s", text);
+    fprintf(stderr, "berth: %s\n", a->waiting.said);
+}
+
+static int waiting_on_due(sd_event_source *source, uint64_t usec, void *userdata);
+
+/* Replaces what is due. */
+static void arm(struct adhoc *a, usec_t after) {
+    a->waiting.timer = sd_event_source_disable_unref(a->waiting.timer);
+    /* Without it nothing is said, and all else goes on. */
+    (void) sd_event_add_time_relative(a->event, &a->waiting.timer, CLOCK_BOOTTIME, after, 0, waiting_on_due, a);
+}
+
+void adhoc_waiting_end(struct adhoc *a) {
+    a->waiting.timer = sd_event_source_disable_unref(a->waiting.timer);
+    a->waiting.asked = client_free(a->waiting.asked);
+    a->waiting.said[0] = a->waiting.blocked_by[0] = '\0';
+}
+
+/* --- for its permits --- */
+
+/* "held by pg-dump on web-03, nap on web-07, +2" */
+static void put_holders(FILE *f, const json_t *holders) {
+    const json_t *holder;
+    size_t i;
+
+    json_array_foreach(holders, i, holder)
+        if (i < NAMED_MAX)
+            fprintf(f, "%s%.64s on %.64s", i > 0 ? ", " : ", held by ", string_of(holder, "name"), string_of(holder, "host"));
+    if (i > NAMED_MAX)
+        fprintf(f, ", +%zu", i - NAMED_MAX);
+}
+
+/* Before whom this run stands in the queue: the first one and how many. */
+static void put_queue(FILE *f, const json_t *queue, const char *run) {
+    const json_t *waiter, *first = json_array_get(queue, 0);
+    size_t i;
+
+    json_array_foreach(queue, i, waiter)
+        if (strcmp(string_of(waiter, "claim"), run) == 0)
+            break;
+    if (i > 0 && i < json_array_size(queue))
+        fprintf(f, "; %zu ahead, first %.64s on %.64s", i, string_of(first, "name"), string_of(first, "host"));
+}
+
+static void put_pool(FILE *f, const json_t *pool, const char *run) {
+    if (number_of(pool, "limit") == 0) {
+        fprintf(f, "%.64s is paused", string_of(pool, "name"));
+        return;
+    }
+    fprintf(f, "%.64s: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " permits in use", string_of(pool, "name"),
+            number_of(pool, "used"), number_of(pool, "limit"));
+    put_holders(f, json_object_get(pool, "holders"));
+    put_queue(f, json_object_get(pool, "queue"), run);
+}
+
+static void say_pools(struct adhoc *a, const json_t *pools) {
+    _cleanup_free_ char *text = NULL;
+    const json_t *pool;
+    size_t size, i;
+    FILE *f = open_memstream(&text, &size);
+
+    if (!f)
+        return;
+    fputs("waiting", f);
+    json_array_foreach(pools, i, pool) {
+        fputs(i == 0 ? ": " : " | ", f);
+        put_pool(f, pool, a->run);
+    }
+    if (fclose(f) == 0)
+        say(a, text);
+}
+
+static void asked_on_reply(_unused_ struct client *client, struct client_reply *reply, void *userdata) {
+    struct adhoc *a = userdata;
+
+    if (a->phase == ADHOC_PHASE_ASKING && !reply->error && !a->waiting.blocked_by[0])
+        say_pools(a, json_object_get(reply->params, "pools"));
+    a->waiting.asked = client_free(a->waiting.asked);
+}
+
+static void asked_on_gone(_unused_ struct client *client, _unused_ int error, void *userdata) {
+    struct adhoc *a = userdata;
+
+    a->waiting.asked = client_free(a->waiting.asked);
+}
+
+static void ask_pools(struct adhoc *a) {
+    const struct client_handler handler = {.on_reply = asked_on_reply, .on_gone = asked_on_gone, .userdata = a};
+    _cleanup_(client_freep) struct client *client = NULL;
+    json_t *names = json_array();
+
+    for (size_t i = 0; names && i < a->options.pools.n; i++)
+        if (json_array_append_new(names, json_string(a->options.pools.items[i].pool)) < 0) {
+            json_decref(names);
+            return;
+        }
+    if (client_connect(&client) < 0 || client_attach(client, a->event, ADHOC_PRIORITY_TALK, &handler) < 0) {
+        json_decref(names);
+        return;
+    }
+    if (client_send(client, "io.berth.Pools", json_pack("{s:o}", "pools", names), 0) == 0)
+        a->waiting.asked = steal_pointer(&client);
+}
+
+static void say_waiting(struct adhoc *a) {
+    char text[sizeof(a->waiting.blocked_by) + 16];
+
+    if (!a->client) {
+        say(a, "waiting: berthd is away");
+    } else if (a->waiting.blocked_by[0]) { /* berthd says so without a look at the pools: grace, or why Redis is away */
+        snprintf(text, sizeof(text), "waiting: %s", a->waiting.blocked_by);
+        say(a, text);
+    } else if (!a->waiting.asked) {
+        ask_pools(a);
+    }
+}
+
+void adhoc_waiting_hear(struct adhoc *a, const json_t *params) {
+    const char *blocked_by = params ? string_of(params, "blocked_by") : "";
+    bool is_news = !params || strcmp(blocked_by, a->waiting.blocked_by) != 0;
+
+    if (a->options.nowait || a->phase != ADHOC_PHASE_ASKING || !is_wanted(a))
+        return;
+    snprintf(a->waiting.blocked_by, sizeof(a->waiting.blocked_by), "%s", blocked_by);
+    if (!a->waiting.timer || is_news)
+        arm(a, FIRST_AFTER);
+}
+
+/* --- for what the command left behind --- */
+
+/* "sleep (4711)" */
+static void put_process(FILE *f, pid_t pid) {
+    _cleanup_free_ char *name = NULL;
+    char path[32];
+    size_t size;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int) pid);
+    if (file_read(path, 64, &name, &size) < 0)
+        return;
+    name[strcspn(name, "\n")] = '\0';
+    for (char *c = name; *c; c++)
+        *c = *c >= ' ' && *c < 0x7f ? *c : '?';
+    fprintf(f, " %s (%d)", name, (int) pid);
+}
+
+static void say_left(struct adhoc *a) {
+    _cleanup_free_ char *text = NULL;
+    pid_t pids[NAMED_MAX];
+    size_t size;
+    int n = process_tree_list(getpid(), pids, NAMED_MAX);
+    FILE *f = n > 0 ? open_memstream(&text, &size) : NULL;
+
+    if (!f)
+        return;
+    fputs("the command has ended; waiting for what it left behind:", f);
+    for (int i = 0; i < n && i < NAMED_MAX; i++)
+        put_process(f, pids[i]);
+    if (n > NAMED_MAX)
+        fprintf(f, " +%d", n - NAMED_MAX);
+    if (fclose(f) == 0)
+        say(a, text);
+}
+
+void adhoc_waiting_left(struct adhoc *a) {
+    if (is_wanted(a))
+        arm(a, FIRST_AFTER);
+}
+
+static int waiting_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct adhoc *a = userdata;
+
+    if (a->phase == ADHOC_PHASE_ASKING)
+        say_waiting(a);
+    else if (a->phase == ADHOC_PHASE_RUNNING)
+        say_left(a);
+    arm(a, AGAIN_AFTER);
+    return 0;
+}

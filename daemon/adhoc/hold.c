@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/* The hold of one granted `berth run`: who still has the write end, and whether the command still lives. */
+#include "daemon/adhoc/hold.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <systemd/sd-id128.h>
+
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "base/process/process-tree.h"
+#include "base/removals.h"
+
+#define RECORD_SUFFIX ".claim"
+/* A client says how its command ended, then closes the write end: of what one turn finds, its words are heard first. */
+#define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
+
+/* What a hold adds to its record: a pid alone is nobody's identity (another boot, another process by now). */
+#define FIELD_BOOT "boot"
+#define FIELD_PID "command-pid"
+#define FIELD_START "command-start" /* clock ticks since boot */
+
+struct hold {
+    struct hold_handler handler;
+    sd_event *event;
+    char *fifo, *record;         /* paths */
+    int fifo_fd;                 /* read end; -1: nobody has the write end any more */
+    sd_event_source *fifo_source;
+    int pidfd;                   /* of the command; -1: not known, or gone */
+    sd_event_source *pidfd_source;
+    pid_t pid;                   /* for the record; 0: none */
+    uint64_t start_ticks;        /* 0: could not be read; then the pid is not kept */
+    sd_event_source *over_source; /* it was over before anybody watched: told in the next turn */
+    bool over;                   /* on_over was called */
+};
+
+static int boot_text(char ret[static SD_ID128_STRING_MAX]) {
+    sd_id128_t boot;
+    int r = sd_id128_get_boot(&boot);
+
+    if (r < 0)
+        return r;
+    sd_id128_to_string(boot, ret);
+    return 0;
+}
+
+static struct hold *hold_close(struct hold *h) {
+    if (!h)
+        return NULL;
+    h->over_source = sd_event_source_disable_unref(h->over_source);
+    h->fifo_source = sd_event_source_disable_unref(h->fifo_source);
+    h->pidfd_source = sd_event_source_disable_unref(h->pidfd_source);
+    h->fifo_fd = close_fd(h->fifo_fd);
+    h->pidfd = close_fd(h->pidfd);
+    h->event = sd_event_unref(h->event);
+    free(h->fifo);
+    free(h->record);
+    free(h);
+    return NULL;
+}
+DEFINE_CLEANUP(struct hold, hold_close)
+
+static int hold_allocate(struct hold **ret, sd_event *event, const char *directory, const char *run,
+                         const struct hold_handler *handler) {
+    _cleanup_(hold_closep) struct hold *h = NULL;
+
+    if (!id_is_valid(run))
+        return -EINVAL;
+    h = calloc(1, sizeof(*h));
+    if (!h)
+        return -ENOMEM;
+    h->fifo_fd = h->pidfd = -1;
+    h->handler = *handler;
+    h->event = sd_event_ref(event);
+    if (asprintf(&h->fifo, "%s/%s", directory, run) < 0) {
+        h->fifo = NULL;
+        return -ENOMEM;
+    }
+    if (asprintf(&h->record, "%s/%s" RECORD_SUFFIX, directory, run) < 0) {
+        h->record = NULL;
+        return -ENOMEM;
+    }
+    *ret = steal_pointer(&h);
+    return 0;
+}
+
+int hold_write_record(struct hold *h, const struct message_writer *record) {
+    struct message_writer w = *record; /* and our fields */
+    char boot[SD_ID128_STRING_MAX];
+    int r = boot_text(boot);
+
+    if (r < 0)
+        return r;
+    message_put(&w, FIELD_BOOT, boot);
+    if (h->pid > 0 && h->start_ticks > 0) {
+        message_put_u64(&w, FIELD_PID, (uint64_t) h->pid);
+        message_put_u64(&w, FIELD_START, h->start_ticks);
+    }
+    return w.error ? w.error : file_write_atomic(h->record, w.text, w.size, 0600);
+}
+
+static void hold_check_over(struct hold *h) {
+    if (h->over || h->fifo_fd >= 0 || h->pidfd >= 0)
+        return;
+    h->over = true;
+    h->handler.on_over(h, h->handler.userdata);
+}
+
+/* Whether somebody still has the write end. Nothing is read: what a command writes into it stays there, until it is full. */
+static bool fifo_is_held(int fd) {
+    struct pollfd p = {.fd = fd};
+
+    return poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP);
+}
+
+/* A FIFO that was opened after its last writer had gone has not hung up for its reader; after one more it has. */
+static int fifo_touch(const char *path) {
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return -errno;
+    close_fd(fd);
+    return 0;
+}
+
+static int hold_on_fifo(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+    struct hold *h = userdata;
+
+    (void) source;
+    (void) revents;
+    if (fifo_is_held(fd))
+        return 0;
+    h->fifo_source = sd_event_source_disable_unref(h->fifo_source);
+    h->fifo_fd = close_fd(h->fifo_fd);
+    hold_check_over(h);
+    return 0;
+}
+
+static int hold_on_command_gone(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+    struct hold *h = userdata;
+
+    (void) source;
+    (void) fd;
+    (void) revents;
+    h->pidfd_source = sd_event_source_disable_unref(h->pidfd_source);
+    h->pidfd = close_fd(h->pidfd);
+    hold_check_over(h);
+    return 0;
+}
+
+static int hold_on_turn(sd_event_source *source, void *userdata) {
+    struct hold *h = userdata;
+
+    (void) source;
+    h->over_source = sd_event_source_disable_unref(h->over_source);
+    hold_check_over(h);
+    return 0;
+}
+
+static int hold_open_fifo(struct hold *h) {
+    _cleanup_close_ int fd = open(h->fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISFIFO(st.st_mode))
+        return -ENOTSUP;
+    h->fifo_fd = steal_fd(&fd);
+    return 0;
+}
+
+static int hold_watch_fifo(struct hold *h) {
+    /* Its hang-up alone, which epoll always tells: whoever writes into it does not wake us. */
+    int r = sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, 0, hold_on_fifo, h);
+
+    return r < 0 ? r : sd_event_source_set_priority(h->fifo_source, PRIORITY);
+}
+
+static bool pidfd_is_alive(int pidfd) {
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 0;
+}
+
+/* Opens the command by pid. client: it must descend from that one; 0: from anybody. want_ticks: it must have started then; 0: whenever.
+ * -ESRCH: it is gone. */
+static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t want_ticks) {
+    _cleanup_close_ int pidfd = -1;
+    _cleanup_(sd_event_source_disable_unrefp) sd_event_source *source = NULL;
+    uint64_t ticks = 0;
+    int r;
+
+    if (pid <= 1)
+        return -EINVAL;
+    pidfd = pidfd_open(pid, 0);
+    if (pidfd < 0)
+        return -errno;
+    /* What is read here is about the process behind pidfd only if that still lives afterwards. */
+    if (client > 0 && process_tree_contains(client, pid) != 1)
+        return pidfd_is_alive(pidfd) ? -EPERM : -ESRCH;
+    r = process_start_time(pid, &ticks);
+    if (!pidfd_is_alive(pidfd))
+        return -ESRCH;
+    if (want_ticks > 0 && (r < 0 || ticks != want_ticks))
+        return -ESRCH;
+    r = sd_event_add_io(h->event, &source, pidfd, EPOLLIN, hold_on_command_gone, h);
+    if (r < 0)
+        return r;
+    r = sd_event_source_set_priority(source, PRIORITY);
+    if (r < 0)
+        return r;
+    sd_event_source_disable_unref(h->pidfd_source);
+    close_fd(h->pidfd);
+    h->pidfd_source = steal_pointer(&source);
+    h->pidfd = steal_fd(&pidfd);
+    h->pid = pid;
+    h->start_ticks = ticks;
+    return 0;
+}
+
+static void hold_unlink(const struct hold *h) {
+    /* The record makes the hold, so it goes first: what a crash leaves then is debris that hold_gather() removes. */
+    if (h->handler.removals) {
+        (void) removals_remove(h->handler.removals, h->record);
+        (void) removals_remove(h->handler.removals, h->fifo);
+        return;
+    }
+    (void) unlink(h->record);
+    (void) unlink(h->fifo);
+}
+
+int hold_new(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message_writer *record,
+             const struct hold_handler *handler, int *ret_write_fd) {
+    _cleanup_(hold_closep) struct hold *h = NULL;
+    _cleanup_close_ int write_fd = -1;
+    int r = hold_allocate(&h, event, directory, run, handler);
+
+    if (r < 0)
+        return r;
+    if (mkfifo(h->fifo, 0600) < 0)
+        return -errno;
+    FAILPOINT("hold-fifo-made");
+    r = hold_open_fifo(h);
+    if (r < 0)
+        goto fail;
+    write_fd = open(h->fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    if (write_fd < 0) {
+        r = -errno;
+        goto fail;
+    }
+    r = hold_watch_fifo(h);
+    if (r < 0)
+        goto fail;
+    r = hold_write_record(h, record);
+    if (r < 0)
+        goto fail;
+    FAILPOINT("hold-record-written");
+    *ret_write_fd = steal_fd(&write_fd);
+    *ret = steal_pointer(&h);
+    return 0;
+fail:
+    hold_unlink(h);
+    return r;
+}
+
+static bool record_is_of_this_boot(const struct message *record) {
+    const char *boot = message_get(record, FIELD_BOOT);
+    char now[SD_ID128_STRING_MAX];
+
+    return boot && boot_text(now) == 0 && strcmp(boot, now) == 0;
+}
+
+int hold_open(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message *record,
+              const struct hold_handler *handler) {
+    _cleanup_(hold_closep) struct hold *h = NULL;
+    uint64_t pid, ticks;
+    int r = hold_allocate(&h, event, directory, run, handler);
+
+    if (r < 0)
+        return r;
+    if (record_is_of_this_boot(record)) {
+        r = hold_open_fifo(h);
+        if (r < 0 && r != -ENOENT) /* somebody removed it: the command alone decides */
+            return r;
+        if (message_get_u64(record, FIELD_PID, &pid) == 0 && message_get_u64(record, FIELD_START, &ticks) == 0 && ticks > 0 &&
+            pid <= INT32_MAX) {
+            r = hold_open_command(h, 0, (pid_t) pid, ticks);
+            if (r < 0 && r != -ESRCH && r != -EINVAL)
+                return r;
+        }
+    }
+    if (h->fifo_fd >= 0) {
+        r = fifo_touch(h->fifo);
+        if (r < 0)
+            return r;
+        if (!fifo_is_held(h->fifo_fd))
+            h->fifo_fd = close_fd(h->fifo_fd);
+    }
+    if (h->fifo_fd >= 0)
+        r = hold_watch_fifo(h);
+    else
+        r = sd_event_add_defer(event, &h->over_source, hold_on_turn, h);
+    if (r >= 0 && h->over_source) /* a client may have said something to the listening socket that outlives us */
+        r = sd_event_source_set_priority(h->over_source, PRIORITY);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&h);
+    return 0;
+}
+
+int hold_watch_command(struct hold *h, pid_t client, pid_t pid) {
+    return h->over ? -ESRCH : hold_open_command(h, client, pid, 0);
+}
+
+pid_t hold_get_command(const struct hold *h) {
+    return h->pidfd >= 0 && pidfd_is_alive(h->pidfd) ? h->pid : 0;
+}
+
+struct hold *hold_free(struct hold *h) {
+    if (h)
+        hold_unlink(h);
+    return hold_close(h);
+}
+
+struct hold *hold_detach(struct hold *h) {
+    return hold_close(h);
+}
+
+/* --- gathering --- */
+
+/* "RUN" or "RUN.claim": 0 or 1, and the run; -EINVAL: neither. */
+static int entry_parse(const char *name, char ret_run[static ID_TEXT_SIZE]) {
+    size_t n = strspn(name, "0123456789abcdef");
+
+    if (n != ID_TEXT_SIZE - 1 || (name[n] != '\0' && strcmp(name + n, RECORD_SUFFIX) != 0))
+        return -EINVAL;
+    memcpy(ret_run, name, n);
+    ret_run[n] = '\0';
+    return name[n] == '\0' ? 0 : 1;
+}
+
+static int record_read(const char *directory, const char *run, struct message *ret) {
+    _cleanup_free_ char *path = NULL, *data = NULL;
+    char named[ID_TEXT_SIZE];
+    size_t size;
+    int r;
+
+    if (asprintf(&path, "%s/%s" RECORD_SUFFIX, directory, run) < 0) {
+        path = NULL;
+        return -ENOMEM;
+    }
+    r = file_read(path, MESSAGE_SIZE_MAX, &data, &size);
+    if (r < 0)
+        return r == -EFBIG ? -EBADMSG : r;
+    r = message_parse(ret, data, size);
+    if (r < 0)
+        return r;
+    if (message_get_id(ret, "run", named) < 0 || strcmp(named, run) != 0 || !record_is_of_this_boot(ret))
+        return -EBADMSG;
+    return 0;
+}
+
+static int debris_filter(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+/* One entry: a record is told, what belongs to none is removed. */
+static int gather_entry(const char *directory, const char *name,
+                        void (*found)(const char *run, const struct message *record, void *userdata), void *userdata) {
+    _cleanup_free_ struct message *record = malloc(sizeof(*record));
+    _cleanup_free_ char *path = NULL;
+    char run[ID_TEXT_SIZE];
+    int kind = entry_parse(name, run), r = -ENOENT;
+
+    if (!record)
+        return -ENOMEM;
+    if (kind >= 0)
+        r = record_read(directory, run, record);
+    if (r == 0) {
+        if (kind == 1)
+            found(run, record, userdata);
+        return 0;
+    }
+    if (r != -ENOENT && r != -EBADMSG)
+        return r;
+    if (asprintf(&path, "%s/%s", directory, name) < 0) {
+        path = NULL;
+        return -ENOMEM;
+    }
+    return unlink(path) < 0 && errno != ENOENT && errno != EISDIR ? -errno : 0;
+}
+
+int hold_gather(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata),
+                void *userdata) {
+    struct dirent **entries = NULL;
+    int n = scandir(directory, &entries, debris_filter, alphasort), r = 0;
+
+    if (n < 0)
+        return errno == ENOENT ? 0 : -errno;
+    for (int i = 0; i < n; i++) {
+        int answer = gather_entry(directory, entries[i]->d_name, found, userdata);
+
+        if (answer < 0 && r == 0)
+            r = answer; /* the others are still gathered */
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+
+/* One connection of a control client. Three ends are told apart: it says nothing more (shutdown(2); it still gets its answers), it
+ * is gone (hang-up), it is thrown out (too slow, no Varlink). A client is dropped only at the end of one of its own callbacks,
+ * so nobody who answers a call finds it freed under his hands. */
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/connection.h"
+#include "base/discard.h"
+#include "daemon/api/control-internal.h"
+
+#define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says; a silent one has none */
+#define CALLS_A_TURN 4             /* then others have their turn */
+
+static void client_forget_input(struct control_client *c) {
+    account_give(c->control, c->account, c->in_allocated);
+    free(steal_pointer(&c->in));
+    c->in_allocated = 0;
+}
+
+/* --- the end --- */
+
+struct control_client *control_client_free(struct control_client *c) {
+    if (!c)
+        return NULL;
+    c->hung_up = true;
+    while (!list_is_empty(&c->calls)) {
+        struct control_call *call = list_first(&c->calls, struct control_call, link);
+
+        list_unlink(&call->link);
+        c->n_calls--;
+        call->dispatching = true; /* whatever on_gone does with the call, it is freed here */
+        if (call->on_gone)
+            call->on_gone(call, call->userdata);
+        free(call);
+    }
+    output_discard(c);
+    sd_event_source_disable_unref(c->timer);
+    list_unlink(&c->woken);
+    list_unlink(&c->link);
+    c->control->n_clients--;
+    c->account->n_clients--;
+    /* Closing alone would leave it there while a child that was just forked has a copy. */
+    (void) epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    discard_connection(c->control->discard, c->fd);
+    client_forget_input(c);
+    free(c);
+    return NULL;
+}
+
+/* --- reading --- */
+
+/* So much unanswered input, or so many unread answers, that it is not read for now. */
+static bool client_is_full(const struct control_client *c) {
+    return c->in_size > c->control->limits.message_bytes;
+}
+static bool client_is_slow(const struct control_client *c) {
+    return c->out_bytes > c->control->limits.message_bytes;
+}
+/* Who says "oneway" need not wait for answers before it calls again. Who has hung up is heard to the end and dropped in one turn. */
+static bool client_is_busy(const struct control_client *c) {
+    return !c->hung_up && c->n_calls >= c->control->limits.calls;
+}
+
+/* No Varlink. It is told if that cannot be taken for the answer to an earlier call. */
+static void client_refuse(struct control_client *c, const char *why) {
+    if (c->current) {
+        c->failed = true;
+        return;
+    }
+    (void) control_client_send(c, json_pack("{s:s, s:{s:s}}", "error", "io.berth.BadRequest", "parameters", "text", why), -1);
+    c->closing = true;
+    c->in_size = c->in_kept = c->in_scanned = 0;
+    c->in_since = 0;
+}
+
+/* Room for something more. False: there is none, and the client was refused. */
+static bool client_reserve(struct control_client *c) {
+    size_t allocated = c->in_allocated > 0 ? 2 * c->in_allocated : ROOM_BYTES;
+    char text[ACCOUNT_TEXT_SIZE], *in;
+    const char *why;
+
+    if (c->in_size < c->in_allocated)
+        return true;
+    why = account_room(c->control, c->account, allocated - c->in_allocated, text, sizeof(text));
+    if (why) {
+        client_refuse(c, why);
+        return false;
+    }
+    in = realloc(c->in, allocated);
+    if (!in) {
+        c->failed = true;
+        return false;
+    }
+    account_take(c->control, c->account, allocated - c->in_allocated);
+    c->in = in;
+    c->in_allocated = allocated;
+    return true;
+}
+
+static void client_abused(struct control_client *c) {
+    account_refuse(c->control, c->account, c->peer.pid);
+    client_refuse(c, "a descriptor came along; berthd takes none");
+}
+
+static void client_read(struct control_client *c) {
+    size_t most = c->control->limits.message_bytes + 1 - c->in_size, room;
+    ssize_t n;
+
+    if (c->eof || c->closing || client_is_full(c))
+        return;
+    if (!client_reserve(c))
+        return;
+    room = c->in_allocated - c->in_size;
+    n = connection_receive(c->fd, c->in + c->in_size, room < most ? room : most);
+    if (n > 0)
+        c->in_size += (size_t) n;
+    else if (n == 0)
+        c->eof = true;
+    else if (n == -ECONNRESET)
+        c->eof = c->hung_up = true;
+    else if (n == -EBADMSG)
+        client_abused(c);
+    else if (n != -EAGAIN && n != -EINTR)
+        c->failed = true;
+}
+
+static bool get_flag(const json_t *document, const char *key, bool *ret) {
+    const json_t *flag = json_object_get(document, key);
+
+    *ret = json_is_true(flag);
+    return !flag || json_is_boolean(flag) || json_is_null(flag);
+}
+
+/* What is wrong with a call; NULL: nothing. */
+static const char *check_call(json_t *document, bool *ret_more, bool *ret_oneway) {
+    const json_t *params = json_object_get(document, "parameters");
+    bool upgrade;
+
+    if (!json_is_object(document))
+        return "the message is not a JSON object";
+    if (!json_is_string(json_object_get(document, "method")))
+        return "the call names no method";
+    if (params && !json_is_object(params) && !json_is_null(params))
+        return "the parameters are not an object";
+    if (!get_flag(document, "more", ret_more) || !get_flag(document, "oneway", ret_oneway) ||
+        !get_flag(document, "upgrade", &upgrade))
+        return "more, oneway and upgrade are true or false";
+    if (upgrade)
+        return "upgrade is not offered";
+    if (*ret_more && *ret_oneway)
+        return "more and oneway exclude each other";
+    return NULL;
+}
+
+static void client_drop_message(struct control_client *c, size_t begin, size_t size) {
+    memmove(c->in + begin, c->in + begin + size, c->in_size - begin - size);
+    c->in_size -= size;
+    if (begin < c->in_kept)
+        c->in_kept -= size;
+    c->in_scanned = c->in_kept;
+    c->in_since = 0;
+}
+
+static void client_run(struct control_client *c, json_t *document, bool more, bool oneway) {
+    json_t *given = json_object_get(document, "parameters");
+    json_t *params = json_is_object(given) ? json_incref(given) : json_object();
+
+    if (!params || control_call_run(c, json_string_value(json_object_get(document, "method")), params, more, oneway) < 0)
+        c->failed = true;
+    json_decref(params);
+}
+
+/* A whole message: runs it, or, if an answer is owed and this is not oneway, leaves it where it is. */
+static void client_take_message(struct control_client *c, size_t begin, size_t size) {
+    json_t *document = json_loadb(c->in + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
+    bool more = false, oneway = false;
+    const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
+
+    c->has_called = true;
+    if (wrong) {
+        client_refuse(c, wrong);
+    } else if (c->current && !oneway) {
+        c->in_kept = c->in_scanned = begin + size;
+        c->in_since = 0;
+    } else {
+        client_drop_message(c, begin, size);
+        client_run(c, document, more, oneway);
+    }
+    json_decref(document);
+}
+
+/* The next message that can be taken now. False: there is none. */
+static bool client_take(struct control_client *c) {
+    bool again = !c->current && c->in_kept > 0; /* one that was left before */
+    size_t begin = c->current ? c->in_kept : 0, from = again ? 0 : c->in_scanned;
+    const char *end;
+
+    if (c->failed || c->closing || client_is_busy(c) || (!c->hung_up && client_is_slow(c)))
+        return false;
+    end = c->in_size > from ? memchr(c->in + from, '\0', c->in_size - from) : NULL;
+    if (end) {
+        client_take_message(c, begin, (size_t) (end - c->in) - begin + 1);
+        return true;
+    }
+    c->in_scanned = c->in_size;
+    if (c->in_kept == 0 && client_is_full(c))
+        client_refuse(c, "the message is too long");
+    return false;
+}
+
+/* --- what it waits for now --- */
+
+/* A message that has begun, and that is being waited for. */
+static bool client_is_unfinished(const struct control_client *c) {
+    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) && c->in_size > c->in_kept;
+}
+
+/* Owes it to us to take its answers: there is more than a little of them, or nothing else is left to do. */
+static bool client_must_listen(const struct control_client *c) {
+    return !list_is_empty(&c->out) && (client_is_slow(c) || c->closing || (c->eof && !c->current));
+}
+
+static usec_t client_deadline(struct control_client *c) {
+    usec_t limit = c->control->limits.message_usec, deadline = USEC_INFINITY;
+
+    if (!client_is_unfinished(c))
+        c->in_since = 0;
+    else if (c->in_since == 0)
+        c->in_since = clock_boottime();
+    if (c->in_since > 0)
+        deadline = usec_add(c->in_since, limit);
+    if (client_must_listen(c) && usec_add(c->out_since, limit) < deadline)
+        deadline = usec_add(c->out_since, limit);
+    return deadline;
+}
+
+static void client_arm(struct control_client *c) {
+    uint32_t events = (c->eof || c->closing || client_is_full(c) || client_is_slow(c) ? 0 : EPOLLIN) |
+                      (list_is_empty(&c->out) ? 0 : EPOLLOUT);
+    usec_t deadline = client_deadline(c);
+    struct epoll_event wanted = {.events = events, .data.ptr = c};
+    int r = 0;
+
+    if (events != c->events && epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->fd, &wanted) < 0)
+        r = -errno;
+    c->events = events;
+    /* Only when it changes: setting the time makes sd-event forget that a timer is due, so a client that says one byte after the
+     * other would never see it fire. */
+    if (r >= 0 && deadline != c->deadline) {
+        r = sd_event_source_set_time(c->timer, deadline);
+        if (r >= 0)
+            r = sd_event_source_set_enabled(c->timer, deadline != USEC_INFINITY ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        c->deadline = deadline;
+    }
+    if (r < 0) {
+        c->failed = true;
+        control_client_wake(c);
+    }
+}
+
+static bool client_is_over(const struct control_client *c) {
+    if (c->failed)
+        return true;
+    if (client_is_busy(c)) /* what it said behind its calls is still to be heard */
+        return false;
+    if (c->hung_up && (c->eof || c->closing || client_is_full(c)))
+        return true;
+    return list_is_empty(&c->out) && (c->closing || (c->eof && !c->current));
+}
+
+/* Takes what has come; then drops the client or arranges for the next turn. The client may be freed. */
+void control_client_work(struct control_client *c) {
+    unsigned n = 0;
+
+    while (n < CALLS_A_TURN && client_take(c))
+        n++;
+    if (n == CALLS_A_TURN && !c->failed) {
+        control_client_wake(c);
+    } else if (client_is_over(c)) {
+        control_client_free(c);
+        return;
+    }
+    if (c->in_size == 0)
+        client_forget_input(c);
+    client_arm(c);
+}
+
+void control_client_io(struct control_client *c, uint32_t revents) {
+    if (revents & EPOLLOUT)
+        output_flush(c);
+    if (revents & (EPOLLHUP | EPOLLERR))
+        c->hung_up = true;
+    if (c->hung_up)
+        output_discard(c);
+    if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        client_read(c);
+    control_client_work(c);
+}
+
+static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct control_client *c = userdata;
+    usec_t now = clock_boottime(), limit = c->control->limits.message_usec;
+
+    c->deadline = USEC_INFINITY; /* a oneshot is off now */
+    if (client_must_listen(c) && now >= usec_add(c->out_since, limit))
+        c->failed = true;
+    else if (c->in_since > 0 && now >= usec_add(c->in_since, limit))
+        client_refuse(c, "the message was not finished in time");
+    control_client_work(c);
+    return 0;
+}
+
+void control_client_wake(struct control_client *c) {
+    if (!list_is_linked(&c->woken))
+        list_insert_before(account_is_trusted(c->peer.uid) ? c->control->woken.next : &c->control->woken, &c->woken);
+    /* Fails only for what is no source of a living loop. */
+    (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
+}
+
+int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account) {
+    struct control_client *c = calloc(1, sizeof(*c));
+    struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = c};
+    int r = 0;
+
+    if (!c) {
+        discard_connection(control->discard, fd);
+        return -ENOMEM;
+    }
+    c->control = control;
+    c->account = account;
+    c->fd = fd;
+    c->epoll_fd = account_is_trusted(peer->uid) ? control->trusted_epoll_fd : control->epoll_fd;
+    c->peer = *peer;
+    c->deadline = USEC_INFINITY;
+    c->events = EPOLLIN;
+    list_init(&c->woken);
+    list_init(&c->out);
+    list_init(&c->calls);
+    list_init(&c->link);
+    list_append(&control->clients, &c->link);
+    control->n_clients++;
+    account->n_clients++;
+    if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) < 0)
+        r = -errno;
+    if (r >= 0)
+        r = sd_event_add_time(control->event, &c->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, client_on_time, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY - 2); /* before bytes that keep coming */
+    if (r < 0)
+        control_client_free(c);
+    return r < 0 ? r : 0;
+}

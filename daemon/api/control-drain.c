@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The end of a control server whose listening socket goes on: who was accepted is answered by it, who was not by its successor. */
+
+#include "daemon/api/control.h"
+
+#include "base/listener.h"
+#include "daemon/api/control-internal.h"
+
+/* Has called before and waits for nothing. Who listens to a stream ("more") knows how to come again. */
+static bool client_is_quiet(const struct control_client *c) {
+    list_foreach(call, &c->calls, struct control_call, link)
+        if (!call->more)
+            return false;
+    return c->has_called && c->in_size == 0 && list_is_empty(&c->out);
+}
+
+void control_leave_check(struct control *c) {
+    void (*on_quiet)(void *userdata) = c->on_quiet;
+
+    if (!on_quiet)
+        return;
+    list_foreach(client, &c->clients, struct control_client, link)
+        if (!client_is_quiet(client))
+            return;
+    c->on_quiet = NULL;
+    on_quiet(c->quiet_userdata);
+}
+
+static int control_on_leave_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct control *c = userdata;
+    void (*on_quiet)(void *userdata) = c->on_quiet;
+
+    c->on_quiet = NULL;
+    if (on_quiet)
+        on_quiet(c->quiet_userdata);
+    return 0;
+}
+
+int control_leave(struct control *c, usec_t within, void (*on_quiet)(void *userdata), void *userdata) {
+    int r;
+
+    if (c->path)
+        return CONTROL_E_OURS;
+    if (c->leave_timer)
+        return -EALREADY;
+    r = sd_event_add_time_relative(c->event, &c->leave_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC, control_on_leave_due, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT); /* looks whether all is quiet already */
+    if (r < 0)
+        return r;
+    c->listener = listener_free(c->listener);
+    c->on_quiet = on_quiet;
+    c->quiet_userdata = userdata;
+    return 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The control server: who connects, what may be called, and the calls until they are answered. */
+
+#include "daemon/api/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/connection.h"
+#include "base/discard.h"
+#include "base/listener.h"
+#include "daemon/api/control-internal.h"
+
+#define CLIENTS_A_TURN 32
+
+/* --- calls --- */
+
+static void call_end(struct control_call *call) {
+    struct control_client *c = call->client;
+
+    list_unlink(&call->link);
+    c->n_calls--;
+    call->over = true;
+    if (c->current == call)
+        c->current = NULL;
+    if (call->dispatching)
+        return;
+    free(call);
+    control_client_wake(c);
+}
+
+static int call_send(struct control_call *call, json_t *document, int fd) {
+    if (call->oneway || call->over) {
+        json_decref(document);
+        return 0;
+    }
+    return control_client_send(call->client, document, fd);
+}
+
+/* {"parameters": params}, and what else belongs to a reply. */
+static json_t *pack(json_t *params, const char *key, json_t *value) {
+    json_t *document = json_object();
+    int r;
+
+    if (!params)
+        params = json_object();
+    r = key ? json_object_set_new(document, key, value) : 0;
+    if (json_object_set_new(document, "parameters", params) < 0 || r < 0) {
+        json_decref(document);
+        return NULL;
+    }
+    return document;
+}
+
+int control_call_reply(struct control_call *call, json_t *params) {
+    int r = call_send(call, pack(params, NULL, NULL), -1);
+
+    call_end(call);
+    return r;
+}
+
+int control_call_answer(struct control_call *call, json_t *params) {
+    int r = call_send(call, params ? pack(params, NULL, NULL) : NULL, -1);
+
+    call_end(call);
+    return r;
+}
+
+int control_call_notify(struct control_call *call, json_t *params, int fd) {
+    if (!call->more) {
+        json_decref(params);
+        return 0;
+    }
+    return call_send(call, params ? pack(params, "continues", json_true()) : NULL, fd);
+}
+
+int control_call_error(struct control_call *call, const char *name, json_t *params) {
+    int r = call_send(call, pack(params, "error", json_string(name)), -1);
+
+    call_end(call);
+    return r;
+}
+
+static enum right client_right(const struct control *c, int fd) {
+    _cleanup_(caller_done) struct caller caller = {};
+
+    return socket_caller(fd, &caller) < 0 ? RIGHT_LOOK : rights_get(c->service->get_settings(c->userdata), &caller);
+}
+
+void control_call_get_caller(const struct control_call *call, struct caller *ret) {
+    if (socket_caller(call->client->fd, ret) < 0)
+        *ret = (struct caller) {.peer = call->client->peer};
+}
+
+int control_call_refuse(struct control_call *call, enum right right, const char *format, ...) {
+    char text[2 * RIGHTS_TEXT_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void) vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return control_call_error(call, "io.berth.NotAllowed",
+                              json_pack("{s:s, s:s++}", "right", right_name(right), "text",
+                                        call->method ? call->method->verb : "berth", ": ", text));
+}
+
+bool control_call_wants_more(const struct control_call *call) {
+    return call->more;
+}
+
+const struct peer *control_call_peer(const struct control_call *call) {
+    return &call->client->peer;
+}
+
+void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata) {
+    call->kept = true;
+    call->on_gone = on_gone;
+    call->userdata = userdata;
+}
+
+/* Whether the call cannot be made by this caller, whatever it is about. */
+static bool lacks_right(const struct control_call *call, enum right right) {
+    return (right == RIGHT_RUN || right == RIGHT_OPERATE) && client_right(call->client->control, call->client->fd) < right;
+}
+
+static int refuse_all(struct control_call *call, enum right right) {
+    const struct control *c = call->client->control;
+    char holders[RIGHTS_TEXT_SIZE];
+
+    return control_call_refuse(call, right, "you need the right to %s; %s", right_name(right),
+                               rights_format_holders(c->service->get_settings(c->userdata), right, NULL, holders));
+}
+
+static int call_dispatch(struct control_call *call, const char *name, json_t *params) {
+    struct control *c = call->client->control;
+
+    for (const struct control_method *m = c->service->methods; m->name; m++) {
+        if (strcmp(m->name, name) != 0)
+            continue;
+        call->method = m;
+        if (lacks_right(call, m->right))
+            return refuse_all(call, m->right);
+        if (call->oneway && m->right == RIGHT_LOOK) /* nobody hears it, and it changes nothing: who may only look piles up nothing here */
+            return control_call_reply(call, NULL);
+        return m->fn(call, params, c->userdata);
+    }
+    return control_service_run(call, name, params);
+}
+
+int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway) {
+    struct control_call *call = calloc(1, sizeof(*call));
+    int r;
+
+    if (!call)
+        return -ENOMEM;
+    call->client = client;
+    call->more = more;
+    call->oneway = oneway;
+    call->dispatching = true;
+    list_init(&call->link);
+    list_append(&client->calls, &call->link);
+    client->n_calls++;
+    if (!oneway)
+        client->current = call;
+    r = call_dispatch(call, method, params);
+    if (!call->over && (r < 0 || !call->kept))
+        r = control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", r < 0 ? strerror(-r) : "no answer"));
+    call->dispatching = false;
+    if (call->over)
+        free(call);
+    return 0;
+}
+
+/* --- connections --- */
+
+/* One too many, or one who is not heard. The words may be lost; nobody waits for them to be read. */
+static void turn_away(struct control *c, int fd, const char *why) {
+    char text[ACCOUNT_TEXT_SIZE + 64];
+    int n = snprintf(text, sizeof(text), "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"%s\"}}", why);
+
+    (void) send(fd, text, (size_t) n + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    discard_connection(c->discard, fd);
+}
+
+static void control_on_connection(int fd, void *userdata) {
+    struct control *c = userdata;
+    struct control_account *account;
+    char text[ACCOUNT_TEXT_SIZE];
+    struct peer peer;
+    const char *why;
+
+    if (connection_prepare(fd) < 0 || socket_peer(fd, &peer) < 0 || !(account = account_get(c, peer.uid))) {
+        discard_connection(c->discard, fd);
+        return;
+    }
+    if (account_is_refused(account))
+        why = "your user passed a descriptor to berthd, which takes none: it is not heard for a minute";
+    else
+        why = account_connection(c, account, client_right(c, fd), text, sizeof(text));
+    if (why)
+        turn_away(c, fd, why);
+    else
+        (void) control_client_new(c, fd, &peer, account);
+}
+
+/* --- serving --- */
+
+static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused_ uint32_t revents, void *userdata) {
+    struct epoll_event events[CLIENTS_A_TURN];
+    int n = epoll_wait(epoll_fd, events, CLIENTS_A_TURN, 0);
+
+    /* Each may free itself and no other: what was collected stays there. */
+    for (int i = 0; i < n; i++)
+        control_client_io(events[i].data.ptr, events[i].events);
+    control_leave_check(userdata);
+    return 0;
+}
+
+static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
+    struct control *c = userdata;
+    struct control_client *client;
+
+    for (unsigned i = 0; i < CLIENTS_A_TURN && (client = list_first(&c->woken, struct control_client, woken)); i++) {
+        list_unlink(&client->woken);
+        control_client_work(client);
+    }
+    if (!list_is_empty(&c->woken))
+        (void) sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT);
+    control_leave_check(c);
+    return 0;
+}
+
+/* --- made and freed --- */
+
+static int control_listen(struct control *c, const char *path, int listen_fd) {
+    const struct account *group = &c->service->get_settings(c->userdata)->run_group;
+
+    c->listen_fd = listen_fd;
+    if (listen_fd >= 0) /* made by the service manager, who may have left it blocking */
+        return fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+    c->listen_fd = socket_listen(path, SOCK_STREAM, 0660);
+    if (c->listen_fd < 0)
+        return c->listen_fd;
+    c->path = strdup(path);
+    if (!c->path) {
+        (void) unlink(path);
+        return -ENOMEM;
+    }
+    /* Whoever is not root can give it only to a group of his own; then the socket is for his own user. */
+    if (group->is_known && chown(path, (uid_t) -1, group->id) < 0 && errno != EPERM)
+        return -errno;
+    return 0;
+}
+
+static int control_add_epoll(struct control *c, int64_t priority, int *ret_fd, sd_event_source **ret_source) {
+    int r;
+
+    *ret_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (*ret_fd < 0)
+        return -errno;
+    r = sd_event_add_io(c->event, ret_source, *ret_fd, EPOLLIN, control_on_io, c);
+    return r < 0 ? r : sd_event_source_set_priority(*ret_source, priority);
+}
+
+static int control_add_sources(struct control *c) {
+    int r = control_add_epoll(c, CONTROL_PRIORITY, &c->epoll_fd, &c->epoll_source);
+
+    if (r >= 0)
+        r = control_add_epoll(c, CONTROL_PRIORITY - 1, &c->trusted_epoll_fd, &c->trusted_source);
+    if (r >= 0)
+        r = sd_event_add_defer(c->event, &c->later_source, control_on_later, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_priority(c->later_source, CONTROL_PRIORITY);
+    if (r >= 0)
+        r = listener_new(&c->listener, c->event, c->listen_fd, CONTROL_PRIORITY, control_on_connection, c);
+    return r;
+}
+
+static bool has_rights(const struct control_method *methods) {
+    for (const struct control_method *m = methods; m->name; m++)
+        if (m->right == RIGHT_MISSING || !m->verb)
+            return false;
+    return true;
+}
+
+int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_service *service,
+                void *userdata) {
+    _cleanup_(control_freep) struct control *c = has_rights(service->methods) ? calloc(1, sizeof(*c)) : NULL;
+    int r;
+
+    if (!c) {
+        close_fd(listen_fd);
+        return has_rights(service->methods) ? -ENOMEM : -EINVAL;
+    }
+    list_init(&c->clients);
+    list_init(&c->accounts);
+    list_init(&c->woken);
+    c->listen_fd = c->epoll_fd = c->trusted_epoll_fd = -1;
+    c->event = sd_event_ref(event);
+    c->service = service;
+    c->userdata = userdata;
+    c->limits = (struct control_limits) {CONTROL_MESSAGE_MAX, CONTROL_OUTPUT_MAX, SIZE_MAX, CONTROL_MESSAGE_TIME, CONTROL_CALLS_MAX};
+    r = control_listen(c, path, listen_fd);
+    if (r >= 0)
+        r = discard_new(&c->discard, event);
+    if (r >= 0)
+        r = control_add_sources(c);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&c);
+    return 0;
+}
+
+/* Who waits to be accepted by a socket that ends with us has sent something, perhaps. */
+static void control_close(struct control *c) {
+    int fd;
+
+    if (c->path) {
+        (void) unlink(c->path);
+        (void) shutdown(c->listen_fd, SHUT_RDWR);
+        while (c->discard && (fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+            discard_connection(c->discard, fd);
+    }
+    close_fd(c->listen_fd);
+}
+
+struct control *control_free(struct control *c) {
+    if (!c)
+        return NULL;
+    while (!list_is_empty(&c->clients))
+        control_client_free(list_first(&c->clients, struct control_client, link));
+    listener_free(c->listener);
+    sd_event_source_disable_unref(c->leave_timer);
+    sd_event_source_disable_unref(c->epoll_source);
+    sd_event_source_disable_unref(c->trusted_source);
+    sd_event_source_disable_unref(c->later_source);
+    close_fd(c->epoll_fd);
+    close_fd(c->trusted_epoll_fd);
+    control_close(c);
+    discard_free(c->discard);
+    accounts_free(c);
+    free(c->path);
+    sd_event_unref(c->event);
+    free(c);
+    return NULL;
+}
+
+void control_watch_abuse(struct control *c, void (*on_abuse)(uid_t uid, pid_t pid, void *userdata), void *userdata) {
+    c->on_abuse = on_abuse;
+    c->abuse_userdata = userdata;
+}
+
+void control_set_limits(struct control *c, const struct control_limits *limits) {
+    c->limits = *limits;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What an administrator does to a store: the call is kept until the store has answered. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+struct act { /* one such call */
+    struct manager *manager;
+    struct control_call *call; /* NULL: the client has gone; it is done all the same */
+    bool is_claim;             /* what may be unknown: a claim, else a pool */
+    char name[NAME_MAX_LENGTH + 1];
+};
+
+static void act_on_gone(_unused_ struct control_call *call, void *userdata) {
+    struct act *act = userdata;
+
+    act->call = NULL;
+}
+
+static int answer_unknown(const struct act *act) {
+    if (!act->is_claim)
+        return verbs_no_such_pool(act->call, act->manager, act->name);
+    return control_call_error(act->call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", act->name));
+}
+
+static int answer_text(struct control_call *call, const char *error, const char *text) {
+    return control_call_error(call, error, json_pack("{s:s}", "text", text));
+}
+
+static int answer_away(const struct act *act) {
+    const struct store *s = manager_cluster_store(act->manager);
+    char text[512];
+
+    if (s && s->away_why[0])
+        snprintf(text, sizeof(text), "Redis is away (%s): nothing was changed", s->away_why);
+    else
+        snprintf(text, sizeof(text), "berthd is connecting to Redis: nothing was changed; try again");
+    return answer_text(act->call, "io.berth.Away", text);
+}
+
+static void act_on_reply(int r, void *userdata) {
+    struct act *act = userdata;
+
+    if (!act->call)
+        ;
+    else if (r == 0)
+        (void) control_call_reply(act->call, NULL);
+    else if (r == STORE_E_UNKNOWN)
+        (void) answer_unknown(act);
+    else if (r == STORE_E_CONFLICT)
+        (void) answer_text(act->call, "io.berth.Conflict", "somebody else has changed this just now: look, and try again");
+    else if (r == -ENOTCONN || r == -ETIMEDOUT)
+        (void) answer_away(act);
+    else
+        (void) answer_text(act->call, "io.berth.Internal", strerror(r < 0 ? -r : EPROTO));
+    free(act);
+}
+
+static int act_new(struct act **ret, struct control_call *call, struct manager *m, bool is_claim, const char *name) {
+    struct act *act = calloc(1, sizeof(*act));
+
+    if (!act)
+        return -ENOMEM;
+    act->manager = m;
+    act->call = call;
+    act->is_claim = is_claim;
+    snprintf(act->name, sizeof(act->name), "%s", name);
+    *ret = act;
+    return 0;
+}
+
+/* k: what the store said when it was asked. Takes the act over. */
+static int act_begin(struct act *act, int k) {
+    if (k < 0) {
+        free(act);
+        return k;
+    }
+    control_call_keep(act->call, act_on_gone, act);
+    return 0;
+}
+
+/* --- overrides --- */
+
+/* The store that grants of a pool; NULL: there is no such pool. One that is not in this host's config may be in another's. */
+static struct store *store_of_pool(struct manager *m, const char *pool) {
+    const struct pool_settings *p = settings_find_pool(manager_settings(m), pool);
+
+    return p && p->scope == POOL_SCOPE_HOST ? manager_host_store(m) : manager_cluster_store(m);
+}
+
+static int override(struct control_call *call, struct manager *m, const struct store_override *o) {
+    struct store *s = store_of_pool(m, o->pool);
+    struct act *act = NULL;
+    int k;
+
+    if (params_check_name(call, "pool", o->pool) != 0 || params_check_reason(call, o->reason) != 0)
+        return 0;
+    if (manager_is_gathering(m)) /* what is in force would be told before, and not after, what is declared */
+        return verbs_refused(call, MANAGER_E_GATHERING);
+    if (!s)
+        return verbs_no_such_pool(call, m, o->pool);
+    k = act_new(&act, call, m, false, o->pool);
+    return k < 0 ? k : act_begin(act, store_override(s, o, act_on_reply, act));
+}
+
+/* 0: until it is cleared. */
+static usec_t duration_of(json_int_t for_ms) {
+    return for_ms > 0 ? (usec_t) for_ms * USEC_PER_MSEC : USEC_INFINITY;
+}
+
+int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
+    struct store_override o = {};
+    json_int_t limit = 0, for_ms = 0;
+    const struct param table[] = {
+        {"pool", PARAM_STRING, true, &o.pool, 0, 0},
+        {"limit", PARAM_INT, true, &limit, 0, POOL_LIMIT_MAX},
+        {"for_ms", PARAM_INT, false, &for_ms, 1, VERBS_MSEC_MAX},
+        {"reason", PARAM_STRING, false, &o.reason, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    o.limit = (uint32_t) limit;
+    o.for_usec = duration_of(for_ms);
+    return override(call, userdata, &o);
+}
+
+int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata) {
+    struct store_override o = {.clear = true, .for_usec = USEC_INFINITY};
+    const struct param table[] = {{"pool", PARAM_STRING, true, &o.pool, 0, 0}};
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    return override(call, userdata, &o);
+}
+
+int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
+    struct store_override o = {.pause = true};
+    json_int_t for_ms = 0;
+    const struct param table[] = {
+        {"pool", PARAM_STRING, true, &o.pool, 0, 0},
+        {"for_ms", PARAM_INT, false, &for_ms, 1, VERBS_MSEC_MAX},
+        {"reason", PARAM_STRING, false, &o.reason, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    o.for_usec = duration_of(for_ms);
+    return override(call, userdata, &o);
+}
+
+int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
+    struct store_override o = {.resume = true, .for_usec = USEC_INFINITY};
+    const struct param table[] = {{"pool", PARAM_STRING, true, &o.pool, 0, 0}};
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    return override(call, userdata, &o);
+}
+
+/* --- claims and grace --- */
+
+/* A claim that only this host's own store knows; any other one may be anywhere in the cluster. */
+static bool is_host_claim(struct manager *m, const char *claim) {
+    const struct run *r = manager_find_run(m, claim);
+
+    return r && r->host_claim.state != CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE;
+}
+
+int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    struct store *s = manager_cluster_store(m);
+    const char *claim = NULL, *reason = NULL;
+    struct act *act = NULL;
+    const struct param table[] = {
+        {"claim", PARAM_STRING, true, &claim, 0, 0},
+        {"reason", PARAM_STRING, false, &reason, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    if (!id_is_valid(claim))
+        return verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
+    if (params_check_reason(call, reason) != 0)
+        return 0;
+    if (manager_is_gathering(m))
+        return verbs_refused(call, MANAGER_E_GATHERING);
+    if (is_host_claim(m, claim))
+        s = manager_host_store(m);
+    if (!s)
+        return control_call_error(call, "io.berth.NoSuchClaim", json_pack("{s:s}", "name", claim));
+    k = act_new(&act, call, m, true, claim);
+    return k < 0 ? k : act_begin(act, store_revoke(s, claim, reason, act_on_reply, act));
+}
+
+int verbs_end_grace(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    struct store *s = manager_cluster_store(m);
+    struct act *act = NULL;
+    int k = params_read(call, params, NULL, 0);
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    if (!s)
+        return verbs_bad_request(call, "there is no grace without Redis: the config has no redis section");
+    k = act_new(&act, call, m, false, "");
+    return k < 0 ? k : act_begin(act, store_end_grace(s, act_on_reply, act));
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Find: what the names that people type stand for. Each is the name of a job, or the whole id of a run; else the one run on this host
+ * that has it as its label, or whose id begins with it. Nobody can take a run's name or id away from it with a label: that makes it
+ * ambiguous. A verb asks for all its names here before it does anything to one of them. */
+
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+#define CANDIDATES_MAX 16 /* told of a name that is ambiguous */
+
+struct candidates {
+    const struct run *runs[CANDIDATES_MAX];
+    size_t n; /* may be more than CANDIDATES_MAX */
+};
+
+static bool can_mean(const char *name, const struct run *r) {
+    return id_begins_with(r->id, name) || (!run_is_over(r) && strcmp(r->name, name) == 0);
+}
+
+static void collect(struct manager *m, const char *name, struct candidates *ret) {
+    const struct run *same = manager_find_run(m, name);
+
+    for (enum run_state s = 0; !same && s < RUN_STATES; s++)
+        list_foreach(r, manager_runs(m, s), struct run, link)
+            if (can_mean(name, r)) {
+                if (ret->n < CANDIDATES_MAX)
+                    ret->runs[ret->n] = r;
+                ret->n++;
+            }
+    if (same)
+        *ret = (struct candidates) {.runs = {same}, .n = 1};
+}
+
+static int ambiguous(struct control_call *call, const char *name, const struct candidates *c) {
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < c->n && i < CANDIDATES_MAX; i++)
+        (void) json_array_append_new(list, json_pack("{s:s, s:s}", "run", c->runs[i]->id, "name", c->runs[i]->name));
+    return control_call_error(call, "io.berth.Ambiguous",
+                              json_pack("{s:s, s:I, s:o}", "name", name, "count", (json_int_t) c->n, "candidates", list));
+}
+
+static int not_found(struct control_call *call, struct manager *m, const char *name) {
+    if (manager_is_gathering(m))
+        return verbs_refused(call, MANAGER_E_GATHERING);
+    return id_prefix_is_valid(name) ? verbs_no_such_run(call, name) : verbs_no_such_job(call, m, name);
+}
+
+/* *ret: a Found. VERBS_ANSWERED: there is none, or not one alone. */
+static int find(struct control_call *call, struct manager *m, const char *name, json_t **ret) {
+    struct candidates c = {};
+    int k;
+
+    if (settings_find_job(manager_settings(m), name)) {
+        *ret = json_pack("{s:s, s:b}", "target", name, "is_job", true);
+        return 0;
+    }
+    collect(m, name, &c);
+    if (c.n == 1) {
+        *ret = json_pack("{s:s, s:b}", "target", c.runs[0]->id, "is_job", false);
+        return 0;
+    }
+    k = c.n > 1 ? ambiguous(call, name, &c) : not_found(call, m, name);
+    return k < 0 ? k : VERBS_ANSWERED;
+}
+
+int verbs_find(struct control_call *call, json_t *params, void *userdata) {
+    _cleanup_json_ json_t *found = json_array();
+    json_t *names = NULL, *name, *one;
+    const struct param table[] = {{"names", PARAM_STRINGS, true, &names, 0, 0}};
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+    size_t i;
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    json_array_foreach(names, i, name) {
+        k = params_check_name(call, "job or run", json_string_value(name));
+        k = k != 0 ? k : find(call, userdata, json_string_value(name), &one);
+        if (k != 0)
+            return k < 0 ? k : 0;
+        if (json_array_append_new(found, one) < 0)
+            return -ENOMEM;
+    }
+    return control_call_answer(call, json_pack("{s:O}", "found", found));
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What the verbs' own files share; nobody else includes it. Which file does what:
+ *     verbs.c         the table of methods; those that answer at once
+ *     verbs-params.c  parameters, strictly
+ *     verbs-rights.c  what the caller may do with the job, run or pools that a call names
+ *     verbs-json.c    runs, jobs, names as JSON
+ *     verbs-pools.c   pools and hosts as JSON, from snapshots or what berthd knows by itself
+ *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have told
+ *     verbs-find.c    Find: names that people type
+ *     verbs-act.c     SetLimit and its like: answered when a store has done it
+ *     verbs-start.c   Start, Await: waiting for a run's end
+ *     verbs-drain.c   Drain, Undrain
+ *     verbs-hold.c    Hold, Started, Ended: one `berth run` */
+
+#include <jansson.h>
+
+#include "daemon/api/control.h"
+#include "daemon/manager.h"
+
+#define VERBS_TEXT_MAX 200 /* bytes of a reason */
+#define VERBS_MSEC_MAX ((json_int_t) 3650 * 24 * 3600 * 1000)
+
+#define _cleanup_json_ _cleanup_(json_decrefp)
+
+/* --- verbs-params.c --- */
+
+enum param_type { PARAM_STRING, PARAM_INT, PARAM_BOOL, PARAM_STRINGS };
+
+struct param {
+    const char *name;
+    enum param_type type;
+    bool required;
+    void *ret;            /* const char *, json_int_t, bool, json_t * (borrowed): untouched where it is missing or null */
+    json_int_t min, max;  /* of PARAM_INT */
+};
+
+enum { VERBS_ANSWERED = 1 }; /* named answer: the call was answered (with an error) and is gone */
+
+/* 0, VERBS_ANSWERED (InvalidParameter, which names it), or a negative errno. */
+int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n);
+/* 0 or VERBS_ANSWERED (BadRequest): names as REFERENCE: Config has them, reasons of one line. text may be NULL. */
+int params_check_name(struct control_call *call, const char *kind, const char *text);
+int params_check_reason(struct control_call *call, const char *text);
+
+/* --- answers: 0 or a negative errno, so a method can end in them --- */
+
+int verbs_bad_request(struct control_call *call, const char *format, ...) _printf_(2, 3);
+int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name);
+int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
+int verbs_no_such_run(struct control_call *call, const char *name);
+/* What the manager may answer to any request: _STOPPING, _DRAINED, _GATHERING, or a negative errno. */
+int verbs_refused(struct control_call *call, int answer);
+
+/* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or that there is no such thing) --- */
+
+int verbs_check_job(struct control_call *call, struct manager *m, const char *job);
+int verbs_check_stop(struct control_call *call, struct manager *m, const char *target); /* a job or a run */
+/* A new `berth run`. A pool that is not in the config is left to the manager. */
+int verbs_check_hold(struct control_call *call, struct manager *m, const struct demands *pools, usec_t head_start_usec);
+
+/* --- verbs-json.c; NULL: no memory --- */
+
+json_t *json_text(const char *text);           /* NULL: null */
+json_t *json_time(usec_t realtime);            /* 0: null */
+json_t *json_msec(usec_t usec);
+json_t *json_number(json_int_t n, bool known); /* null if it is not known */
+/* position, blocked_by: stolen; NULL: null. */
+json_t *json_run(const struct run *r, json_t *position, const char *blocked_by);
+json_t *json_job(struct manager *m, const struct job_settings *settings);
+
+/* --- verbs-pools.c --- */
+
+/* cluster: NULL if Redis is away or there is none. wanted: NULL or the names to show; a name that nobody knows: *ret_unknown. */
+json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
+                   const char **ret_unknown);
+json_t *json_hosts(struct manager *m, const struct snapshot *cluster);
+json_t *json_malformed(const struct snapshot *cluster);
+json_t *json_redis(struct manager *m, const struct snapshot *cluster);
+
+/* --- the methods --- */
+
+int verbs_pools(struct control_call *call, json_t *params, void *userdata);
+int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
+int verbs_runs(struct control_call *call, json_t *params, void *userdata);
+int verbs_find(struct control_call *call, json_t *params, void *userdata);
+int verbs_await(struct control_call *call, json_t *params, void *userdata);
+int verbs_start(struct control_call *call, json_t *params, void *userdata);
+int verbs_set_limit(struct control_call *call, json_t *params, void *userdata);
+int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata);
+int verbs_pause(struct control_call *call, json_t *params, void *userdata);
+int verbs_resume(struct control_call *call, json_t *params, void *userdata);
+int verbs_revoke(struct control_call *call, json_t *params, void *userdata);
+int verbs_end_grace(struct control_call *call, json_t *params, void *userdata);
+int verbs_drain(struct control_call *call, json_t *params, void *userdata);
+int verbs_undrain(struct control_call *call, json_t *params, void *userdata);
+int verbs_hold(struct control_call *call, json_t *params, void *userdata);
+int verbs_started(struct control_call *call, json_t *params, void *userdata);
+int verbs_ended(struct control_call *call, json_t *params, void *userdata);

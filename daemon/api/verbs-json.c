@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Runs, jobs and names as JSON (daemon/api/io.berth.varlink has the types). */
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+json_t *json_text(const char *text) {
+    return text ? json_string(text) : json_null();
+}
+
+json_t *json_time(usec_t realtime) {
+    char text[CLOCK_TEXT_SIZE];
+
+    return realtime > 0 ? json_string(clock_format(realtime, text)) : json_null();
+}
+
+json_t *json_msec(usec_t usec) {
+    return json_integer((json_int_t) (usec / USEC_PER_MSEC));
+}
+
+json_t *json_number(json_int_t n, bool known) {
+    return known ? json_integer(n) : json_null();
+}
+
+/* --- names --- */
+
+static int unknown(struct control_call *call, const char *error, const char *name, json_t *known) {
+    return control_call_error(call, error, json_pack("{s:s, s:o}", "name", name, "known", known));
+}
+
+int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name) {
+    const struct settings *s = manager_settings(m);
+    json_t *known = json_array();
+
+    for (size_t i = 0; i < s->n_pools; i++)
+        (void) json_array_append_new(known, json_string(s->pools[i].name));
+    return unknown(call, "io.berth.NoSuchPool", name, known);
+}
+
+int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name) {
+    const struct settings *s = manager_settings(m);
+    json_t *known = json_array();
+
+    for (size_t i = 0; i < s->n_jobs; i++)
+        (void) json_array_append_new(known, json_string(s->jobs[i].name));
+    return unknown(call, "io.berth.NoSuchJob", name, known);
+}
+
+int verbs_no_such_run(struct control_call *call, const char *name) {
+    return control_call_error(call, "io.berth.NoSuchRun", json_pack("{s:s}", "name", name));
+}
+
+int verbs_refused(struct control_call *call, int answer) {
+    switch (answer) {
+    case MANAGER_E_STOPPING:
+        return control_call_error(call, "io.berth.Stopping", NULL);
+    case MANAGER_E_DRAINED:
+        return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", "this host is drained"));
+    case MANAGER_E_GATHERING:
+        return control_call_error(call, "io.berth.Away",
+                                  json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
+    default:
+        return answer < 0 ? answer : -EPROTO;
+    }
+}
+
+/* --- runs and jobs --- */
+
+static json_t *json_demands(const struct demand *demands, size_t n) {
+    json_t *pools = json_object();
+
+    for (size_t i = 0; i < n; i++)
+        if (json_object_set_new(pools, demands[i].pool, json_integer(demands[i].permits)) < 0) {
+            json_decref(pools);
+            return NULL;
+        }
+    return pools;
+}
+
+json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) {
+    usec_t now = clock_boottime();
+    json_t *o = json_object();
+    int k = 0;
+
+    k |= json_object_set_new(o, "run", json_string(r->id));
+    k |= json_object_set_new(o, "name", json_string(r->name));
+    k |= json_object_set_new(o, "kind", json_string(r->kind == RUN_KIND_JOB ? "job" : "adhoc"));
+    k |= json_object_set_new(o, "state", json_string(run_state_name(r->state)));
+    k |= json_object_set_new(o, "pools", json_demands(r->demands, r->n_demands));
+    k |= json_object_set_new(o, "position", position ? position : json_null());
+    k |= json_object_set_new(o, "blocked_by", json_text(blocked_by));
+    k |= json_object_set_new(o, "token", json_number((json_int_t) run_token(r), run_token(r) > 0));
+    k |= json_object_set_new(o, "pid", json_number(r->pid, r->pid > 0));
+    k |= json_object_set_new(o, "queued", json_time(r->queued_realtime));
+    k |= json_object_set_new(o, "started", json_time(r->started_realtime));
+    k |= json_object_set_new(o, "ended", json_time(r->ended_realtime));
+    k |= json_object_set_new(o, "wait_ms", json_msec(run_wait_usec(r, now)));
+    k |= json_object_set_new(o, "run_ms", r->started_realtime > 0 ? json_msec(run_time_usec(r, now)) : json_null());
+    k |= json_object_set_new(o, "result", json_text(run_result_name(r->result)));
+    k |= json_object_set_new(o, "exit_code", json_number(r->exit_code, r->exit_code >= 0));
+    k |= json_object_set_new(o, "signal", json_number(r->signal, r->signal >= 0));
+    k |= json_object_set_new(o, "reason", json_text(r->reason[0] ? r->reason : NULL));
+    if (k < 0) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+json_t *json_job(struct manager *m, const struct job_settings *settings) {
+    const char *description = settings->description && settings->description[0] ? settings->description : NULL;
+    struct manager_job job;
+    json_t *o = json_object();
+    int k = 0;
+
+    manager_get_job(m, settings, &job);
+    k |= json_object_set_new(o, "name", json_string(settings->name));
+    k |= json_object_set_new(o, "state", json_string(job.run ? run_state_name(job.run->state) : "idle"));
+    k |= json_object_set_new(o, "run", json_text(job.run ? job.run->id : NULL));
+    k |= json_object_set_new(o, "runs", json_integer((json_int_t) job.n_runs));
+    k |= json_object_set_new(o, "pools", json_demands(settings->pools.items, settings->pools.n));
+    k |= json_object_set_new(o, "description", json_text(description));
+    k |= json_object_set_new(o, "last_started", json_time(job.last_started_realtime));
+    k |= json_object_set_new(o, "last_ended", json_time(job.last_ended_realtime));
+    k |= json_object_set_new(o, "last_result", json_text(run_result_name(job.last_result)));
+    k |= json_object_set_new(o, "last_exit_code", json_number(job.last_exit_code, job.last_exit_code >= 0));
+    k |= json_object_set_new(o, "last_signal", json_number(job.last_signal, job.last_signal >= 0));
+    k |= json_object_set_new(o, "next", json_time(job.next_realtime));
+    k |= json_object_set_new(o, "drained", json_boolean(manager_is_drained(m)));
+    if (k < 0) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}

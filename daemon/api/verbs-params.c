@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Parameters of a call: what is unknown, missing or of another type is an error that names it. */
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+static bool is_strings(const json_t *value) {
+    json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return false;
+    json_array_foreach(value, i, item)
+        if (!json_is_string(item))
+            return false;
+    return true;
+}
+
+static bool read_value(const struct param *p, json_t *value) {
+    switch (p->type) {
+    case PARAM_STRING:
+        if (!json_is_string(value))
+            return false;
+        *(const char **) p->ret = json_string_value(value);
+        return true;
+    case PARAM_INT:
+        if (!json_is_integer(value) || json_integer_value(value) < p->min || json_integer_value(value) > p->max)
+            return false;
+        *(json_int_t *) p->ret = json_integer_value(value);
+        return true;
+    case PARAM_BOOL:
+        if (!json_is_boolean(value))
+            return false;
+        *(bool *) p->ret = json_is_true(value);
+        return true;
+    case PARAM_STRINGS:
+        if (!is_strings(value))
+            return false;
+        *(json_t **) p->ret = value;
+        return true;
+    }
+    return false;
+}
+
+static bool is_known(const char *key, const struct param *table, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(table[i].name, key) == 0)
+            return true;
+    return false;
+}
+
+static int invalid(struct control_call *call, const char *name) {
+    int r = control_call_error(call, "org.varlink.service.InvalidParameter", json_pack("{s:s}", "parameter", name));
+
+    return r < 0 ? r : VERBS_ANSWERED;
+}
+
+int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n) {
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(params, key, value)
+        if (!is_known(key, table, n))
+            return invalid(call, key);
+    for (size_t i = 0; i < n; i++) {
+        value = json_object_get(params, table[i].name);
+        if (!value || json_is_null(value)) {
+            if (table[i].required)
+                return invalid(call, table[i].name);
+        } else if (!read_value(&table[i], value)) {
+            return invalid(call, table[i].name);
+        }
+    }
+    return 0;
+}
+
+int verbs_bad_request(struct control_call *call, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void) vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return control_call_error(call, "io.berth.BadRequest", json_pack("{s:s}", "text", text));
+}
+
+int params_check_name(struct control_call *call, const char *kind, const char *text) {
+    if (!text || name_is_valid(text))
+        return 0;
+    (void) verbs_bad_request(call, "the %s's name %s", kind, name_explain(text));
+    return VERBS_ANSWERED;
+}
+
+int params_check_reason(struct control_call *call, const char *text) {
+    if (!text)
+        return 0;
+    for (const unsigned char *c = (const unsigned char *) text; *c; c++)
+        if (*c < ' ' || *c == 0x7f) {
+            (void) verbs_bad_request(call, "the reason has a control character; it is one line of text");
+            return VERBS_ANSWERED;
+        }
+    if (strlen(text) > VERBS_TEXT_MAX) {
+        (void) verbs_bad_request(call, "the reason is too long; at most %d bytes", VERBS_TEXT_MAX);
+        return VERBS_ANSWERED;
+    }
+    return 0;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Pools and hosts as JSON. A host pool is told by the host's store, a cluster pool by Redis; while that is away, by what this berthd
+ * knows itself: its config and its own runs. */
+
+#include <string.h>
+
+#include "base/number.h"
+#include "daemon/api/verbs-internal.h"
+
+static int append(json_t *array, json_t *item) {
+    return json_array_append_new(array, item);
+}
+
+static const struct snapshot_pool *find_pool(const struct snapshot *s, const char *name) {
+    for (size_t i = 0; s && i < s->n_pools; i++)
+        if (strcmp(s->pools[i].name, name) == 0)
+            return &s->pools[i];
+    return NULL;
+}
+
+static json_t *json_seen(usec_t usec) {
+    return usec == USEC_INFINITY ? json_null() : json_msec(usec);
+}
+
+/* --- from a snapshot --- */
+
+/* A host does not call Redis to tell a pid, so what is there may be missing or old. Of its own runs this berthd knows it. */
+static uint32_t find_pid(struct manager *m, const char *claim) {
+    const struct run *r = manager_find_run(m, claim);
+
+    return r && !run_is_over(r) ? (uint32_t) r->pid : 0;
+}
+
+static int put_holders(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
+    json_t *holders = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < p->n_holders; i++) {
+        const struct snapshot_holder *h = &p->holders[i];
+        bool own = strcmp(h->host, manager_settings(m)->host) == 0;
+        uint32_t pid = own ? find_pid(m, h->claim) : 0;
+
+        k |= append(holders, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "claim", h->claim, "host", h->host, "name",
+                                       h->name, "permits", (json_int_t) h->permits, "token", (json_int_t) h->token, "since",
+                                       json_time(h->since_realtime), "seen_ms", json_seen(h->seen_usec), "pid",
+                                       json_number(pid, pid > 0)));
+    }
+    return k | json_object_set_new(pool, "holders", holders);
+}
+
+static int put_queue(json_t *pool, const struct snapshot_pool *p) {
+    json_t *queue = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < p->n_queue; i++) {
+        const struct snapshot_waiter *w = &p->queue[i];
+
+        k |= append(queue, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", w->claim, "host", w->host, "name", w->name,
+                                     "permits", (json_int_t) w->permits, "position", (json_int_t) w->position, "waiting_ms",
+                                     json_msec(w->waiting_usec)));
+    }
+    return k | json_object_set_new(pool, "queue", queue);
+}
+
+static json_t *json_override(const struct snapshot_pool *p) {
+    if (!p->has_override)
+        return json_null();
+    return json_pack("{s:I, s:o, s:o}", "limit", (json_int_t) p->override_limit, "until",
+                     json_time(p->override_until == USEC_INFINITY ? 0 : p->override_until), "reason",
+                     json_text(p->override_reason));
+}
+
+static json_t *json_lowest(const struct snapshot_pool *p) {
+    uint64_t limit = 0;
+    bool known = number_parse(p->lowest, UINT32_MAX, &limit) == 0;
+
+    if (!p->lowest[0])
+        return json_null();
+    return json_pack("{s:o, s:o, s:s}", "limit", json_number((json_int_t) limit, known), "host",
+                     json_text(p->lowest_host[0] ? p->lowest_host : NULL), "session", p->lowest_session);
+}
+
+static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
+    int k = 0;
+
+    k |= json_object_set_new(pool, "limit", json_integer(p->limit));
+    k |= json_object_set_new(pool, "override", json_override(p));
+    k |= json_object_set_new(pool, "used", json_integer(p->used));
+    k |= json_object_set_new(pool, "waiting", json_integer((json_int_t) p->waiting + p->parked));
+    k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
+    k |= json_object_set_new(pool, "lowest", json_lowest(p));
+    k |= put_holders(m, pool, p);
+    return k | put_queue(pool, p);
+}
+
+/* --- from what this berthd knows --- */
+
+static uint32_t claim_permits(const struct claim *c, const char *pool) {
+    for (size_t i = 0; i < c->n_demands; i++)
+        if (strcmp(c->demands[i].pool, pool) == 0)
+            return c->demands[i].permits;
+    return 0;
+}
+
+static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permits) {
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host,
+                     "name", r->name, "permits", (json_int_t) permits, "token", (json_int_t) r->cluster_claim.token, "since",
+                     json_time(r->started_realtime ? r->started_realtime : r->queued_realtime), "seen_ms", 0, "pid",
+                     json_number(r->pid, r->pid > 0));
+}
+
+static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host, "name",
+                     r->name, "permits", (json_int_t) permits, "position", (json_int_t) r->cluster_claim.position, "waiting_ms",
+                     json_msec(run_wait_usec(r, clock_boottime())));
+}
+
+static int put_own(struct manager *m, json_t *pool, const struct pool_settings *p) {
+    json_t *holders = json_array(), *queue = json_array();
+    uint32_t used = 0, waiting = 0, permits;
+    int k = 0;
+
+    for (enum run_state s = RUN_STATE_WAITING; s <= RUN_STATE_DONE; s++)
+        list_foreach(r, manager_runs(m, s), struct run, link) {
+            if (r->cluster_claim.state == CLAIM_STATE_NONE || !(permits = claim_permits(&r->cluster_claim, p->name)))
+                continue;
+            if (s == RUN_STATE_WAITING) {
+                if (waiting++ < SNAPSHOT_LIST_MAX)
+                    k |= append(queue, own_waiter(m, r, permits));
+            } else if (r->granted) {
+                used += permits;
+                if (json_array_size(holders) < SNAPSHOT_LIST_MAX)
+                    k |= append(holders, own_holder(m, r, permits));
+            }
+        }
+    k |= json_object_set_new(pool, "limit", json_integer(p->limit));
+    k |= json_object_set_new(pool, "override", json_null());
+    k |= json_object_set_new(pool, "used", json_integer(used));
+    k |= json_object_set_new(pool, "waiting", json_integer(waiting));
+    k |= json_object_set_new(pool, "limits_differ", json_false());
+    k |= json_object_set_new(pool, "lowest", json_null());
+    k |= json_object_set_new(pool, "holders", holders);
+    return k | json_object_set_new(pool, "queue", queue);
+}
+
+/* --- all of them --- */
+
+static bool is_wanted(json_t *wanted, const char *name) {
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(wanted, i, item)
+        if (strcmp(json_string_value(item), name) == 0)
+            return true;
+    return !wanted || json_array_size(wanted) == 0;
+}
+
+/* settings or snapshot may be NULL. */
+static int add_pool(struct manager *m, json_t *pools, json_t *wanted, const struct pool_settings *settings,
+                    const struct snapshot_pool *snapshot) {
+    const char *name = settings ? settings->name : snapshot->name;
+    bool host = settings ? settings->scope == POOL_SCOPE_HOST : snapshot->host_scope;
+    json_t *o;
+    int k = 0;
+
+    if (!is_wanted(wanted, name))
+        return 0;
+    o = json_object();
+    k |= json_object_set_new(o, "name", json_string(name));
+    k |= json_object_set_new(o, "scope", json_string(host ? "host" : "cluster"));
+    k |= json_object_set_new(o, "configured", json_number(settings ? settings->limit : 0, settings));
+    k |= json_object_set_new(o, "description",
+                             json_text(settings && settings->description && settings->description[0] ? settings->description : NULL));
+    k |= snapshot ? put_snapshot(m, o, snapshot) : put_own(m, o, settings);
+    return k | append(pools, o);
+}
+
+static const char *find_unknown(json_t *wanted, const json_t *pools) {
+    json_t *item, *pool;
+    size_t i, j;
+
+    json_array_foreach(wanted, i, item) {
+        bool found = false;
+
+        json_array_foreach(pools, j, pool)
+            found |= strcmp(json_string_value(json_object_get(pool, "name")), json_string_value(item)) == 0;
+        if (!found)
+            return json_string_value(item);
+    }
+    return NULL;
+}
+
+json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
+                   const char **ret_unknown) {
+    const struct settings *s = manager_settings(m);
+    _cleanup_json_ json_t *pools = json_array();
+    int k = pools ? 0 : -1;
+
+    for (size_t i = 0; i < s->n_pools; i++)
+        k |= add_pool(m, pools, wanted, &s->pools[i],
+                      find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name));
+    for (size_t i = 0; cluster && i < cluster->n_pools; i++) /* of other hosts' configs */
+        if (!settings_find_pool(s, cluster->pools[i].name))
+            k |= add_pool(m, pools, wanted, NULL, &cluster->pools[i]);
+    if (k < 0)
+        return NULL;
+    *ret_unknown = find_unknown(wanted, pools);
+    return steal_pointer(&pools);
+}
+
+/* --- hosts --- */
+
+static json_t *json_session(const struct snapshot_session *session) {
+    json_t *limits = json_array();
+    int k = 0;
+
+    for (size_t i = 0; i < session->n_limits; i++)
+        k |= append(limits, json_pack("{s:s, s:I}", "pool", session->limits[i].pool, "limit", (json_int_t) session->limits[i].limit));
+    if (k < 0) {
+        json_decref(limits);
+        return NULL;
+    }
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o}", "host", session->host, "session", session->id, "version",
+                     session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits);
+}
+
+/* Without Redis there is this host alone. */
+static json_t *json_own_host(struct manager *m) {
+    json_int_t claims = 0;
+
+    for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
+        list_foreach(r, manager_runs(m, s), struct run, link)
+            claims += r->n_demands > 0;
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:i, s:[]}", "host", manager_settings(m)->host, "session", "", "version", VERSION,
+                     "drained", manager_is_drained(m), "claims", claims, "seen_ms", 0, "limits");
+}
+
+json_t *json_hosts(struct manager *m, const struct snapshot *cluster) {
+    json_t *hosts = json_array();
+    int k = 0;
+
+    for (size_t i = 0; cluster && i < cluster->n_sessions; i++)
+        k |= append(hosts, json_session(&cluster->sessions[i]));
+    if (!cluster)
+        k |= append(hosts, json_own_host(m));
+    if (k < 0) {
+        json_decref(hosts);
+        return NULL;
+    }
+    return hosts;
+}
+
+json_t *json_malformed(const struct snapshot *cluster) {
+    json_t *list = json_array();
+    int k = 0;
+
+    for (size_t i = 0; cluster && i < cluster->n_malformed; i++) {
+        const struct snapshot_malformed *m = &cluster->malformed[i];
+
+        k |= append(list, json_pack("{s:s, s:s, s:s}", "key", m->key, "id", m->id, "record", m->record));
+    }
+    if (k < 0) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
+    const struct store *s = manager_cluster_store(m);
+    const char *state = "away";
+    bool is_away = s && !cluster && s->state == STORE_STATE_AWAY;
+
+    if (!s)
+        state = "none";
+    else if (cluster || s->state != STORE_STATE_AWAY) /* it has just answered, or is known to be there */
+        state = "connected";
+    else if (s->is_connecting)
+        state = "connecting";
+
+    return json_pack("{s:s, s:o, s:o, s:o}", "state", state, "grace_ms", json_msec(cluster ? cluster->grace_usec : 0), "error",
+                     json_text(is_away && s->away_why[0] ? s->away_why : NULL), "since", json_time(is_away ? s->away_since : 0));
+}

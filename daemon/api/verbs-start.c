@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Start: a manual trigger of a job, and, if the client wants that, the end of its run. Await: that of one started before. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+struct start { /* one call that waits for a run's end */
+    struct run_watch watch;
+    struct control_call *call;
+};
+
+static struct start *start_free(struct start *s) {
+    if (!s)
+        return NULL;
+    run_watch_remove(&s->watch);
+    free(s);
+    return NULL;
+}
+
+static json_t *pack_run(const struct run *r) {
+    bool is_behind = r->state == RUN_STATE_PENDING && r->behind;
+
+    return json_pack("{s:o}", "run", json_run(r, NULL, is_behind ? "overlap" : NULL));
+}
+
+static int skipped(struct control_call *call, const char *job, const struct run *run) {
+    return control_call_error(call, "io.berth.Skipped", json_pack("{s:s, s:o}", "job", job, "run", json_text(run ? run->id : NULL)));
+}
+
+static void start_on_gone(_unused_ struct control_call *call, void *userdata) {
+    start_free(userdata);
+}
+
+static void start_on_change(struct run_watch *watch, struct run *run) {
+    struct start *s = list_entry(watch, struct start, watch);
+
+    if (!run_is_over(run))
+        return;
+    (void) control_call_answer(s->call, pack_run(run));
+    start_free(s);
+}
+
+static int start_wait(struct control_call *call, struct run *run) {
+    struct start *s = calloc(1, sizeof(*s));
+    int k;
+
+    if (!s)
+        return -ENOMEM;
+    s->watch.on_change = start_on_change;
+    s->call = call;
+    run_watch_add(run, &s->watch);
+    k = control_call_notify(call, pack_run(run), -1);
+    if (k < 0) {
+        start_free(s);
+        return k;
+    }
+    control_call_keep(call, start_on_gone, s);
+    return 0;
+}
+
+int verbs_start(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    const char *job = NULL;
+    bool wait = false;
+    struct run *run = NULL;
+    const struct param table[] = {
+        {"job", PARAM_STRING, true, &job, 0, 0},
+        {"wait", PARAM_BOOL, false, &wait, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    if (verbs_check_job(call, m, job) != 0)
+        return 0;
+    k = manager_start_job(m, job, &run);
+    switch (k) {
+    case 0:
+        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(run)) : start_wait(call, run);
+    case MANAGER_E_UNKNOWN:
+        return verbs_no_such_job(call, m, job);
+    case MANAGER_E_SKIPPED:
+        return skipped(call, job, run);
+    default:
+        return verbs_refused(call, k);
+    }
+}
+
+/* --- one that was started before --- */
+
+/* What is remembered of a job's last run. NULL: no memory. */
+static json_t *pack_last(const char *name, const struct manager_job *job) {
+    return json_pack("{s:{s:s, s:s, s:s, s:s, s:{}, s:n, s:n, s:o, s:n, s:n, s:o, s:o, s:i, s:n, s:o, s:o, s:o, s:n}}", "run", "run",
+                     job->last_run, "name", name, "kind", "job", "state", run_state_name(RUN_STATE_DONE), "pools", "position",
+                     "blocked_by", "token", json_number((json_int_t) job->last_token, job->last_token > 0), "pid", "queued", "started",
+                     json_time(job->last_started_realtime), "ended", json_time(job->last_ended_realtime), "wait_ms", 0, "run_ms",
+                     "result", json_text(run_result_name(job->last_result)), "exit_code",
+                     json_number(job->last_exit_code, job->last_exit_code >= 0), "signal",
+                     json_number(job->last_signal, job->last_signal >= 0), "reason");
+}
+
+static int await_last(struct control_call *call, struct manager *m, const char *id) {
+    const struct settings *s = manager_settings(m);
+    struct manager_job job = {};
+
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        manager_get_job(m, &s->jobs[i], &job);
+        if (strcmp(job.last_run, id) != 0)
+            continue;
+        return control_call_answer(call, pack_last(s->jobs[i].name, &job));
+    }
+    return verbs_no_such_run(call, id);
+}
+
+int verbs_await(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    const char *id = NULL;
+    struct run *run;
+    const struct param table[] = {{"run", PARAM_STRING, true, &id, 0, 0}};
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    run = manager_find_run(m, id);
+    if (run && run_is_over(run))
+        return control_call_answer(call, pack_run(run));
+    if (run)
+        return start_wait(call, run);
+    if (manager_is_gathering(m))
+        return verbs_refused(call, MANAGER_E_GATHERING);
+    return await_last(call, m, id);
+}

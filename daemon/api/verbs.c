@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The methods of io.berth: the table, and those that answer at once. */
+
+#include "daemon/api/verbs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/api/verbs-internal.h"
+
+static const char description[] = ""
+#include "daemon/api/io.berth.varlink.inc"
+    ;
+
+static int verbs_version(struct control_call *call, json_t *params, void *userdata) {
+    const struct settings *s = manager_settings(userdata);
+    int k = params_read(call, params, NULL, 0);
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    return control_call_answer(call, json_pack("{s:s, s:s, s:s, s:i, s:b}", "version", VERSION, "host", s->host, "namespace",
+                                              s->namespace, "pid", (int) getpid(), "drained", manager_is_drained(userdata)));
+}
+
+static int verbs_jobs(struct control_call *call, json_t *params, void *userdata) {
+    const struct settings *s = manager_settings(userdata);
+    json_t *jobs;
+    int k = params_read(call, params, NULL, 0);
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    jobs = json_array();
+    for (size_t i = 0; i < s->n_jobs; i++)
+        k |= json_array_append_new(jobs, json_job(userdata, &s->jobs[i]));
+    if (k < 0) {
+        json_decref(jobs);
+        return -ENOMEM;
+    }
+    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "gathering", manager_is_gathering(userdata), "jobs", jobs));
+}
+
+static int verbs_stop(struct control_call *call, json_t *params, void *userdata) {
+    const char *target = NULL;
+    size_t n = 0;
+    const struct param table[] = {{"target", PARAM_STRING, true, &target, 0, 0}};
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    if (params_check_name(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
+        return 0;
+    k = manager_stop_target(userdata, target, &n);
+    if (k == MANAGER_E_UNKNOWN)
+        return id_is_valid(target) ? verbs_no_such_run(call, target) : verbs_no_such_job(call, userdata, target);
+    return k != 0 ? verbs_refused(call, k) : control_call_answer(call, json_pack("{s:I}", "stopped", (json_int_t) n));
+}
+
+static int config_refused(struct control_call *call, const struct settings_errors *errors) {
+    json_t *lines = json_array();
+
+    for (size_t i = 0; i < errors->n; i++)
+        (void) json_array_append_new(lines, json_string(errors->lines[i]));
+    return control_call_error(call, "io.berth.ConfigRefused", json_pack("{s:o}", "errors", lines));
+}
+
+static int verbs_reload(struct control_call *call, json_t *params, void *userdata) {
+    struct settings_errors errors = {};
+    int k = params_read(call, params, NULL, 0);
+
+    if (k != 0)
+        return k < 0 ? k : 0;
+    k = manager_reload(userdata, &errors);
+    if (k == 0)
+        k = control_call_reply(call, NULL);
+    else if (k == SETTINGS_E_INVALID)
+        k = config_refused(call, &errors);
+    settings_errors_done(&errors);
+    return k;
+}
+
+static const struct settings *verbs_get_settings(void *userdata) {
+    return manager_settings(userdata);
+}
+
+/* Each method's right stands here, and in the interface's text for those who read that; a test holds the two together. */
+static const struct control_method methods[] = {
+    {"io.berth.Version", verbs_version, RIGHT_LOOK, "version"},
+    {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools"},
+    {"io.berth.Hosts", verbs_hosts, RIGHT_LOOK, "hosts"},
+    {"io.berth.Jobs", verbs_jobs, RIGHT_LOOK, "jobs"},
+    {"io.berth.Runs", verbs_runs, RIGHT_LOOK, "runs"},
+    {"io.berth.Find", verbs_find, RIGHT_LOOK, "stop"},
+    {"io.berth.Start", verbs_start, RIGHT_BY_TARGET, "start"},
+    {"io.berth.Await", verbs_await, RIGHT_LOOK, "start"},
+    {"io.berth.Stop", verbs_stop, RIGHT_BY_TARGET, "stop"},
+    {"io.berth.Reload", verbs_reload, RIGHT_OPERATE, "reload"},
+    {"io.berth.Drain", verbs_drain, RIGHT_OPERATE, "drain"},
+    {"io.berth.Undrain", verbs_undrain, RIGHT_OPERATE, "undrain"},
+    {"io.berth.SetLimit", verbs_set_limit, RIGHT_OPERATE, "limit"},
+    {"io.berth.ClearLimit", verbs_clear_limit, RIGHT_OPERATE, "limit"},
+    {"io.berth.Pause", verbs_pause, RIGHT_OPERATE, "pause"},
+    {"io.berth.Resume", verbs_resume, RIGHT_OPERATE, "resume"},
+    {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke"},
+    {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace"},
+    /* Who has begun a run may lose the right to run meanwhile. The run goes on under its lease, and its end is recorded. */
+    {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run"},
+    {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run"},
+    {"io.berth.Ended", verbs_ended, RIGHT_BY_TARGET, "run"},
+    {NULL, NULL, RIGHT_MISSING, NULL},
+};
+
+const struct control_service verbs_service = {methods, description, verbs_get_settings};
+
+int verbs_new_control(struct control **ret, sd_event *event, struct manager *m, const char *path, int listen_fd) {
+    return control_new(ret, event, path, listen_fd, &verbs_service, m);
+}

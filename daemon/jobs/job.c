@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/jobs/job.h"
+
+enum job_decision job_decide(const struct job *j, enum job_overlap overlap, size_t n_runs) {
+    if (n_runs == 0)
+        return JOB_DECISION_BEGIN;
+    switch (overlap) {
+    case JOB_OVERLAP_ALLOW:
+        return JOB_DECISION_BEGIN;
+    case JOB_OVERLAP_QUEUE:
+        return j->queued ? JOB_DECISION_SKIP : JOB_DECISION_QUEUE;
+    case JOB_OVERLAP_SKIP:
+        break;
+    }
+    return JOB_DECISION_SKIP;
+}
+
+usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime) {
+    usec_t due;
+
+    if (every_usec == USEC_INFINITY)
+        return USEC_INFINITY;
+    if (j->last_trigger_realtime == 0)
+        return now_realtime;
+    due = usec_add(j->last_trigger_realtime, every_usec);
+    if (due < now_realtime || due > usec_add(now_realtime, every_usec))
+        return now_realtime;
+    return due;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/guard-file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/protocol.h"
+
+#define RECORD_VERB "record"
+#define TEMPORARY_SUFFIX ".tmp"
+
+/* --- text to value and back --- */
+
+static int parse_hash(struct record *r, const struct message *m) {
+    const char *hash = message_get(m, "hash");
+
+    if (!hash || strlen(hash) != sizeof(r->hash) - 1 || strspn(hash, "0123456789abcdef") != sizeof(r->hash) - 1)
+        return -EBADMSG;
+    memcpy(r->hash, hash, sizeof(r->hash));
+    return 0;
+}
+
+static int parse_pools(struct record *r, const struct message *m) {
+    const char *pools = message_get(m, "pools");
+    struct demands demands;
+
+    if (!pools || demands_parse(pools, &demands) != 0)
+        return -EBADMSG;
+    (void) demands_format(&demands, r->pools);
+    return 0;
+}
+
+static int parse_cgroup(struct record *r, const struct message *m) {
+    const char *cgroup = message_get(m, "cgroup");
+
+    if (!cgroup)
+        return 0;
+    if (cgroup[0] != '/' || strlen(cgroup) >= sizeof(r->cgroup))
+        return -EBADMSG;
+    memcpy(r->cgroup, cgroup, strlen(cgroup) + 1);
+    return 0;
+}
+
+static int parse_guard(struct record *r, const struct message *m) {
+    uint64_t pid;
+    int k = message_get_u64(m, "guard", &pid);
+
+    if (k == -ENODATA)
+        return 0;
+    if (k < 0 || pid == 0 || pid > INT32_MAX)
+        return -EBADMSG;
+    r->guard = (pid_t) pid;
+    return 0;
+}
+
+int record_parse(struct record *ret, const struct message *m) {
+    struct record r = {.deadline = USEC_INFINITY};
+    int k = message_get_u64(m, "deadline", &r.deadline);
+
+    if (k < 0 && k != -ENODATA)
+        return -EBADMSG;
+    if (message_get_id(m, "run", r.run) < 0 || message_get_name(m, "job", r.job) < 0 ||
+        message_get_name(m, "namespace", r.namespace) < 0 || message_get_name(m, "host", r.host) < 0)
+        return -EBADMSG;
+    if (message_get_u64(m, "token", &r.token) < 0 || message_get_u64(m, "ticket", &r.ticket) < 0 ||
+        message_get_u64(m, "queued", &r.queued) < 0)
+        return -EBADMSG;
+    if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 || parse_guard(&r, m) < 0)
+        return -EBADMSG;
+    *ret = r;
+    return 0;
+}
+
+void record_put(const struct record *r, struct message_writer *w) {
+    message_put(w, "run", r->run);
+    message_put(w, "job", r->job);
+    message_put_u64(w, "token", r->token);
+    message_put_u64(w, "ticket", r->ticket);
+    message_put(w, "pools", r->pools);
+    message_put_u64(w, "queued", r->queued);
+}
+
+static void record_format(const struct record *r, struct message_writer *w) {
+    message_begin(w, RECORD_VERB);
+    record_put(r, w);
+    message_put(w, "hash", r->hash);
+    message_put(w, "namespace", r->namespace);
+    message_put(w, "host", r->host);
+    if (r->deadline != USEC_INFINITY)
+        message_put_u64(w, "deadline", r->deadline);
+    if (r->cgroup[0])
+        message_put(w, "cgroup", r->cgroup);
+}
+
+/* --- files --- */
+
+const char *record_path(char *buffer, const char *directory, const char *run, const char *suffix) {
+    /* A runtime directory has at most 60 bytes (REFERENCE: Config), so this fits. */
+    (void) snprintf(buffer, RECORD_PATH_SIZE, "%s/%s%s", directory, run, suffix);
+    return buffer;
+}
+
+/* Locked before it has its name, so nobody ever sees it without a lock while its guard is to come. */
+int record_create(const struct record *r, const char *directory) {
+    _cleanup_close_ int fd = -1;
+    char path[RECORD_PATH_SIZE], temporary[RECORD_PATH_SIZE];
+    struct message_writer w;
+    int k;
+
+    record_format(r, &w);
+    if (w.error < 0)
+        return w.error;
+    record_path(path, directory, r->run, RECORD_SUFFIX);
+    record_path(temporary, directory, r->run, RECORD_SUFFIX TEMPORARY_SUFFIX);
+    fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    k = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : file_write(fd, w.text, w.size);
+    if (k == 0 && rename(temporary, path) < 0)
+        k = -errno;
+    if (k < 0) {
+        (void) unlink(temporary);
+        return k;
+    }
+    return steal_fd(&fd);
+}
+
+int record_add_guard(int fd, pid_t pid) {
+    char text[32];
+    int n = snprintf(text, sizeof(text), "guard=%d\n", (int) pid);
+
+    return file_write(fd, text, (size_t) n);
+}
+
+int record_add_over(int fd) {
+    return file_write(fd, "over=1\n", strlen("over=1\n"));
+}
+
+static int load_message(struct message *m, const char *path, const char *verb) {
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+    int k = file_read(path, MESSAGE_SIZE_MAX, &text, &size);
+
+    if (k == 0)
+        k = message_parse(m, text, size);
+    return k == 0 && !message_is(m, verb) ? -EBADMSG : k;
+}
+
+int record_load(struct record *ret, const char *directory, const char *run) {
+    char path[RECORD_PATH_SIZE];
+    struct message m;
+    int k = load_message(&m, record_path(path, directory, run, RECORD_SUFFIX), RECORD_VERB);
+
+    if (k == 0)
+        k = record_parse(ret, &m);
+    if (k == 0)
+        ret->is_over = message_get(&m, "over") != NULL;
+    return k == 0 && strcmp(ret->run, run) != 0 ? -EBADMSG : k;
+}
+
+int record_is_locked(const char *directory, const char *run) {
+    _cleanup_close_ int fd = -1;
+    char path[RECORD_PATH_SIZE];
+
+    fd = open(record_path(path, directory, run, RECORD_SUFFIX), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? 1 : -errno;
+}
+
+/* The run's id, if a file's name is RUN + suffix. */
+static bool match_suffix(const char *name, const char *suffix, char ret[static ID_TEXT_SIZE]) {
+    size_t n = ID_TEXT_SIZE - 1;
+
+    if (strlen(name) != n + strlen(suffix) || strcmp(name + n, suffix) != 0)
+        return false;
+    memcpy(ret, name, n);
+    ret[n] = '\0';
+    return id_is_valid(ret);
+}
+
+int record_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata) {
+    DIR *d = opendir(directory);
+    const struct dirent *file;
+    char run[ID_TEXT_SIZE];
+    int k;
+
+    if (!d)
+        return -errno;
+    while ((errno = 0, file = readdir(d)))
+        if (match_suffix(file->d_name, suffix, run))
+            each(run, userdata);
+    k = -errno;
+    (void) closedir(d);
+    return k;
+}
+
+void record_remove(const char *directory, const char *run) {
+    char path[RECORD_PATH_SIZE];
+
+    /* The socket first: what is left after a crash in between is then still known by its record. */
+    (void) unlink(record_path(path, directory, run, PROTOCOL_SOCKET_SUFFIX));
+    (void) unlink(record_path(path, directory, run, RECORD_SUFFIX));
+}
+
+void report_begin(struct message_writer *w, const struct record *r, const char *reason) {
+    message_begin(w, PROTOCOL_REPORT);
+    record_put(r, w);
+    message_put_u64(w, "ended", clock_realtime());
+    message_put(w, "reason", reason);
+}
+
+int report_write(const struct message_writer *w, const char *directory, const char *run) {
+    char path[RECORD_PATH_SIZE];
+
+    if (w->error < 0)
+        return w->error;
+    return file_write_durable(record_path(path, directory, run, PROTOCOL_REPORT_SUFFIX), w->text, w->size, 0600);
+}
+
+int report_load(struct message_writer *ret, const char *directory, const char *run) {
+    char path[RECORD_PATH_SIZE];
+    struct message m;
+    int k = load_message(&m, record_path(path, directory, run, PROTOCOL_REPORT_SUFFIX), PROTOCOL_REPORT);
+
+    if (k < 0)
+        return k;
+    message_begin(ret, PROTOCOL_REPORT);
+    for (size_t i = 0; i < m.n_fields; i++)
+        message_put(ret, m.fields[i].key, m.fields[i].value);
+    return ret->error;
+}

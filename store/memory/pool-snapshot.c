@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/memory/pool-snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An array of n zeroed elements; of one if n is 0, so that NULL always means that there is no memory. */
+#define NEW_ARRAY(pointer, n) (((pointer) = calloc((n) > 0 ? (n) : 1, sizeof(*(pointer)))) != NULL)
+
+static size_t list_length_to(const struct list *list, size_t max) {
+    size_t n = 0;
+
+    for (const struct list *l = list->next; l != list && n < max; l = l->next)
+        n++;
+    return n;
+}
+
+static int fill_holders(struct pool *pool, const char *host, struct snapshot_pool *s) {
+    size_t n = list_length_to(&pool->held, SNAPSHOT_LIST_MAX);
+
+    if (!NEW_ARRAY(s->holders, n))
+        return -ENOMEM;
+    list_foreach(part, &pool->held, struct pool_part, link) {
+        const struct pool_claim *c = part->claim;
+
+        if (s->n_holders == n)
+            break;
+        struct snapshot_holder *h = &s->holders[s->n_holders++];
+        snprintf(h->claim, sizeof(h->claim), "%s", c->claim->id);
+        snprintf(h->host, sizeof(h->host), "%s", host);
+        snprintf(h->name, sizeof(h->name), "%s", c->claim->name);
+        h->permits = part->permits;
+        h->pid = c->claim->pid;
+        h->token = c->token;
+        h->since_realtime = c->granted_realtime;
+    }
+    return 0;
+}
+
+static void fill_waiters(struct list *list, bool parked, const char *host, usec_t now_realtime, size_t max, struct snapshot_pool *s) {
+    uint32_t position = 0;
+
+    list_foreach(part, list, struct pool_part, link) {
+        const struct pool_claim *c = part->claim;
+
+        if (s->n_queue == max)
+            return;
+        struct snapshot_waiter *w = &s->queue[s->n_queue++];
+        snprintf(w->claim, sizeof(w->claim), "%s", c->claim->id);
+        snprintf(w->host, sizeof(w->host), "%s", host);
+        snprintf(w->name, sizeof(w->name), "%s", c->claim->name);
+        w->permits = part->permits;
+        w->position = parked ? 0 : ++position;
+        w->waiting_usec = usec_sub(now_realtime, c->queued_realtime);
+    }
+}
+
+static int fill_queue(struct pool *pool, const char *host, usec_t now_realtime, struct snapshot_pool *s) {
+    size_t max = (size_t) pool->n_queue + pool->n_parked;
+
+    if (max > SNAPSHOT_LIST_MAX)
+        max = SNAPSHOT_LIST_MAX;
+    if (!NEW_ARRAY(s->queue, max))
+        return -ENOMEM;
+    fill_waiters(&pool->queue, false, host, now_realtime, max, s);
+    fill_waiters(&pool->parked, true, host, now_realtime, max, s);
+    return 0;
+}
+
+static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now_realtime, struct snapshot_pool *s) {
+    int r;
+
+    snprintf(s->name, sizeof(s->name), "%s", pool->name);
+    s->host_scope = true;
+    s->limit = pool_limit(pool);
+    s->used = pool_used(pool);
+    s->waiting = pool->n_queue;
+    s->parked = pool->n_parked;
+    s->has_override = pool->override.is_set;
+    if (s->has_override) {
+        s->override_limit = pool->override.limit;
+        s->override_until = pool->override.until == USEC_INFINITY
+                                ? USEC_INFINITY
+                                : usec_add(now_realtime, usec_sub(pool->override.until, now));
+        if (pool->override.reason && !(s->override_reason = strdup(pool->override.reason)))
+            return -ENOMEM;
+    }
+    r = fill_holders(pool, host, s);
+    return r < 0 ? r : fill_queue(pool, host, now_realtime, s);
+}
+
+/* Where each waiting claim stands: all claims here are of this host. */
+static int fill_mine(struct pools *p, struct snapshot *s) {
+    size_t n = 0;
+
+    list_foreach(pool, &p->pools, struct pool, link)
+        n += pool->n_queue;
+    if (!NEW_ARRAY(s->mine, n))
+        return -ENOMEM;
+    list_foreach(pool, &p->pools, struct pool, link) {
+        uint32_t position = 0;
+
+        list_foreach(part, &pool->queue, struct pool_part, link) {
+            struct snapshot_position *m = &s->mine[s->n_mine++];
+
+            snprintf(m->claim, sizeof(m->claim), "%s", part->claim->claim->id);
+            snprintf(m->pool, sizeof(m->pool), "%s", pool->name);
+            m->position = ++position;
+        }
+    }
+    return 0;
+}
+
+int pools_snapshot(struct pools *p, const char *host, usec_t now, usec_t now_realtime, struct snapshot **ret) {
+    _cleanup_(snapshot_freep) struct snapshot *s = calloc(1, sizeof(*s));
+    size_t n = list_length_to(&p->pools, SIZE_MAX);
+    int r;
+
+    if (!s || !NEW_ARRAY(s->pools, n))
+        return -ENOMEM;
+    list_foreach(pool, &p->pools, struct pool, link) {
+        r = fill_pool(pool, host, now, now_realtime, &s->pools[s->n_pools++]);
+        if (r < 0)
+            return r;
+    }
+    r = fill_mine(p, s);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&s);
+    return 0;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+
+/* hiredis is used for parsing answers and for its socket calls alone. Its asynchronous half is not used: version
+ * 0.14 aborts the program when a server says something that was not asked for. */
+
+#include "store/redis/client/connection.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/list.h"
+#include "store/redis/client/compat.h"
+#include "store/redis/client/meter.h"
+#include "store/redis/client/outbuf.h"
+
+struct pending { /* a command that waits for its answer */
+    struct list link; /* on connection->pendings, oldest first */
+    usec_t deadline;
+    redis_reply_fn fn;
+    void *userdata;
+    bool subscription;
+};
+
+struct redis_connection {
+    const struct redis_connection_options *options;
+    redisContext *context;
+    struct redis_meter meter; /* of what it reads */
+    struct redis_out out;  /* commands not sent yet */
+    sd_event_source *io, *timer;
+    sd_event_source *defer, *flush; /* tells that it is down; sends what this turn of the loop has said */
+    bool connected;        /* the socket is */
+    bool awaits_room;      /* io watches until it can be written: it connects, or the socket was full */
+    bool up_told, down_told, freed;
+    unsigned busy;         /* > 0: a callback is on the stack, so this must not be freed */
+    struct list pendings;  /* struct pending */
+    redis_reply_fn message_fn; /* of the subscription, once it is acknowledged */
+    void *message_userdata;
+    enum redis_error error;
+    char text[256];        /* "" as long as nothing went wrong */
+};
+
+/* --- the end --- */
+
+static bool is_over(const struct redis_connection *c) {
+    return c->freed || c->text[0] != '\0';
+}
+
+static void note_error(struct redis_connection *c, enum redis_error error, const char *text) {
+    if (is_over(c))
+        return;
+    c->error = error;
+    (void) snprintf(c->text, sizeof(c->text), "%s", *text ? text : "connection lost");
+    /* Told a turn later, from no call's inside. */
+    (void) sd_event_source_set_enabled(c->io, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(c->defer, SD_EVENT_ONESHOT);
+}
+
+static void note_excess(struct redis_connection *c) {
+    char text[sizeof(c->text)];
+
+    (void) snprintf(text, sizeof(text), "Redis answered %s, closing the connection", c->meter.excess);
+    note_error(c, REDIS_ERROR_RETRY, text);
+}
+
+static void note_context_error(struct redis_connection *c) {
+    if (c->meter.excess[0])
+        note_excess(c);
+    note_error(c, REDIS_ERROR_RETRY, c->context->err == REDIS_ERR_IO ? strerror(errno) : c->context->errstr);
+}
+
+static void destroy(struct redis_connection *c) {
+    struct pending *p;
+
+    while ((p = list_first(&c->pendings, struct pending, link))) {
+        list_unlink(&p->link);
+        free(p);
+    }
+    sd_event_source_disable_unref(c->io);
+    sd_event_source_disable_unref(c->timer);
+    sd_event_source_disable_unref(c->defer);
+    sd_event_source_disable_unref(c->flush);
+    if (c->context)
+        redisFree(c->context);
+    redis_out_done(&c->out);
+    free(c);
+}
+
+struct redis_connection *redis_connection_free(struct redis_connection *c) {
+    if (!c)
+        return NULL;
+    c->freed = true;
+    if (c->busy == 0)
+        destroy(c);
+    return NULL;
+}
+
+static void leave(struct redis_connection *c) {
+    if (--c->busy == 0 && c->freed)
+        destroy(c);
+}
+
+static int connection_on_defer(sd_event_source *source, void *userdata) {
+    struct redis_connection *c = userdata;
+
+    (void) source;
+    if (c->down_told)
+        return 0;
+    c->down_told = true;
+    c->busy++;
+    c->options->on_down(c, c->error, c->text, c->options->userdata);
+    leave(c);
+    return 0;
+}
+
+/* --- deadlines --- */
+
+/* Only when there is a first one or none any more: in between the timer may fire too early, and is set anew then. Moved with each
+ * answer it would cost more than the answer. */
+static void arm(struct redis_connection *c) {
+    struct pending *first = list_first(&c->pendings, struct pending, link);
+
+    if (first)
+        (void) sd_event_source_set_time(c->timer, first->deadline);
+    (void) sd_event_source_set_enabled(c->timer, first && !is_over(c) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+/* --- answers --- */
+
+static void dispatch(struct redis_connection *c, const redisReply *reply) {
+    struct pending *p = list_first(&c->pendings, struct pending, link);
+    redis_reply_fn fn = p ? p->fn : c->message_fn;
+    void *userdata = p ? p->userdata : c->message_userdata;
+
+    if (!p && !c->message_fn) { /* such as "max number of clients reached", said to a client that has not asked anything */
+        const char *error = reply_error(reply);
+
+        note_error(c, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "an answer to nothing");
+        return;
+    }
+    if (p && p->subscription && !reply_error(reply)) {
+        c->message_fn = fn;
+        c->message_userdata = userdata;
+    }
+    if (p) {
+        list_unlink(&p->link);
+        free(p);
+        if (list_is_empty(&c->pendings))
+            arm(c);
+    }
+    fn(reply, userdata);
+}
+
+/* True: there was one. */
+static bool read_answers(struct redis_connection *c) {
+    bool any = false;
+
+    if (redisBufferRead(c->context) != REDIS_OK) {
+        note_context_error(c);
+        return any;
+    }
+    while (!is_over(c)) {
+        void *reply = NULL;
+
+        if (redisGetReplyFromReader(c->context, &reply) != REDIS_OK) {
+            note_context_error(c);
+        } else if (!reply) {
+            if (redis_meter_is_over(&c->meter, c->context->reader))
+                note_excess(c);
+            return any;
+        } else {
+            dispatch(c, reply);
+            any = true;
+        }
+        freeReplyObject(reply);
+    }
+    return any;
+}
+
+/* If this process did not run for a while, answers may be there that came in time, and the loop may take the deadline first. */
+static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct redis_connection *c = userdata;
+    const struct pending *first = list_first(&c->pendings, struct pending, link);
+
+    (void) source, (void) usec;
+    c->busy++;
+    if ((first && first->deadline > clock_boottime()) || (c->connected && read_answers(c)))
+        arm(c);
+    else
+        note_error(c, REDIS_ERROR_RETRY, c->up_told ? "no answer in time" : "cannot connect in time");
+    leave(c);
+    return 0;
+}
+
+/* --- the socket --- */
+
+static int await_room(struct redis_connection *c, bool wanted) {
+    if (c->awaits_room == wanted)
+        return 0;
+    c->awaits_room = wanted;
+    return sd_event_source_set_io_events(c->io, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static void write_commands(struct redis_connection *c) {
+    int error = 0;
+    socklen_t size = sizeof(error);
+    ssize_t sent;
+
+    if (!c->connected) {
+        if (getsockopt(c->context->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+            error = errno;
+        if (error > 0) {
+            note_error(c, REDIS_ERROR_RETRY, strerror(error));
+            return;
+        }
+        c->connected = true;
+    }
+    if (c->options->on_writing)
+        c->options->on_writing(c, c->options->userdata);
+    if (is_over(c))
+        return;
+    sent = send(c->context->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+        note_error(c, REDIS_ERROR_RETRY, strerror(errno));
+    } else if (sent > 0) {
+        redis_out_drop(&c->out, (size_t) sent);
+    }
+    if (!is_over(c) && await_room(c, c->out.size > 0) < 0)
+        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+}
+
+static int connection_on_flush(sd_event_source *source, void *userdata) {
+    struct redis_connection *c = userdata;
+
+    (void) source;
+    c->busy++;
+    if (!c->awaits_room && !is_over(c))
+        write_commands(c);
+    leave(c);
+    return 0;
+}
+
+static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+    struct redis_connection *c = userdata;
+
+    (void) source, (void) fd;
+    c->busy++;
+    if (revents & EPOLLOUT)
+        write_commands(c);
+    if ((revents & (EPOLLIN | EPOLLERR | EPOLLHUP)) && !is_over(c)) {
+        if (c->connected)
+            (void) read_answers(c);
+        else if (!(revents & EPOLLOUT))
+            write_commands(c); /* finds the error */
+    }
+    leave(c);
+    return 0;
+}
+
+void redis_connection_flush(struct redis_connection *c) {
+    if (!is_over(c) && !c->awaits_room && sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT) < 0)
+        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+}
+
+/* It goes out when the loop has turned, with all else that is said until then. */
+static int put(struct redis_connection *c, size_t argc, const char *const *argv) {
+    int r = redis_out_put(&c->out, argc, argv);
+
+    if (r < 0)
+        return r;
+    redis_connection_flush(c);
+    return is_over(c) ? -ENOTCONN : 0;
+}
+
+static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
+                bool subscription) {
+    struct pending *p;
+    int r;
+
+    if (is_over(c))
+        return -ENOTCONN;
+    p = malloc(sizeof(*p));
+    if (!p)
+        return -ENOMEM;
+    *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription,
+                           .deadline = usec_add(clock_boottime(), c->options->settings->timeout_usec)};
+    r = put(c, argc, argv);
+    if (r < 0) {
+        free(p);
+        return r;
+    }
+    list_append(&c->pendings, &p->link);
+    if (list_first(&c->pendings, struct pending, link) == p)
+        arm(c);
+    return 0;
+}
+
+int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata) {
+    return call(c, argc, argv, fn, userdata, false);
+}
+
+int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {
+    c->meter.bounds = &redis_bounds_push;
+    return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, true);
+}
+
+/* --- connecting --- */
+
+static void connection_on_setup(const struct redisReply *reply, void *userdata) {
+    struct redis_connection *c = userdata;
+    const char *error = reply_error(reply);
+
+    if (error)
+        note_error(c, redis_error_class(error), error);
+}
+
+/* Naming the connection is for people only: whatever the answer, the ones before it were good. */
+static void connection_on_named(const struct redisReply *reply, void *userdata) {
+    struct redis_connection *c = userdata;
+    const char *error = reply_error(reply);
+
+    if (error && redis_error_class(error) != REDIS_ERROR_FATAL) {
+        note_error(c, redis_error_class(error), error);
+    } else if (error && strncmp(error, "NOAUTH", 6) == 0) {
+        note_error(c, REDIS_ERROR_FATAL, error);
+    } else {
+        c->up_told = true;
+        c->options->on_up(c, c->options->userdata);
+    }
+}
+
+static int set_up(struct redis_connection *c) {
+    const struct redis_settings *s = c->options->settings;
+    int r = 0;
+
+    if (c->options->password && s->username && *s->username)
+        r = call(c, 3, (const char *[]) {"AUTH", s->username, c->options->password}, connection_on_setup, c, false);
+    else if (c->options->password)
+        r = call(c, 2, (const char *[]) {"AUTH", c->options->password}, connection_on_setup, c, false);
+    if (r >= 0 && s->db > 0) {
+        char db[16];
+
+        (void) snprintf(db, sizeof(db), "%u", s->db);
+        r = call(c, 2, (const char *[]) {"SELECT", db}, connection_on_setup, c, false);
+    }
+    return r < 0 ? r
+                 : call(c, 3, (const char *[]) {"CLIENT", "SETNAME", c->options->client_name}, connection_on_named, c, false);
+}
+
+/* A peer that vanished without a word is noticed even where nothing is sent (the subscription). */
+static void watch_peer(int fd, usec_t timeout) {
+    int on = 1, seconds = (int) (timeout / USEC_PER_SEC) + 1, probes = 3;
+    unsigned milliseconds = (unsigned) (timeout / USEC_PER_MSEC);
+
+    (void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
+    (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+static int attach(struct redis_connection *c, sd_event *event) {
+    int r;
+
+    if (!c->options->settings->unix_path)
+        watch_peer(c->context->fd, c->options->settings->timeout_usec);
+    c->meter.bounds = &redis_bounds_answer;
+    redis_meter_attach(&c->meter, c->context->reader);
+    r = sd_event_add_time(event, &c->timer, CLOCK_BOOTTIME, 0, 1000, connection_on_timer, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_defer(event, &c->defer, connection_on_defer, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->defer, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_defer(event, &c->flush, connection_on_flush, c);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
+    c->awaits_room = true; /* writable is what a finished connect looks like */
+    if (r >= 0)
+        r = sd_event_add_io(event, &c->io, c->context->fd, EPOLLOUT, connection_on_io, c);
+    return r < 0 ? r : set_up(c);
+}
+
+int redis_connection_new(struct redis_connection **ret, sd_event *event, const char *address,
+                         const struct redis_connection_options *options) {
+    const struct redis_settings *s = options->settings;
+    struct redis_connection *c = calloc(1, sizeof(*c));
+    int r;
+
+    if (!c)
+        return -ENOMEM;
+    c->options = options;
+    list_init(&c->pendings);
+    c->context = s->unix_path ? redisConnectUnixNonBlock(s->unix_path) : redisConnectNonBlock(address, s->port);
+    if (!c->context) {
+        r = -ENOMEM;
+    } else if (c->context->err) {
+        r = c->context->err == REDIS_ERR_IO && errno > 0 ? -errno : -ECONNREFUSED;
+    } else {
+        r = attach(c, event);
+    }
+    if (r < 0) {
+        redis_connection_free(c);
+        return r;
+    }
+    *ret = c;
+    return 0;
+}

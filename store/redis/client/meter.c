@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/redis/client/meter.h"
+
+#include <stdio.h>
+
+#include "store/redis/client/compat.h"
+
+/* The largest answers are `inspect`'s: 1000 holders, 1000 waiting claims and 1000 positions of a pool, 16 000 elements. */
+const struct redis_bounds redis_bounds_answer = {.elements = 65536, .depth = 6, .size = (size_t) 16 << 20};
+const struct redis_bounds redis_bounds_push = {.elements = 16, .depth = 2, .size = (size_t) 64 << 10};
+
+static redisReplyObjectFunctions defaults, bounded;
+
+/* The first task of an answer has no parent. */
+static struct redis_meter *meter_of(const redisReadTask *task) {
+    struct redis_meter *m = task->privdata;
+
+    if (!task->parent)
+        m->elements = m->size = 0;
+    return m;
+}
+
+static void *create_array(const redisReadTask *task, redis_elements n) {
+    struct redis_meter *m = meter_of(task);
+    size_t depth = 1;
+
+    for (const redisReadTask *t = task->parent; t; t = t->parent)
+        depth++;
+    if (depth > m->bounds->depth) {
+        (void) snprintf(m->excess, sizeof(m->excess), "lists more than %zu deep", m->bounds->depth);
+        return NULL;
+    }
+    if (n > 0 && (size_t) n > m->bounds->elements - m->elements) {
+        (void) snprintf(m->excess, sizeof(m->excess), "more than %zu elements", m->bounds->elements);
+        return NULL;
+    }
+    m->elements += n > 0 ? (size_t) n : 0;
+    return defaults.createArray(task, n);
+}
+
+static void tell_size(struct redis_meter *m) {
+    (void) snprintf(m->excess, sizeof(m->excess), "more than %zu KiB", m->bounds->size >> 10);
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t length) {
+    struct redis_meter *m = meter_of(task);
+
+    if (length > m->bounds->size - m->size) {
+        tell_size(m);
+        return NULL;
+    }
+    m->size += length;
+    return defaults.createString(task, text, length);
+}
+
+void redis_meter_attach(struct redis_meter *m, redisReader *reader) {
+    if (!defaults.createArray) {
+        defaults = bounded = *reader->fn;
+        bounded.createArray = create_array;
+        bounded.createString = create_string;
+    }
+    reader->fn = &bounded;
+    reader->privdata = m;
+}
+
+bool redis_meter_is_over(struct redis_meter *m, const redisReader *reader) {
+    if (reader->len - reader->pos <= m->bounds->size)
+        return false;
+    tell_size(m);
+    return true;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/redis/client/reply.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "store/redis/client/compat.h"
+
+#define YEAR ((usec_t) 31556952 * USEC_PER_SEC)
+#define BERTH_EPOCH (56 * YEAR) /* 2026: no time of ours is before it, whatever the clock of this host says */
+#define AHEAD_MAX (10 * YEAR)
+
+static const struct meaning {
+    const char *word; /* the first of an error */
+    enum redis_error error;
+    const char *text; /* NULL: as Redis says it */
+} meanings[] = {
+    {"LOADING", REDIS_ERROR_RETRY, "Redis is still loading its data (LOADING)"},
+    {"BUSY", REDIS_ERROR_RETRY, "a script of somebody keeps Redis busy (BUSY)"},
+    {"TRYAGAIN", REDIS_ERROR_RETRY, NULL},
+    {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write asks for (NOREPLICAS)"},
+    {"MASTERDOWN", REDIS_ERROR_RETRY, NULL},
+    {"CLUSTERDOWN", REDIS_ERROR_RETRY, NULL},
+    {"MISCONF", REDIS_ERROR_RETRY, "Redis refuses writes because its last snapshot failed: free its disk or set stop-writes-on-bgsave-error no"},
+    {"UNKILLABLE", REDIS_ERROR_RETRY, NULL},
+    {"NOSCRIPT", REDIS_ERROR_RELOAD, NULL},
+    {"MOVED", REDIS_ERROR_REDIRECT, NULL},
+    {"ASK", REDIS_ERROR_REDIRECT, NULL},
+    {"READONLY", REDIS_ERROR_REDIRECT, "this Redis is a replica (READONLY)"},
+    {"OOM", REDIS_ERROR_FULL, "the memory of Redis is full (OOM)"},
+    {"NOAUTH", REDIS_ERROR_FATAL, "Redis asks for a password, and the config names none (NOAUTH)"},
+    {"WRONGPASS", REDIS_ERROR_FATAL, "Redis refuses the user or the password (WRONGPASS)"},
+};
+
+static const struct meaning *find_meaning(const char *text) {
+    size_t length = strcspn(text, " ");
+
+    for (size_t i = 0; i < ELEMENTSOF(meanings); i++)
+        if (strlen(meanings[i].word) == length && strncmp(meanings[i].word, text, length) == 0)
+            return &meanings[i];
+    return NULL;
+}
+
+enum redis_error redis_error_class(const char *text) {
+    const struct meaning *m = find_meaning(text);
+
+    if (strcmp(text, "ERR max number of clients reached") == 0)
+        return REDIS_ERROR_RETRY;
+    return m ? m->error : REDIS_ERROR_FATAL;
+}
+
+const char *redis_error_text(const char *text) {
+    const struct meaning *m = find_meaning(text);
+
+    return m && m->text ? m->text : text;
+}
+
+const char *reply_error(const struct redisReply *r) {
+    return r && r->type == REDIS_REPLY_ERROR ? r->str : NULL;
+}
+
+int reply_count(const struct redisReply *r, size_t *ret) {
+    if (!r || r->type != REDIS_REPLY_ARRAY)
+        return -EBADMSG;
+    *ret = r->elements;
+    return 0;
+}
+
+const struct redisReply *reply_at(const struct redisReply *r, size_t i) {
+    return r && r->type == REDIS_REPLY_ARRAY && i < r->elements ? r->element[i] : NULL;
+}
+
+const char *reply_text(const struct redisReply *r) {
+    if (!r || (r->type != REDIS_REPLY_STRING && r->type != REDIS_REPLY_STATUS))
+        return NULL;
+    return r->str && strlen(r->str) == r->len ? r->str : NULL;
+}
+
+bool reply_is(const struct redisReply *r, const char *text) {
+    const char *s = reply_text(r);
+
+    return s && strcmp(s, text) == 0;
+}
+
+uint64_t reply_number_max(void) {
+    usec_t now = clock_realtime();
+
+    return (now > BERTH_EPOCH ? now : BERTH_EPOCH) + AHEAD_MAX;
+}
+
+int reply_number_parse(const char *text, uint64_t *ret) {
+    return number_parse(text, reply_number_max(), ret) == 0 ? 0 : -EBADMSG;
+}
+
+int reply_u64(const struct redisReply *r, uint64_t *ret) {
+    const char *s;
+
+    if (r && r->type == REDIS_REPLY_INTEGER && r->integer >= 0 && (uint64_t) r->integer <= reply_number_max()) {
+        *ret = (uint64_t) r->integer;
+        return 0;
+    }
+    s = reply_text(r);
+    return s ? reply_number_parse(s, ret) : -EBADMSG;
+}
+
+int reply_u32(const struct redisReply *r, uint32_t *ret) {
+    uint64_t value;
+
+    if (reply_u64(r, &value) < 0 || value > UINT32_MAX)
+        return -EBADMSG;
+    *ret = (uint32_t) value;
+    return 0;
+}
+
+int reply_copy(const struct redisReply *r, char *buffer, size_t size) {
+    const char *s = reply_text(r);
+    size_t length = s ? strlen(s) : 0;
+
+    if (!s || length >= size)
+        return -EBADMSG;
+    memcpy(buffer, s, length + 1);
+    return 0;
+}
+
+void reply_escape(const struct redisReply *r, char *buffer, size_t size) {
+    buffer[0] = '\0';
+    if (r && (r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS || r->type == REDIS_REPLY_ERROR))
+        text_escape(r->str, (size_t) r->len, buffer, size);
+    else if (r && r->type == REDIS_REPLY_INTEGER)
+        (void) snprintf(buffer, size, "%lld", r->integer);
+}
+
+void reply_readable(const struct redisReply *r, char *buffer, size_t size) {
+    const char *text = reply_text(r);
+
+    if (text && text_is_utf8(text) && !text_has_control(text, false) && strlen(text) < size)
+        (void) snprintf(buffer, size, "%s", text);
+    else
+        reply_escape(r, buffer, size);
+}
+
+int reply_line(const struct redisReply *r, struct reply_line *l) {
+    char *rest = l->text, *word;
+
+    l->n = 0;
+    if (reply_copy(r, l->text, sizeof(l->text)) < 0)
+        return -EBADMSG;
+    while ((word = strsep(&rest, " "))) {
+        if (l->n == REPLY_WORDS_MAX)
+            return -EBADMSG;
+        l->words[l->n++] = word;
+    }
+    return 0;
+}
+
+int line_u64(const struct reply_line *l, size_t i, uint64_t *ret) {
+    return i < l->n ? reply_number_parse(l->words[i], ret) : -EBADMSG;
+}
+
+const char *line_word(const struct reply_line *l, size_t i) {
+    return i < l->n ? l->words[i] : "";
+}

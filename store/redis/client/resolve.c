@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/redis/client/resolve.h"
+
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+struct redis_resolve {
+    redis_resolve_fn fn;
+    void *userdata;
+    pid_t pid;       /* our child, not waited for by anybody else; 0: reaped */
+    usec_t deadline;
+    int fd;          /* it writes the address there and ends */
+    sd_event_source *io, *timer;
+};
+
+bool redis_resolve_is_address(const char *host) {
+    unsigned char buffer[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, buffer) == 1 || inet_pton(AF_INET6, host, buffer) == 1;
+}
+
+static _Noreturn void child(const char *host, int fd, pid_t parent) {
+    static const int families[] = {AF_INET, AF_INET6};
+
+    (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    /* What the parent closes meanwhile must not live as long as this. */
+    (void) close_range(3, (unsigned) fd - 1, 0);
+    (void) close_range((unsigned) fd + 1, ~0U, 0);
+    for (size_t i = 0; i < ELEMENTSOF(families); i++) {
+        struct addrinfo hints = {.ai_family = families[i], .ai_socktype = SOCK_STREAM}, *found = NULL;
+        char text[RESOLVE_ADDRESS_SIZE] = "";
+
+        if (getaddrinfo(host, NULL, &hints, &found) != 0 || !found)
+            continue;
+        if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) == 0 &&
+            send(fd, text, strlen(text), MSG_NOSIGNAL) > 0)
+            _exit(0);
+    }
+    _exit(1);
+}
+
+/* The child's memory is a copy of ours, so it is always ended, and always waited for. */
+static void reap(struct redis_resolve *r) {
+    if (r->pid <= 0)
+        return;
+    (void) kill(r->pid, SIGKILL); /* not waited for yet: the number is still its own */
+    while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    r->pid = 0;
+}
+
+static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+    struct redis_resolve *r = userdata;
+    char text[RESOLVE_ADDRESS_SIZE];
+    ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+    (void) revents;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    text[n > 0 ? n : 0] = '\0';
+    (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+    reap(r);
+    r->fn(redis_resolve_is_address(text) && clock_boottime() < r->deadline ? text : NULL, r->userdata);
+    return 0;
+}
+
+static int resolve_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+    struct redis_resolve *r = userdata;
+
+    (void) source, (void) usec;
+    (void) sd_event_source_set_enabled(r->io, SD_EVENT_OFF);
+    reap(r);
+    r->fn(NULL, r->userdata);
+    return 0;
+}
+
+int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *host, usec_t timeout_usec, redis_resolve_fn fn,
+                      void *userdata) {
+    struct redis_resolve *r = calloc(1, sizeof(*r));
+    pid_t parent = getpid();
+    int fds[2], k;
+
+    if (!r)
+        return -ENOMEM;
+    *r = (struct redis_resolve) {.fn = fn, .userdata = userdata, .fd = -1,
+                                 .deadline = usec_add(clock_boottime(), timeout_usec)};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
+        k = -errno;
+        redis_resolve_free(r);
+        return k;
+    }
+    r->fd = fds[0];
+    r->pid = fork();
+    if (r->pid == 0)
+        child(host, fds[1], parent);
+    k = r->pid < 0 ? -errno : 0;
+    (void) close_fd(fds[1]);
+    if (k >= 0)
+        k = sd_event_add_io(event, &r->io, r->fd, EPOLLIN, resolve_on_io, r);
+    if (k >= 0)
+        k = sd_event_add_time(event, &r->timer, CLOCK_BOOTTIME, r->deadline, 1000, resolve_on_timer, r);
+    if (k < 0) {
+        redis_resolve_free(r);
+        return k;
+    }
+    *ret = r;
+    return 0;
+}
+
+struct redis_resolve *redis_resolve_free(struct redis_resolve *r) {
+    if (!r)
+        return NULL;
+    reap(r);
+    sd_event_source_disable_unref(r->io);
+    sd_event_source_disable_unref(r->timer);
+    (void) close_fd(r->fd);
+    free(r);
+    return NULL;
+}

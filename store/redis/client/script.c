@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/redis/client/script.h"
+
+/* store/redis/lua/assemble.sh writes the last two. */
+static const struct {
+    const char *name, *sha, *text;
+} scripts[REDIS_SCRIPTS] = {
+    [REDIS_SCRIPT_HELLO] = {"hello",
+#include "store/redis/lua/hello.lua.inc"
+    },
+    [REDIS_SCRIPT_BYE] = {"bye",
+#include "store/redis/lua/bye.lua.inc"
+    },
+    [REDIS_SCRIPT_BEAT] = {"beat",
+#include "store/redis/lua/beat.lua.inc"
+    },
+    [REDIS_SCRIPT_CLAIM] = {"claim",
+#include "store/redis/lua/claim.lua.inc"
+    },
+    [REDIS_SCRIPT_CLAIMS] = {"claims",
+#include "store/redis/lua/claims.lua.inc"
+    },
+    [REDIS_SCRIPT_RELEASE] = {"release",
+#include "store/redis/lua/release.lua.inc"
+    },
+    [REDIS_SCRIPT_RELEASES] = {"releases",
+#include "store/redis/lua/releases.lua.inc"
+    },
+    [REDIS_SCRIPT_SYNC] = {"sync",
+#include "store/redis/lua/sync.lua.inc"
+    },
+    [REDIS_SCRIPT_LOOK] = {"look",
+#include "store/redis/lua/look.lua.inc"
+    },
+    [REDIS_SCRIPT_OVERRIDE] = {"override",
+#include "store/redis/lua/override.lua.inc"
+    },
+    [REDIS_SCRIPT_REVOKE] = {"revoke",
+#include "store/redis/lua/revoke.lua.inc"
+    },
+    [REDIS_SCRIPT_INSPECT] = {"inspect",
+#include "store/redis/lua/inspect.lua.inc"
+    },
+    [REDIS_SCRIPT_PROBE] = {"probe",
+#include "store/redis/lua/probe.lua.inc"
+    },
+};
+
+const char *redis_script_name(enum redis_script script) {
+    return scripts[script].name;
+}
+
+const char *redis_script_sha(enum redis_script script) {
+    return scripts[script].sha;
+}
+
+const char *redis_script_text(enum redis_script script) {
+    return scripts[script].text;
+}

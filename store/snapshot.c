@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/snapshot.h"
+
+#include <stdlib.h>
+
+struct snapshot *snapshot_free(struct snapshot *s) {
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < s->n_pools; i++) {
+        free(s->pools[i].override_reason);
+        free(s->pools[i].holders);
+        free(s->pools[i].queue);
+    }
+    for (size_t i = 0; i < s->n_sessions; i++)
+        free(s->sessions[i].limits);
+    free(s->pools);
+    free(s->sessions);
+    free(s->mine);
+    free(s->malformed);
+    free(s);
+    return NULL;
+}

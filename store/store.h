@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The semaphore as the manager sees it. Two implementations keep this contract, and tests/contract runs against both:
+ * store-redis (scope cluster: leases, sessions, epochs) and store-memory (scope host: no lease, its truth is what was adopted).
+ *
+ * Asynchronous and never blocking: a call notes what is wanted and returns; the listener hears what became of it, never from
+ * inside the call. A Redis that is away, restarted or wiped is the store's business: what was asked stays asked, in order,
+ * until it is answered or withdrawn. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/cleanup.h"
+#include "store/claim.h"
+#include "base/journal/event.h"
+#include "store/snapshot.h"
+
+struct store;
+
+enum store_state {
+    STORE_STATE_AWAY,    /* not connected, or not answering */
+    STORE_STATE_GRACE,   /* synced with an epoch in grace: claims queue, nothing is granted (R10) */
+    STORE_STATE_READY,
+};
+
+enum store_refusal {
+    STORE_REFUSAL_BUSY,       /* nowait and no immediate grant */
+    STORE_REFUSAL_QUEUE_FULL, /* queue-limit */
+    STORE_REFUSAL_NO_MEMORY,  /* nowait, and Redis is full (R13) */
+};
+const char *store_refusal_name(enum store_refusal refusal); /* "busy", "queue-full", "no-memory" */
+
+enum store_loss {
+    STORE_LOSS_REVOKED,  /* by an administrator (store_revoke) */
+    STORE_LOSS_SESSION,  /* the lease was lost: the claim is no longer held. Not told for claims with `keep`, nor for waiting
+                            ones: these come back by themselves (R11) */
+};
+
+struct store_listener {
+    /* Queued, or parked, or back in the queue: claim->state says which, ticket and position are there. */
+    void (*on_waiting)(struct claim *c, void *userdata);
+    void (*on_granted)(struct claim *c, void *userdata); /* with a deadline: when that leaves claim->needs_usec */
+    /* Not queued; the claim is the owner's again (CLAIM_STATE_NONE). pool: where; until the call returns. */
+    void (*on_refused)(struct claim *c, enum store_refusal refusal, const char *pool, void *userdata);
+    /* A held claim must stop (REVOKED: or a waiting one, give up); it stays held until store_release(). */
+    void (*on_lost)(struct claim *c, enum store_loss loss, void *userdata);
+    /* Answer to store_release(): nothing of it is left in the store; the claim is the owner's again and may be freed. */
+    void (*on_released)(struct claim *c, void *userdata);
+    /* The deadline of all held claims was pushed forward (boottime, R8). Never with store-memory. */
+    void (*on_deadline)(struct store *s, usec_t deadline, void *userdata);
+    void (*on_state)(struct store *s, enum store_state state, void *userdata);
+    void *userdata;
+};
+
+struct store_pool { /* as this host's config declares it */
+    char name[NAME_MAX_LENGTH + 1];
+    uint32_t limit, queue_limit;
+    bool elsewhere; /* only to say that this host has it with the other scope (R14): nothing is claimed of it in this store */
+};
+
+/* A handler gets each answer once, at the latest from store_free(): r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis
+ * is away). */
+enum {
+    STORE_E_UNKNOWN = 1, /* no such pool, no such claim */
+    STORE_E_CONFLICT,    /* the override was changed by somebody else meanwhile */
+};
+typedef void (*store_reply_fn)(int r, void *userdata);
+typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot /* owned by the handler */, void *userdata);
+
+struct store_override {
+    const char *pool;
+    bool clear;          /* take the override away */
+    bool pause, resume;  /* pause: limit 0 that remembers the override that it replaces; resume restores that one (or none) */
+    uint32_t limit;
+    usec_t for_usec;     /* USEC_INFINITY: until cleared */
+    const char *reason;  /* or NULL */
+};
+
+struct store_ops {
+    struct store *(*free)(struct store *s);
+    int (*start)(struct store *s);
+    void (*stop)(struct store *s, store_reply_fn done, void *userdata);
+    int (*declare)(struct store *s, const struct store_pool *pools, size_t n, bool drained);
+    int (*claim)(struct store *s, struct claim *c);
+    int (*adopt)(struct store *s, struct claim *c);
+    void (*release)(struct store *s, struct claim *c);
+    int (*override)(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
+    int (*revoke)(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
+    int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
+    int (*inspect)(struct store *s, store_inspect_fn fn, void *userdata);
+};
+
+struct store { /* embedded first in each implementation */
+    const struct store_ops *ops;
+    struct store_listener listener;
+    enum store_state state;
+    char away_why[256];  /* AWAY: the last error, for people; "": none yet */
+    usec_t away_since;   /* AWAY: realtime */
+    bool is_full;        /* Redis has no memory for new claims: those that wait are asked again, in their order */
+    bool is_connecting; /* AWAY, but an attempt to change that is under way: false while the next one is waited for */
+    usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
+    uint64_t known;  /* every grant with a number up to this one was heard of (R7); 0: not known */
+};
+
+static inline struct store *store_free(struct store *s) {
+    return s ? s->ops->free(s) : NULL;
+}
+DEFINE_CLEANUP(struct store, store_free)
+
+/* Begins to work. Before it only store_declare() and store_adopt() are called. */
+static inline int store_start(struct store *s) {
+    return s->ops->start(s);
+}
+/* Ends the session (bye) if it is connected; `done` is called when that is answered or cannot be. Claims still known are
+ * given up: their listener hears nothing any more. */
+static inline void store_stop(struct store *s, store_reply_fn done, void *userdata) {
+    s->ops->stop(s, done, userdata);
+}
+/* The pools and limits of this host's config; replaces what was declared before (reload). Copied. drained: this host asks for nothing new;
+ * other hosts are shown that. 0 or -ENOMEM. */
+static inline int store_declare(struct store *s, const struct store_pool *pools, size_t n, bool drained) {
+    return s->ops->declare(s, pools, n, drained);
+}
+/* Asks for a claim in CLAIM_STATE_NONE whose owner's part is filled. 0 or -ENOMEM; -ENOENT: a pool that is not
+ * declared (any more). claim->ticket not 0: it gets its old place, whatever the queue limit. */
+static inline int store_claim(struct store *s, struct claim *c) {
+    return s->ops->claim(s, c);
+}
+/* Takes over a claim that a guard or a hold found at start says it holds; id, token and ticket filled. Before store_start().
+ * With a token it is HELD at once, beyond the limit if need be, and its listener is not told; without, its listener hears after
+ * store_start() that it waits or was granted. */
+static inline int store_adopt(struct store *s, struct claim *c) {
+    return s->ops->adopt(s, c);
+}
+/* Gives back or withdraws, in any state but NONE; idempotent. on_released follows, also if Redis is away (at once if it was never
+ * there, else once that is known; a withdrawn claim that Redis still has is dropped by the next sync). */
+static inline void store_release(struct store *s, struct claim *c) {
+    s->ops->release(s, c);
+}
+static inline int store_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata) {
+    return s->ops->override(s, o, fn, userdata);
+}
+static inline int store_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata) {
+    return s->ops->revoke(s, claim, reason, fn, userdata);
+}
+static inline int store_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
+    return s->ops->end_grace(s, fn, userdata);
+}
+static inline int store_inspect(struct store *s, store_inspect_fn fn, void *userdata) {
+    return s->ops->inspect(s, fn, userdata);
+}
+
+/* --- the two of them --- */
+
+int store_memory_new(struct store **ret, sd_event *event, struct events *events, const char *host,
+                     const struct store_listener *listener);
+
+struct redis_settings;
+struct store_redis_options { /* copied */
+    const struct redis_settings *redis;
+    const char *password;     /* or NULL */
+    const char *host, *namespace, *version;
+    usec_t lease_usec, heartbeat_usec;
+    const char *session_path; /* file that keeps the session's id over a restart of berthd, or NULL */
+};
+int store_redis_new(struct store **ret, sd_event *event, struct events *events, const struct store_redis_options *options,
+                    const struct store_listener *listener);

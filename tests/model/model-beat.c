@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a virtual host remembers of Redis, and its heartbeats: what daemon/store-redis-{beat,look}.c do, written anew. */
+
+#include <string.h>
+
+#include "tests/model/model-internal.h"
+
+/* --- what is remembered --- */
+
+/* Aged by this host's clock and 1 % more; or, as a mutation, not at all. */
+static uint64_t aged(const struct world *w, const struct host *h, uint64_t number, usec_t since) {
+    usec_t age = vhost_measures(h, w->now - since);
+
+    return number > 0 && !(w->mutation && w->mutation->no_ageing) ? number + age + age / 100 : number;
+}
+
+uint64_t vbeat_latest(const struct world *w, const struct host *h) {
+    return aged(w, h, h->latest, h->since);
+}
+
+static void remember(struct world *w, struct host *h, uint64_t number, usec_t since) {
+    h->latest = number;
+    h->since = since;
+    h->heard = w->now;
+}
+
+/* It was drawn after the last answered heartbeat was sent; or, as a mutation, when it was heard. */
+void vbeat_hear_drawn(struct world *w, struct host *h, uint64_t number) {
+    usec_t since = h->last_count > 0 && !(w->mutation && w->mutation->age_from_hearing) ? h->last_sent : w->now;
+
+    if (number > h->drawn)
+        h->drawn = number;
+    if (aged(w, h, number, since) > vbeat_latest(w, h))
+        remember(w, h, number, since);
+}
+
+void vbeat_hear_latest(struct world *w, struct host *h, uint64_t number, usec_t sent) {
+    if (w->mutation && w->mutation->age_from_hearing)
+        sent = w->now;
+    if (h->heard <= sent || aged(w, h, number, sent) > vbeat_latest(w, h))
+        remember(w, h, number, sent);
+}
+
+void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
+    if (strcmp(h->epoch, epoch) == 0)
+        return;
+    (void) snprintf(h->epoch, sizeof(h->epoch), "%s", epoch);
+    h->epoch_known = w->now;
+    h->n_marks = 0;
+    h->last_count = h->own = h->given = 0;
+    h->lost = 0;
+    h->grace = false;
+}
+
+void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent) {
+    h->last_count = count;
+    h->last_sent = sent;
+    if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->burial / (MARKS_KEPT / 2))
+        return;
+    if (h->n_marks == MARKS_KEPT) {
+        memmove(&h->marks[0], &h->marks[1], (MARKS_KEPT - 1) * sizeof(h->marks[0]));
+        h->n_marks--;
+    }
+    h->marks[h->n_marks++] = (struct mark) {.count = count, .received = w->now};
+}
+
+uint64_t vbeat_dead_count(const struct world *w, const struct host *h) {
+    usec_t lease = w->mutation && w->mutation->early_burial ? h->burial * 3 / 4 : h->burial;
+    uint64_t count = 0;
+
+    if (h->last_sent + vhost_lasts(h, lease) <= w->now)
+        return 0;
+    for (size_t i = 0; i < h->n_marks && h->marks[i].received + vhost_lasts(h, lease) <= w->now; i++)
+        count = h->marks[i].count > count ? h->marks[i].count : count;
+    return count;
+}
+
+void vbeat_hear_overrides(struct host *h, const redisReply *list) {
+    const redisReply *item;
+
+    for (size_t i = 0; (item = reply_at(list, i)); i++) {
+        unsigned pool = (unsigned) (*reply_word(reply_at(item, 0)) - 'a');
+        uint64_t version = reply_number(reply_at(item, 1));
+
+        if (pool >= POOLS_MAX)
+            continue;
+        if (version > h->overrides_version)
+            h->overrides_version = version;
+        if (version <= h->overrides[pool].version)
+            continue;
+        h->overrides[pool].version = version;
+        for (size_t k = 0; k < 6; k++)
+            (void) snprintf(h->overrides[pool].words[k], sizeof(h->overrides[pool].words[k]), "%.63s", reply_word(reply_at(item, 1 + k)));
+    }
+}
+
+/* --- heartbeats --- */
+
+void vbeat_say(struct world *w, struct host *h) {
+    struct words words = {0};
+
+    if (h->phase != HOST_LIVE)
+        return;
+    if (h->beat_under_way) {
+        h->beat_again = true;
+        return;
+    }
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    words_add_u64(&words, vbeat_dead_count(w, h));
+    words_add_u64(&words, h->own);
+    words_add_u64(&words, h->overrides_version);
+    words_add_u64(&words, h->given);
+    if (h->grace || h->beats++ % 16 == 0) {
+        words_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
+        words_add_u64(&words, h->grace ? vbeat_latest(w, h) : 0);
+    }
+    h->ends_grace = false;
+    h->beat_drawn = h->drawn;
+    h->beat_sent = w->now;
+    h->beat_again = false;
+    h->early_sent = h->n_early > 0;
+    h->beat_under_way = true;
+    world_send(w, h, REDIS_SCRIPT_BEAT, &words, HOST_LIVE, NULL);
+}
+
+static void say_look(struct world *w, struct host *h) {
+    struct words words = {0};
+
+    if (w->now < h->looked + h->lease)
+        return;
+    h->looked = w->now;
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    vclaim_put_named(w, h, &words);
+    world_send(w, h, REDIS_SCRIPT_LOOK, &words, HOST_LIVE, NULL);
+}
+
+void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
+    uint64_t last = reply_number(reply_at(reply, 5)), more = reply_number(reply_at(reply, 2));
+    usec_t from = w->mutation && w->mutation->deadline_from_answer ? w->now : h->beat_sent, deadline;
+    bool missed;
+
+    h->beat_under_way = false;
+    vbeat_hear_overrides(h, reply_at(reply, 9));
+    if (h->deadline > 0 && w->now >= h->deadline) {
+        vhost_session_lost(w, h);
+        return;
+    }
+    if (reply_number(reply_at(reply, 4)) <= h->own || reply_number(reply_at(reply, 7)) < h->beat_drawn) {
+        h->lost = 1;
+        vhost_resync(w, h);
+        return;
+    }
+    vbeat_hear_drawn(w, h, reply_number(reply_at(reply, 7)));
+    if (reply_at(reply, 9)) /* else it is the short answer */
+        vbeat_hear_latest(w, h, reply_number(reply_at(reply, 8)), h->beat_sent);
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->beat_sent);
+    h->own = h->last_count;
+    h->own_sent = h->last_sent;
+    h->file_latest = h->latest;
+    h->file_since = h->since;
+    missed = (h->early_sent && h->n_early > 0) || (h->doubt > 0 && h->chain < h->doubt) ||
+             reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
+    if (w->mutation && w->mutation->no_chain)
+        missed = reply_number(reply_at(reply, 6)) != vclaim_count(w, h);
+    h->doubt = last > h->chain ? last : 0;
+    deadline = from + vhost_lasts(h, h->lease - vhost_margin(h));
+    if (deadline > h->deadline) {
+        h->deadline = deadline;
+        vclaim_extend(w, h);
+    }
+    h->grace = reply_number(reply_at(reply, 3)) == 1;
+    if (!h->beaten) {
+        h->beaten = true;
+        vclaim_flush(w, h);
+    }
+    vclaim_start_told(w, h);
+    if (h->phase == HOST_LIVE && missed)
+        vhost_resync(w, h);
+    else if (h->phase == HOST_LIVE && (more > 0 || h->beat_again))
+        vbeat_say(w, h);
+    else if (h->phase == HOST_LIVE)
+        say_look(w, h);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A virtual host's claims and processes: what store/redis/claims.c and the guards do, written anew. A process ends when its
+ * time is over, or at its guard's deadline, whatever its berthd does. */
+
+#include <string.h>
+
+#include "tests/model/model-internal.h"
+
+const char *vclaim_id(const struct run *r, char buffer[static 16]) {
+    (void) snprintf(buffer, 16, "c%u", r->id);
+    return buffer;
+}
+
+/* --- processes --- */
+
+static void process_start(struct world *w, struct host *h, struct run *r) {
+    r->alive = true;
+    r->over_lease = false;
+    r->ends = w->now + r->duration;
+    r->guard_deadline = h->deadline;
+    if (r->token > h->max_started)
+        h->max_started = r->token;
+    if (w->trace)
+        fprintf(w->trace, "%9.3f h%u: process of c%u begins, deadline %.3f\n", (double) w->now / 1e6, h->index, r->id,
+                (double) r->guard_deadline / 1e6);
+    check_start(w, r);
+    r->started = true;
+    if (w->disaster == DISASTER_ARMED) {
+        w->disaster = DISASTER_DUE;
+        w->disaster_host = h->index;
+    }
+}
+
+usec_t vclaim_next_end(const struct world *w) {
+    usec_t next = USEC_INFINITY;
+
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++) {
+        if (!r->alive)
+            continue;
+        if (r->ends < next)
+            next = r->ends;
+        if (!r->over_lease && r->guard_deadline < next)
+            next = r->guard_deadline;
+    }
+    return next;
+}
+
+void vclaim_pass_time(struct world *w) {
+    world_foreach_run(w, r) {
+        if (!r->alive)
+            continue;
+        if (r->ends <= w->now || (r->guard_deadline <= w->now && !r->keep && !r->over_lease)) {
+            r->alive = false;
+            if (w->trace)
+                fprintf(w->trace, "%9.3f h%u: process of c%u %s\n", (double) w->now / 1e6, r->host, r->id,
+                        r->ends <= w->now ? "ends" : "is stopped at its deadline");
+        } else if (r->guard_deadline <= w->now) {
+            r->over_lease = true;
+        }
+    }
+}
+
+void vclaim_reap(struct world *w, struct host *h) {
+    world_foreach_run(w, r)
+        if (r->host == h->index && r->state == RUN_HELD && r->told && !r->alive)
+            vclaim_release(w, r);
+}
+
+void vclaim_extend(struct world *w, struct host *h) {
+    world_foreach_run(w, r)
+        if (r->host == h->index && r->alive && r->state == RUN_HELD && r->told && !r->lost && !r->renew && !r->over_lease)
+            r->guard_deadline = h->deadline > r->guard_deadline ? h->deadline : r->guard_deadline;
+}
+
+/* --- what Redis says --- */
+
+static void start_told(struct world *w, struct host *h, struct run *r) {
+    if (r->told || h->deadline == 0 || w->now >= h->deadline)
+        return;
+    r->told = true;
+    process_start(w, h, r);
+}
+
+void vclaim_start_told(struct world *w, struct host *h) {
+    world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->told && !r->lost) start_told(w, h, r);
+}
+
+void vclaim_hear_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token) {
+    if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->lost)
+        return;
+    r->token = token;
+    if (r->alive && token > h->max_started)
+        h->max_started = token;
+    if (ticket > 0)
+        r->ticket = ticket;
+    r->renew = false;
+    if (r->state == RUN_HELD)
+        return;
+    r->state = RUN_HELD;
+    start_told(w, h, r);
+}
+
+void vclaim_hear_waiting(struct run *r, uint64_t ticket) {
+    if (r->state != RUN_ASKED && r->state != RUN_WAITING)
+        return;
+    r->state = RUN_WAITING;
+    r->ticket = ticket;
+}
+
+static void hear_revoked(struct world *w, struct run *r) {
+    if (r->revoked || r->lost || r->state == RUN_RELEASING || r->state == RUN_DONE)
+        return;
+    r->revoked = true;
+    r->alive = false;
+    vclaim_release(w, r);
+}
+
+void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number) {
+    if (number > h->given)
+        h->given = number;
+    if (number <= h->chain)
+        return;
+    if (before > h->chain) {
+        if (h->n_early < EARLY_MAX) {
+            h->early[h->n_early].before = before;
+            h->early[h->n_early++].number = number;
+        }
+        return;
+    }
+    h->chain = number;
+    for (size_t i = 0; i < h->n_early;) {
+        if (h->early[i].before > h->chain) {
+            i++;
+            continue;
+        }
+        if (h->early[i].number > h->chain)
+            h->chain = h->early[i].number;
+        h->early[i] = h->early[--h->n_early];
+        i = 0;
+    }
+}
+
+void vclaim_on_push(struct world *w, struct host *h, const char *text) {
+    char verb[16] = "", epoch[NUMBER_SIZE] = "", id[16] = "";
+    uint64_t one = 0, two = 0, ticket = 0;
+    struct run *r;
+
+    if (sscanf(text, "%15s %23s %" SCNu64 " %" SCNu64 " %15s %" SCNu64, verb, epoch, &one, &two, id, &ticket) < 5)
+        return;
+    if (strcmp(epoch, h->epoch) != 0 && !(w->mutation && w->mutation->any_epoch))
+        return;
+    r = &w->runs[id_number(id)];
+    if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0) {
+        vclaim_hear_waiting(r, ticket);
+        return;
+    }
+    vclaim_hear_number(h, one, two);
+    vbeat_hear_drawn(w, h, two);
+    if (strcmp(verb, "granted") == 0)
+        vclaim_hear_held(w, h, r, ticket, two);
+    else
+        hear_revoked(w, r);
+    if (h->n_early > 0)
+        vbeat_say(w, h);
+}
+
+/* --- asking and giving back --- */
+
+void vclaim_ask(struct world *w, struct run *r) {
+    struct host *h = &w->hosts[r->host];
+
+    r->state = RUN_ASKED;
+    if (h->phase == HOST_LIVE && h->beaten)
+        vask_claim(w, r);
+    else if (r->nowait)
+        r->state = RUN_DONE;
+}
+
+void vclaim_release(struct world *w, struct run *r) {
+    struct host *h = &w->hosts[r->host];
+
+    if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->state == RUN_NONE)
+        return;
+    r->state = RUN_RELEASING;
+    if (r->lost || (!r->sent && r->calls == 0))
+        r->state = RUN_DONE;
+    else if (h->phase == HOST_LIVE && h->beaten)
+        vask_release(w, r);
+}
+
+void vclaim_flush(struct world *w, struct host *h) {
+    world_foreach_run(w, r) {
+        if (r->host != h->index || r->calls > 0)
+            continue;
+        if (r->state == RUN_RELEASING)
+            vask_release(w, r);
+        else if (r->state == RUN_ASKED && !r->sent)
+            vask_claim(w, r);
+    }
+}
+
+void vclaim_forget_calls(struct world *w, struct host *h) {
+    h->open.n = 0;
+    world_foreach_run(w, r) if (r->host == h->index) r->calls = 0;
+}
+
+size_t vclaim_count(const struct world *w, const struct host *h) {
+    size_t n = 0;
+
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        n += r->host == h->index && r->state != RUN_NONE && r->state != RUN_DONE && r->named;
+    return n;
+}
+
+void vclaim_put_named(const struct world *w, const struct host *h, struct words *words) {
+    char id[16];
+
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        if (r->host == h->index && r->named && vclaim_is_told(r) && !r->revoked && !r->renew)
+            words_add(words, vclaim_id(r, id));
+}
+
+/* --- a new session, and the truth --- */
+
+void vclaim_lose(struct world *w, struct host *h) {
+    world_foreach_run(w, r) {
+        if (r->host != h->index || r->lost)
+            continue;
+        r->named = false;
+        if (r->state == RUN_RELEASING) {
+            r->state = RUN_DONE;
+        } else if (r->state == RUN_HELD && !r->told) {
+            r->state = RUN_WAITING;
+            r->token = 0;
+        } else if (r->state == RUN_HELD && r->keep && r->alive) {
+            r->renew = r->over_lease = true;
+        } else if (r->state == RUN_HELD) { /* its guard stops it at its deadline */
+            r->lost = true;
+        } else if (r->state == RUN_ASKED) {
+            r->sent = false;
+        }
+    }
+}
+
+bool vclaim_is_told(const struct run *r) {
+    return r->sent && !r->lost && r->state != RUN_RELEASING && r->state != RUN_DONE && r->state != RUN_NONE;
+}
+
+static bool comes_before(const struct run *a, const struct run *b) {
+    if ((a->state == RUN_HELD) != (b->state == RUN_HELD))
+        return a->state == RUN_HELD;
+    return a->ticket < b->ticket;
+}
+
+void vclaim_gather(struct world *w, struct host *h) {
+    h->n_sync = h->sync_at = 0;
+    h->sync_begun = h->sync_heard = false;
+    world_foreach_run(w, r) {
+        size_t at;
+
+        if (r->host != h->index)
+            continue;
+        r->named = false;
+        if (r->state == RUN_HELD && !r->told && !r->lost) { /* Redis says whether it still is */
+            r->state = RUN_WAITING;
+            r->token = 0;
+        }
+        if (!vclaim_is_told(r))
+            continue;
+        for (at = h->n_sync++; at > 0 && comes_before(r, &w->runs[h->sync[at - 1]]); at--)
+            h->sync[at] = h->sync[at - 1];
+        h->sync[at] = r->id;
+    }
+}
+
+void vclaim_put(struct words *words, const struct run *r) {
+    bool held = r->state == RUN_HELD;
+    char text[64] = "", id[16];
+    size_t size = 0;
+
+    words_add(words, vclaim_id(r, id));
+    words_add(words, held ? r->renew ? "K" : "H" : r->ticket > 0 ? "W" : "A");
+    words_add_u64(words, held ? r->token : 0);
+    words_add_u64(words, r->ticket);
+    words_add_u64(words, r->head);
+    words_add(words, "1");
+    words_add(words, "1");
+    words_add(words, "run");
+    words_add(words, "name");
+    for (unsigned p = 0; p < POOLS_MAX; p++)
+        if (r->permits[p] > 0)
+            size += (size_t) snprintf(text + size, sizeof(text) - size, "%s%c:%u", size > 0 ? "," : "", 'a' + p, r->permits[p]);
+    words_add(words, text);
+}
+
+void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item) {
+    struct run *r = &w->runs[id_number(reply_word(reply_at(item, 0)))];
+    const char *state = reply_word(reply_at(item, 1));
+    uint64_t ticket = reply_number(reply_at(item, 2)), token = reply_number(reply_at(item, 3));
+
+    if (r->state == RUN_DONE)
+        return;
+    if (strcmp(state, "-") == 0) {
+        r->sent = false;
+        if (r->state == RUN_RELEASING)
+            r->state = RUN_DONE;
+        return;
+    }
+    r->named = true;
+    if (strcmp(state, "H") == 0)
+        vclaim_hear_held(w, h, r, ticket, token);
+    else
+        vclaim_hear_waiting(r, ticket);
+    if (*reply_word(reply_at(item, 6)))
+        hear_revoked(w, r);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+
+/* How a virtual host comes in: what daemon/store-redis-{hello,sync}.c do, written anew. */
+
+#include <string.h>
+
+#include "tests/model/model-internal.h"
+
+void vhello_say(struct world *w, struct host *h) {
+    struct words words = {0};
+    char name[16], machine[16], fresh[16];
+    unsigned declared = 0;
+
+    vhost_begin(h, &words);
+    vhost_put_session(&words, h->replaced);
+    (void) snprintf(name, sizeof(name), "n%u", h->name);
+    (void) snprintf(machine, sizeof(machine), "h%u", h->index);
+    words_add(&words, name);
+    words_add(&words, machine);
+    words_add(&words, "1");
+    words_add_u64(&words, h->lease);
+    words_add_u64(&words, h->drawn);
+    words_add_u64(&words, vbeat_latest(w, h));
+    words_add(&words, *h->epoch ? h->epoch : "0");
+    words_add_u64(&words, h->own_sent + vhost_lasts(h, h->lease) > w->now ? h->own : 0);
+    words_add_u64(&words, vbeat_dead_count(w, h));
+    words_add_u64(&words, h->lost);
+    (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
+    words_add(&words, fresh);
+    for (unsigned p = 0; p < w->n_pools; p++)
+        declared += h->limits[p] > 0 || h->elsewhere[p];
+    words_add_u64(&words, declared);
+    for (unsigned p = 0; p < w->n_pools; p++) {
+        if (h->limits[p] == 0 && !h->elsewhere[p])
+            continue;
+        words_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        if (h->elsewhere[p])
+            words_add(&words, "host");
+        else
+            words_add_u64(&words, h->limits[p]);
+    }
+    for (unsigned p = 0; p < w->n_pools; p++) {
+        if (h->overrides[p].version == 0)
+            continue;
+        words_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        for (size_t k = 0; k < 6; k++)
+            words_add(&words, h->overrides[p].words[k]);
+    }
+    h->declare_again = false;
+    h->hello_sent = w->now;
+    world_send(w, h, REDIS_SCRIPT_HELLO, &words, h->phase, NULL);
+}
+
+/* --- hello --- */
+
+static void sync_send(struct world *w, struct host *h);
+
+/* Another one of this name lives, or one with another lease: it asks again, and watches meanwhile whether that one is dead. */
+static void meet_refusal(struct world *w, struct host *h, const redisReply *reply) {
+    usec_t theirs = reply_number(reply_at(reply, 4));
+
+    vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
+    h->burial = theirs > h->lease && !(w->mutation && w->mutation->own_burial) ? theirs : h->lease;
+    vbeat_hear_latest(w, h, reply_number(reply_at(reply, 5)), h->hello_sent);
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)), h->hello_sent);
+    h->retry = w->now + vhost_lasts(h, w->heartbeat);
+}
+
+void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) {
+    bool known = reply_number(reply_at(reply, 5)) == 1, grace = reply_number(reply_at(reply, 3)) == 1;
+
+    if (strcmp(reply_word(reply_at(reply, 0)), "ok") != 0) {
+        meet_refusal(w, h, reply);
+        return;
+    }
+    h->burial = h->lease;
+    vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
+    vbeat_hear_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
+    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
+    h->own = h->last_count;
+    h->own_sent = h->last_sent;
+    vbeat_hear_overrides(h, reply_at(reply, 7));
+    if (h->from_file && !known && !grace) {
+        vhost_session_lost(w, h);
+        return;
+    }
+    h->from_file = false;
+    h->replaced = 0;
+    h->grace = grace;
+    h->phase = HOST_SYNC;
+    vclaim_gather(w, h);
+    sync_send(w, h);
+}
+
+void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply) {
+    if (strcmp(reply_word(reply_at(reply, 1)), h->epoch) != 0)
+        vhost_resync(w, h);
+    else if (strcmp(reply_word(reply_at(reply, 0)), "ok") == 0)
+        vbeat_hear_overrides(h, reply_at(reply, 7));
+}
+
+/* --- sync --- */
+
+static void sync_send(struct world *w, struct host *h) {
+    struct words words = {0};
+    bool last = h->n_sync - h->sync_at <= w->sync_part;
+
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    words_add_u64(&words, vbeat_latest(w, h));
+    words_add(&words, !h->sync_begun ? "1" : "0");
+    words_add(&words, last ? "1" : "0");
+    for (size_t i = 0; i < w->sync_part && h->sync_at < h->n_sync; i++) {
+        const struct run *r = &w->runs[h->sync[h->sync_at++]];
+
+        if (vclaim_is_told(r))
+            vclaim_put(&words, r);
+    }
+    h->sync_begun = true;
+    world_send(w, h, REDIS_SCRIPT_SYNC, &words, HOST_SYNC, NULL);
+}
+
+void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
+    const redisReply *claims = reply_at(reply, 6);
+
+    for (size_t i = 0; reply_at(claims, i); i++)
+        vclaim_hear_item(w, h, reply_at(claims, i));
+    vbeat_hear_drawn(w, h, reply_number(reply_at(reply, 5)));
+    if (!h->sync_heard) {
+        h->sync_heard = true;
+        h->sync_chain = reply_number(reply_at(reply, 4));
+    }
+    if (h->sync_at < h->n_sync || reply_number(reply_at(reply, 2)) > 0) {
+        sync_send(w, h);
+        return;
+    }
+    vclaim_hear_number(h, h->chain, h->sync_chain);
+    h->phase = HOST_LIVE;
+    if (h->live_since == 0)
+        h->live_since = w->now;
+    world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
+    h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
+    vbeat_say(w, h);
+    if (h->declare_again)
+        vhello_say(w, h);
+}

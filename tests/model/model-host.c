@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A virtual host's session and connections: what daemon/store-redis-{link,session}.c do, written anew. Where a host measures time it
+ * does so by its own clock's rate. */
+
+#include <string.h>
+
+#include "tests/model/model-internal.h"
+
+usec_t vhost_lasts(const struct host *h, usec_t duration) {
+    return (usec_t) ((double) duration / h->rate);
+}
+
+usec_t vhost_margin(const struct host *h) {
+    return h->lease / 100 > 500 * USEC_PER_MSEC ? h->lease / 100 : 500 * USEC_PER_MSEC;
+}
+
+usec_t vhost_measures(const struct host *h, usec_t duration) {
+    return (usec_t) ((double) duration * h->rate);
+}
+
+void vhost_put_session(struct words *words, unsigned session) {
+    char text[16] = "";
+
+    if (session > 0)
+        (void) snprintf(text, sizeof(text), "s%u", session);
+    words_add(words, text);
+}
+
+void vhost_begin(struct host *h, struct words *words) {
+    vhost_put_session(words, h->session);
+    words_add_u64(words, h->connection);
+}
+
+/* --- connections --- */
+
+static void forget_calls(struct world *w, struct host *h) {
+    h->beat_under_way = h->beat_again = h->beaten = h->early_sent = false;
+    h->n_early = 0;
+    h->doubt = 0;
+    h->n_sync = h->sync_at = 0;
+    h->healthy_since = 0;
+    vclaim_forget_calls(w, h);
+}
+
+static void save_file(struct host *h) {
+    h->has_file = true;
+    h->file_session = h->session;
+    h->file_connection = h->connection;
+    h->file_latest = h->latest;
+    h->file_since = h->since;
+}
+
+static void connect(struct world *w, struct host *h) {
+    h->wire++;
+    h->wire_dead = h->lose_call = h->lose_answer = false;
+    h->last_call = h->last_answer = h->last_push = 0;
+    h->retry = 0;
+    h->connection++;
+    save_file(h);
+    h->phase = HOST_HELLO;
+    vhello_say(w, h);
+}
+
+void vhost_down(struct world *w, struct host *h, usec_t retry_in) {
+    if (!h->up)
+        return;
+    h->wire++;
+    h->phase = HOST_DOWN;
+    h->retry = w->now + retry_in;
+    forget_calls(w, h);
+}
+
+void vhost_resync(struct world *w, struct host *h) {
+    vask_say(w, h); /* before the hello, on this connection */
+    forget_calls(w, h);
+    h->phase = HOST_HELLO;
+    h->retry = 0;
+    vhello_say(w, h);
+}
+
+void vhost_declare(struct world *w, struct host *h) {
+    if (h->up && h->phase == HOST_LIVE)
+        vhello_say(w, h);
+    else
+        h->declare_again = true;
+}
+
+static void new_session(struct world *w, struct host *h) {
+    if (w->n_sessions + 1 >= SESSIONS_MAX) {
+        model_fail(w, "too many sessions for the model");
+        return;
+    }
+    h->session = ++w->n_sessions;
+    h->connection = 0;
+    h->chain = h->given = h->last_count = h->own = 0;
+    h->n_marks = 0;
+    h->from_file = false;
+}
+
+void vhost_session_lost(struct world *w, struct host *h) {
+    unsigned old = h->session;
+
+    vhost_down(w, h, 1);
+    new_session(w, h);
+    h->replaced = old;
+    h->deadline = 0;
+    vclaim_lose(w, h);
+}
+
+void vhost_start(struct world *w, struct host *h) {
+    h->up = true;
+    h->live_since = 0;
+    h->burial = h->lease;
+    h->phase = HOST_DOWN;
+    h->n_marks = 0;
+    h->epoch[0] = '\0';
+    h->last_count = h->own = h->given = h->max_started = h->drawn = 0;
+    h->lost = 0;
+    h->latest = h->has_file ? h->file_latest : 0;
+    h->since = h->has_file ? h->file_since : w->now;
+    h->heard = w->now;
+    h->deadline = 0;
+    memset(h->overrides, 0, sizeof(h->overrides));
+    h->overrides_version = 0;
+    forget_calls(w, h);
+    if (h->has_file) {
+        h->replaced = 0;
+        h->session = h->file_session;
+        h->connection = h->file_connection;
+        h->chain = 0;
+        h->from_file = true;
+    } else {
+        new_session(w, h);
+    }
+    world_foreach_run(w, r) if (r->host == h->index && r->alive) {
+        h->max_started = r->token > h->max_started ? r->token : h->max_started;
+    }
+    vbeat_hear_drawn(w, h, h->max_started);
+    h->next_beat = USEC_INFINITY;
+    h->start_at = 0;
+    h->retry = w->now + 1;
+}
+
+/* Guards and their processes go on; what only waited is forgotten half of the time (`berth run` waits on and comes back). */
+void vhost_crash(struct world *w, struct host *h) {
+    h->wire++;
+    h->up = false;
+    h->open.n = 0;
+    h->phase = HOST_DOWN;
+    h->retry = 0;
+    h->frozen_until = 0;
+    world_foreach_run(w, r) {
+        if (r->host != h->index || r->state == RUN_NONE || r->state == RUN_DONE)
+            continue;
+        r->calls = 0;
+        r->named = r->renew = false;
+        if (r->alive) {
+            r->state = RUN_HELD;
+            r->sent = r->told = true;
+            continue;
+        }
+        r->token = 0;
+        if (r->state == RUN_HELD && r->told) { /* it ended just now: its guard's report says so */
+            r->state = RUN_DONE;
+        } else if (r->state != RUN_RELEASING && r->ticket > 0 && r->id % 2 == 0) {
+            r->state = RUN_ASKED;
+            r->sent = true;
+            r->told = r->lost = false;
+        } else {
+            r->state = RUN_DONE;
+        }
+    }
+}
+
+/* --- time --- */
+
+usec_t vhost_next_timer(const struct host *h) {
+    usec_t next = USEC_INFINITY;
+
+    if (!h->up)
+        return next;
+    if (h->retry > 0 && h->retry < next)
+        next = h->retry;
+    if (h->phase == HOST_LIVE && h->next_beat < next)
+        next = h->next_beat;
+    if (h->deadline > 0 && h->deadline < next)
+        next = h->deadline;
+    return next != USEC_INFINITY && next < h->frozen_until ? h->frozen_until : next;
+}
+
+void vhost_on_timer(struct world *w, struct host *h) {
+    if (h->deadline > 0 && w->now >= h->deadline) {
+        vhost_session_lost(w, h);
+    } else if (h->retry > 0 && w->now >= h->retry && h->phase == HOST_HELLO) { /* it was refused */
+        h->retry = 0;
+        vhello_say(w, h);
+    } else if (h->retry > 0 && w->now >= h->retry) {
+        connect(w, h);
+    } else if (h->phase == HOST_LIVE && w->now >= h->next_beat) {
+        h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
+        if (!h->beat_under_way)
+            vbeat_say(w, h);
+    }
+}
+
+/* --- answers --- */
+
+/* Whether it is an answer to what was asked; what it calls for otherwise is done. */
+static bool answer_is_good(struct world *w, struct host *h, const struct model_event *e, const redisReply *reply) {
+    const char *word = reply_word(reply_at(reply, 0));
+    bool here = h->phase == e->during;
+
+    if (strcmp(word, "epoch") == 0) {
+        if (here)
+            vhost_resync(w, h);
+        return false;
+    }
+    if (strcmp(word, "gone") == 0) {
+        if (here && h->deadline > 0 && w->now >= h->deadline)
+            vhost_session_lost(w, h);
+        else if (here) {
+            h->lost = h->deadline > 0 ? 1 : h->lost;
+            vhost_resync(w, h);
+        }
+        return false;
+    }
+    if (strcmp(word, "stale") == 0 && e->script == REDIS_SCRIPT_HELLO && here && h->phase == HOST_HELLO) {
+        h->connection = reply_number(reply_at(reply, 1)) + 1;
+        save_file(h);
+        vhello_say(w, h);
+        return false;
+    }
+    if (strcmp(word, "stale") == 0) {
+        if (here)
+            vhost_down(w, h, w->heartbeat / 8);
+        return false;
+    }
+    return true;
+}
+
+void vhost_on_answer(struct world *w, const struct model_event *e) {
+    struct host *h = &w->hosts[e->host];
+    const redisReply *reply = reply_at(e->reply, 0);
+    const char *error = reply_error(e->reply);
+
+    if (e->ask.n > 0)
+        vask_on_sent_answer(w, &e->ask);
+    else if (h->phase != e->during)
+        return;
+    if (error && e->ask.n > 0 && !e->ask.release && redis_error_class(error) == REDIS_ERROR_FULL) {
+        vask_refuse(w, &e->ask);
+        return;
+    }
+    if (error && h->phase == e->during)
+        vhost_down(w, h, w->heartbeat / 8);
+    if (error || !answer_is_good(w, h, e, reply))
+        return;
+    if (e->script == REDIS_SCRIPT_HELLO && e->during == HOST_HELLO)
+        vhello_on_answer(w, h, reply);
+    else if (e->script == REDIS_SCRIPT_HELLO)
+        vhello_on_declared(w, h, reply);
+    else if (e->script == REDIS_SCRIPT_SYNC)
+        vhello_on_sync(w, h, reply);
+    else if (e->script == REDIS_SCRIPT_BEAT)
+        vbeat_on_answer(w, h, reply);
+    else if (e->ask.n > 0)
+        vask_on_answer(w, h, &e->ask, reply);
+    else if (e->script == REDIS_SCRIPT_LOOK && reply_number(reply_at(reply, 3)) > 0)
+        vhost_resync(w, h); /* Redis lost it, and came back as another one */
+    else if (reply_number(reply_at(reply, 2)) > 0)
+        vbeat_say(w, h);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The limit in force, and how overrides may change (R6, R14). */
+
+#include <string.h>
+
+#include "tests/model/model-rules.h"
+
+struct override {
+    uint64_t version, until_usec;
+    char limit[16], by[64], restore[64], reason[64];
+};
+
+static uint64_t number(const char *text) {
+    return strtoull(text, NULL, 10);
+}
+
+static struct override parse_override(const char *text) {
+    struct override o = {.limit = "-"};
+    char *fields[6], copy[OVERRIDE_SIZE], *at = copy;
+
+    if (!*text)
+        return o;
+    (void) snprintf(copy, sizeof(copy), "%s", text);
+    for (size_t i = 0; i < ELEMENTSOF(fields); i++)
+        fields[i] = at ? strsep(&at, "\t") : copy + strlen(copy);
+    o.version = number(fields[0]);
+    (void) snprintf(o.limit, sizeof(o.limit), "%.15s", fields[1]);
+    o.until_usec = number(fields[2]);
+    (void) snprintf(o.by, sizeof(o.by), "%.63s", fields[3]);
+    (void) snprintf(o.restore, sizeof(o.restore), "%.63s", fields[4]);
+    (void) snprintf(o.reason, sizeof(o.reason), "%.63s", fields[5]);
+    return o;
+}
+
+static bool is_over(const struct world *w, const struct override *o) {
+    return o->until_usec != 0 && o->until_usec <= world_redis_time(w) + 20;
+}
+
+static void restore_override(const struct world *w, struct override *o) {
+    char limit[16], reason[64] = "";
+    uint64_t until_usec;
+
+    if (sscanf(o->restore, "%15s %" SCNu64 " %63s", limit, &until_usec, reason) >= 2) {
+        (void) snprintf(o->limit, sizeof(o->limit), "%s", limit);
+        o->until_usec = until_usec;
+        if (is_over(w, o))
+            until_usec = 0, limit[0] = '\0';
+    } else {
+        limit[0] = '\0';
+    }
+    if (!limit[0]) {
+        (void) snprintf(o->limit, sizeof(o->limit), "-");
+        o->until_usec = 0;
+    }
+    o->restore[0] = '\0';
+}
+
+uint32_t rules_limit(const struct world *w, unsigned pool) {
+    struct override o = parse_override(w->m.overrides[pool]);
+    uint32_t lowest = UINT32_MAX;
+
+    if (strcmp(o.limit, "-") != 0) /* until a heartbeat ends it */
+        return (uint32_t) number(o.limit);
+    for (unsigned s = 1; s <= w->n_sessions; s++)
+        if (w->m.sessions[s].live && w->m.sessions[s].is_declared[pool] && w->m.sessions[s].limits[pool] < lowest)
+            lowest = w->m.sessions[s].limits[pool];
+    return lowest == UINT32_MAX ? 0 : lowest;
+}
+
+/* --- overrides --- */
+
+struct cause { /* the call that is being judged */
+    enum redis_script script;
+    char **args;
+    size_t n_args;
+    const char *word;
+};
+
+static bool is_told_by_hello(const struct cause *e, unsigned pool, const struct override *o) {
+    if (e->script != REDIS_SCRIPT_HELLO)
+        return false;
+    for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
+        if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) == o->version && strcmp(e->args[i + 2], o->limit) == 0)
+            return true;
+    return false;
+}
+
+/* What a hello brings is there before anything ends: its time may be over, too. */
+static struct override newest_known(const struct cause *e, unsigned pool, const struct override *old) {
+    struct override newest = *old;
+    char text[OVERRIDE_SIZE];
+
+    if (e->script != REDIS_SCRIPT_HELLO)
+        return newest;
+    for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
+        if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) > newest.version) {
+            (void) snprintf(text, sizeof(text), "%.24s\t%.15s\t%.24s\t%.24s\t%.50s\t%.50s", e->args[i + 1], e->args[i + 2], e->args[i + 3],
+                            e->args[i + 4], e->args[i + 5], e->args[i + 6]);
+            newest = parse_override(text);
+        }
+    return newest;
+}
+
+static void judge_override(struct world *w, const struct cause *e, unsigned pool, const struct override *old, const struct override *o) {
+    bool ours = e->script == REDIS_SCRIPT_OVERRIDE && strcmp(e->word, "ok") == 0 && e->args[3][0] == 'a' + (char) pool;
+    struct override want = *old;
+
+    if (is_over(w, &want))
+        restore_override(w, &want);
+    if (ours && strcmp(e->args[6], "set") == 0)
+        (void) snprintf(want.limit, sizeof(want.limit), "%.15s", e->args[7]);
+    else if (ours && strcmp(e->args[6], "pause") == 0)
+        (void) snprintf(want.limit, sizeof(want.limit), "0");
+    else if (ours && strcmp(e->args[6], "clear") == 0)
+        (void) snprintf(want.limit, sizeof(want.limit), "-");
+    else if (ours)
+        restore_override(w, &want);
+    if (ours && number(e->args[4]) != old->version)
+        model_fail(w, "R6: an override of %c replaced version %" PRIu64 ", it named %s", 'a' + pool, old->version, e->args[4]);
+    if (is_told_by_hello(e, pool, o))
+        return;
+    if (!ours && !is_over(w, old))
+        model_fail(w, "the override of %c changed to %s by itself", 'a' + pool, o->limit);
+    else if (strcmp(o->limit, want.limit) != 0)
+        model_fail(w, "the override of %c is %s, must be %s", 'a' + pool, o->limit, want.limit);
+}
+
+void limits_apply(struct world *w, enum redis_script script, char **args, size_t n_args, const char *word, const redisReply *state) {
+    const struct cause cause = {.script = script, .args = args, .n_args = n_args, .word = word};
+
+    for (unsigned p = 0; p < w->n_pools; p++) {
+        const char *text = reply_word(reply_at(state, 5 + p));
+
+        if (strcmp(text, w->m.overrides[p]) != 0) {
+            struct override before = parse_override(w->m.overrides[p]), old = newest_known(&cause, p, &before), o = parse_override(text);
+
+            if (o.version <= before.version)
+                model_fail(w, "R6: an override of %c with version %" PRIu64 " came after %" PRIu64, 'a' + p, o.version, before.version);
+            judge_override(w, &cause, p, &old, &o);
+            (void) snprintf(w->m.overrides[p], sizeof(w->m.overrides[p]), "%s", text);
+        }
+    }
+}

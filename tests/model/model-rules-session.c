@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What must become of sessions: hello, bye, heartbeats, and who is buried by them. */
+
+#include <string.h>
+
+#include "tests/model/model-rules.h"
+
+/* --- the dead --- */
+
+/* Who ends somebody else's session tells what that held: nobody else does. With low bounds it may have been told by an earlier call. */
+static void check_reclaimed(struct effect *e, unsigned claim, const redisReply *reclaimed) {
+    const redisReply *item;
+
+    for (size_t i = 0; (item = reply_at(reclaimed, i)); i++)
+        if (id_number(reply_word(reply_at(item, 0))) == claim && reply_number(reply_at(item, 5)) == e->m->claims[claim].token)
+            return;
+    if (!e->w->tight)
+        model_fail(e->w, "R4: what c%u held is given away, but nobody is told", claim);
+}
+
+static void end_session(struct effect *e, unsigned s, const redisReply *reclaimed) {
+    check_session_end(e->w, s);
+    for (unsigned i = 0; i < e->w->n_runs; i++)
+        if (e->m->claims[i].session == s) {
+            if (e->m->claims[i].state == 'H' && reclaimed)
+                check_reclaimed(e, i, reclaimed);
+            e->m->claims[i].state = 0;
+        }
+    e->m->sessions[s] = (struct m_session) {0};
+}
+
+/* list and, after it, what is reclaimed: at this place of the reply. */
+static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t dead, bool may_bury) {
+    const redisReply *list = reply_at(e->reply, at);
+    const redisReply *item;
+    unsigned self = id_number(e->args[0]);
+
+    for (size_t i = 0; (item = reply_at(list, i)); i++) {
+        unsigned s = id_number(reply_word(reply_at(item, 0)));
+        const struct m_session *session = &e->m->sessions[s];
+
+        if (s != replaced || replaced == 0) {
+            if (e->mismatch || e->new_epoch)
+                model_fail(e->w, "R10: s%u was buried by a Redis that is not that of the epoch", s);
+            else if (!session->ending && (!may_bury || session->count > dead || s == self))
+                model_fail(e->w, "R4: s%u with count %" PRIu64 " was buried though the dead are up to %" PRIu64, s, session->count, dead);
+        }
+        end_session(e, s, reply_at(e->reply, at + 1));
+    }
+    for (unsigned s = 1; s <= e->w->n_sessions; s++)
+        if (e->m->sessions[s].live && ((may_bury && s != self && e->m->sessions[s].count <= dead) || (s == replaced && s != self))) {
+            if (e->more == 0)
+                model_fail(e->w, "R4: s%u with count %" PRIu64 " was not buried, the dead are up to %" PRIu64, s, e->m->sessions[s].count,
+                           dead);
+            e->m->sessions[s].ending = true;
+        }
+}
+
+/* --- who may come in --- */
+
+/* What it held under a longer lease may be in use until that is over, though its host now names a shorter one (R8). */
+static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t dead, bool may_bury) {
+    const struct m_session *session = &e->m->sessions[s];
+
+    if (!session->live || lease >= e->m->lease || (may_bury && session->count <= dead))
+        return false;
+    for (unsigned i = 0; i < e->w->n_runs; i++)
+        if (e->m->claims[i].state && e->m->claims[i].session == s)
+            return true;
+    return false;
+}
+
+/* A lease or a name that somebody else lives by keeps it out, and nothing else does. */
+static void judge_admission(struct effect *e, unsigned s, uint64_t dead, bool may_bury) {
+    unsigned name = id_number(e->args[3]), machine = id_number(e->args[4]);
+    usec_t lease = rules_number(e->args[6]);
+    bool taken = false, surely = false, others = false, differs, ok = strcmp(e->word, "ok") == 0;
+
+    for (unsigned i = 1; i <= e->w->n_sessions; i++) {
+        const struct m_session *d = &e->m->sessions[i];
+
+        if (i == s || !d->live || d->ending)
+            continue;
+        others = true;
+        taken = taken || (d->name == name && d->host != machine);
+        surely = surely || (d->name == name && d->host != machine && !d->superseded);
+    }
+    differs = e->m->lease > 0 && lease != e->m->lease && (others || is_bound(e, s, lease, dead, may_bury));
+    if (e->more > 0)
+        return; /* who is still to be buried may hinder it, too */
+    if (strcmp(e->word, "name-taken") == 0 && !taken)
+        model_fail(e->w, "name: s%u was refused, but nobody of that name lives", s);
+    if (strcmp(e->word, "lease-differs") == 0 && !differs)
+        model_fail(e->w, "R4: s%u was refused for its lease of %s us, but nobody lives by another one", s, e->args[6]);
+    if (ok && surely)
+        model_fail(e->w, "name: s%u of h%u came in as n%u, but another machine lives by that name", s, machine, name);
+    if (ok && differs)
+        model_fail(e->w, "R4: s%u came in with a lease of %s us, others live by %" PRIu64, s, e->args[6], e->m->lease);
+}
+
+/* --- what hosts declare --- */
+
+struct declared {
+    uint32_t lowest, highest; /* 0: nobody */
+    unsigned elsewhere;
+};
+
+static struct declared declared_of(const struct effect *e, unsigned pool) {
+    struct declared d = {0};
+
+    for (unsigned s = 1; s <= e->w->n_sessions; s++) {
+        const struct m_session *session = &e->m->sessions[s];
+        uint32_t limit = session->live && session->is_declared[pool] ? session->limits[pool] : 0;
+
+        if (limit > 0 && (d.lowest == 0 || limit < d.lowest))
+            d.lowest = limit;
+        if (limit > d.highest)
+            d.highest = limit;
+        d.elsewhere += session->live && session->is_elsewhere[pool];
+    }
+    return d;
+}
+
+/* Hosts that declare different limits, or another scope, are told so (R14). */
+static void judge_differing(struct effect *e, const struct m_session *session) {
+    const redisReply *list = reply_at(e->reply, 8), *item;
+
+    for (unsigned p = 0; p < e->w->n_pools && e->more == 0; p++) {
+        struct declared want = declared_of(e, p), told = {0};
+        bool differ = want.lowest > 0 && (want.lowest != want.highest || want.elsewhere > 0), found = false;
+
+        for (size_t i = 0; (item = reply_at(list, i)); i++)
+            if (*reply_word(reply_at(item, 0)) == 'a' + (char) p) {
+                found = true;
+                told = (struct declared) {(uint32_t) reply_number(reply_at(item, 1)), (uint32_t) reply_number(reply_at(item, 2)),
+                                          (unsigned) reply_number(reply_at(item, 3))};
+            }
+        if (found != (differ && (session->is_declared[p] || session->is_elsewhere[p])) ||
+            (found && (told.lowest != want.lowest || told.highest != want.highest || told.elsewhere != want.elsewhere)))
+            model_fail(e->w, "R14: of pool %c hosts declare %u to %u, %u have it elsewhere; told is %s %u to %u, %u", 'a' + p, want.lowest,
+                       want.highest, want.elsewhere, found ? "that it differs:" : "nothing", told.lowest, told.highest, told.elsewhere);
+    }
+}
+
+static void note_lowest(const struct effect *e, uint32_t lowest[static POOLS_MAX]) {
+    for (unsigned p = 0; p < POOLS_MAX; p++)
+        lowest[p] = declared_of(e, p).lowest;
+}
+
+/* Who takes a limit away tells what the lowest is now; of pools that `but` declares itself (may be NULL) its host knows. */
+static void judge_undeclared(struct effect *e, const uint32_t before[static POOLS_MAX], size_t at, const struct m_session *but) {
+    const redisReply *list = reply_at(e->reply, at), *item;
+
+    for (unsigned p = 0; p < e->w->n_pools; p++) {
+        uint32_t lowest = declared_of(e, p).lowest, told = before[p];
+
+        if (but && but->is_declared[p])
+            continue;
+
+        for (size_t i = 0; (item = reply_at(list, i)); i++)
+            if (*reply_word(reply_at(item, 0)) == 'a' + (char) p) /* -1: nobody */
+                told = reply_at(item, 1)->type == REDIS_REPLY_INTEGER && reply_at(item, 1)->integer > 0
+                           ? (uint32_t) reply_at(item, 1)->integer : 0;
+        if (told != lowest)
+            model_fail(e->w, "R14: the lowest limit of pool %c is %u now, it was %u; told is %u", 'a' + p, lowest, before[p], told);
+    }
+}
+
+/* --- hello, heartbeats, bye --- */
+
+static void declare(struct effect *e, struct m_session *session) {
+    unsigned n = (unsigned) rules_number(e->args[HELLO_LIMITS]);
+
+    memset(session->is_declared, 0, sizeof(session->is_declared));
+    memset(session->is_elsewhere, 0, sizeof(session->is_elsewhere));
+    for (size_t i = HELLO_LIMITS + 1; i < HELLO_LIMITS + 1 + 2 * n; i += 2) {
+        unsigned p = (unsigned) (e->args[i][0] - 'a');
+
+        session->is_elsewhere[p] = strcmp(e->args[i + 1], "host") == 0;
+        session->is_declared[p] = !session->is_elsewhere[p];
+        session->limits[p] = (uint32_t) rules_number(e->args[i + 1]);
+    }
+}
+
+/* The newest session by a name has it. */
+static void take_name(struct effect *e, unsigned s, unsigned name) {
+    for (unsigned i = 1; i <= e->w->n_sessions; i++)
+        if (e->m->sessions[i].name == name)
+            e->m->sessions[i].superseded = true;
+    e->m->sessions[s].name = name;
+    e->m->sessions[s].superseded = false;
+}
+
+void rules_hello(struct effect *e) {
+    unsigned s = id_number(e->args[0]), replaced = id_number(e->args[2]);
+    struct m_session *session = &e->m->sessions[s];
+    uint64_t connection = rules_number(e->args[1]), dead = rules_number(e->args[HELLO_DEAD]);
+    bool may_bury = strcmp(e->args[HELLO_EPOCH], e->m->epoch) == 0 && !e->new_epoch, ok = strcmp(e->word, "ok") == 0;
+    uint32_t lowest[POOLS_MAX];
+
+    note_lowest(e, lowest);
+    if (session->live && !session->ending && session->connection > connection) {
+        if (strcmp(e->word, "stale") != 0)
+            model_fail(e->w, "R6: a hello on connection %" PRIu64 " was answered '%s', %" PRIu64 " is there", connection, e->word,
+                       session->connection);
+        return;
+    }
+    if (e->mismatch)
+        model_fail(e->w, "R10: hello did not see that this is another Redis");
+    if (!ok && !rules_is_refusal(e->word)) {
+        model_fail(e->w, "hello was answered '%s'", e->word);
+        return;
+    }
+    apply_ended(e, ok ? 10 : 6, replaced, dead, may_bury);
+    judge_admission(e, s, dead, may_bury);
+    if (!ok) {
+        judge_undeclared(e, lowest, 8, NULL);
+        return;
+    }
+    e->m->lease = rules_number(e->args[6]);
+    session->last = session->live && !session->ending ? session->last : 0;
+    session->live = true;
+    session->ending = false;
+    session->host = id_number(e->args[4]);
+    take_name(e, s, id_number(e->args[3]));
+    session->connection = connection;
+    session->count = reply_number(reply_at(e->reply, 4));
+    session->beat = e->w->now;
+    declare(e, session);
+    judge_differing(e, session);
+    judge_undeclared(e, lowest, 9, session);
+}
+
+void rules_beat(struct effect *e) {
+    struct m_session *session = &e->m->sessions[id_number(e->args[0])];
+    bool grace = reply_number(reply_at(e->state, 1)) == 1;
+    uint64_t known = e->n_args > 7 ? rules_number(e->args[7]) : 0;
+    uint32_t lowest[POOLS_MAX];
+
+    note_lowest(e, lowest);
+    if (rules_number(e->args[4]) > session->count && (reply_at(reply_at(e->reply, 10), 0) || (e->m->grace && !grace)))
+        model_fail(e->w, "R10: Redis's memory went back, and a heartbeat that proves it expires sessions or ends grace");
+    if (e->m->grace && !grace) {
+        if (e->mismatch)
+            model_fail(e->w, "R10: grace was ended by a Redis that is not that of the epoch");
+        if (known < e->m->lease)
+            model_fail(e->w, "R10: grace was ended by a host that knew the epoch for %" PRIu64 " us", known);
+        e->m->grace = false;
+    } else if (e->m->grace && known >= e->m->lease && !e->mismatch) {
+        model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %" PRIu64 " us", known);
+    }
+    if (reply_number(reply_at(e->reply, 4)) <= session->count)
+        model_fail(e->w, "R4: the beat clock stands still at %" PRIu64, session->count);
+    session->count = reply_number(reply_at(e->reply, 4));
+    session->beat = e->w->now;
+    apply_ended(e, 10, 0, rules_number(e->args[3]), !e->mismatch);
+    judge_undeclared(e, lowest, 12, NULL);
+}
+
+void rules_bye(struct effect *e) {
+    unsigned s = id_number(e->args[0]);
+
+    uint32_t lowest[POOLS_MAX];
+
+    if (!e->m->sessions[s].live || strcmp(e->word, "ok") != 0)
+        return;
+    note_lowest(e, lowest);
+    if (e->more > 0)
+        e->m->sessions[s].ending = true;
+    else
+        end_session(e, s, NULL); /* its host knows */
+    judge_undeclared(e, lowest, 3, NULL);
+}

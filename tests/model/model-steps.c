@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The steps of a sequence: what is asked for, and what befalls hosts, network and Redis. */
+
+#include <string.h>
+
+#include "tests/model/model-internal.h"
+
+static const char *const step_names[STEPS] = {
+    [STEP_CLAIM] = "claim", [STEP_CLAIMS] = "several claims", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash",
+    [STEP_REBOOT] = "reboot",
+    [STEP_LOSE_FILE] = "crash and lose the session's file", [STEP_FREEZE] = "freeze", [STEP_CUT] = "cut",
+    [STEP_LOSE_CALL] = "lose a call", [STEP_LOSE_ANSWER] = "lose an answer", [STEP_STALL_CALL] = "stall a call",
+    [STEP_STALL_ANSWER] = "stall an answer", [STEP_LOSE_PUSH] = "lose a push", [STEP_STALL_PUSH] = "stall a push",
+    [STEP_TWICE] = "a call for claims comes twice",
+    [STEP_RECONNECT] = "reconnect", [STEP_BYE] = "bye", [STEP_WIPE] = "Redis restarts empty", [STEP_FLUSH] = "FLUSHALL",
+    [STEP_RESTART] = "Redis restarts with its data", [STEP_SAVE] = "snapshot", [STEP_RESTORE] = "Redis comes back with the snapshot",
+    [STEP_REDIS_FROZEN] = "freeze Redis", [STEP_CLOCK] = "step Redis' clock", [STEP_LIMIT] = "declare a limit",
+    [STEP_OVERRIDE] = "override", [STEP_CLEAR] = "clear an override", [STEP_PAUSE] = "pause", [STEP_RESUME] = "resume",
+    [STEP_REVOKE] = "revoke", [STEP_GRACE] = "end grace",
+    [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
+    [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
+    [STEP_AGAIN] = "Redis comes back with the same snapshot again", [STEP_BACK] = "Redis's memory goes back",
+    [STEP_NAME] = "berthd is started anew with another name", [STEP_LEASE] = "berthd is started anew with another lease",
+};
+
+const char *step_name(enum step_kind kind) {
+    return step_names[kind];
+}
+
+static void step_claim(struct world *w, struct host *h, const struct step *s) {
+    struct run *r = &w->runs[w->n_runs];
+    uint32_t sum = 0;
+
+    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX)
+        return;
+    *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d,
+                       .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};
+    for (unsigned p = 0; p < w->n_pools; p++) {
+        r->permits[p] = (uint32_t) (s->a >> (8 * p)) & 0xff;
+        if (h->limits[p] == 0 || h->elsewhere[p])
+            r->permits[p] = 0;
+        if (r->permits[p] > w->limits[p])
+            r->permits[p] = w->limits[p];
+        sum += r->permits[p];
+    }
+    if (sum == 0 && h->elsewhere[0]) /* that is none of Redis' business */
+        return;
+    if (sum == 0)
+        r->permits[0] = 1;
+    w->n_runs++;
+    world_trace(w, "h%u: c%u asks for %u %u %u", h->index, r->id, r->permits[0], r->permits[1], r->permits[2]);
+    vclaim_ask(w, r);
+}
+
+/* Several claims of one permit of one pool, in one turn. */
+static void step_claims(struct world *w, struct host *h, const struct step *s) {
+    unsigned p = (unsigned) (s->a % w->n_pools), n = 2 + (unsigned) (s->c & 7) % 5;
+
+    for (unsigned i = 0; i < n; i++)
+        step_claim(w, h, &(struct step) {.a = 1u << (8 * p), .b = (s->c >> (8 + i) & 1) != 0 ? s->b : 0, .c = s->c >> 16 << 2,
+                                         .d = (s->c & 8) != 0 ? s->d : s->d / (i + 1)});
+}
+
+static void withdraw_one(struct world *w, struct host *h, uint64_t which) {
+    unsigned n = 0;
+
+    for (unsigned pass = 0; pass < 2; pass++) {
+        unsigned k = 0;
+
+        world_foreach_run(w, r) {
+            if (r->host != h->index || !h->up || r->state < RUN_ASKED || r->state > RUN_HELD)
+                continue;
+            if (pass == 1 && k++ == which % n) {
+                r->alive = false;
+                vclaim_release(w, r);
+                return;
+            }
+            n += pass == 0;
+        }
+        if (n == 0)
+            return;
+    }
+}
+
+static void step_withdraw(struct world *w, struct host *h, const struct step *s) {
+    for (uint64_t i = 0; i <= s->b; i++)
+        withdraw_one(w, h, s->a + i);
+}
+
+static void step_bye(struct world *w, struct host *h) {
+    struct words words = {0};
+
+    if (!h->up || h->phase == HOST_DOWN)
+        return;
+    vhost_begin(h, &words);
+    world_foreach_run(w, r) {
+        if (r->host != h->index)
+            continue;
+        r->alive = false;
+        r->state = RUN_DONE;
+    }
+    world_send(w, h, REDIS_SCRIPT_BYE, &words, h->phase, NULL);
+    vhost_crash(w, h);
+    h->has_file = false;
+    h->replaced = h->session;
+}
+
+static void break_all(struct world *w) {
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        if (w->hosts[i].up && w->hosts[i].phase != HOST_DOWN)
+            world_break(w, &w->hosts[i], world_draw(w, w->heartbeat / 4));
+}
+
+/* What was put off until then must not be overtaken. */
+static usec_t longer(usec_t until, usec_t other) {
+    return until > other ? until : other;
+}
+
+static void step_clock(struct world *w, usec_t by, bool back) {
+    w->redis_skew += back ? -(int64_t) by : (int64_t) by;
+    w->was_ahead = w->was_ahead || !back;
+    w->stepped = w->now;
+}
+
+static void step_redis(struct world *w, const struct step *s) {
+    switch (s->kind) {
+    case STEP_WIPE:
+    case STEP_FLUSH:
+        bridge_wipe(w->bridge);
+        rules_begin(w);
+        break;
+    case STEP_RESTORE:
+        if (!w->has_saved)
+            return;
+        bridge_restore(w->bridge);
+        w->m = w->saved;
+        break;
+    case STEP_BACK: /* the whole machine of Redis: who was connected is no more */
+        if (!w->has_saved || w->saved.replid != w->replid)
+            return;
+        bridge_restore(w->bridge);
+        w->m = w->saved;
+        w->went_back = w->stepped = w->now;
+        break_all(w);
+        return;
+    case STEP_SAVE:
+        bridge_save(w->bridge);
+        w->saved = w->m;
+        w->has_saved = true;
+        return;
+    default:
+        break;
+    }
+    if (s->kind == STEP_FLUSH)
+        return;
+    if (s->a / 2 % 3 == 0) /* it comes back where the clock is behind */
+        step_clock(w, s->a % w->lease, true);
+    w->stepped = w->now;
+    w->replid++;
+    if (s->a % 2 == 0) /* a replica promoted and demoted again can keep connections */
+        break_all(w);
+}
+
+static void step_override(struct world *w, struct host *h, const struct step *s) {
+    const char *kind = s->kind == STEP_OVERRIDE ? "set" : s->kind == STEP_CLEAR ? "clear" : s->kind == STEP_PAUSE ? "pause" : "resume";
+    unsigned p = (unsigned) (s->a % w->n_pools);
+    uint64_t id = s->c % (STEPS_MAX + 1);
+    struct words words = {0};
+    char by[24];
+
+    if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
+        return;
+    if (w->admin_versions[id] == 0) /* else it is said again */
+        w->admin_versions[id] = h->overrides[p].version + 1;
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    words_add(&words, (char[]) {(char) ('a' + p), '\0'});
+    words_add_u64(&words, w->admin_versions[id] - 1);
+    (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
+    if (id == 0)
+        w->admin_versions[0] = 0;
+    words_add(&words, by);
+    words_add(&words, kind);
+    words_add_u64(&words, s->b);
+    words_add_u64(&words, s->d);
+    words_add(&words, "why");
+    world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, NULL);
+}
+
+static void step_revoke(struct world *w, struct host *h, const struct step *s) {
+    struct words words = {0};
+    char id[24];
+
+    if (!h->up || h->phase != HOST_LIVE || w->n_runs == 0 || h->frozen_until > w->now)
+        return;
+    (void) snprintf(id, sizeof(id), "c%u", (unsigned) (s->a % w->n_runs));
+    vhost_begin(h, &words);
+    words_add(&words, h->epoch);
+    words_add(&words, id);
+    words_add(&words, "enough");
+    world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
+}
+
+/* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
+static bool may_end_grace(const struct world *w) {
+    if (w->m.empty || !*w->m.epoch || w->m.replid != w->replid)
+        return false;
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        if (w->hosts[i].up && (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].epoch, w->m.epoch) != 0))
+            return false;
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        if (r->alive && !r->over_lease && (w->m.claims[r->id].state != 'H' || !w->hosts[r->host].up))
+            return false;
+    return true;
+}
+
+static void step_grace(struct world *w, struct host *h) {
+    if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->grace && may_end_grace(w)) {
+        w->by_hand = true;
+        h->ends_grace = true;
+        vbeat_say(w, h);
+    }
+}
+
+/* Name and lease are of a config that is read when berthd starts. */
+static void change_config(struct world *w, struct host *h, unsigned name, usec_t lease) {
+    h->name = name;
+    h->lease = lease;
+    w->longest = lease > w->longest ? lease : w->longest;
+}
+
+static void step_end_berthd(struct world *w, struct host *h, const struct step *s) {
+    unsigned session = h->session;
+
+    if (!h->up)
+        return;
+    if (s->kind == STEP_BYE) {
+        step_bye(w, h);
+    } else {
+        if (s->kind == STEP_REBOOT)
+            world_foreach_run(w, r) if (r->host == h->index) r->alive = false;
+        vhost_crash(w, h);
+        if (s->kind == STEP_REBOOT || s->kind == STEP_LOSE_FILE)
+            h->has_file = false;
+        h->replaced = s->kind == STEP_REBOOT ? session : 0;
+        if (s->kind == STEP_NAME)
+            change_config(w, h, (unsigned) s->b % w->n_hosts, h->lease);
+    }
+    h->start_at = w->now + 1 + s->a;
+}
+
+/* One host alone; or all of them: the others are stopped before and started after it. */
+static void step_lease(struct world *w, struct host *h, const struct step *s) {
+    usec_t lease = s->b == 0 ? w->lease : s->b == 1 ? w->lease / 2 : w->lease * 2;
+
+    for (unsigned i = 0; s->c == 1 && i < w->n_hosts; i++)
+        if (i != h->index) {
+            step_end_berthd(w, &w->hosts[i], &(struct step) {.kind = STEP_BYE, .a = s->a + w->heartbeat});
+            change_config(w, &w->hosts[i], w->hosts[i].name, lease);
+        }
+    step_end_berthd(w, h, s);
+    change_config(w, h, h->name, lease);
+}
+
+/* Whoever has the newest token cannot tell it any more, and nobody else has heard of it. What the others remember must do. */
+void world_disaster(struct world *w) {
+    struct host *h = &w->hosts[w->disaster_host];
+
+    w->disaster = DISASTER_NONE;
+    world_trace(w, "-- h%u and Redis' data are lost", h->index);
+    step_end_berthd(w, h, &(struct step) {.kind = STEP_REBOOT, .a = 3 * w->lease});
+    step_redis(w, &(struct step) {.kind = STEP_WIPE, .a = 2});
+    step_clock(w, 3600 * USEC_PER_SEC, true);
+}
+
+void world_step(struct world *w, const struct step *s) {
+    struct host *h = &w->hosts[s->host % w->n_hosts];
+    unsigned p = (unsigned) (s->a % w->n_pools);
+
+    world_trace(w, "-- %s h%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step_name(s->kind), h->index, s->a, s->b, s->c, s->d);
+    switch (s->kind) {
+    case STEP_CLAIM:
+        step_claim(w, h, s);
+        break;
+    case STEP_CLAIMS:
+        step_claims(w, h, s);
+        break;
+    case STEP_WITHDRAW:
+        step_withdraw(w, h, s);
+        break;
+    case STEP_CRASH:
+    case STEP_REBOOT:
+    case STEP_LOSE_FILE:
+    case STEP_BYE:
+    case STEP_NAME:
+        step_end_berthd(w, h, s);
+        break;
+    case STEP_LEASE:
+        step_lease(w, h, s);
+        break;
+    case STEP_FREEZE:
+        h->frozen_until = longer(h->frozen_until, w->now + s->a);
+        break;
+    case STEP_CUT:
+        h->cut_until = w->now + s->a;
+        world_break(w, h, w->heartbeat / 2);
+        break;
+    case STEP_LOSE_CALL:
+        h->lose_call = true;
+        break;
+    case STEP_LOSE_ANSWER:
+        h->lose_answer = true;
+        break;
+    case STEP_STALL_CALL:
+        h->stall_call = s->a;
+        break;
+    case STEP_STALL_ANSWER:
+        h->stall_answer = s->a;
+        break;
+    case STEP_LOSE_PUSH:
+        h->lose_push = true;
+        break;
+    case STEP_STALL_PUSH:
+        h->stall_push = s->a;
+        break;
+    case STEP_TWICE:
+        h->twice = true;
+        break;
+    case STEP_RECONNECT:
+        vhost_down(w, h, 1);
+        break;
+    case STEP_WIPE:
+    case STEP_FLUSH:
+    case STEP_RESTART:
+    case STEP_SAVE:
+    case STEP_RESTORE:
+    case STEP_BACK:
+        step_redis(w, s);
+        break;
+    case STEP_AGAIN: /* the same older copy as before, or a twin of the replica that was promoted before */
+        step_redis(w, &(struct step) {.kind = STEP_RESTORE, .a = s->a});
+        break;
+    case STEP_REDIS_FROZEN:
+        w->redis_frozen_until = longer(w->redis_frozen_until, w->now + s->a);
+        break;
+    case STEP_CLOCK:
+        step_clock(w, s->a, s->b % 2 == 1);
+        break;
+    case STEP_LIMIT:
+        h->limits[p] = (uint32_t) s->b;
+        vhost_declare(w, h);
+        break;
+    case STEP_OVERRIDE:
+    case STEP_CLEAR:
+    case STEP_PAUSE:
+    case STEP_RESUME:
+        step_override(w, h, s);
+        break;
+    case STEP_REVOKE:
+        step_revoke(w, h, s);
+        break;
+    case STEP_GRACE:
+        step_grace(w, h);
+        break;
+    case STEP_DISASTER:
+        w->disaster = DISASTER_ARMED;
+        break;
+    case STEP_FULL:
+        w->full_until = w->now + s->a;
+        break;
+    case STEP_REPLICA:
+        w->replica_until = w->now + s->a;
+        w->replid++; /* nobody reads it before it is promoted */
+        break;
+    case STEP_SCOPE:
+        h->elsewhere[p] = s->b == 1;
+        vhost_declare(w, h);
+        break;
+    case STEPS:
+        break;
+    }
+    world_end_turn(w);
+}
+
+void world_heal(struct world *w) {
+    world_trace(w, "-- all faults end");
+    world_thaw(w);
+    w->full_until = w->replica_until = 0;
+    w->disaster = DISASTER_NONE;
+    world_foreach_run(w, r) { /* no need to watch them run */
+        if (r->duration > w->lease / 20)
+            r->duration = w->lease / 20;
+        if (r->alive && r->ends > w->now + w->lease / 20)
+            r->ends = w->now + w->lease / 20;
+    }
+    for (unsigned i = 0; i < w->n_hosts; i++) {
+        struct host *h = &w->hosts[i];
+
+        h->cut_until = 0;
+        h->lose_call = h->lose_answer = h->lose_push = h->twice = false;
+        h->stall_call = h->stall_answer = h->stall_push = 0;
+        memcpy(h->limits, w->limits, sizeof(h->limits));
+        memset(h->elsewhere, 0, sizeof(h->elsewhere));
+        if (h->up && (h->name != i || h->lease != w->lease))
+            vhost_crash(w, h);
+        change_config(w, h, i, w->lease);
+        if (h->up)
+            vhost_declare(w, h);
+        else
+            h->start_at = w->now + 1;
+    }
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Time and the network. */
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "tests/model/model-internal.h"
+
+#define LOOK_EVERY 16 /* calls between two looks into Redis' data */
+
+uint64_t model_mix(uint64_t a, uint64_t b) { /* splitmix64 */
+    uint64_t z = a + (b + 1) * 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+usec_t world_draw(struct world *w, usec_t most) {
+    return 200 + model_mix(w->seed, w->draws++) % most;
+}
+
+void world_trace(const struct world *w, const char *format, ...) {
+    va_list ap;
+
+    if (!w->trace)
+        return;
+    fprintf(w->trace, "%9.3f ", (double) w->now / 1e6);
+    va_start(ap, format);
+    (void) vfprintf(w->trace, format, ap);
+    va_end(ap);
+    fputc('\n', w->trace);
+}
+
+/* --- events --- */
+
+static void event_free(struct model_event *e) {
+    words_done(&e->words);
+    if (e->reply)
+        freeReplyObject(e->reply);
+    free(e->text);
+    free(e);
+}
+
+static struct model_event *event_add(struct world *w, enum event_kind kind, const struct host *h, usec_t at) {
+    struct model_event *e = calloc(1, sizeof(*e));
+
+    if (!e || w->n_events == EVENTS_MAX)
+        abort();
+    *e = (struct model_event) {.kind = kind, .at = at, .order = w->order++, .host = h->index, .wire = h->wire, .sent = w->now};
+    w->events[w->n_events++] = e;
+    return e;
+}
+
+static usec_t in_order(usec_t *last, usec_t at) {
+    *last = at > *last ? at : *last + 1;
+    return *last;
+}
+
+void world_break(struct world *w, struct host *h, usec_t after) {
+    if (h->wire_dead)
+        return;
+    h->wire_dead = true;
+    event_add(w, EVENT_BROKEN, h, w->now + after);
+}
+
+static struct model_event *add_call(struct world *w, struct host *h, usec_t at, enum redis_script script, const struct words *words,
+                                    enum host_phase during) {
+    struct model_event *e = event_add(w, EVENT_CALL, h, in_order(&h->last_call, at));
+
+    e->script = script;
+    for (size_t i = 0; i < words->n; i++)
+        words_add(&e->words, words->items[i]);
+    e->during = during;
+    e->session = h->session;
+    return e;
+}
+
+void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during,
+                const struct ask *ask) {
+    usec_t at;
+    struct model_event *e;
+
+    vask_say(w, h);
+    at = w->now + world_draw(w, w->heartbeat / 40);
+    if (h->lose_call || h->cut_until > w->now) {
+        world_trace(w, "h%u: %s is lost on its way", h->index, redis_script_name(script));
+        h->lose_call = false;
+        world_break(w, h, w->heartbeat / 2);
+        words_done(words);
+        return;
+    }
+    if (h->wire_dead) {
+        words_done(words);
+        return;
+    }
+    if (h->stall_call > 0) {
+        at += h->stall_call;
+        if (h->stall_call > w->heartbeat) { /* its berthd does not wait for it */
+            event_add(w, EVENT_BROKEN, h, w->now + w->heartbeat / 2);
+            h->wire_dead = true;
+        }
+        h->stall_call = 0;
+    }
+    e = add_call(w, h, at, script, words, during);
+    if (ask)
+        e->ask = *ask;
+    if (ask && h->twice) {
+        add_call(w, h, at, script, words, during)->unheard = true;
+        h->twice = false;
+    }
+    words_done(words);
+}
+
+void world_push(struct world *w, unsigned session, const char *text) {
+    for (unsigned i = 0; i < w->n_hosts; i++) {
+        struct host *h = &w->hosts[i];
+        struct model_event *e;
+        usec_t at = w->now + world_draw(w, w->heartbeat / 40) + h->stall_push;
+
+        if (h->session != session || !h->up || h->phase == HOST_DOWN || h->wire_dead || h->cut_until > w->now)
+            continue;
+        if (h->lose_push) {
+            h->lose_push = false;
+            world_trace(w, "a push to h%u is lost: %s", i, text);
+            return;
+        }
+        h->stall_push = 0;
+        e = event_add(w, EVENT_PUSH, h, in_order(&h->last_push, at));
+        e->text = strdup(text);
+        if (!e->text)
+            abort();
+    }
+}
+
+/* --- calls --- */
+
+static void trace_reply(FILE *out, const redisReply *r) {
+    if (r->type == REDIS_REPLY_ARRAY) {
+        fputc('{', out);
+        for (size_t i = 0; i < r->elements; i++) {
+            if (i > 0)
+                fputc(' ', out);
+            trace_reply(out, r->element[i]);
+        }
+        fputc('}', out);
+    } else if (r->type == REDIS_REPLY_INTEGER) {
+        fprintf(out, "%lld", r->integer);
+    } else {
+        fprintf(out, "%s", r->type == REDIS_REPLY_NIL ? "-" : *r->str ? r->str : "''");
+    }
+}
+
+static void trace_call(const struct world *w, enum redis_script script, const struct words *words, const redisReply *reply) {
+    if (!w->trace || !reply)
+        return;
+    fprintf(w->trace, "%9.3f redis: %s", (double) w->now / 1e6, redis_script_name(script));
+    for (size_t i = 0; i < words->n; i++)
+        fprintf(w->trace, " %s", *words->items[i] ? words->items[i] : "''");
+    fputs("\n                 = ", w->trace);
+    trace_reply(w->trace, reply_at(reply, 0) ? reply_at(reply, 0) : reply);
+    if (reply_at(reply_at(reply, 1), 0)) {
+        fputs("\n             pushes ", w->trace);
+        trace_reply(w->trace, reply_at(reply, 1));
+    }
+    fputc('\n', w->trace);
+}
+
+redisReply *world_call(struct world *w, enum redis_script script, const struct words *words) {
+    const redisReply *pushes;
+    redisReply *reply;
+
+    bridge_set_full(w->bridge, w->now < w->full_until);
+    bridge_set_replica(w->bridge, w->now < w->replica_until);
+    reply = bridge_call(w->bridge, script, w->tight, world_redis_time(w), w->replid, words);
+    pushes = reply_at(reply, 1);
+    trace_call(w, script, words, reply);
+    rules_apply(w, script, words, reply);
+    for (size_t i = 0; reply_at(pushes, i + 1); i += 2) {
+        const char *channel = strstr(reply_word(reply_at(pushes, i)), "to:");
+
+        world_push(w, id_number(channel ? channel + 3 : ""), reply_word(reply_at(pushes, i + 1)));
+    }
+    if (++w->n_calls % LOOK_EVERY == 0 && !model_failed(w))
+        check_data(w, false);
+    return reply;
+}
+
+static void note_beat(struct world *w, struct host *h, const redisReply *reply) {
+    if (strcmp(reply_word(reply_at(reply_at(reply, 0), 0)), "ok") != 0)
+        return;
+    if (h->healthy_since == 0 || w->now > h->last_beat + w->heartbeat + w->heartbeat / 4)
+        h->healthy_since = w->now;
+    h->last_beat = w->now;
+    if (!w->m.empty && w->m.replid == w->replid)
+        check_beat(w, h);
+}
+
+static void on_call(struct world *w, struct model_event *e) {
+    struct host *h = &w->hosts[e->host];
+    bool is_present = e->wire == h->wire && h->up;
+    struct model_event *answer;
+    redisReply *reply;
+    usec_t at;
+
+    if (h->cut_until > w->now)
+        return;
+    reply = world_call(w, e->script, &e->words);
+    if (e->script == REDIS_SCRIPT_BEAT && is_present)
+        note_beat(w, h, reply);
+    if (!is_present || h->wire_dead || e->unheard) {
+        freeReplyObject(reply);
+        return;
+    }
+    if (h->lose_answer) {
+        world_trace(w, "h%u: the answer is lost on its way", h->index);
+        h->lose_answer = false;
+        world_break(w, h, w->heartbeat / 2);
+        freeReplyObject(reply);
+        return;
+    }
+    at = w->now + world_draw(w, w->heartbeat / 40) + h->stall_answer;
+    h->stall_answer = 0;
+    answer = event_add(w, EVENT_ANSWER, h, in_order(&h->last_answer, at));
+    answer->script = e->script;
+    answer->reply = reply;
+    answer->during = e->during;
+    answer->ask = e->ask;
+    answer->sent = e->sent;
+}
+
+/* False: not yet. */
+static bool dispatch(struct world *w, struct model_event *e) {
+    struct host *h = &w->hosts[e->host];
+
+    if (e->kind == EVENT_CALL && w->redis_frozen_until > w->now) {
+        e->at = w->redis_frozen_until;
+        return false;
+    }
+    if (e->kind == EVENT_CALL) {
+        on_call(w, e);
+        return true;
+    }
+    if (!h->up || e->wire != h->wire || (h->cut_until > w->now && e->kind != EVENT_BROKEN))
+        return true;
+    if (h->frozen_until > w->now) {
+        e->at = h->frozen_until;
+        return false;
+    }
+    if (e->kind == EVENT_ANSWER)
+        vhost_on_answer(w, e);
+    else if (e->kind == EVENT_PUSH)
+        vclaim_on_push(w, h, e->text);
+    else
+        vhost_down(w, h, w->heartbeat / 8);
+    return true;
+}
+
+void world_thaw(struct world *w) {
+    for (size_t i = 0; i < w->n_events; i++) {
+        struct model_event *e = w->events[i];
+
+        if (e->at == (e->kind == EVENT_CALL ? w->redis_frozen_until : w->hosts[e->host].frozen_until))
+            e->at = w->now; /* what comes later must not overtake it */
+    }
+    w->redis_frozen_until = 0;
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        w->hosts[i].frozen_until = 0;
+}
+
+/* --- time --- */
+
+static size_t first_event(const struct world *w) {
+    size_t first = 0;
+
+    for (size_t i = 1; i < w->n_events; i++)
+        if (w->events[i]->at < w->events[first]->at ||
+            (w->events[i]->at == w->events[first]->at && w->events[i]->order < w->events[first]->order))
+            first = i;
+    return first;
+}
+
+static struct host *first_timer(struct world *w, usec_t *ret_at) {
+    struct host *first = NULL;
+
+    *ret_at = USEC_INFINITY;
+    for (unsigned i = 0; i < w->n_hosts; i++) {
+        struct host *h = &w->hosts[i];
+        usec_t at = h->up ? vhost_next_timer(h) : h->start_at > 0 ? h->start_at : USEC_INFINITY;
+
+        if (at < *ret_at) {
+            first = h;
+            *ret_at = at;
+        }
+    }
+    return first;
+}
+
+void world_end_turn(struct world *w) {
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        vask_say(w, &w->hosts[i]);
+}
+
+void world_advance(struct world *w, usec_t until) {
+    while (!model_failed(w)) {
+        size_t i = first_event(w);
+        usec_t timer, end = vclaim_next_end(w), event = w->n_events > 0 ? w->events[i]->at : USEC_INFINITY;
+        struct host *h = first_timer(w, &timer);
+
+        if (end > until && event > until && timer > until)
+            break;
+        if (end <= event && end <= timer) {
+            w->now = end > w->now ? end : w->now;
+            vclaim_pass_time(w);
+        } else if (event < timer || (event == timer && model_mix(w->seed, w->draws++) % 2 == 0)) {
+            struct model_event *e = w->events[i];
+
+            w->now = event > w->now ? event : w->now;
+            if (!dispatch(w, e))
+                continue;
+            w->events[i] = w->events[--w->n_events];
+            h = &w->hosts[e->host];
+            event_free(e);
+        } else {
+            w->now = timer > w->now ? timer : w->now;
+            if (h->up)
+                vhost_on_timer(w, h);
+            else
+                vhost_start(w, h);
+        }
+        if (w->disaster == DISASTER_DUE)
+            world_disaster(w);
+        for (unsigned k = 0; k < w->n_hosts; k++)
+            if (w->hosts[k].up && w->hosts[k].frozen_until <= w->now)
+                vclaim_reap(w, &w->hosts[k]);
+        world_end_turn(w);
+    }
+    if (w->now < until)
+        w->now = until;
+}
+
+void world_done(struct world *w) {
+    for (size_t i = 0; i < w->n_events; i++)
+        event_free(w->events[i]);
+    w->n_events = 0;
+}

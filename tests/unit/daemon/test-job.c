@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/jobs/job.h"
+
+#include "tests/harness/test.h"
+
+static void test_overlap(void) {
+    struct job j = {};
+
+    TEST_INT(job_decide(&j, JOB_OVERLAP_SKIP, 0), JOB_DECISION_BEGIN);
+    TEST_INT(job_decide(&j, JOB_OVERLAP_SKIP, 1), JOB_DECISION_SKIP);
+    TEST_INT(job_decide(&j, JOB_OVERLAP_ALLOW, 7), JOB_DECISION_BEGIN);
+    TEST_INT(job_decide(&j, JOB_OVERLAP_QUEUE, 0), JOB_DECISION_BEGIN);
+    TEST_INT(job_decide(&j, JOB_OVERLAP_QUEUE, 1), JOB_DECISION_QUEUE);
+    j.queued = true;
+    TEST_INT(job_decide(&j, JOB_OVERLAP_QUEUE, 1), JOB_DECISION_SKIP); /* one at most */
+}
+
+static void test_every(void) {
+    const usec_t now = 1000 * USEC_PER_SEC, every = 60 * USEC_PER_SEC;
+    struct job j = {};
+
+    TEST_INT(job_next(&j, USEC_INFINITY, now) == USEC_INFINITY, 1);
+    TEST_INT(job_next(&j, every, now), now); /* never ran */
+    j.last_trigger_realtime = now - 20 * USEC_PER_SEC;
+    TEST_INT(job_next(&j, every, now), now + 40 * USEC_PER_SEC);
+    j.last_trigger_realtime = now - 61 * USEC_PER_SEC;
+    TEST_INT(job_next(&j, every, now), now); /* missed: once, not as often as it was missed */
+    j.last_trigger_realtime = now + 3600 * USEC_PER_SEC;
+    TEST_INT(job_next(&j, every, now), now); /* the clock was set back */
+}
+
+static CU_TestInfo tests[] = {
+    {"overlap", test_overlap},
+    {"every", test_every},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "job", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}

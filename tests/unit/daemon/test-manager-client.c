@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The manager's decisions about the holds of clients (`berth run`). */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/adhoc/hold.h"
+#include "tests/harness/play.h"
+#include "tests/harness/test.h"
+
+static void test_ad_hoc(void) {
+    struct demands pools, two;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r, *other;
+    bool nested;
+    int fd;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(demands_parse("slot:2", &two), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_starting(r));
+    fd = manager_take_hold_fd(r);
+    CU_ASSERT(fd >= 0);
+    TEST_INT(manager_take_hold_fd(r), -1);
+    TEST_INT(play_count_files("holds"), 2);
+    /* A start before it asked is not believed; nor one that is still to come (test_told_early). */
+    manager_client_started(r, getpid(), r->queued_boottime - 1);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    CU_ASSERT(r->started_boottime > r->queued_boottime);
+
+    hold.nested = r->id; /* this very process is the client: inside */
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
+    CU_ASSERT(nested);
+    CU_ASSERT_PTR_EQUAL(other, r);
+    TEST_INT(demands_parse("slot,wide", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
+    hold.nested = NULL;
+    hold.pools = &two;
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
+    TEST_STRING(text, "2 permits of pool \"slot\" are more than its limit of 1");
+    hold.pools = &pools;
+    TEST_INT(demands_parse("slit", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
+    TEST_STRING(text, "slit");
+
+    /* Who comes back to it is its own user, or root. */
+    TEST_INT(manager_attach(play.manager, r->id, getuid() + 1, getpid(), &other), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_attach(play.manager, r->id, getuid(), getpid(), &other), 0);
+    CU_ASSERT_PTR_EQUAL(other, r);
+
+    /* An end before the start is not believed, nor one that is still to come. */
+    manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
+    TEST_INT(r->result, RUN_RESULT_SUCCESS);
+    CU_ASSERT(r->ended_boottime >= r->started_boottime && r->ended_boottime <= clock_boottime());
+    CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
+    close_fd(fd);
+    manager_client_gone(r);
+}
+
+/* Once its client told its command, the next berthd knows both: since when it runs, and what process to wait for. */
+static void test_found_again(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    char id[ID_TEXT_SIZE];
+    usec_t started;
+    struct run *r;
+    const char *text;
+    bool nested;
+    int fd;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT_FATAL(play_await_starting(r));
+    fd = manager_take_hold_fd(r);
+    manager_client_started(r, getpid(), 0);
+    started = r->started_realtime;
+    memcpy(id, r->id, sizeof(id));
+    play_restart();
+    play_gathered();
+    r = manager_find_run(play.manager, id);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    TEST_INT(r->pid, getpid());
+    TEST_INT(r->started_realtime, started);
+    TEST_INT(hold_get_command(r->hold), getpid());
+    close_fd(fd);
+}
+
+/* A run that asked 10 s ago, and whose start is told as of 5 s ago, so much later, and its end a second after that. */
+static struct run *tell_late(usec_t later, usec_t *ret_started) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_starting(r));
+    r->queued_boottime = clock_boottime() - 10 * USEC_PER_SEC;
+    *ret_started = r->queued_boottime + 5 * USEC_PER_SEC + later;
+    manager_client_started(r, getpid(), *ret_started);
+    manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
+    return r;
+}
+
+/* A berthd that hung meanwhile: when it was is what counts. */
+static void test_told_late(void) {
+    usec_t started;
+    struct run *r = tell_late(0, &started);
+
+    CU_ASSERT(r->started_boottime >= started - USEC_PER_MSEC && r->started_boottime <= started + USEC_PER_MSEC);
+    TEST_INT(r->ended_boottime, started + USEC_PER_SEC);
+}
+
+static void test_told_early(void) {
+    usec_t started, before = clock_boottime();
+    struct run *r = tell_late(3600 * USEC_PER_SEC, &started);
+
+    CU_ASSERT(r->started_boottime >= before - USEC_PER_MSEC && r->started_boottime <= clock_boottime());
+    CU_ASSERT(r->ended_boottime >= before && r->ended_boottime <= clock_boottime());
+}
+
+static void test_client_gone(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+                                .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r, *w;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_starting(r));
+    TEST_INT(manager_hold(play.manager, &hold, &w, &nested, &text), 0);
+    CU_ASSERT(play_await_waiting(w));
+    manager_client_gone(w);
+    TEST_INT(w->state, RUN_STATE_DONE);
+    TEST_INT(play_count_files("waiting"), 0);
+    manager_client_gone(r); /* granted, but nobody took the write end */
+    CU_ASSERT(play_await_released(r));
+    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_INT(play_count_files("holds"), 0);
+}
+
+static void test_nowait_and_queue_timeout(void) {
+    struct demands pools;
+    struct manager_hold hold = {.pools = &pools, .name = "label", .nowait = true, .wait_usec = USEC_INFINITY,
+                                .stop_timeout_usec = USEC_INFINITY, .uid = getuid(), .pid = getpid()};
+    const char *text = NULL;
+    struct run *r;
+    bool nested;
+
+    (void) play_run("one");
+    TEST_INT(demands_parse("slot", &pools), 0);
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_over(r));
+    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_STRING(r->reason, "busy: slot");
+    hold.nowait = false;
+    hold.wait_usec = 20 * USEC_PER_MSEC;
+    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(play_await_over(r));
+    TEST_INT(r->result, RUN_RESULT_QUEUE_TIMEOUT);
+}
+
+/* While berthd gathers nobody is told that his run is not there: he would ask anew, and lose his place. */
+static void test_attach_while_gathering(void) {
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    struct run *r = NULL;
+
+    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_GATHERING);
+    play_gathered();
+    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
+}
+
+/* One user has so many runs, waiting and granted; others and root are not bound by it. */
+static void test_quota(void) {
+    struct demands pools;
+    uid_t user = geteuid() + 1; /* neither root nor who runs this berthd */
+    struct manager_hold hold = {
+        .pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .uid = user, .pid = getpid()};
+    struct run *runs[3], *other;
+    const char *text = NULL;
+    bool nested;
+
+    TEST_INT(demands_parse("slot", &pools), 0);
+    ((struct settings *) manager_settings(play.manager))->user_runs = 2;
+    for (size_t i = 0; i < 2; i++)
+        TEST_INT(manager_hold(play.manager, &hold, &runs[i], &nested, &text), 0);
+    CU_ASSERT(play_await_starting(runs[0]));
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_QUOTA);
+    TEST_STRING(text, "your user has 2 runs of `berth run` waiting and running, as many as user-runs = 2 allows");
+    hold.uid = user + 1;
+    TEST_INT(manager_hold(play.manager, &hold, &runs[2], &nested, &text), 0);
+    hold.uid = geteuid();
+    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
+    manager_client_gone(other);
+    manager_client_gone(runs[2]);
+    manager_client_gone(runs[1]); /* makes room */
+    hold.uid = user;
+    TEST_INT(manager_hold(play.manager, &hold, &runs[1], &nested, &text), 0);
+    manager_client_gone(runs[1]);
+    close_fd(manager_take_hold_fd(runs[0]));
+}
+
+static CU_TestInfo gathering_tests[] = {
+    {"attach while gathering", test_attach_while_gathering},
+    CU_TEST_INFO_NULL,
+};
+
+static CU_TestInfo tests[] = {
+    {"ad hoc", test_ad_hoc},
+    {"found again", test_found_again},
+    {"told late", test_told_late},
+    {"told early", test_told_early},
+    {"client gone", test_client_gone},
+    {"nowait and queue timeout", test_nowait_and_queue_timeout},
+    {"quota", test_quota},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "manager-client, gathering", .pSetUpFunc = play_up, .pTearDownFunc = play_down, .pTests = gathering_tests},
+        {.pName = "manager-client", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}

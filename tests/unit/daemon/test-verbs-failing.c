@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Each allocation that an answer is made of fails once: the client hears the whole answer, or an error, or its connection ends. It is
+ * never told nothing as if that were all, and never left waiting. */
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/socket.h"
+#include "daemon/api/verbs.h"
+#include "tests/harness/play.h"
+#include "tests/harness/test.h"
+
+static int n_allocations, failing; /* the failing-th fails; 0: none */
+
+static void *failing_malloc(size_t size) {
+    return ++n_allocations == failing && failing > 0 ? NULL : malloc(size);
+}
+
+/* Not those of reading the call: jansson 2.14 itself aborts there. */
+static void count_from(const char *call) {
+    failing = n_allocations = 0;
+    json_decref(json_loads(call, JSON_REJECT_DUPLICATES, NULL));
+    n_allocations = -n_allocations;
+}
+
+static int n_heard; /* allocations until there was an answer */
+static struct control *control;
+static char path[64];
+static struct {
+    int fd;
+    char text[65536];
+    size_t size;
+    bool ended;
+} client;
+
+static void up(void) {
+    failing = 0;
+    json_set_alloc_funcs(failing_malloc, free);
+    play_up_gathered();
+    snprintf(path, sizeof(path), "%s/control.sock", play.directory);
+    TEST_INT(verbs_new_control(&control, play.event, play.manager, path, -1), 0);
+}
+
+static void down(void) {
+    failing = 0;
+    control = control_free(control);
+    play_down();
+    json_set_alloc_funcs(malloc, free);
+}
+
+static bool has_heard(_unused_ void *userdata) {
+    ssize_t n = recv(client.fd, client.text + client.size, sizeof(client.text) - client.size, MSG_DONTWAIT);
+
+    if (n > 0)
+        client.size += (size_t) n;
+    client.ended |= n == 0 || (n < 0 && errno != EAGAIN);
+    return client.ended || memchr(client.text, '\0', client.size);
+}
+
+/* Says one call, hears one answer or the end. True: an answer, whole or an error. */
+static bool ask(const char *call, const char *key) {
+    json_t *answer;
+    bool is_good;
+
+    client.fd = socket_connect(path, SOCK_STREAM);
+    client.size = 0;
+    client.ended = false;
+    CU_ASSERT_FATAL(client.fd >= 0);
+    CU_ASSERT(send(client.fd, call, strlen(call) + 1, MSG_NOSIGNAL) > 0);
+    CU_ASSERT_FATAL(play_await(has_heard, NULL));
+    failing = 0;
+    n_heard = n_allocations;
+    close_fd(client.fd);
+    play_turn();
+    if (client.ended)
+        return false;
+    answer = json_loads(client.text, 0, NULL);
+    is_good = json_object_get(answer, "error") || json_object_get(json_object_get(answer, "parameters"), key);
+    if (!is_good)
+        printf("%s\n  %s\n", call, client.text);
+    CU_ASSERT(is_good);
+    json_decref(answer);
+    return true;
+}
+
+static void ask_each(const char *call, const char *key) {
+    unsigned n_ended = 0;
+    int nth;
+
+    n_heard = 0;
+    for (nth = 1; n_heard >= nth - 1; nth++) {
+        count_from(call);
+        failing = nth;
+        n_ended += !ask(call, key);
+    }
+    CU_ASSERT(nth > 5);
+    CU_ASSERT(n_ended > 0);
+}
+
+static void test_verbs(void) {
+    struct run *r = play_run("one");
+    char call[256];
+
+    (void) play_begin("one");
+    ask_each("{\"method\":\"io.berth.Version\"}", "version");
+    ask_each("{\"method\":\"io.berth.Jobs\"}", "jobs");
+    ask_each("{\"method\":\"io.berth.Runs\",\"parameters\":{\"all\":true}}", "runs");
+    ask_each("{\"method\":\"io.berth.Pools\"}", "pools");
+    ask_each("{\"method\":\"io.berth.Hosts\"}", "hosts");
+    ask_each("{\"method\":\"io.berth.Stop\",\"parameters\":{\"target\":\"queued\"}}", "stopped");
+    ask_each("{\"method\":\"io.berth.Start\",\"parameters\":{\"job\":\"queued\"}}", "run");
+    ask_each("{\"method\":\"io.berth.Start\",\"more\":true,\"parameters\":{\"job\":\"skipped\",\"wait\":true}}", "run");
+    snprintf(call, sizeof(call), "{\"method\":\"io.berth.Await\",\"more\":true,\"parameters\":{\"run\":\"%s\"}}", r->id);
+    ask_each(call, "run");
+    ask_each("{\"method\":\"org.varlink.service.GetInfo\"}", "version");
+}
+
+static void test_hold(void) {
+    ask_each("{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"wide\"],\"name\":\"label\"}}", "state");
+}
+
+/* Inside a run, whose guard is this process. */
+static void test_nested(void) {
+    char call[256];
+
+    snprintf(call, sizeof(call),
+             "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\",\"nested\":\"%s\"}}",
+             play_run("one")->id);
+    ask_each(call, "state");
+    CU_ASSERT_PTR_NULL(list_first(manager_runs(play.manager, RUN_STATE_DONE), struct run, link)); /* it was one of its own never */
+}
+
+/* It waits, and is granted without memory for saying so. */
+static void check_grant(int nth, bool *ret_more) {
+    static const char call[] = "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\"}}";
+    struct run *r = play_run("one"), *w;
+
+    client.fd = socket_connect(path, SOCK_STREAM);
+    client.size = 0;
+    client.ended = false;
+    CU_ASSERT_FATAL(client.fd >= 0 && send(client.fd, call, sizeof(call), MSG_NOSIGNAL) > 0);
+    CU_ASSERT_FATAL(play_await(has_heard, NULL));
+    CU_ASSERT(strstr(client.text, "\"waiting\"") != NULL);
+    w = list_first(manager_runs(play.manager, RUN_STATE_WAITING), struct run, link);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    CU_ASSERT(play_await_waiting(w));
+    while (recv(client.fd, client.text, sizeof(client.text), MSG_DONTWAIT) > 0)
+        ;
+    client.size = 0;
+    n_allocations = 0;
+    failing = nth;
+    play_guard_reports(r, "code", 0, "none");
+    CU_ASSERT_FATAL(play_await(has_heard, NULL));
+    *ret_more = n_allocations >= nth;
+    failing = 0;
+    CU_ASSERT(client.ended || strstr(client.text, "\"granted\"") || strstr(client.text, "\"waiting\""));
+    close_fd(client.fd);
+    CU_ASSERT(play_await_released(w)); /* by the hold that nobody has */
+}
+
+static void test_grant(void) {
+    bool more = true;
+    int nth;
+
+    for (nth = 1; more; nth++)
+        check_grant(nth, &more);
+    CU_ASSERT(nth > 5);
+}
+
+static CU_TestInfo tests[] = {
+    {"verbs", test_verbs},
+    {"hold", test_hold},
+    {"nested", test_nested},
+    {"grant", test_grant},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "verbs, failing", .pSetUpFunc = up, .pTearDownFunc = down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
