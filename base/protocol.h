@@ -6,7 +6,7 @@
  * machine, same boot), others on CLOCK_REALTIME, for people. A field in brackets may be missing. */
 
 /* berthd → runner */
-#define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., gathered */
+#define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
 #define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline]
                                     → starting | exists | refused; idempotent by run */
 #define PROTOCOL_KILL "kill"     /* run: kill all that is left of it               → in time, a report */
@@ -15,7 +15,7 @@
 /* runner → berthd */
 /*      PROTOCOL_HELLO              version pid */
 #define PROTOCOL_GUARD "guard"       /* run: a guard is there, listening on runs/RUN.sock */
-#define PROTOCOL_GATHERED "gathered" /* everything there was when hello came has been told */
+#define PROTOCOL_RECOVERED "recovered" /* everything there was when hello came has been told */
 #define PROTOCOL_STARTING "starting" /* run: its guard is listening */
 #define PROTOCOL_EXISTS "exists"     /* run: it was started before; its socket or report is there */
 #define PROTOCOL_REFUSED "refused"   /* run reason(config-differs|unknown-job|resources|late|bad-request) text: it was not, and will

@@ -63,7 +63,7 @@ void tell_doubt(const json_t *answer) {
     const json_t *redis = json_object_get(answer, "redis");
     char text[WORDS_SIZE];
 
-    if (json_is_true(json_object_get(answer, "gathering")))
+    if (json_is_true(json_object_get(answer, "recovering")))
         fputs("berth: berthd has just been started: it does not know yet what runs on this host\n", stderr);
     if (json_is_true(json_object_get(answer, "stale"))) {
         const char *since = words_when(redis, "since", clock_realtime(), text), *error = words_text(redis, "error");

@@ -3,7 +3,7 @@
 
 /* What the manager's own files share; nobody else includes it. Which file does what:
  *     manager.c         made, started; settings and reload
- *     manager-gather.c  at start: finds what runs already, before anything new is granted
+ *     manager-recover.c  at start: finds what runs already, before anything new is granted
  *     manager-list.c    which runs there are, and when something of them is due
  *     manager-run.c     the life of a run: begin, grant, end, release
  *     manager-job.c     triggers: at-start, every, manual; what is remembered of a job
@@ -38,7 +38,7 @@
 
 enum manager_phase {
     MANAGER_PHASE_NEW,
-    MANAGER_PHASE_GATHERING, /* waits for the runner, guards; nothing is begun */
+    MANAGER_PHASE_RECOVERING, /* waits for the runner, guards; nothing is begun */
     MANAGER_PHASE_READY,
     MANAGER_PHASE_STOPPING,  /* nothing is begun any more; what runs is being stopped */
     MANAGER_PHASE_LEAVING,   /* stores say bye; then the loop ends */
@@ -56,11 +56,11 @@ struct manager {
     struct store *host_store;
     struct store *cluster_store;     /* NULL: no redis section */
     struct runner_link *runner;
-    bool runner_gathered;            /* once since start */
-    int gather_error;                /* something that runs could not be taken up: berthd is about to end, and never gets ready */
+    bool runner_recovered;            /* once since start */
+    int recover_error;                /* something that runs could not be taken up: berthd is about to end, and never gets ready */
     sd_event_source *guard_timer;    /* on while a guard is to be connected to once more */
     usec_t guard_again;              /* until the next try */
-    struct list found_guards;        /* struct found_guard: have not told their state, nor has their report come; while gathering */
+    struct list found_guards;        /* struct found_guard: have not told their state, nor has their report come; while recovering */
     struct list runs[RUN_STATES];    /* struct run, each on one */
     void *runs_by_id;                /* tsearch(3) tree of struct run */
     size_t n_done;                   /* on runs[RUN_STATE_DONE] */
@@ -129,13 +129,13 @@ int manager_read_run(struct manager *m, const struct message *record, enum run_k
 void manager_write_job(struct manager *m, const struct job *j);
 /* Negative errno: there is something, and it could not be read at the moment. */
 int manager_read_job(struct manager *m, struct job *j);
-/* Calls found for each waiting record. What is no record is removed; manager_gather_failed() hears of what could not be read. */
+/* Calls found for each waiting record. What is no record is removed; manager_recover_failed() hears of what could not be read. */
 void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record));
 
 /* --- manager-guard.c --- */
 extern const struct runner_link_handler manager_runner_handler; /* .userdata: NULL, to be set */
 int manager_guards_init(struct manager *m);
-void manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (gathering) not yet */
+void manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (recovering) not yet */
 /* Whether an error of guard_link_new() says that there is no such guard; any other is of the moment, or this process's own. */
 bool manager_guard_is_gone(int error);
 /* All guards that are wanted are tried again in a while. Needs no memory. error: why, for the journal. */
@@ -157,7 +157,7 @@ bool manager_run_wait_again(struct run *r);
 void manager_again_released(struct run *r); /* its permits are free */
 void manager_again_clear(struct run *r);    /* its guard has said that nothing was begun: the runner is asked what is left of it */
 void manager_again_cleared(struct run *r);  /* nothing is */
-void manager_again_gathered(struct run *r); /* another runner has told all that it knows; this run was not in that */
+void manager_requeue_recovered(struct run *r); /* another runner has told all that it knows; this run was not in that */
 
 /* --- manager-found.c --- */
 void manager_found_connect(struct manager *m, const char *run);
@@ -169,18 +169,18 @@ void manager_found_free(struct manager *m);
 int manager_hold_await_words(struct manager *m);                 /* at start, before holds are found */
 bool manager_hold_is_lost(struct run *r);                        /* its client asks for it, and it is over: then the run is, too */
 void manager_hold_start(struct run *r);                          /* granted: makes the hold, tells the client */
-void manager_hold_found(const char *run, const struct message *record, void *userdata); /* of hold_gather() */
+void manager_hold_found(const char *run, const struct message *record, void *userdata); /* of hold_recover() */
 void manager_hold_write(struct run *r);
 void manager_hold_done(struct run *r);                           /* lets go of the hold and of the client */
 
-/* --- manager-gather.c --- */
-int manager_gather(struct manager *m);
-void manager_gather_check(struct manager *m); /* everything told? then READY */
+/* --- manager-recover.c --- */
+int manager_recover(struct manager *m);
+void manager_recover_check(struct manager *m); /* everything told? then READY */
 /* A run found at start becomes known, and its held or waiting claims to the stores. The run is taken over, also on failure. */
 int manager_take_up(struct run *r, enum run_state state);
 /* What runs or waits here and cannot be known for lack of memory or descriptors: berthd ends (70), to be started again, rather than
  * grant what may be held. False: this is no start, or waiting would not help; it is in the journal. */
-bool manager_gather_failed(struct manager *m, const char *what, int error);
+bool manager_recover_failed(struct manager *m, const char *what, int error);
 
 /* --- manager-job.c --- */
 /* After start and reload: one struct job for each in the settings. Negative errno, and it is in the journal: not for all. */

@@ -276,7 +276,7 @@ int manager_start(struct manager *m) {
     struct runner_link_handler handler = manager_runner_handler;
     int k;
 
-    k = manager_gather(m);
+    k = manager_recover(m);
     if (k < 0)
         return k;
     handler.userdata = m;
@@ -377,8 +377,8 @@ struct store *manager_host_store(struct manager *m) {
 struct store *manager_cluster_store(struct manager *m) {
     return m->cluster_store;
 }
-bool manager_is_gathering(const struct manager *m) {
-    return m->phase == MANAGER_PHASE_GATHERING;
+bool manager_is_recovering(const struct manager *m) {
+    return m->phase == MANAGER_PHASE_RECOVERING;
 }
 struct list *manager_runs(struct manager *m, enum run_state state) {
     return &m->runs[state];
@@ -394,7 +394,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
         return 0;
     }
     if (!settings_find_job(m->settings, target))
-        return id_is_valid(target) && manager_is_gathering(m) ? MANAGER_E_GATHERING : MANAGER_E_UNKNOWN;
+        return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         list_foreach_safe(r, &m->runs[s], struct run, link)
             if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
@@ -402,5 +402,5 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
                     ++*ret_n;
                 manager_stop_run(r, "stopped");
             }
-    return manager_is_gathering(m) ? MANAGER_E_GATHERING : 0;
+    return manager_is_recovering(m) ? MANAGER_E_RECOVERING : 0;
 }

@@ -27,7 +27,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
                 const struct manager_options *options);
 struct manager *manager_free(struct manager *m);
 DEFINE_CLEANUP(struct manager, manager_free)
-/* Gathers what runs, then connects, then takes work. */
+/* Recovers what runs, then connects, then takes work. */
 int manager_start(struct manager *m);
 /* Begins to stop: stop_jobs says whether commands are stopped, too (else they are left to the next berthd). The event loop is ended
  * when it is done. */
@@ -45,7 +45,7 @@ struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
-bool manager_is_gathering(const struct manager *m); /* what an earlier berthd left is not known yet */
+bool manager_is_recovering(const struct manager *m); /* what an earlier berthd left is not known yet */
 
 struct manager_job { /* for `berth jobs` */
     const struct job_settings *settings;
@@ -78,7 +78,7 @@ enum { /* named answers */
     MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
     MANAGER_E_STOPPING,    /* berthd is about to stop */
     MANAGER_E_DRAINED,     /* this host takes nothing new */
-    MANAGER_E_GATHERING,   /* berthd has just started and does not know yet what there is */
+    MANAGER_E_RECOVERING,   /* berthd has just started and does not know yet what there is */
     MANAGER_E_QUOTA,       /* the user has as many as it may; *ret_text says of what */
 };
 
@@ -99,7 +99,7 @@ struct manager_hold { /* a `berth run` */
 /* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
  * ret_text: static or in the manager, until the next call. */
 int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text);
-/* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more), _GATHERING if that is not
+/* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more), _RECOVERING if that is not
  * known yet. */
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
 /* The client has gone: a waiting run is withdrawn; a granted one lasts as long as its hold. */
@@ -120,14 +120,14 @@ void manager_client_ended(struct run *r, const struct manager_ended *ended);
 
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct run *r, const char *reason);
-/* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _GATHERING: what is known already was stopped, and there may be
+/* Stops by job name (all its runs) or run id. 0, MANAGER_E_UNKNOWN, or _RECOVERING: what is known already was stopped, and there may be
  * more. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
 /* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
 int manager_drain(struct manager *m, uid_t uid /* who asks */);
 int manager_undrain(struct manager *m, uid_t uid);
 bool manager_is_drained(const struct manager *m);
-bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while gathering */
+bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while recovering */
 struct manager_idle_watch {
     struct list link;
     void (*on_idle)(struct manager_idle_watch *watch); /* once; it is on no list any more */

@@ -50,17 +50,17 @@ static bool is_of_the_moment(int error) {
     return error != -EBADMSG && error != -ENOTSUP && error != -EEXIST && error != -ENOENT && error != -EISDIR && error != -EINVAL;
 }
 
-bool manager_gather_failed(struct manager *m, const char *what, int error) {
-    if (m->phase != MANAGER_PHASE_GATHERING || !is_of_the_moment(error)) {
+bool manager_recover_failed(struct manager *m, const char *what, int error) {
+    if (m->phase != MANAGER_PHASE_RECOVERING || !is_of_the_moment(error)) {
         manager_log(m, LOG_ERR, "%s cannot be taken over: %s", what, strerror(-error));
         return false;
     }
-    if (m->gather_error == 0) {
+    if (m->recover_error == 0) {
         manager_log(m, LOG_CRIT, "%s cannot be taken over: %s; berthd ends, and grants nothing before it is known",
                     what, strerror(-error));
         (void) sd_event_exit(m->event, 70);
     }
-    m->gather_error = error;
+    m->recover_error = error;
     return true;
 }
 
@@ -88,7 +88,7 @@ static void waiting_found(struct manager *m, const struct message *record) {
     }
     if (k < 0) {
         snprintf(what, sizeof(what), "waiting run %s", id);
-        (void) manager_gather_failed(m, what, k);
+        (void) manager_recover_failed(m, what, k);
     }
 }
 
@@ -143,7 +143,7 @@ static void begin_one(struct manager *m, struct run *r) {
         manager_arm(r, m->clients_due, run_on_client_overdue);
 }
 
-/* Runs that were pending because we gathered, and those found waiting, in the order of their queueing. None of them stays pending, but
+/* Runs that were pending because we recovered, and those found waiting, in the order of their queueing. None of them stays pending, but
  * for one that is behind another now; and what is begun may end at once, and begin another. */
 static void begin_pending(struct manager *m) {
     struct run *r;
@@ -164,7 +164,7 @@ static void become_ready(struct manager *m) {
     size_t n = 0;
 
     manager_each_waiting(m, waiting_found);
-    if (m->gather_error < 0)
+    if (m->recover_error < 0)
         return;
     m->phase = MANAGER_PHASE_READY;
     m->clients_due = usec_add(clock_boottime(), client_time(m));
@@ -185,22 +185,22 @@ static void become_ready(struct manager *m) {
     manager_idle_check(m);
 }
 
-void manager_gather_check(struct manager *m) {
-    if (m->phase == MANAGER_PHASE_GATHERING && m->gather_error == 0 && m->runner_gathered && list_is_empty(&m->found_guards))
+void manager_recover_check(struct manager *m) {
+    if (m->phase == MANAGER_PHASE_RECOVERING && m->recover_error == 0 && m->runner_recovered && list_is_empty(&m->found_guards))
         become_ready(m);
 }
 
-int manager_gather(struct manager *m) {
+int manager_recover(struct manager *m) {
     char path[MANAGER_PATH_SIZE];
     int k;
 
-    m->phase = MANAGER_PHASE_GATHERING;
+    m->phase = MANAGER_PHASE_RECOVERING;
     manager_service_changed(m); /* should that take long */
     k = manager_hold_await_words(m);
     if (k < 0)
         return k;
-    k = hold_gather(manager_path(m, PROTOCOL_HOLDS, path), manager_hold_found, m);
+    k = hold_recover(manager_path(m, PROTOCOL_HOLDS, path), manager_hold_found, m);
     if (k < 0)
         manager_log(m, LOG_ERR, "%s cannot be read: %s", path, strerror(-k));
-    return k < 0 ? k : m->gather_error;
+    return k < 0 ? k : m->recover_error;
 }

@@ -54,7 +54,7 @@ void manager_again_clear(struct run *r) {
     if (!r->again)
         return;
     r->clearing = r->starting_sent = true;
-    (void) runner_link_kill(r->manager->runner, r->id); /* said once more to the next one (manager_again_gathered) */
+    (void) runner_link_kill(r->manager->runner, r->id); /* said once more to the next one (manager_requeue_recovered) */
 }
 
 void manager_again_cleared(struct run *r) {
@@ -62,7 +62,7 @@ void manager_again_cleared(struct run *r) {
     go_on(r);
 }
 
-void manager_again_gathered(struct run *r) {
+void manager_requeue_recovered(struct run *r) {
     if (r->clearing)
         manager_again_clear(r);
     else

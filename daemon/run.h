@@ -27,7 +27,7 @@ struct hold;
 enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
 
 enum run_state {        /* the list that holds it: manager->runs[state] */
-    RUN_STATE_PENDING,  /* not asked yet (berthd still gathers, or overlap = "queue") */
+    RUN_STATE_PENDING,  /* not asked yet (berthd still recovers, or overlap = "queue") */
     RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
     RUN_STATE_STARTING, /* granted; the runner or the client was told */
     RUN_STATE_RUNNING,

@@ -28,7 +28,7 @@ static int manager_on_status_due(_unused_ sd_event_source *source, _unused_ uint
     size_t running = count(&m->runs[RUN_STATE_STARTING]) + count(&m->runs[RUN_STATE_RUNNING]) + count(&m->runs[RUN_STATE_STOPPING]);
 
     (void) sd_notifyf(0, "STATUS=%s%s%zu running, %zu waiting", m->drained ? "Drained; " : "",
-                      manager_is_gathering(m) ? "Waits for berth-runner and guards to tell what runs; " : "", running, waiting);
+                      manager_is_recovering(m) ? "Waits for berth-runner and guards to tell what runs; " : "", running, waiting);
     return 0;
 }
 
@@ -128,7 +128,7 @@ bool manager_is_drained(const struct manager *m) {
 }
 
 bool manager_is_idle(const struct manager *m) {
-    if (manager_is_gathering(m)) /* nobody knows */
+    if (manager_is_recovering(m)) /* nobody knows */
         return false;
     for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
         if (!list_is_empty(&m->runs[s]))
@@ -225,7 +225,7 @@ void manager_stop(struct manager *m, bool stop_jobs) {
         begin_stop(m);
         return;
     }
-    if (stop_jobs) /* while gathering: what runs is not known, and ends at its deadline */
+    if (stop_jobs) /* while recovering: what runs is not known, and ends at its deadline */
         stop_all(m, RUN_STATE_PENDING);
     m->phase = MANAGER_PHASE_LEAVING;
     leave(m);

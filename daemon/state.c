@@ -187,7 +187,7 @@ void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, co
     int k = 0;
 
     if (!dir) {
-        (void) manager_gather_failed(m, path, -errno);
+        (void) manager_recover_failed(m, path, -errno);
         return;
     }
     while ((errno = 0, entry = readdir(dir)))
@@ -196,9 +196,9 @@ void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, co
         else if (k = 0, id_is_valid(entry->d_name) && (k = record_read(m, PROTOCOL_WAITING, entry->d_name, &record)) == 0)
             found(m, &record);
         else if (k < 0 && k != -ENOENT)
-            (void) manager_gather_failed(m, path, k);
+            (void) manager_recover_failed(m, path, k);
     if (errno != 0)
-        (void) manager_gather_failed(m, path, -errno);
+        (void) manager_recover_failed(m, path, -errno);
     (void) closedir(dir);
 }
 

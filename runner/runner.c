@@ -47,7 +47,7 @@ struct runner {
     struct list connections;   /* struct connection, oldest first */
     size_t n_connections;
     struct connection *berthd; /* the one that said hello last; NULL: none */
-    bool owes_gathered;        /* berthd waits for `gathered` until no sweep is under way */
+    bool owes_recovered;        /* berthd waits for `recovered` until no sweep is under way */
 };
 
 /* --- to berthd --- */
@@ -57,7 +57,7 @@ static struct connection *connection_free(struct connection *c) {
 
     if (r->berthd == c) {
         r->berthd = NULL;
-        r->owes_gathered = false;
+        r->owes_recovered = false;
     }
     list_unlink(&c->link);
     r->n_connections--;
@@ -139,14 +139,14 @@ static void runner_say_guard(const char *run, void *userdata) {
     runner_say_run(userdata, PROTOCOL_GUARD, run);
 }
 
-static void runner_say_gathered(struct runner *r) {
+static void runner_say_recovered(struct runner *r) {
     struct message_writer w;
 
     /* A run that is being swept has processes, so berthd must not take its permits for free. */
-    r->owes_gathered = runs_is_sweeping(r->runs);
-    if (r->owes_gathered)
+    r->owes_recovered = runs_is_sweeping(r->runs);
+    if (r->owes_recovered)
         return;
-    message_begin(&w, PROTOCOL_GATHERED);
+    message_begin(&w, PROTOCOL_RECOVERED);
     runner_say(r, &w);
 }
 
@@ -169,7 +169,7 @@ static int runner_take_hello(struct runner *r, struct connection *from, const st
     runs_each_guard(r->runs, runner_say_guard, r);
     if (runs_each_report(r->runs, runner_say_report, r) < 0)
         return -EIO;
-    runner_say_gathered(r);
+    runner_say_recovered(r);
     return 0;
 }
 
@@ -361,8 +361,8 @@ static void runner_on_report(const char *run, void *userdata) {
 static void runner_on_swept(void *userdata) {
     struct runner *r = userdata;
 
-    if (r->owes_gathered)
-        runner_say_gathered(r);
+    if (r->owes_recovered)
+        runner_say_recovered(r);
 }
 
 /* --- the module --- */
@@ -385,7 +385,7 @@ static void runner_bound_again(const char *run, void *userdata) {
         journal_log(r->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s", run, record.job, record.cgroup, strerror(k));
 }
 
-static int runner_gather(struct runner *r) {
+static int runner_recover(struct runner *r) {
     _cleanup_free_ char *cgroup = NULL;
     const struct runs_handler handler = {.on_report = runner_on_report, .on_swept = runner_on_swept, .userdata = r};
     char path[RECORD_PATH_SIZE];
@@ -397,7 +397,7 @@ static int runner_gather(struct runner *r) {
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNS);
     k = runs_new(&r->runs, r->event, path, cgroup, &r->access, &handler);
     if (k == 0)
-        k = runs_gather(r->runs);
+        k = runs_recover(r->runs);
     if (k == 0)
         runs_each_guard(r->runs, runner_bound_again, r);
     return k;
@@ -441,7 +441,7 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal, co
         return k;
     k = home_take(journal, r->settings->runtime_directory, r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &r->lock_fd);
     if (k >= 0)
-        k = runner_gather(r);
+        k = runner_recover(r);
     if (k >= 0)
         k = r->ends_with_berthd ? runner_add_connection(r, steal_fd(&socket_fd)) : runner_listen(r);
     if (k < 0)

@@ -45,7 +45,7 @@ struct runs {
     struct list entries;          /* struct entry */
     sd_event_source *timer, *signal;
     usec_t again;
-    int gather_error;             /* a run that was found could not be noted */
+    int recover_error;             /* a run that was found could not be noted */
     size_t room;                  /* so many may be started before runs are counted again */
 };
 
@@ -228,7 +228,7 @@ static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const stru
     return 0;
 }
 
-static void gather_record(const char *run, void *userdata) {
+static void recover_record(const char *run, void *userdata) {
     struct entry *e = entry_find(userdata, run);
 
     if (!e)
@@ -236,11 +236,11 @@ static void gather_record(const char *run, void *userdata) {
     if (e)
         entry_adopt(e);
     else
-        ((struct runs *) userdata)->gather_error = -ENOMEM; /* berthd must hear of it, or would grant what it holds */
+        ((struct runs *) userdata)->recover_error = -ENOMEM; /* berthd must hear of it, or would grant what it holds */
 }
 
 /* A socket without a record: the runner ended before it forked the guard. */
-static void gather_socket(const char *run, void *userdata) {
+static void recover_socket(const char *run, void *userdata) {
     const struct runs *r = userdata;
     char path[RECORD_PATH_SIZE];
 
@@ -248,21 +248,21 @@ static void gather_socket(const char *run, void *userdata) {
         (void) unlink(record_path(path, r->directory, run, PROTOCOL_SOCKET_SUFFIX));
 }
 
-static void gather_temporary(const char *run, void *userdata) {
+static void recover_temporary(const char *run, void *userdata) {
     const struct runs *r = userdata;
     char path[RECORD_PATH_SIZE];
 
     (void) unlink(record_path(path, r->directory, run, RECORD_SUFFIX ".tmp"));
 }
 
-int runs_gather(struct runs *r) {
-    int k = record_each(r->directory, RECORD_SUFFIX, gather_record, r);
+int runs_recover(struct runs *r) {
+    int k = record_each(r->directory, RECORD_SUFFIX, recover_record, r);
 
     if (k == 0)
-        k = r->gather_error;
+        k = r->recover_error;
     if (k == 0)
-        k = record_each(r->directory, PROTOCOL_SOCKET_SUFFIX, gather_socket, r);
-    return k == 0 ? record_each(r->directory, RECORD_SUFFIX ".tmp", gather_temporary, r) : k;
+        k = record_each(r->directory, PROTOCOL_SOCKET_SUFFIX, recover_socket, r);
+    return k == 0 ? record_each(r->directory, RECORD_SUFFIX ".tmp", recover_temporary, r) : k;
 }
 
 /* --- what berthd wants --- */

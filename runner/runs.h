@@ -33,7 +33,7 @@ int runs_new(struct runs **ret, sd_event *event, const char *directory, const ch
 struct runs *runs_free(struct runs *r); /* leaves guards alone */
 DEFINE_CLEANUP(struct runs, runs_free)
 /* Finds what an earlier runner left: guards that live, and runs to sweep. Negative errno. */
-int runs_gather(struct runs *r);
+int runs_recover(struct runs *r);
 
 /* Whether it was started before and is not forgotten. */
 bool runs_exists(const struct runs *r, const char *run);

@@ -43,12 +43,15 @@ read_list() {
     done <"$1"
 }
 
-# apply FOLDER N: no if the text is not there once
+# apply FOLDER N: no if the text is not there once. Where white space stands, any does: an indentation or a broken line changes nothing.
 apply() {
     OLD=${olds[$2]} NEW=${news[$2]} perl -0777 -pi -e '
-        my $at = length $ENV{OLD} ? index($_, $ENV{OLD}) : -1;
-        exit 1 if $at < 0 || index($_, $ENV{OLD}, $at + 1) >= 0;
-        substr($_, $at, length $ENV{OLD}) = $ENV{NEW};' "$1/${files[$2]}"
+        my $old = join "\\s+", map { quotemeta } split " ", $ENV{OLD};
+        exit 1 if $old eq "";
+        my @places;
+        while (/$old/g) { push @places, [$-[0], $+[0] - $-[0]]; }
+        exit 1 if @places != 1;
+        substr($_, $places[0][0], $places[0][1]) = $ENV{NEW};' "$1/${files[$2]}"
 }
 
 # Builds the programs and those tests.

@@ -46,7 +46,7 @@ static const struct {
     [EVENT_GRACE_ENDED] = {"grace-ended", "8264aef784b68637da615859f139590a", LOG_NOTICE},
     [EVENT_SESSION_LOST] = {"session-lost", "e00488ea3fd25aea4a039f56fc71af88", LOG_ERR},
     [EVENT_LEASE_DIFFERS] = {"lease-differs", "f715d5dc4f6c59be540d189612497dbf", LOG_ERR},
-    [EVENT_HOST_BURIED] = {"host-buried", "b88364ec73e0d1178e650db4646470b6", LOG_WARNING},
+    [EVENT_HOST_EXPIRED] = {"host-expired", "b88364ec73e0d1178e650db4646470b6", LOG_WARNING},
     [EVENT_HOST_NAME_TAKEN] = {"host-name-taken", "15481366c5973c00c5b9c2e97de57959", LOG_ERR},
     [EVENT_LIMITS_DIFFER] = {"limits-differ", "d629bba9293cc5e586ed88dd3aafda62", LOG_WARNING},
     [EVENT_LIMIT_CHANGED] = {"limit-changed", "377ba41c1b3104804634f794bc1ea20e", LOG_NOTICE},

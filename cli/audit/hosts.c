@@ -7,7 +7,7 @@
 #include "cli/audit/model.h"
 
 bool audit_is_of_another(const struct entry *e) {
-    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-buried") == 0;
+    return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0;
 }
 
 static int compare_hosts(const void *a, const void *b) {

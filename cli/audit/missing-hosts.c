@@ -86,7 +86,7 @@ static void add_silence(const struct audit *a, struct troubles *t) {
         usec_t at = audit_time_latest(a, a->events[i]);
 
         end = at > end ? at : end;
-        if (is_event(a->events[i], "host-buried"))
+        if (is_event(a->events[i], "host-expired"))
             add_trouble(t, usec_sub(at, DEAD), at);
     }
     for (size_t i = 0; i < a->n_hosts; i++) {

@@ -51,10 +51,10 @@ struct returns { /* of each host */
 
 /* Told by others: it is back with the first connection after that. */
 static int hear_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
-    bool buried = strcmp(e->event, "host-buried") == 0;
-    const struct entry *back = buried ? audit_trail_first(&r->connections, h->name, e->clock)
+    bool expired = strcmp(e->event, "host-expired") == 0;
+    const struct entry *back = expired ? audit_trail_first(&r->connections, h->name, e->clock)
                                       : audit_trail_first(&r->all, h->name, audit_time(a, e) + 1);
-    int k = add_absence(h, buried && e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance), audit_time_latest(a, e));
+    int k = add_absence(h, expired && e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance), audit_time_latest(a, e));
 
     if (k == 0 && back)
         end_absence(a, &h->absences[h->n_absences - 1], back);
@@ -138,7 +138,7 @@ static int hear_hosts(struct audit *a, const struct returns *r) {
             continue;
         if (!audit_is_of_another(e))
             k = hear_own(a, audit_find_host(a, e->host), e);
-        if (strcmp(e->event, "host-buried") == 0 || strcmp(e->event, "grace-begun") == 0)
+        if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
             told[n++] = e;
     }
     for (size_t j = 0; j < a->n_hosts; j++)

@@ -243,7 +243,7 @@ void manager_hold_found(const char *run, const struct message *record, void *use
         k = manager_take_up(r, RUN_STATE_STARTING);
     if (k < 0) {
         snprintf(what, sizeof(what), "hold %s", run);
-        (void) manager_gather_failed(m, what, k);
+        (void) manager_recover_failed(m, what, k);
         return;
     }
     if (r->started_realtime > 0)

@@ -154,7 +154,7 @@ int manager_hold(struct manager *m, const struct manager_hold *hold, struct run 
     if (m->phase == MANAGER_PHASE_READY)
         manager_run_begin(*ret);
     else if (hold->nowait)
-        manager_run_withdraw(*ret, RUN_RESULT_NOT_STARTED, "berthd is still gathering");
+        manager_run_withdraw(*ret, RUN_RESULT_NOT_STARTED, "berthd is still recovering");
     else
         manager_arm_queue_timeout(*ret);
     return 0;
@@ -164,7 +164,7 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
     struct run *r = manager_find_run(m, run);
 
     if (!r && m->phase < MANAGER_PHASE_READY)
-        return MANAGER_E_GATHERING; /* a waiting one is found last: whoever came before that would lose its place */
+        return MANAGER_E_RECOVERING; /* a waiting one is found last: whoever came before that would lose its place */
     if (!r || r->kind != RUN_KIND_ADHOC || run_is_over(r) || (uid != r->uid && uid != 0) || r->ended_told)
         return MANAGER_E_UNKNOWN;
     if (manager_hold_is_lost(r)) /* it asks anew */

@@ -227,7 +227,7 @@ static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t w
 }
 
 static void hold_unlink(const struct hold *h) {
-    /* The record makes the hold, so it goes first: what a crash leaves then is debris that hold_gather() removes. */
+    /* The record makes the hold, so it goes first: what a crash leaves then is debris that hold_recover() removes. */
     if (h->handler.removals) {
         (void) removals_remove(h->handler.removals, h->record);
         (void) removals_remove(h->handler.removals, h->fifo);
@@ -334,7 +334,7 @@ struct hold *hold_detach(struct hold *h) {
     return hold_close(h);
 }
 
-/* --- gathering --- */
+/* --- recovering --- */
 
 /* "RUN" or "RUN.claim": 0 or 1, and the run; -EINVAL: neither. */
 static int entry_parse(const char *name, char ret_run[static ID_TEXT_SIZE]) {
@@ -373,7 +373,7 @@ static int debris_filter(const struct dirent *entry) {
 }
 
 /* One entry: a record is told, what belongs to none is removed. */
-static int gather_entry(const char *directory, const char *name,
+static int recover_entry(const char *directory, const char *name,
                         void (*found)(const char *run, const struct message *record, void *userdata), void *userdata) {
     _cleanup_free_ struct message *record = malloc(sizeof(*record));
     _cleanup_free_ char *path = NULL;
@@ -398,7 +398,7 @@ static int gather_entry(const char *directory, const char *name,
     return unlink(path) < 0 && errno != ENOENT && errno != EISDIR ? -errno : 0;
 }
 
-int hold_gather(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata),
+int hold_recover(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata),
                 void *userdata) {
     struct dirent **entries = NULL;
     int n = scandir(directory, &entries, debris_filter, alphasort), r = 0;
@@ -406,10 +406,10 @@ int hold_gather(const char *directory, void (*found)(const char *run, const stru
     if (n < 0)
         return errno == ENOENT ? 0 : -errno;
     for (int i = 0; i < n; i++) {
-        int answer = gather_entry(directory, entries[i]->d_name, found, userdata);
+        int answer = recover_entry(directory, entries[i]->d_name, found, userdata);
 
         if (answer < 0 && r == 0)
-            r = answer; /* the others are still gathered */
+            r = answer; /* the others are still recovered */
         free(entries[i]);
     }
     free(entries);

@@ -3,7 +3,7 @@
 
 /* The hold of one granted `berth run` (holds/): a FIFO whose write end the client and its command inherit, and a record of
  * the claim beside it. The hold is over when the FIFO has hung up (nobody has the write end any more) and the command, if its pid
- * is known, is gone (pidfd). It outlives berthd: a starting berthd gathers the holds before it grants anything. */
+ * is known, is gone (pidfd). It outlives berthd: a starting berthd recovers the holds before it grants anything. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -40,4 +40,4 @@ struct hold *hold_free(struct hold *h);
 struct hold *hold_detach(struct hold *h);
 
 /* Calls found(run, record) for each holds/RUN.claim that is a valid record; removes debris (a FIFO without record and the like). */
-int hold_gather(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata), void *userdata);
+int hold_recover(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata), void *userdata);

@@ -98,8 +98,8 @@ static int override(struct control_call *call, struct manager *m, const struct s
 
     if (params_check_name(call, "pool", o->pool) != 0 || params_check_reason(call, o->reason) != 0)
         return 0;
-    if (manager_is_gathering(m)) /* what is in force would be told before, and not after, what is declared */
-        return verbs_refused(call, MANAGER_E_GATHERING);
+    if (manager_is_recovering(m)) /* what is in force would be told before, and not after, what is declared */
+        return verbs_refused(call, MANAGER_E_RECOVERING);
     if (!s)
         return verbs_no_such_pool(call, m, o->pool);
     k = act_new(&act, call, m, false, o->pool);
@@ -191,8 +191,8 @@ int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
         return verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
     if (params_check_reason(call, reason) != 0)
         return 0;
-    if (manager_is_gathering(m))
-        return verbs_refused(call, MANAGER_E_GATHERING);
+    if (manager_is_recovering(m))
+        return verbs_refused(call, MANAGER_E_RECOVERING);
     if (is_host_claim(m, claim))
         s = manager_host_store(m);
     if (!s)

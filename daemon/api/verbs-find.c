@@ -43,8 +43,8 @@ static int ambiguous(struct control_call *call, const char *name, const struct c
 }
 
 static int not_found(struct control_call *call, struct manager *m, const char *name) {
-    if (manager_is_gathering(m))
-        return verbs_refused(call, MANAGER_E_GATHERING);
+    if (manager_is_recovering(m))
+        return verbs_refused(call, MANAGER_E_RECOVERING);
     return id_prefix_is_valid(name) ? verbs_no_such_run(call, name) : verbs_no_such_job(call, m, name);
 }
 

@@ -50,7 +50,7 @@ int verbs_bad_request(struct control_call *call, const char *format, ...) _print
 int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_run(struct control_call *call, const char *name);
-/* What the manager may answer to any request: _STOPPING, _DRAINED, _GATHERING, or a negative errno. */
+/* What the manager may answer to any request: _STOPPING, _DRAINED, _RECOVERING, or a negative errno. */
 int verbs_refused(struct control_call *call, int answer);
 
 /* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or that there is no such thing) --- */

@@ -59,7 +59,7 @@ int verbs_refused(struct control_call *call, int answer) {
         return control_call_error(call, "io.berth.Stopping", NULL);
     case MANAGER_E_DRAINED:
         return control_call_error(call, "io.berth.NoPermit", json_pack("{s:s}", "reason", "this host is drained"));
-    case MANAGER_E_GATHERING:
+    case MANAGER_E_RECOVERING:
         return control_call_error(call, "io.berth.Away",
                                   json_pack("{s:s}", "text", "berthd has just been started: it does not know yet what runs"));
     default:

@@ -54,7 +54,7 @@ int verbs_check_stop(struct control_call *call, struct manager *m, const char *t
         return 0;
     if (run)
         return refuse_run(call, m, run);
-    (void) (manager_is_gathering(m) ? verbs_refused(call, MANAGER_E_GATHERING) : verbs_no_such_run(call, target));
+    (void) (manager_is_recovering(m) ? verbs_refused(call, MANAGER_E_RECOVERING) : verbs_no_such_run(call, target));
     return VERBS_ANSWERED;
 }
 

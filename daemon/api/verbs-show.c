@@ -104,8 +104,8 @@ static int look_reply(struct look *look, const char *name, json_t *what) {
 
     return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o, s:o}", "schema", 1, "host",
                                               manager_settings(look->manager)->host, "redis",
-                                              json_redis(look->manager, look->cluster), "stale", look_is_stale(look), "gathering",
-                                              manager_is_gathering(look->manager), name, what, "malformed",
+                                              json_redis(look->manager, look->cluster), "stale", look_is_stale(look), "recovering",
+                                              manager_is_recovering(look->manager), name, what, "malformed",
                                               json_malformed(look->cluster)));
 }
 
@@ -233,7 +233,7 @@ static int runs_answer(struct look *look) {
         return -ENOMEM;
     }
     call = steal_pointer(&look->call);
-    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "gathering", manager_is_gathering(look->manager),
+    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(look->manager),
                                               "runs", runs));
 }
 

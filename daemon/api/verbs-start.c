@@ -129,7 +129,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
         return control_call_answer(call, pack_run(run));
     if (run)
         return start_wait(call, run);
-    if (manager_is_gathering(m))
-        return verbs_refused(call, MANAGER_E_GATHERING);
+    if (manager_is_recovering(m))
+        return verbs_refused(call, MANAGER_E_RECOVERING);
     return await_last(call, m, id);
 }

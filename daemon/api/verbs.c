@@ -37,7 +37,7 @@ static int verbs_jobs(struct control_call *call, json_t *params, void *userdata)
         json_decref(jobs);
         return -ENOMEM;
     }
-    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "gathering", manager_is_gathering(userdata), "jobs", jobs));
+    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(userdata), "jobs", jobs));
 }
 
 static int verbs_stop(struct control_call *call, json_t *params, void *userdata) {

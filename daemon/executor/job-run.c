@@ -68,7 +68,7 @@ void manager_job_start(struct run *r) {
     if (deadline != USEC_INFINITY)
         message_put_u64(&w, "deadline", deadline);
     FAILPOINT("start-sending");
-    /* Where the runner is not there now, it is told when it is back (runner_on_gathered). */
+    /* Where the runner is not there now, it is told when it is back (runner_on_recovered). */
     r->starting_sent = runner_link_start(m->runner, &w) == 0;
     note_deadline(r, deadline);
     if (r->start_due > 0)
@@ -227,7 +227,7 @@ static int run_from_report(struct manager *m, const struct message *report, stru
     if (k < 0)
         return k;
     r->granted = true;
-    if (m->phase == MANAGER_PHASE_GATHERING) {
+    if (m->phase == MANAGER_PHASE_RECOVERING) {
         k = manager_take_up(r, RUN_STATE_STARTING);
     } else {
         k = manager_add_run(m, r, RUN_STATE_STARTING);
@@ -432,7 +432,7 @@ static void runner_on_report(const struct message *report, void *userdata) {
     if (!r)
         k = run_from_report(m, report, &r);
     if (k < 0 && k != -EBADMSG) { /* it is not forgotten: the runner tells it again */
-        manager_gather_failed(m, id, k);
+        manager_recover_failed(m, id, k);
         return;
     }
     if (r) {
@@ -446,7 +446,7 @@ static void runner_on_report(const struct message *report, void *userdata) {
     else if (r)
         manager_again_clear(r);
     manager_found_reported(m, id);
-    manager_gather_check(m);
+    manager_recover_check(m);
 }
 
 /* Not one that is there and cannot be connected to at the moment. */
@@ -456,12 +456,12 @@ static bool is_without_guard(const struct run *r) {
 
 /* The runner is (back) there and has told all guards and reports. A run that should have one and has none: its start was not
  * delivered, or its guard ended unseen. `start` is idempotent, and so is `kill`. */
-static void runner_on_gathered(void *userdata) {
+static void runner_on_recovered(void *userdata) {
     struct manager *m = userdata;
 
     list_foreach_safe(r, &m->runs[RUN_STATE_WAITING], struct run, link)
         if (r->again && is_without_guard(r))
-            manager_again_gathered(r);
+            manager_requeue_recovered(r);
     list_foreach_safe(r, &m->runs[RUN_STATE_STARTING], struct run, link)
         if (is_without_guard(r))
             manager_job_start(r);
@@ -471,8 +471,8 @@ static void runner_on_gathered(void *userdata) {
     list_foreach_safe(r, &m->runs[RUN_STATE_STOPPING], struct run, link)
         if (is_without_guard(r))
             (void) runner_link_kill(m->runner, r->id);
-    m->runner_gathered = true;
-    manager_gather_check(m);
+    m->runner_recovered = true;
+    manager_recover_check(m);
 }
 
 static void runner_on_lost(void *userdata) {
@@ -482,7 +482,7 @@ static void runner_on_lost(void *userdata) {
 }
 
 const struct runner_link_handler manager_runner_handler = {
-    .on_gathered = runner_on_gathered,
+    .on_recovered = runner_on_recovered,
     .on_guard = runner_on_guard,
     .on_started = runner_on_started,
     .on_refused = runner_on_refused,

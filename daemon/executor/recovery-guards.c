@@ -30,7 +30,7 @@ static void found_done(struct found_guard *f) {
     struct manager *m = f->manager;
 
     found_free(f);
-    manager_gather_check(m);
+    manager_recover_check(m);
 }
 
 /* Nobody else can stop what a guard that hangs should have stopped by the end of its lease, and the last heartbeat was answered before
@@ -100,7 +100,7 @@ static void found_on_state(_unused_ struct guard_link *g, const struct message *
     /* Nobody knows what it holds: it must end, and its report is waited for. */
     manager_log(m, LOG_ERR, "cannot take over run %s: %s", f->run, strerror(-k));
     f->link = guard_link_free(f->link);
-    if (k == -EBADMSG || !manager_gather_failed(m, f->run, k))
+    if (k == -EBADMSG || !manager_recover_failed(m, f->run, k))
         (void) runner_link_kill(m->runner, f->run);
 }
 
@@ -166,7 +166,7 @@ void manager_found_connect(struct manager *m, const char *run) {
     if (k < 0) {
         if (f)
             found_free(f);
-        if (!manager_gather_failed(m, run, k))
+        if (!manager_recover_failed(m, run, k))
             (void) runner_link_kill(m->runner, run);
         return;
     }

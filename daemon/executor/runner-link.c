@@ -230,8 +230,8 @@ static bool runner_link_take(struct runner_link *l, const struct message *m) {
         return take_hello(l, m);
     if (!l->is_up)
         return false;
-    if (message_is(m, PROTOCOL_GATHERED)) {
-        l->handler.on_gathered(l->handler.userdata);
+    if (message_is(m, PROTOCOL_RECOVERED)) {
+        l->handler.on_recovered(l->handler.userdata);
         return true;
     }
     if (message_get_id(m, "run", run) < 0)

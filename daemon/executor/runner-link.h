@@ -15,7 +15,7 @@ struct runner_link;
 struct guard_link;
 
 struct runner_link_handler {
-    void (*on_gathered)(void *userdata);                              /* after each hello: all guards and reports were told */
+    void (*on_recovered)(void *userdata);                              /* after each hello: all guards and reports were told */
     void (*on_guard)(const char *run, void *userdata);                /* a guard is listening (told after hello) */
     void (*on_started)(const char *run, bool existed, void *userdata); /* `starting` or `exists` */
     void (*on_refused)(const char *run, const char *reason, const char *text, void *userdata);

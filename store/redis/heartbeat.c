@@ -10,7 +10,7 @@
 #include "store/redis/store-redis.h"
 
 #define OVERRIDES_MAX 1000 /* of pools that this host does not declare */
-#define UNTIMELY_MAX 250 /* calls between two heartbeats in time: each may bury 128 claims (R15) */
+#define UNTIMELY_MAX 250 /* calls between two heartbeats in time: each may expire 128 claims (R15) */
 
 /* --- what is remembered --- */
 
@@ -40,7 +40,7 @@ void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent) {
 
     r->last = (struct mark) {.count = count, .sent = sent, .received = now};
     /* Close ones add nothing; with this distance the marks always reach back over a whole lease. */
-    if (r->n_marks > 0 && now < r->marks[r->n_marks - 1].received + r->burial_usec / (MARKS_MAX / 2))
+    if (r->n_marks > 0 && now < r->marks[r->n_marks - 1].received + r->expiry_usec / (MARKS_MAX / 2))
         return;
     if (r->n_marks == MARKS_MAX) {
         memmove(&r->marks[0], &r->marks[1], (MARKS_MAX - 1) * sizeof(r->marks[0]));
@@ -52,9 +52,9 @@ void beat_add_mark(struct store_redis *r, uint64_t count, usec_t sent) {
 uint64_t beat_dead_count(const struct store_redis *r, usec_t now) {
     uint64_t count = 0;
 
-    if (r->last.sent + r->burial_usec <= now) /* so long unheard, it cannot prove a loss of data (R10): it may be wrong */
+    if (r->last.sent + r->expiry_usec <= now) /* so long unheard, it cannot prove a loss of data (R10): it may be wrong */
         return 0;
-    for (size_t i = 0; i < r->n_marks && r->marks[i].received + r->burial_usec <= now; i++)
+    for (size_t i = 0; i < r->n_marks && r->marks[i].received + r->expiry_usec <= now; i++)
         count = r->marks[i].count > count ? r->marks[i].count : count;
     return count;
 }
@@ -66,7 +66,7 @@ usec_t beat_seen(const struct store_redis *r, uint64_t count, usec_t now) {
     for (size_t i = r->n_marks; i > 0; i--)
         if (r->marks[i - 1].count <= count)
             return usec_sub(now, r->marks[i - 1].sent);
-    /* It has not beaten since we came, and nobody may have been there to bury it: that can be long ago. */
+    /* It has not beaten since we came, and nobody may have been there to expire it: that can be long ago. */
     return USEC_INFINITY;
 }
 
@@ -138,7 +138,7 @@ int beat_hear_overrides(struct store_redis *r, const struct redisReply *list) {
     return k;
 }
 
-/* Sessions that this call buried or that ended in it, and the held claims that went with them. */
+/* Sessions that this call expired or that ended in it, and the held claims that went with them. */
 int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const struct redisReply *reclaimed) {
     const struct redisReply *item;
     size_t n;
@@ -152,7 +152,7 @@ int beat_hear_ended(struct store_redis *r, const struct redisReply *ended, const
         if (!session || !host || reply_u64(reply_at(item, 2), &clock) < 0)
             return -EBADMSG;
         if (strcmp(session, r->replaced) != 0)
-            event_emit(r->events, &(struct event) {.type = EVENT_HOST_BURIED, .host = host, .clock = clock},
+            event_emit(r->events, &(struct event) {.type = EVENT_HOST_EXPIRED, .host = host, .clock = clock},
                        "host %s has not been heard of for a lease: what it held or waited for is given back", host);
     }
     for (size_t i = 0; (item = reply_at(reclaimed, i)); i++) {

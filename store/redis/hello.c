@@ -170,7 +170,7 @@ static void meet_refusal(struct store_redis *r, const struct redisReply *reply, 
     }
     beat_hear_epoch(r, epoch);
     clock_hear_latest(r, latest, sent);
-    r->burial_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
+    r->expiry_usec = theirs > r->lease_usec ? theirs : r->lease_usec;
     beat_add_mark(r, count, sent);
     if (strcmp(r->refused, word) != 0) {
         char why[160];
@@ -229,14 +229,14 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
         return;
     }
     r->refused[0] = '\0';
-    r->burial_usec = r->lease_usec;
+    r->expiry_usec = r->lease_usec;
     beat_hear_epoch(r, epoch);
     clock_hear_latest(r, latest, sent);
     beat_add_mark(r, count, sent);
     r->own = r->last;
     tell_differing(r, reply_at(reply, 8));
     tell_lowest(r);
-    if (!known && !grace && session_was_lost(r)) { /* it was buried while berthd was away */
+    if (!known && !grace && session_was_lost(r)) { /* it was expired while berthd was away */
         session_lost(r, "berthd was away for longer than the lease");
         return;
     }

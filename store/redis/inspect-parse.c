@@ -127,7 +127,7 @@ static struct snapshot_pool *find_pool(struct snapshot *s, const char *name) {
     return NULL;
 }
 
-static void gather_pool(struct snapshot *s, const char *name, uint32_t limit) {
+static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
     struct snapshot_pool *p = find_pool(s, name);
 
     if (!p && s->n_pools < POOLS_MAX) {
@@ -140,7 +140,7 @@ static void gather_pool(struct snapshot *s, const char *name, uint32_t limit) {
 }
 
 /* Pools by the sessions' declarations and by our own, which may be malformed there; `limit` is the lowest until the pool itself is asked. */
-static int gather_pools(const struct store_redis *r, struct snapshot *s) {
+static int collect_pools(const struct store_redis *r, struct snapshot *s) {
     size_t n = r->n_declared + 1;
 
     for (size_t i = 0; i < s->n_sessions; i++)
@@ -150,10 +150,10 @@ static int gather_pools(const struct store_redis *r, struct snapshot *s) {
         return -ENOMEM;
     for (size_t i = 0; i < r->n_declared; i++)
         if (!r->declared[i].pool.elsewhere)
-            gather_pool(s, r->declared[i].pool.name, r->declared[i].pool.limit);
+            collect_pool(s, r->declared[i].pool.name, r->declared[i].pool.limit);
     for (size_t i = 0; i < s->n_sessions; i++)
         for (size_t k = 0; k < s->sessions[i].n_limits; k++)
-            gather_pool(s, s->sessions[i].limits[k].pool, s->sessions[i].limits[k].limit);
+            collect_pool(s, s->sessions[i].limits[k].pool, s->sessions[i].limits[k].limit);
     for (size_t i = 0; i < s->n_sessions; i++) {
         struct snapshot_session *session = &s->sessions[i];
         size_t kept = 0;
@@ -188,7 +188,7 @@ int snapshot_read_sessions(const struct store_redis *r, struct snapshot *s, cons
     for (size_t i = 0; k >= 0 && i < n; i++)
         k = read_session(r, s, reply_at(list, i), now);
     read_malformed(s, reply_at(reply, 6));
-    return k < 0 ? k : gather_pools(r, s);
+    return k < 0 ? k : collect_pools(r, s);
 }
 
 /* --- pools --- */

@@ -532,7 +532,7 @@ bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phas
     }
     if (strcmp(word, "gone") == 0) {
         if (here && r->store.deadline > 0 && clock_boottime() >= r->store.deadline)
-            session_lost(r, "it was buried");
+            session_lost(r, "it was expired");
         else if (here) { /* nobody can have expired it yet */
             r->lost = r->lost == DATA_LOSS_NONE && r->store.deadline > 0 ? DATA_LOSS_SEEN : r->lost;
             link_resync(r);

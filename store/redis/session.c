@@ -161,8 +161,8 @@ void session_lost(struct store_redis *r, const char *why) {
         link_note_away(r, why);
     redis_set_state(r, STORE_STATE_AWAY);
     lose_claims(r);
-    /* The next hello ends the old session, and gives away what it held, although that may have been buried by nobody yet: not before all
-     * of it was stopped. The time for that is the margin, as everywhere (R8); after it anybody may bury. */
+    /* The next hello ends the old session, and gives away what it held, although that may have been expired by nobody yet: not before all
+     * of it was stopped. The time for that is the margin, as everywhere (R8); after it anybody may expire. */
     r->awaits_lost = is_stopping_lost(r);
     link_retry(r, r->awaits_lost ? settings_margin(r->lease_usec) : 0);
 }

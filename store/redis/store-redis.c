@@ -158,7 +158,7 @@ static int copy_options(struct store_redis *r, const struct store_redis_options 
     (void) snprintf(r->client_name, sizeof(r->client_name), "berth-%s", o->host);
     (void) snprintf(r->prefix, sizeof(r->prefix), "berth:{%s}:", o->namespace);
     (void) snprintf(r->key, sizeof(r->key), "%smeta", r->prefix);
-    r->lease_usec = r->burial_usec = o->lease_usec;
+    r->lease_usec = r->expiry_usec = o->lease_usec;
     r->heartbeat_usec = o->heartbeat_usec;
     return k;
 }

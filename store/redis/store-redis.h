@@ -95,7 +95,7 @@ struct known_override {       /* the newest that was heard of (R10) */
 
 struct batch;                 /* claims asked for, or given back, with one call: store-redis-ask.c */
 struct admin;                 /* an administrator's call: store-redis-admin.c */
-struct inspection;            /* a snapshot being gathered: store-redis-inspect.c */
+struct inspection;            /* a snapshot being collected: store-redis-inspect.c */
 
 #define STORE_REDIS_DRAINED ",drained" /* behind a session's version in Redis */
 
@@ -147,7 +147,7 @@ struct store_redis {
     enum data_loss lost;                 /* what the next hello is to tell of this epoch */
     struct clock_memory clock;
     usec_t clock_saved;                  /* clock.heard of what the session's file has */
-    usec_t burial_usec;                  /* the lease by which the dead are told: the longer of ours and the namespace's */
+    usec_t expiry_usec;                  /* the lease by which the dead are told: the longer of ours and the namespace's */
     struct mark marks[MARKS_MAX];        /* oldest first, of this epoch */
     size_t n_marks;
     struct mark own;                     /* the last that Redis noted for this session; count 0: none in this epoch */
@@ -346,7 +346,7 @@ void claim_set_named(struct entry *e, bool named);
  * memory, or the connection is going down, it is as if nothing had been asked. */
 void ask_claim(struct entry *e);
 void ask_release(struct entry *e);
-/* Says what was gathered: something else is about to be said, or the turn is over. */
+/* Says what was collected: something else is about to be said, or the turn is over. */
 void ask_say(struct store_redis *r);
 /* The connection is down. */
 void ask_reset(struct store_redis *r);

@@ -61,7 +61,7 @@ static void await_report(void) {
     test_await(t.fd, &m, PROTOCOL_HELLO);
     do
         test_await_any(t.fd, &m);
-    while (message_is(&m, PROTOCOL_GUARD) || message_is(&m, PROTOCOL_GATHERED)); /* it is about to end */
+    while (message_is(&m, PROTOCOL_GUARD) || message_is(&m, PROTOCOL_RECOVERED)); /* it is about to end */
     TEST_STRING(m.verb, PROTOCOL_REPORT);
 }
 

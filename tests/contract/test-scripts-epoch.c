@@ -54,8 +54,8 @@ static void test_failover_at_claim(void) {
     script_end();
 }
 
-/* Counts from before a failover bury nobody. */
-static void test_failover_at_burial(void) {
+/* Counts from before a failover expire nobody. */
+static void test_failover_at_expiry(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 1 100"), "ok $ 0 H *");
     script_fail_over();
@@ -303,7 +303,7 @@ static void test_clock_remembered(void) {
 static CU_TestInfo tests[] = {
     {"failover", test_failover},
     {"failover at claim", test_failover_at_claim},
-    {"failover at burial", test_failover_at_burial},
+    {"failover at expiry", test_failover_at_expiry},
     {"wipe", test_wipe},
     {"wipe remembered", test_wipe_remembered},
     {"grace pays all", test_grace_pays_all},

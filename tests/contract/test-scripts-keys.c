@@ -142,7 +142,7 @@ static void test_declared(void) {
     is_missed("sessions", look_1);
 }
 
-/* Nobody knows what a session declared that is buried without its record: its limits would be in force for ever. */
+/* Nobody knows what a session declared that is expired without its record: its limits would be in force for ever. */
 static void test_record_of_a_dead_session(void) {
     fill();
     delete("sessions");
@@ -169,7 +169,7 @@ static void test_claims_of_a_session(void) {
     script_end();
 }
 
-/* A dead host cannot tell, and who buries it finds none: whoever waits sees that what is in his way is nobody's. */
+/* A dead host cannot tell, and who expires it finds none: whoever waits sees that what is in his way is nobody's. */
 static void test_claims_of_a_dead_session(void) {
     static const char *const waits[] = {"db 2 100", "db 1 100"};
 

@@ -6,7 +6,7 @@
 
 #include "tests/harness/script.h"
 
-static void test_burial(void) {
+static void test_expiry(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "b", "net 1 100"), "ok $ 0 H *");
@@ -24,7 +24,7 @@ static void test_burial(void) {
 }
 
 /* What went wrong elsewhere: swarthy/redis-semaphore#28, SGrondin/bottleneck#115. */
-static void test_burial_in_parts(void) {
+static void test_expiry_in_parts(void) {
     int calls = 0;
 
     script_begin();
@@ -133,8 +133,8 @@ static void test_hello_refused(void) {
     script_end();
 }
 
-/* Who is refused may be the only one to bury somebody, and to tell so; and it hears of the clock like everybody (R10). */
-static void test_refused_buries(void) {
+/* Who is refused may be the only one to expire somebody, and to tell so; and it hears of the clock like everybody (R10). */
+static void test_refused_expires(void) {
     uint64_t token;
 
     script_begin();
@@ -161,7 +161,7 @@ static void test_renamed(void) {
     script_end();
 }
 
-/* What was granted under a longer lease may be in use until that is over: a shorter one would let others bury it earlier (R8). */
+/* What was granted under a longer lease may be in use until that is over: a shorter one would let others expire it earlier (R8). */
 static void test_shorter_lease(void) {
     script_begin();
     EXPECT(script_say("bye s2 1"), "ok *");
@@ -188,13 +188,13 @@ static void test_lease_after_end_begun(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"burial", test_burial},
-    {"burial in parts", test_burial_in_parts},
+    {"expiry", test_expiry},
+    {"expiry in parts", test_expiry_in_parts},
     {"connections", test_connections},
     {"clock", test_clock},
     {"resend", test_resend},
     {"hello refused", test_hello_refused},
-    {"refused buries", test_refused_buries},
+    {"refused expires", test_refused_expires},
     {"renamed", test_renamed},
     {"shorter lease", test_shorter_lease},
     {"lease after end begun", test_lease_after_end_begun},

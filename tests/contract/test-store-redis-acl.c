@@ -13,7 +13,7 @@
 #include "tests/harness/store-suite.h"
 
 #define ACL_FILE "packaging/redis.acl"
-#define LUA "daemon/lua"
+#define LUA "store/redis/lua"
 #define FILE_MAX (64 * 1024)
 #define PASSWORD "a password"
 

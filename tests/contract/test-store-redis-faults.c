@@ -306,7 +306,7 @@ static void test_lost_push(void) {
     bed_done(&b);
 }
 
-/* Granted while berthd was away, or cut off: nobody was told, nothing was started with it. When its session was buried meanwhile the
+/* Granted while berthd was away, or cut off: nobody was told, nothing was started with it. When its session was expired meanwhile the
  * permits are somebody else's: it must not be named as held (R11), which would restore it beyond the limit. */
 static void test_untold_grant(void) {
     struct bed b;
@@ -319,7 +319,7 @@ static void test_untold_grant(void) {
     probe_wait(second);
     ((struct entry *) first->claim.store_data)->told = false;
     one->store.deadline = 0;
-    memcpy(other->replaced, one->session, sizeof(other->replaced)); /* ends it as a burial would */
+    memcpy(other->replaced, one->session, sizeof(other->replaced)); /* ends it as a expiry would */
     link_resync(other);
     BED_UNTIL(&b, second->n_granted > 0);
     BED_UNTIL(&b, first->claim.state == CLAIM_STATE_WAITING && one->beaten); /* with its next heartbeat */

@@ -46,7 +46,7 @@ static void test_dead_host(void) {
     CU_ASSERT(took > REDIS_BED_LEASE - REDIS_BED_LEASE / 6);
     CU_ASSERT(took < REDIS_BED_LEASE * 4 / 3 + 300 * USEC_PER_MSEC);
     BED_UNTIL(&b, behind->n_granted > 0);
-    TEST_INT(bed_count_events(&b, "host-buried: "), 1);
+    TEST_INT(bed_count_events(&b, "host-expired: "), 1);
     TEST_INT(bed_count_events(&b, "reclaimed: "), 2); /* what it held, and what was granted to it when it was dead already */
     dead->claim.state = dead_waiter->claim.state = CLAIM_STATE_NONE; /* of the dead */
     dead->host = dead_waiter->host = 0;
@@ -89,7 +89,7 @@ static void test_restarted_daemon(void) {
     BED_UNTIL(&b, waiting->n_granted > 0);
     BED_UNTIL(&b, behind->n_granted > 0);
     CU_ASSERT(waiting->token < behind->token); /* each heard of it on its own connection */
-    TEST_INT(bed_count_events(&b, "session-lost: ") + bed_count_events(&b, "host-buried: "), 0);
+    TEST_INT(bed_count_events(&b, "session-lost: ") + bed_count_events(&b, "host-expired: "), 0);
     bed_done(&b);
     TEST_INT(access(session_path, F_OK), -1); /* a bye leaves nothing to continue */
 }
@@ -168,7 +168,7 @@ static void test_clock_in_the_file(void) {
     }
 }
 
-/* berthd comes back after its session was buried: what it finds is lost. */
+/* berthd comes back after its session was expired: what it finds is lost. */
 static void test_back_too_late(void) {
     struct bed b;
 
@@ -240,7 +240,7 @@ static void test_lease_differs(void) {
     keep_alive(true);
     bed_die(&b, 0); /* dead: nobody but the refused one can say so, and it does though it is refused still */
     BED_UNTIL(&b, bed_has_event(&b, "reclaimed: "));
-    TEST_INT(bed_count_events(&b, "host-buried: "), 1);
+    TEST_INT(bed_count_events(&b, "host-expired: "), 1);
     CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
     dead->claim.state = CLAIM_STATE_NONE;
     dead->host = 0;

@@ -184,8 +184,8 @@ static void check_free(struct bed *b) {
     }
 }
 
-/* Sessions that ended without a bye are buried by those that live; then nothing may be left of any host. */
-static void check_buried(struct bed *b) {
+/* Sessions that ended without a bye are expired by those that live; then nothing may be left of any host. */
+static void check_expired(struct bed *b) {
     usec_t until = clock_boottime() + 2 * LOAD_LEASE + USEC_PER_SEC;
     long long sessions;
 
@@ -193,7 +193,7 @@ static void check_buried(struct bed *b) {
         child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
     if (sessions != LOAD_HOSTS) {
         printf("%lld sessions, not %d\n", sessions, LOAD_HOSTS);
-        CU_FAIL("dead sessions are not buried");
+        CU_FAIL("dead sessions are not expired");
     }
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         b->load.hosts[i].host->abandoned = false;
@@ -314,7 +314,7 @@ void plan_run(struct plan *p) {
     open = load_drain(&b.load, PATIENCE);
     if (open == 0) {
         check_free(&b);
-        check_buried(&b);
+        check_expired(&b);
     }
     load_judge(&b.load, &v);
     ok = check(open == 0 && v.n_open == 0, "runs did not end");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Gathers the results of cases and writes doc/faults.md. */
+/* Collects the results of cases and writes doc/faults.md. */
 
 #include "tests/faults/fault.h"
 

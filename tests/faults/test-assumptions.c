@@ -68,7 +68,7 @@ static void paused_machine(void) {
     for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
         (void) hit(&bed, &injection, kinds[i], SIGSTOP, 10, true);
     new = run_for(bee, "new", 300);
-    host_await(bee, "host-buried", "host=ant");
+    host_await(bee, "host-expired", "host=ant");
     TEST_INT(berth_end(new), 0);
     CU_ASSERT(most() > 1);
     unpin(&injection);

@@ -95,7 +95,7 @@ static void suspended_for_less(void) {
         child_turn(until);
     TEST_INT(host_count(ant, "session-lost", " "), 0);
     TEST_INT(host_count(ant, "fenced", " "), 0);
-    TEST_INT(host_count(bee, "host-buried", " "), 0);
+    TEST_INT(host_count(bee, "host-expired", " "), 0);
     witness_await_alive(cluster.witness, 2);
     child_kill(run, SIGTERM);
     TEST_INT(berth(ant, "stop old"), 0);

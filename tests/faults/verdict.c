@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What became of a load: gathers what the judge needs from the runs asked for and from the hosts' journals. */
+/* What became of a load: collects what the judge needs from the runs asked for and from the hosts' journals. */
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Programs that a test starts: their output is gathered in memory and their end is seen through a pidfd, all in one poll loop
+/* Programs that a test starts: their output is collected in memory and their end is seen through a pidfd, all in one poll loop
  * without threads. Whoever waits for one of them reads all of them, so that nobody's pipe runs full. The test program is made a
  * subreaper: what a child leaves behind becomes ours, and is found. */
 

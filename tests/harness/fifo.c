@@ -128,19 +128,19 @@ static void on_found(const char *run, const struct message *record, _unused_ voi
 }
 
 /* The record is read once more, because the one shown is gone after the call. */
-unsigned fifo_gather(void) {
+unsigned fifo_recover(void) {
     _cleanup_free_ char *text = NULL;
     size_t size;
 
     n_found = 0;
-    TEST_INT(hold_gather(fifo.directory, on_found, NULL), 0);
+    TEST_INT(hold_recover(fifo.directory, on_found, NULL), 0);
     if (n_found > 0 && file_read(fifo_path(FIFO_RUN ".claim"), 8192, &text, &size) == 0)
         TEST_INT(message_parse(&fifo.found, text, size), 0);
     return n_found;
 }
 
 void fifo_open(void) {
-    CU_ASSERT_EQUAL_FATAL(fifo_gather(), 1);
+    CU_ASSERT_EQUAL_FATAL(fifo_recover(), 1);
     TEST_INT(hold_open(&fifo.hold, fifo.event, fifo.directory, FIFO_RUN, &fifo.found, &fifo.handler), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(fifo.hold);
 }

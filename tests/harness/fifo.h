@@ -20,7 +20,7 @@ extern struct fifo {
     struct hold_handler handler;
     unsigned over;        /* calls of on_over() */
     bool free_in_handler;
-    struct message found; /* the record, by fifo_gather() */
+    struct message found; /* the record, by fifo_recover() */
 } fifo;
 
 /* CUnit's set-up and tear-down. The tear-down frees the hold, and fails if a file is left. */
@@ -45,7 +45,7 @@ pid_t command_start(int *ret_end, int also_holds);
 void command_end(pid_t pid, int end);
 
 /* What a restarted berthd finds: the number of holds, and the record in fifo.found. */
-unsigned fifo_gather(void);
+unsigned fifo_recover(void);
 /* Finds the hold and opens it; and after it was detached. */
 void fifo_open(void);
 void fifo_reopen(void);

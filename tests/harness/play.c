@@ -92,8 +92,8 @@ void guard_link_done(_unused_ struct guard_link *g) {
 
 /* --- what the runner and the newest guard say --- */
 
-void play_gathered(void) {
-    play.runner.handler.on_gathered(play.runner.handler.userdata);
+void play_recovered(void) {
+    play.runner.handler.on_recovered(play.runner.handler.userdata);
 }
 
 void play_finds_guard(const char *run) {
@@ -207,9 +207,9 @@ void play_up(void) {
     TEST_INT(manager_start(play.manager), 0);
 }
 
-void play_up_gathered(void) {
+void play_up_recovered(void) {
     play_up();
-    play_gathered();
+    play_recovered();
 }
 
 void play_restart(void) {

@@ -38,17 +38,17 @@ extern struct play {
     int guard_error; /* of the next connections to guards; 0: they are there */
 } play;
 
-/* CUnit's set-up and tear-down. play_up(): the runner has not gathered yet. */
+/* CUnit's set-up and tear-down. play_up(): the runner has not recovered yet. */
 void play_up(void);
-void play_up_gathered(void);
+void play_up_recovered(void);
 void play_down(void);
-/* berthd was killed: another manager in the same directory, not gathered. */
+/* berthd was killed: another manager in the same directory, not recovered. */
 void play_restart(void);
 /* As play_restart(), on a loop of its own; manager_start() is left to the test. */
 void play_new_manager(void);
 
 /* What the runner says. */
-void play_gathered(void);
+void play_recovered(void);
 void play_finds_guard(const char *run);
 void play_started(const struct run *r);
 void play_reports(const struct message *report);

@@ -57,7 +57,7 @@ static const struct {
     {"session-lost", "reason"},
     {"lease-late", ""},
     {"lease-differs", ""},
-    {"host-buried", "clock"},
+    {"host-expired", "clock"},
     {"host-name-taken", ""},
     {"limits-differ", "pools"},
     {"limit-changed", "pools limits"},
@@ -73,7 +73,7 @@ static const struct {
 
 /* Of another host, whose name Redis may have lost with a key that somebody deleted. */
 static bool is_nameless(const char *name, const char *line) {
-    return (strcmp(name, "reclaimed") == 0 || strcmp(name, "host-buried") == 0) && strstr(line, " host=\"\" ");
+    return (strcmp(name, "reclaimed") == 0 || strcmp(name, "host-expired") == 0) && strstr(line, " host=\"\" ");
 }
 
 static void check_fields(const char *name, const char *line) {

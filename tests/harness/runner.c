@@ -393,7 +393,7 @@ void test_runner_join(struct test_runner *t) {
     close_fd(t->fd);
     t->fd = test_runner_connect(t);
     test_runner_hello(t, t->fd);
-    test_await(t->fd, &m, PROTOCOL_GATHERED);
+    test_await(t->fd, &m, PROTOCOL_RECOVERED);
 }
 
 const char *test_runner_id(char run) {

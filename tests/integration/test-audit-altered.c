@@ -189,7 +189,7 @@ static bool alter_seq(struct entry *e) {
 
 static bool alter_host(struct entry *e) {
     alter_text(&e->host);
-    return strcmp(e->event, "host-buried") != 0;
+    return strcmp(e->event, "host-expired") != 0;
 }
 
 static bool alter_token(struct entry *e) {
@@ -291,7 +291,7 @@ static void test_live(void) {
 
 static void test_live_with_faults(void) {
     live_with_faults();
-    mutate((const char *const[]) {"queued", "granted", "started", "exited", "released", "lease-lost", "reclaimed", "host-buried",
+    mutate((const char *const[]) {"queued", "granted", "started", "exited", "released", "lease-lost", "reclaimed", "host-expired",
                                   "session-lost", "redis-connected", "grace-begun", "grace-ended", "ready", NULL});
 }
 

@@ -225,7 +225,7 @@ static void job_is_stopped_at_its_deadline(void) {
     }
     CU_ASSERT(alive > killed + CLUSTER_LEASE_USEC / 3); /* not at once: jobs outlive berthd */
     TEST_INT(host_count(bee, "started", "job=next"), 0);
-    host_await(bee, "host-buried", "host=ant");
+    host_await(bee, "host-expired", "host=ant");
     host_await(bee, "reclaimed", " ");
     TEST_INT(berth_end(c), 0);
     CU_ASSERT(seen("next")->start - killed < 2 * CLUSTER_LEASE_USEC);

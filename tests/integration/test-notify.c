@@ -101,7 +101,7 @@ static bool has_come(const char *wanted) {
 }
 
 /* A reload of a berthd that does not know yet what runs makes it no readier than it is. */
-static void test_reload_while_gathering(void) {
+static void test_reload_while_recovering(void) {
     usec_t until = usec_add(clock_boottime(), HOST_PATIENCE);
     int pid = 0, status;
     const char *line;
@@ -131,7 +131,7 @@ static void test_reload_while_gathering(void) {
 static CU_TestInfo tests[] = {
     {"life", test_life},
     {"refused-reload", test_refused_reload},
-    {"a reload while gathering", test_reload_while_gathering},
+    {"a reload while recovering", test_reload_while_recovering},
     CU_TEST_INFO_NULL,
 };
 

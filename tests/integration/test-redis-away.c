@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Redis missing at start, restarted empty, frozen; hosts frozen until others bury them. */
+/* Redis missing at start, restarted empty, frozen; hosts frozen until others expire them. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -152,7 +152,7 @@ static void frozen_host(void) {
     waiter = berth_start(bee, "run -p db --name waiter -- %s --id waiter", cluster.command);
     host_await(bee, "queued", "job=waiter");
     host_signal(ant, SIGSTOP);
-    host_await(bee, "host-buried", "host=ant");
+    host_await(bee, "host-expired", "host=ant");
     host_await(bee, "reclaimed", " ");
     host_await(bee, "started", "job=other");
     host_signal(ant, SIGCONT);

@@ -141,8 +141,8 @@ static bool play(unsigned round) {
     return status == 0;
 }
 
-/* A host whose session was lost has another one than the copy knows; the one in the copy is buried after a lease. */
-static void await_buried(void) {
+/* A host whose session was lost has another one than the copy knows; the one in the copy is expired after a lease. */
+static void await_expired(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
     while (redis_number(&cluster.redis, "ZCARD berth:{test}:beats") != ELEMENTSOF(hosts) && clock_boottime() < until)
@@ -176,7 +176,7 @@ static void test_again_and_again(void) {
     for (unsigned i = 0; i < rounds; i++)
         whole += play(i);
     judge_rounds((unsigned) rounds, whole);
-    await_buried();
+    await_expired();
 }
 
 static CU_TestInfo tests[] = {{"again and again", test_again_and_again}, CU_TEST_INFO_NULL};

@@ -124,7 +124,7 @@ static void test_runner_dies(void) {
     test_runner_hello(&t, t.fd);
     test_await(t.fd, &m, PROTOCOL_GUARD);
     TEST_FIELD(&m, "run", test_runner_id('1'));
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_await(t.fd, &m, PROTOCOL_RECOVERED);
     test_runner_send_start(&t, '1', "waits");
     test_await(t.fd, &m, PROTOCOL_EXISTS);
     guard = test_runner_guard(&t, '1');
@@ -156,15 +156,15 @@ static void runner_and_guard_die(uid_t uid, bool guard_first) {
     test_runner_hello(&t, t.fd);
     if (!guard_first) {
         test_await(t.fd, &m, PROTOCOL_GUARD);
-        test_await(t.fd, &m, PROTOCOL_GATHERED);
+        test_await(t.fd, &m, PROTOCOL_RECOVERED);
         CU_ASSERT(kill(guard, SIGKILL) == 0); /* a guard that is not this runner's child */
     }
-    /* What is being swept has processes: `gathered` comes after its report. */
+    /* What is being swept has processes: `recovered` comes after its report. */
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "lost", "1");
     CU_ASSERT(!is_alive(pid, start));
     if (guard_first)
-        test_await(t.fd, &m, PROTOCOL_GATHERED);
+        test_await(t.fd, &m, PROTOCOL_RECOVERED);
     test_runner_done(&t);
 }
 
@@ -196,8 +196,8 @@ static void test_command_is_not_left_alone(void) {
     test_runner_done(&t);
 }
 
-/* berthd is there before the sweep is over: it must not hear `gathered` while processes of the run may be alive. */
-static void test_gathered_waits(void) {
+/* berthd is there before the sweep is over: it must not hear `recovered` while processes of the run may be alive. */
+static void test_recovered_waits(void) {
     uint64_t start = 0;
     int status = 0;
     pid_t pid, guard;
@@ -213,7 +213,7 @@ static void test_gathered_waits(void) {
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "lost", "1");
     CU_ASSERT(!is_alive(pid, start));
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_await(t.fd, &m, PROTOCOL_RECOVERED);
     t.fd = close_fd(t.fd); /* and with its socket it ends */
     CU_ASSERT(waitpid(t.pid, &status, 0) == t.pid);
     TEST_INT(status, 0);
@@ -257,7 +257,7 @@ static void hello_tells_report(void) {
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "run", test_runner_id('1'));
     TEST_FIELD(&m, "code", "4");
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_await(t.fd, &m, PROTOCOL_RECOVERED);
 }
 
 static void test_all_away(void) {
@@ -297,7 +297,7 @@ static void test_berthd_away(void) {
     t.fd = test_runner_connect(&t);
     test_runner_hello(&t, t.fd);
     /* Its guard may not be quite gone, and be told of, too. */
-    for (int i = 0; i < 3 && !(is_told && message_is(&m, PROTOCOL_GATHERED)); i++) {
+    for (int i = 0; i < 3 && !(is_told && message_is(&m, PROTOCOL_RECOVERED)); i++) {
         int r;
 
         while ((r = message_receive(t.fd, &m)) == -EAGAIN)
@@ -305,7 +305,7 @@ static void test_berthd_away(void) {
         TEST_INT(r, 0);
         is_told = is_told || message_is(&m, PROTOCOL_REPORT);
     }
-    CU_ASSERT(is_told && message_is(&m, PROTOCOL_GATHERED));
+    CU_ASSERT(is_told && message_is(&m, PROTOCOL_RECOVERED));
     test_runner_done(&t);
 }
 
@@ -336,7 +336,7 @@ static void test_many_reports(void) {
         CU_ASSERT_EQUAL_FATAL(poll(&p, 1, 10000), 1);
         r = message_receive(t.fd, &m);
         n += r == 0 && message_is(&m, PROTOCOL_REPORT);
-    } while (r == 0 && !message_is(&m, PROTOCOL_GATHERED));
+    } while (r == 0 && !message_is(&m, PROTOCOL_RECOVERED));
     TEST_INT(r, 0);
     TEST_INT(n, MANY);
     test_runner_done(&t);
@@ -388,7 +388,7 @@ static CU_TestInfo tests[] = {
     {"both die", test_both_die},
     {"a command is not left alone", test_command_is_not_left_alone},
     {"many reports", test_many_reports},
-    {"gathered waits", test_gathered_waits},
+    {"recovered waits", test_recovered_waits},
     {"all away", test_all_away},
     {"berthd away", test_berthd_away},
     {"kill unknown", test_kill_unknown},

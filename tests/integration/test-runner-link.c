@@ -26,14 +26,14 @@ static struct guard_link *guard;
 
 /* What was told so far. */
 static struct {
-    unsigned gathered, lost, started, existed, refused, reports, states, guard_started, stopping, acks, gone;
+    unsigned recovered, lost, started, existed, refused, reports, states, guard_started, stopping, acks, gone;
     char guard[ID_TEXT_SIZE], refused_reason[32], report_code[8], phase[16];
     usec_t ack;
     bool done_is_due; /* answer the guard's report */
 } told;
 
-static void on_gathered(_unused_ void *userdata) {
-    told.gathered++;
+static void on_recovered(_unused_ void *userdata) {
+    told.recovered++;
 }
 static void on_guard(const char *run, _unused_ void *userdata) {
     memcpy(told.guard, run, sizeof(told.guard));
@@ -65,7 +65,7 @@ static void on_lost(_unused_ void *userdata) {
     told.lost++;
 }
 
-static const struct runner_link_handler runner_handler = {.on_gathered = on_gathered, .on_guard = on_guard, .on_started = on_started,
+static const struct runner_link_handler runner_handler = {.on_recovered = on_recovered, .on_guard = on_guard, .on_started = on_started,
                                                           .on_refused = on_refused, .on_report = on_report, .on_lost = on_lost};
 
 static void guard_on_state(_unused_ struct guard_link *g, const struct message *state, _unused_ void *userdata) {
@@ -152,7 +152,7 @@ static void test_links(void) {
     message_begin(&w, PROTOCOL_START);
     TEST_INT(runner_link_start(runner, &w), -ENOTCONN); /* hello comes first */
     TEST_INT(runner_link_kill(runner, test_runner_id('1')), -ENOTCONN);
-    until(&told.gathered, 1);
+    until(&told.recovered, 1);
     CU_ASSERT(runner_link_is_up(runner));
     test_runner_begin_start(&w, '2', "b", "0123456789abcdef");
     TEST_INT(runner_link_start(runner, &w), 0);
@@ -186,7 +186,7 @@ static void test_runner_away(void) {
     begin(NULL);
     until(&told.lost, 1); /* it is not there yet: told once, and tried again */
     test_runner_start(&t);
-    until(&told.gathered, 1);
+    until(&told.recovered, 1);
     send_start('1');
     until(&told.started, 1);
     test_runner_end(&t, SIGKILL);
@@ -194,7 +194,7 @@ static void test_runner_away(void) {
     CU_ASSERT(!runner_link_is_up(runner));
     TEST_INT(runner_link_kill(runner, test_runner_id('1')), -ENOTCONN);
     test_runner_start(&t);
-    until(&told.gathered, 2);
+    until(&told.recovered, 2);
     TEST_STRING(told.guard, test_runner_id('1'));
     TEST_INT(runner_link_kill(runner, test_runner_id('1')), 0);
     until(&told.reports, 1);
@@ -208,7 +208,7 @@ static void test_guard_gone(void) {
 
     test_runner_init(&t, WAITS, getuid());
     begin(NULL);
-    until(&told.gathered, 1);
+    until(&told.recovered, 1);
     run_directory(directory);
     TEST_INT(guard_link_new(&guard, event, directory, test_runner_id('9'), &guard_handler), -ENOENT);
     send_start('1');
@@ -228,7 +228,7 @@ static void test_newest_deadline(void) {
 
     test_runner_init(&t, WAITS, getuid());
     begin(NULL);
-    until(&told.gathered, 1);
+    until(&told.recovered, 1);
     send_start('1');
     until(&told.started, 1);
     connect_guard();
@@ -270,14 +270,14 @@ static void test_with_runner(void) {
     test_runner_init(&t, WAITS, getuid());
     test_runner_end(&t, SIGTERM);
     begin(program);
-    until(&told.gathered, 1);
+    until(&told.recovered, 1);
     first = child_pid();
     CU_ASSERT(first > 0);
     send_start('1');
     until(&told.started, 1);
     free(test_runner_read(&t, "a.out"));
     CU_ASSERT(kill(first, SIGKILL) == 0);
-    until(&told.gathered, 2); /* started again, and finds the guard */
+    until(&told.recovered, 2); /* started again, and finds the guard */
     TEST_INT(told.lost, 1);
     CU_ASSERT(child_pid() > 0 && child_pid() != first);
     TEST_STRING(told.guard, test_runner_id('1'));
@@ -285,7 +285,7 @@ static void test_with_runner(void) {
     end(); /* waits for the runner; the guard goes on */
     TEST_INT(child_pid(), 0);
     begin(program);
-    until(&told.gathered, 1);
+    until(&told.recovered, 1);
     TEST_STRING(told.guard, test_runner_id('1'));
     guard = guard_link_free(guard);
     connect_guard();

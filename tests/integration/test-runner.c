@@ -163,7 +163,7 @@ static void test_hello(void) {
     test_runner_init(&t, TEST_SH("a", "exit 0"), getuid());
     first = test_runner_connect(&t);
     test_runner_hello(&t, first);
-    test_await(first, &m, PROTOCOL_GATHERED);
+    test_await(first, &m, PROTOCOL_RECOVERED);
     other = test_runner_connect(&t);
     /* Stopped, the runner finds hello of the new berthd before a start of the old one. */
     CU_ASSERT(kill(t.pid, SIGSTOP) == 0);
@@ -171,7 +171,7 @@ static void test_hello(void) {
     test_say(other, PROTOCOL_HELLO, "version", "1");
     CU_ASSERT(kill(t.pid, SIGCONT) == 0);
     test_await(other, &m, PROTOCOL_HELLO);
-    test_await(other, &m, PROTOCOL_GATHERED);
+    test_await(other, &m, PROTOCOL_RECOVERED);
     test_runner_begin_start(&w, '1', "a", test_runner_hash(&t, "a"));
     test_await_end(first);
     TEST_INT(message_send(first, &w), -EPIPE);
@@ -180,7 +180,7 @@ static void test_hello(void) {
     CU_ASSERT(!test_runner_has_file(&t, '1', ".guard"));
     /* The same connection may say it again. */
     test_runner_hello(&t, t.fd);
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_await(t.fd, &m, PROTOCOL_RECOVERED);
     test_runner_done(&t);
 }
 
@@ -190,7 +190,7 @@ static void closes(const char *text, size_t size, bool after_hello) {
 
     if (after_hello) {
         test_runner_hello(&t, fd);
-        test_await(fd, &m, PROTOCOL_GATHERED);
+        test_await(fd, &m, PROTOCOL_RECOVERED);
     }
     TEST_INT(send(fd, text, size, MSG_NOSIGNAL), size);
     test_await_end(fd);
@@ -293,7 +293,7 @@ static void test_overlap(void) {
     test_runner_hello(&t, t.fd);
     for (int i = 0; i < 4; i++)
         test_await(t.fd, &m, PROTOCOL_GUARD);
-    test_await(t.fd, &m, PROTOCOL_GATHERED);
+    test_await(t.fd, &m, PROTOCOL_RECOVERED);
     start_is_refused('5', "skip", "overlap");
     end_run('1');
     test_runner_begin_run(&t, &m, '5', "skip");

@@ -79,7 +79,7 @@ void vask_say(struct world *w, struct host *h) {
     world_send(w, h, scripts[ask.release][ask.n > 1], &words, HOST_LIVE, &ask);
 }
 
-/* --- gathered --- */
+/* --- collected --- */
 
 static bool is_simple(const struct run *r) {
     unsigned sum = 0;

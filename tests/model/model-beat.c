@@ -56,7 +56,7 @@ void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
 void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent) {
     h->last_count = count;
     h->last_sent = sent;
-    if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->burial / (MARKS_KEPT / 2))
+    if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->expiry / (MARKS_KEPT / 2))
         return;
     if (h->n_marks == MARKS_KEPT) {
         memmove(&h->marks[0], &h->marks[1], (MARKS_KEPT - 1) * sizeof(h->marks[0]));
@@ -66,7 +66,7 @@ void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent
 }
 
 uint64_t vbeat_dead_count(const struct world *w, const struct host *h) {
-    usec_t lease = w->mutation && w->mutation->early_burial ? h->burial * 3 / 4 : h->burial;
+    usec_t lease = w->mutation && w->mutation->early_expiry ? h->expiry * 3 / 4 : h->expiry;
     uint64_t count = 0;
 
     if (h->last_sent + vhost_lasts(h, lease) <= w->now)

@@ -253,7 +253,7 @@ static bool comes_before(const struct run *a, const struct run *b) {
     return a->ticket < b->ticket;
 }
 
-void vclaim_gather(struct world *w, struct host *h) {
+void vclaim_collect(struct world *w, struct host *h) {
     h->n_sync = h->sync_at = 0;
     h->sync_begun = h->sync_heard = false;
     world_foreach_run(w, r) {

@@ -60,7 +60,7 @@ static void meet_refusal(struct world *w, struct host *h, const redisReply *repl
     usec_t theirs = reply_number(reply_at(reply, 4));
 
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
-    h->burial = theirs > h->lease && !(w->mutation && w->mutation->own_burial) ? theirs : h->lease;
+    h->expiry = theirs > h->lease && !(w->mutation && w->mutation->own_expiry) ? theirs : h->lease;
     vbeat_hear_latest(w, h, reply_number(reply_at(reply, 5)), h->hello_sent);
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)), h->hello_sent);
     h->retry = w->now + vhost_lasts(h, w->heartbeat);
@@ -73,7 +73,7 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
         meet_refusal(w, h, reply);
         return;
     }
-    h->burial = h->lease;
+    h->expiry = h->lease;
     vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
     vbeat_hear_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
     vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
@@ -88,7 +88,7 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
     h->replaced = 0;
     h->grace = grace;
     h->phase = HOST_SYNC;
-    vclaim_gather(w, h);
+    vclaim_collect(w, h);
     sync_send(w, h);
 }
 

@@ -111,7 +111,7 @@ void vhost_session_lost(struct world *w, struct host *h) {
 void vhost_start(struct world *w, struct host *h) {
     h->up = true;
     h->live_since = 0;
-    h->burial = h->lease;
+    h->expiry = h->lease;
     h->phase = HOST_DOWN;
     h->n_marks = 0;
     h->epoch[0] = '\0';

@@ -109,7 +109,7 @@ struct known_override {
 
 struct host {
     unsigned index, name;  /* index: its machine */
-    usec_t lease, burial;  /* as its config says; it calls others dead after so long */
+    usec_t lease, expiry;  /* as its config says; it calls others dead after so long */
     double rate;           /* its clock's; 1: true time */
     bool up;               /* berthd runs */
     usec_t start_at;       /* berthd begins again; 0: it runs */
@@ -304,7 +304,7 @@ void limits_apply(struct world *w, enum redis_script script, char **args, size_t
 void check_grant(struct world *w, unsigned claim);     /* before it counts as held */
 void check_session_end(struct world *w, unsigned session);
 void check_start(struct world *w, const struct run *r); /* its process has just begun */
-void check_beat(struct world *w, const struct host *h);  /* others are buried in time (R4) */
+void check_beat(struct world *w, const struct host *h);  /* others are expired in time (R4) */
 void check_idle(struct world *w);                        /* nothing that is possible is left undone */
 void check_data(struct world *w, bool at_rest);
 
@@ -359,7 +359,7 @@ size_t vclaim_count(const struct world *w, const struct host *h);
 /* All that Redis confirmed: what a host may name in a look. */
 void vclaim_put_named(const struct world *w, const struct host *h, struct words *words);
 /* Claims of a sync: those to be named, held ones first, then by ticket. */
-void vclaim_gather(struct world *w, struct host *h);
+void vclaim_collect(struct world *w, struct host *h);
 void vclaim_put(struct words *words, const struct run *r);
 bool vclaim_is_told(const struct run *r);
 /* Processes whose time is over end; their berthd, if it is there, gives their permits back. */

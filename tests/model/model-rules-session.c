@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of sessions: hello, bye, heartbeats, and who is buried by them. */
+/* What must become of sessions: hello, bye, heartbeats, and who is expired by them. */
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void end_session(struct effect *e, unsigned s, const redisReply *reclaime
 }
 
 /* list and, after it, what is reclaimed: at this place of the reply. */
-static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t dead, bool may_bury) {
+static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t dead, bool may_expire) {
     const redisReply *list = reply_at(e->reply, at);
     const redisReply *item;
     unsigned self = id_number(e->args[0]);
@@ -42,16 +42,16 @@ static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t
 
         if (s != replaced || replaced == 0) {
             if (e->mismatch || e->new_epoch)
-                model_fail(e->w, "R10: s%u was buried by a Redis that is not that of the epoch", s);
-            else if (!session->ending && (!may_bury || session->count > dead || s == self))
-                model_fail(e->w, "R4: s%u with count %" PRIu64 " was buried though the dead are up to %" PRIu64, s, session->count, dead);
+                model_fail(e->w, "R10: s%u was expired by a Redis that is not that of the epoch", s);
+            else if (!session->ending && (!may_expire || session->count > dead || s == self))
+                model_fail(e->w, "R4: s%u with count %" PRIu64 " was expired though the dead are up to %" PRIu64, s, session->count, dead);
         }
         end_session(e, s, reply_at(e->reply, at + 1));
     }
     for (unsigned s = 1; s <= e->w->n_sessions; s++)
-        if (e->m->sessions[s].live && ((may_bury && s != self && e->m->sessions[s].count <= dead) || (s == replaced && s != self))) {
+        if (e->m->sessions[s].live && ((may_expire && s != self && e->m->sessions[s].count <= dead) || (s == replaced && s != self))) {
             if (e->more == 0)
-                model_fail(e->w, "R4: s%u with count %" PRIu64 " was not buried, the dead are up to %" PRIu64, s, e->m->sessions[s].count,
+                model_fail(e->w, "R4: s%u with count %" PRIu64 " was not expired, the dead are up to %" PRIu64, s, e->m->sessions[s].count,
                            dead);
             e->m->sessions[s].ending = true;
         }
@@ -60,10 +60,10 @@ static void apply_ended(struct effect *e, size_t at, unsigned replaced, uint64_t
 /* --- who may come in --- */
 
 /* What it held under a longer lease may be in use until that is over, though its host now names a shorter one (R8). */
-static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t dead, bool may_bury) {
+static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t dead, bool may_expire) {
     const struct m_session *session = &e->m->sessions[s];
 
-    if (!session->live || lease >= e->m->lease || (may_bury && session->count <= dead))
+    if (!session->live || lease >= e->m->lease || (may_expire && session->count <= dead))
         return false;
     for (unsigned i = 0; i < e->w->n_runs; i++)
         if (e->m->claims[i].state && e->m->claims[i].session == s)
@@ -72,7 +72,7 @@ static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t 
 }
 
 /* A lease or a name that somebody else lives by keeps it out, and nothing else does. */
-static void judge_admission(struct effect *e, unsigned s, uint64_t dead, bool may_bury) {
+static void judge_admission(struct effect *e, unsigned s, uint64_t dead, bool may_expire) {
     unsigned name = id_number(e->args[3]), machine = id_number(e->args[4]);
     usec_t lease = rules_number(e->args[6]);
     bool taken = false, surely = false, others = false, differs, ok = strcmp(e->word, "ok") == 0;
@@ -86,9 +86,9 @@ static void judge_admission(struct effect *e, unsigned s, uint64_t dead, bool ma
         taken = taken || (d->name == name && d->host != machine);
         surely = surely || (d->name == name && d->host != machine && !d->superseded);
     }
-    differs = e->m->lease > 0 && lease != e->m->lease && (others || is_bound(e, s, lease, dead, may_bury));
+    differs = e->m->lease > 0 && lease != e->m->lease && (others || is_bound(e, s, lease, dead, may_expire));
     if (e->more > 0)
-        return; /* who is still to be buried may hinder it, too */
+        return; /* who is still to be expired may hinder it, too */
     if (strcmp(e->word, "name-taken") == 0 && !taken)
         model_fail(e->w, "name: s%u was refused, but nobody of that name lives", s);
     if (strcmp(e->word, "lease-differs") == 0 && !differs)
@@ -196,7 +196,7 @@ void rules_hello(struct effect *e) {
     unsigned s = id_number(e->args[0]), replaced = id_number(e->args[2]);
     struct m_session *session = &e->m->sessions[s];
     uint64_t connection = rules_number(e->args[1]), dead = rules_number(e->args[HELLO_DEAD]);
-    bool may_bury = strcmp(e->args[HELLO_EPOCH], e->m->epoch) == 0 && !e->new_epoch, ok = strcmp(e->word, "ok") == 0;
+    bool may_expire = strcmp(e->args[HELLO_EPOCH], e->m->epoch) == 0 && !e->new_epoch, ok = strcmp(e->word, "ok") == 0;
     uint32_t lowest[POOLS_MAX];
 
     note_lowest(e, lowest);
@@ -212,8 +212,8 @@ void rules_hello(struct effect *e) {
         model_fail(e->w, "hello was answered '%s'", e->word);
         return;
     }
-    apply_ended(e, ok ? 10 : 6, replaced, dead, may_bury);
-    judge_admission(e, s, dead, may_bury);
+    apply_ended(e, ok ? 10 : 6, replaced, dead, may_expire);
+    judge_admission(e, s, dead, may_expire);
     if (!ok) {
         judge_undeclared(e, lowest, 8, NULL);
         return;

@@ -231,7 +231,7 @@ static void make_sequence(struct sequence *q, uint64_t seed, const struct world 
 
 /* --- run --- */
 
-/* A late call is under way, or one has opened a session again that is to be buried. */
+/* A late call is under way, or one has opened a session again that is to be expired. */
 static bool is_haunted(const struct world *w) {
     for (size_t i = 0; i < w->n_events; i++)
         if (w->events[i]->kind == EVENT_CALL && w->events[i]->wire != w->hosts[w->events[i]->host].wire)

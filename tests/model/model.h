@@ -26,13 +26,13 @@ struct model_mutation {
     const char *name;
     uint64_t seed;             /* of a sequence that is known to notice it; 0: none is */
     const char *from, *to;     /* each occurrence in a script; NULL: none */
-    bool early_burial;         /* hosts call others dead after 3/4 of a lease */
+    bool early_expiry;         /* hosts call others dead after 3/4 of a lease */
     bool deadline_from_answer; /* hosts count their lease from the answer, not from the call */
     bool no_ageing;            /* hosts do not age the clock that they remember */
     bool any_epoch;            /* hosts take pushes of any epoch */
     bool no_chain;             /* hosts do not look whether a push was missed */
     bool age_from_hearing;     /* a number's age counts from when a host heard of it, however late that was */
-    bool own_burial;           /* hosts that were refused call others dead by their own lease */
+    bool own_expiry;           /* hosts that were refused call others dead by their own lease */
 };
 
 /* Runs sequences of these seeds, until one fails: that is shrunk and told on standard output if `tell`. Returns the number of

@@ -15,12 +15,12 @@
 #define SEQUENCES_MAX 800
 
 static const struct model_mutation mutations[] = {
-    {.name = "burial after 3/4 of a lease", .early_burial = true},
+    {.name = "expiry after 3/4 of a lease", .early_expiry = true},
     {.name = "grace halved", .from = "if known >= tonumber(lease) and", .to = "if known >= tonumber(lease) / 2 and"},
     {.name = "no look whether it is first in all its queues", .from = "or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c\n",
      .to = "\n"},
-    /* model-failover-burial */
-    {.name = "burial without the replication id", .seed = 180, .from = "if not in_epoch() or not end_session(s)",
+    /* model-failover-expiry */
+    {.name = "expiry without the replication id", .seed = 180, .from = "if not in_epoch() or not end_session(s)",
      .to = "if not end_session(s)"},
     {.name = "connection numbers ignored in beats", .from = "if connection ~= ARGV[2] then return {'stale'} end", .to = ""},
     {.name = "deadline counted from the answer", .seed = 60, .deadline_from_answer = true},
@@ -50,7 +50,7 @@ static const struct model_mutation mutations[] = {
     {.name = "a fast grant's token follows Redis' clock alone",
      .from = "#m[5] == #since and m[5] < since and since or string.format('%d', math.max(m[5] + 1, since))", .to = "since"},
     {.name = "a heartbeat does not look for the dead", .from = "and call('ZCOUNT', beats, '0', ARGV[4]) == 0", .to = ""},
-    {.name = "the dead are not buried", .from = "call('ZRANGEBYSCORE', at .. 'beats', '-inf', dead,",
+    {.name = "the dead are not expired", .from = "call('ZRANGEBYSCORE', at .. 'beats', '-inf', dead,",
      .to = "call('ZRANGEBYSCORE', at .. 'beats', '-inf', 0,"},
     {.name = "permits of the dead stay", .from = "call('SREM', base .. ':held', unpack(members(c, r.list[i + 1])))", .to = ""},
     {.name = "a raised limit brings nobody back", .from = "call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)),",
@@ -86,8 +86,8 @@ static const struct model_mutation mutations[] = {
     {.name = "another lease comes in", .from = "if lease and others > 0 or bound then", .to = "if bound then"},
     {.name = "a host's own session hinders another lease", .from = "if own > 0 then others = others - 1 end", .to = ""},
     {.name = "what was held under a longer lease does not bind", .from = "others > 0 or bound then", .to = "others > 0 then"},
-    {.name = "refused hosts bury by their own lease", .seed = 296, .own_burial = true},
-    {.name = "who is refused buries unheard", .from = "latest(), ended, reclaimed, undeclared}", .to = "latest(), {}, {}, {}}"},
+    {.name = "refused hosts expire by their own lease", .seed = 296, .own_expiry = true},
+    {.name = "who is refused expires unheard", .from = "latest(), ended, reclaimed, undeclared}", .to = "latest(), {}, {}, {}}"},
     {.name = "two machines come in by one name", .from = "refusal = 'name-taken'", .to = "refusal = nil"},
     {.name = "a machine's own sessions take its name from it", .from = "if is_of_another_machine(namesake) then", .to = "if true then"},
     {.name = "a name that was given up stays taken", .from = "call('HDEL', meta, 'h:' .. name) end", .to = "end"},

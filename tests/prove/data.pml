@@ -76,7 +76,7 @@ inline settle() {
     fi
 }
 
-inline bury(but) {
+inline expire(but) {
     for (i : 0 .. SESSIONS - 1) {
         if
         :: D.beat[i] != 0 && D.beat[i] <= A.dead && i != but ->
@@ -123,8 +123,8 @@ inline bury(but) {
 #ifndef GRACE
 #define GRACE LEASE
 #endif
-#ifndef BURIAL
-#define BURIAL LEASE
+#ifndef EXPIRY
+#define EXPIRY LEASE
 #endif
 
 inline beat_session() {
@@ -202,7 +202,7 @@ inline script_hello() {
             :: else
             fi;
             if
-            :: A.epoch == D.epoch -> bury(s)
+            :: A.epoch == D.epoch -> expire(s)
             :: else
             fi
         fi;
@@ -285,7 +285,7 @@ inline script_beat() {
                     fi
                 :: else
                 fi;
-                bury(s);
+                expire(s);
                 settle()
             fi
         fi

@@ -69,7 +69,7 @@ inline tick() {
         :: H[i].mark != 0 ->
             H[i].mark_age++;
             if
-            :: H[i].mark_age >= BURIAL ->
+            :: H[i].mark_age >= EXPIRY ->
                 H[i].dead = H[i].mark;
                 H[i].mark = 0;
                 H[i].mark_age = 0

@@ -290,7 +290,7 @@ inline answer_hello(me) {
     hear_numbers(me);
     if
     :: H[me].restored && !H[me].a_known && !H[me].a_grace && (H[me].state == RUNS_NOW || H[me].state == KILLED) ->
-        session_lost(me) /* it was buried while berthd was away; its process is stopped before the next hello */
+        session_lost(me) /* it was expired while berthd was away; its process is stopped before the next hello */
     :: else ->
         H[me].restored = false;
         H[me].proof = false;
@@ -369,7 +369,7 @@ inline answer(me) {
         H[me].phase = AWAY
     :: H[me].a_kind == GONE ->
         forget_marks(me);
-        H[me].proof = H[me].armed; /* its deadline has not passed: nobody can have buried it */
+        H[me].proof = H[me].armed; /* its deadline has not passed: nobody can have expired it */
         H[me].phase = AWAY
     :: else -> H[me].phase = AWAY
     fi;

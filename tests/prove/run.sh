@@ -34,7 +34,7 @@ epochs-numbered      breaks LEASE=2 COUNTS=7 SAVES=1 RESTORES=2 CRASHES=2 M_NUMB
 unnoticed            breaks LEASE=2 COUNTS=6 SAVES=1 ROLLBACKS=1 M_UNNOTICED
 score-unlooked       breaks LEASE=2 COUNTS=6 SAVES=1 ROLLBACKS=1 M_SCORE
 grace-halved         breaks LEASE=2 COUNTS=8 SAVES=1 RESTORES=1 GRACE=1
-burial-early         breaks LEASE=4 COUNTS=8 BURIAL=3
+expiry-early         breaks LEASE=4 COUNTS=8 EXPIRY=3
 lease-from-answer    breaks LEASE=3 COUNTS=7 DELAYS=1 M_FROM_ANSWER
 beats-of-any-epoch   breaks LEASE=2 COUNTS=8 SAVES=1 RESTORES=1 M_ANY_EPOCH
 replid-unlooked      breaks LEASE=2 COUNTS=6 SAVES=1 RESTORES=1 M_NO_REPLID

@@ -28,7 +28,7 @@ sub say_it {
 $| = 1;
 say_it('hello version=1');
 my $a;
-do { $a = answer(); print "$a\n"; exit 0 if $a eq 'closed' } until $a =~ /^gathered/;
+do { $a = answer(); print "$a\n"; exit 0 if $a eq 'closed' } until $a =~ /^recovered/;
 for my $m (@messages) {
     say_it($m);
     $a = answer();

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- beat: a session lives. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), buries the dead (R4),
+-- beat: a session lives. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), expires the dead (R4),
 -- pays debts and ends overrides whose time is over. An administrator who knows that a namespace is new ends grace with a `known` of a
 -- whole lease.
 --
@@ -17,7 +17,7 @@
 --         clock: the last number drawn;  latest: no number drawn so far is higher
 --       or, where there may be more to say: {that line, overrides, ended, reclaimed, undeclared}
 --         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
---         ended: {session, host, clock} of each session buried;  reclaimed: {claim, host, name, run, pools, token, clock} of each held
+--         ended: {session, host, clock} of each session expired;  reclaimed: {claim, host, name, run, pools, token, clock} of each held
 --         claim of theirs;  undeclared: {pool, lowest, clock}: see session.lua
 --       {'epoch', epoch}: nothing was beaten;  {'gone'};  {'stale'}
 -- Cost  5 calls
@@ -64,7 +64,7 @@ if grace then
     end
 end
 if override_over and epoch then end_overrides() end
-if epoch then bury(math.max(tonumber(ARGV[4]), 0), s) end
+if epoch then expire(math.max(tonumber(ARGV[4]), 0), s) end
 settle()
 save_clock()
 if not epoch then return {'epoch', ''} end

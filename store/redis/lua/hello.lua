@@ -102,7 +102,7 @@ if not is_plausible(clock) then clock = 0 end
 hear_clock(tonumber(ARGV[8]))
 if in_epoch() then
     if grace then hear_clock(tonumber(ARGV[9])) end
-    if named then bury(tonumber(ARGV[12]), s) end
+    if named then expire(tonumber(ARGV[12]), s) end
 else
     named = false -- counts of another epoch mean nothing
     hear_clock(tonumber(ARGV[9]))

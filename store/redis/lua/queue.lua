@@ -140,7 +140,7 @@ end
 local function grant(c, r)
     local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
     displace(c, r)
-    if not connection then -- its session is being buried
+    if not connection then -- its session is being expired
         call('HDEL', at .. 'claims', c)
         call('SREM', at .. 'of:' .. r.session, c)
         call('SREM', at .. 'unnamed:' .. r.session, c)

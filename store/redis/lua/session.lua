@@ -70,8 +70,8 @@ local function end_session(s)
     return true
 end
 
--- Buries whoever has not beaten since a count that some host received a whole lease ago (R4), and goes on with what was begun.
-local function bury(dead, but)
+-- Expires whoever has not beaten since a count that some host received a whole lease ago (R4), and goes on with what was begun.
+local function expire(dead, but)
     for _, s in ipairs(call('ZRANGEBYSCORE', at .. 'beats', '-inf', dead, 'LIMIT', 0, 129)) do
         if s ~= but then
             if ends <= 0 then

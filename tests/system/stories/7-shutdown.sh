@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034
 # A host is shut down, another one's berthd is stopped, while they hold all permits of a pool that others wait for: their runs are stopped in
-# their stop timeouts, and the others have the permits at once. The lease is a minute: a burial would take longer than this story.
+# their stop timeouts, and the others have the permits at once. The lease is a minute: a expiry would take longer than this story.
 
 boot ant trixie
 boot bee "${suites##* }"
@@ -62,7 +62,7 @@ granted_after() {
         late=\$(((granted - $1) / 1000))
         echo "granted to cow \$late ms after the last run was over"
         [ \$late -ge 0 ] && [ \$late -lt 1500 ] || fail "granted \$late ms after the last run was over"
-        [ "\$(events reclaimed)" -eq 0 ] && [ "\$(events host-buried)" -eq 0 ] || fail "it took a burial"
+        [ "\$(events reclaimed)" -eq 0 ] && [ "\$(events host-expired)" -eq 0 ] || fail "it took a expiry"
 END
 }
 

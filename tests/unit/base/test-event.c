@@ -18,7 +18,7 @@
 /* The list in the contract with users, in its order. */
 static const char vocabulary[] =
     "queued granted refused withdrawn started exited released stopping lease-late lease-lost fenced reclaimed overcommitted "
-    "guard-died redis-connected redis-lost grace-begun grace-ended session-lost lease-differs host-buried host-name-taken "
+    "guard-died redis-connected redis-lost grace-begun grace-ended session-lost lease-differs host-expired host-name-taken "
     "limits-differ limit-changed parked revoked config-loaded config-refused drained undrained ready stopping-daemon ";
 
 static void test_vocabulary(void) {
@@ -224,8 +224,8 @@ static void test_refusal_names(void) {
 
 /* What another host wrote into Redis may be any bytes: an event is UTF-8, as JSON must be that is made of it. */
 static void test_bytes(void) {
-    emits(&(struct event){.type = EVENT_HOST_BURIED, .host = "b\xff\xfe" "e", .reason = "a\x1b[2J"}, "host b\xff" "e",
-          "host-buried: host b?e host=b??e namespace=demo reason=a?[2J seq=1\n");
+    emits(&(struct event){.type = EVENT_HOST_EXPIRED, .host = "b\xff\xfe" "e", .reason = "a\x1b[2J"}, "host b\xff" "e",
+          "host-expired: host b?e host=b??e namespace=demo reason=a?[2J seq=1\n");
 }
 
 static CU_TestInfo tests[] = {

@@ -115,14 +115,14 @@ static void test_killed(void) {
         later();
         doubts(back < 100000 ? NULL : "2 claims were ahead");
     }
-    for (long buried = 60000; buried <= 120000; buried += 60000) {
+    for (long expired = 60000; expired <= 120000; expired += 60000) {
         queue(3);
-        e = entry(&ant, buried, "host-buried", NULL, NULL);
+        e = entry(&ant, expired, "host-expired", NULL, NULL);
         e.host = (char *) "bee";
-        e.clock = BASE + (usec_t) buried * USEC_PER_MSEC;
+        e.clock = BASE + (usec_t) expired * USEC_PER_MSEC;
         add(&e);
         later();
-        doubts(buried < 100000 ? NULL : "2 claims were ahead");
+        doubts(expired < 100000 ? NULL : "2 claims were ahead");
     }
 }
 
@@ -142,12 +142,12 @@ static void test_host_told(void) {
     struct entry e;
 
     queue(2);
-    e = entry(&bee, 50000, "host-buried", NULL, NULL);
+    e = entry(&bee, 50000, "host-expired", NULL, NULL);
     e.host = (char *) "cow";
     e.clock = BASE + UINT64_C(49999) * USEC_PER_MSEC;
     add(&e);
     doubts("no journal of host cow");
-    e = entry(&bee, 51000, "host-buried", NULL, NULL);
+    e = entry(&bee, 51000, "host-expired", NULL, NULL);
     e.host = (char *) "cow";
     e.clock = BASE + UINT64_C(50999) * USEC_PER_MSEC;
     add(&e);

@@ -117,7 +117,7 @@ static void test_forgotten(void) {
 }
 
 /* ant is heard of no more; whoever took it for dead did not hear of that, either. */
-static void test_buried_unheard(void) {
+static void test_expired_unheard(void) {
     good_record();
     grant(&bee, 30000, 40000, "d", "db:1");
     finds(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant"); /* nobody lost an answer */
@@ -236,7 +236,7 @@ static void test_many(void) {
 }
 
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked-anew", test_asked_anew}, {"forgotten", test_forgotten},
-                              {"buried-unheard", test_buried_unheard}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
+                              {"expired-unheard", test_expired_unheard}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit-untold", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};

@@ -288,7 +288,7 @@ static void test_absent(void) {
     for (int i = 0; i < 3; i++) {
         good_record();
         over(&ant, 1500, "c", "db:1");
-        say(&bee, 1250, i == 0 ? "host-buried" : i == 1 ? "grace-begun" : "host-buried", NULL, NULL);
+        say(&bee, 1250, i == 0 ? "host-expired" : i == 1 ? "grace-begun" : "host-expired", NULL, NULL);
         if (i != 1)
             record.items[record.n - 1].clock = BASE + 1249 * USEC_PER_MSEC;
         if (i == 0)
@@ -296,7 +296,7 @@ static void test_absent(void) {
         grant(&bee, 1300, 1501, "f", "db:1");
         over(&bee, 2000, "f", "db:1");
         grant(&ant, 1200, 2001, "e", "db:1");
-        if (i == 2) /* bee was buried, not ant */
+        if (i == 2) /* bee was expired, not ant */
             finds(AUDIT_OVERTAKEN, "f", "run e");
         else
             proves();

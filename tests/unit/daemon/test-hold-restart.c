@@ -68,7 +68,7 @@ static void test_restart_after_command(void) {
 static void tamper(const char *key, const char *value) {
     struct message_writer w;
 
-    CU_ASSERT_EQUAL_FATAL(fifo_gather(), 1);
+    CU_ASSERT_EQUAL_FATAL(fifo_recover(), 1);
     message_begin(&w, fifo.found.verb);
     for (size_t i = 0; i < fifo.found.n_fields; i++)
         message_put(&w, fifo.found.fields[i].key, strcmp(fifo.found.fields[i].key, key) == 0 ? value : fifo.found.fields[i].value);
@@ -95,7 +95,7 @@ static void test_other_boot(void) {
 
     fifo.hold = hold_detach(fifo.hold);
     tamper("boot", FIFO_OTHER);
-    TEST_INT(fifo_gather(), 0); /* nothing of it can be alive */
+    TEST_INT(fifo_recover(), 0); /* nothing of it can be alive */
     TEST_INT(fifo_exists(FIFO_RUN) || fifo_exists(FIFO_RUN ".claim"), false);
     close(fd);
 }
@@ -136,7 +136,7 @@ static void test_debris(void) {
     touch("0000000000000000000000000000000c.claim", "");
     touch("something", "else");
     touch(".claim", "else");
-    TEST_INT(fifo_gather(), 1);
+    TEST_INT(fifo_recover(), 1);
     TEST_INT(fifo_exists(FIFO_OTHER) || fifo_exists("0000000000000000000000000000000a.claim") ||
                  fifo_exists("0000000000000000000000000000000b.claim") || fifo_exists("0000000000000000000000000000000c.claim") ||
                  fifo_exists("0000000000000000000000000000000d.claim") || fifo_exists("something") || fifo_exists(".claim"),
@@ -163,7 +163,7 @@ static void test_no_fifo_at_all(void) {
     int fd = fifo_begin();
 
     fifo.hold = hold_detach(fifo.hold);
-    CU_ASSERT_EQUAL_FATAL(fifo_gather(), 1);
+    CU_ASSERT_EQUAL_FATAL(fifo_recover(), 1);
     TEST_INT(unlink(fifo_path(FIFO_RUN)), 0);
     touch(FIFO_RUN, "not a FIFO");
     TEST_INT(hold_open(&fifo.hold, fifo.event, fifo.directory, FIFO_RUN, &fifo.found, &fifo.handler), -ENOTSUP);

@@ -152,7 +152,7 @@ static void test_no_directory(void) {
     TEST_INT(fifo_exists(FIFO_RUN), false); /* no file is left */
     TEST_INT(fd, 4711);
     CU_ASSERT_PTR_NULL(fifo.hold);
-    TEST_INT(hold_gather("/nonexistent", find_nothing, NULL), 0);
+    TEST_INT(hold_recover("/nonexistent", find_nothing, NULL), 0);
 }
 
 static void test_same_run_twice(void) {

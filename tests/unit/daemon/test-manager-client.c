@@ -81,7 +81,7 @@ static void test_found_again(void) {
     started = r->started_realtime;
     memcpy(id, r->id, sizeof(id));
     play_restart();
-    play_gathered();
+    play_recovered();
     r = manager_find_run(play.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(r->state, RUN_STATE_RUNNING);
@@ -170,13 +170,13 @@ static void test_nowait_and_queue_timeout(void) {
     TEST_INT(r->result, RUN_RESULT_QUEUE_TIMEOUT);
 }
 
-/* While berthd gathers nobody is told that his run is not there: he would ask anew, and lose his place. */
-static void test_attach_while_gathering(void) {
+/* While berthd recovers nobody is told that his run is not there: he would ask anew, and lose his place. */
+static void test_attach_while_recovering(void) {
     static const char id[] = "0123456789abcdef0123456789abcdef";
     struct run *r = NULL;
 
-    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_GATHERING);
-    play_gathered();
+    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_RECOVERING);
+    play_recovered();
     TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
 }
 
@@ -210,8 +210,8 @@ static void test_quota(void) {
     close_fd(manager_take_hold_fd(runs[0]));
 }
 
-static CU_TestInfo gathering_tests[] = {
-    {"attach while gathering", test_attach_while_gathering},
+static CU_TestInfo recovering_tests[] = {
+    {"attach while recovering", test_attach_while_recovering},
     CU_TEST_INFO_NULL,
 };
 
@@ -228,8 +228,8 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager-client, gathering", .pSetUpFunc = play_up, .pTearDownFunc = play_down, .pTests = gathering_tests},
-        {.pName = "manager-client", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager-client, recovering", .pSetUpFunc = play_up, .pTearDownFunc = play_down, .pTests = recovering_tests},
+        {.pName = "manager-client", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -62,7 +62,7 @@ static void check_started(int error, bool is_gone) {
         check_lost(r);
         return;
     }
-    play_gathered(); /* the runner was away and is back */
+    play_recovered(); /* the runner was away and is back */
     TEST_INT(play.n_started, 0);
     play.guard_error = 0;
     CU_ASSERT_FATAL(await_connection(before));
@@ -88,7 +88,7 @@ static void check_ended(int error, bool is_gone) {
         check_lost(r);
         return;
     }
-    play_gathered();
+    play_recovered();
     TEST_INT(play.n_killed, 0); /* a run without a connection, but not one without a guard */
     play.guard_error = 0;
     CU_ASSERT_FATAL(await_connection(before));
@@ -112,7 +112,7 @@ static void check_found(int error, bool is_gone) {
     play_restart();
     before = play.n_guards;
     play_finds_guard(id);
-    play_gathered();
+    play_recovered();
     TEST_INT(play.n_killed, is_gone);
     w = play_begin("one");
     play_turn();
@@ -159,7 +159,7 @@ static void test_closes(void) {
     play_make_state(&state, r);
     play_restart();
     play_finds_guard(id);
-    play_gathered();
+    play_recovered();
     before = play.n_guards;
     g = play_guard();
     g->handler.on_gone(g, g->handler.userdata);
@@ -188,7 +188,7 @@ static void test_bad_state(void) {
             state.fields[i].value = "slot:no number";
     play_restart();
     play_finds_guard(id);
-    play_gathered();
+    play_recovered();
     play.n_killed = 0;
     play_guard_says(play_guard(), &state);
     TEST_INT(play.n_killed, 1);
@@ -222,7 +222,7 @@ static void test_hangs_in_stop(void) {
         stop_is_overdue(r);
         TEST_INT(play.n_killed, 0);
         play.runner_up = true;
-        play_gathered();
+        play_recovered();
         stop_is_overdue(r);
         TEST_INT(play.n_killed, 1);
         stop_is_overdue(r);
@@ -246,7 +246,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager-guard", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager-guard", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -199,7 +199,7 @@ static void test_drain(void) {
 
     play.at_start = true;
     play_restart(); /* it survives that */
-    play_gathered();
+    play_recovered();
     CU_ASSERT(manager_is_drained(play.manager));
     CU_ASSERT(manager_is_idle(play.manager));
     TEST_INT(manager_undrain(play.manager, 0), 0);
@@ -237,26 +237,26 @@ static void first_is_over(void) {
 
 /* A stop of the service, not a restart: its next start is one, also if berthd does not know yet what runs, or is killed because the stop
  * takes too long. */
-static void check_start_after_stop(bool is_gathering) {
+static void check_start_after_stop(bool is_recovering) {
     play_down();
     play.at_start = true;
-    play_up_gathered();
+    play_up_recovered();
     first_is_over();
-    if (is_gathering)
+    if (is_recovering)
         play_restart();
     else
         (void) play_run("one");
     manager_stop(play.manager, true);
-    if (is_gathering)
+    if (is_recovering)
         CU_ASSERT(play_await(has_left, NULL));
     play_new_manager();
     TEST_INT(manager_start(play.manager), 0);
     play.n_started = 0;
-    play_gathered();
+    play_recovered();
     CU_ASSERT(play_await_starts(1));
 }
 
-static void test_shutdown_while_gathering(void) {
+static void test_shutdown_while_recovering(void) {
     check_start_after_stop(true);
 }
 static void test_shutdown_cut_short(void) {
@@ -285,7 +285,7 @@ static void test_record_before_start(void) {
     play.at_start = true;
     play_up();
     play.on_start = look_at_record;
-    play_gathered();
+    play_recovered();
     CU_ASSERT(play_await_starts(1));
     CU_ASSERT(has_record("at-start=done\n"));
 }
@@ -302,7 +302,7 @@ static void test_shutdown_and_every(void) {
 
     play_down();
     play.every = "50ms";
-    play_up_gathered();
+    play_up_recovered();
     CU_ASSERT(play_await_starts(1));
     first = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
     play_started(first);
@@ -338,7 +338,7 @@ static void test_every_after_a_manual_start(void) {
 
     play_down();
     play.every = "500ms";
-    play_up_gathered();
+    play_up_recovered();
     first_is_over();
     TEST_INT(sd_event_add_time_relative(play.event, NULL, CLOCK_BOOTTIME, 250 * USEC_PER_MSEC, 0, wake, &is_later), 0);
     CU_ASSERT(play_await(is_true, &is_later));
@@ -363,7 +363,7 @@ static CU_TestInfo tests[] = {
     {"no such user", test_no_such_user},
     {"drain", test_drain},
     {"shutdown", test_shutdown},
-    {"shutdown while gathering", test_shutdown_while_gathering},
+    {"shutdown while recovering", test_shutdown_while_recovering},
     {"shutdown, cut short", test_shutdown_cut_short},
     {"a record before the start", test_record_before_start},
     {"shutdown and every", test_shutdown_and_every},
@@ -373,7 +373,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -41,7 +41,7 @@ static struct {
 static void up(void) {
     failing = 0;
     json_set_alloc_funcs(failing_malloc, free);
-    play_up_gathered();
+    play_up_recovered();
     snprintf(path, sizeof(path), "%s/control.sock", play.directory);
     TEST_INT(verbs_new_control(&control, play.event, play.manager, path, -1), 0);
 }

@@ -141,12 +141,12 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orph
     CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
     CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
     fault_begin(kind, from, count);
-    k = runs_gather(runs);
+    k = runs_recover(runs);
     while (k == 0 && !reported && clock_boottime() < until)
         CU_ASSERT_FATAL(sd_event_run(event, USEC_PER_SEC) >= 0);
     met = fault_end();
     runs_free(runs);
-    CU_ASSERT(k < 0 || reported); /* or the runner ends, and the next one gathers */
+    CU_ASSERT(k < 0 || reported); /* or the runner ends, and the next one recovers */
     (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
     (void) waitpid(pid, NULL, 0);
     command = close_fd(command);
@@ -205,7 +205,7 @@ static void test_pid_of_another(void) {
     leave_record(start_command(other, true));
     CU_ASSERT_EQUAL_FATAL(runs_new(&runs, event, directory, NULL, &access, &handler), 0);
     fault_begin(FAULT_DESCRIPTOR, 4, 1); /* after the folder, the record, and the pidfd */
-    TEST_INT(runs_gather(runs), 0);
+    TEST_INT(runs_recover(runs), 0);
     CU_ASSERT(fault_end());
     TEST_INT(runs_kill(runs, run), 0);
     while (!reported && clock_boottime() < until)

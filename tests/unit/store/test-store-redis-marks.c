@@ -16,7 +16,7 @@ static void test_dead_count(void) {
     const usec_t t = 1000 * USEC_PER_SEC;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    r->burial_usec = LEASE;
+    r->expiry_usec = LEASE;
     TEST_INT(beat_dead_count(r, t), 0);
     r->marks[0] = (struct mark) {.count = 10, .sent = t - 5, .received = t};
     r->marks[1] = (struct mark) {.count = 20, .sent = t + 5 * USEC_PER_SEC, .received = t + 6 * USEC_PER_SEC};
@@ -31,7 +31,7 @@ static void test_dead_count(void) {
     /* Alive after the sending of the newest heartbeat whose count is not above. */
     TEST_INT(beat_seen(r, 25, t + 7 * USEC_PER_SEC), 2 * USEC_PER_SEC);
     TEST_INT(beat_seen(r, 19, t + 7 * USEC_PER_SEC), 7 * USEC_PER_SEC + 5);
-    TEST_INT(beat_seen(r, 9, t + 7 * USEC_PER_SEC), USEC_INFINITY); /* not since we came: whoever could bury it came with us */
+    TEST_INT(beat_seen(r, 9, t + 7 * USEC_PER_SEC), USEC_INFINITY); /* not since we came: whoever could expire it came with us */
     free(r);
 }
 
@@ -41,7 +41,7 @@ static void test_seen_since_the_last(void) {
     usec_t now = clock_boottime();
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    r->burial_usec = LEASE;
+    r->expiry_usec = LEASE;
     beat_add_mark(r, 10, now - 3 * USEC_PER_SEC);
     beat_add_mark(r, 20, now - USEC_PER_SEC);
     TEST_INT(r->n_marks, 1);
@@ -58,7 +58,7 @@ static void test_marks(void) {
     struct store_redis *r = calloc(1, sizeof(*r));
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    r->burial_usec = LEASE;
+    r->expiry_usec = LEASE;
     for (unsigned i = 0; i < 1000; i++)
         beat_add_mark(r, i + 1, 0);
     TEST_INT(r->n_marks, 1);

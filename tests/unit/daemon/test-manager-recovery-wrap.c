@@ -84,7 +84,7 @@ static void set_up(void) {
     struct run *r;
 
     (void) fault_end();
-    play_up_gathered();
+    play_up_recovered();
     r = play_run("one");
     memcpy(guarded, r->id, sizeof(guarded));
     play_make_state(&state, r);
@@ -128,7 +128,7 @@ static bool start(void) {
     if (manager_start(play.manager) < 0)
         return false;
     play_finds_guard(guarded);
-    play_gathered();
+    play_recovered();
     CU_ASSERT(play_await(is_connected, &before));
     if (!has_ended())
         play_guard_says(play_guard(), &state);
@@ -246,7 +246,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager-gather, failing", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
+        {.pName = "manager-recover, failing", .pSetUpFunc = set_up, .pTearDownFunc = tear_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -12,7 +12,7 @@
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
 
-static void test_nothing_before_gathered(void) {
+static void test_nothing_before_recovered(void) {
     struct run *r;
 
     play_down();
@@ -22,7 +22,7 @@ static void test_nothing_before_gathered(void) {
     play_turn();
     TEST_INT(r->state, RUN_STATE_PENDING);
     TEST_INT(play.n_started, 0);
-    play_gathered();
+    play_recovered();
     CU_ASSERT(play_await_starts(2)); /* and the job that is to run at start */
     CU_ASSERT_PTR_NOT_NULL(list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link));
 }
@@ -52,7 +52,7 @@ static void test_runner_away(void) {
     TEST_INT(r->starting_sent, 0);
     play.runner_up = true;
     play.n_started = 0;
-    play_gathered();
+    play_recovered();
     TEST_INT(play.n_started, 1);
     CU_ASSERT(r->starting_sent);
 }
@@ -76,7 +76,7 @@ static void test_restart(void) {
     play.n_started = 0;
     play_restart();
     play_finds_guard(running);
-    play_gathered();
+    play_recovered();
     CU_ASSERT_PTR_NULL(manager_find_run(play.manager, waiting)); /* not before the guard has told */
     play_guard_says(play_guard(), &state);
     found = manager_find_run(play.manager, running);
@@ -111,7 +111,7 @@ static void test_guard_named_twice(void) {
         play_finds_guard(id);
         twice[i] = play_guard();
     }
-    play_gathered();
+    play_recovered();
     for (size_t i = 0; i < ELEMENTSOF(twice); i++)
         play_guard_says(twice[i], &state);
     r = manager_find_run(play.manager, id);
@@ -129,7 +129,7 @@ static void test_restart_keeps_order(void) {
     for (size_t i = 0; i < ELEMENTSOF(ids); i++)
         memcpy(ids[i], play_begin("one")->id, sizeof(ids[i]));
     play_restart();
-    play_gathered();
+    play_recovered();
     list_foreach(r, manager_runs(play.manager, RUN_STATE_WAITING), struct run, link) {
         CU_ASSERT_FATAL(n < ELEMENTSOF(ids));
         TEST_STRING(r->id, ids[n++]);
@@ -148,7 +148,7 @@ static void test_found_guard_gone(void) {
     play_make_report(&report, r, "lost", 1, "none");
     play_restart();
     play_finds_guard(id);
-    play_gathered();
+    play_recovered();
     play.n_killed = 0;
     play_guard_goes(play_guard());
     TEST_INT(play.n_killed, 1);
@@ -170,7 +170,7 @@ static void test_report_of_unknown_run(void) {
     play_make_report(&report, r, "code", 7, "none");
     play_restart();
     play_reports(&report);
-    play_gathered();
+    play_recovered();
     r = manager_find_run(play.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(r->result, RUN_RESULT_FAILURE);
@@ -206,7 +206,7 @@ static void check_told(bool told, bool over) {
         play_reports(&m);
     else
         play_finds_guard(id);
-    play_gathered();
+    play_recovered();
     if (!over) { /* on both connections */
         play_guard_says(play_guard(), &m);
         play_guard_says(play_guard(), &m);
@@ -240,7 +240,7 @@ static void test_run_without_pools(void) {
     play_make_state(&state, r);
     play_restart();
     play_finds_guard(id);
-    play_gathered();
+    play_recovered();
     play_guard_says(play_guard(), &state);
     r = manager_find_run(play.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
@@ -264,7 +264,7 @@ static void test_end_told(void) {
     capture_begin(&c);
     play_restart();
     play_reports(&report);
-    play_gathered();
+    play_recovered();
     r = manager_find_run(play.manager, id);
     CU_ASSERT(r && play_await_released(r));
     text = capture_end(&c);
@@ -294,7 +294,7 @@ static void test_queued_behind(void) {
     play_make_state(&state, r);
     play_restart();
     play_finds_guard(running);
-    play_gathered();
+    play_recovered();
     play_guard_says(play_guard(), &state);
     next = manager_find_run(play.manager, queued);
     CU_ASSERT(next && next->state == RUN_STATE_PENDING);
@@ -332,7 +332,7 @@ static void test_queued_and_begun(void) {
 
     begin_unnoted(queued);
     play_restart();
-    play_gathered();
+    play_recovered();
     TEST_INT(n_runs("queued"), 1);
     next = manager_find_run(play.manager, queued);
     CU_ASSERT(next && play_await_starting(next));
@@ -348,7 +348,7 @@ static void test_queued_and_over(void) {
     play_restart();
     play_reports(&report);
     play.n_started = 0;
-    play_gathered();
+    play_recovered();
     next = manager_find_run(play.manager, queued);
     CU_ASSERT(next && next->state == RUN_STATE_DONE);
     TEST_INT(n_runs("queued"), 0);
@@ -357,7 +357,7 @@ static void test_queued_and_over(void) {
 }
 
 /* Triggered while it is not known yet what runs: overlap is judged when it is. */
-static void test_overlap_after_gathering(void) {
+static void test_overlap_after_recovering(void) {
     static const char *const jobs[] = {"skipped", "queued"};
 
     for (size_t i = 0; i < ELEMENTSOF(jobs); i++) {
@@ -370,7 +370,7 @@ static void test_overlap_after_gathering(void) {
         play_restart();
         next = play_begin(jobs[i]);
         play_finds_guard(id);
-        play_gathered();
+        play_recovered();
         play_guard_says(play_guard(), &state);
         TEST_INT(next->state, i == 0 ? RUN_STATE_DONE : RUN_STATE_PENDING);
         TEST_STRING(next->reason, i == 0 ? "a run of the job is not over" : "");
@@ -382,8 +382,8 @@ static void test_overlap_after_gathering(void) {
     CU_ASSERT(!manager_is_idle(play.manager));
 }
 
-/* Begun while berthd gathers, which then is killed: who asked has its id, and it is begun by the next one. */
-static void test_begun_while_gathering(void) {
+/* Begun while berthd recovers, which then is killed: who asked has its id, and it is begun by the next one. */
+static void test_begun_while_recovering(void) {
     char begun[ID_TEXT_SIZE], running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
     struct run *r = play_run("queued");
     struct message state;
@@ -398,7 +398,7 @@ static void test_begun_while_gathering(void) {
         if (i == 0)
             continue;
         play_finds_guard(running);
-        play_gathered();
+        play_recovered();
         play_guard_says(play_guard(), &state);
         r = manager_find_run(play.manager, begun);
         CU_ASSERT(r && r->state == RUN_STATE_WAITING);
@@ -429,22 +429,22 @@ static void test_bad_waiting(void) {
     snprintf(path, sizeof(path), "%s/waiting/%s", play.directory, id);
     TEST_INT(file_write_atomic(path, w.text, w.size, 0600), 0);
     capture_begin(&c);
-    play_gathered();
+    play_recovered();
     text = capture_end(&c);
     CU_ASSERT(strstr(text, id) && strstr(text, "ready: "));
 }
 
 /* What is to be stopped may be there, and not be known yet. */
-static void test_stop_while_gathering(void) {
+static void test_stop_while_recovering(void) {
     struct run *w;
     size_t n;
 
     (void) play_run("one");
     play_restart();
     w = play_begin("one");
-    TEST_INT(manager_stop_target(play.manager, "00000000000000000000000000000000", &n), MANAGER_E_GATHERING);
+    TEST_INT(manager_stop_target(play.manager, "00000000000000000000000000000000", &n), MANAGER_E_RECOVERING);
     TEST_INT(manager_stop_target(play.manager, "nothing", &n), MANAGER_E_UNKNOWN);
-    TEST_INT(manager_stop_target(play.manager, "one", &n), MANAGER_E_GATHERING);
+    TEST_INT(manager_stop_target(play.manager, "one", &n), MANAGER_E_RECOVERING);
     CU_ASSERT(run_is_over(w)); /* what is known is stopped */
 }
 
@@ -456,7 +456,7 @@ static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
 
 /* Drained while it is not known yet what runs and waits: what is found waiting is withdrawn, and nobody is told that the host is empty
  * before that is known. */
-static void test_drained_while_gathering(void) {
+static void test_drained_while_recovering(void) {
     struct manager_idle_watch watch = {.on_idle = watch_on_idle};
     struct run *r = play_run("queued"), *behind = play_begin("queued"), *w = play_begin("one");
     char running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE], waiting[ID_TEXT_SIZE];
@@ -473,7 +473,7 @@ static void test_drained_while_gathering(void) {
     CU_ASSERT(!manager_is_idle(play.manager));
     manager_watch_idle(play.manager, &watch);
     play_finds_guard(running);
-    play_gathered();
+    play_recovered();
     play_guard_says(play_guard(), &state);
     play_turn();
     TEST_INT(n_idle, 0);
@@ -501,13 +501,13 @@ static void test_drained_and_nothing_found(void) {
     TEST_INT(manager_drain(play.manager, 0), 0);
     CU_ASSERT(!manager_is_idle(play.manager));
     manager_watch_idle(play.manager, &watch);
-    play_gathered();
+    play_recovered();
     TEST_INT(n_idle, 1);
     CU_ASSERT(manager_is_idle(play.manager));
 }
 
 static CU_TestInfo tests[] = {
-    {"nothing before gathered", test_nothing_before_gathered},
+    {"nothing before recovered", test_nothing_before_recovered},
     {"guard gone", test_guard_gone},
     {"runner away", test_runner_away},
     {"restart", test_restart},
@@ -516,11 +516,11 @@ static CU_TestInfo tests[] = {
     {"queued behind another", test_queued_behind},
     {"queued, and begun already", test_queued_and_begun},
     {"queued, and over already", test_queued_and_over},
-    {"overlap after gathering", test_overlap_after_gathering},
-    {"begun while gathering", test_begun_while_gathering},
+    {"overlap after recovering", test_overlap_after_recovering},
+    {"begun while recovering", test_begun_while_recovering},
     {"a waiting run that is none", test_bad_waiting},
-    {"stop while gathering", test_stop_while_gathering},
-    {"drained while gathering", test_drained_while_gathering},
+    {"stop while recovering", test_stop_while_recovering},
+    {"drained while recovering", test_drained_while_recovering},
     {"drained, and nothing found", test_drained_and_nothing_found},
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
@@ -532,7 +532,7 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager-gather", .pSetUpFunc = play_up_gathered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager-recover", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 
