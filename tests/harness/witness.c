@@ -82,9 +82,10 @@ static bool read_end(struct witness *w, const char *line) {
 
     if (sscanf(line, "%15s %63s %d %" SCNu64 " %d", verb, id, &pid, &at, &signal) != 5 || !(r = find_open(w, id, pid)))
         return false;
-    if (strcmp(verb, "ignored") == 0)
+    if (strcmp(verb, "ignored") == 0) {
         r->n_ignored++;
-    else {
+        r->ignored = at;
+    } else {
         r->end = at;
         r->signal = signal;
     }

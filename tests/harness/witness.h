@@ -16,6 +16,7 @@ struct witness_run {
     usec_t start, end; /* boottime; end 0: it wrote none (yet, or it was killed) */
     int signal;        /* that ended it; 0: none */
     unsigned n_ignored;
+    usec_t ignored; /* boottime of the last signal that it ignored */
     uint64_t token;
     struct demands pools;
     usec_t alive, gone; /* when it was alive for sure, last, and gone for sure, first: of witness_watch_apply(); gone 0: it is alive */
