@@ -68,25 +68,25 @@ static void admin_on_reply(const struct redisReply *reply, void *userdata) {
 
 static void admin_send(struct admin *a) {
     struct store_redis *r = a->redis;
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     switch (a->kind) {
     case ADMIN_OVERRIDE:
         link_begin(r, &w, REDIS_SCRIPT_OVERRIDE);
-        words_add(&w, r->epoch);
-        words_add(&w, a->pool);
-        words_add_u64(&w, a->version);
-        words_add(&w, a->id);
-        words_add(&w, a->verb);
-        words_add_u64(&w, a->limit);
-        words_add_u64(&w, a->for_usec);
-        words_add(&w, a->reason);
+        command_add(&w, r->epoch);
+        command_add(&w, a->pool);
+        command_add_u64(&w, a->version);
+        command_add(&w, a->id);
+        command_add(&w, a->verb);
+        command_add_u64(&w, a->limit);
+        command_add_u64(&w, a->for_usec);
+        command_add(&w, a->reason);
         break;
     case ADMIN_REVOKE:
         link_begin(r, &w, REDIS_SCRIPT_REVOKE);
-        words_add(&w, r->epoch);
-        words_add(&w, a->claim);
-        words_add(&w, a->reason);
+        command_add(&w, r->epoch);
+        command_add(&w, a->claim);
+        command_add(&w, a->reason);
         break;
     case ADMIN_GRACE: /* the heartbeat names a whole lease, whatever this host knows of the epoch */
         a->sent = true;

@@ -36,9 +36,9 @@ static int batch_line(const struct batch *b, const struct redisReply *reply, siz
 
     if (b->n > 1 && (reply_count(reply, &n) < 0 || n != b->n))
         return -EBADMSG;
-    if (reply_line(b->n > 1 ? reply_at(reply, i) : reply, line) < 0)
+    if (reply_line_read(b->n > 1 ? reply_at(reply, i) : reply, line) < 0)
         return -EBADMSG;
-    return line_u64(line, 2, more);
+    return reply_line_u64(line, 2, more);
 }
 
 static void claim_refuse(struct entry *e, enum store_refusal refusal, const char *pool) {
@@ -53,11 +53,11 @@ static void claim_refuse(struct entry *e, enum store_refusal refusal, const char
 }
 
 static int hear_placed(struct entry *e, const struct reply_line *line) {
-    const char *state = line_word(line, 3);
+    const char *state = reply_line_field(line, 3);
     uint64_t ticket, token, last, since, position;
 
-    if (line_u64(line, 4, &ticket) < 0 || line_u64(line, 5, &token) < 0 || line_u64(line, 6, &last) < 0 ||
-        line_u64(line, 7, &position) < 0 || position > UINT32_MAX || line_u64(line, 8, &since) < 0)
+    if (reply_line_u64(line, 4, &ticket) < 0 || reply_line_u64(line, 5, &token) < 0 || reply_line_u64(line, 6, &last) < 0 ||
+        reply_line_u64(line, 7, &position) < 0 || position > UINT32_MAX || reply_line_u64(line, 8, &since) < 0)
         return -EBADMSG;
     claim_set_named(e, true);
     clock_hear_drawn(e->redis, token > ticket ? token : ticket);
@@ -71,9 +71,9 @@ static int hear_placed(struct entry *e, const struct reply_line *line) {
 }
 
 static int hear_claim(struct entry *e, const struct reply_line *line) {
-    if (strcmp(line_word(line, 0), "refused") != 0)
+    if (strcmp(reply_line_field(line, 0), "refused") != 0)
         return hear_placed(e, line);
-    claim_refuse(e, strcmp(line_word(line, 3), "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, line_word(line, 4));
+    claim_refuse(e, strcmp(reply_line_field(line, 3), "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, reply_line_field(line, 4));
     return 0;
 }
 
@@ -83,8 +83,8 @@ static int hear_release(struct entry *e, const struct reply_line *line) {
     struct claim *c = e->claim;
     uint64_t clock, token;
 
-    if (line_u64(line, 3, &clock) == 0) { /* else Redis did not have it any more */
-        if (line_u64(line, 4, &token) < 0 || clock < token || (token > 0 && c->token > 0 && token != c->token))
+    if (reply_line_u64(line, 3, &clock) == 0) { /* else Redis did not have it any more */
+        if (reply_line_u64(line, 4, &token) < 0 || clock < token || (token > 0 && c->token > 0 && token != c->token))
             return -EBADMSG;
         c->released = clock;
         if (token > 0)
@@ -140,26 +140,26 @@ static uint32_t queue_limit(const struct store_redis *r, const char *pool) {
 }
 
 /* A claim by itself, of whatever it wants. */
-static void put_claim(struct words *w, const struct entry *e, const char *who) {
+static void put_claim(struct redis_command *w, const struct entry *e, const char *who) {
     const struct claim *c = e->claim;
 
-    words_add(w, c->id);
-    words_add(w, who);
-    words_add_u64(w, c->ticket);
-    words_add(w, c->nowait ? "1" : "0");
+    command_add(w, c->id);
+    command_add(w, who);
+    command_add_u64(w, c->ticket);
+    command_add(w, c->nowait ? "1" : "0");
     for (size_t i = 0; i < c->n_demands; i++) {
-        words_add(w, c->demands[i].pool);
-        words_add_u64(w, c->demands[i].permits);
-        words_add_u64(w, queue_limit(e->redis, c->demands[i].pool));
+        command_add(w, c->demands[i].pool);
+        command_add_u64(w, c->demands[i].permits);
+        command_add_u64(w, queue_limit(e->redis, c->demands[i].pool));
     }
 }
 
-static void put_claims(struct words *w, const struct batch *b) {
+static void put_claims(struct redis_command *w, const struct batch *b) {
     const char *pool = b->entries[0]->claim->demands[0].pool;
 
     if (b->n > 1) {
-        words_add(w, pool);
-        words_add_u64(w, queue_limit(b->redis, pool));
+        command_add(w, pool);
+        command_add_u64(w, queue_limit(b->redis, pool));
     }
     for (size_t i = 0; i < b->n; i++) {
         const struct claim *c = b->entries[i]->claim;
@@ -169,20 +169,20 @@ static void put_claims(struct words *w, const struct batch *b) {
         if (b->n == 1) {
             put_claim(w, b->entries[i], who);
         } else {
-            words_add(w, c->id);
-            words_add(w, who);
+            command_add(w, c->id);
+            command_add(w, who);
         }
     }
 }
 
 static int batch_send(struct batch *b) {
     static const enum redis_script scripts[2][2] = {{REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_CLAIMS}, {REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_RELEASES}};
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     link_begin(b->redis, &w, scripts[b->release][b->n > 1]);
-    words_add(&w, b->redis->epoch);
+    command_add(&w, b->redis->epoch);
     for (size_t i = 0; b->release && i < b->n; i++)
-        words_add(&w, b->entries[i]->claim->id);
+        command_add(&w, b->entries[i]->claim->id);
     if (!b->release)
         put_claims(&w, b);
     return link_call(b->redis, &w, ask_on_answer, b);

@@ -245,9 +245,9 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
     r->beat_under_way = false;
     if (r->phase != PHASE_LIVE || !link_judge(r, reply, PHASE_LIVE))
         return;
-    if (reply_line(has_news ? reply_at(reply, 0) : reply, &line) < 0 || line_u64(&line, 2, &more) < 0 ||
-        line_u64(&line, 3, &grace) < 0 || line_u64(&line, 4, &count) < 0 || line_u64(&line, 5, &last) < 0 ||
-        line_u64(&line, 6, &claims) < 0 || line_u64(&line, 7, &drawn) < 0 || (has_news && line_u64(&line, 8, &latest) < 0) ||
+    if (reply_line_read(has_news ? reply_at(reply, 0) : reply, &line) < 0 || reply_line_u64(&line, 2, &more) < 0 ||
+        reply_line_u64(&line, 3, &grace) < 0 || reply_line_u64(&line, 4, &count) < 0 || reply_line_u64(&line, 5, &last) < 0 ||
+        reply_line_u64(&line, 6, &claims) < 0 || reply_line_u64(&line, 7, &drawn) < 0 || (has_news && reply_line_u64(&line, 8, &latest) < 0) ||
         (has_news && (beat_hear_overrides(r, reply_at(reply, 1)) < 0 || beat_hear_ended(r, reply_at(reply, 2), reply_at(reply, 3)) < 0 ||
                       beat_hear_undeclared(r, reply_at(reply, 4), false) < 0))) {
         link_bad_reply(r, "beat");
@@ -293,15 +293,15 @@ static void beat_on_reply(const struct redisReply *reply, void *userdata) {
 }
 
 /* In grace Redis hears what this host remembers. Else it is asked now and then what to remember: that costs more than a heartbeat. */
-static void put_clock(struct store_redis *r, struct words *w, usec_t now) {
+static void put_clock(struct store_redis *r, struct redis_command *w, usec_t now) {
     if (!r->grace && r->beats++ % 16 != 0)
         return;
-    words_add_u64(w, admin_is_ending_grace(r) ? USEC_INFINITY / 2 : usec_sub(now, r->epoch_known));
-    words_add_u64(w, r->grace ? clock_latest(r, now) : 0);
+    command_add_u64(w, admin_is_ending_grace(r) ? USEC_INFINITY / 2 : usec_sub(now, r->epoch_known));
+    command_add_u64(w, r->grace ? clock_latest(r, now) : 0);
 }
 
 void beat_send(struct store_redis *r) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
     usec_t now = clock_boottime();
 
     if (r->phase != PHASE_LIVE || r->stopping)
@@ -311,11 +311,11 @@ void beat_send(struct store_redis *r) {
         return;
     }
     link_begin(r, &w, REDIS_SCRIPT_BEAT);
-    words_add(&w, r->epoch);
-    words_add_u64(&w, beat_dead_count(r, now));
-    words_add_u64(&w, r->own.count);
-    words_add_u64(&w, r->overrides_version);
-    words_add_u64(&w, r->given);
+    command_add(&w, r->epoch);
+    command_add_u64(&w, beat_dead_count(r, now));
+    command_add_u64(&w, r->own.count);
+    command_add_u64(&w, r->overrides_version);
+    command_add_u64(&w, r->given);
     put_clock(r, &w, now);
     r->beat_sent = now;
     r->beat_drawn = r->clock.drawn;

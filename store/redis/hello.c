@@ -15,7 +15,7 @@ static bool is_forgotten(struct store_redis *r, const struct known_override *o) 
     return strcmp(o->limit, "-") == 0 && !*o->restore && o->version + OVERRIDE_KEPT < r->clock.latest && !hello_find_declared(r, o->pool);
 }
 
-static int put_hello(struct store_redis *r, struct words *w) {
+static int put_hello(struct store_redis *r, struct redis_command *w) {
     usec_t now = clock_boottime();
     char version[sizeof(r->version) + sizeof(STORE_REDIS_DRAINED)], fresh[ID_TEXT_SIZE];
     int k = id_make(fresh);
@@ -25,38 +25,38 @@ static int put_hello(struct store_redis *r, struct words *w) {
     fresh[EPOCH_LENGTH] = '\0';
     (void) snprintf(version, sizeof(version), "%s%s", r->version, r->drained ? STORE_REDIS_DRAINED : "");
     link_begin(r, w, REDIS_SCRIPT_HELLO);
-    words_add(w, r->replaced);
-    words_add(w, r->host);
-    words_add(w, r->machine);
-    words_add(w, version);
-    words_add_u64(w, r->lease_usec);
-    words_add_u64(w, r->clock.drawn);
-    words_add_u64(w, clock_latest(r, now));
-    words_add(w, r->epoch);
-    words_add_u64(w, r->own.sent + r->lease_usec > now ? r->own.count : 0);
-    words_add_u64(w, beat_dead_count(r, now));
-    words_add_u64(w, r->lost);
-    words_add(w, fresh);
-    words_add_u64(w, r->n_declared);
+    command_add(w, r->replaced);
+    command_add(w, r->host);
+    command_add(w, r->machine);
+    command_add(w, version);
+    command_add_u64(w, r->lease_usec);
+    command_add_u64(w, r->clock.drawn);
+    command_add_u64(w, clock_latest(r, now));
+    command_add(w, r->epoch);
+    command_add_u64(w, r->own.sent + r->lease_usec > now ? r->own.count : 0);
+    command_add_u64(w, beat_dead_count(r, now));
+    command_add_u64(w, r->lost);
+    command_add(w, fresh);
+    command_add_u64(w, r->n_declared);
     for (size_t i = 0; i < r->n_declared; i++) {
-        words_add(w, r->declared[i].pool.name);
+        command_add(w, r->declared[i].pool.name);
         if (r->declared[i].pool.elsewhere)
-            words_add(w, "host");
+            command_add(w, "host");
         else
-            words_add_u64(w, r->declared[i].pool.limit);
+            command_add_u64(w, r->declared[i].pool.limit);
     }
     for (size_t i = 0; i < r->n_overrides; i++) {
         const struct known_override *o = &r->overrides[i];
 
         if (is_forgotten(r, o))
             continue;
-        words_add(w, o->pool);
-        words_add_u64(w, o->version);
-        words_add(w, o->limit);
-        words_add(w, o->until);
-        words_add(w, o->by);
-        words_add(w, o->restore);
-        words_add(w, o->reason);
+        command_add(w, o->pool);
+        command_add_u64(w, o->version);
+        command_add(w, o->limit);
+        command_add(w, o->until);
+        command_add(w, o->by);
+        command_add(w, o->restore);
+        command_add(w, o->reason);
     }
     return 0;
 }
@@ -248,7 +248,7 @@ static void hello_on_reply(const struct redisReply *reply, void *userdata) {
 }
 
 void hello_say(struct store_redis *r) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     r->beat_sent = clock_boottime();
     if (put_hello(r, &w) < 0) {
@@ -280,7 +280,7 @@ static void hello_on_declared(const struct redisReply *reply, void *userdata) {
 }
 
 void hello_declare(struct store_redis *r) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     r->declare_again = false;
     if (put_hello(r, &w) < 0 || link_call(r, &w, hello_on_declared, r) == -ENOMEM)

@@ -81,7 +81,7 @@ static void inspect_on_pool(const struct redisReply *reply, void *userdata) {
         inspection_answer(n, 0);
 }
 
-static int add_mine(struct store_redis *r, struct question *call, const char *pool, struct words *w) {
+static int add_mine(struct store_redis *r, struct question *call, const char *pool, struct redis_command *w) {
     call->mine = calloc(MINE_MAX, sizeof(*call->mine));
     if (!call->mine)
         return -ENOMEM;
@@ -93,7 +93,7 @@ static int add_mine(struct store_redis *r, struct question *call, const char *po
         for (size_t i = 0; i < e->claim->n_demands; i++)
             if (strcmp(e->claim->demands[i].pool, pool) == 0) {
                 memcpy(call->mine[call->n_mine++], e->claim->id, ID_TEXT_SIZE);
-                words_add(w, e->claim->id);
+                command_add(w, e->claim->id);
             }
     }
     return 0;
@@ -101,18 +101,18 @@ static int add_mine(struct store_redis *r, struct question *call, const char *po
 
 static int ask_pool(struct inspection *n, size_t pool) {
     _cleanup_(question_freep) struct question *call = question_new(n, pool);
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
     struct store_redis *r = n->redis;
     int k;
 
     if (!call)
         return -ENOMEM;
-    words_add(&w, "EVALSHA");
-    words_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
-    words_add(&w, "1");
-    words_add(&w, r->key);
-    words_add(&w, "pool");
-    words_add(&w, n->snapshot->pools[pool].name);
+    command_add(&w, "EVALSHA");
+    command_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
+    command_add(&w, "1");
+    command_add(&w, r->key);
+    command_add(&w, "pool");
+    command_add(&w, n->snapshot->pools[pool].name);
     k = add_mine(r, call, n->snapshot->pools[pool].name, &w);
     if (k >= 0)
         k = link_call(r, &w, inspect_on_pool, call);
@@ -141,16 +141,16 @@ static void inspect_on_sessions(const struct redisReply *reply, void *userdata) 
 
 static void inspection_send(struct inspection *n) {
     _cleanup_(question_freep) struct question *call = question_new(n, 0);
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
     struct store_redis *r = n->redis;
 
     if (!call)
         return;
-    words_add(&w, "EVALSHA");
-    words_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
-    words_add(&w, "1");
-    words_add(&w, r->key);
-    words_add(&w, "sessions");
+    command_add(&w, "EVALSHA");
+    command_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
+    command_add(&w, "1");
+    command_add(&w, r->key);
+    command_add(&w, "sessions");
     if (link_call(r, &w, inspect_on_sessions, call) < 0)
         return; /* the link is going down and answers it, or it is sent with inspect_flush() */
     call = NULL;

@@ -154,13 +154,13 @@ static int link_on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* --- calls --- */
 
-void link_begin(struct store_redis *r, struct words *w, enum redis_script script) {
-    words_add(w, "EVALSHA");
-    words_add(w, redis_script_sha(script));
-    words_add(w, "1");
-    words_add(w, r->key);
-    words_add(w, r->session);
-    words_add_u64(w, r->connection);
+void link_begin(struct store_redis *r, struct redis_command *w, enum redis_script script) {
+    command_add(w, "EVALSHA");
+    command_add(w, redis_script_sha(script));
+    command_add(w, "1");
+    command_add(w, r->key);
+    command_add(w, r->session);
+    command_add_u64(w, r->connection);
 }
 
 void link_no_memory(struct store_redis *r) {
@@ -168,8 +168,8 @@ void link_no_memory(struct store_redis *r) {
     journal_log(redis_journal(r), LOG_ERR, "no memory for a call to Redis");
 }
 
-int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata) {
-    int k = words_check(w);
+int link_call(struct store_redis *r, const struct redis_command *w, redis_reply_fn fn, void *userdata) {
+    int k = command_check(w);
 
     ask_say(r);
     if (k >= 0)
@@ -248,7 +248,7 @@ static void link_on_probed(const struct redisReply *reply, void *userdata) {
 }
 
 static void link_probe(struct store_redis *r) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     link_begin(r, &w, REDIS_SCRIPT_PROBE);
     if (link_call(r, &w, link_on_probed, r) == -ENOMEM)

@@ -65,7 +65,7 @@ static void bye_on_reply(const struct redisReply *reply, void *userdata) {
     (void) beat_hear_undeclared(r, reply_at(reply, 3), false);
     if (reply_is(reply_at(reply, 0), "ok") && reply_u64(reply_at(reply, 2), &more) == 0 && more > 0 &&
         beat_may_go_on(r)) {
-        _cleanup_words_ struct words w = {0};
+        _cleanup_command_ struct redis_command w = {0};
 
         link_begin(r, &w, REDIS_SCRIPT_BYE);
         if (link_call(r, &w, bye_on_reply, r) == 0)
@@ -77,7 +77,7 @@ static void bye_on_reply(const struct redisReply *reply, void *userdata) {
 
 static void redis_stop(struct store *s, store_reply_fn done, void *userdata) {
     struct store_redis *r = store_redis_of(s);
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     r->stopping = true;
     r->stop_done = done;

@@ -232,10 +232,10 @@ void link_stopped(struct store_redis *r, int result);
 void link_tell_away(struct store_redis *r);
 int link_init(struct store_redis *r);
 /* The words of a call, up to session and connection number. */
-void link_begin(struct store_redis *r, struct words *w, enum redis_script script);
+void link_begin(struct store_redis *r, struct redis_command *w, enum redis_script script);
 /* Sends it. 0, or a negative errno: then the connection is going down, or there is no memory (-ENOMEM): what has a state of its own, a
  * claim or a question, is said again with the next heartbeat that is answered. */
-int link_call(struct store_redis *r, const struct words *w, redis_reply_fn fn, void *userdata);
+int link_call(struct store_redis *r, const struct redis_command *w, redis_reply_fn fn, void *userdata);
 void link_no_memory(struct store_redis *r);
 /* Whether a reply is an answer ("ok", or a word that is not met here). If not, and if we still are in the phase in which it was
  * asked for, it is met: connect again, hello again, an error told. */

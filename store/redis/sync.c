@@ -56,23 +56,23 @@ void sync_start(struct store_redis *r) {
     sync_send(r);
 }
 
-static void put_entry(struct words *w, const struct entry *e) {
+static void put_entry(struct redis_command *w, const struct entry *e) {
     const struct claim *c = e->claim;
     const char *kind = is_held(e) ? e->renew ? "K" : "H" : c->ticket > 0 ? "W" : "A";
     struct demands demands = {.n = c->n_demands};
     char text[DEMANDS_TEXT_SIZE];
 
     memcpy(demands.items, c->demands, c->n_demands * sizeof(*c->demands));
-    words_add(w, c->id);
-    words_add(w, kind);
-    words_add_u64(w, is_held(e) ? c->token : 0);
-    words_add_u64(w, c->ticket);
-    words_add_u64(w, c->head_start_usec);
-    words_add_u64(w, c->since_realtime);
-    words_add_u64(w, c->pid);
-    words_add(w, c->run);
-    words_add(w, c->name);
-    words_add(w, demands_format(&demands, text));
+    command_add(w, c->id);
+    command_add(w, kind);
+    command_add_u64(w, is_held(e) ? c->token : 0);
+    command_add_u64(w, c->ticket);
+    command_add_u64(w, c->head_start_usec);
+    command_add_u64(w, c->since_realtime);
+    command_add_u64(w, c->pid);
+    command_add(w, c->run);
+    command_add(w, c->name);
+    command_add(w, demands_format(&demands, text));
 }
 
 static int hear_claim(struct store_redis *r, const struct redisReply *item) {
@@ -186,15 +186,15 @@ static void sync_on_reply(const struct redisReply *reply, void *userdata) {
 }
 
 static void sync_send(struct store_redis *r) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
     usec_t now = clock_boottime();
     bool last = r->n_sync - r->sync_at <= SYNC_PART;
 
     link_begin(r, &w, REDIS_SCRIPT_SYNC);
-    words_add(&w, r->epoch);
-    words_add_u64(&w, clock_latest(r, now));
-    words_add(&w, !r->sync_begun ? "1" : "0");
-    words_add(&w, last ? "1" : "0");
+    command_add(&w, r->epoch);
+    command_add_u64(&w, clock_latest(r, now));
+    command_add(&w, !r->sync_begun ? "1" : "0");
+    command_add(&w, last ? "1" : "0");
     for (size_t i = 0; i < SYNC_PART && r->sync_at < r->n_sync; i++) {
         const struct entry *e = r->sync[r->sync_at++];
 

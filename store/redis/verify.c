@@ -31,7 +31,7 @@ static void look_on_reply(const struct redisReply *reply, void *userdata) {
                     "somebody deleted keys of this namespace: all hosts tell anew what they hold, nothing is granted for a lease");
     if (!link_judge(r, reply, PHASE_LIVE))
         return;
-    if (reply_line(reply, &line) < 0 || line_u64(&line, 2, &more) < 0 || line_u64(&line, 3, &odd) < 0) {
+    if (reply_line_read(reply, &line) < 0 || reply_line_u64(&line, 2, &more) < 0 || reply_line_u64(&line, 3, &odd) < 0) {
         link_bad_reply(r, "look");
         return;
     }
@@ -52,13 +52,13 @@ static struct entry *next_entry(struct store_redis *r, struct entry *e) {
 }
 
 /* Some claims from where the last look ended on, each once. */
-static size_t put_claims(struct store_redis *r, struct words *w) {
+static size_t put_claims(struct store_redis *r, struct redis_command *w) {
     struct entry *first = r->look ? r->look : next_entry(r, NULL), *e = first;
     size_t n = 0;
 
     for (size_t i = 0; e && i < LOOK_STEPS && n < LOOK_CLAIMS && (i == 0 || e != first); i++) {
         if (is_to_be_seen(e)) {
-            words_add(w, e->claim->id);
+            command_add(w, e->claim->id);
             n++;
         }
         e = next_entry(r, e);
@@ -68,14 +68,14 @@ static size_t put_claims(struct store_redis *r, struct words *w) {
 }
 
 void look_send(struct store_redis *r) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
     usec_t now = clock_boottime();
 
     if (r->phase != PHASE_LIVE || r->look_under_way || now < usec_add(r->looked, r->lease_usec) || r->n_named == 0)
         return;
     r->looked = now;
     link_begin(r, &w, REDIS_SCRIPT_LOOK);
-    words_add(&w, r->epoch);
+    command_add(&w, r->epoch);
     if (put_claims(r, &w) > 0 && link_call(r, &w, look_on_reply, r) == 0)
         r->look_under_way = true;
 }

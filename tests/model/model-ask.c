@@ -9,11 +9,11 @@
 
 /* --- calls --- */
 
-static void put_who(struct words *words, const struct run *r) {
+static void put_who(struct redis_command *words, const struct run *r) {
     char who[48];
 
     (void) snprintf(who, sizeof(who), "%" PRIu64 " 1 run name", r->head);
-    words_add(words, who);
+    command_add(words, who);
 }
 
 static unsigned first_pool(const struct run *r) {
@@ -24,32 +24,32 @@ static unsigned first_pool(const struct run *r) {
     return p;
 }
 
-static void put_pool(struct words *words, unsigned pool) {
-    words_add(words, (char[]) {(char) ('a' + pool), '\0'});
+static void put_pool(struct redis_command *words, unsigned pool) {
+    command_add(words, (char[]) {(char) ('a' + pool), '\0'});
 }
 
-static void put_claim(struct words *words, const struct run *r) {
+static void put_claim(struct redis_command *words, const struct run *r) {
     char id[16];
 
-    words_add(words, vclaim_id(r, id));
+    command_add(words, vclaim_id(r, id));
     put_who(words, r);
-    words_add_u64(words, r->ticket);
-    words_add(words, r->nowait ? "1" : "0");
+    command_add_u64(words, r->ticket);
+    command_add(words, r->nowait ? "1" : "0");
     for (unsigned p = 0; p < POOLS_MAX; p++)
         if (r->permits[p] > 0) {
             put_pool(words, p);
-            words_add_u64(words, r->permits[p]);
-            words_add_u64(words, r->queue_limit);
+            command_add_u64(words, r->permits[p]);
+            command_add_u64(words, r->queue_limit);
         }
 }
 
-static void put_claims(struct words *words, const struct world *w, const struct ask *ask) {
+static void put_claims(struct redis_command *words, const struct world *w, const struct ask *ask) {
     char id[16];
 
     put_pool(words, first_pool(&w->runs[ask->runs[0]]));
-    words_add_u64(words, w->runs[ask->runs[0]].queue_limit);
+    command_add_u64(words, w->runs[ask->runs[0]].queue_limit);
     for (unsigned i = 0; i < ask->n; i++) {
-        words_add(words, vclaim_id(&w->runs[ask->runs[i]], id));
+        command_add(words, vclaim_id(&w->runs[ask->runs[i]], id));
         put_who(words, &w->runs[ask->runs[i]]);
     }
 }
@@ -60,16 +60,16 @@ void vask_say(struct world *w, struct host *h) {
         {REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_RELEASES},
     };
     struct ask ask = h->open;
-    struct words words = {0};
+    struct redis_command words = {0};
     char id[16];
 
     if (ask.n == 0)
         return;
     h->open.n = 0;
     vhost_begin(h, &words);
-    words_add(&words, h->epoch);
+    command_add(&words, h->epoch);
     for (unsigned i = 0; ask.release && i < ask.n; i++)
-        words_add(&words, vclaim_id(&w->runs[ask.runs[i]], id));
+        command_add(&words, vclaim_id(&w->runs[ask.runs[i]], id));
     if (!ask.release && ask.n == 1)
         put_claim(&words, &w->runs[ask.runs[0]]);
     else if (!ask.release)

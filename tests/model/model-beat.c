@@ -98,7 +98,7 @@ void vbeat_hear_overrides(struct host *h, const redisReply *list) {
 /* --- heartbeats --- */
 
 void vbeat_say(struct world *w, struct host *h) {
-    struct words words = {0};
+    struct redis_command words = {0};
 
     if (h->phase != HOST_LIVE)
         return;
@@ -107,14 +107,14 @@ void vbeat_say(struct world *w, struct host *h) {
         return;
     }
     vhost_begin(h, &words);
-    words_add(&words, h->epoch);
-    words_add_u64(&words, vbeat_dead_count(w, h));
-    words_add_u64(&words, h->own);
-    words_add_u64(&words, h->overrides_version);
-    words_add_u64(&words, h->given);
+    command_add(&words, h->epoch);
+    command_add_u64(&words, vbeat_dead_count(w, h));
+    command_add_u64(&words, h->own);
+    command_add_u64(&words, h->overrides_version);
+    command_add_u64(&words, h->given);
     if (h->grace || h->beats++ % 16 == 0) {
-        words_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
-        words_add_u64(&words, h->grace ? vbeat_latest(w, h) : 0);
+        command_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
+        command_add_u64(&words, h->grace ? vbeat_latest(w, h) : 0);
     }
     h->ends_grace = false;
     h->beat_drawn = h->drawn;
@@ -126,13 +126,13 @@ void vbeat_say(struct world *w, struct host *h) {
 }
 
 static void say_look(struct world *w, struct host *h) {
-    struct words words = {0};
+    struct redis_command words = {0};
 
     if (w->now < h->looked + h->lease)
         return;
     h->looked = w->now;
     vhost_begin(h, &words);
-    words_add(&words, h->epoch);
+    command_add(&words, h->epoch);
     vclaim_put_named(w, h, &words);
     world_send(w, h, REDIS_SCRIPT_LOOK, &words, HOST_LIVE, NULL);
 }

@@ -219,7 +219,7 @@ void bridge_close(struct bridge *b) {
 }
 
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
-                        const struct words *arguments) {
+                        const struct redis_command *arguments) {
     const char **words = calloc(arguments->n + 5, sizeof(*words));
     char injected[120];
     redisReply *reply;

@@ -213,12 +213,12 @@ size_t vclaim_count(const struct world *w, const struct host *h) {
     return n;
 }
 
-void vclaim_put_named(const struct world *w, const struct host *h, struct words *words) {
+void vclaim_put_named(const struct world *w, const struct host *h, struct redis_command *words) {
     char id[16];
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
         if (r->host == h->index && r->named && vclaim_is_told(r) && !r->revoked && !r->renew)
-            words_add(words, vclaim_id(r, id));
+            command_add(words, vclaim_id(r, id));
 }
 
 /* --- a new session, and the truth --- */
@@ -274,24 +274,24 @@ void vclaim_collect(struct world *w, struct host *h) {
     }
 }
 
-void vclaim_put(struct words *words, const struct run *r) {
+void vclaim_put(struct redis_command *words, const struct run *r) {
     bool held = r->state == RUN_HELD;
     char text[64] = "", id[16];
     size_t size = 0;
 
-    words_add(words, vclaim_id(r, id));
-    words_add(words, held ? r->renew ? "K" : "H" : r->ticket > 0 ? "W" : "A");
-    words_add_u64(words, held ? r->token : 0);
-    words_add_u64(words, r->ticket);
-    words_add_u64(words, r->head);
-    words_add(words, "1");
-    words_add(words, "1");
-    words_add(words, "run");
-    words_add(words, "name");
+    command_add(words, vclaim_id(r, id));
+    command_add(words, held ? r->renew ? "K" : "H" : r->ticket > 0 ? "W" : "A");
+    command_add_u64(words, held ? r->token : 0);
+    command_add_u64(words, r->ticket);
+    command_add_u64(words, r->head);
+    command_add(words, "1");
+    command_add(words, "1");
+    command_add(words, "run");
+    command_add(words, "name");
     for (unsigned p = 0; p < POOLS_MAX; p++)
         if (r->permits[p] > 0)
             size += (size_t) snprintf(text + size, sizeof(text) - size, "%s%c:%u", size > 0 ? "," : "", 'a' + p, r->permits[p]);
-    words_add(words, text);
+    command_add(words, text);
 }
 
 void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item) {

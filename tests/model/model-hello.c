@@ -7,7 +7,7 @@
 #include "tests/model/model-internal.h"
 
 void vhello_say(struct world *w, struct host *h) {
-    struct words words = {0};
+    struct redis_command words = {0};
     char name[16], machine[16], fresh[16];
     unsigned declared = 0;
 
@@ -15,36 +15,36 @@ void vhello_say(struct world *w, struct host *h) {
     vhost_put_session(&words, h->replaced);
     (void) snprintf(name, sizeof(name), "n%u", h->name);
     (void) snprintf(machine, sizeof(machine), "h%u", h->index);
-    words_add(&words, name);
-    words_add(&words, machine);
-    words_add(&words, "1");
-    words_add_u64(&words, h->lease);
-    words_add_u64(&words, h->drawn);
-    words_add_u64(&words, vbeat_latest(w, h));
-    words_add(&words, *h->epoch ? h->epoch : "0");
-    words_add_u64(&words, h->own_sent + vhost_lasts(h, h->lease) > w->now ? h->own : 0);
-    words_add_u64(&words, vbeat_dead_count(w, h));
-    words_add_u64(&words, h->lost);
+    command_add(&words, name);
+    command_add(&words, machine);
+    command_add(&words, "1");
+    command_add_u64(&words, h->lease);
+    command_add_u64(&words, h->drawn);
+    command_add_u64(&words, vbeat_latest(w, h));
+    command_add(&words, *h->epoch ? h->epoch : "0");
+    command_add_u64(&words, h->own_sent + vhost_lasts(h, h->lease) > w->now ? h->own : 0);
+    command_add_u64(&words, vbeat_dead_count(w, h));
+    command_add_u64(&words, h->lost);
     (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
-    words_add(&words, fresh);
+    command_add(&words, fresh);
     for (unsigned p = 0; p < w->n_pools; p++)
         declared += h->limits[p] > 0 || h->elsewhere[p];
-    words_add_u64(&words, declared);
+    command_add_u64(&words, declared);
     for (unsigned p = 0; p < w->n_pools; p++) {
         if (h->limits[p] == 0 && !h->elsewhere[p])
             continue;
-        words_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        command_add(&words, (char[]) {(char) ('a' + p), '\0'});
         if (h->elsewhere[p])
-            words_add(&words, "host");
+            command_add(&words, "host");
         else
-            words_add_u64(&words, h->limits[p]);
+            command_add_u64(&words, h->limits[p]);
     }
     for (unsigned p = 0; p < w->n_pools; p++) {
         if (h->overrides[p].version == 0)
             continue;
-        words_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        command_add(&words, (char[]) {(char) ('a' + p), '\0'});
         for (size_t k = 0; k < 6; k++)
-            words_add(&words, h->overrides[p].words[k]);
+            command_add(&words, h->overrides[p].words[k]);
     }
     h->declare_again = false;
     h->hello_sent = w->now;
@@ -102,14 +102,14 @@ void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply
 /* --- sync --- */
 
 static void sync_send(struct world *w, struct host *h) {
-    struct words words = {0};
+    struct redis_command words = {0};
     bool last = h->n_sync - h->sync_at <= w->sync_part;
 
     vhost_begin(h, &words);
-    words_add(&words, h->epoch);
-    words_add_u64(&words, vbeat_latest(w, h));
-    words_add(&words, !h->sync_begun ? "1" : "0");
-    words_add(&words, last ? "1" : "0");
+    command_add(&words, h->epoch);
+    command_add_u64(&words, vbeat_latest(w, h));
+    command_add(&words, !h->sync_begun ? "1" : "0");
+    command_add(&words, last ? "1" : "0");
     for (size_t i = 0; i < w->sync_part && h->sync_at < h->n_sync; i++) {
         const struct run *r = &w->runs[h->sync[h->sync_at++]];
 

@@ -19,17 +19,17 @@ usec_t vhost_measures(const struct host *h, usec_t duration) {
     return (usec_t) ((double) duration * h->rate);
 }
 
-void vhost_put_session(struct words *words, unsigned session) {
+void vhost_put_session(struct redis_command *words, unsigned session) {
     char text[16] = "";
 
     if (session > 0)
         (void) snprintf(text, sizeof(text), "s%u", session);
-    words_add(words, text);
+    command_add(words, text);
 }
 
-void vhost_begin(struct host *h, struct words *words) {
+void vhost_begin(struct host *h, struct redis_command *words) {
     vhost_put_session(words, h->session);
-    words_add_u64(words, h->connection);
+    command_add_u64(words, h->connection);
 }
 
 /* --- connections --- */

@@ -44,7 +44,7 @@ void bridge_close(struct bridge *b);
  * began, lead}}; NULL
  * if Redis is gone. To be freed. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
-                        const struct words *arguments);
+                        const struct redis_command *arguments);
 /* {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}: the data hangs together, and what is in it.
  * To be freed. */
 redisReply *bridge_look(struct bridge *b);
@@ -211,7 +211,7 @@ struct model_event {
     bool unheard;   /* a call: nobody waits for its answer */
     enum redis_script script;
     enum host_phase during;
-    struct words words; /* of a call */
+    struct redis_command words; /* of a call */
     redisReply *reply;  /* of an answer: {reply, pushes, state} */
     usec_t sent;
     char *text;         /* of a push */
@@ -285,7 +285,7 @@ unsigned id_number(const char *id);                 /* of "c12" or "s3" */
 usec_t world_redis_time(const struct world *w);
 void rules_begin(struct world *w); /* the data is gone */
 /* What a call did, by its answer; complains where a rule is broken. */
-void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer);
+void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer);
 /* Nobody who could be served stands before it in any of its queues. Of two with one place (Redis lost the first's ticket, its clock was set
  * back, and the second asked before anybody had told) either may be first; none must be. */
 bool rules_is_first(const struct world *w, unsigned claim, bool surely);
@@ -321,8 +321,8 @@ void vhost_session_lost(struct world *w, struct host *h);
 void vhost_on_timer(struct world *w, struct host *h);
 usec_t vhost_next_timer(const struct host *h); /* USEC_INFINITY: none */
 void vhost_on_answer(struct world *w, const struct model_event *e);
-void vhost_begin(struct host *h, struct words *words);
-void vhost_put_session(struct words *words, unsigned session); /* "s1"; "" for 0 */
+void vhost_begin(struct host *h, struct redis_command *words);
+void vhost_put_session(struct redis_command *words, unsigned session); /* "s1"; "" for 0 */
 
 /* --- model-hello.c --- */
 void vhello_say(struct world *w, struct host *h);
@@ -357,10 +357,10 @@ void vclaim_start_told(struct world *w, struct host *h);
 void vclaim_extend(struct world *w, struct host *h);
 size_t vclaim_count(const struct world *w, const struct host *h);
 /* All that Redis confirmed: what a host may name in a look. */
-void vclaim_put_named(const struct world *w, const struct host *h, struct words *words);
+void vclaim_put_named(const struct world *w, const struct host *h, struct redis_command *words);
 /* Claims of a sync: those to be named, held ones first, then by ticket. */
 void vclaim_collect(struct world *w, struct host *h);
-void vclaim_put(struct words *words, const struct run *r);
+void vclaim_put(struct redis_command *words, const struct run *r);
 bool vclaim_is_told(const struct run *r);
 /* Processes whose time is over end; their berthd, if it is there, gives their permits back. */
 void vclaim_pass_time(struct world *w);
@@ -378,14 +378,14 @@ void vask_on_answer(struct world *w, struct host *h, const struct ask *ask, cons
 
 /* --- model-world.c --- */
 /* Takes the words. ask: the claims it is about; NULL: none. */
-void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during,
+void world_send(struct world *w, struct host *h, enum redis_script script, struct redis_command *words, enum host_phase during,
                 const struct ask *ask);
 void world_end_turn(struct world *w); /* what hosts did not say yet they say now */
 void world_push(struct world *w, unsigned session, const char *text);
 void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */
 void world_thaw(struct world *w); /* Redis and hosts go on where they were frozen */
 void world_advance(struct world *w, usec_t until);
-redisReply *world_call(struct world *w, enum redis_script script, const struct words *words);
+redisReply *world_call(struct world *w, enum redis_script script, const struct redis_command *words);
 void world_done(struct world *w);
 usec_t world_draw(struct world *w, usec_t most); /* a short delay */
 void world_trace(const struct world *w, const char *format, ...) _printf_(2, 3);

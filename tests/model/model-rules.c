@@ -353,7 +353,7 @@ static bool answer_may_be(const struct world *w, enum redis_script script, const
     return !error;
 }
 
-void rules_apply(struct world *w, enum redis_script script, const struct words *arguments, const redisReply *answer) {
+void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer) {
     struct effect e = {
         .w = w, .m = &w->m, .script = script, .args = arguments->items, .n_args = arguments->n,
         .reply = reply_at(answer, 0), .pushes = reply_at(answer, 1), .state = reply_at(answer, 2),

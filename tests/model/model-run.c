@@ -266,11 +266,11 @@ static void end_all(struct world *w) {
 
     check_data(w, true);
     for (unsigned i = 0; i < w->n_hosts && !model_failed(w); i++) {
-        struct words words = {0};
+        struct redis_command words = {0};
 
         vhost_begin(&w->hosts[i], &words);
         freeReplyObject(world_call(w, REDIS_SCRIPT_BYE, &words));
-        words_done(&words);
+        command_done(&words);
     }
     keys = bridge_keys(w->bridge);
     for (size_t i = 0; reply_at(keys, i); i++) {

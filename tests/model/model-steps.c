@@ -89,7 +89,7 @@ static void step_withdraw(struct world *w, struct host *h, const struct step *s)
 }
 
 static void step_bye(struct world *w, struct host *h) {
-    struct words words = {0};
+    struct redis_command words = {0};
 
     if (!h->up || h->phase == HOST_DOWN)
         return;
@@ -166,7 +166,7 @@ static void step_override(struct world *w, struct host *h, const struct step *s)
     const char *kind = s->kind == STEP_OVERRIDE ? "set" : s->kind == STEP_CLEAR ? "clear" : s->kind == STEP_PAUSE ? "pause" : "resume";
     unsigned p = (unsigned) (s->a % w->n_pools);
     uint64_t id = s->c % (STEPS_MAX + 1);
-    struct words words = {0};
+    struct redis_command words = {0};
     char by[24];
 
     if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
@@ -174,31 +174,31 @@ static void step_override(struct world *w, struct host *h, const struct step *s)
     if (w->admin_versions[id] == 0) /* else it is said again */
         w->admin_versions[id] = h->overrides[p].version + 1;
     vhost_begin(h, &words);
-    words_add(&words, h->epoch);
-    words_add(&words, (char[]) {(char) ('a' + p), '\0'});
-    words_add_u64(&words, w->admin_versions[id] - 1);
+    command_add(&words, h->epoch);
+    command_add(&words, (char[]) {(char) ('a' + p), '\0'});
+    command_add_u64(&words, w->admin_versions[id] - 1);
     (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
     if (id == 0)
         w->admin_versions[0] = 0;
-    words_add(&words, by);
-    words_add(&words, kind);
-    words_add_u64(&words, s->b);
-    words_add_u64(&words, s->d);
-    words_add(&words, "why");
+    command_add(&words, by);
+    command_add(&words, kind);
+    command_add_u64(&words, s->b);
+    command_add_u64(&words, s->d);
+    command_add(&words, "why");
     world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, NULL);
 }
 
 static void step_revoke(struct world *w, struct host *h, const struct step *s) {
-    struct words words = {0};
+    struct redis_command words = {0};
     char id[24];
 
     if (!h->up || h->phase != HOST_LIVE || w->n_runs == 0 || h->frozen_until > w->now)
         return;
     (void) snprintf(id, sizeof(id), "c%u", (unsigned) (s->a % w->n_runs));
     vhost_begin(h, &words);
-    words_add(&words, h->epoch);
-    words_add(&words, id);
-    words_add(&words, "enough");
+    command_add(&words, h->epoch);
+    command_add(&words, id);
+    command_add(&words, "enough");
     world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
 }
 

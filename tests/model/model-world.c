@@ -36,7 +36,7 @@ void world_trace(const struct world *w, const char *format, ...) {
 /* --- events --- */
 
 static void event_free(struct model_event *e) {
-    words_done(&e->words);
+    command_done(&e->words);
     if (e->reply)
         freeReplyObject(e->reply);
     free(e->text);
@@ -65,19 +65,19 @@ void world_break(struct world *w, struct host *h, usec_t after) {
     event_add(w, EVENT_BROKEN, h, w->now + after);
 }
 
-static struct model_event *add_call(struct world *w, struct host *h, usec_t at, enum redis_script script, const struct words *words,
+static struct model_event *add_call(struct world *w, struct host *h, usec_t at, enum redis_script script, const struct redis_command *words,
                                     enum host_phase during) {
     struct model_event *e = event_add(w, EVENT_CALL, h, in_order(&h->last_call, at));
 
     e->script = script;
     for (size_t i = 0; i < words->n; i++)
-        words_add(&e->words, words->items[i]);
+        command_add(&e->words, words->items[i]);
     e->during = during;
     e->session = h->session;
     return e;
 }
 
-void world_send(struct world *w, struct host *h, enum redis_script script, struct words *words, enum host_phase during,
+void world_send(struct world *w, struct host *h, enum redis_script script, struct redis_command *words, enum host_phase during,
                 const struct ask *ask) {
     usec_t at;
     struct model_event *e;
@@ -88,11 +88,11 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
         world_trace(w, "h%u: %s is lost on its way", h->index, redis_script_name(script));
         h->lose_call = false;
         world_break(w, h, w->heartbeat / 2);
-        words_done(words);
+        command_done(words);
         return;
     }
     if (h->wire_dead) {
-        words_done(words);
+        command_done(words);
         return;
     }
     if (h->stall_call > 0) {
@@ -110,7 +110,7 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
         add_call(w, h, at, script, words, during)->unheard = true;
         h->twice = false;
     }
-    words_done(words);
+    command_done(words);
 }
 
 void world_push(struct world *w, unsigned session, const char *text) {
@@ -152,7 +152,7 @@ static void trace_reply(FILE *out, const redisReply *r) {
     }
 }
 
-static void trace_call(const struct world *w, enum redis_script script, const struct words *words, const redisReply *reply) {
+static void trace_call(const struct world *w, enum redis_script script, const struct redis_command *words, const redisReply *reply) {
     if (!w->trace || !reply)
         return;
     fprintf(w->trace, "%9.3f redis: %s", (double) w->now / 1e6, redis_script_name(script));
@@ -167,7 +167,7 @@ static void trace_call(const struct world *w, enum redis_script script, const st
     fputc('\n', w->trace);
 }
 
-redisReply *world_call(struct world *w, enum redis_script script, const struct words *words) {
+redisReply *world_call(struct world *w, enum redis_script script, const struct redis_command *words) {
     const redisReply *pushes;
     redisReply *reply;
 

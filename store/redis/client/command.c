@@ -4,54 +4,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(struct words *w) {
-    size_t size = 2 * w->size;
+static bool make_room(struct redis_command *command) {
+    size_t size = 2 * command->size;
     char **items;
 
-    if (w->n < w->size)
+    if (command->n < command->size)
         return true;
-    if (w->size == 0) {
-        w->items = w->first;
-        w->size = WORDS_INLINE;
+    if (command->size == 0) {
+        command->items = command->inline_items;
+        command->size = COMMAND_ITEMS_INLINE;
         return true;
     }
-    items = reallocarray(w->items == w->first ? NULL : w->items, size, sizeof(*items));
+    items = reallocarray(command->items == command->inline_items ? NULL : command->items, size, sizeof(*items));
     if (!items)
         return false;
-    if (w->items == w->first)
-        memcpy(items, w->first, sizeof(w->first));
-    w->items = items;
-    w->size = size;
+    if (command->items == command->inline_items)
+        memcpy(items, command->inline_items, sizeof(command->inline_items));
+    command->items = items;
+    command->size = size;
     return true;
 }
 
-static void add(struct words *w, const char *text, size_t length) {
+static void append(struct redis_command *command, const char *text, size_t length) {
     char *copy = NULL;
 
-    if (w->failed)
+    if (command->failed)
         return;
-    if (make_room(w)) {
-        if (length < sizeof(w->buffer) - w->used) {
-            copy = w->buffer + w->used;
-            w->used += length + 1;
+    if (make_room(command)) {
+        if (length < sizeof(command->buffer) - command->used) {
+            copy = command->buffer + command->used;
+            command->used += length + 1;
         } else {
             copy = malloc(length + 1);
         }
     }
     if (!copy) {
-        w->failed = true;
+        command->failed = true;
         return;
     }
     memcpy(copy, text, length);
     copy[length] = '\0';
-    w->items[w->n++] = copy;
+    command->items[command->n++] = copy;
 }
 
-void words_add(struct words *w, const char *text) {
-    add(w, text, strlen(text));
+void command_add(struct redis_command *command, const char *text) {
+    append(command, text, strlen(text));
 }
 
-void words_add_u64(struct words *w, uint64_t number) {
+void command_add_u64(struct redis_command *command, uint64_t number) {
     char text[24];
     size_t at = sizeof(text);
 
@@ -59,24 +59,24 @@ void words_add_u64(struct words *w, uint64_t number) {
         text[--at] = (char) ('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    add(w, text + at, sizeof(text) - at);
+    append(command, text + at, sizeof(text) - at);
 }
 
-int words_check(const struct words *w) {
-    return w->failed ? -ENOMEM : 0;
+int command_check(const struct redis_command *command) {
+    return command->failed ? -ENOMEM : 0;
 }
 
-static bool is_inside(const struct words *w, const char *text) {
-    return text >= w->buffer && text < w->buffer + sizeof(w->buffer);
+static bool is_inside(const struct redis_command *command, const char *text) {
+    return text >= command->buffer && text < command->buffer + sizeof(command->buffer);
 }
 
-void words_done(struct words *w) {
-    for (size_t i = 0; i < w->n; i++)
-        if (!is_inside(w, w->items[i]))
-            free(w->items[i]);
-    if (w->items != w->first)
-        free(w->items);
-    w->items = NULL;
-    w->n = w->size = w->used = 0;
-    w->failed = false;
+void command_done(struct redis_command *command) {
+    for (size_t i = 0; i < command->n; i++)
+        if (!is_inside(command, command->items[i]))
+            free(command->items[i]);
+    if (command->items != command->inline_items)
+        free(command->items);
+    command->items = NULL;
+    command->n = command->size = command->used = 0;
+    command->failed = false;
 }

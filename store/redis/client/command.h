@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The words of one command being put together. A usual command needs no allocation: its words stand in the struct itself, which for
- * this reason is not to be copied. An allocation that fails is kept and told at the end. */
+/* The arguments of one Redis command while it is composed. A usual command needs no allocation: its arguments are stored in the
+ * struct itself, so the struct must not be copied. An allocation that fails is remembered and reported by command_check(). */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -10,21 +10,21 @@
 
 #include "base/cleanup.h"
 
-#define WORDS_INLINE 32
-#define WORDS_BYTES_INLINE 640
+#define COMMAND_ITEMS_INLINE 32
+#define COMMAND_BYTES_INLINE 640
 
-struct words {
+struct redis_command {
     char **items;
-    size_t n, size;
+    size_t n, size;                           /* arguments; capacity of `items` */
     bool failed;
-    size_t used;                     /* bytes of buffer */
-    char *first[WORDS_INLINE];       /* items, as long as they suffice */
-    char buffer[WORDS_BYTES_INLINE]; /* texts, as long as it suffices */
+    size_t used;                              /* bytes of `buffer` */
+    char *inline_items[COMMAND_ITEMS_INLINE]; /* `items` of a short command */
+    char buffer[COMMAND_BYTES_INLINE];        /* texts of a short command */
 };
 
-void words_add(struct words *w, const char *text); /* copied */
-void words_add_u64(struct words *w, uint64_t number);
-/* 0, or -ENOMEM if not all words are there. */
-int words_check(const struct words *w);
-void words_done(struct words *w);
-#define _cleanup_words_ _cleanup_(words_done)
+void command_add(struct redis_command *command, const char *text); /* copied */
+void command_add_u64(struct redis_command *command, uint64_t number);
+/* 0, or -ENOMEM if an argument could not be added. */
+int command_check(const struct redis_command *command);
+void command_done(struct redis_command *command);
+#define _cleanup_command_ _cleanup_(command_done)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* hiredis is used for parsing answers and for its socket calls alone. Its asynchronous half is not used: version
- * 0.14 aborts the program when a server says something that was not asked for. */
+/* hiredis parses replies and opens sockets. Its asynchronous half is not used: version 0.14 aborts the program when a server sends
+ * something unexpected. */
 
 #include "store/redis/client/connection.h"
 
@@ -18,7 +18,7 @@
 #include "store/redis/client/meter.h"
 #include "store/redis/client/outbuf.h"
 
-struct pending { /* a command that waits for its answer */
+struct pending { /* a command whose reply is awaited */
     struct list link; /* on connection->pendings, oldest first */
     usec_t deadline;
     redis_reply_fn fn;
@@ -29,19 +29,19 @@ struct pending { /* a command that waits for its answer */
 struct redis_connection {
     const struct redis_connection_options *options;
     redisContext *context;
-    struct redis_meter meter; /* of what it reads */
-    struct redis_out out;  /* commands not sent yet */
+    struct redis_meter meter;
+    struct redis_outbuf out;  /* commands not sent yet */
     sd_event_source *io, *timer;
-    sd_event_source *defer, *flush; /* tells that it is down; sends what this turn of the loop has said */
-    bool connected;        /* the socket is */
-    bool awaits_room;      /* io watches until it can be written: it connects, or the socket was full */
-    bool up_told, down_told, freed;
-    unsigned busy;         /* > 0: a callback is on the stack, so this must not be freed */
+    sd_event_source *defer, *flush; /* reports the failure; sends this turn's commands */
+    bool connected;        /* the socket is connected */
+    bool awaits_room;      /* io waits for writability: connecting, or the socket was full */
+    bool is_up, down_reported, freed;
+    unsigned busy;         /* > 0: a callback is on the stack, freeing is postponed */
     struct list pendings;  /* struct pending */
     redis_reply_fn message_fn; /* of the subscription, once it is acknowledged */
     void *message_userdata;
     enum redis_error error;
-    char text[256];        /* "" as long as nothing went wrong */
+    char text[256];        /* the error; "": none */
 };
 
 /* --- the end --- */
@@ -55,7 +55,7 @@ static void note_error(struct redis_connection *c, enum redis_error error, const
         return;
     c->error = error;
     (void) snprintf(c->text, sizeof(c->text), "%s", *text ? text : "connection lost");
-    /* Told a turn later, from no call's inside. */
+    /* on_down is called a turn later, never from inside a call. */
     (void) sd_event_source_set_enabled(c->io, SD_EVENT_OFF);
     (void) sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
     (void) sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
@@ -88,7 +88,7 @@ static void destroy(struct redis_connection *c) {
     sd_event_source_disable_unref(c->flush);
     if (c->context)
         redisFree(c->context);
-    redis_out_done(&c->out);
+    redis_outbuf_done(&c->out);
     free(c);
 }
 
@@ -110,9 +110,9 @@ static int connection_on_defer(sd_event_source *source, void *userdata) {
     struct redis_connection *c = userdata;
 
     (void) source;
-    if (c->down_told)
+    if (c->down_reported)
         return 0;
-    c->down_told = true;
+    c->down_reported = true;
     c->busy++;
     c->options->on_down(c, c->error, c->text, c->options->userdata);
     leave(c);
@@ -121,8 +121,8 @@ static int connection_on_defer(sd_event_source *source, void *userdata) {
 
 /* --- deadlines --- */
 
-/* Only when there is a first one or none any more: in between the timer may fire too early, and is set anew then. Moved with each
- * answer it would cost more than the answer. */
+/* Called for the first command and after the last reply. In between the timer may fire too early and is set again: moving it with each
+ * reply would cost more than the reply. */
 static void arm(struct redis_connection *c) {
     struct pending *first = list_first(&c->pendings, struct pending, link);
 
@@ -131,17 +131,17 @@ static void arm(struct redis_connection *c) {
     (void) sd_event_source_set_enabled(c->timer, first && !is_over(c) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/* --- answers --- */
+/* --- replies --- */
 
 static void dispatch(struct redis_connection *c, const redisReply *reply) {
     struct pending *p = list_first(&c->pendings, struct pending, link);
     redis_reply_fn fn = p ? p->fn : c->message_fn;
     void *userdata = p ? p->userdata : c->message_userdata;
 
-    if (!p && !c->message_fn) { /* such as "max number of clients reached", said to a client that has not asked anything */
+    if (!p && !c->message_fn) { /* such as "max number of clients reached", sent before any command */
         const char *error = reply_error(reply);
 
-        note_error(c, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "an answer to nothing");
+        note_error(c, error ? redis_error_class(error) : REDIS_ERROR_RETRY, error ? error : "a reply without a command");
         return;
     }
     if (p && p->subscription && !reply_error(reply)) {
@@ -157,8 +157,8 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
     fn(reply, userdata);
 }
 
-/* True: there was one. */
-static bool read_answers(struct redis_connection *c) {
+/* Returns whether there was a reply. */
+static bool read_replies(struct redis_connection *c) {
     bool any = false;
 
     if (redisBufferRead(c->context) != REDIS_OK) {
@@ -183,17 +183,17 @@ static bool read_answers(struct redis_connection *c) {
     return any;
 }
 
-/* If this process did not run for a while, answers may be there that came in time, and the loop may take the deadline first. */
+/* After this process was suspended, replies that arrived in time may be unread while the timer is already due. */
 static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
     struct redis_connection *c = userdata;
     const struct pending *first = list_first(&c->pendings, struct pending, link);
 
     (void) source, (void) usec;
     c->busy++;
-    if ((first && first->deadline > clock_boottime()) || (c->connected && read_answers(c)))
+    if ((first && first->deadline > clock_boottime()) || (c->connected && read_replies(c)))
         arm(c);
     else
-        note_error(c, REDIS_ERROR_RETRY, c->up_told ? "no answer in time" : "cannot connect in time");
+        note_error(c, REDIS_ERROR_RETRY, c->is_up ? "no answer in time" : "cannot connect in time");
     leave(c);
     return 0;
 }
@@ -229,7 +229,7 @@ static void write_commands(struct redis_connection *c) {
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         note_error(c, REDIS_ERROR_RETRY, strerror(errno));
     } else if (sent > 0) {
-        redis_out_drop(&c->out, (size_t) sent);
+        redis_outbuf_consume(&c->out, (size_t) sent);
     }
     if (!is_over(c) && await_room(c, c->out.size > 0) < 0)
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
@@ -255,9 +255,9 @@ static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, v
         write_commands(c);
     if ((revents & (EPOLLIN | EPOLLERR | EPOLLHUP)) && !is_over(c)) {
         if (c->connected)
-            (void) read_answers(c);
+            (void) read_replies(c);
         else if (!(revents & EPOLLOUT))
-            write_commands(c); /* finds the error */
+            write_commands(c); /* reads the error */
     }
     leave(c);
     return 0;
@@ -268,9 +268,9 @@ void redis_connection_flush(struct redis_connection *c) {
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
 }
 
-/* It goes out when the loop has turned, with all else that is said until then. */
-static int put(struct redis_connection *c, size_t argc, const char *const *argv) {
-    int r = redis_out_put(&c->out, argc, argv);
+/* Adds a command to those that are sent at the end of this turn. */
+static int queue_command(struct redis_connection *c, size_t argc, const char *const *argv) {
+    int r = redis_outbuf_append(&c->out, argc, argv);
 
     if (r < 0)
         return r;
@@ -290,7 +290,7 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
         return -ENOMEM;
     *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription,
                            .deadline = usec_add(clock_boottime(), c->options->settings->timeout_usec)};
-    r = put(c, argc, argv);
+    r = queue_command(c, argc, argv);
     if (r < 0) {
         free(p);
         return r;
@@ -320,7 +320,7 @@ static void connection_on_setup(const struct redisReply *reply, void *userdata) 
         note_error(c, redis_error_class(error), error);
 }
 
-/* Naming the connection is for people only: whatever the answer, the ones before it were good. */
+/* The name is for people only. Any reply to it proves that the commands before succeeded. */
 static void connection_on_named(const struct redisReply *reply, void *userdata) {
     struct redis_connection *c = userdata;
     const char *error = reply_error(reply);
@@ -330,7 +330,7 @@ static void connection_on_named(const struct redisReply *reply, void *userdata) 
     } else if (error && strncmp(error, "NOAUTH", 6) == 0) {
         note_error(c, REDIS_ERROR_FATAL, error);
     } else {
-        c->up_told = true;
+        c->is_up = true;
         c->options->on_up(c, c->options->userdata);
     }
 }
@@ -353,7 +353,7 @@ static int set_up(struct redis_connection *c) {
                  : call(c, 3, (const char *[]) {"CLIENT", "SETNAME", c->options->client_name}, connection_on_named, c, false);
 }
 
-/* A peer that vanished without a word is noticed even where nothing is sent (the subscription). */
+/* Detects a dead peer also on the subscription, where nothing is sent. */
 static void watch_peer(int fd, usec_t timeout) {
     int on = 1, seconds = (int) (timeout / USEC_PER_SEC) + 1, probes = 3;
     unsigned milliseconds = (unsigned) (timeout / USEC_PER_MSEC);
@@ -371,7 +371,7 @@ static int attach(struct redis_connection *c, sd_event *event) {
 
     if (!c->options->settings->unix_path)
         watch_peer(c->context->fd, c->options->settings->timeout_usec);
-    c->meter.bounds = &redis_bounds_answer;
+    c->meter.bounds = &redis_bounds_reply;
     redis_meter_attach(&c->meter, c->context->reader);
     r = sd_event_add_time(event, &c->timer, CLOCK_BOOTTIME, 0, 1000, connection_on_timer, c);
     if (r >= 0)

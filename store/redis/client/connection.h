@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One connection to Redis, driven by sd-event. Nothing blocks; each command has a deadline; what is said in one turn of the event
- * loop goes out together. A connection that failed once is over: on_down is called once, never from inside a call, and what was
- * under way is not told again one by one. */
+/* One connection to Redis, driven by sd-event. No call blocks and each command has a deadline. The commands of one turn of the event
+ * loop are sent together. A connection does not recover from an error: on_down is called once, never from inside a call, and replies
+ * that were awaited are not reported one by one. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,25 +23,25 @@ struct redis_connection_options { /* must outlive the connection */
     const char *password;     /* or NULL */
     const char *client_name;  /* for CLIENT SETNAME */
     void (*on_up)(struct redis_connection *c, void *userdata); /* connected, authenticated, database selected */
-    /* It is over. error: what that calls for; text: why, until the call returns. To be freed by the owner. */
+    /* The connection failed. text: the reason, valid during the call. The owner frees the connection. */
     void (*on_down)(struct redis_connection *c, enum redis_error error, const char *text, void *userdata);
-    /* What this turn of the event loop has said is about to be written: the last chance to say more with it. May be NULL. */
+    /* Called before the output buffer is flushed; commands added here go out in the same write. May be NULL. */
     void (*on_writing)(struct redis_connection *c, void *userdata);
     void *userdata;
 };
 
-/* Begins to connect, to settings->unix_path, or to this address (numeric: a name would block) and settings->port. 0 or a negative
- * errno; then there is no connection and on_down is not called. */
+/* Starts to connect to settings->unix_path, or to this numeric address and settings->port. Returns 0 or a negative errno; on_down is
+ * not called after an error. */
 int redis_connection_new(struct redis_connection **ret, sd_event *event, const char *address,
                          const struct redis_connection_options *options);
-/* May be called from its callbacks; none is called after it. */
+/* May be called from the connection's callbacks; calls none afterwards. */
 struct redis_connection *redis_connection_free(struct redis_connection *c);
 
-/* Sends a command. fn gets its reply, error replies too, and is not called when the connection goes down. Arguments are copied. 0,
- * -ENOTCONN if it is over, -ENOMEM. */
+/* Sends a command; arguments are copied. fn receives the reply, also an error reply; it is not called if the connection fails. Returns
+ * 0, -ENOTCONN if the connection has failed, -ENOMEM. */
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata);
-/* on_writing will be called before this turn of the event loop is over, or when there is room again. */
+/* Requests on_writing in this turn of the event loop, or as soon as the socket is writable. */
 void redis_connection_flush(struct redis_connection *c);
-/* Subscribes to a channel: fn gets the acknowledgment first (an array whose first element is "subscribe"), then each message
- * ("message", channel, text). One channel a connection, and no other command after it. */
+/* Subscribes to a channel. fn receives the acknowledgment (an array whose first element is "subscribe"), then each message
+ * ("message", channel, text). One channel a connection, and no command after it. */
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata);

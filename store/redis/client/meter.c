@@ -5,13 +5,13 @@
 
 #include "store/redis/client/compat.h"
 
-/* The largest answers are `inspect`'s: 1000 holders, 1000 waiting claims and 1000 positions of a pool, 16 000 elements. */
-const struct redis_bounds redis_bounds_answer = {.elements = 65536, .depth = 6, .size = (size_t) 16 << 20};
+/* The largest replies are those of `inspect`: 1000 holders, 1000 waiting claims and 1000 positions of a pool, 16 000 elements. */
+const struct redis_bounds redis_bounds_reply  = {.elements = 65536, .depth = 6, .size = (size_t) 16 << 20};
 const struct redis_bounds redis_bounds_push = {.elements = 16, .depth = 2, .size = (size_t) 64 << 10};
 
 static redisReplyObjectFunctions defaults, bounded;
 
-/* The first task of an answer has no parent. */
+/* The first task of a reply has no parent. */
 static struct redis_meter *meter_of(const redisReadTask *task) {
     struct redis_meter *m = task->privdata;
 
@@ -38,7 +38,7 @@ static void *create_array(const redisReadTask *task, redis_elements n) {
     return defaults.createArray(task, n);
 }
 
-static void tell_size(struct redis_meter *m) {
+static void note_size(struct redis_meter *m) {
     (void) snprintf(m->excess, sizeof(m->excess), "more than %zu KiB", m->bounds->size >> 10);
 }
 
@@ -46,7 +46,7 @@ static void *create_string(const redisReadTask *task, char *text, size_t length)
     struct redis_meter *m = meter_of(task);
 
     if (length > m->bounds->size - m->size) {
-        tell_size(m);
+        note_size(m);
         return NULL;
     }
     m->size += length;
@@ -66,6 +66,6 @@ void redis_meter_attach(struct redis_meter *m, redisReader *reader) {
 bool redis_meter_is_over(struct redis_meter *m, const redisReader *reader) {
     if (reader->len - reader->pos <= m->bounds->size)
         return false;
-    tell_size(m);
+    note_size(m);
     return true;
 }

@@ -5,25 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT ((size_t) 64 << 10) /* of an empty buffer */
-#define LENGTHS_KEPT 32          /* of a command's words while it is written; more are counted again */
+#define KEPT ((size_t) 64 << 10) /* bytes that an empty buffer keeps allocated */
+#define LENGTHS_KEPT 32          /* lengths of arguments that are not computed twice */
 #define COUNT_SIZE 24            /* the most that put_count() writes */
 
-static int reserve(struct redis_out *o, size_t size) {
-    size_t allocated = 2 * (o->size + size);
+static int reserve(struct redis_outbuf *out, size_t size) {
+    size_t allocated = 2 * (out->size + size);
     char *data;
 
-    if (o->size + size <= o->allocated)
+    if (out->size + size <= out->allocated)
         return 0;
-    data = realloc(o->data, allocated);
+    data = realloc(out->data, allocated);
     if (!data)
         return -ENOMEM;
-    o->data = data;
-    o->allocated = allocated;
+    out->data = data;
+    out->allocated = allocated;
     return 0;
 }
 
-/* "*3\r\n", "$5\r\n": how many follow. Returns where it ends. */
+/* Writes a count such as "*3\r\n" or "$5\r\n". Returns its end. */
 static char *put_count(char *at, char mark, size_t count) {
     char digits[24];
     size_t n = sizeof(digits);
@@ -37,7 +37,7 @@ static char *put_count(char *at, char mark, size_t count) {
     return mempcpy(at, "\r\n", 2);
 }
 
-int redis_out_put(struct redis_out *o, size_t argc, const char *const *argv) {
+int redis_outbuf_append(struct redis_outbuf *out, size_t argc, const char *const *argv) {
     size_t lengths[LENGTHS_KEPT], size = COUNT_SIZE;
     char *at;
     int r;
@@ -49,10 +49,10 @@ int redis_out_put(struct redis_out *o, size_t argc, const char *const *argv) {
         if (i < LENGTHS_KEPT)
             lengths[i] = length;
     }
-    r = reserve(o, size);
+    r = reserve(out, size);
     if (r < 0)
         return r;
-    at = put_count(o->data + o->size, '*', argc);
+    at = put_count(out->data + out->size, '*', argc);
     for (size_t i = 0; i < argc; i++) {
         size_t length = i < LENGTHS_KEPT ? lengths[i] : strlen(argv[i]);
 
@@ -60,18 +60,18 @@ int redis_out_put(struct redis_out *o, size_t argc, const char *const *argv) {
         at = mempcpy(at, argv[i], length);
         at = mempcpy(at, "\r\n", 2);
     }
-    o->size = (size_t) (at - o->data);
+    out->size = (size_t) (at - out->data);
     return 0;
 }
 
-void redis_out_drop(struct redis_out *o, size_t n) {
-    o->size -= n;
-    memmove(o->data, o->data + n, o->size);
-    if (o->size == 0 && o->allocated > KEPT) /* a sync's; claims need little */
-        redis_out_done(o);
+void redis_outbuf_consume(struct redis_outbuf *out, size_t n) {
+    out->size -= n;
+    memmove(out->data, out->data + n, out->size);
+    if (out->size == 0 && out->allocated > KEPT) /* after a sync; claims need little */
+        redis_outbuf_done(out);
 }
 
-void redis_out_done(struct redis_out *o) {
-    free(o->data);
-    *o = (struct redis_out) {};
+void redis_outbuf_done(struct redis_outbuf *out) {
+    free(out->data);
+    *out = (struct redis_outbuf) {};
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Commands in Redis's protocol, on their way out. hiredis prints each number with a printf of its own, which took a quarter of a claim's
- * time here. */
+/* The output buffer of a connection: commands in Redis's protocol that are not sent yet. hiredis formats each number with printf,
+ * which took a quarter of a claim's time here. */
 
 #include <stddef.h>
 
-struct redis_out { /* begin with {} */
+struct redis_outbuf { /* begin with {} */
     char *data;
     size_t size, allocated;
 };
 
 /* Appends one command. 0 or -ENOMEM; then nothing is appended. */
-int redis_out_put(struct redis_out *o, size_t argc, const char *const *argv);
-/* So many bytes of the beginning were sent. */
-void redis_out_drop(struct redis_out *o, size_t n);
-void redis_out_done(struct redis_out *o);
+int redis_outbuf_append(struct redis_outbuf *out, size_t argc, const char *const *argv);
+/* Removes the first n bytes, which were sent. */
+void redis_outbuf_consume(struct redis_outbuf *out, size_t n);
+void redis_outbuf_done(struct redis_outbuf *out);

@@ -12,13 +12,13 @@
 #include "store/redis/client/compat.h"
 
 #define YEAR ((usec_t) 31556952 * USEC_PER_SEC)
-#define BERTH_EPOCH (56 * YEAR) /* 2026: no time of ours is before it, whatever the clock of this host says */
+#define BERTH_EPOCH (56 * YEAR) /* 2026: the earliest plausible time, whatever this host's clock shows */
 #define AHEAD_MAX (10 * YEAR)
 
 static const struct meaning {
-    const char *word; /* the first of an error */
+    const char *word; /* first word of the error */
     enum redis_error error;
-    const char *text; /* NULL: as Redis says it */
+    const char *text; /* NULL: the error itself */
 } meanings[] = {
     {"LOADING", REDIS_ERROR_RETRY, "Redis is still loading its data (LOADING)"},
     {"BUSY", REDIS_ERROR_RETRY, "a script of somebody keeps Redis busy (BUSY)"},
@@ -60,29 +60,29 @@ const char *redis_error_text(const char *text) {
     return m && m->text ? m->text : text;
 }
 
-const char *reply_error(const struct redisReply *r) {
-    return r && r->type == REDIS_REPLY_ERROR ? r->str : NULL;
+const char *reply_error(const struct redisReply *reply) {
+    return reply && reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
 }
 
-int reply_count(const struct redisReply *r, size_t *ret) {
-    if (!r || r->type != REDIS_REPLY_ARRAY)
+int reply_count(const struct redisReply *reply, size_t *ret) {
+    if (!reply || reply->type != REDIS_REPLY_ARRAY)
         return -EBADMSG;
-    *ret = r->elements;
+    *ret = reply->elements;
     return 0;
 }
 
-const struct redisReply *reply_at(const struct redisReply *r, size_t i) {
-    return r && r->type == REDIS_REPLY_ARRAY && i < r->elements ? r->element[i] : NULL;
+const struct redisReply *reply_at(const struct redisReply *reply, size_t i) {
+    return reply && reply->type == REDIS_REPLY_ARRAY && i < reply->elements ? reply->element[i] : NULL;
 }
 
-const char *reply_text(const struct redisReply *r) {
-    if (!r || (r->type != REDIS_REPLY_STRING && r->type != REDIS_REPLY_STATUS))
+const char *reply_text(const struct redisReply *reply) {
+    if (!reply || (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_STATUS))
         return NULL;
-    return r->str && strlen(r->str) == r->len ? r->str : NULL;
+    return reply->str && strlen(reply->str) == reply->len ? reply->str : NULL;
 }
 
-bool reply_is(const struct redisReply *r, const char *text) {
-    const char *s = reply_text(r);
+bool reply_is(const struct redisReply *reply, const char *text) {
+    const char *s = reply_text(reply);
 
     return s && strcmp(s, text) == 0;
 }
@@ -97,28 +97,28 @@ int reply_number_parse(const char *text, uint64_t *ret) {
     return number_parse(text, reply_number_max(), ret) == 0 ? 0 : -EBADMSG;
 }
 
-int reply_u64(const struct redisReply *r, uint64_t *ret) {
+int reply_u64(const struct redisReply *reply, uint64_t *ret) {
     const char *s;
 
-    if (r && r->type == REDIS_REPLY_INTEGER && r->integer >= 0 && (uint64_t) r->integer <= reply_number_max()) {
-        *ret = (uint64_t) r->integer;
+    if (reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 && (uint64_t) reply->integer <= reply_number_max()) {
+        *ret = (uint64_t) reply->integer;
         return 0;
     }
-    s = reply_text(r);
+    s = reply_text(reply);
     return s ? reply_number_parse(s, ret) : -EBADMSG;
 }
 
-int reply_u32(const struct redisReply *r, uint32_t *ret) {
+int reply_u32(const struct redisReply *reply, uint32_t *ret) {
     uint64_t value;
 
-    if (reply_u64(r, &value) < 0 || value > UINT32_MAX)
+    if (reply_u64(reply, &value) < 0 || value > UINT32_MAX)
         return -EBADMSG;
     *ret = (uint32_t) value;
     return 0;
 }
 
-int reply_copy(const struct redisReply *r, char *buffer, size_t size) {
-    const char *s = reply_text(r);
+int reply_copy(const struct redisReply *reply, char *buffer, size_t size) {
+    const char *s = reply_text(reply);
     size_t length = s ? strlen(s) : 0;
 
     if (!s || length >= size)
@@ -127,41 +127,41 @@ int reply_copy(const struct redisReply *r, char *buffer, size_t size) {
     return 0;
 }
 
-void reply_escape(const struct redisReply *r, char *buffer, size_t size) {
+void reply_escape(const struct redisReply *reply, char *buffer, size_t size) {
     buffer[0] = '\0';
-    if (r && (r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS || r->type == REDIS_REPLY_ERROR))
-        text_escape(r->str, (size_t) r->len, buffer, size);
-    else if (r && r->type == REDIS_REPLY_INTEGER)
-        (void) snprintf(buffer, size, "%lld", r->integer);
+    if (reply && (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS || reply->type == REDIS_REPLY_ERROR))
+        text_escape(reply->str, (size_t) reply->len, buffer, size);
+    else if (reply && reply->type == REDIS_REPLY_INTEGER)
+        (void) snprintf(buffer, size, "%lld", reply->integer);
 }
 
-void reply_readable(const struct redisReply *r, char *buffer, size_t size) {
-    const char *text = reply_text(r);
+void reply_readable(const struct redisReply *reply, char *buffer, size_t size) {
+    const char *text = reply_text(reply);
 
     if (text && text_is_utf8(text) && !text_has_control(text, false) && strlen(text) < size)
         (void) snprintf(buffer, size, "%s", text);
     else
-        reply_escape(r, buffer, size);
+        reply_escape(reply, buffer, size);
 }
 
-int reply_line(const struct redisReply *r, struct reply_line *l) {
-    char *rest = l->text, *word;
+int reply_line_read(const struct redisReply *reply, struct reply_line *line) {
+    char *rest = line->text, *word;
 
-    l->n = 0;
-    if (reply_copy(r, l->text, sizeof(l->text)) < 0)
+    line->n = 0;
+    if (reply_copy(reply, line->text, sizeof(line->text)) < 0)
         return -EBADMSG;
     while ((word = strsep(&rest, " "))) {
-        if (l->n == REPLY_WORDS_MAX)
+        if (line->n == REPLY_FIELDS_MAX)
             return -EBADMSG;
-        l->words[l->n++] = word;
+        line->fields[line->n++] = word;
     }
     return 0;
 }
 
-int line_u64(const struct reply_line *l, size_t i, uint64_t *ret) {
-    return i < l->n ? reply_number_parse(l->words[i], ret) : -EBADMSG;
+int reply_line_u64(const struct reply_line *line, size_t i, uint64_t *ret) {
+    return i < line->n ? reply_number_parse(line->fields[i], ret) : -EBADMSG;
 }
 
-const char *line_word(const struct reply_line *l, size_t i) {
-    return i < l->n ? l->words[i] : "";
+const char *reply_line_field(const struct reply_line *line, size_t i) {
+    return i < line->n ? line->fields[i] : "";
 }

@@ -12,9 +12,9 @@
 struct redis_resolve {
     redis_resolve_fn fn;
     void *userdata;
-    pid_t pid;       /* our child, not waited for by anybody else; 0: reaped */
+    pid_t pid;       /* our child, which only reap() waits for; 0: reaped */
     usec_t deadline;
-    int fd;          /* it writes the address there and ends */
+    int fd;          /* the child writes the address there and exits */
     sd_event_source *io, *timer;
 };
 
@@ -30,7 +30,7 @@ static _Noreturn void child(const char *host, int fd, pid_t parent) {
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    /* What the parent closes meanwhile must not live as long as this. */
+    /* Descriptors that the parent closes meanwhile must not stay open here. */
     (void) close_range(3, (unsigned) fd - 1, 0);
     (void) close_range((unsigned) fd + 1, ~0U, 0);
     for (size_t i = 0; i < ELEMENTSOF(families); i++) {
@@ -46,18 +46,18 @@ static _Noreturn void child(const char *host, int fd, pid_t parent) {
     _exit(1);
 }
 
-/* The child's memory is a copy of ours, so it is always ended, and always waited for. */
-static void reap(struct redis_resolve *r) {
-    if (r->pid <= 0)
+/* The child's memory is a copy of ours, so it is always killed and reaped. */
+static void reap(struct redis_resolve *resolve) {
+    if (resolve->pid <= 0)
         return;
-    (void) kill(r->pid, SIGKILL); /* not waited for yet: the number is still its own */
-    while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
+    (void) kill(resolve->pid, SIGKILL); /* not reaped yet, so the pid is still its own */
+    while (waitpid(resolve->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    r->pid = 0;
+    resolve->pid = 0;
 }
 
 static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-    struct redis_resolve *r = userdata;
+    struct redis_resolve *resolve = userdata;
     char text[RESOLVE_ADDRESS_SIZE];
     ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
@@ -66,62 +66,62 @@ static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void
         return 0;
     text[n > 0 ? n : 0] = '\0';
     (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
-    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
-    reap(r);
-    r->fn(redis_resolve_is_address(text) && clock_boottime() < r->deadline ? text : NULL, r->userdata);
+    (void) sd_event_source_set_enabled(resolve->timer, SD_EVENT_OFF);
+    reap(resolve);
+    resolve->fn(redis_resolve_is_address(text) && clock_boottime() < resolve->deadline ? text : NULL, resolve->userdata);
     return 0;
 }
 
 static int resolve_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-    struct redis_resolve *r = userdata;
+    struct redis_resolve *resolve = userdata;
 
     (void) source, (void) usec;
-    (void) sd_event_source_set_enabled(r->io, SD_EVENT_OFF);
-    reap(r);
-    r->fn(NULL, r->userdata);
+    (void) sd_event_source_set_enabled(resolve->io, SD_EVENT_OFF);
+    reap(resolve);
+    resolve->fn(NULL, resolve->userdata);
     return 0;
 }
 
 int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *host, usec_t timeout_usec, redis_resolve_fn fn,
                       void *userdata) {
-    struct redis_resolve *r = calloc(1, sizeof(*r));
+    struct redis_resolve *resolve = calloc(1, sizeof(*resolve));
     pid_t parent = getpid();
-    int fds[2], k;
+    int fds[2], r;
 
-    if (!r)
+    if (!resolve)
         return -ENOMEM;
-    *r = (struct redis_resolve) {.fn = fn, .userdata = userdata, .fd = -1,
+    *resolve = (struct redis_resolve) {.fn = fn, .userdata = userdata, .fd = -1,
                                  .deadline = usec_add(clock_boottime(), timeout_usec)};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
-        k = -errno;
-        redis_resolve_free(r);
-        return k;
+        r = -errno;
+        redis_resolve_free(resolve);
+        return r;
     }
-    r->fd = fds[0];
-    r->pid = fork();
-    if (r->pid == 0)
+    resolve->fd = fds[0];
+    resolve->pid = fork();
+    if (resolve->pid == 0)
         child(host, fds[1], parent);
-    k = r->pid < 0 ? -errno : 0;
+    r = resolve->pid < 0 ? -errno : 0;
     (void) close_fd(fds[1]);
-    if (k >= 0)
-        k = sd_event_add_io(event, &r->io, r->fd, EPOLLIN, resolve_on_io, r);
-    if (k >= 0)
-        k = sd_event_add_time(event, &r->timer, CLOCK_BOOTTIME, r->deadline, 1000, resolve_on_timer, r);
-    if (k < 0) {
-        redis_resolve_free(r);
-        return k;
+    if (r >= 0)
+        r = sd_event_add_io(event, &resolve->io, resolve->fd, EPOLLIN, resolve_on_io, resolve);
+    if (r >= 0)
+        r = sd_event_add_time(event, &resolve->timer, CLOCK_BOOTTIME, resolve->deadline, 1000, resolve_on_timer, resolve);
+    if (r < 0) {
+        redis_resolve_free(resolve);
+        return r;
     }
-    *ret = r;
+    *ret = resolve;
     return 0;
 }
 
-struct redis_resolve *redis_resolve_free(struct redis_resolve *r) {
-    if (!r)
+struct redis_resolve *redis_resolve_free(struct redis_resolve *resolve) {
+    if (!resolve)
         return NULL;
-    reap(r);
-    sd_event_source_disable_unref(r->io);
-    sd_event_source_disable_unref(r->timer);
-    (void) close_fd(r->fd);
-    free(r);
+    reap(resolve);
+    sd_event_source_disable_unref(resolve->io);
+    sd_event_source_disable_unref(resolve->timer);
+    (void) close_fd(resolve->fd);
+    free(resolve);
     return NULL;
 }

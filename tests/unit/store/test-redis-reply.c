@@ -75,8 +75,8 @@ static void test_numbers(void) {
         r = parse(text);
         TEST_INT(reply_u64(reply_at(r, 0), &number), cases[i].believed ? 0 : -EBADMSG);
         TEST_INT(reply_u64(reply_at(r, 1), &number), cases[i].believed ? 0 : -EBADMSG);
-        TEST_INT(reply_line(reply_at(r, 1), &line), 0);
-        TEST_INT(line_u64(&line, 0, &number), cases[i].believed ? 0 : -EBADMSG);
+        TEST_INT(reply_line_read(reply_at(r, 1), &line), 0);
+        TEST_INT(reply_line_u64(&line, 0, &number), cases[i].believed ? 0 : -EBADMSG);
         TEST_INT(reply_number_parse(word, &number), cases[i].believed ? 0 : -EBADMSG);
         CU_ASSERT(number == (cases[i].believed ? cases[i].number : 7));
         freeReplyObject(r);
@@ -90,26 +90,26 @@ static void test_line(void) {
     struct reply_line line;
     uint64_t number = 7;
 
-    TEST_INT(reply_line(r, &line), 0);
+    TEST_INT(reply_line_read(r, &line), 0);
     TEST_INT(line.n, 5);
-    TEST_STRING(line_word(&line, 0), "ok");
-    TEST_STRING(line_word(&line, 5), "");
-    TEST_INT(line_u64(&line, 2, &number), -EBADMSG);
-    TEST_INT(line_u64(&line, 4, &number), -EBADMSG);
-    TEST_INT(line_u64(&line, 5, &number), -EBADMSG); /* there is none */
+    TEST_STRING(reply_line_field(&line, 0), "ok");
+    TEST_STRING(reply_line_field(&line, 5), "");
+    TEST_INT(reply_line_u64(&line, 2, &number), -EBADMSG);
+    TEST_INT(reply_line_u64(&line, 4, &number), -EBADMSG);
+    TEST_INT(reply_line_u64(&line, 5, &number), -EBADMSG); /* there is none */
     CU_ASSERT(number == 7);
-    CU_ASSERT(line_u64(&line, 3, &number) == 0 && number == 1763637705123456);
+    CU_ASSERT(reply_line_u64(&line, 3, &number) == 0 && number == 1763637705123456);
     freeReplyObject(r);
     for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
         r = parse(bad[i]);
-        TEST_INT(reply_line(r, &line), -EBADMSG);
+        TEST_INT(reply_line_read(r, &line), -EBADMSG);
         freeReplyObject(r);
     }
     (void) snprintf(text, sizeof(text), "$%d\r\n%0*d\r\n", REPLY_LINE_SIZE, REPLY_LINE_SIZE, 0);
     longest = parse(text);
-    TEST_INT(reply_line(longest, &line), -EBADMSG);
+    TEST_INT(reply_line_read(longest, &line), -EBADMSG);
     freeReplyObject(longest);
-    TEST_INT(reply_line(NULL, &line), -EBADMSG);
+    TEST_INT(reply_line_read(NULL, &line), -EBADMSG);
 }
 
 static void test_embedded_nul(void) {
@@ -170,12 +170,12 @@ static void test_scripts(void) {
 }
 
 static void test_words(void) {
-    _cleanup_words_ struct words w = {0};
+    _cleanup_command_ struct redis_command w = {0};
 
     for (unsigned i = 0; i < 100; i++)
-        words_add_u64(&w, UINT64_MAX - i);
-    words_add(&w, "");
-    TEST_INT(words_check(&w), 0);
+        command_add_u64(&w, UINT64_MAX - i);
+    command_add(&w, "");
+    TEST_INT(command_check(&w), 0);
     TEST_INT(w.n, 101);
     TEST_STRING(w.items[0], "18446744073709551615");
     TEST_STRING(w.items[99], "18446744073709551516");
