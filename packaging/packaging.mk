@@ -26,10 +26,10 @@ $(BUILD)/units/%: units/%.in
 	$(Q)sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@LIBEXECDIR@|$(LIBEXECDIR)|g' $< >$@
 
 man: $(MANPAGES)
-$(BUILD)/man/%: packaging/man/%.scd
+$(BUILD)/man/%: packaging/man/%.scd packaging/man/events.awk base/journal/events.def
 	@echo "  MAN     $@"
 	$(Q)mkdir -p $(@D)
-	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc <$< >$@.tmp && mv $@.tmp $@
+	$(Q)awk -f packaging/man/events.awk base/journal/events.def $< | SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc >$@.tmp && mv $@.tmp $@
 
 install: install-programs install-units install-man install-completions install-config
 

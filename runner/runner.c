@@ -13,6 +13,7 @@
 #include "base/process/cgroup.h"
 #include "base/connection.h"
 #include "base/discard.h"
+#include "base/journal/event.h"
 #include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
@@ -214,7 +215,7 @@ static const struct job_settings *runner_find_job(struct runner *r, const struct
 /* A job that asks for bounds that this host does not have runs without. */
 static void runner_warn_of_missing(struct runner *r, const struct record *record, unsigned missing) {
     char names[CGROUP_NAMES_SIZE], text[160];
-    const struct journal_field fields[] = {{"BERTH_EVENT", "unbounded"},    {"BERTH_JOB", record->job},
+    const struct journal_field fields[] = {{"BERTH_EVENT", event_name(EVENT_UNBOUNDED)}, {"BERTH_JOB", record->job},
                                            {"BERTH_RUN", record->run},      {"BERTH_HOST", record->host},
                                            {"BERTH_NAMESPACE", record->namespace}, {"BERTH_REASON", names}};
 
@@ -222,7 +223,8 @@ static void runner_warn_of_missing(struct runner *r, const struct record *record
         return;
     snprintf(text, sizeof(text), "%s runs without the bounds that its config asks for: no cgroup controller here for %s", record->job,
              cgroup_format(missing, names));
-    journal_send(r->journal, LOG_WARNING, RUNNER_UNBOUNDED_ID, "unbounded", text, fields, ELEMENTSOF(fields));
+    journal_send(r->journal, LOG_WARNING, event_message_id(EVENT_UNBOUNDED), event_name(EVENT_UNBOUNDED), text, fields,
+                 ELEMENTSOF(fields));
 }
 
 #define STRING(x) #x

@@ -9,7 +9,6 @@
 #include "base/journal/journal.h"
 #include "conf/settings.h"
 
-#define RUNNER_UNBOUNDED_ID "97becc2e04d141b6ba5b0554caed2f1c" /* MESSAGE_ID of the event `unbounded`; the others are in base/journal/event.c */
 
 struct runner;
 

@@ -15,34 +15,16 @@
 #include "tests/harness/capture.h"
 #include "tests/harness/test.h"
 
-/* The list in the contract with users, in its order. */
-static const char vocabulary[] =
-    "queued granted refused withdrawn started exited released stopping lease-late lease-lost fenced reclaimed overcommitted "
-    "guard-died redis-connected redis-lost grace-begun grace-ended session-lost lease-differs host-expired host-name-taken "
-    "limits-differ limit-changed parked revoked config-loaded config-refused drained undrained ready stopping-daemon ";
-
-static void test_vocabulary(void) {
-    char names[1024] = "";
-
-    for (int i = 0; i < EVENT_TYPES; i++) {
-        size_t n = strlen(names);
-
-        snprintf(names + n, sizeof(names) - n, "%s ", event_name((enum event_type) i));
-    }
-    TEST_STRING(names, vocabulary);
-}
-
 static void test_message_ids(void) {
     for (int i = 0; i < EVENT_TYPES; i++) {
         CU_ASSERT(id_is_valid(event_message_id((enum event_type) i)));
         for (int k = 0; k < i; k++)
             CU_ASSERT(strcmp(event_message_id((enum event_type) i), event_message_id((enum event_type) k)) != 0);
     }
-    /* Released: catalogs and filters name it. */
     TEST_STRING(event_message_id(EVENT_QUEUED), "ffb571613522331753fedd97a54fdb39");
 }
 
-/* `journalctl -p warning` shows each job that did not succeed; what the caller of `berth run` is told needs no warning. */
+/* `journalctl -p warning` shows each job that did not succeed, but not what the caller of `berth run` sees. */
 static void test_priorities_of_events(void) {
     static const struct {
         enum event_type type;
@@ -63,7 +45,7 @@ static void test_priorities_of_events(void) {
     }
 }
 
-/* What an event writes, as one line. */
+/* Checks the line that an event writes. */
 static void emits(const struct event *event, const char *message, const char *expected) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     _cleanup_(events_freep) struct events *events = NULL;
@@ -112,7 +94,7 @@ static void test_sequence(void) {
                       "ready: 2 host=ant namespace=demo seq=3\n");
 }
 
-/* What a plain entry writes. */
+/* Checks the line that an entry without an event writes. */
 static void logs(int priority, const char *message, const struct journal_field *fields, size_t n, const char *expected) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     struct capture c;
@@ -159,7 +141,7 @@ static void test_long_line(void) {
     TEST_STRING(second + strlen(second) - 7, "x[cut]\n");
 }
 
-/* JOURNAL_STREAM names standard error, but nobody listens on the journal's socket: standard error it is. */
+/* JOURNAL_STREAM names standard error, but nothing listens on the journal's socket: lines go to standard error. */
 static void test_journal_is_gone(void) {
     char stream[64];
     struct stat st;
@@ -180,7 +162,7 @@ static void test_journal_is_gone(void) {
     TEST_STRING(text, "warning: hello\n");
 }
 
-/* Lines that standard error refuses are told in front of the next one. */
+/* The number of lines that standard error refused comes before the next line. */
 static void test_lost_lines(void) {
     _cleanup_(journal_freep) struct journal *journal = NULL;
     struct capture c;
@@ -222,7 +204,7 @@ static void test_refusal_names(void) {
     TEST_STRING(store_refusal_name(STORE_REFUSAL_NO_MEMORY), "no-memory");
 }
 
-/* What another host wrote into Redis may be any bytes: an event is UTF-8, as JSON must be that is made of it. */
+/* Another host may write any bytes into Redis; an event is UTF-8, because journalctl makes JSON of it. */
 static void test_bytes(void) {
     emits(&(struct event){.type = EVENT_HOST_EXPIRED, .host = "b\xff\xfe" "e", .reason = "a\x1b[2J"}, "host b\xff" "e",
           "host-expired: host b?e host=b??e namespace=demo reason=a?[2J seq=1\n");
@@ -230,7 +212,6 @@ static void test_bytes(void) {
 
 static CU_TestInfo tests[] = {
     {"priorities of events", test_priorities_of_events},
-    {"vocabulary", test_vocabulary},
     {"message ids", test_message_ids},
     {"fields", test_fields},
     {"sequence", test_sequence},
