@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-# berth: `make` builds, `make check` tests, `make demo` shows the main job. HACKING.md has the rest.
+# make          builds build/berthd, build/berth-runner and build/berth
+# make check    installs what is missing (apt), builds, runs all tests
+# make demo     shows three hosts on this machine; HACKING.md has the other targets
 
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
@@ -25,19 +27,23 @@ BUILD ?= build
 SANITIZE :=
 endif
 CFLAGS ?= -O2 -g
+# Warnings are errors in continuous integration alone: the next compiler knows more of them.
+WERROR ?=
 Q := $(if $(V),,@)
+quote = '$(subst ','\'',$(1))'
 
 PACKAGES := libsystemd hiredis libconfuse jansson smartcols
 LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 # Debian's smartcols.h wants its own folder; hiredis 0.14 and 1.x differ in theirs.
 INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -fno-common -fstack-protector-strong \
 	-DVERSION='"$(VERSION)"' -DLIBEXECDIR='"$(LIBEXECDIR)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -I$(BUILD)/generated $(INCLUDES) $(SANITIZE) $(CPPFLAGS) $(CFLAGS)
-ALL_LDFLAGS = $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
+ALL_LDFLAGS = $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
+COMPILE = $(CC) $(ALL_CFLAGS)
 
-# Each folder of the top level, without its main.c, is one archive; what is not used is not linked.
+# Each folder of the top level, without its main.c, is one archive.
 sources = $(sort $(shell find $(1) -name '*.c'))
 objects = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(call sources,$(1))))
 BASE := $(BUILD)/base.a
@@ -53,19 +59,18 @@ TEST_KINDS := unit contract integration attacks model
 TEST_FILES := $(sort $(shell find $(addprefix tests/,$(TEST_KINDS)) -name 'test-*'))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(TEST_FILES)))
 SCRIPTS := $(patsubst %.sh,$(BUILD)/%,$(filter %.sh,$(TEST_FILES)))
-TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c)) $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload/*.c))
+TOOLS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
+PRELOADS := $(patsubst tests/%.c,$(BUILD)/tests/%.so,$(wildcard tests/preload/*.c))
 FAULTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/faults/test-*.c))
 FAULT_PARTS := $(BUILD)/fault-parts.a
 FUZZERS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz-*.c))
+BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c))
 BENCH := $(BUILD)/tests/bench/berth-bench $(BUILD)/tests/bench/tools/stamp
 
-.PHONY: all tests deps check mutate prove faults faults-slice fuzz fuzzers demo lint clean
-all: $(PROGRAMS)
-tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(FAULTS) $(BENCH)
+.PHONY: all tests deps check bench mutate prove faults faults-slice fuzz fuzzers demo lint which clean FORCE
+all: $(PROGRAMS) $(BUILD)/compile_commands.json
+tests: $(TESTS) $(SCRIPTS) $(TOOLS) $(PRELOADS) $(FAULTS) $(BENCH)
 
-$(BUILD)/berthd: $(BUILD)/daemon/main.o $(DAEMON) $(STORE) $(CONF) $(BASE)
-$(BUILD)/berth-runner: $(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)
-$(BUILD)/berth: $(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)
 $(BASE): $(call objects,base)
 $(CONF): $(call objects,conf)
 $(STORE): $(call objects,store)
@@ -76,58 +81,65 @@ $(HARNESS): $(filter-out %/play.o,$(call objects,tests/harness))
 $(MODEL): $(filter-out $(BUILD)/tests/model/test-%,$(call objects,tests/model))
 $(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
 
-$(PROGRAMS):
-	@echo "  LD      $@"
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+# $(eval $(call program,PROGRAMS,WHAT EACH IS LINKED OF,FLAGS,LIBRARIES)); PROGRAMS may end with a pattern: "PROGRAMS: build/%".
+define program
+$(1): $(2)
+	@echo "  LD      $$@"
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(3) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LIBS) $(4)
+endef
+TEST := $(BUILD)/tests/%
+BERTH_PARTS := $(DAEMON) $(STORE) $(CONF) $(BASE)
+ALL_PARTS := $(CLI) $(RUNNER) $(BERTH_PARTS)
+# The calls that a test lets fail: its line "wrap: -Wl,--wrap=...".
+WRAPS = $$(if $$(findstring -wrap,$$@),$$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$$*.c))
 
-$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(MODEL) $(HARNESS) $(CLI) $(RUNNER) $(DAEMON) $(STORE) $(CONF) $(BASE)
-	@echo "  LD      $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(findstring -wrap,$@),$(shell sed -n 's|^/\* wrap: \(.*\) \*/|\1|p' tests/$*.c)) -o $@ \
-		$(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lcunit
-# The played runner and guards stand before the real ones, so only who asks for them gets them.
-$(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -l '"tests/harness/play.h"' $(TEST_FILES))): $(BUILD)/tests/harness/play.o
-
-$(FAULTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(FAULT_PARTS) $(HARNESS) $(CLI) $(DAEMON) $(STORE) $(CONF) $(BASE)
-	@echo "  LD      $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcunit
-
+$(eval $(call program,$(BUILD)/berthd,$(BUILD)/daemon/main.o $(BERTH_PARTS)))
+$(eval $(call program,$(BUILD)/berth-runner,$(BUILD)/runner/main.o $(RUNNER) $(CONF) $(BASE)))
+$(eval $(call program,$(BUILD)/berth,$(BUILD)/cli/main.o $(CLI) $(CONF) $(BASE)))
+$(eval $(call program,$(TESTS): $(TEST),$(TEST).o $(MODEL) $(HARNESS) $(ALL_PARTS),$(WRAPS),-lcunit))
+$(eval $(call program,$(FAULTS): $(TEST),$(TEST).o $(FAULT_PARTS) $(HARNESS) $(CLI) $(BERTH_PARTS),,-lcunit))
+$(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzzer))
+$(eval $(call program,$(TOOLS): $(TEST),$(TEST).o $(BASE)))
+$(eval $(call program,$(BUILD)/tests/bench/berth-bench,$(BENCH_OBJECTS) $(HARNESS) $(BERTH_PARTS),,-lm))
+$(eval $(call program,$(BUILD)/tests/bench/tools/stamp,$(BUILD)/tests/bench/tools/stamp.o))
+# The played runner and guards stand before the real ones, so only a test that includes them gets them.
+$(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/play.h"' $(TEST_FILES))): $(BUILD)/tests/harness/play.o
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o
-$(FUZZERS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(CLI) $(RUNNER) $(DAEMON) $(STORE) $(CONF) $(BASE)
-	@echo "  LD      $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
-# For redis-server, which knows nothing of sanitizers.
-$(BUILD)/tests/preload/%.so: tests/preload/%.c
+# Without sanitizers: redis-server loads them.
+$(PRELOADS): $(BUILD)/tests/%.so: tests/%.c $(BUILD)/flags
 	@echo "  LD      $@"
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out $(SANITIZE),$(ALL_CFLAGS)) -fPIC -shared $(LDFLAGS) -o $@ $<
 
-$(filter-out %.so,$(TOOLS)): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BASE)
-	@echo "  LD      $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
-
 $(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
 	$(Q)install -D -m 0755 $< $@
-
-$(BUILD)/tests/bench/berth-bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/*.c)) $(HARNESS) $(DAEMON) $(STORE) $(CONF) $(BASE)
-	@echo "  LD      $@"
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lm
-
-$(BUILD)/tests/bench/tools/stamp: $(BUILD)/tests/bench/tools/stamp.o
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 %.a:
 	@echo "  AR      $@"
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@ && ar qcsD $@ $^ # q: files of two folders may have one name
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags Makefile
 	@echo "  CC      $<"
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
-# Texts that are compiled in: each becomes a C string literal to #include.
+# The compiler and its flags: objects are built again when they change.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quote,$(COMPILE)) | cmp -s - $@ || printf '%s\n' $(call quote,$(COMPILE)) >$@
+
+# For clangd and editors, which look for it in build/.
+C_FILES := $(sort $(shell find base conf store daemon runner cli tests -name '*.c'))
+$(BUILD)/compile_commands.json: $(BUILD)/flags $(sort $(dir $(C_FILES)))
+	@command=$$(sed 's/["\\]/\\&/g' $<) && printf '%s\n' $(C_FILES) | \
+		awk -v folder='$(CURDIR)' -v command="$$(printf '%s' "$$command" | sed 's/\\/\\\\/g')" \
+		'{ printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s -c %s\"}", \
+		(NR == 1 ? "[" : ",\n"), folder, $$0, command, $$0 } END { print "]" }' >$@
+
+# Texts that are compiled in: each becomes a C string literal.
 GENERATED := $(patsubst %,$(BUILD)/generated/%.inc,$(shell grep -l '^#!lua' store/redis/lua/*.lua) $(wildcard daemon/api/*.varlink))
 $(call objects,store) $(call objects,daemon): | $(GENERATED)
 $(BUILD)/generated/store/redis/lua/%.inc: store/redis/lua/% $(wildcard store/redis/lua/*)
@@ -150,28 +162,29 @@ bench: deps
 	@$(MAKE) --no-print-directory all tests $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run.sh
 
-# Faults alone and mixed, some minutes; doc/faults.md tells what came of it. make faults SEED=n MIXES=n JOBS=n
+# Faults alone and mixed, some minutes; writes doc/faults.md. make faults SEED=n MIXES=n JOBS=n
 SEED ?= 1
 MIXES ?= 20
 JOBS ?= 4
 RESTARTS ?= 20
 WITH_FAILPOINTS = BUILD=build/failpoints CPPFLAGS="$(CPPFLAGS) -DBERTH_FAILPOINTS"
 faults: deps
+	@tests/check-lessons.sh
 	@$(MAKE) --no-print-directory $(WITH_FAILPOINTS) all tests
 	@RESTARTS=$(RESTARTS) BERTH_BUILD=build/failpoints tests/faults/run.sh --failpoints --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) \
 		--report doc/faults.md
 
-# A minute or two of it: each fault once, a few mixes. They mostly wait, so that more of them run at once.
+# Each fault once and a few mixes, a minute or two. They mostly wait, so many run at once.
 SLICE_JOBS ?= 12
 faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
 	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(SLICE_JOBS)
 
-# Breaks berth in each way that tests/mutations lists: do the end-to-end tests notice? make mutate ONLY="words" JOBS=n
+# Breaks berth in each way that tests/mutations lists; some test must fail. make mutate ONLY="words" JOBS=n
 mutate: deps
 	@JOBS=$(JOBS) tests/mutate.sh $(ONLY)
 
-# Every state of a model of the permit protocol, in Promela for spin: make prove ONLY="words"
+# Visits every state of a model of the permit protocol, in Promela for spin: make prove ONLY="words"
 prove:
 	@LINT_DEPS=yes tests/deps.sh
 	@BUILD=$(BUILD) tests/prove/run.sh $(ONLY)
@@ -188,12 +201,16 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) conf/examples/demo/demo.sh
 
-lint: export LINT_FLAGS = $(ALL_CFLAGS)
+lint: export LINT_FLAGS = $(ALL_CFLAGS) -Werror
 lint: $(GENERATED)
 	@LINT_DEPS=yes tests/deps.sh
 	@tests/lint.sh
 
 include packaging/packaging.mk
+
+# The tests of a file: make which FILE=store/redis/link.c
+which:
+	@BUILD=$(BUILD) tests/which.sh $(FILE)
 
 clean:
 	rm -rf build

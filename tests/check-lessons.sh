@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every failure of other systems in tests/lessons.txt is named by a test, so that it is known which test looks for it, or its line says
-# after a bar why there is none; and doc/faults.md lists them. With "table" it prints that list.
+# Checks that a test names each failure of other systems in tests/lessons.txt, or that its line says
+# after a bar why there is none. Run by `make faults`; with "table" it prints the list for doc/faults.md.
 set -u
 bad=0
 while read -r lesson what; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the checks of the sources and every test program that was built under $BUILD/tests, $TEST_JOBS at a time (three for each core: most
-# of what they do is to wait); shows what failed, and each reason to skip with its number of tests; ends with one line "N passed, N failed,
+# Runs the checks of the sources and each test program built under $BUILD/tests, $TEST_JOBS at a time (three for each core: they mostly
+# wait). Shows what failed, and each reason to skip with its number of tests; ends with one line "N passed, N failed,
 # N skipped". Arguments: names of programs (all if there are none).
 set -u
 build=${BUILD:-build}
@@ -12,12 +12,12 @@ export BERTH_BUILD="$build"
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 
-# What was built of a test that is gone stays in the build folder: no source, no program.
+# A program whose source is gone stays in the build folder and is not run.
 programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' ! -path '*/faults/*' | sort | while read -r program; do
     source=tests/${program#"$build/tests/"}
     if [ -e "$source.c" ] || [ -e "$source.sh" ]; then echo "$program"; fi
 done)
-# Results are kept by name: of two programs with one name only one would be heard of.
+# Results are kept by name, so two programs with one name would share one.
 twice=$(printf '%s\n' "$programs" | sed 's|.*/||' | sort | uniq -d)
 if [ -n "$twice" ]; then
     echo "two test programs have one name: $twice" >&2
@@ -29,7 +29,7 @@ if [ $# -gt 0 ]; then
     programs=$chosen
 fi
 
-# The programs that took longest last time begin first, so that nobody waits for one alone in the end; of unknown ones, those of the model.
+# The programs that took longest last time begin first; of new ones, those of the model.
 times=$build/tests/times
 touch "$times"
 # shellcheck disable=SC2086
@@ -39,7 +39,7 @@ programs=$(printf '%s\n' $programs | awk -v times="$times" '
 
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ]; then
-    for check in tests/check-layers.sh tests/check-events.sh tests/check-lessons.sh "tests/mutate.sh --check"; do
+    for check in tests/check-layers.sh tests/check-events.sh "tests/mutate.sh --check"; do
         if $check; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
     done
 fi
@@ -56,7 +56,7 @@ run() {
         echo $? >"$log.status"
         echo "$(($(date +%s) - begin)) $2" >"$log.time"' sh "$out" {}
 }
-# An attack measures how well others are served: it runs alone.
+# An attack measures how fast others are served, so it runs alone.
 # shellcheck disable=SC2046
 run "$jobs" $(printf '%s\n' "$programs" | grep -v /attacks/)
 # shellcheck disable=SC2046
