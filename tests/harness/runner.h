@@ -44,8 +44,8 @@ int test_runner_guard(struct test_runner *t, char run);      /* a connection to 
 const char *test_runner_id(char run);
 
 /* A job of the config that is a script of the shell, with more options; one whose output is NAME.out in the directory; one without more. */
-#define TEST_JOB(name, script, more) \
-    "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} stop-timeout = \"200ms\" " more " }\n"
+#define TEST_COMMAND(name, script, more) "job \"" name "\" { command = {\"/bin/sh\", \"-c\", \"" script "\"} " more " }\n"
+#define TEST_JOB(name, script, more) TEST_COMMAND(name, script, "stop-timeout = \"200ms\" " more)
 #define TEST_OUT(name, script, more) TEST_JOB(name, script, "output = \"@/" name ".out\" " more)
 #define TEST_SH(name, script) TEST_OUT(name, script, "")
 
