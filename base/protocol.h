@@ -51,18 +51,5 @@
 #define PROTOCOL_REPORT_SUFFIX ".report"
 #define PROTOCOL_VERSION 1
 
-/* Records of berthd itself, below the runtime directory, each one message as a file; they outlive berthd, not a reboot:
- *   waiting/RUN      a queued run, so that a restarted berthd keeps its place
- *   holds/RUN        FIFO of a granted `berth run`;  holds/RUN.claim  what it holds
- *   jobs/JOB         last start, last result
- *   state/session    the session's id (store-redis)
- *   state/drained    there: this host takes nothing new
- * All of these folders are berthd's own. The runtime directory itself may be root's, with control.sock and lock in it. */
+/* The rest of the runtime directory belongs to daemon/state.c. */
 #define PROTOCOL_CONTROL_SOCKET "control.sock"
-#define PROTOCOL_LOCK "lock"
-#define PROTOCOL_WAITING "waiting"
-#define PROTOCOL_HOLDS "holds"
-#define PROTOCOL_JOBS "jobs"
-#define PROTOCOL_STATE_FOLDER "state"
-#define PROTOCOL_SESSION PROTOCOL_STATE_FOLDER "/session"
-#define PROTOCOL_DRAINED PROTOCOL_STATE_FOLDER "/drained"

@@ -31,16 +31,16 @@ const char *manager_reason_text(const char *reason) {
 /* "failed with exit status 3" */
 static const char *end_text(const struct run *r, enum run_result result, char buffer[static END_SIZE]) {
     const char *why = r->reason[0] ? manager_reason_text(r->reason) : "nobody told why";
-    const char *signal = r->signal >= 0 ? sigabbrev_np(r->signal) : NULL;
+    const char *signal = r->end.signal >= 0 ? sigabbrev_np(r->end.signal) : NULL;
 
     switch (result) {
     case RUN_RESULT_SUCCESS:
         return "succeeded";
     case RUN_RESULT_FAILURE:
-        if (r->signal >= 0)
-            snprintf(buffer, END_SIZE, "was ended by signal %d%s%s", r->signal, signal ? ", SIG" : "", signal ? signal : "");
+        if (r->end.signal >= 0)
+            snprintf(buffer, END_SIZE, "was ended by signal %d%s%s", r->end.signal, signal ? ", SIG" : "", signal ? signal : "");
         else
-            snprintf(buffer, END_SIZE, "failed with exit status %d", r->exit_code);
+            snprintf(buffer, END_SIZE, "failed with exit status %d", r->end.exit_code);
         return buffer;
     case RUN_RESULT_TIMEOUT:
         why = manager_reason_text("timeout");
@@ -67,18 +67,18 @@ void manager_tell_exited(const struct run *r, enum run_result result) {
     struct event e = manager_run_event(r, EVENT_EXITED, pools);
 
     e.result = run_result_name(result);
-    e.has_exit_code = r->exit_code >= 0;
-    e.exit_code = r->exit_code;
-    e.has_signal = r->signal >= 0;
-    e.signal = r->signal;
+    e.has_exit_code = r->end.exit_code >= 0;
+    e.exit_code = r->end.exit_code;
+    e.has_signal = r->end.signal >= 0;
+    e.signal = r->end.signal;
     e.has_run_time = true;
-    e.run_usec = run_time_usec(r, r->started_boottime);
-    event_emit(r->manager->events, &e, "%s %s", r->name, end_text(r, result, text));
+    e.run_usec = run_time_usec(r, r->started.boottime);
+    event_emit(manager_of(r)->events, &e, "%s %s", r->name, end_text(r, result, text));
 }
 
 void manager_tell_stopping(const struct run *r, enum event_type type) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = manager_run_event(r, type, pools);
 
-    event_emit(r->manager->events, &e, "%s is being stopped: %s", r->name, manager_reason_text(r->reason));
+    event_emit(manager_of(r)->events, &e, "%s is being stopped: %s", r->name, manager_reason_text(r->reason));
 }

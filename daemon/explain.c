@@ -135,7 +135,7 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
     const char *why;
 
     if (r->state != RUN_STATE_WAITING)
-        return r->state == RUN_STATE_PENDING && r->behind ? "overlap" : NULL;
+        return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
     if (r->host_claim.n_demands > 0 && r->host_claim.state != CLAIM_STATE_HELD) {
         why = blocked_in(host, &r->host_claim, buffer, size);
         /* A cluster pool stands in the host's store for its host-limit alone. */

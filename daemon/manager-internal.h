@@ -25,8 +25,9 @@
 #include "daemon/jobs/job.h"
 #include "daemon/manager.h"
 #include "daemon/executor/runner-link.h"
+#include "daemon/run-table.h"
+#include "daemon/state.h"
 
-#define MANAGER_DONE_MAX 1000                     /* finished runs kept for `berth runs --all` */
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
 #define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
 #define MANAGER_GUARD_AGAIN_FIRST (50 * USEC_PER_MSEC) /* a guard that cannot be reached at the moment is tried again, less and less */
@@ -50,8 +51,8 @@ struct manager {
     struct settings *settings;
     char *config;
     char *with_runner;
-    struct removals *removals;       /* records that could not be removed yet */
-    int lock_fd;                     /* flock: the one berthd of this runtime directory */
+    struct removals *removals;
+    struct state state;
     enum manager_phase phase;
     struct store *host_store;
     struct store *cluster_store;     /* NULL: no redis section */
@@ -61,11 +62,7 @@ struct manager {
     sd_event_source *guard_timer;    /* on while a guard is to be connected to once more */
     usec_t guard_again;              /* until the next try */
     struct list found_guards;        /* struct found_guard: have not told their state, nor has their report come; while recovering */
-    struct list runs[RUN_STATES];    /* struct run, each on one */
-    void *runs_by_id;                /* tsearch(3) tree of struct run */
-    size_t n_done;                   /* on runs[RUN_STATE_DONE] */
-    struct dues dues;                /* time limits of runs: struct run's due */
-    struct dues late_dues;           /* those before which is heard what has come meanwhile, as after a freeze */
+    struct run_table runs;
     struct list jobs;                /* struct job: of the config */
     usec_t words_due;                /* MANAGER_WORDS_TIME after start */
     sd_event_source *words_timer;
@@ -83,16 +80,9 @@ struct manager {
 /* What is no event, for the journal; priority as in syslog(3). */
 #define manager_log(m, priority, ...) journal_log(events_get_journal((m)->events), (priority), __VA_ARGS__)
 
-/* --- manager-list.c --- */
-int manager_add_run(struct manager *m, struct run *r, enum run_state state); /* takes the run over */
-/* fresh takes the place of a run of the same id that is pending and has never been begun: whoever waits for that waits for this. */
-void manager_replace_run(struct run *old, struct run *fresh);
-void manager_set_state(struct run *r, enum run_state state);
-void manager_on_due(struct due *due, void *userdata);
-void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* cannot fail; USEC_INFINITY: disarms */
-void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)); /* in late_dues */
-void manager_disarm(struct run *r);
-void manager_never_due(struct run *r); /* it is over: disarms, and cannot be armed any more */
+static inline struct manager *manager_of(const struct run *run) {
+    return list_entry(run->table, struct manager, runs);
+}
 
 /* --- manager-run.c --- */
 /* pending → waiting: asks the stores. */
@@ -116,21 +106,6 @@ usec_t manager_run_deadline(const struct run *r);
 void manager_tell_fenced(struct run *r, usec_t ended, usec_t deadline);
 struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]);
 extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
-
-/* --- records: manager-record.c --- */
-void manager_write_waiting(struct run *r);
-void manager_remove_waiting(struct run *r);
-/* Of a run found at start, whose command was started: whether nobody told so. `started` is told before the record goes, so it may be in
- * the journal twice, never not at all. */
-bool manager_is_start_untold(struct run *r);
-void manager_put_run(struct message_writer *w, const struct run *r); /* all that a record has of a run */
-/* A run as a record or a guard's state describes it; not added yet. -EBADMSG. */
-int manager_read_run(struct manager *m, const struct message *record, enum run_kind kind, struct run **ret);
-void manager_write_job(struct manager *m, const struct job *j);
-/* Negative errno: there is something, and it could not be read at the moment. */
-int manager_read_job(struct manager *m, struct job *j);
-/* Calls found for each waiting record. What is no record is removed; manager_recover_failed() hears of what could not be read. */
-void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record));
 
 /* --- manager-guard.c --- */
 extern const struct runner_link_handler manager_runner_handler; /* .userdata: NULL, to be set */
@@ -177,7 +152,7 @@ void manager_hold_done(struct run *r);                           /* lets go of t
 int manager_recover(struct manager *m);
 void manager_recover_check(struct manager *m); /* everything told? then READY */
 /* A run found at start becomes known, and its held or waiting claims to the stores. The run is taken over, also on failure. */
-int manager_take_up(struct run *r, enum run_state state);
+int manager_take_up(struct manager *m, struct run *r, enum run_state state);
 /* What runs or waits here and cannot be known for lack of memory or descriptors: berthd ends (70), to be started again, rather than
  * grant what may be held. False: this is no start, or waiting would not help; it is in the journal. */
 bool manager_recover_failed(struct manager *m, const char *what, int error);
@@ -201,10 +176,7 @@ void manager_service_changed(struct manager *m); /* the status line, after a whi
 void manager_service_reloading(void);
 /* Tells a store the pools of this host's config, and whether the host is drained. 0 or -ENOMEM. */
 int manager_declare(struct manager *m, struct store *s);
-void manager_read_drained(struct manager *m);
 void manager_idle_check(struct manager *m); /* after a run's end, and when it is known what runs: who waits for the last one? */
 
 /* --- manager.c --- */
-#define MANAGER_PATH_SIZE (RUNTIME_DIRECTORY_MAX + NAME_MAX_LENGTH + 2)
-const char *manager_path(const struct manager *m, const char *name, char path[static MANAGER_PATH_SIZE]); /* RUNTIME-DIRECTORY/NAME */
 void manager_config_differs(struct manager *m); /* the runner has read another config: reload, once */

@@ -15,10 +15,10 @@ struct event manager_run_event(const struct run *r, enum event_type type, char p
     e.pools = r->n_demands > 0 ? run_format_pools(r, pools) : NULL;
     e.token = run_token(r);
     e.ticket = r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
-    e.head_start_usec = r->head_start_usec;
+    e.head_start_usec = r->terms.head_start_usec;
     if (r->kind == RUN_KIND_ADHOC) {
         e.has_uid = true;
-        e.uid = r->uid;
+        e.uid = r->adhoc.uid;
         e.has_caller = true;
     }
     e.reason = r->reason[0] ? r->reason : NULL;
@@ -26,9 +26,9 @@ struct event manager_run_event(const struct run *r, enum event_type type, char p
 }
 
 usec_t manager_run_deadline(const struct run *r) {
-    const struct store *s = r->manager->cluster_store;
+    const struct store *s = manager_of(r)->cluster_store;
 
-    if (r->cluster_claim.n_demands == 0 || r->on_lease_lost == ON_LEASE_LOST_CONTINUE || !s)
+    if (r->cluster_claim.n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s)
         return USEC_INFINITY;
     return s->deadline;
 }
@@ -39,17 +39,17 @@ static void run_granted(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
-    manager_disarm(r);
+    run_disarm(r);
     FAILPOINT("grant-seen");
     r->granted = true;
     e = manager_run_event(r, EVENT_GRANTED, pools);
-    e.continues = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
+    e.continues = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
     e.has_wait = true;
-    e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
-    event_emit(r->manager->events, &e, "%s may start", r->name);
+    e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
+    event_emit(manager_of(r)->events, &e, "%s may start", r->name);
     FAILPOINT("granted-told");
     if (r->kind == RUN_KIND_JOB) {
-        manager_set_state(r, RUN_STATE_STARTING);
+        run_enter(r, RUN_STATE_STARTING);
         manager_job_start(r);
     } else {
         manager_hold_start(r);
@@ -65,46 +65,46 @@ static void refused(struct run *r, const char *why, const char *pool) {
     else
         run_set_reason(r, "%s", why);
     e = manager_run_event(r, EVENT_REFUSED, pools);
-    event_emit(r->manager->events, &e, "%s gets no permit: %s", r->name, manager_reason_text(r->reason));
+    event_emit(manager_of(r)->events, &e, "%s gets no permit: %s", r->name, manager_reason_text(r->reason));
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
 static void run_on_queue_timeout(struct run *r) {
-    const struct store *s = r->manager->cluster_store;
+    const struct store *s = manager_of(r)->cluster_store;
     char why[MANAGER_WHY_SIZE];
 
     if (r->state == RUN_STATE_WAITING && s && s->is_full && r->cluster_claim.state == CLAIM_STATE_ASKED) /* whose memory, not whose permits */
-        manager_run_withdraw(r, RUN_RESULT_QUEUE_TIMEOUT, manager_full_text(r->manager, why, sizeof(why)));
+        manager_run_withdraw(r, RUN_RESULT_QUEUE_TIMEOUT, manager_full_text(manager_of(r), why, sizeof(why)));
     else if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
-        manager_run_withdraw(r, r->nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, r->nowait ? "busy" : "queue-timeout");
+        manager_run_withdraw(r, r->terms.nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, r->terms.nowait ? "busy" : "queue-timeout");
 }
 
 void manager_claim_cluster(struct run *r) {
-    struct store *s = r->manager->cluster_store;
+    struct store *s = manager_of(r)->cluster_store;
     char why[MANAGER_WHY_SIZE];
 
     if (r->cluster_claim.n_demands == 0)
         run_granted(r);
     else if (!s)
         refused(r, "the config has this pool no longer", r->cluster_claim.demands[0].pool); /* of the cluster it would need a Redis */
-    else if (r->nowait && s->state != STORE_STATE_READY)
-        refused(r, s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(r->manager, why, sizeof(why)), NULL);
+    else if (r->terms.nowait && s->state != STORE_STATE_READY)
+        refused(r, s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(manager_of(r), why, sizeof(why)), NULL);
     else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)
         refused(r, "out of memory", NULL);
 }
 
 static void fill_claim(struct run *r, struct claim *c) {
-    c->head_start_usec = r->head_start_usec;
-    c->nowait = r->nowait;
-    c->keep = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
-    c->needs_usec = c->keep ? 0 : deadline_needed(r->stop_timeout_usec);
+    c->head_start_usec = r->terms.head_start_usec;
+    c->nowait = r->terms.nowait;
+    c->keep = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
+    c->needs_usec = c->keep ? 0 : deadline_needed(r->terms.stop_timeout_usec);
 }
 
 void manager_arm_queue_timeout(struct run *r) {
-    const struct redis_settings *redis = r->manager->settings->redis;
+    const struct redis_settings *redis = manager_of(r)->settings->redis;
 
     /* A Redis that takes the claim and does not answer must not make `-n` wait (contract: 75, whatever the cause). */
-    manager_arm(r, usec_add(r->queued_boottime, r->nowait && redis ? redis->timeout_usec : r->queue_timeout_usec),
+    run_arm(r, usec_add(r->queued.boottime, r->terms.nowait && redis ? redis->timeout_usec : r->terms.queue_timeout_usec),
                 run_on_queue_timeout);
 }
 
@@ -112,16 +112,16 @@ static void wait_for_permits(struct run *r) {
     fill_claim(r, &r->host_claim);
     fill_claim(r, &r->cluster_claim);
     manager_arm_queue_timeout(r);
-    manager_set_state(r, RUN_STATE_WAITING);
+    run_enter(r, RUN_STATE_WAITING);
 }
 
 void manager_run_begin(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
 
     assert(r->state == RUN_STATE_PENDING);
     wait_for_permits(r);
     if (r->kind == RUN_KIND_JOB) {
-        manager_write_waiting(r); /* from here on a killed berthd does not forget it, */
+        state_save_run(&manager_of(r)->state, r); /* from here on a killed berthd does not forget it, */
         manager_job_begins(r);    /* nor begins it once more for the same reason */
     }
     if (r->host_claim.n_demands == 0)
@@ -131,7 +131,7 @@ void manager_run_begin(struct run *r) {
 }
 
 void manager_run_resume(struct run *r) {
-    r->queued_told = true;
+    r->queued_logged = true;
     wait_for_permits(r);
     if (r->host_claim.n_demands == 0 || r->host_claim.state == CLAIM_STATE_HELD)
         manager_claim_cluster(r);
@@ -148,12 +148,12 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     e = manager_run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
     e.position = c->position;
     e.ticket = c->ticket;
-    manager_write_waiting(r); /* before it is told: who heard of it finds it after a restart, too */
+    state_save_run(&manager_of(r)->state, r); /* before it is told: who heard of it finds it after a restart, too */
     if (parked)
-        event_emit(r->manager->events, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
-    else if (!r->queued_told)
-        event_emit(r->manager->events, &e, "%s waits for its permits", r->name);
-    r->queued_told = true;
+        event_emit(manager_of(r)->events, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
+    else if (!r->queued_logged)
+        event_emit(manager_of(r)->events, &e, "%s waits for its permits", r->name);
+    r->queued_logged = true;
     run_changed(r);
 }
 
@@ -165,7 +165,7 @@ static void run_renewed(struct run *r) {
     if (run_is_over(r))
         return;
     e.continues = true;
-    event_emit(r->manager->events, &e, "%s went on without its permits, and holds them again", r->name);
+    event_emit(manager_of(r)->events, &e, "%s went on without its permits, and holds them again", r->name);
 }
 
 static void run_on_granted(struct claim *c, _unused_ void *userdata) {
@@ -187,7 +187,7 @@ static void run_on_refused(struct claim *c, enum store_refusal refusal, const ch
     if (r->state != RUN_STATE_WAITING)
         return;
     if (refusal == STORE_REFUSAL_NO_MEMORY)
-        refused(r, manager_full_text(r->manager, why, sizeof(why)), NULL);
+        refused(r, manager_full_text(manager_of(r), why, sizeof(why)), NULL);
     else
         refused(r, store_refusal_name(refusal), pool);
 }
@@ -205,19 +205,19 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
     case STORE_LOSS_REVOKED:
         e = manager_run_event(r, EVENT_REVOKED, pools);
         e.clock = c->state != CLAIM_STATE_HELD ? c->released : 0;
-        event_emit(r->manager->events, &e, "the claim of %s was revoked", r->name);
+        event_emit(manager_of(r)->events, &e, "the claim of %s was revoked", r->name);
         manager_stop_run(r, "revoked");
         break;
     case STORE_LOSS_SESSION:
         e = manager_run_event(r, EVENT_LEASE_LOST, pools);
-        event_emit(r->manager->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
-        if (r->kind == RUN_KIND_JOB && !r->starting_sent && manager_run_wait_again(r))
+        event_emit(manager_of(r)->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
+        if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_wait_again(r))
             break;
         manager_stop_run(r, "lease-lost");
         /* Its guard has killed it by now, and its report is on its way. A guard that hangs has half of the margin (R8), then the
          * runner does it, before the lease ends. */
         if (!run_is_over(r))
-            manager_arm(r, usec_add(clock_boottime(), settings_margin(r->manager->settings->lease_usec) / 2), run_on_stop_overdue);
+            run_arm(r, usec_add(clock_boottime(), settings_margin(manager_of(r)->settings->lease_usec) / 2), run_on_stop_overdue);
         break;
     }
 }
@@ -228,17 +228,17 @@ static void tell_released(struct run *r) {
 
     r->granted = false;
     e.reason = NULL;
-    e.result = r->again ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
+    e.result = r->requeue != RUN_REQUEUE_NONE ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
     e.clock = r->cluster_claim.released;
     r->cluster_claim.released = 0;
-    event_emit(r->manager->events, &e, r->again ? "%s was not begun: its permits are free, and it waits again" : "the permits of %s are free",
+    event_emit(manager_of(r)->events, &e, r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again" : "the permits of %s are free",
                r->name);
 }
 
 static void run_on_released(struct claim *c, _unused_ void *userdata) {
     struct run *r = c->owner;
 
-    if (r->again && !run_is_over(r)) {
+    if (r->requeue != RUN_REQUEUE_NONE && !run_is_over(r)) {
         tell_released(r);
         c->token = 0;
         manager_again_released(r);
@@ -249,7 +249,7 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
     /* A grant may have come when it was withdrawn already. */
     if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0))
         tell_released(r);
-    manager_idle_check(r->manager);
+    manager_idle_check(manager_of(r));
 }
 
 /* --- running and after --- */
@@ -259,21 +259,21 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     struct event e;
 
     FAILPOINT("started-seen");
-    r->pid = pid;
+    r->started.pid = pid;
     r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
-    r->started_realtime = started_realtime;
-    r->started_boottime = usec_sub(clock_boottime(), usec_sub(clock_realtime(), started_realtime));
+    r->started.realtime = started_realtime;
+    r->started.boottime = usec_sub(clock_boottime(), usec_sub(clock_realtime(), started_realtime));
     e = manager_run_event(r, EVENT_STARTED, pools);
     e.has_wait = true;
     e.wait_usec = run_wait_usec(r, 0);
     if (pid > 0)
-        event_emit(r->manager->events, &e, "%s runs as process %d", r->name, (int) pid);
+        event_emit(manager_of(r)->events, &e, "%s runs as process %d", r->name, (int) pid);
     else
-        event_emit(r->manager->events, &e, "%s has run", r->name);
+        event_emit(manager_of(r)->events, &e, "%s has run", r->name);
     FAILPOINT("started-told");
-    manager_remove_waiting(r); /* as long as it is there, the next berthd tells of the start (manager_is_start_untold) */
+    state_remove_run(&manager_of(r)->state, r); /* as long as it is there, the next berthd tells of the start (manager_is_start_untold) */
     if (r->state == RUN_STATE_STARTING)
-        manager_set_state(r, RUN_STATE_RUNNING);
+        run_enter(r, RUN_STATE_RUNNING);
 }
 
 static void release(struct store *s, struct claim *c) {
@@ -282,24 +282,24 @@ static void release(struct store *s, struct claim *c) {
 }
 
 void manager_run_end(struct run *r, enum run_result result) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
 
     if (r->state == RUN_STATE_DONE)
         return;
-    manager_never_due(r);
-    r->again = false;
-    r->pid = 0;
-    r->result = result;
-    if (r->ended_realtime == 0)
-        r->ended_realtime = clock_realtime();
-    if (r->ended_boottime == 0)
-        r->ended_boottime = clock_boottime();
-    manager_remove_waiting(r);
+    run_release_timer(r);
+    r->requeue = RUN_REQUEUE_NONE;
+    r->started.pid = 0;
+    r->end.result = result;
+    if (r->end.realtime == 0)
+        r->end.realtime = clock_realtime();
+    if (r->end.boottime == 0)
+        r->end.boottime = clock_boottime();
+    state_remove_run(&manager_of(r)->state, r);
     manager_hold_done(r);
     release(m->cluster_store, &r->cluster_claim);
     release(m->host_store, &r->host_claim);
     FAILPOINT("run-ended");
-    manager_set_state(r, RUN_STATE_DONE);
+    run_enter(r, RUN_STATE_DONE);
     manager_job_over(r);
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)
         run_on_released(&r->host_claim, NULL);
@@ -313,10 +313,10 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     e = manager_run_event(r, EVENT_WITHDRAWN, pools);
     e.result = run_result_name(result);
     e.has_wait = true;
-    e.wait_usec = usec_sub(clock_boottime(), r->queued_boottime);
-    if (r->manager->cluster_store && (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
-        e.clock = r->manager->cluster_store->known;
-    event_emit(r->manager->events, &e, "%s waits no longer: %s", r->name, manager_reason_text(r->reason));
+    e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
+    if (manager_of(r)->cluster_store && (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
+        e.clock = manager_of(r)->cluster_store->known;
+    event_emit(manager_of(r)->events, &e, "%s waits no longer: %s", r->name, manager_reason_text(r->reason));
     manager_run_end(r, result);
 }
 
@@ -326,15 +326,15 @@ static void run_on_stop_overdue(struct run *r) {
     if (r->kind != RUN_KIND_JOB || run_is_over(r) || manager_job_give_up(r))
         return;
     if (manager_job_is_unheard_of(r)) { /* there may be nothing to be killed, and nothing can begin any more */
-        manager_arm_late(r, r->start_due, run_on_stop_overdue);
+        run_arm_after_io(r, r->job.start_due, run_on_stop_overdue);
         return;
     }
-    (void) runner_link_kill(r->manager->runner, r->id);
-    manager_arm_late(r, usec_add(clock_boottime(), MANAGER_STOP_SLACK), run_on_stop_overdue);
+    (void) runner_link_kill(manager_of(r)->runner, r->id);
+    run_arm_after_io(r, usec_add(clock_boottime(), MANAGER_STOP_SLACK), run_on_stop_overdue);
 }
 
 void manager_arm_stop_overdue(struct run *r) {
-    manager_arm_late(r, usec_add(clock_boottime(), usec_add(r->stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
+    run_arm_after_io(r, usec_add(clock_boottime(), usec_add(r->terms.stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
 }
 
 static enum supervise_reason reason_of(const char *reason) {
@@ -356,16 +356,15 @@ void manager_stop_run(struct run *r, const char *reason) {
     case RUN_STATE_RUNNING:
         break;
     }
-    r->stop_wanted = true;
     r->stop_reason = reason_of(reason);
     run_set_reason(r, "%s", reason);
     manager_tell_stopping(r, EVENT_STOPPING);
     manager_arm_stop_overdue(r);
-    manager_set_state(r, RUN_STATE_STOPPING);
+    run_enter(r, RUN_STATE_STOPPING);
     if (r->kind == RUN_KIND_JOB)
         manager_job_stop(r);
-    else if (r->client_pid == 0)
-        r->hold_fd = close_fd(r->hold_fd); /* nobody came for it: the hold is over */
+    else if (r->adhoc.client_pid == 0)
+        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd); /* nobody came for it: the hold is over */
 }
 
 const struct store_listener manager_listener = {

@@ -4,63 +4,13 @@
 
 #include "daemon/manager.h"
 
-#include <fcntl.h>
-#include <search.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/protocol.h"
 #include "daemon/manager-internal.h"
 
 #define PASSWORD_MAX 4096
-
-/* --- the runtime directory --- */
-
-const char *manager_path(const struct manager *m, const char *name, char path[static MANAGER_PATH_SIZE]) {
-    snprintf(path, MANAGER_PATH_SIZE, "%s/%s", m->settings->runtime_directory, name);
-    return path;
-}
-
-static int make_directory(struct journal *j, const char *runtime, const char *name, mode_t mode) {
-    char path[MANAGER_PATH_SIZE];
-    int k;
-
-    snprintf(path, sizeof(path), "%s%s%s", runtime, *name ? "/" : "", name);
-    k = file_make_directory(path, mode);
-    if (k < 0)
-        journal_log(j, LOG_ERR, "%s cannot be made: %s", path, strerror(-k));
-    return k;
-}
-
-/* As a system service all of them are there: the runtime directory is root's then, and nothing can be made in it. */
-static int make_directories(struct journal *j, const char *runtime) {
-    static const char *const ours[] = {PROTOCOL_HOLDS, PROTOCOL_WAITING, PROTOCOL_JOBS, PROTOCOL_STATE_FOLDER};
-    int k = make_directory(j, runtime, "", 0755);
-
-    for (size_t i = 0; k == 0 && i < ELEMENTSOF(ours); i++)
-        k = make_directory(j, runtime, ours[i], 0700);
-    return k;
-}
-
-static int take_lock(struct manager *m, struct journal *j) {
-    _cleanup_close_ int fd = -1;
-    char path[MANAGER_PATH_SIZE];
-    int k;
-
-    fd = open(manager_path(m, PROTOCOL_LOCK, path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        k = -errno;
-        if (k == -EWOULDBLOCK)
-            journal_log(j, LOG_ERR, "another berthd has %s: one runs in a runtime directory", path);
-        else
-            journal_log(j, LOG_ERR, "%s: %s", path, strerror(-k));
-        return k;
-    }
-    m->lock_fd = steal_fd(&fd);
-    return 0;
-}
 
 /* --- stores --- */
 
@@ -115,8 +65,7 @@ int manager_declare(struct manager *m, struct store *s) {
 static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline, void *userdata) {
     struct manager *m = userdata;
 
-    for (enum run_state state = RUN_STATE_STARTING; state < RUN_STATE_DONE; state++)
-        list_foreach_safe(r, &m->runs[state], struct run, link) {
+    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING) {
             if (manager_run_deadline(r) == USEC_INFINITY)
                 continue;
             if (r->kind == RUN_KIND_JOB)
@@ -129,7 +78,7 @@ static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline
 static void store_on_state(_unused_ struct store *s, _unused_ enum store_state state, void *userdata) {
     struct manager *m = userdata;
 
-    list_foreach_safe(r, &m->runs[RUN_STATE_WAITING], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
         if (r->cluster_claim.n_demands > 0)
             run_changed(r);
 }
@@ -137,7 +86,7 @@ static void store_on_state(_unused_ struct store *s, _unused_ enum store_state s
 static int make_stores(struct manager *m, struct journal *j) {
     struct store_listener listener = manager_listener;
     _cleanup_free_ char *password = NULL;
-    char session_path[MANAGER_PATH_SIZE];
+    char session_path[STATE_PATH_SIZE];
     struct store_redis_options options = {
         .redis = m->settings->redis,
         .host = m->settings->host,
@@ -145,7 +94,7 @@ static int make_stores(struct manager *m, struct journal *j) {
         .version = VERSION,
         .lease_usec = m->settings->lease_usec,
         .heartbeat_usec = m->settings->heartbeat_usec,
-        .session_path = manager_path(m, PROTOCOL_SESSION, session_path),
+        .session_path = state_session_path(&m->state, session_path),
     };
     int k;
 
@@ -182,6 +131,10 @@ static int find_accounts(struct journal *j, struct settings *settings) {
 
 /* --- made and freed --- */
 
+static void manager_on_run_change(struct run_table *table) {
+    manager_service_changed(list_entry(table, struct manager, runs));
+}
+
 int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
                 const struct manager_options *options) {
     _cleanup_(manager_freep) struct manager *m = calloc(1, sizeof(*m));
@@ -192,14 +145,12 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         return -ENOMEM;
     }
     m->settings = settings;
-    m->lock_fd = -1;
+    m->state.lock_fd = -1;
     m->event = sd_event_ref(event);
     list_init(&m->jobs);
     list_init(&m->idle_watches);
     list_init(&m->found_guards);
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
-    for (size_t i = 0; i < RUN_STATES; i++)
-        list_init(&m->runs[i]);
     m->config = strdup(options->config);
     m->with_runner = options->with_runner ? strdup(options->with_runner) : NULL;
     if (!m->config || (options->with_runner && !m->with_runner))
@@ -210,17 +161,13 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     if (k == 0)
         k = removals_new(&m->removals, event);
     if (k == 0)
-        k = dues_init(&m->dues, event, SD_EVENT_PRIORITY_NORMAL, manager_on_due, m);
-    if (k >= 0)
-        k = dues_init(&m->late_dues, event, SD_EVENT_PRIORITY_NORMAL + 10, manager_on_due, m);
+        k = run_table_init(&m->runs, event, manager_on_run_change);
     if (k >= 0)
         k = manager_guards_init(m);
     if (k >= 0)
-        k = make_directories(journal, settings->runtime_directory);
-    if (k == 0)
-        k = take_lock(m, journal);
+        k = state_open(&m->state, settings->runtime_directory, journal, m->removals);
     if (k == 0) {
-        manager_read_drained(m);
+        m->drained = state_is_drained(&m->state);
         k = make_stores(m, journal);
     }
     if (k == 0)
@@ -231,19 +178,13 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     return 0;
 }
 
-static void keep_run(_unused_ void *run) {
-}
-
-static void free_runs(struct manager *m) {
-    tdestroy(m->runs_by_id, keep_run); /* the lists own them */
-    for (size_t i = 0; i < RUN_STATES; i++)
-        list_foreach_safe(r, &m->runs[i], struct run, link) {
-            manager_disarm(r);
-            r->guard = guard_link_free(r->guard);
-            r->hold_fd = close_fd(r->hold_fd);
-            r->hold = hold_detach(r->hold);
-            run_free(r);
-        }
+/* Guards and holds stay there for the next berthd. */
+static void detach_runs(struct manager *m) {
+    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_DONE) {
+        r->job.guard = guard_link_free(r->job.guard);
+        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd);
+        r->adhoc.hold = hold_detach(r->adhoc.hold);
+    }
 }
 
 struct manager *manager_free(struct manager *m) {
@@ -253,9 +194,9 @@ struct manager *manager_free(struct manager *m) {
     manager_found_free(m);
     m->cluster_store = store_free(m->cluster_store);
     m->host_store = store_free(m->host_store);
-    free_runs(m);
-    dues_done(&m->dues);
-    dues_done(&m->late_dues);
+    if (m->runs.on_change)
+        detach_runs(m);
+    run_table_done(&m->runs);
     manager_jobs_free(m);
     removals_free(m->removals);
     sd_event_source_disable_unref(m->guard_timer);
@@ -264,7 +205,7 @@ struct manager *manager_free(struct manager *m) {
     sd_event_source_disable_unref(m->words_timer);
     events_free(m->events);
     settings_free(m->settings);
-    close_fd(m->lock_fd);
+    state_close(&m->state);
     sd_event_unref(m->event);
     free(m->with_runner);
     free(m->config);
@@ -380,8 +321,11 @@ struct store *manager_cluster_store(struct manager *m) {
 bool manager_is_recovering(const struct manager *m) {
     return m->phase == MANAGER_PHASE_RECOVERING;
 }
+struct run *manager_find_run(struct manager *m, const char *id) {
+    return run_table_find(&m->runs, id);
+}
 struct list *manager_runs(struct manager *m, enum run_state state) {
-    return &m->runs[state];
+    return &m->runs.lists[state];
 }
 
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
@@ -395,10 +339,9 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     }
     if (!settings_find_job(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach_safe(r, &m->runs[s], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
             if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
-                if (s != RUN_STATE_STOPPING)
+                if (r->state != RUN_STATE_STOPPING)
                     ++*ret_n;
                 manager_stop_run(r, "stopped");
             }

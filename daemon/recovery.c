@@ -13,14 +13,14 @@
 static int adopt(struct store *s, struct claim *c, const struct run *r) {
     if (c->n_demands == 0 || !s)
         return 0;
-    c->head_start_usec = r->head_start_usec;
-    c->keep = r->on_lease_lost == ON_LEASE_LOST_CONTINUE;
-    c->pid = (uint32_t) r->pid;
+    c->head_start_usec = r->terms.head_start_usec;
+    c->keep = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
+    c->pid = (uint32_t) r->started.pid;
     return store_adopt(s, c);
 }
 
 static int adopt_claims(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     int k;
 
     /* A guard knows the one token of its run; that the host permits are held follows from its being there. Where there are none, there
@@ -33,11 +33,11 @@ static int adopt_claims(struct run *r) {
     return k;
 }
 
-int manager_take_up(struct run *r, enum run_state state) {
-    int k = manager_add_run(r->manager, r, state);
+int manager_take_up(struct manager *m, struct run *r, enum run_state state) {
+    int k = run_table_add(&m->runs, r, state);
 
     if (k < 0) {
-        r->hold = hold_detach(r->hold);
+        r->adhoc.hold = hold_detach(r->adhoc.hold);
         run_free(r);
         return k;
     }
@@ -65,26 +65,27 @@ bool manager_recover_failed(struct manager *m, const char *what, int error) {
 }
 
 static void run_on_client_overdue(struct run *r) {
-    if (r->state == RUN_STATE_WAITING && r->client_pid == 0)
+    if (r->state == RUN_STATE_WAITING && r->adhoc.client_pid == 0)
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
 }
 
-static void waiting_found(struct manager *m, const struct message *record) {
+static void waiting_found(const struct message *record, void *userdata) {
+    struct manager *m = userdata;
     const char *kind = message_get(record, "kind");
     char id[ID_TEXT_SIZE] = "?", what[ID_TEXT_SIZE + 16];
     struct run *r = NULL;
     int k;
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
-        r->recorded = true;
+        r->has_waiting_record = true;
         if (r->state != RUN_STATE_PENDING) /* a guard, a report or a hold has it: it was granted after this was written */
-            manager_remove_waiting(r);
+            state_remove_run(&manager_of(r)->state, r);
         return;
     }
-    k = manager_read_run(m, record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, &r);
+    k = state_parse_run(record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, m->settings, &r);
     if (k == 0) {
-        r->recorded = true;
-        k = manager_take_up(r, RUN_STATE_PENDING);
+        r->has_waiting_record = true;
+        k = manager_take_up(m, r, RUN_STATE_PENDING);
     }
     if (k < 0) {
         snprintf(what, sizeof(what), "waiting run %s", id);
@@ -92,36 +93,13 @@ static void waiting_found(struct manager *m, const struct message *record) {
     }
 }
 
-static int compare_queued(const void *a, const void *b) {
-    const struct run *x = *(struct run *const *) a, *y = *(struct run *const *) b;
-
-    return (x->queued_boottime > y->queued_boottime) - (x->queued_boottime < y->queued_boottime);
-}
-
-/* A folder has no order; who has no ticket yet gets it in the order of queueing (R2). */
-static int sort_pending(struct manager *m) {
-    _cleanup_free_ struct run **runs = NULL;
-    size_t n = 0;
-
-    list_foreach(r, &m->runs[RUN_STATE_PENDING], struct run, link)
-        n++;
-    runs = calloc(n + 1, sizeof(struct run *));
-    if (!runs)
-        return -ENOMEM;
-    n = 0;
-    list_foreach(r, &m->runs[RUN_STATE_PENDING], struct run, link)
-        runs[n++] = r;
-    qsort(runs, n, sizeof(struct run *), compare_queued);
-    for (size_t i = 0; i < n; i++) {
-        list_unlink(&runs[i]->link);
-        list_append(&m->runs[RUN_STATE_PENDING], &runs[i]->link);
-    }
-    return 0;
+static void waiting_unreadable(const char *path, int error, void *userdata) {
+    (void) manager_recover_failed(userdata, path, error);
 }
 
 static struct run *first_pending(struct manager *m) {
-    list_foreach(r, &m->runs[RUN_STATE_PENDING], struct run, link)
-        if (!r->behind)
+    list_foreach(r, &m->runs.lists[RUN_STATE_PENDING], struct run, link)
+        if (!r->job.queued_by_overlap)
             return r;
     return NULL;
 }
@@ -139,8 +117,8 @@ static void begin_one(struct manager *m, struct run *r) {
         return;
     }
     manager_run_resume(r);
-    if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->client_pid == 0)
-        manager_arm(r, m->clients_due, run_on_client_overdue);
+    if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->adhoc.client_pid == 0)
+        run_arm(r, m->clients_due, run_on_client_overdue);
 }
 
 /* Runs that were pending because we recovered, and those found waiting, in the order of their queueing. None of them stays pending, but
@@ -161,17 +139,16 @@ static usec_t client_time(const struct manager *m) {
 
 static void become_ready(struct manager *m) {
     _cleanup_free_ char *limits = NULL;
-    size_t n = 0;
+    size_t n;
+    struct state_run_handler handler = {.on_record = waiting_found, .on_error = waiting_unreadable, .userdata = m};
 
-    manager_each_waiting(m, waiting_found);
+    state_each_run(&m->state, &handler);
     if (m->recover_error < 0)
         return;
     m->phase = MANAGER_PHASE_READY;
     m->clients_due = usec_add(clock_boottime(), client_time(m));
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            n++;
-    if (sort_pending(m) < 0 || store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
+    n = run_table_count(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
+    if (run_table_sort_pending(&m->runs) < 0 || store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
         manager_log(m, LOG_CRIT, "out of memory at start");
         (void) sd_event_exit(m->event, 70);
         return;
@@ -191,7 +168,7 @@ void manager_recover_check(struct manager *m) {
 }
 
 int manager_recover(struct manager *m) {
-    char path[MANAGER_PATH_SIZE];
+    char path[STATE_PATH_SIZE];
     int k;
 
     m->phase = MANAGER_PHASE_RECOVERING;
@@ -199,7 +176,7 @@ int manager_recover(struct manager *m) {
     k = manager_hold_await_words(m);
     if (k < 0)
         return k;
-    k = hold_recover(manager_path(m, PROTOCOL_HOLDS, path), manager_hold_found, m);
+    k = hold_recover(state_holds_path(&m->state, path), manager_hold_found, m);
     if (k < 0)
         manager_log(m, LOG_ERR, "%s cannot be read: %s", path, strerror(-k));
     return k < 0 ? k : m->recover_error;

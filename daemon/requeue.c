@@ -9,38 +9,37 @@
 #include "daemon/manager-internal.h"
 
 static bool may_wait_again(const struct run *r) {
-    const struct manager *m = r->manager;
+    const struct manager *m = manager_of(r);
 
-    return !run_is_over(r) && r->pid == 0 && r->started_realtime == 0 && r->cluster_claim.n_demands > 0 && m->cluster_store &&
-           r->on_lease_lost == ON_LEASE_LOST_STOP && m->phase < MANAGER_PHASE_STOPPING && !m->drained &&
-           !(r->stop_wanted && r->stop_reason != SUPERVISE_REASON_LEASE_LOST) && (r->kind == RUN_KIND_JOB || r->client_pid > 0);
+    return !run_is_over(r) && r->started.pid == 0 && r->started.realtime == 0 && r->cluster_claim.n_demands > 0 && m->cluster_store &&
+           r->terms.on_lease_lost == ON_LEASE_LOST_STOP && m->phase < MANAGER_PHASE_STOPPING && !m->drained &&
+           (r->stop_reason == SUPERVISE_REASON_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST) && (r->kind == RUN_KIND_JOB || r->adhoc.client_pid > 0);
 }
 
 static void go_on(struct run *r) {
-    if (!r->again || r->cluster_claim.state != CLAIM_STATE_NONE || r->starting_sent ||
-        (r->kind == RUN_KIND_JOB && !runner_link_is_up(r->manager->runner)))
+    if (r->requeue == RUN_REQUEUE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE || r->job.start_sent ||
+        (r->kind == RUN_KIND_JOB && !runner_link_is_up(manager_of(r)->runner)))
         return;
-    r->again = false;
+    r->requeue = RUN_REQUEUE_NONE;
     manager_claim_cluster(r);
 }
 
 bool manager_run_wait_again(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
 
-    if (r->again)
+    if (r->requeue != RUN_REQUEUE_NONE)
         return true;
     if (!may_wait_again(r))
         return false;
-    r->again = true;
-    r->stop_wanted = false;
+    r->requeue = RUN_REQUEUE_RETURNING;
     r->stop_reason = SUPERVISE_REASON_NONE;
-    r->start_due = 0;
-    r->hold_over = false;
+    r->job.start_due = 0;
+    r->adhoc.hold_state = HOLD_STATE_NONE;
     run_clear_reason(r);
-    manager_write_waiting(r); /* before the hold's record goes: a killed berthd keeps the place */
+    state_save_run(&manager_of(r)->state, r); /* before the hold's record goes: a killed berthd keeps the place */
     manager_hold_done(r);
     manager_arm_queue_timeout(r);
-    manager_set_state(r, RUN_STATE_WAITING);
+    run_enter(r, RUN_STATE_WAITING);
     if (r->cluster_claim.state != CLAIM_STATE_NONE)
         store_release(m->cluster_store, &r->cluster_claim);
     return true;
@@ -51,19 +50,22 @@ void manager_again_released(struct run *r) {
 }
 
 void manager_again_clear(struct run *r) {
-    if (!r->again)
+    if (r->requeue == RUN_REQUEUE_NONE)
         return;
-    r->clearing = r->starting_sent = true;
-    (void) runner_link_kill(r->manager->runner, r->id); /* said once more to the next one (manager_requeue_recovered) */
+    r->requeue = RUN_REQUEUE_CLEARING;
+    r->job.start_sent = true;
+    (void) runner_link_kill(manager_of(r)->runner, r->id); /* said once more to the next one (manager_requeue_recovered) */
 }
 
 void manager_again_cleared(struct run *r) {
-    r->clearing = r->starting_sent = false;
+    if (r->requeue == RUN_REQUEUE_CLEARING)
+        r->requeue = RUN_REQUEUE_RETURNING;
+    r->job.start_sent = false;
     go_on(r);
 }
 
 void manager_requeue_recovered(struct run *r) {
-    if (r->clearing)
+    if (r->requeue == RUN_REQUEUE_CLEARING)
         manager_again_clear(r);
     else
         manager_again_cleared(r); /* the start was not delivered */

@@ -48,7 +48,7 @@ bool rights_cover_job(const struct settings *s, const struct caller *c, const st
 bool rights_cover_run(const struct settings *s, const struct caller *c, const struct run *run) {
     if (run->kind == RUN_KIND_JOB)
         return rights_cover_job(s, c, settings_find_job(s, run->name));
-    return rights_get(s, c) == RIGHT_OPERATE || (rights_get(s, c) == RIGHT_RUN && run->uid == c->peer.uid);
+    return rights_get(s, c) == RIGHT_OPERATE || (rights_get(s, c) == RIGHT_RUN && run->adhoc.uid == c->peer.uid);
 }
 
 /* --- words --- */

@@ -1,12 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-
-/* Which runs there are: by id and by state, the finished ones up to a bound, and when something of each is due. */
+#include "daemon/run-table.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <search.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "daemon/manager-internal.h"
+static void run_table_on_elapsed(struct due *due, _unused_ void *userdata) {
+    struct run *run = list_entry(due, struct run, timer.due);
+
+    run->timer.on_elapsed(run);
+}
+
+int run_table_init(struct run_table *table, sd_event *event, void (*on_change)(struct run_table *table)) {
+    int r;
+
+    for (size_t i = 0; i < RUN_STATES; i++)
+        list_init(&table->lists[i]);
+    table->on_change = on_change;
+    r = dues_init(&table->timers, event, SD_EVENT_PRIORITY_NORMAL, run_table_on_elapsed, table);
+    if (r < 0)
+        return r;
+    return dues_init(&table->patient_timers, event, SD_EVENT_PRIORITY_NORMAL + 10, run_table_on_elapsed, table);
+}
+
+static void keep_run(_unused_ void *run) {
+}
+
+void run_table_done(struct run_table *table) {
+    if (!table->on_change)
+        return;
+    tdestroy(table->by_id, keep_run); /* the lists own them */
+    run_table_foreach(run, table, RUN_STATE_PENDING, RUN_STATE_DONE) {
+        run_disarm(run);
+        run_free(run);
+    }
+    dues_done(&table->timers);
+    dues_done(&table->patient_timers);
+}
+
+/* --- which runs there are --- */
 
 static int compare_ids(const void *a, const void *b) {
     const struct run *x = a, *y = b;
@@ -14,115 +48,153 @@ static int compare_ids(const void *a, const void *b) {
     return memcmp(x->id, y->id, sizeof(x->id));
 }
 
-struct run *manager_find_run(struct manager *m, const char *id) {
+struct run *run_table_find(struct run_table *table, const char *id) {
     struct run key, **slot;
 
     if (!id_is_valid(id))
         return NULL;
     memcpy(key.id, id, sizeof(key.id));
-    slot = tfind(&key, &m->runs_by_id, compare_ids);
+    slot = tfind(&key, &table->by_id, compare_ids);
     return slot ? *slot : NULL;
 }
 
-static void forget_run(struct manager *m, struct run *r) {
-    if (r->state == RUN_STATE_DONE)
-        m->n_done--;
-    (void) tdelete(r, &m->runs_by_id, compare_ids);
-    run_free(r);
+size_t run_table_count(const struct run_table *table, enum run_state first, enum run_state last) {
+    size_t n = 0;
+
+    for (enum run_state state = first; state <= last; state++)
+        list_foreach(run, &table->lists[state], struct run, link)
+            n++;
+    return n;
 }
 
-/* Finished runs are kept for `berth runs --all`, up to a bound; one that still owes its release is not forgotten, nor the newest: its
- * end may be what begins another run. */
-static void forget_old_runs(struct manager *m) {
-    list_foreach_safe(r, &m->runs[RUN_STATE_DONE], struct run, link) {
-        if (m->n_done <= MANAGER_DONE_MAX || r->link.next == &m->runs[RUN_STATE_DONE])
+bool run_table_is_empty(const struct run_table *table, enum run_state first, enum run_state last) {
+    for (enum run_state state = first; state <= last; state++)
+        if (!list_is_empty(&table->lists[state]))
+            return false;
+    return true;
+}
+
+static void forget_run(struct run_table *table, struct run *run) {
+    if (run->state == RUN_STATE_DONE)
+        table->n_done--;
+    (void) tdelete(run, &table->by_id, compare_ids);
+    run_free(run);
+}
+
+/* Keeps RUN_TABLE_DONE_MAX finished runs, those that still owe their release, and the newest: its end may be what begins another run. */
+static void forget_old_runs(struct run_table *table) {
+    struct list *done = &table->lists[RUN_STATE_DONE];
+
+    list_foreach_safe(run, done, struct run, link) {
+        if (table->n_done <= RUN_TABLE_DONE_MAX || run->link.next == done)
             return;
-        if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE &&
-            list_is_empty(&r->watches))
-            forget_run(m, r);
+        if (run->host_claim.state == CLAIM_STATE_NONE && run->cluster_claim.state == CLAIM_STATE_NONE &&
+            list_is_empty(&run->watches))
+            forget_run(table, run);
     }
 }
 
-void manager_on_due(struct due *due, _unused_ void *userdata) {
-    struct run *r = list_entry(due, struct run, due);
-
-    r->on_due(r);
+static void unreserve_timer(struct run_table *table) {
+    dues_give_room(&table->timers);
+    dues_give_room(&table->patient_timers);
 }
 
-static void give_room_of_dues(struct manager *m) {
-    dues_give_room(&m->dues);
-    dues_give_room(&m->late_dues);
-}
-
-static int make_room_for_dues(struct manager *m) {
-    if (dues_make_room(&m->dues) < 0)
+/* Now, so that no time limit of a run can fail for lack of memory later. */
+static int reserve_timer(struct run_table *table) {
+    if (dues_make_room(&table->timers) < 0)
         return -ENOMEM;
-    if (dues_make_room(&m->late_dues) == 0)
+    if (dues_make_room(&table->patient_timers) == 0)
         return 0;
-    dues_give_room(&m->dues);
+    dues_give_room(&table->timers);
     return -ENOMEM;
 }
 
-int manager_add_run(struct manager *m, struct run *r, enum run_state state) {
+int run_table_add(struct run_table *table, struct run *run, enum run_state state) {
     struct run **slot;
 
-    forget_old_runs(m); /* here, where nobody has hold of an old one */
-    /* Now, so that no time limit of it can fail for lack of memory later. */
-    if (make_room_for_dues(m) < 0)
+    forget_old_runs(table); /* here, where no caller holds a pointer to an old one */
+    if (reserve_timer(table) < 0)
         return -ENOMEM;
-    slot = tsearch(r, &m->runs_by_id, compare_ids);
-    if (!slot || *slot != r) {
-        give_room_of_dues(m);
+    slot = tsearch(run, &table->by_id, compare_ids);
+    if (!slot || *slot != run) {
+        unreserve_timer(table);
         return slot ? -EEXIST : -ENOMEM;
     }
-    r->may_be_due = true;
-    run_set_state(r, m->runs, state);
+    run->table = table;
+    run->timer.is_reserved = true;
+    run_set_state(run, table->lists, state);
     return 0;
 }
 
-void manager_replace_run(struct run *old, struct run *fresh) {
-    struct manager *m = old->manager;
-    struct run **slot = tfind(old, &m->runs_by_id, compare_ids);
+void run_table_replace(struct run_table *table, struct run *old, struct run *fresh) {
+    struct run **slot = tfind(old, &table->by_id, compare_ids);
 
-    assert(slot && *slot == old && old->state == RUN_STATE_PENDING && old->due.place == 0);
+    assert(slot && *slot == old && old->state == RUN_STATE_PENDING && old->timer.due.place == 0);
     *slot = fresh;
-    fresh->may_be_due = old->may_be_due; /* with the room among the dues */
+    fresh->table = table;
+    fresh->timer.is_reserved = old->timer.is_reserved;
     list_foreach_safe(w, &old->watches, struct run_watch, link) {
         list_unlink(&w->link);
         list_append(&fresh->watches, &w->link);
     }
-    list_append(&m->runs[RUN_STATE_PENDING], &fresh->link);
+    list_append(&table->lists[RUN_STATE_PENDING], &fresh->link);
     run_free(old);
 }
 
-void manager_set_state(struct run *r, enum run_state state) {
-    r->manager->n_done += state == RUN_STATE_DONE;
-    run_set_state(r, r->manager->runs, state);
-    manager_service_changed(r->manager);
+static int compare_queued(const void *a, const void *b) {
+    const struct run *x = *(struct run *const *) a, *y = *(struct run *const *) b;
+
+    return (x->queued.boottime > y->queued.boottime) - (x->queued.boottime < y->queued.boottime);
 }
 
-void manager_disarm(struct run *r) {
-    dues_unset(&r->due);
+int run_table_sort_pending(struct run_table *table) {
+    struct list *pending = &table->lists[RUN_STATE_PENDING];
+    size_t n = 0;
+    _cleanup_free_ struct run **runs =
+        calloc(run_table_count(table, RUN_STATE_PENDING, RUN_STATE_PENDING) + 1, sizeof(struct run *));
+
+    if (!runs)
+        return -ENOMEM;
+    list_foreach(run, pending, struct run, link)
+        runs[n++] = run;
+    qsort(runs, n, sizeof(struct run *), compare_queued);
+    for (size_t i = 0; i < n; i++) {
+        list_unlink(&runs[i]->link);
+        list_append(pending, &runs[i]->link);
+    }
+    return 0;
 }
 
-void manager_never_due(struct run *r) {
-    manager_disarm(r);
-    if (r->may_be_due)
-        give_room_of_dues(r->manager);
-    r->may_be_due = false;
+/* --- one run --- */
+
+void run_enter(struct run *run, enum run_state state) {
+    run->table->n_done += state == RUN_STATE_DONE;
+    run_set_state(run, run->table->lists, state);
+    run->table->on_change(run->table);
 }
 
-static void arm(struct run *r, struct dues *dues, usec_t boottime, void (*on_due)(struct run *run)) {
-    if (!r->may_be_due)
+void run_disarm(struct run *run) {
+    dues_unset(&run->timer.due);
+}
+
+void run_release_timer(struct run *run) {
+    run_disarm(run);
+    if (run->timer.is_reserved)
+        unreserve_timer(run->table);
+    run->timer.is_reserved = false;
+}
+
+static void arm(struct run *run, struct dues *timers, usec_t boottime, void (*on_elapsed)(struct run *run)) {
+    if (!run->timer.is_reserved)
         return;
-    r->on_due = on_due;
-    dues_set(dues, &r->due, boottime);
+    run->timer.on_elapsed = on_elapsed;
+    dues_set(timers, &run->timer.due, boottime);
 }
 
-void manager_arm(struct run *r, usec_t boottime, void (*on_due)(struct run *run)) {
-    arm(r, &r->manager->dues, boottime, on_due);
+void run_arm(struct run *run, usec_t boottime, void (*on_elapsed)(struct run *run)) {
+    arm(run, &run->table->timers, boottime, on_elapsed);
 }
 
-void manager_arm_late(struct run *r, usec_t boottime, void (*on_due)(struct run *run)) {
-    arm(r, &r->manager->late_dues, boottime, on_due);
+void run_arm_after_io(struct run *run, usec_t boottime, void (*on_elapsed)(struct run *run)) {
+    arm(run, &run->table->patient_timers, boottime, on_elapsed);
 }

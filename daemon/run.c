@@ -78,7 +78,7 @@ static void claim_done(struct claim *c, const struct run *r) {
         free((void *) (uintptr_t) c->demands);
 }
 
-int run_new(struct run **ret, struct manager *manager, const struct run_spec *spec, const struct settings *settings) {
+int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings) {
     size_t demands_size = spec->pools->n * sizeof(spec->pools->items[0]), name_size = strlen(spec->name) + 1;
     _cleanup_(run_freep) struct run *r = calloc(1, sizeof(*r) + demands_size + name_size);
     int k;
@@ -87,14 +87,13 @@ int run_new(struct run **ret, struct manager *manager, const struct run_spec *sp
         return -ENOMEM;
     list_init(&r->link);
     list_init(&r->watches);
-    r->manager = manager;
     r->kind = spec->kind;
-    r->exit_code = r->signal = r->hold_fd = -1;
-    r->queue_timeout_usec = USEC_INFINITY;
+    r->end.exit_code = r->end.signal = r->adhoc.hold_fd = -1;
+    r->terms.queue_timeout_usec = USEC_INFINITY;
     r->reason = "";
-    r->demands = memcpy(r->first_demands, spec->pools->items, demands_size);
+    memcpy(r->demands, spec->pools->items, demands_size);
     r->n_demands = spec->pools->n;
-    r->name = memcpy(r->first_demands + r->n_demands, spec->name, name_size);
+    r->name = memcpy(r->demands + r->n_demands, spec->name, name_size);
     if (spec->id)
         snprintf(r->id, sizeof(r->id), "%s", spec->id);
     else if ((k = id_make(r->id)) < 0)
@@ -111,7 +110,7 @@ int run_new(struct run **ret, struct manager *manager, const struct run_spec *sp
 struct run *run_free(struct run *r) {
     if (!r)
         return NULL;
-    assert(!r->guard && !r->hold && r->due.place == 0 && r->hold_fd < 0);
+    assert(!r->job.guard && !r->adhoc.hold && r->timer.due.place == 0 && r->adhoc.hold_fd < 0);
     list_foreach_safe(w, &r->watches, struct run_watch, link)
         list_unlink(&w->link);
     list_unlink(&r->link);
@@ -127,7 +126,20 @@ void run_changed(struct run *r) {
         w->on_change(w, r);
 }
 
+#define TO(state) (1U << RUN_STATE_##state)
+
+/* Where each state may lead. A run on no list yet enters where its recovery found it. */
+static const unsigned transitions[RUN_STATES] = {
+    [RUN_STATE_PENDING] = TO(WAITING) | TO(DONE),
+    [RUN_STATE_WAITING] = TO(STARTING) | TO(DONE),
+    [RUN_STATE_STARTING] = TO(RUNNING) | TO(STOPPING) | TO(WAITING) | TO(DONE),
+    [RUN_STATE_RUNNING] = TO(STOPPING) | TO(DONE),
+    [RUN_STATE_STOPPING] = TO(WAITING) | TO(DONE), /* WAITING: its lease was lost before anything of it ran */
+    [RUN_STATE_DONE] = 0,
+};
+
 void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state) {
+    assert(!list_is_linked(&r->link) || (transitions[r->state] & 1U << state));
     list_unlink(&r->link);
     list_append(&lists[state], &r->link);
     r->state = state;
@@ -174,15 +186,15 @@ bool run_is_over(const struct run *r) {
 }
 
 usec_t run_wait_usec(const struct run *r, usec_t now_boottime) {
-    usec_t end = r->started_boottime ? r->started_boottime : r->ended_boottime ? r->ended_boottime : now_boottime;
+    usec_t end = r->started.boottime ? r->started.boottime : r->end.boottime ? r->end.boottime : now_boottime;
 
-    return usec_sub(end, r->queued_boottime);
+    return usec_sub(end, r->queued.boottime);
 }
 
 usec_t run_time_usec(const struct run *r, usec_t now_boottime) {
-    if (r->started_boottime == 0)
+    if (r->started.boottime == 0)
         return 0;
-    return usec_sub(r->ended_boottime ? r->ended_boottime : now_boottime, r->started_boottime);
+    return usec_sub(r->end.boottime ? r->end.boottime : now_boottime, r->started.boottime);
 }
 
 void run_watch_add(struct run *r, struct run_watch *watch) {

@@ -2,11 +2,11 @@
 #pragma once
 
 /* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state is decided in
- * daemon/manager-run.c.
+ * daemon/manager-run.c. A run belongs to the run table (daemon/run-table.h).
  *
  *     pending → waiting → starting → running → stopping → done
  *
- * run_set_state() alone changes the state and moves the run between the manager's lists. */
+ * run_set_state() alone changes the state and moves the run between the lists of the run table. */
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,14 +19,14 @@
 #include "conf/settings.h"
 #include "store/claim.h"
 
-struct manager;
 struct run;
+struct run_table;
 struct guard_link;
 struct hold;
 
 enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
 
-enum run_state {        /* the list that holds it: manager->runs[state] */
+enum run_state {        /* the list that holds it: run_table->lists[state] */
     RUN_STATE_PENDING,  /* not asked yet (berthd still recovers, or overlap = "queue") */
     RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
     RUN_STATE_STARTING, /* granted; the runner or the client was told */
@@ -49,57 +49,91 @@ struct run_watch { /* someone who wants to hear of every change of a run: a clie
     void (*on_change)(struct run_watch *watch, struct run *run); /* may remove itself */
 };
 
-struct run {
-    struct manager *manager;
-    struct list link;               /* on manager->runs[state] */
-    char id[ID_TEXT_SIZE];
-    enum run_kind kind;
-    enum run_state state;
-    char hash[17];                  /* job: of its definition when it was begun */
-    const char *name;               /* job or label */
-    uid_t uid;                      /* ad hoc: who asked */
-
-    size_t n_demands;               /* all pools, as asked; may be 0 for a job */
-    const struct demand *demands;
-    /* A claim on both scopes takes its host permits (and places under host-limit) first and queues in the cluster then. */
-    struct claim host_claim, cluster_claim; /* n_demands 0: no such part */
+struct run_terms { /* what was asked for, besides pools */
     enum on_lease_lost on_lease_lost;
     usec_t head_start_usec, stop_timeout_usec, queue_timeout_usec;
     bool nowait;
-    bool granted;                   /* holds, or held, its permits: a `released` event is owed */
-    bool behind;                    /* job, pending: overlap = "queue", it begins when the one before it is over */
-    bool recorded;                  /* waiting/RUN is there */
-    bool queued_told;               /* the event `queued` was written */
-    bool starting_sent;             /* job: `start` went to the runner; a guard may exist */
-    bool again;                     /* granted, and it could not begin: waits again when its permits are back and nothing is left of it */
-    bool clearing;                  /* job, again: the runner was asked to say that nothing is left */
-    usec_t start_due;               /* job: nothing of it can be alive then if no guard was heard of; boottime; 0: there is no such time */
-    bool stop_wanted;               /* to be told to the guard or client as soon as there is one */
-    bool may_be_due;                /* from when the manager knows it until it is over */
-    bool ended_told;                /* ad hoc: the client said how its command ended */
-    bool hold_over;                 /* ad hoc: nobody has it any more; what the client may still say is waited for */
-    bool unheard;                   /* ad hoc: found at start, and its client has not come back (yet) */
-    bool hold_failed;               /* ad hoc: granted, and then its hold could not be made; the reason says why */
+};
 
-    usec_t queued_realtime, started_realtime, ended_realtime; /* 0: not yet */
-    usec_t queued_boottime, started_boottime, ended_boottime;
-    pid_t pid;                      /* of the command; 0: none */
-    enum supervise_reason stop_reason;
+struct run_time { /* 0: not yet */
+    usec_t realtime, boottime;
+};
 
+struct run_start {
+    usec_t realtime, boottime; /* 0: not yet */
+    pid_t pid;                 /* of the command; 0: none, or not any more */
+};
+
+struct run_end {
+    usec_t realtime, boottime; /* 0: not yet */
     enum run_result result;
-    int exit_code, signal;          /* -1: none */
-    const char *reason;             /* why it was refused, not started or stopped; "" : nothing to say */
-    char *reason_text;              /* what reason points to, if it was made for this run */
+    int exit_code, signal;     /* -1: none */
+};
 
-    struct guard_link *guard;       /* job: connection to its guard, or NULL */
-    bool guard_wanted;              /* job: it lives, and could not be connected to: tried again */
-    struct hold *hold;              /* ad hoc: granted, or NULL */
-    int hold_fd;                    /* ad hoc: write end of the hold that the client has not got yet; -1: none */
-    pid_t client_pid;               /* ad hoc: of `berth run`; 0: not there */
-    struct due due;                 /* queue timeout, later: kill by the runner when the guard hangs */
-    void (*on_due)(struct run *run);
+struct run_timer { /* the one time limit that is armed: queue timeout, later a kill by the runner when the guard hangs */
+    struct due due;
+    void (*on_elapsed)(struct run *run);
+    bool is_reserved;          /* room in the run table's heaps, from run_table_add() until the run is over */
+};
+
+/* A granted run whose command could not be started: it waits again. */
+enum run_requeue {
+    RUN_REQUEUE_NONE,
+    RUN_REQUEUE_RETURNING, /* returns its permits, then claims them again */
+    RUN_REQUEUE_CLEARING,  /* job: the runner was also asked to confirm that nothing of the attempt is left */
+};
+
+struct job_run {                    /* a run of a job, executed by berth-runner and a guard */
+    char hash[17];                  /* of the job's definition when the run was begun */
+    bool queued_by_overlap;         /* pending: overlap = "queue", begins after the job's current run */
+    bool start_sent;                /* `start` went to the runner; a guard may exist */
+    bool guard_wanted;              /* the guard lives and could not be connected to; the connection is retried */
+    usec_t start_due;               /* boottime: without a known guard nothing of the run can be alive then; 0: no such time */
+    struct guard_link *guard;       /* connection to its guard, or NULL */
+};
+
+enum hold_state {
+    HOLD_STATE_NONE,     /* not made yet, or held */
+    HOLD_STATE_RELEASED, /* no process has it any more; a report of the client may still come */
+    HOLD_STATE_FAILED,   /* granted, and the hold could not be made; the reason says why */
+};
+
+struct adhoc_run {                  /* a run of `berth run`, which executes its command itself */
+    uid_t uid;                      /* of the caller; 0 for a job's run */
+    pid_t client_pid;               /* of `berth run`; 0: not connected */
+    bool awaits_client;             /* recovered, and its client has not come back yet */
+    bool end_reported;              /* the client reported how its command ended */
+    enum hold_state hold_state;
+    struct hold *hold;              /* granted, or NULL */
+    int hold_fd;                    /* write end of the hold that the client has not received yet; -1: none */
+};
+
+struct run {
+    struct run_table *table;        /* that owns it; NULL: none yet */
+    struct list link;               /* on run_table->lists[state] */
+    char id[ID_TEXT_SIZE];
+    enum run_kind kind;
+    enum run_state state;
+    const char *name;               /* job or label */
+    /* A claim on both scopes takes its host permits (and places under host-limit) first and queues in the cluster then. */
+    struct claim host_claim, cluster_claim; /* n_demands 0: no such part */
+    struct run_terms terms;
+    bool granted;                   /* holds, or held, its permits: a `released` event is owed */
+    bool queued_logged;             /* the event `queued` is in the journal */
+    bool has_waiting_record;        /* waiting/RUN exists */
+    enum run_requeue requeue;
+    struct run_time queued;
+    struct run_start started;
+    struct run_end end;
+    enum supervise_reason stop_reason; /* sent to the guard or client as soon as there is one; NONE: no stop is wanted */
+    const char *reason;             /* why it was refused, not started or stopped; "": nothing to say */
+    char *reason_text;              /* what reason points to, if it was made for this run */
+    struct run_timer timer;
     struct list watches;            /* struct run_watch */
-    struct demand first_demands[];  /* what demands and name point to: one piece of memory, as thousands may wait */
+    struct job_run job;             /* RUN_KIND_JOB */
+    struct adhoc_run adhoc;         /* RUN_KIND_ADHOC */
+    size_t n_demands;
+    struct demand demands[];        /* all pools, as asked; may be none for a job. The name follows: thousands of runs may wait */
 };
 
 /* A pending run on no list, with fresh ids (-errno of getrandom(2), -ENOMEM). demands are split in two: those for which is_host
@@ -110,11 +144,11 @@ struct run_spec {
     const char *name;
     const struct demands *pools;
 };
-int run_new(struct run **ret, struct manager *manager, const struct run_spec *spec, const struct settings *settings);
-/* The run is on no list afterwards; its edges (guard, hold, time limit) are the manager's to end before. */
+int run_new(struct run **ret, const struct run_spec *spec, const struct settings *settings);
+/* The run is on no list afterwards; its owner has ended its edges (guard, hold, time limit) before. */
 struct run *run_free(struct run *r);
 DEFINE_CLEANUP(struct run, run_free)
-/* lists: of the manager, one a state. Tells the watches. */
+/* lists: of the run table, one a state. Calls the watches. Aborts on a transition that no run may make. */
 void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state);
 void run_changed(struct run *r); /* tells the watches: position, deadline ... */
 void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */

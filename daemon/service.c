@@ -14,18 +14,10 @@
 
 /* --- the service manager --- */
 
-static size_t count(const struct list *runs) {
-    size_t n = 0;
-
-    list_foreach(r, runs, struct run, link)
-        n++;
-    return n;
-}
-
 static int manager_on_status_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct manager *m = userdata;
-    size_t waiting = count(&m->runs[RUN_STATE_PENDING]) + count(&m->runs[RUN_STATE_WAITING]);
-    size_t running = count(&m->runs[RUN_STATE_STARTING]) + count(&m->runs[RUN_STATE_RUNNING]) + count(&m->runs[RUN_STATE_STOPPING]);
+    size_t waiting = run_table_count(&m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING);
+    size_t running = run_table_count(&m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING);
 
     (void) sd_notifyf(0, "STATUS=%s%s%zu running, %zu waiting", m->drained ? "Drained; " : "",
                       manager_is_recovering(m) ? "Waits for berth-runner and guards to tell what runs; " : "", running, waiting);
@@ -64,12 +56,6 @@ static void tell_stopping(usec_t longest) {
 
 /* --- draining --- */
 
-void manager_read_drained(struct manager *m) {
-    char path[MANAGER_PATH_SIZE];
-
-    m->drained = access(manager_path(m, PROTOCOL_DRAINED, path), F_OK) == 0;
-}
-
 /* Other hosts are told with what this one declares. */
 static int set_drained(struct manager *m, bool drained) {
     int k;
@@ -82,38 +68,34 @@ static int set_drained(struct manager *m, bool drained) {
 }
 
 int manager_drain(struct manager *m, uid_t uid) {
-    char path[MANAGER_PATH_SIZE];
-    int fd, k;
+    int k;
 
     if (m->drained)
         return 0;
-    fd = open(manager_path(m, PROTOCOL_DRAINED, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -errno;
-    close_fd(fd);
+    k = state_set_drained(&m->state, true);
+    if (k < 0)
+        return k;
     k = set_drained(m, true);
     if (k < 0) {
-        (void) unlink(path);
+        (void) state_set_drained(&m->state, false);
         return k;
     }
     event_emit(m->events, &(struct event) {.type = EVENT_DRAINED, .has_uid = true, .uid = uid},
                "this host is drained: it takes nothing new until `berth undrain`");
-    for (enum run_state s = RUN_STATE_PENDING; s <= RUN_STATE_WAITING; s++)
-        list_foreach_safe(r, &m->runs[s], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING)
             manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
     manager_service_changed(m);
     return 0;
 }
 
 int manager_undrain(struct manager *m, uid_t uid) {
-    char path[MANAGER_PATH_SIZE];
     int k;
 
     if (!m->drained)
         return 0;
-    if (unlink(manager_path(m, PROTOCOL_DRAINED, path)) < 0 && errno != ENOENT)
-        return -errno;
-    k = set_drained(m, false);
+    k = state_set_drained(&m->state, false);
+    if (k == 0)
+        k = set_drained(m, false);
     if (k < 0)
         return k;
     event_emit(m->events, &(struct event) {.type = EVENT_UNDRAINED, .has_uid = true, .uid = uid}, "this host takes work again");
@@ -130,10 +112,7 @@ bool manager_is_drained(const struct manager *m) {
 bool manager_is_idle(const struct manager *m) {
     if (manager_is_recovering(m)) /* nobody knows */
         return false;
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        if (!list_is_empty(&m->runs[s]))
-            return false;
-    return true;
+    return run_table_is_empty(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
 }
 
 /* --- stopping --- */
@@ -168,8 +147,7 @@ static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint6
 
     if (m->phase != MANAGER_PHASE_STOPPING)
         return 0;
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
             manager_log(m, LOG_WARNING, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
     m->phase = MANAGER_PHASE_LEAVING;
     leave(m);
@@ -179,10 +157,9 @@ static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint6
 static usec_t longest_stop(const struct manager *m) {
     usec_t longest = 0;
 
-    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            if (r->stop_timeout_usec > longest)
-                longest = r->stop_timeout_usec;
+    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+            if (r->terms.stop_timeout_usec > longest)
+                longest = r->terms.stop_timeout_usec;
     return longest;
 }
 
@@ -197,8 +174,7 @@ bool manager_stops_jobs(const struct manager *m) {
 static void stop_all(struct manager *m, enum run_state last) {
     /* Now, in case that berthd is killed because this takes too long: the next start is one of the service. */
     manager_jobs_forget_at_start(m);
-    for (enum run_state s = RUN_STATE_PENDING; s <= last; s++)
-        list_foreach_safe(r, &m->runs[s], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, last)
             manager_stop_run(r, "shutdown");
 }
 

@@ -1,56 +1,147 @@
 /* SPDX-License-Identifier: MIT */
-
-/* What berthd remembers of itself over a restart, below the runtime directory: each record one message as a file, replaced in one
- * step. They need not outlive a reboot: nothing that they speak of does. A record that cannot be written is logged and the work goes
- * on: what it would have saved is a place in the queue, never a permit. */
+#include "daemon/state.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "base/failpoint.h"
 #include "base/file.h"
-#include "base/protocol.h"
-#include "daemon/manager-internal.h"
 
-#define RECORD_PATH_SIZE (RUNTIME_DIRECTORY_MAX + NAME_MAX_LENGTH + 16)
+#define LOCK "lock"
+#define HOLDS "holds"
+#define WAITING "waiting"
+#define JOBS "jobs"
+#define FLAGS "state"
+#define SESSION FLAGS "/session"
+#define DRAINED FLAGS "/drained"
 
-static const char *record_path(struct manager *m, const char *folder, const char *name, char path[static RECORD_PATH_SIZE]) {
-    snprintf(path, RECORD_PATH_SIZE, "%s/%s/%s", m->settings->runtime_directory, folder, name);
+#define log(state, priority, ...) journal_log((state)->journal, (priority), __VA_ARGS__)
+
+/* --- the directory --- */
+
+/* RUNTIME-DIRECTORY/NAME, or the runtime directory for "". */
+static const char *format_path(const struct state *state, const char *name, char path[static STATE_PATH_SIZE]) {
+    snprintf(path, STATE_PATH_SIZE, "%s%s%s", state->directory, *name ? "/" : "", name);
     return path;
 }
 
-static void record_write(struct manager *m, const char *folder, const char *name, const struct message_writer *w) {
-    char path[RECORD_PATH_SIZE];
-    int k = w->error;
-
-    if (k == 0)
-        k = file_write_atomic(record_path(m, folder, name, path), w->text, w->size, 0600);
-    if (k < 0)
-        manager_log(m, LOG_WARNING, "%s cannot be written: %s", record_path(m, folder, name, path),
-                    strerror(-k));
+const char *state_holds_path(const struct state *state, char path[static STATE_PATH_SIZE]) {
+    return format_path(state, HOLDS, path);
 }
 
-static int record_read(struct manager *m, const char *folder, const char *name, struct message *ret) {
-    _cleanup_free_ char *text = NULL;
-    char path[RECORD_PATH_SIZE];
-    size_t size;
-    int k;
+const char *state_session_path(const struct state *state, char path[static STATE_PATH_SIZE]) {
+    return format_path(state, SESSION, path);
+}
 
-    k = file_read(record_path(m, folder, name, path), MESSAGE_SIZE_MAX, &text, &size);
-    if (k == 0)
-        k = message_parse(ret, text, size);
-    if (k == -EBADMSG || k == -EFBIG) {
-        manager_log(m, LOG_WARNING, "%s is no record and is removed", path);
+static int make_directory(const struct state *state, const char *name, mode_t mode) {
+    char path[STATE_PATH_SIZE];
+    int r = file_make_directory(format_path(state, name, path), mode);
+
+    if (r < 0)
+        log(state, LOG_ERR, "%s: cannot make directory: %s", path, strerror(-r));
+    return r;
+}
+
+/* A system service finds all of them: the runtime directory is root's then, and berthd can make nothing in it. */
+static int make_directories(const struct state *state) {
+    static const char *const names[] = {HOLDS, WAITING, JOBS, FLAGS};
+    int r = make_directory(state, "", 0755);
+
+    for (size_t i = 0; r == 0 && i < ELEMENTSOF(names); i++)
+        r = make_directory(state, names[i], 0700);
+    return r;
+}
+
+static int take_lock(struct state *state) {
+    _cleanup_close_ int fd = -1;
+    char path[STATE_PATH_SIZE];
+    int r;
+
+    fd = open(format_path(state, LOCK, path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        r = -errno;
+        if (r == -EWOULDBLOCK)
+            log(state, LOG_ERR, "another berthd has %s: one runs in a runtime directory", path);
+        else
+            log(state, LOG_ERR, "%s: %s", path, strerror(-r));
+        return r;
+    }
+    state->lock_fd = steal_fd(&fd);
+    return 0;
+}
+
+int state_open(struct state *state, const char *directory, struct journal *journal, struct removals *removals) {
+    int r;
+
+    *state = (struct state) {.journal = journal, .removals = removals, .lock_fd = -1};
+    snprintf(state->directory, sizeof(state->directory), "%s", directory);
+    r = make_directories(state);
+    return r < 0 ? r : take_lock(state);
+}
+
+void state_close(struct state *state) {
+    state->lock_fd = close_fd(state->lock_fd);
+}
+
+bool state_is_drained(const struct state *state) {
+    char path[STATE_PATH_SIZE];
+
+    return access(format_path(state, DRAINED, path), F_OK) == 0;
+}
+
+int state_set_drained(const struct state *state, bool drained) {
+    _cleanup_close_ int fd = -1;
+    char path[STATE_PATH_SIZE];
+
+    format_path(state, DRAINED, path);
+    if (!drained)
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? -errno : 0;
+}
+
+/* --- records --- */
+
+static const char *record_path(const struct state *state, const char *folder, const char *name, char path[static STATE_PATH_SIZE]) {
+    snprintf(path, STATE_PATH_SIZE, "%s/%s/%s", state->directory, folder, name);
+    return path;
+}
+
+static void record_write(const struct state *state, const char *folder, const char *name, const struct message_writer *w) {
+    char path[STATE_PATH_SIZE];
+    int r = w->error;
+
+    record_path(state, folder, name, path);
+    if (r == 0)
+        r = file_write_atomic(path, w->text, w->size, 0600);
+    if (r < 0)
+        log(state, LOG_WARNING, "%s cannot be written: %s", path, strerror(-r));
+}
+
+/* -ENOENT: there is none, or there was something else, which is removed. */
+static int record_read(const struct state *state, const char *folder, const char *name, struct message *ret) {
+    _cleanup_free_ char *text = NULL;
+    char path[STATE_PATH_SIZE];
+    size_t size;
+    int r;
+
+    r = file_read(record_path(state, folder, name, path), MESSAGE_SIZE_MAX, &text, &size);
+    if (r == 0)
+        r = message_parse(ret, text, size);
+    if (r == -EBADMSG || r == -EFBIG) {
+        log(state, LOG_WARNING, "%s: not a valid state file, removing", path);
         (void) unlink(path);
         return -ENOENT;
     }
-    if (k < 0 && k != -ENOENT) /* out of descriptors, say: the next berthd may want it */
-        manager_log(m, LOG_WARNING, "%s cannot be read: %s", path, strerror(-k));
-    return k;
+    if (r < 0 && r != -ENOENT) /* out of descriptors, say: the next berthd may want it */
+        log(state, LOG_WARNING, "%s cannot be read: %s", path, strerror(-r));
+    return r;
 }
 
 /* --- runs --- */
@@ -66,25 +157,25 @@ static void put_claim(struct message_writer *w, const char *prefix, const struct
     message_put_u64(w, key, token);
 }
 
-void manager_put_run(struct message_writer *w, const struct run *r) {
+void state_put_run(struct message_writer *w, const struct run *run) {
     char pools[DEMANDS_TEXT_SIZE];
 
-    message_put(w, "run", r->id);
-    message_put(w, "kind", r->kind == RUN_KIND_JOB ? "job" : "adhoc");
-    message_put(w, "job", r->name);
-    message_put(w, "hash", r->hash);
-    message_put_u64(w, "uid", r->uid);
-    message_put(w, "pools", run_format_pools(r, pools));
-    put_claim(w, "", &r->cluster_claim, r->again ? 0 : r->cluster_claim.token); /* again: it has given that one back */
-    put_claim(w, "host-", &r->host_claim, r->host_claim.token);
-    message_put(w, "on-lease-lost", r->on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
-    message_put_u64(w, "stop-timeout", r->stop_timeout_usec);
-    message_put_u64(w, "head-start", r->head_start_usec);
-    message_put_u64(w, "queue-timeout", r->queue_timeout_usec);
-    message_put_u64(w, "queued", r->queued_realtime);
-    message_put_u64(w, "queued-boot", r->queued_boottime);
-    if (r->started_realtime > 0)
-        message_put_u64(w, "started", r->started_realtime);
+    message_put(w, "run", run->id);
+    message_put(w, "kind", run->kind == RUN_KIND_JOB ? "job" : "adhoc");
+    message_put(w, "job", run->name);
+    message_put(w, "hash", run->job.hash);
+    message_put_u64(w, "uid", run->adhoc.uid);
+    message_put(w, "pools", run_format_pools(run, pools));
+    put_claim(w, "", &run->cluster_claim, run->requeue != RUN_REQUEUE_NONE ? 0 : run->cluster_claim.token); /* requeued: returned */
+    put_claim(w, "host-", &run->host_claim, run->host_claim.token);
+    message_put(w, "on-lease-lost", run->terms.on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
+    message_put_u64(w, "stop-timeout", run->terms.stop_timeout_usec);
+    message_put_u64(w, "head-start", run->terms.head_start_usec);
+    message_put_u64(w, "queue-timeout", run->terms.queue_timeout_usec);
+    message_put_u64(w, "queued", run->queued.realtime);
+    message_put_u64(w, "queued-boot", run->queued.boottime);
+    if (run->started.realtime > 0)
+        message_put_u64(w, "started", run->started.realtime);
 }
 
 static void read_claim(const struct message *record, const char *prefix, struct claim *c) {
@@ -98,157 +189,170 @@ static void read_claim(const struct message *record, const char *prefix, struct 
     (void) message_get_u64(record, key, &c->token);
 }
 
-static void read_times(const struct message *record, struct run *r) {
+static void read_times(const struct message *record, struct run *run) {
     usec_t now = clock_boottime();
 
-    (void) message_get_u64(record, "queued", &r->queued_realtime);
-    r->queued_boottime = usec_sub(now, usec_sub(clock_realtime(), r->queued_realtime));
-    (void) message_get_u64(record, "queued-boot", &r->queued_boottime);
-    if (message_get_u64(record, "started", &r->started_realtime) == 0)
-        r->started_boottime = usec_sub(now, usec_sub(clock_realtime(), r->started_realtime));
-    (void) message_get_u64(record, "queue-timeout", &r->queue_timeout_usec);
-    (void) message_get_u64(record, "head-start", &r->head_start_usec);
-    (void) message_get_u64(record, "stop-timeout", &r->stop_timeout_usec);
+    (void) message_get_u64(record, "queued", &run->queued.realtime);
+    run->queued.boottime = usec_sub(now, usec_sub(clock_realtime(), run->queued.realtime));
+    (void) message_get_u64(record, "queued-boot", &run->queued.boottime);
+    if (message_get_u64(record, "started", &run->started.realtime) == 0)
+        run->started.boottime = usec_sub(now, usec_sub(clock_realtime(), run->started.realtime));
+    (void) message_get_u64(record, "queue-timeout", &run->terms.queue_timeout_usec);
+    (void) message_get_u64(record, "head-start", &run->terms.head_start_usec);
+    (void) message_get_u64(record, "stop-timeout", &run->terms.stop_timeout_usec);
 }
 
-int manager_read_run(struct manager *m, const struct message *record, enum run_kind kind, struct run **ret) {
-    _cleanup_(run_freep) struct run *r = NULL;
+int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings, struct run **ret) {
+    _cleanup_(run_freep) struct run *run = NULL;
     const char *pools = message_get(record, "pools"), *hash = message_get(record, "hash");
     const char *on_lease_lost = message_get(record, "on-lease-lost");
     char id[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
     struct demands demands = {};
     struct run_spec spec = {.kind = kind, .id = id, .name = name, .pools = &demands};
     uint64_t uid = 0;
-    int k;
+    int r;
 
     if (message_get_id(record, "run", id) < 0 || message_get_name(record, "job", name) < 0 ||
         (pools && demands_parse(pools, &demands) != 0))
         return -EBADMSG;
-    k = run_new(&r, m, &spec, m->settings);
-    if (k < 0)
-        return k;
-    r->stop_timeout_usec = settings_stop_timeout_default(m->settings);
+    r = run_new(&run, &spec, settings);
+    if (r < 0)
+        return r;
+    run->terms.stop_timeout_usec = settings_stop_timeout_default(settings);
     if (hash)
-        snprintf(r->hash, sizeof(r->hash), "%s", hash);
+        snprintf(run->job.hash, sizeof(run->job.hash), "%s", hash);
     if (on_lease_lost && strcmp(on_lease_lost, "continue") == 0)
-        r->on_lease_lost = ON_LEASE_LOST_CONTINUE;
+        run->terms.on_lease_lost = ON_LEASE_LOST_CONTINUE;
     (void) message_get_u64(record, "uid", &uid);
-    r->uid = (uid_t) uid;
-    read_times(record, r);
-    read_claim(record, "", &r->cluster_claim);
-    read_claim(record, "host-", &r->host_claim);
+    run->adhoc.uid = (uid_t) uid;
+    read_times(record, run);
+    read_claim(record, "", &run->cluster_claim);
+    read_claim(record, "host-", &run->host_claim);
     /* A guard's state and report name the one token and ticket that the command has: without cluster permits, the host's. */
-    if (r->cluster_claim.n_demands == 0 && r->host_claim.token == 0) {
-        (void) message_get_u64(record, "token", &r->host_claim.token);
-        if (r->host_claim.ticket == 0)
-            (void) message_get_u64(record, "ticket", &r->host_claim.ticket);
+    if (run->cluster_claim.n_demands == 0 && run->host_claim.token == 0) {
+        (void) message_get_u64(record, "token", &run->host_claim.token);
+        if (run->host_claim.ticket == 0)
+            (void) message_get_u64(record, "ticket", &run->host_claim.ticket);
     }
-    *ret = steal_pointer(&r);
+    *ret = steal_pointer(&run);
     return 0;
 }
 
-void manager_write_waiting(struct run *r) {
+void state_save_run(const struct state *state, struct run *run) {
     struct message_writer w;
 
     message_begin(&w, "waiting");
-    manager_put_run(&w, r);
-    record_write(r->manager, PROTOCOL_WAITING, r->id, &w);
-    r->recorded = true;
+    state_put_run(&w, run);
+    record_write(state, WAITING, run->id, &w);
+    run->has_waiting_record = true;
     FAILPOINT("waiting-written");
 }
 
-void manager_remove_waiting(struct run *r) {
-    char path[RECORD_PATH_SIZE];
-    int k;
+void state_remove_run(const struct state *state, struct run *run) {
+    char path[STATE_PATH_SIZE];
+    int r;
 
-    if (!r->recorded)
+    if (!run->has_waiting_record)
         return;
-    r->recorded = false;
-    k = removals_remove(r->manager->removals, record_path(r->manager, PROTOCOL_WAITING, r->id, path));
-    if (k < 0)
-        manager_log(r->manager, LOG_WARNING,
-                    "%s cannot be removed (%s): it is tried again, as a berthd that finds it there would start run %s",
-                    path, strerror(-k), r->id);
+    run->has_waiting_record = false;
+    r = removals_remove(state->removals, record_path(state, WAITING, run->id, path));
+    if (r < 0)
+        log(state, LOG_WARNING, "%s cannot be removed (%s), retrying: a berthd that finds it would start run %s", path,
+            strerror(-r), run->id);
     FAILPOINT("waiting-removed");
 }
 
-bool manager_is_start_untold(struct run *r) {
-    char path[RECORD_PATH_SIZE];
+bool state_has_run(const struct state *state, struct run *run) {
+    char path[STATE_PATH_SIZE];
 
-    r->recorded = r->recorded || access(record_path(r->manager, PROTOCOL_WAITING, r->id, path), F_OK) == 0;
-    return r->recorded;
+    run->has_waiting_record =
+        run->has_waiting_record || access(record_path(state, WAITING, run->id, path), F_OK) == 0;
+    return run->has_waiting_record;
 }
 
-void manager_each_waiting(struct manager *m, void (*found)(struct manager *m, const struct message *record)) {
-    char path[RECORD_PATH_SIZE];
-    DIR *dir = opendir(record_path(m, PROTOCOL_WAITING, "", path));
+static int read_entry(const struct state *state, const char *name, const struct state_run_handler *handler) {
     struct message record;
-    struct dirent *entry;
-    int k = 0;
+    int r;
 
-    if (!dir) {
-        (void) manager_recover_failed(m, path, -errno);
+    if (!id_is_valid(name))
+        return 0;
+    r = record_read(state, WAITING, name, &record);
+    if (r == 0)
+        handler->on_record(&record, handler->userdata);
+    return r == -ENOENT ? 0 : r;
+}
+
+void state_each_run(const struct state *state, const struct state_run_handler *handler) {
+    char path[STATE_PATH_SIZE];
+    DIR *directory = opendir(format_path(state, WAITING, path));
+    struct dirent *entry;
+    int r;
+
+    if (!directory) {
+        handler->on_error(path, -errno, handler->userdata);
         return;
     }
-    while ((errno = 0, entry = readdir(dir)))
-        if (strstr(entry->d_name, ".tmp")) /* begun by a berthd that was killed */
-            (void) unlinkat(dirfd(dir), entry->d_name, 0);
-        else if (k = 0, id_is_valid(entry->d_name) && (k = record_read(m, PROTOCOL_WAITING, entry->d_name, &record)) == 0)
-            found(m, &record);
-        else if (k < 0 && k != -ENOENT)
-            (void) manager_recover_failed(m, path, k);
+    while ((errno = 0, entry = readdir(directory))) {
+        if (strstr(entry->d_name, ".tmp")) { /* begun by a berthd that was killed */
+            (void) unlinkat(dirfd(directory), entry->d_name, 0);
+            continue;
+        }
+        r = read_entry(state, entry->d_name, handler);
+        if (r < 0)
+            handler->on_error(path, r, handler->userdata);
+    }
     if (errno != 0)
-        (void) manager_recover_failed(m, path, -errno);
-    (void) closedir(dir);
+        handler->on_error(path, -errno, handler->userdata);
+    (void) closedir(directory);
 }
 
 /* --- jobs --- */
 
-void manager_write_job(struct manager *m, const struct job *j) {
-    const char *result = run_result_name(j->last_result);
+void state_save_job(const struct state *state, const struct job *job) {
+    const char *result = run_result_name(job->last_result);
     struct message_writer w;
 
     message_begin(&w, "job");
-    message_put_u64(&w, "last-trigger", j->last_trigger_realtime);
-    message_put_u64(&w, "last-started", j->last_started_realtime);
-    message_put_u64(&w, "last-ended", j->last_ended_realtime);
+    message_put_u64(&w, "last-trigger", job->last_trigger_realtime);
+    message_put_u64(&w, "last-started", job->last_started_realtime);
+    message_put_u64(&w, "last-ended", job->last_ended_realtime);
     message_put(&w, "last-result", result ? result : "");
-    if (j->last_exit_code >= 0)
-        message_put_u64(&w, "last-exit-code", (uint64_t) j->last_exit_code);
-    if (j->last_signal >= 0)
-        message_put_u64(&w, "last-signal", (uint64_t) j->last_signal);
-    if (j->last_run[0])
-        message_put(&w, "last-run", j->last_run);
-    message_put_u64(&w, "last-token", j->last_token);
-    message_put(&w, "queued", j->queued ? "yes" : "no");
-    if (j->queued)
-        message_put(&w, "queued-run", j->queued_run);
-    message_put(&w, "at-start", j->at_start_done ? "done" : "due");
-    record_write(m, PROTOCOL_JOBS, j->name, &w);
+    if (job->last_exit_code >= 0)
+        message_put_u64(&w, "last-exit-code", (uint64_t) job->last_exit_code);
+    if (job->last_signal >= 0)
+        message_put_u64(&w, "last-signal", (uint64_t) job->last_signal);
+    if (job->last_run[0])
+        message_put(&w, "last-run", job->last_run);
+    message_put_u64(&w, "last-token", job->last_token);
+    message_put(&w, "queued", job->queued ? "yes" : "no");
+    if (job->queued)
+        message_put(&w, "queued-run", job->queued_run);
+    message_put(&w, "at-start", job->at_start_done ? "done" : "due");
+    record_write(state, JOBS, job->name, &w);
 }
 
-int manager_read_job(struct manager *m, struct job *j) {
+int state_load_job(const struct state *state, struct job *job) {
     struct message record;
     const char *text;
     uint64_t value;
-    int k = record_read(m, PROTOCOL_JOBS, j->name, &record);
+    int r = record_read(state, JOBS, job->name, &record);
 
-    if (k < 0)
-        return k == -ENOENT ? 0 : k;
-    (void) message_get_u64(&record, "last-trigger", &j->last_trigger_realtime);
-    (void) message_get_u64(&record, "last-started", &j->last_started_realtime);
-    (void) message_get_u64(&record, "last-ended", &j->last_ended_realtime);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    (void) message_get_u64(&record, "last-trigger", &job->last_trigger_realtime);
+    (void) message_get_u64(&record, "last-started", &job->last_started_realtime);
+    (void) message_get_u64(&record, "last-ended", &job->last_ended_realtime);
     if ((text = message_get(&record, "last-result")))
-        j->last_result = run_result_parse(text);
+        job->last_result = run_result_parse(text);
     if (message_get_u64(&record, "last-exit-code", &value) == 0)
-        j->last_exit_code = (int) value;
+        job->last_exit_code = (int) value;
     if (message_get_u64(&record, "last-signal", &value) == 0)
-        j->last_signal = (int) value;
-    (void) message_get_id(&record, "last-run", j->last_run);
-    (void) message_get_u64(&record, "last-token", &j->last_token);
-    j->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
-    if (j->queued && message_get_id(&record, "queued-run", j->queued_run) < 0) /* of an earlier berthd, which gave it none */
-        k = id_make(j->queued_run);
-    j->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
-    return k;
+        job->last_signal = (int) value;
+    (void) message_get_id(&record, "last-run", job->last_run);
+    (void) message_get_u64(&record, "last-token", &job->last_token);
+    job->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
+    if (job->queued && message_get_id(&record, "queued-run", job->queued_run) < 0) /* of an earlier berthd, which gave it none */
+        r = id_make(job->queued_run);
+    job->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
+    return r;
 }

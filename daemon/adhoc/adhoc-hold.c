@@ -14,20 +14,20 @@
 
 /* The hold is over and nothing more is waited for. */
 static void judge(struct run *r) {
-    bool started = r->pid > 0 || r->started_realtime > 0 || r->unheard;
+    bool started = r->started.pid > 0 || r->started.realtime > 0 || r->adhoc.awaits_client;
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
-    if (r->ended_told) {
-        manager_run_end(r, r->result);
+    if (r->adhoc.end_reported) {
+        manager_run_end(r, r->end.result);
         return;
     }
-    run_set_reason(r, "%s", r->unheard ? "it ended while berthd was away: how, the caller of `berth run` alone knows"
+    run_set_reason(r, "%s", r->adhoc.awaits_client ? "it ended while berthd was away: how, the caller of `berth run` alone knows"
                             : started  ? "`berth run` could not say how its command ended; all that had its hold are gone"
                                        : "its client has gone");
     e = manager_run_event(r, EVENT_EXITED, pools);
     e.result = run_result_name(started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED);
-    event_emit(r->manager->events, &e, "%s is over: %s", r->name, r->reason);
+    event_emit(manager_of(r)->events, &e, "%s is over: %s", r->name, r->reason);
     manager_run_end(r, started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED);
 }
 
@@ -37,17 +37,16 @@ static void hold_on_over(_unused_ struct hold *h, void *userdata) {
     if (run_is_over(r))
         return;
     FAILPOINT("hold-over");
-    r->hold_over = true;
-    if (!r->unheard || r->ended_told || clock_boottime() >= r->manager->words_due)
+    r->adhoc.hold_state = HOLD_STATE_RELEASED;
+    if (!r->adhoc.awaits_client || r->adhoc.end_reported || clock_boottime() >= manager_of(r)->words_due)
         judge(r);
 }
 
 static int manager_on_words_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct manager *m = userdata;
 
-    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
-        list_foreach_safe(r, &m->runs[s], struct run, link)
-            if (r->hold_over)
+    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+            if (r->adhoc.hold_state == HOLD_STATE_RELEASED)
                 judge(r);
     return 0;
 }
@@ -58,9 +57,9 @@ int manager_hold_await_words(struct manager *m) {
 }
 
 bool manager_hold_is_lost(struct run *r) {
-    if (!r->hold_over)
+    if (r->adhoc.hold_state != HOLD_STATE_RELEASED)
         return false;
-    r->unheard = false;
+    r->adhoc.awaits_client = false;
     run_set_reason(r, "its client did not get the hold");
     judge(r);
     return true;
@@ -72,20 +71,20 @@ static void put_hold(struct message_writer *w, const struct run *r) {
     usec_t deadline = manager_run_deadline(r);
 
     message_begin(w, "hold");
-    manager_put_run(w, r);
+    state_put_run(w, r);
     if (deadline != USEC_INFINITY)
         message_put_u64(w, "deadline", deadline);
-    if (r->pid > 0)
-        message_put_u64(w, "pid", (uint64_t) r->pid); /* for people; the hold keeps the process's identity itself */
-    if (!r->ended_told)
+    if (r->started.pid > 0)
+        message_put_u64(w, "pid", (uint64_t) r->started.pid); /* for people; the hold keeps the process's identity itself */
+    if (!r->adhoc.end_reported)
         return;
-    message_put(w, "result", run_result_name(r->result));
-    if (r->exit_code >= 0)
-        message_put_u64(w, "code", (uint64_t) r->exit_code);
-    if (r->signal >= 0)
-        message_put_u64(w, "signal", (uint64_t) r->signal);
-    message_put_u64(w, "ended", r->ended_realtime);
-    message_put_u64(w, "ended-boot", r->ended_boottime);
+    message_put(w, "result", run_result_name(r->end.result));
+    if (r->end.exit_code >= 0)
+        message_put_u64(w, "code", (uint64_t) r->end.exit_code);
+    if (r->end.signal >= 0)
+        message_put_u64(w, "signal", (uint64_t) r->end.signal);
+    message_put_u64(w, "ended", r->end.realtime);
+    message_put_u64(w, "ended-boot", r->end.boottime);
 }
 
 /* It was told already: `exited` is in the journal, and is not to be there twice. */
@@ -95,14 +94,14 @@ static void read_end(struct run *r, const struct message *record) {
 
     if (!result)
         return;
-    r->result = run_result_parse(result);
-    r->ended_told = r->result != RUN_RESULT_NONE;
+    r->end.result = run_result_parse(result);
+    r->adhoc.end_reported = r->end.result != RUN_RESULT_NONE;
     if (message_get_u64(record, "code", &value) == 0)
-        r->exit_code = (int) value;
+        r->end.exit_code = (int) value;
     if (message_get_u64(record, "signal", &value) == 0)
-        r->signal = (int) value;
-    (void) message_get_u64(record, "ended", &r->ended_realtime);
-    (void) message_get_u64(record, "ended-boot", &r->ended_boottime);
+        r->end.signal = (int) value;
+    (void) message_get_u64(record, "ended", &r->end.realtime);
+    (void) message_get_u64(record, "ended-boot", &r->end.boottime);
 }
 
 void manager_hold_write(struct run *r) {
@@ -110,29 +109,29 @@ void manager_hold_write(struct run *r) {
     int k;
 
     put_hold(&w, r);
-    k = r->hold ? hold_write_record(r->hold, &w) : 0;
+    k = r->adhoc.hold ? hold_write_record(r->adhoc.hold, &w) : 0;
     if (k < 0)
-        manager_log(r->manager, LOG_WARNING, "the record of hold %s cannot be written: %s", r->id,
+        manager_log(manager_of(r), LOG_WARNING, "the record of hold %s cannot be written: %s", r->id,
                     strerror(-k));
 }
 
 static void run_on_client_overdue(struct run *r) {
-    if (r->client_pid == 0)
+    if (r->adhoc.client_pid == 0)
         manager_client_gone(r);
 }
 
 void manager_hold_start(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     struct hold_handler handler = {.on_over = hold_on_over, .userdata = r, .removals = m->removals};
-    char path[MANAGER_PATH_SIZE], pools[DEMANDS_TEXT_SIZE];
+    char path[STATE_PATH_SIZE], pools[DEMANDS_TEXT_SIZE];
     struct message_writer w;
     struct event e;
     int k;
 
     put_hold(&w, r);
-    k = hold_new(&r->hold, m->event, manager_path(m, PROTOCOL_HOLDS, path), r->id, &w, &handler, &r->hold_fd);
+    k = hold_new(&r->adhoc.hold, m->event, state_holds_path(&m->state, path), r->id, &w, &handler, &r->adhoc.hold_fd);
     if (k < 0) {
-        r->hold_failed = true;
+        r->adhoc.hold_state = HOLD_STATE_FAILED;
         run_set_reason(r, "%s/%s: %s", path, r->id, strerror(-k));
         e = manager_run_event(r, EVENT_EXITED, pools);
         e.result = run_result_name(RUN_RESULT_NOT_STARTED);
@@ -141,24 +140,24 @@ void manager_hold_start(struct run *r) {
         return;
     }
     FAILPOINT("hold-made");
-    manager_remove_waiting(r); /* the hold's record has it now */
-    if (r->client_pid == 0)
-        manager_arm(r, m->clients_due, run_on_client_overdue);
-    manager_set_state(r, RUN_STATE_STARTING);
+    state_remove_run(&manager_of(r)->state, r); /* the hold's record has it now */
+    if (r->adhoc.client_pid == 0)
+        run_arm(r, m->clients_due, run_on_client_overdue);
+    run_enter(r, RUN_STATE_STARTING);
 }
 
 void manager_hold_done(struct run *r) {
-    r->hold_fd = close_fd(r->hold_fd);
-    r->hold = hold_free(r->hold);
+    r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd);
+    r->adhoc.hold = hold_free(r->adhoc.hold);
 }
 
 int manager_take_hold_fd(struct run *r) {
-    return steal_fd(&r->hold_fd);
+    return steal_fd(&r->adhoc.hold_fd);
 }
 
 /* A berthd that was away, or hung, hears of a start when it is over. */
 static void believe_start(struct run *r, pid_t pid, usec_t told) {
-    usec_t now = clock_boottime(), at = told >= r->queued_boottime && told <= now ? told : now;
+    usec_t now = clock_boottime(), at = told >= r->queued.boottime && told <= now ? told : now;
 
     manager_run_started(r, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
 }
@@ -166,11 +165,11 @@ static void believe_start(struct run *r, pid_t pid, usec_t told) {
 void manager_client_started(struct run *r, pid_t pid, usec_t started) {
     int k;
 
-    if (r->state < RUN_STATE_STARTING || run_is_over(r) || r->pid > 0 || !r->hold)
+    if (r->state < RUN_STATE_STARTING || run_is_over(r) || r->started.pid > 0 || !r->adhoc.hold)
         return;
-    k = hold_watch_command(r->hold, r->client_pid, pid);
+    k = hold_watch_command(r->adhoc.hold, r->adhoc.client_pid, pid);
     if (k < 0 && k != -ESRCH)
-        manager_log(r->manager, LOG_WARNING, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
+        manager_log(manager_of(r), LOG_WARNING, "run %s: process %d cannot be watched: %s", r->id, (int) pid,
                     strerror(-k));
     believe_start(r, pid, started);
     FAILPOINT("hold-started-seen");
@@ -179,41 +178,41 @@ void manager_client_started(struct run *r, pid_t pid, usec_t started) {
 
 /* By when its processes had to be gone (the margin not counted), as the client knows: what was pushed since then it did not have. */
 static usec_t believed_deadline(const struct run *r, usec_t told) {
-    const struct settings *settings = r->manager->settings;
+    const struct settings *settings = manager_of(r)->settings;
     usec_t latest = usec_sub(usec_add(clock_boottime(), settings->lease_usec), settings_margin(settings->lease_usec));
 
     return told > 0 && told <= latest ? told : manager_run_deadline(r);
 }
 
 static usec_t believed_end(const struct run *r, usec_t told) {
-    usec_t now = clock_boottime(), begin = r->started_boottime > 0 ? r->started_boottime : r->queued_boottime;
+    usec_t now = clock_boottime(), begin = r->started.boottime > 0 ? r->started.boottime : r->queued.boottime;
 
     return told > 0 && told <= now && told >= begin ? told : now;
 }
 
 void manager_client_ended(struct run *r, const struct manager_ended *ended) {
-    if (run_is_over(r) || r->ended_told || r->state < RUN_STATE_STARTING)
+    if (run_is_over(r) || r->adhoc.end_reported || r->state < RUN_STATE_STARTING)
         return;
     if (ended->result == RUN_RESULT_NOT_STARTED && r->stop_reason == SUPERVISE_REASON_LEASE_LOST && manager_run_wait_again(r))
         return;
     FAILPOINT("hold-ended-seen");
-    if (ended->pid > 0 && r->pid == 0 && r->started_realtime == 0)
+    if (ended->pid > 0 && r->started.pid == 0 && r->started.realtime == 0)
         believe_start(r, ended->pid, ended->started);
-    r->ended_told = true;
-    r->exit_code = ended->code;
-    r->signal = ended->signal;
-    r->ended_boottime = believed_end(r, ended->at);
-    r->ended_realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), r->ended_boottime));
-    r->result = ended->result != RUN_RESULT_NONE ? ended->result : ended->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
-    if (r->result == RUN_RESULT_LEASE_LOST)
-        manager_tell_fenced(r, r->ended_boottime, believed_deadline(r, ended->deadline));
-    manager_tell_exited(r, r->result);
+    r->adhoc.end_reported = true;
+    r->end.exit_code = ended->code;
+    r->end.signal = ended->signal;
+    r->end.boottime = believed_end(r, ended->at);
+    r->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), r->end.boottime));
+    r->end.result = ended->result != RUN_RESULT_NONE ? ended->result : ended->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
+    if (r->end.result == RUN_RESULT_LEASE_LOST)
+        manager_tell_fenced(r, r->end.boottime, believed_deadline(r, ended->deadline));
+    manager_tell_exited(r, r->end.result);
     FAILPOINT("hold-ended-told");
     manager_hold_write(r); /* something of it may have the hold still, when we are gone */
-    r->hold_fd = close_fd(r->hold_fd);
-    r->client_pid = 0; /* it has no more to say */
+    r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd);
+    r->adhoc.client_pid = 0; /* it has no more to say */
     run_changed(r);
-    if (r->hold_over)
+    if (r->adhoc.hold_state == HOLD_STATE_RELEASED)
         judge(r);
 }
 
@@ -221,31 +220,31 @@ void manager_client_ended(struct run *r, const struct manager_ended *ended) {
 void manager_hold_found(const char *run, const struct message *record, void *userdata) {
     struct manager *m = userdata;
     struct hold_handler handler = {.on_over = hold_on_over, .removals = m->removals};
-    char path[MANAGER_PATH_SIZE], what[ID_TEXT_SIZE + 8];
+    char path[STATE_PATH_SIZE], what[ID_TEXT_SIZE + 8];
     struct run *r = NULL;
     uint64_t pid = 0;
     int k;
 
-    k = manager_read_run(m, record, RUN_KIND_ADHOC, &r);
+    k = state_parse_run(record, RUN_KIND_ADHOC, m->settings, &r);
     if (k == 0 && strcmp(r->id, run) != 0)
         k = -EBADMSG;
     if (k == 0) {
         if (message_get_u64(record, "pid", &pid) == 0)
-            r->pid = (pid_t) pid;
+            r->started.pid = (pid_t) pid;
         read_end(r, record);
-        r->granted = r->unheard = true;
+        r->granted = r->adhoc.awaits_client = true;
         handler.userdata = r;
-        k = hold_open(&r->hold, m->event, manager_path(m, PROTOCOL_HOLDS, path), run, record, &handler);
+        k = hold_open(&r->adhoc.hold, m->event, state_holds_path(&m->state, path), run, record, &handler);
     }
     if (k < 0)
         run_free(r);
     else
-        k = manager_take_up(r, RUN_STATE_STARTING);
+        k = manager_take_up(m, r, RUN_STATE_STARTING);
     if (k < 0) {
         snprintf(what, sizeof(what), "hold %s", run);
         (void) manager_recover_failed(m, what, k);
         return;
     }
-    if (r->started_realtime > 0)
-        manager_set_state(r, RUN_STATE_RUNNING);
+    if (r->started.realtime > 0)
+        run_enter(r, RUN_STATE_RUNNING);
 }

@@ -56,7 +56,7 @@ static bool covers(const struct run *outer, const struct demands *wanted) {
 
 /* Who ends all below him before the run's lease is over; 0: nobody is there. */
 static pid_t supervisor_of(const struct run *r) {
-    return r->guard ? guard_link_pid(r->guard) : r->client_pid;
+    return r->job.guard ? guard_link_pid(r->job.guard) : r->adhoc.client_pid;
 }
 
 static bool is_below(pid_t root, pid_t pid) {
@@ -65,7 +65,7 @@ static bool is_below(pid_t root, pid_t pid) {
 
 /* Below the command, too: after a restart of berthd the run's `berth run` may not be back yet. */
 static bool is_inside(const struct run *outer, pid_t pid) {
-    return is_below(supervisor_of(outer), pid) || is_below(outer->hold ? hold_get_command(outer->hold) : 0, pid);
+    return is_below(supervisor_of(outer), pid) || is_below(outer->adhoc.hold ? hold_get_command(outer->adhoc.hold) : 0, pid);
 }
 
 /* The run around a client, if it holds its permits and the client's process is inside. NULL: there is none. */
@@ -82,9 +82,8 @@ static int check_quota(struct manager *m, uid_t uid, const char **ret_text) {
 
     if (uid == 0 || uid == geteuid())
         return 0;
-    for (enum run_state s = RUN_STATE_PENDING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            n += r->kind == RUN_KIND_ADHOC && r->uid == uid;
+    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
+            n += r->kind == RUN_KIND_ADHOC && r->adhoc.uid == uid;
     if (n < m->settings->user_runs)
         return 0;
     snprintf(m->text, sizeof(m->text), "your user has %zu runs of `berth run` waiting and running, as many as user-runs = %u allows", n,
@@ -98,20 +97,20 @@ static int new_adhoc(struct manager *m, const struct manager_hold *hold, struct 
     struct run *r = NULL;
     int k;
 
-    k = run_new(&r, m, &spec, m->settings);
+    k = run_new(&r, &spec, m->settings);
     if (k < 0)
         return k;
-    r->uid = hold->uid;
-    r->client_pid = hold->pid;
-    r->nowait = hold->nowait;
-    r->queue_timeout_usec = hold->wait_usec;
-    r->head_start_usec = hold->head_start_usec;
-    r->on_lease_lost = hold->on_lease_lost;
-    r->stop_timeout_usec =
+    r->adhoc.uid = hold->uid;
+    r->adhoc.client_pid = hold->pid;
+    r->terms.nowait = hold->nowait;
+    r->terms.queue_timeout_usec = hold->wait_usec;
+    r->terms.head_start_usec = hold->head_start_usec;
+    r->terms.on_lease_lost = hold->on_lease_lost;
+    r->terms.stop_timeout_usec =
         hold->stop_timeout_usec == USEC_INFINITY ? settings_stop_timeout_default(m->settings) : hold->stop_timeout_usec;
-    r->queued_realtime = clock_realtime();
-    r->queued_boottime = clock_boottime();
-    k = manager_add_run(m, r, RUN_STATE_PENDING);
+    r->queued.realtime = clock_realtime();
+    r->queued.boottime = clock_boottime();
+    k = run_table_add(&m->runs, r, RUN_STATE_PENDING);
     if (k < 0) {
         run_free(r);
         return k;
@@ -165,12 +164,12 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
 
     if (!r && m->phase < MANAGER_PHASE_READY)
         return MANAGER_E_RECOVERING; /* a waiting one is found last: whoever came before that would lose its place */
-    if (!r || r->kind != RUN_KIND_ADHOC || run_is_over(r) || (uid != r->uid && uid != 0) || r->ended_told)
+    if (!r || r->kind != RUN_KIND_ADHOC || run_is_over(r) || (uid != r->adhoc.uid && uid != 0) || r->adhoc.end_reported)
         return MANAGER_E_UNKNOWN;
     if (manager_hold_is_lost(r)) /* it asks anew */
         return MANAGER_E_UNKNOWN;
-    r->client_pid = pid;
-    r->unheard = false;
+    r->adhoc.client_pid = pid;
+    r->adhoc.awaits_client = false;
     if (r->state == RUN_STATE_WAITING)
         manager_arm_queue_timeout(r);
     *ret = r;
@@ -178,7 +177,7 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
 }
 
 void manager_client_gone(struct run *r) {
-    r->client_pid = 0;
+    r->adhoc.client_pid = 0;
     switch (r->state) {
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
@@ -186,7 +185,7 @@ void manager_client_gone(struct run *r) {
         break;
     case RUN_STATE_STARTING:
     case RUN_STATE_STOPPING:
-        r->hold_fd = close_fd(r->hold_fd); /* nobody got it: the hold is over */
+        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd); /* nobody got it: the hold is over */
         break;
     case RUN_STATE_RUNNING:
     case RUN_STATE_DONE:

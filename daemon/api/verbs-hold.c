@@ -33,7 +33,7 @@ DEFINE_CLEANUP(struct holder, holder_free)
 static usec_t hold_deadline(struct manager *m, const struct run *r) {
     const struct store *s = manager_cluster_store(m);
 
-    if (r->cluster_claim.n_demands == 0 || r->on_lease_lost == ON_LEASE_LOST_CONTINUE || !s || s->deadline == 0)
+    if (r->cluster_claim.n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s || s->deadline == 0)
         return USEC_INFINITY;
     return s->deadline;
 }
@@ -65,11 +65,11 @@ static json_t *json_hold(struct manager *m, const struct run *r, const char *sta
                      demands_format(&d, pools), "token", json_number((json_int_t) run_token(r), run_token(r) > 0), "host",
                      manager_settings(m)->host, "namespace", manager_settings(m)->namespace, "deadline_usec",
                      json_number((json_int_t) deadline, deadline != USEC_INFINITY), "stop_timeout_ms",
-                     json_msec(r->stop_timeout_usec), "reason", json_text(reason));
+                     json_msec(r->terms.stop_timeout_usec), "reason", json_text(reason));
 }
 
 static json_t *current(struct manager *m, const struct run *r) {
-    switch (r->ended_told ? RUN_STATE_DONE : r->state) {
+    switch (r->adhoc.end_reported ? RUN_STATE_DONE : r->state) {
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         return waiting(m, r);
@@ -86,7 +86,7 @@ static json_t *current(struct manager *m, const struct run *r) {
 
 /* A run that is over and never had its permits: "busy: db" is a reason and the pool that it is about. */
 static int no_permit(struct control_call *call, const struct run *r) {
-    const char *reason = r->reason[0] ? r->reason : run_result_name(r->result);
+    const char *reason = r->reason[0] ? r->reason : run_result_name(r->end.result);
     const char *colon = strstr(reason, ": "), *pool = colon ? colon + 2 : NULL;
 
     if (strcmp(r->reason, "shutdown") == 0)
@@ -104,7 +104,7 @@ static int finish(struct holder *h) {
 
     if (h->granted_told)
         return control_call_answer(h->call, current(h->manager, r));
-    if (r->hold_failed)
+    if (r->adhoc.hold_state == HOLD_STATE_FAILED)
         return control_call_error(h->call, "io.berth.Failed",
                                   json_pack("{s:s++}", "text", "granted, but the hold cannot be made (", r->reason,
                                             "); the permits are given back"));
@@ -131,7 +131,7 @@ static int tell(struct holder *h) {
 static void holder_on_change(struct run_watch *watch, struct run *run) {
     struct holder *h = list_entry(watch, struct holder, watch);
 
-    if (!run_is_over(run) && !run->ended_told) {
+    if (!run_is_over(run) && !run->adhoc.end_reported) {
         (void) tell(h); /* without memory for it the client is thrown out, and comes back */
         return;
     }
@@ -302,9 +302,9 @@ static struct run *find_own(struct control_call *call, struct manager *m, const 
     const struct peer *peer = control_call_peer(call);
     struct run *r = manager_find_run(m, id);
 
-    if (!r || r->kind != RUN_KIND_ADHOC || r->uid != peer->uid)
+    if (!r || r->kind != RUN_KIND_ADHOC || r->adhoc.uid != peer->uid)
         return NULL;
-    return r->client_pid == peer->pid || (gone_too && r->client_pid == 0) ? r : NULL;
+    return r->adhoc.client_pid == peer->pid || (gone_too && r->adhoc.client_pid == 0) ? r : NULL;
 }
 
 int verbs_started(struct control_call *call, json_t *params, void *userdata) {

@@ -93,15 +93,15 @@ json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) 
     k |= json_object_set_new(o, "position", position ? position : json_null());
     k |= json_object_set_new(o, "blocked_by", json_text(blocked_by));
     k |= json_object_set_new(o, "token", json_number((json_int_t) run_token(r), run_token(r) > 0));
-    k |= json_object_set_new(o, "pid", json_number(r->pid, r->pid > 0));
-    k |= json_object_set_new(o, "queued", json_time(r->queued_realtime));
-    k |= json_object_set_new(o, "started", json_time(r->started_realtime));
-    k |= json_object_set_new(o, "ended", json_time(r->ended_realtime));
+    k |= json_object_set_new(o, "pid", json_number(r->started.pid, r->started.pid > 0));
+    k |= json_object_set_new(o, "queued", json_time(r->queued.realtime));
+    k |= json_object_set_new(o, "started", json_time(r->started.realtime));
+    k |= json_object_set_new(o, "ended", json_time(r->end.realtime));
     k |= json_object_set_new(o, "wait_ms", json_msec(run_wait_usec(r, now)));
-    k |= json_object_set_new(o, "run_ms", r->started_realtime > 0 ? json_msec(run_time_usec(r, now)) : json_null());
-    k |= json_object_set_new(o, "result", json_text(run_result_name(r->result)));
-    k |= json_object_set_new(o, "exit_code", json_number(r->exit_code, r->exit_code >= 0));
-    k |= json_object_set_new(o, "signal", json_number(r->signal, r->signal >= 0));
+    k |= json_object_set_new(o, "run_ms", r->started.realtime > 0 ? json_msec(run_time_usec(r, now)) : json_null());
+    k |= json_object_set_new(o, "result", json_text(run_result_name(r->end.result)));
+    k |= json_object_set_new(o, "exit_code", json_number(r->end.exit_code, r->end.exit_code >= 0));
+    k |= json_object_set_new(o, "signal", json_number(r->end.signal, r->end.signal >= 0));
     k |= json_object_set_new(o, "reason", json_text(r->reason[0] ? r->reason : NULL));
     if (k < 0) {
         json_decref(o);

@@ -29,7 +29,7 @@ static json_t *json_seen(usec_t usec) {
 static uint32_t find_pid(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 
-    return r && !run_is_over(r) ? (uint32_t) r->pid : 0;
+    return r && !run_is_over(r) ? (uint32_t) r->started.pid : 0;
 }
 
 static int put_holders(struct manager *m, json_t *pool, const struct snapshot_pool *p) {
@@ -106,8 +106,8 @@ static uint32_t claim_permits(const struct claim *c, const char *pool) {
 static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permits) {
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host,
                      "name", r->name, "permits", (json_int_t) permits, "token", (json_int_t) r->cluster_claim.token, "since",
-                     json_time(r->started_realtime ? r->started_realtime : r->queued_realtime), "seen_ms", 0, "pid",
-                     json_number(r->pid, r->pid > 0));
+                     json_time(r->started.realtime ? r->started.realtime : r->queued.realtime), "seen_ms", 0, "pid",
+                     json_number(r->started.pid, r->started.pid > 0));
 }
 
 static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {

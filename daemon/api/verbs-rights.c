@@ -31,7 +31,7 @@ int verbs_check_job(struct control_call *call, struct manager *m, const char *na
 }
 
 static int refuse_run(struct control_call *call, struct manager *m, const struct run *run) {
-    bool is_own = run->uid == control_call_peer(call)->uid;
+    bool is_own = run->adhoc.uid == control_call_peer(call)->uid;
     enum right right = is_own ? RIGHT_RUN : RIGHT_OPERATE;
     char holders[RIGHTS_TEXT_SIZE];
 

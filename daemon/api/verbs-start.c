@@ -21,7 +21,7 @@ static struct start *start_free(struct start *s) {
 }
 
 static json_t *pack_run(const struct run *r) {
-    bool is_behind = r->state == RUN_STATE_PENDING && r->behind;
+    bool is_behind = r->state == RUN_STATE_PENDING && r->job.queued_by_overlap;
 
     return json_pack("{s:o}", "run", json_run(r, NULL, is_behind ? "overlap" : NULL));
 }

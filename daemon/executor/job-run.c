@@ -19,16 +19,16 @@ static void end_not_started(struct run *r) {
     struct event e = manager_run_event(r, EVENT_EXITED, pools);
 
     e.result = run_result_name(RUN_RESULT_NOT_STARTED);
-    event_emit(r->manager->events, &e, "%s was not started: %s", r->name, r->reason);
+    event_emit(manager_of(r)->events, &e, "%s was not started: %s", r->name, r->reason);
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
 bool manager_job_is_unheard_of(const struct run *r) {
-    return !r->guard && !r->guard_wanted && r->pid == 0 && r->start_due > 0;
+    return !r->job.guard && !r->job.guard_wanted && r->started.pid == 0 && r->job.start_due > 0;
 }
 
 bool manager_job_give_up(struct run *r) {
-    if (r->guard || r->pid > 0 || r->start_due == 0 || clock_boottime() < r->start_due)
+    if (r->job.guard || r->started.pid > 0 || r->job.start_due == 0 || clock_boottime() < r->job.start_due)
         return false;
     if (manager_run_wait_again(r))
         return true;
@@ -46,11 +46,11 @@ static void run_on_start_overdue(struct run *r) {
 static void note_deadline(struct run *r, usec_t deadline) {
     bool is_there = deadline > 0 && deadline != USEC_INFINITY;
 
-    r->start_due = is_there ? usec_add(deadline, settings_margin(r->manager->settings->lease_usec)) : 0;
+    r->job.start_due = is_there ? usec_add(deadline, settings_margin(manager_of(r)->settings->lease_usec)) : 0;
 }
 
 void manager_job_start(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     char pools[DEMANDS_TEXT_SIZE];
     struct message_writer w;
     usec_t deadline = manager_run_deadline(r);
@@ -58,39 +58,39 @@ void manager_job_start(struct run *r) {
     message_begin(&w, PROTOCOL_START);
     message_put(&w, "run", r->id);
     message_put(&w, "job", r->name);
-    message_put(&w, "hash", r->hash);
+    message_put(&w, "hash", r->job.hash);
     message_put_u64(&w, "token", run_token(r));
     message_put_u64(&w, "ticket", r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket);
     message_put(&w, "pools", run_format_pools(r, pools));
     message_put(&w, "namespace", m->settings->namespace);
     message_put(&w, "host", m->settings->host);
-    message_put_u64(&w, "queued", r->queued_realtime);
+    message_put_u64(&w, "queued", r->queued.realtime);
     if (deadline != USEC_INFINITY)
         message_put_u64(&w, "deadline", deadline);
     FAILPOINT("start-sending");
     /* Where the runner is not there now, it is told when it is back (runner_on_recovered). */
-    r->starting_sent = runner_link_start(m->runner, &w) == 0;
+    r->job.start_sent = runner_link_start(m->runner, &w) == 0;
     note_deadline(r, deadline);
-    if (r->start_due > 0)
-        manager_arm_late(r, r->start_due, run_on_start_overdue);
+    if (r->job.start_due > 0)
+        run_arm_after_io(r, r->job.start_due, run_on_start_overdue);
     FAILPOINT("start-sent");
 }
 
 void manager_job_stop(struct run *r) {
-    if (r->guard)
-        guard_link_stop(r->guard, r->stop_reason);
-    else if (!r->starting_sent)
+    if (r->job.guard)
+        guard_link_stop(r->job.guard, r->stop_reason);
+    else if (!r->job.start_sent)
         manager_run_end(r, RUN_RESULT_STOPPED);
 }
 
 void manager_job_push_deadline(struct run *r) {
     usec_t deadline = manager_run_deadline(r);
 
-    if (!r->guard || deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
+    if (!r->job.guard || deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
         return;
-    if (r->again || (r->stop_wanted && r->stop_reason == SUPERVISE_REASON_LEASE_LOST)) /* that is another session's */
+    if (r->requeue != RUN_REQUEUE_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST) /* that is another session's */
         return;
-    guard_link_set_deadline(r->guard, deadline);
+    guard_link_set_deadline(r->job.guard, deadline);
     note_deadline(r, deadline);
 }
 
@@ -135,18 +135,18 @@ static void take_report(struct run *r, const struct message *report) {
     uint64_t value, ended_boottime;
 
     if (message_get_u64(report, "code", &value) == 0)
-        r->exit_code = (int) value;
+        r->end.exit_code = (int) value;
     if (message_get_u64(report, "signal", &value) == 0)
-        r->signal = (int) value;
+        r->end.signal = (int) value;
     /* It was over before its guard could be asked. */
-    if (message_get_u64(report, "started", &value) == 0 && r->started_realtime == 0)
+    if (message_get_u64(report, "started", &value) == 0 && r->started.realtime == 0)
         manager_run_started(r, 0, value);
     if (message_get_u64(report, "started-boot", &value) == 0 && message_get_u64(report, "ended-boot", &ended_boottime) == 0) {
-        r->started_boottime = value;
-        r->ended_boottime = ended_boottime;
+        r->started.boottime = value;
+        r->end.boottime = ended_boottime;
     }
     if (message_get_u64(report, "ended", &value) == 0)
-        r->ended_realtime = value;
+        r->end.realtime = value;
     if (message_get_u64(report, "errno", &value) == 0)
         run_set_reason(r, "%s: %s", stage ? stage : "start", explain(stage ? stage : "start", (int) value));
     else if (reason && strcmp(reason, "none") != 0)
@@ -154,7 +154,7 @@ static void take_report(struct run *r, const struct message *report) {
 }
 
 void manager_tell_fenced(struct run *r, usec_t ended, usec_t deadline) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     usec_t lease_end = usec_add(deadline, settings_margin(m->settings->lease_usec));
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = manager_run_event(r, EVENT_FENCED, pools);
@@ -186,7 +186,7 @@ static void tell_end(struct run *r, const struct message *report, enum run_resul
 
     if (result == RUN_RESULT_GUARD_DIED) {
         e = manager_run_event(r, EVENT_GUARD_DIED, pools);
-        event_emit(r->manager->events, &e, "the guard of %s died; the runner ended what was left of it", r->name);
+        event_emit(manager_of(r)->events, &e, "the guard of %s died; the runner ended what was left of it", r->name);
     } else if (result == RUN_RESULT_LEASE_LOST) {
         tell_fenced(r, report);
     }
@@ -199,7 +199,7 @@ static bool is_not_begun(const struct run *r, const struct message *report) {
 
     return message_get(report, "errno") && stage &&
            (strcmp(stage, "deadline") == 0 ||
-            (strcmp(stage, "stop") == 0 && (r->again || r->stop_reason == SUPERVISE_REASON_LEASE_LOST)));
+            (strcmp(stage, "stop") == 0 && (r->requeue != RUN_REQUEUE_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST)));
 }
 
 static void report_run(struct run *r, const struct message *report) {
@@ -208,9 +208,9 @@ static void report_run(struct run *r, const struct message *report) {
     FAILPOINT("report-seen");
     if (is_not_begun(r, report) && manager_run_wait_again(r))
         return;
-    r->again = false;
+    r->requeue = RUN_REQUEUE_NONE;
     take_report(r, report);
-    result = result_of(report, r->exit_code);
+    result = result_of(report, r->end.exit_code);
     if (!manager_is_end_told(r))
         tell_end(r, report, result);
     FAILPOINT("exited-told");
@@ -222,28 +222,28 @@ static void report_run(struct run *r, const struct message *report) {
  * it was (the runner found nothing of it). */
 static int run_from_report(struct manager *m, const struct message *report, struct run **ret) {
     struct run *r = NULL;
-    int k = manager_read_run(m, report, RUN_KIND_JOB, &r);
+    int k = state_parse_run(report, RUN_KIND_JOB, m->settings, &r);
 
     if (k < 0)
         return k;
     r->granted = true;
     if (m->phase == MANAGER_PHASE_RECOVERING) {
-        k = manager_take_up(r, RUN_STATE_STARTING);
+        k = manager_take_up(m, r, RUN_STATE_STARTING);
     } else {
-        k = manager_add_run(m, r, RUN_STATE_STARTING);
+        k = run_table_add(&m->runs, r, RUN_STATE_STARTING);
         if (k < 0)
             run_free(r);
     }
-    if (k == 0 && manager_is_start_untold(r))
-        r->started_realtime = 0; /* take_report() tells */
+    if (k == 0 && state_has_run(&manager_of(r)->state, r))
+        r->started.realtime = 0; /* take_report() tells */
     if (k == 0)
         *ret = r;
     return k;
 }
 
 static void drop_guard(struct run *r) {
-    r->guard = guard_link_free(r->guard);
-    r->guard_wanted = false;
+    r->job.guard = guard_link_free(r->job.guard);
+    r->job.guard_wanted = false;
 }
 
 /* --- what guards say --- */
@@ -253,7 +253,7 @@ static void guard_on_started(struct guard_link *g, const struct message *started
     uint64_t pid = 0, at = 0;
 
     (void) g;
-    if (r->pid == 0 && !run_is_over(r) && message_get_u64(started, "pid", &pid) == 0 &&
+    if (r->started.pid == 0 && !run_is_over(r) && message_get_u64(started, "pid", &pid) == 0 &&
         message_get_u64(started, "started", &at) == 0)
         manager_run_started(r, (pid_t) pid, at);
 }
@@ -263,8 +263,8 @@ static void guard_on_state(struct guard_link *g, const struct message *state, vo
 
     /* Known and starting: a `started` that came before this connection is in the state. */
     guard_on_started(g, state, r);
-    if (r->stop_wanted || r->again) /* before the deadline, which may be what it waits for */
-        guard_link_stop(g, r->again ? SUPERVISE_REASON_LEASE_LOST : r->stop_reason);
+    if (r->stop_reason != SUPERVISE_REASON_NONE || r->requeue != RUN_REQUEUE_NONE) /* before the deadline, for which the guard may wait */
+        guard_link_stop(g, r->requeue != RUN_REQUEUE_NONE ? SUPERVISE_REASON_LEASE_LOST : r->stop_reason);
     manager_job_push_deadline(r);
 }
 
@@ -276,7 +276,7 @@ static void guard_on_stopping(struct guard_link *g, enum supervise_reason reason
         return; /* we asked for it, and said so */
     run_set_reason(r, "%s", supervise_reason_name(reason));
     manager_tell_stopping(r, reason == SUPERVISE_REASON_LEASE_LOST ? EVENT_LEASE_LOST : EVENT_STOPPING);
-    manager_set_state(r, RUN_STATE_STOPPING);
+    run_enter(r, RUN_STATE_STOPPING);
     manager_arm_stop_overdue(r);
 }
 
@@ -325,14 +325,14 @@ void manager_guard_retry(struct manager *m, const char *run, int error) {
 /* Only a guard that is not there is the runner's business, which then says with a report what became of it. What is out of
  * descriptors or memory here must end no run that is well; its guard stops it at its deadline if this lasts too long. */
 static void connect_known(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     struct guard_link_handler handler = guard_handler;
     int k;
 
     handler.userdata = r;
-    k = guard_link_new(&r->guard, m->event, m->settings->runtime_directory, r->id, &handler);
-    r->guard_wanted = k < 0 && !manager_guard_is_gone(k);
-    if (r->guard_wanted)
+    k = guard_link_new(&r->job.guard, m->event, m->settings->runtime_directory, r->id, &handler);
+    r->job.guard_wanted = k < 0 && !manager_guard_is_gone(k);
+    if (r->job.guard_wanted)
         manager_guard_retry(m, r->id, k);
     else if (k < 0)
         (void) runner_link_kill(m->runner, r->id);
@@ -350,8 +350,8 @@ static void guard_on_gone(struct guard_link *g, void *userdata) {
         connect_known(r);
         return;
     }
-    r->guard_wanted = true;
-    manager_guard_retry(r->manager, r->id, -ECONNRESET);
+    r->job.guard_wanted = true;
+    manager_guard_retry(manager_of(r), r->id, -ECONNRESET);
 }
 
 void manager_guard_connect(struct manager *m, const char *run) {
@@ -359,16 +359,15 @@ void manager_guard_connect(struct manager *m, const char *run) {
 
     if (!r)
         manager_found_connect(m, run);
-    else if (!r->guard && !run_is_over(r))
+    else if (!r->job.guard && !run_is_over(r))
         connect_known(r);
 }
 
 static int guards_on_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct manager *m = userdata;
 
-    for (enum run_state s = RUN_STATE_STARTING; s < RUN_STATE_DONE; s++)
-        list_foreach(r, &m->runs[s], struct run, link)
-            if (r->guard_wanted)
+    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+            if (r->job.guard_wanted)
                 connect_known(r);
     manager_found_again(m);
     return 0;
@@ -437,11 +436,11 @@ static void runner_on_report(const struct message *report, void *userdata) {
     }
     if (r) {
         drop_guard(r);
-        if (!run_is_over(r) && !r->clearing)
+        if (!run_is_over(r) && r->requeue != RUN_REQUEUE_CLEARING)
             report_run(r, report);
     }
     (void) runner_link_forget(m->runner, id);
-    if (r && r->clearing)
+    if (r && r->requeue == RUN_REQUEUE_CLEARING)
         manager_again_cleared(r);
     else if (r)
         manager_again_clear(r);
@@ -451,7 +450,7 @@ static void runner_on_report(const struct message *report, void *userdata) {
 
 /* Not one that is there and cannot be connected to at the moment. */
 static bool is_without_guard(const struct run *r) {
-    return r->kind == RUN_KIND_JOB && !r->guard && !r->guard_wanted;
+    return r->kind == RUN_KIND_JOB && !r->job.guard && !r->job.guard_wanted;
 }
 
 /* The runner is (back) there and has told all guards and reports. A run that should have one and has none: its start was not
@@ -459,16 +458,16 @@ static bool is_without_guard(const struct run *r) {
 static void runner_on_recovered(void *userdata) {
     struct manager *m = userdata;
 
-    list_foreach_safe(r, &m->runs[RUN_STATE_WAITING], struct run, link)
-        if (r->again && is_without_guard(r))
+    run_table_foreach(r, &m->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
+        if (r->requeue != RUN_REQUEUE_NONE && is_without_guard(r))
             manager_requeue_recovered(r);
-    list_foreach_safe(r, &m->runs[RUN_STATE_STARTING], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STARTING)
         if (is_without_guard(r))
             manager_job_start(r);
-    list_foreach_safe(r, &m->runs[RUN_STATE_RUNNING], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_RUNNING, RUN_STATE_RUNNING)
         if (is_without_guard(r))
             (void) runner_link_kill(m->runner, r->id);
-    list_foreach_safe(r, &m->runs[RUN_STATE_STOPPING], struct run, link)
+    run_table_foreach(r, &m->runs, RUN_STATE_STOPPING, RUN_STATE_STOPPING)
         if (is_without_guard(r))
             (void) runner_link_kill(m->runner, r->id);
     m->runner_recovered = true;

@@ -54,7 +54,7 @@ static int found_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t u
 
 static struct run *read_state(struct found_guard *f, const struct message *state, int *ret_error) {
     struct run *r = NULL;
-    int k = manager_read_run(f->manager, state, RUN_KIND_JOB, &r);
+    int k = state_parse_run(state, RUN_KIND_JOB, f->manager->settings, &r);
 
     if (k == 0 && strcmp(r->id, f->run) != 0)
         k = -EBADMSG;
@@ -72,17 +72,18 @@ static int take_up(struct found_guard *f, const struct message *state) {
 
     if (!r)
         return k;
-    r->starting_sent = r->granted = true;
-    k = manager_take_up(r, RUN_STATE_STARTING);
+    r->job.start_sent = r->granted = true;
+    k = manager_take_up(m, r, RUN_STATE_STARTING);
     if (k < 0)
         return k;
     if (message_get_u64(state, "pid", &pid) == 0) {
-        if (r->started_realtime > 0 && manager_is_start_untold(r))
-            manager_run_started(r, (pid_t) pid, r->started_realtime);
-        r->pid = (pid_t) pid;
-        manager_set_state(r, RUN_STATE_RUNNING);
+        if (r->started.realtime > 0 && state_has_run(&manager_of(r)->state, r))
+            manager_run_started(r, (pid_t) pid, r->started.realtime);
+        r->started.pid = (pid_t) pid;
+        if (r->state == RUN_STATE_STARTING)
+            run_enter(r, RUN_STATE_RUNNING);
     }
-    manager_remove_waiting(r);
+    state_remove_run(&manager_of(r)->state, r);
     /* A second connection, with the handler of a known run; the guard tells its state, and a report that is due, again. */
     manager_guard_connect(m, r->id);
     return 0;

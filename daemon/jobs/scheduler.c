@@ -30,8 +30,8 @@ static size_t count_runs(struct manager *m, const char *job, struct run **ret_ol
 
     *ret_oldest = NULL;
     for (int s = RUN_STATE_DONE - 1; s >= RUN_STATE_PENDING; s--) /* those that are furthest are oldest */
-        list_foreach(r, &m->runs[s], struct run, link)
-            if (r->kind == RUN_KIND_JOB && !r->behind && strcmp(r->name, job) == 0 && n++ == 0)
+        list_foreach(r, &m->runs.lists[s], struct run, link)
+            if (r->kind == RUN_KIND_JOB && !r->job.queued_by_overlap && strcmp(r->name, job) == 0 && n++ == 0)
                 *ret_oldest = r;
     return n;
 }
@@ -42,16 +42,16 @@ static int make_run(struct manager *m, const struct job_settings *settings, cons
     struct run *r = NULL;
     int k;
 
-    k = run_new(&r, m, &spec, m->settings);
+    k = run_new(&r, &spec, m->settings);
     if (k < 0)
         return k;
-    memcpy(r->hash, settings->hash, sizeof(r->hash));
-    r->on_lease_lost = settings->on_lease_lost;
-    r->head_start_usec = settings->head_start_usec;
-    r->stop_timeout_usec = settings->stop_timeout_usec;
-    r->queue_timeout_usec = settings->queue_timeout_usec;
-    r->queued_realtime = clock_realtime();
-    r->queued_boottime = clock_boottime();
+    memcpy(r->job.hash, settings->hash, sizeof(r->job.hash));
+    r->terms.on_lease_lost = settings->on_lease_lost;
+    r->terms.head_start_usec = settings->head_start_usec;
+    r->terms.stop_timeout_usec = settings->stop_timeout_usec;
+    r->terms.queue_timeout_usec = settings->queue_timeout_usec;
+    r->queued.realtime = clock_realtime();
+    r->queued.boottime = clock_boottime();
     *ret = r;
     return 0;
 }
@@ -62,8 +62,8 @@ static int add_run(struct manager *m, const struct job_settings *settings, const
 
     if (k < 0)
         return k;
-    r->behind = behind;
-    k = manager_add_run(m, r, RUN_STATE_PENDING);
+    r->job.queued_by_overlap = behind;
+    k = run_table_add(&m->runs, r, RUN_STATE_PENDING);
     if (k < 0) {
         run_free(r);
         return k;
@@ -94,7 +94,7 @@ static void note_trigger(struct manager *m, struct job *j) {
 
 /* r begins when the job's other run is over. */
 static void note_queued(struct job *j, struct run *r) {
-    r->behind = j->queued = true;
+    r->job.queued_by_overlap = j->queued = true;
     memcpy(j->queued_run, r->id, sizeof(j->queued_run));
 }
 
@@ -103,15 +103,15 @@ static void begin_or_wait(struct manager *m, struct job *j, struct run *r) {
         manager_run_begin(r);
         return;
     }
-    manager_write_waiting(r); /* who asked has its id, also where the next berthd begins it */
-    manager_write_job(m, j);
+    state_save_run(&manager_of(r)->state, r); /* who asked has its id, also where the next berthd begins it */
+    state_save_job(&m->state, j);
 }
 
 void manager_job_begins(struct run *r) {
-    struct job *j = find_job(r->manager, r->name);
+    struct job *j = find_job(manager_of(r), r->name);
 
     if (j)
-        manager_write_job(r->manager, j);
+        state_save_job(&manager_of(r)->state, j);
 }
 
 /* One trigger, whichever. *ret_run: the run that it began or queued, or the one that is not over. */
@@ -135,20 +135,19 @@ static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
     if (k == 0 && decision == JOB_DECISION_BEGIN)
         begin_or_wait(m, j, run);
     else
-        manager_write_job(m, j);
+        state_save_job(&m->state, j);
     return k;
 }
 
 void manager_job_begin(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     const struct job_settings *settings = settings_find_job(m->settings, r->name);
     struct job *j = find_job(m, r->name);
     size_t n = 0;
 
     if (j && j->queued && strcmp(j->queued_run, r->id) == 0) /* noted by a berthd that was killed before it removed the record */
         j->queued = false;
-    for (enum run_state s = RUN_STATE_WAITING; s < RUN_STATE_DONE; s++)
-        list_foreach(other, &m->runs[s], struct run, link)
+    run_table_foreach(other, &m->runs, RUN_STATE_WAITING, RUN_STATE_STOPPING)
             n += other->kind == RUN_KIND_JOB && strcmp(other->name, r->name) == 0;
     switch (j ? job_decide(j, settings->overlap, n) : JOB_DECISION_BEGIN) {
     case JOB_DECISION_BEGIN:
@@ -156,8 +155,8 @@ void manager_job_begin(struct run *r) {
         break;
     case JOB_DECISION_QUEUE:
         note_queued(j, r);
-        manager_write_job(m, j);
-        manager_remove_waiting(r); /* now that the job's has it */
+        state_save_job(&m->state, j);
+        state_remove_run(&manager_of(r)->state, r); /* now that the job's has it */
         break;
     case JOB_DECISION_SKIP:
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "a run of the job is not over");
@@ -199,16 +198,16 @@ static struct run *find_queued(struct manager *m, struct job *j) {
 static void begin_queued(struct manager *m, struct job *j) {
     struct run *queued = find_queued(m, j), *r = NULL;
 
-    if (queued && !queued->behind) { /* it was begun, and berthd killed before it could note that */
+    if (queued && !queued->job.queued_by_overlap) { /* it was begun, and berthd killed before it could note that */
         j->queued = false;
-        manager_write_job(m, j);
+        state_save_job(&m->state, j);
         return;
     }
     if (!queued || make_run(m, settings_find_job(m->settings, j->name), j->queued_run, &r) < 0) {
         manager_log(m, LOG_ERR, "out of memory: the queued run of job %s begins later", j->name);
         return;
     }
-    manager_replace_run(queued, r);
+    run_table_replace(&m->runs, queued, r);
     j->queued = false;
     note_trigger(m, j);
     manager_run_begin(r);
@@ -219,11 +218,11 @@ static void resume_queued(struct manager *m, struct job *j) {
     struct run *r = find_queued(m, j), *other; /* made, so that it can be asked for */
 
     if (m->drained) {
-        if (r && r->behind)
+        if (r && r->job.queued_by_overlap)
             manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
         return;
     }
-    if ((r && !r->behind) || count_runs(m, j->name, &other) == 0)
+    if ((r && !r->job.queued_by_overlap) || count_runs(m, j->name, &other) == 0)
         begin_queued(m, j);
 }
 
@@ -236,7 +235,7 @@ void manager_jobs_ready(struct manager *m) {
             j->at_start_done = true; /* before it is begun: once, whoever is killed */
             if (trigger(m, j, &run) < 0) {
                 j->at_start_done = false;
-                manager_write_job(m, j);
+                state_save_job(&m->state, j);
             }
         }
         if (j->queued)
@@ -246,30 +245,30 @@ void manager_jobs_ready(struct manager *m) {
 }
 
 void manager_job_over(struct run *r) {
-    struct manager *m = r->manager;
+    struct manager *m = manager_of(r);
     struct job *j = r->kind == RUN_KIND_JOB ? find_job(m, r->name) : NULL;
     struct run *other;
 
     if (!j)
         return;
-    if (r->behind) /* withdrawn before its turn came */
-        r->behind = j->queued = false;
-    if (r->started_realtime > 0)
-        j->last_started_realtime = r->started_realtime;
-    j->last_ended_realtime = r->ended_realtime;
-    j->last_result = r->result;
+    if (r->job.queued_by_overlap) /* withdrawn before its turn came */
+        r->job.queued_by_overlap = j->queued = false;
+    if (r->started.realtime > 0)
+        j->last_started_realtime = r->started.realtime;
+    j->last_ended_realtime = r->end.realtime;
+    j->last_result = r->end.result;
     memcpy(j->last_run, r->id, sizeof(j->last_run));
     j->last_token = run_token(r);
-    j->last_exit_code = r->exit_code;
-    j->last_signal = r->signal;
+    j->last_exit_code = r->end.exit_code;
+    j->last_signal = r->end.signal;
     if (j->queued && m->phase == MANAGER_PHASE_READY && !m->drained && count_runs(m, j->name, &other) == 0)
         begin_queued(m, j);
     else
-        manager_write_job(m, j);
+        state_save_job(&m->state, j);
 }
 
 bool manager_is_end_told(const struct run *r) {
-    const struct job *j = find_job(r->manager, r->name);
+    const struct job *j = find_job(manager_of(r), r->name);
 
     return j && strcmp(j->last_run, r->id) == 0;
 }
@@ -277,7 +276,7 @@ bool manager_is_end_told(const struct run *r) {
 void manager_jobs_forget_at_start(struct manager *m) {
     list_foreach(j, &m->jobs, struct job, link) {
         j->at_start_done = j->queued = false;
-        manager_write_job(m, j);
+        state_save_job(&m->state, j);
     }
 }
 
@@ -291,7 +290,7 @@ static int add_job(struct manager *m, const char *name) {
     snprintf(j->name, sizeof(j->name), "%s", name);
     j->last_exit_code = j->last_signal = -1;
     list_append(&m->jobs, &j->link);
-    k = manager_read_job(m, j);
+    k = state_load_job(&m->state, j);
     if (k < 0) { /* not known, and so not begun, rather than begun once more */
         job_free(j);
         return k;
@@ -299,7 +298,7 @@ static int add_job(struct manager *m, const char *name) {
     /* A job that a reload brings was not there when the service started; the berthd after this one must know that, too. */
     if (m->phase == MANAGER_PHASE_READY) {
         j->at_start_done = true;
-        manager_write_job(m, j);
+        state_save_job(&m->state, j);
     }
     arm_every(m, j);
     return 0;
@@ -312,7 +311,7 @@ int manager_jobs_update(struct manager *m) {
         if (!settings_find_job(m->settings, j->name)) {
             struct run *queued = j->queued ? manager_find_run(m, j->queued_run) : NULL;
 
-            if (queued && queued->behind)
+            if (queued && queued->job.queued_by_overlap)
                 manager_run_withdraw(queued, RUN_RESULT_STOPPED, "its job is not defined any more");
             job_free(j);
         }

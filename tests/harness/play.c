@@ -123,7 +123,7 @@ void play_identity(struct message_writer *w, const struct run *r) {
     message_put_u64(w, "token", run_token(r));
     message_put_u64(w, "ticket", r->host_claim.ticket); /* what PROTOCOL_START names where there is no cluster pool */
     message_put(w, "pools", r->n_demands > 0 ? "slot:1" : "");
-    message_put_u64(w, "queued", r->queued_realtime);
+    message_put_u64(w, "queued", r->queued.realtime);
 }
 
 void play_make_state(struct message *m, const struct run *r) {
@@ -260,7 +260,7 @@ bool play_await_starting(struct run *r) {
 static bool is_waiting(void *userdata) {
     struct run *r = userdata;
 
-    return r->recorded && r->state == RUN_STATE_WAITING && r->queued_told;
+    return r->has_waiting_record && r->state == RUN_STATE_WAITING && r->queued_logged;
 }
 
 bool play_await_waiting(struct run *r) {

@@ -28,9 +28,9 @@ static void test_ad_hoc(void) {
     TEST_INT(manager_take_hold_fd(r), -1);
     TEST_INT(play_count_files("holds"), 2);
     /* A start before it asked is not believed; nor one that is still to come (test_told_early). */
-    manager_client_started(r, getpid(), r->queued_boottime - 1);
+    manager_client_started(r, getpid(), r->queued.boottime - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
-    CU_ASSERT(r->started_boottime > r->queued_boottime);
+    CU_ASSERT(r->started.boottime > r->queued.boottime);
 
     hold.nested = r->id; /* this very process is the client: inside */
     TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
@@ -54,8 +54,8 @@ static void test_ad_hoc(void) {
 
     /* An end before the start is not believed, nor one that is still to come. */
     manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
-    TEST_INT(r->result, RUN_RESULT_SUCCESS);
-    CU_ASSERT(r->ended_boottime >= r->started_boottime && r->ended_boottime <= clock_boottime());
+    TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
+    CU_ASSERT(r->end.boottime >= r->started.boottime && r->end.boottime <= clock_boottime());
     CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
     close_fd(fd);
     manager_client_gone(r);
@@ -78,16 +78,16 @@ static void test_found_again(void) {
     CU_ASSERT_FATAL(play_await_starting(r));
     fd = manager_take_hold_fd(r);
     manager_client_started(r, getpid(), 0);
-    started = r->started_realtime;
+    started = r->started.realtime;
     memcpy(id, r->id, sizeof(id));
     play_restart();
     play_recovered();
     r = manager_find_run(play.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(r->state, RUN_STATE_RUNNING);
-    TEST_INT(r->pid, getpid());
-    TEST_INT(r->started_realtime, started);
-    TEST_INT(hold_get_command(r->hold), getpid());
+    TEST_INT(r->started.pid, getpid());
+    TEST_INT(r->started.realtime, started);
+    TEST_INT(hold_get_command(r->adhoc.hold), getpid());
     close_fd(fd);
 }
 
@@ -103,8 +103,8 @@ static struct run *tell_late(usec_t later, usec_t *ret_started) {
     TEST_INT(demands_parse("slot", &pools), 0);
     TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
     CU_ASSERT(play_await_starting(r));
-    r->queued_boottime = clock_boottime() - 10 * USEC_PER_SEC;
-    *ret_started = r->queued_boottime + 5 * USEC_PER_SEC + later;
+    r->queued.boottime = clock_boottime() - 10 * USEC_PER_SEC;
+    *ret_started = r->queued.boottime + 5 * USEC_PER_SEC + later;
     manager_client_started(r, getpid(), *ret_started);
     manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
     return r;
@@ -115,16 +115,16 @@ static void test_told_late(void) {
     usec_t started;
     struct run *r = tell_late(0, &started);
 
-    CU_ASSERT(r->started_boottime >= started - USEC_PER_MSEC && r->started_boottime <= started + USEC_PER_MSEC);
-    TEST_INT(r->ended_boottime, started + USEC_PER_SEC);
+    CU_ASSERT(r->started.boottime >= started - USEC_PER_MSEC && r->started.boottime <= started + USEC_PER_MSEC);
+    TEST_INT(r->end.boottime, started + USEC_PER_SEC);
 }
 
 static void test_told_early(void) {
     usec_t started, before = clock_boottime();
     struct run *r = tell_late(3600 * USEC_PER_SEC, &started);
 
-    CU_ASSERT(r->started_boottime >= before - USEC_PER_MSEC && r->started_boottime <= clock_boottime());
-    CU_ASSERT(r->ended_boottime >= before && r->ended_boottime <= clock_boottime());
+    CU_ASSERT(r->started.boottime >= before - USEC_PER_MSEC && r->started.boottime <= clock_boottime());
+    CU_ASSERT(r->end.boottime >= before && r->end.boottime <= clock_boottime());
 }
 
 static void test_client_gone(void) {
@@ -145,7 +145,7 @@ static void test_client_gone(void) {
     TEST_INT(play_count_files("waiting"), 0);
     manager_client_gone(r); /* granted, but nobody took the write end */
     CU_ASSERT(play_await_released(r));
-    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
     TEST_INT(play_count_files("holds"), 0);
 }
 
@@ -161,13 +161,13 @@ static void test_nowait_and_queue_timeout(void) {
     TEST_INT(demands_parse("slot", &pools), 0);
     TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
     CU_ASSERT(play_await_over(r));
-    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
     TEST_STRING(r->reason, "busy: slot");
     hold.nowait = false;
     hold.wait_usec = 20 * USEC_PER_MSEC;
     TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
     CU_ASSERT(play_await_over(r));
-    TEST_INT(r->result, RUN_RESULT_QUEUE_TIMEOUT);
+    TEST_INT(r->end.result, RUN_RESULT_QUEUE_TIMEOUT);
 }
 
 /* While berthd recovers nobody is told that his run is not there: he would ask anew, and lose his place. */

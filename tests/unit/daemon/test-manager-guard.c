@@ -30,7 +30,7 @@ static void check_lost(struct run *r) {
 
     play_make_report(&report, r, "lost", 1, "none");
     play_reports(&report);
-    TEST_INT(r->result, RUN_RESULT_GUARD_DIED);
+    TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
     CU_ASSERT(play_await_released(r));
 }
 
@@ -42,7 +42,7 @@ static void check_runs_on(struct run *r) {
     TEST_INT(r->state, RUN_STATE_RUNNING);
     TEST_INT(play.n_killed, 0);
     play_guard_reports(r, "code", 0, "none");
-    TEST_INT(r->result, RUN_RESULT_SUCCESS);
+    TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
     CU_ASSERT(play_await_released(r));
 }
 
@@ -119,7 +119,7 @@ static void check_found(int error, bool is_gone) {
     TEST_INT(w->state, RUN_STATE_PENDING);
     if (is_gone) {
         play_reports(&report);
-        TEST_INT(manager_find_run(play.manager, id)->result, RUN_RESULT_GUARD_DIED);
+        TEST_INT(manager_find_run(play.manager, id)->end.result, RUN_RESULT_GUARD_DIED);
     } else {
         play.guard_error = 0;
         CU_ASSERT_FATAL(await_connection(before));
@@ -201,9 +201,9 @@ static void test_bad_state(void) {
 
 /* Its time is over; not when the clock says so, which would take seconds. */
 static void stop_is_overdue(struct run *r) {
-    CU_ASSERT_FATAL(r->due.place > 0);
-    dues_unset(&r->due);
-    r->on_due(r);
+    CU_ASSERT_FATAL(r->timer.due.place > 0);
+    dues_unset(&r->timer.due);
+    r->timer.on_elapsed(r);
 }
 
 /* A guard that hangs in a stop, whoever began that: the runner is told to kill until it says that nothing is left. */
@@ -230,7 +230,7 @@ static void test_hangs_in_stop(void) {
         play_make_report(&report, r, "lost", 1, "none");
         play_reports(&report);
         TEST_INT(r->state, RUN_STATE_DONE);
-        TEST_INT(r->due.place, 0);
+        TEST_INT(r->timer.due.place, 0);
     }
 }
 

@@ -37,7 +37,7 @@ static void test_guard_gone(void) {
     TEST_INT(r->state, RUN_STATE_RUNNING); /* nothing is given back without a report */
     play_make_report(&report, r, "lost", 1, "none");
     play_reports(&report);
-    TEST_INT(r->result, RUN_RESULT_GUARD_DIED);
+    TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
     TEST_INT(play.n_forgotten, 1);
     play_reports(&report); /* told twice */
     TEST_INT(play.n_forgotten, 2);
@@ -49,12 +49,12 @@ static void test_runner_away(void) {
     play.runner_up = false;
     r = play_begin("one");
     CU_ASSERT(play_await_starting(r));
-    TEST_INT(r->starting_sent, 0);
+    TEST_INT(r->job.start_sent, 0);
     play.runner_up = true;
     play.n_started = 0;
     play_recovered();
     TEST_INT(play.n_started, 1);
-    CU_ASSERT(r->starting_sent);
+    CU_ASSERT(r->job.start_sent);
 }
 
 /* A killed berthd: its guard and its queued run are found again, nothing is started twice. */
@@ -157,7 +157,7 @@ static void test_found_guard_gone(void) {
     TEST_INT(w->state, RUN_STATE_PENDING);
     play_reports(&report);
     CU_ASSERT(play_await_starting(w));
-    TEST_INT(manager_find_run(play.manager, id)->result, RUN_RESULT_GUARD_DIED);
+    TEST_INT(manager_find_run(play.manager, id)->end.result, RUN_RESULT_GUARD_DIED);
 }
 
 static void test_report_of_unknown_run(void) {
@@ -173,8 +173,8 @@ static void test_report_of_unknown_run(void) {
     play_recovered();
     r = manager_find_run(play.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    TEST_INT(r->result, RUN_RESULT_FAILURE);
-    TEST_INT(r->exit_code, 7);
+    TEST_INT(r->end.result, RUN_RESULT_FAILURE);
+    TEST_INT(r->end.exit_code, 7);
     TEST_INT(play.n_forgotten, 1);
 }
 
@@ -218,7 +218,7 @@ static void check_told(bool told, bool over) {
     r = manager_find_run(play.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(r->state, over ? RUN_STATE_DONE : RUN_STATE_RUNNING);
-    TEST_INT(r->pid, over ? 0 : getpid());
+    TEST_INT(r->started.pid, over ? 0 : getpid());
     if (!over)
         play_guard_reports(r, "code", 0, "none");
     CU_ASSERT(play_await_released(r));
@@ -272,7 +272,7 @@ static void test_end_told(void) {
     TEST_INT(count(text, "fenced:"), 0);
     TEST_INT(count(text, "started:"), 0);
     TEST_INT(count(text, "released:"), 1);
-    TEST_INT(r ? r->result : 0, RUN_RESULT_LEASE_LOST);
+    TEST_INT(r ? r->end.result : 0, RUN_RESULT_LEASE_LOST);
     TEST_INT(play.n_forgotten, 1);
 }
 
@@ -403,7 +403,7 @@ static void test_begun_while_recovering(void) {
         r = manager_find_run(play.manager, begun);
         CU_ASSERT(r && r->state == RUN_STATE_WAITING);
         r = manager_find_run(play.manager, queued);
-        CU_ASSERT(r && r->state == RUN_STATE_PENDING && r->behind);
+        CU_ASSERT(r && r->state == RUN_STATE_PENDING && r->job.queued_by_overlap);
         TEST_INT(n_runs("queued"), 2);
         TEST_INT(play_count_files("waiting"), 1);
     }

@@ -19,8 +19,8 @@ static void test_one_run(void) {
 
     TEST_INT(play_count_files("waiting"), 0);
     play_guard_reports(r, "code", 3, "none");
-    TEST_INT(r->result, RUN_RESULT_FAILURE);
-    TEST_INT(r->exit_code, 3);
+    TEST_INT(r->end.result, RUN_RESULT_FAILURE);
+    TEST_INT(r->end.exit_code, 3);
     TEST_INT(play.n_done, 1); /* only now may the guard end */
     CU_ASSERT(play_await_released(r));
 }
@@ -38,7 +38,7 @@ static void test_limit_and_order(void) {
     CU_ASSERT(play_await_starting(b));
     TEST_INT(c->state, RUN_STATE_WAITING);
     manager_stop_run(c, "stopped");
-    TEST_INT(c->result, RUN_RESULT_STOPPED);
+    TEST_INT(c->end.result, RUN_RESULT_STOPPED);
     CU_ASSERT(play_await_released(c));
 }
 
@@ -87,7 +87,7 @@ static void test_stop_of_queued(void) {
     CU_ASSERT_PTR_EQUAL(job.run, r);
     TEST_INT(manager_stop_target(play.manager, next->id, &n), 0);
     TEST_INT(n, 1);
-    TEST_INT(next->result, RUN_RESULT_STOPPED);
+    TEST_INT(next->end.result, RUN_RESULT_STOPPED);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     next = play_begin("queued");
     TEST_INT(next->state, RUN_STATE_PENDING);
@@ -111,8 +111,8 @@ static void test_stop(void) {
     manager_stop_run(r, "stopped");
     TEST_INT(play.n_stopped, 1);
     play_guard_reports(r, "signal", SIGTERM, "stopped");
-    TEST_INT(r->result, RUN_RESULT_STOPPED);
-    TEST_INT(r->signal, SIGTERM);
+    TEST_INT(r->end.result, RUN_RESULT_STOPPED);
+    TEST_INT(r->end.signal, SIGTERM);
 }
 
 static void test_stop_before_guard(void) {
@@ -133,7 +133,7 @@ static void test_refused(void) {
 
     CU_ASSERT(play_await_starting(r));
     play.runner.handler.on_refused(r->id, "unknown-job", "no job \"one\"", play.runner.handler.userdata);
-    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
     CU_ASSERT(play_await_released(r));
     TEST_STRING(r->reason, "unknown-job: no job \"one\"");
 }
@@ -144,7 +144,7 @@ static void test_not_started(void) {
     CU_ASSERT(play_await_starting(r));
     play_started(r);
     play_guard_reports(r, "errno", ENOENT, "none");
-    TEST_INT(r->result, RUN_RESULT_NOT_STARTED);
+    TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
 }
 
 static void test_no_such_user(void) {

@@ -38,8 +38,8 @@ static struct run *make_run(enum run_kind kind, const char *name) {
     struct run_spec spec = {.kind = kind, .name = name, .pools = &(struct demands) {}};
     struct run *r = NULL;
 
-    CU_ASSERT_FATAL(run_new(&r, NULL, &spec, settings) == 0);
-    r->uid = CAROL;
+    CU_ASSERT_FATAL(run_new(&r, &spec, settings) == 0);
+    r->adhoc.uid = CAROL;
     return r;
 }
 

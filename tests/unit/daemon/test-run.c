@@ -19,7 +19,7 @@ static struct run *make(const char *text) {
     struct run *r = NULL;
 
     TEST_INT(demands_parse(text, &d), 0);
-    TEST_INT(run_new(&r, NULL, &spec, &settings), 0);
+    TEST_INT(run_new(&r, &spec, &settings), 0);
     return r;
 }
 
@@ -77,13 +77,13 @@ static void test_state(void) {
 static void test_times(void) {
     _cleanup_(run_freep) struct run *r = make("host");
 
-    r->queued_boottime = 100;
+    r->queued.boottime = 100;
     TEST_INT(run_wait_usec(r, 130), 30);
     TEST_INT(run_time_usec(r, 130), 0);
-    r->started_boottime = 150;
+    r->started.boottime = 150;
     TEST_INT(run_wait_usec(r, 400), 50);
     TEST_INT(run_time_usec(r, 170), 20);
-    r->ended_boottime = 200;
+    r->end.boottime = 200;
     TEST_INT(run_time_usec(r, 400), 50);
 }
 
