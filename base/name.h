@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 /* Names of pools, jobs, hosts, namespaces and labels: 1 to NAME_MAX_LENGTH of A-Z a-z 0-9 . _ -, not
- * beginning with '.' or '-' (REFERENCE: Config). */
+ * beginning with '.' or '-' (berth.conf(5)). */
 #define NAME_MAX_LENGTH 64
 bool name_is_valid(const char *text);
 

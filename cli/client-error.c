@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What berthd's errors mean: an exit status and a sentence (REFERENCE: Exit status). */
+/* What berthd's errors mean: an exit status and a sentence (berth(1), EXIT STATUS). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

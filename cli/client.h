@@ -13,11 +13,11 @@
 #include "base/clock.h"
 
 #define CLIENT_SOCKET_DEFAULT "/run/berth/control.sock"
-#define CLIENT_QUIET_TIME (5 * USEC_PER_SEC)   /* without an answer: then berthd is asked whether it is alive (REFERENCE: Command line) */
+#define CLIENT_QUIET_TIME (5 * USEC_PER_SEC)   /* without an answer: then berthd is asked whether it is alive (berth(1)) */
 #define CLIENT_ANSWER_TIME (10 * USEC_PER_SEC) /* for it to say so, to take a caller, or to finish an answer that it has begun */
 #define CLIENT_MESSAGE_MAX (64 * 1024 * 1024) /* bytes of one reply; berthd itself stops at a quarter of that */
 
-enum exit_status { /* REFERENCE: Exit status */
+enum exit_status { /* berth(1), EXIT STATUS */
     EXIT_USAGE = 64,
     EXIT_UNKNOWN_NAME = 65,
     EXIT_AWAY = 69,

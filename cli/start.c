@@ -10,7 +10,7 @@
 #include "cli/verbs.h"
 #include "cli/format.h"
 
-#define AWAY_MAX (60 * USEC_PER_SEC) /* REFERENCE: Exit status */
+#define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), EXIT STATUS */
 #define RETRY_MIN 100                /* ms */
 #define RETRY_MAX 2000
 

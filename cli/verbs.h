@@ -2,7 +2,7 @@
 #pragma once
 
 /* The command line: one table of verbs, and what they share. A verb gets its arguments as main() does, argv[0] is its name, and
- * returns the exit status (REFERENCE: Exit status). Which file has which:
+ * returns the exit status (berth(1), EXIT STATUS). Which file has which:
  *     verbs.c    the table, help, the options before the verb
  *     options.c  a verb's own options
  *     show.c     pools, hosts, jobs, runs      act.c     stop, reload, revoke, grace, drain

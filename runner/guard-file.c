@@ -103,7 +103,7 @@ static void record_format(const struct record *r, struct message_writer *w) {
 /* --- files --- */
 
 const char *record_path(char *buffer, const char *directory, const char *run, const char *suffix) {
-    /* A runtime directory has at most 60 bytes (REFERENCE: Config), so this fits. */
+    /* A runtime directory has at most 60 bytes (berth.conf(5)), so this fits. */
     (void) snprintf(buffer, RECORD_PATH_SIZE, "%s/%s%s", directory, run, suffix);
     return buffer;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* berthd's events as journals have them (REFERENCE: Events). Only those count of which journald itself says that they came from
+/* berthd's events as journals have them (berth-events(7)). Only those count of which journald itself says that they came from
  * berthd's unit (_SYSTEMD_UNIT, which a sender cannot choose): anybody may write a field BERTH_EVENT. */
 
 #include <inttypes.h>

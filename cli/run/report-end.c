@@ -8,7 +8,7 @@
 
 #include "cli/run/run-adhoc.h"
 
-#define TELL_MAX (3 * USEC_PER_SEC) /* REFERENCE: Exit status; more than berthd.service's RestartSec= */
+#define TELL_MAX (3 * USEC_PER_SEC) /* berth(1), EXIT STATUS; more than berthd.service's RestartSec= */
 #define TELL_RETRY (100 * USEC_PER_MSEC) /* a new berthd waits ten times as long for what it may be told */
 
 static int put_ended(const struct adhoc *a, json_t *params, const struct supervise_result *ended) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* `berth run`: argv[0] is the verb. Returns the exit status of REFERENCE. */
+/* `berth run`: argv[0] is the verb. Returns the exit status of berth(1). */
 int verb_run(int argc, char **argv);
 extern const char verb_run_help[];

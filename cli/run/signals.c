@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `berth run` and its signals. The command stays in our process group, so what a terminal sends reaches it by itself; what a process
- * sends to us alone is passed on (REFERENCE: Command line). */
+ * sends to us alone is passed on (berth(1)). */
 #include <errno.h>
 #include <string.h>
 #include <sys/signalfd.h>

@@ -40,7 +40,7 @@ enum { VERBS_ANSWERED = 1 }; /* named answer: the call was answered (with an err
 
 /* 0, VERBS_ANSWERED (InvalidParameter, which names it), or a negative errno. */
 int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n);
-/* 0 or VERBS_ANSWERED (BadRequest): names as REFERENCE: Config has them, reasons of one line. text may be NULL. */
+/* 0 or VERBS_ANSWERED (BadRequest): names by the rule of berth.conf(5), reasons of one line. text may be NULL. */
 int params_check_name(struct control_call *call, const char *kind, const char *text);
 int params_check_reason(struct control_call *call, const char *text);
 

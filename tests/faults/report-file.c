@@ -86,7 +86,7 @@ static void write_doubts(FILE *f, const struct report *r) {
     fputs("\n## What `berth audit` says\n\n"
           "The journals of each case are given to `berth audit`, too, and it may find no violation, but for the order of claims where a key\n"
           "that holds it is deleted by hand, which no journal tells of. Where a berthd or a host is killed, what would have told the end of\n"
-          "a grant may be in no journal: then what was granted afterwards is no violation, and not proved (REFERENCE.md). That came of:\n\n",
+          "a grant may be in no journal: then what was granted afterwards is no violation, and not proved (berth-audit(1)). That came of:\n\n",
           f);
     fputs(r->n_doubts > 0 ? "| case | in cases | grants not proved, unless an earlier one was over |\n|---|---|---|\n" : "Nothing.\n", f);
     for (size_t i = 0; i < r->n_doubts; i++)

@@ -7,7 +7,7 @@
 #include "tests/harness/fake-berthd.h"
 #include "tests/harness/test.h"
 
-#define TELL_MAX (3 * USEC_PER_SEC) /* REFERENCE: Exit status */
+#define TELL_MAX (3 * USEC_PER_SEC) /* berth(1), EXIT STATUS */
 
 /* Runs until it is sent USR1, then exits with 5. */
 static void begin(struct fake *f) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The exit status of `berth start`, row by row of REFERENCE.md; those of how a command ends are in test-jobs.c. */
+/* The exit status of `berth start`, row by row of berth(1); those of how a command ends are in test-jobs.c. */
 
 #include <signal.h>
 #include <string.h>

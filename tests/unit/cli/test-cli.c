@@ -266,7 +266,7 @@ static void result(const char *run, int status, const char *expected) {
 #define RUN(rest) "{\"pools\": {\"db\": 1}, \"token\": 17, " rest "}"
 #define UNGRANTED(rest) "{\"pools\": {\"db\": 1}, \"token\": null, " rest "}"
 
-/* REFERENCE: `berth start --wait` exits as the command did, else 75, 76, 124, 125. */
+/* berth(1): `berth start --wait` exits as the command did, else 75, 76, 124, 125. */
 static void test_results(void) {
     result(RUN("\"result\": \"success\", \"exit_code\": 0, \"signal\": null"), 0, "success");
     result(RUN("\"result\": \"failure\", \"exit_code\": 3, \"signal\": null"), 3, "failure (exit 3)");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What each of berthd's errors, and each end of a run, is as an exit status: the whole tables of REFERENCE.md. */
+/* What each of berthd's errors, and each end of a run, is as an exit status: the whole tables of berth(1). */
 
 #include <stdio.h>
 #include <string.h>
