@@ -6,8 +6,8 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/verbs.h"
 #include "cli/format.h"
+#include "cli/verbs.h"
 
 int find_names(const char *verb, char **names, int n, json_t **ret_found) {
     _cleanup_json_ json_t *answer = NULL;
@@ -15,11 +15,11 @@ int find_names(const char *verb, char **names, int n, json_t **ret_found) {
     int status = 0;
 
     for (int i = 0; i < n && status == 0; i++) {
-        status = check_name(verb, "job or run", names[i]);
+        status = options_check_name(verb, "job or run", names[i]);
         (void) json_array_append_new(list, json_string(names[i]));
     }
     if (status == 0)
-        status = client_ask("io.berth.Find", json_pack("{s:O}", "names", list), &answer);
+        status = client_call("io.berth.Find", json_pack("{s:O}", "names", list), &answer);
     json_decref(list);
     if (status == 0)
         *ret_found = json_incref(json_object_get(answer, "found"));
@@ -30,17 +30,18 @@ int verb_stop(int argc, char **argv) {
     _cleanup_json_ json_t *found = NULL;
     int words, status, first = 0;
 
-    if (options_parse(argc, argv, NULL, 0, 1, WORDS_ANY, &words, &status) != 0)
+    words = options_parse(argc, argv, NULL, 0, &status);
+    if (words < 0)
         return status;
     status = find_names(argv[0], argv + 1, words, &found);
     if (status != 0)
         return status;
     for (int i = 0; i < words; i++) {
         _cleanup_json_ json_t *answer = NULL;
-        const char *target = words_text(json_array_get(found, (size_t) i), "target");
+        const char *target = format_get_text(json_array_get(found, (size_t) i), "target");
 
-        status = client_ask("io.berth.Stop", json_pack("{s:s}", "target", target), &answer);
-        if (status == 0 && words_number(answer, "stopped") == 0)
+        status = client_call("io.berth.Stop", json_pack("{s:s}", "target", target), &answer);
+        if (status == 0 && format_get_number(answer, "stopped") == 0)
             fprintf(stderr, "berth: %s: nothing to stop\n", argv[i + 1]);
         first = first != 0 ? first : status;
     }
@@ -54,8 +55,8 @@ static void add_claims(struct candidates *c, const json_t *claims, const char *w
     size_t i;
 
     json_array_foreach(claims, i, claim)
-        if (id_begins_with(words_text(claim, "claim"), word))
-            candidates_add(c, words_text(claim, "claim"), words_text(claim, "name"));
+        if (id_begins_with(format_get_text(claim, "claim"), word))
+            candidates_add(c, format_get_text(claim, "claim"), format_get_text(claim, "name"));
 }
 
 /* The only run in the cluster that holds permits, or waits for them, and whose id begins so. An id that is whole is not looked up: a pool
@@ -70,7 +71,7 @@ static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
     snprintf(ret, ID_TEXT_SIZE, "%s", word);
     if (id_is_valid(word))
         return 0;
-    status = client_ask("io.berth.Pools", NULL, &answer);
+    status = client_call("io.berth.Pools", NULL, &answer);
     if (status != 0)
         return status;
     json_array_foreach(json_object_get(answer, "pools"), i, pool) {
@@ -89,53 +90,53 @@ static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
 
 int verb_revoke(int argc, char **argv) {
     const char *reason = NULL;
-    const struct verb_option options[] = {{"--reason", NULL, &reason, NULL}};
+    const struct verb_option options[] = {OPTION_VALUE("--reason", &reason)};
     char claim[ID_TEXT_SIZE];
-    int words, status;
+    int status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 1, &words, &status) != 0)
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
     if (!id_prefix_is_valid(argv[1]))
-        return wrong_usage(argv[0], "%.100s: not the id of a run, nor its first digits (%d at least); `berth pools POOL` shows them", argv[1],
+        return options_wrong_usage(argv[0], "%.100s: not the id of a run, nor its first digits (%d at least); `berth pools POOL` shows them", argv[1],
                            ID_PREFIX_MIN);
     status = find_claim(argv[1], claim);
-    return status != 0 ? status : client_ask("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", claim, "reason", reason), NULL);
+    return status != 0 ? status : client_call("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", claim, "reason", reason), NULL);
 }
 
 int verb_grace(int argc, char **argv) {
     bool end = false;
-    const struct verb_option options[] = {{"--end", &end, NULL, NULL}};
-    int words, status;
+    const struct verb_option options[] = {OPTION_FLAG("--end", &end)};
+    int status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
     if (!end)
-        return wrong_usage(argv[0], "--end is needed: only an administrator can know that a namespace is new");
-    return client_ask("io.berth.EndGrace", NULL, NULL);
+        return options_wrong_usage(argv[0], "--end is needed: only an administrator can know that a namespace is new");
+    return client_call("io.berth.EndGrace", NULL, NULL);
 }
 
 int verb_reload(int argc, char **argv) {
-    int words, status;
+    int status;
 
-    if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, NULL, 0, &status) < 0)
         return status;
-    return client_ask("io.berth.Reload", NULL, NULL);
+    return client_call("io.berth.Reload", NULL, NULL);
 }
 
 int verb_drain(int argc, char **argv) {
     bool wait = false;
-    const struct verb_option options[] = {{"--wait", &wait, NULL, NULL}};
-    int words, status;
+    const struct verb_option options[] = {OPTION_FLAG("--wait", &wait)};
+    int status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
-    return client_ask("io.berth.Drain", json_pack("{s:b}", "wait", wait), NULL);
+    return client_call("io.berth.Drain", json_pack("{s:b}", "wait", wait), NULL);
 }
 
 int verb_undrain(int argc, char **argv) {
-    int words, status;
+    int status;
 
-    if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, NULL, 0, &status) < 0)
         return status;
-    return client_ask("io.berth.Undrain", NULL, NULL);
+    return client_call("io.berth.Undrain", NULL, NULL);
 }

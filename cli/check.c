@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "cli/verbs.h"
 #include "cli/format.h"
+#include "cli/verbs.h"
 #include "conf/settings.h"
 
 static const char *plural(size_t n) {
@@ -20,7 +20,8 @@ int verb_check_config(int argc, char **argv) {
     const char *file;
     int words, status, r;
 
-    if (options_parse(argc, argv, NULL, 0, 0, 1, &words, &status) != 0)
+    words = options_parse(argc, argv, NULL, 0, &status);
+    if (words < 0)
         return status;
     file = words == 1 ? argv[1] : SETTINGS_PATH_DEFAULT;
     r = settings_load(file, &settings, &errors);
@@ -43,9 +44,9 @@ int verb_check_config(int argc, char **argv) {
 int verb_version(int argc, char **argv) {
     _cleanup_(client_freep) struct client *c = NULL;
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
-    int words, status, r;
+    int status, r;
 
-    if (options_parse(argc, argv, NULL, 0, 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, NULL, 0, &status) < 0)
         return status;
     puts("berth " VERSION);
     (void) fflush(stdout); /* what follows may take a while */
@@ -59,8 +60,8 @@ int verb_version(int argc, char **argv) {
         return 0;
     }
     if (!reply.error)
-        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "%s\n", words_text(reply.params, "version"),
-               words_text(reply.params, "host"), words_text(reply.params, "namespace"), words_number(reply.params, "pid"),
+        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "%s\n", format_get_text(reply.params, "version"),
+               format_get_text(reply.params, "host"), format_get_text(reply.params, "namespace"), format_get_number(reply.params, "pid"),
                json_is_true(json_object_get(reply.params, "drained")) ? ", drained" : "");
     return 0;
 }

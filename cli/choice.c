@@ -24,7 +24,7 @@ void choice_done(struct choice *c) {
     c->heard = NULL;
 }
 
-void choice_hear(struct choice *c, const char *run, const char *name) {
+void choice_see(struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->words[i], name) == 0)
             c->heard[i] |= IS_NAME;

@@ -21,7 +21,7 @@ struct choice {
 int choice_new(struct choice *ret, char **words, size_t n);
 void choice_done(struct choice *c);
 /* Called for all runs of the list first. */
-void choice_hear(struct choice *c, const char *run, const char *name);
+void choice_see(struct choice *c, const char *run, const char *name);
 /* A word that no run has, or NULL. */
 const char *choice_missing(const struct choice *c);
 bool choice_has(const struct choice *c, const char *run, const char *name);

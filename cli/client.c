@@ -21,8 +21,8 @@ struct client {
     int fd;
     struct buffer in, out;
     size_t scanned;    /* of `in`: no NUL up to here */
-    int passed_fd;     /* came with the byte at passed_at of `in`; -1: none */
-    size_t passed_at;
+    int received_fd;     /* came with the byte at received_at of `in`; -1: none */
+    size_t received_at;
     sd_event_source *source; /* NULL: not on a loop */
     struct client_handler handler;
     bool busy, dead;   /* in a handler's call; freed meanwhile */
@@ -68,7 +68,7 @@ int client_connect(struct client **ret) {
 
     if (!c)
         return -ENOMEM;
-    c->passed_fd = -1;
+    c->received_fd = -1;
     c->fd = socket_connect(client_socket(), SOCK_STREAM);
     if (c->fd < 0)
         return c->fd;
@@ -80,7 +80,7 @@ int client_connect(struct client **ret) {
 static void client_close(struct client *c) {
     c->source = sd_event_source_disable_unref(c->source);
     c->fd = close_fd(c->fd);
-    c->passed_fd = close_fd(c->passed_fd);
+    c->received_fd = close_fd(c->received_fd);
 }
 
 struct client *client_free(struct client *c) {
@@ -171,7 +171,7 @@ int client_send(struct client *c, const char *method, json_t *params, enum clien
 }
 
 /* The descriptors of one recvmsg(): the first is kept, if none is waiting for its message already. */
-static void client_keep_fds(struct client *c, struct msghdr *message) {
+static void client_take_fds(struct client *c, struct msghdr *message) {
     for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
         size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
@@ -181,13 +181,13 @@ static void client_keep_fds(struct client *c, struct msghdr *message) {
             int fd;
 
             memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
-            if (c->passed_fd >= 0) {
+            if (c->received_fd >= 0) {
                 close_fd(fd);
                 continue;
             }
             /* A receive ends with the piece that carried descriptors (unix(7)), so its last byte is of their message. */
-            c->passed_fd = fd;
-            c->passed_at = c->in.size - 1;
+            c->received_fd = fd;
+            c->received_at = c->in.size - 1;
         }
     }
 }
@@ -215,7 +215,7 @@ static int client_read(struct client *c) {
     if (n == 0)
         return -ECONNRESET;
     c->in.size += (size_t) n;
-    client_keep_fds(c, &message);
+    client_take_fds(c, &message);
     return 0;
 }
 
@@ -255,11 +255,11 @@ static int client_take(struct client *c, struct client_reply *ret) {
     r = reply_parse(&reply, c->in.data, size);
     c->scanned = 0;
     buffer_drop(&c->in, size + 1);
-    if (c->passed_fd >= 0) {
-        if (c->passed_at <= size)
-            reply.fd = steal_fd(&c->passed_fd);
+    if (c->received_fd >= 0) {
+        if (c->received_at <= size)
+            reply.fd = steal_fd(&c->received_fd);
         else
-            c->passed_at -= size + 1;
+            c->received_at -= size + 1;
     }
     if (r < 0)
         client_reply_done(&reply);

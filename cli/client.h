@@ -2,7 +2,7 @@
 #pragma once
 
 /* berthd's control socket from the client's side: Varlink, that is JSON objects that end in NUL, over a stream socket. A verb asks
- * with client_ask() and has everything, or an exit status whose reason stands on standard error already; `berth run` uses the parts
+ * with client_call() and has everything, or an exit status whose reason stands on standard error already; `berth run` uses the parts
  * below it, on an event loop. What the methods take and answer: daemon/api/io.berth.varlink. */
 
 #include <jansson.h>
@@ -42,7 +42,7 @@ const char *client_socket(void);
 
 /* Connects, calls, and waits for the one answer. params: stolen; NULL: none. 0 and *ret (owned; an object; may be NULL if nobody
  * wants it), or an exit status whose reason was printed. */
-int client_ask(const char *method /* "io.berth.Runs" */, json_t *params, json_t **ret);
+int client_call(const char *method /* "io.berth.Runs" */, json_t *params, json_t **ret);
 
 /* For tests: other times than those above. */
 void client_set_patience(usec_t quiet_usec, usec_t answer_usec);

@@ -7,18 +7,18 @@
 
 #include "base/clock.h"
 
-#define WORDS_SIZE 512
+#define FORMAT_SIZE 512
 
 /* Two units at most: "850ms", "5.1s", "12m30s", "3h20m", "4d3h". */
-const char *words_msec(json_int_t msec, char buffer[static WORDS_SIZE]);
+const char *format_msec(json_int_t msec, char buffer[static FORMAT_SIZE]);
 /* The same of a member of an object, "" if it is null. */
-const char *words_duration(const json_t *object, const char *key, char buffer[static WORDS_SIZE]);
+const char *format_duration(const json_t *object, const char *key, char buffer[static FORMAT_SIZE]);
 /* A time (RFC 3339 UTC) against now: "5.1s ago", "in 3h20m". */
-const char *words_when(const json_t *object, const char *key, usec_t now_realtime, char buffer[static WORDS_SIZE]);
+const char *format_when(const json_t *object, const char *key, usec_t now_realtime, char buffer[static FORMAT_SIZE]);
 /* {"db": 2, "net": 1} as "db:2 net:1" */
-const char *words_pools(const json_t *object, const char *key, char buffer[static WORDS_SIZE]);
+const char *format_pools(const json_t *object, const char *key, char buffer[static FORMAT_SIZE]);
 /* How a run or a job's last run ended: "failure (exit 3)", "stopped (signal 15)" */
-const char *words_result(const json_t *object, const char *result, const char *code, const char *signal,
-                         char buffer[static WORDS_SIZE]);
-const char *words_text(const json_t *object, const char *key);
-json_int_t words_number(const json_t *object, const char *key);
+const char *format_result(const json_t *object, const char *result, const char *code, const char *signal,
+                         char buffer[static FORMAT_SIZE]);
+const char *format_get_text(const json_t *object, const char *key);
+json_int_t format_get_number(const json_t *object, const char *key);

@@ -8,11 +8,11 @@
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
+#include "cli/format.h"
+#include "cli/output.h"
 #include "cli/sources.h"
-#include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
-#include "cli/format.h"
 
 struct past { /* what is known of a run; texts are the entries' */
     const char *run, *name, *host, *pools, *result;
@@ -56,7 +56,7 @@ static void past_end(struct past *p, const struct entry *e, const char *result) 
     p->run_ms = e->run_ms >= 0 ? e->run_ms : p->run_ms;
 }
 
-static void past_hear(struct past *p, const struct entry *e) {
+static void past_add_entry(struct past *p, const struct entry *e) {
     past_set_time(&p->first, e);
     p->name = e->job ? e->job : p->name;
     p->pools = e->pools ? e->pools : p->pools;
@@ -85,7 +85,7 @@ static size_t make_pasts(struct entry **entries, size_t n, struct past *pasts) {
         if (i == 0 || strcmp(entries[i]->run, entries[i - 1]->run) != 0)
             pasts[n_pasts++] = (struct past) {
                 .run = entries[i]->run, .name = "", .host = "", .pools = "", .wait_ms = -1, .run_ms = -1, .exit_code = -1, .signal = -1};
-        past_hear(&pasts[n_pasts - 1], entries[i]);
+        past_add_entry(&pasts[n_pasts - 1], entries[i]);
     }
     qsort(pasts, n_pasts, sizeof(*pasts), compare_pasts);
     return n_pasts;
@@ -142,24 +142,24 @@ static int show_json(const struct past *pasts, size_t n) {
     for (size_t i = 0; i < n; i++)
         k |= json_array_append_new(runs, json_past(&pasts[i]));
     document = json_pack("{s:i, s:o}", "schema", 1, "runs", runs);
-    return k == 0 && document ? print_json(document) : no_table(-ENOMEM);
+    return k == 0 && document ? output_json(document) : output_error(-ENOMEM);
 }
 
 /* --- as a table --- */
 
-static const char *msec_text(int64_t msec, char buffer[static WORDS_SIZE]) {
-    return msec >= 0 ? words_msec((json_int_t) msec, buffer) : "";
+static const char *msec_text(int64_t msec, char buffer[static FORMAT_SIZE]) {
+    return msec >= 0 ? format_msec((json_int_t) msec, buffer) : "";
 }
 
-static const char *result_text(const struct past *p, char buffer[static WORDS_SIZE]) {
+static const char *result_text(const struct past *p, char buffer[static FORMAT_SIZE]) {
     const char *result = p->result ? p->result : p->started > 0 || p->granted > 0 ? "running" : "waiting";
 
     if (p->signal >= 0)
-        snprintf(buffer, WORDS_SIZE, "%.64s (signal %" PRIi64 ")", result, p->signal);
+        snprintf(buffer, FORMAT_SIZE, "%.64s (signal %" PRIi64 ")", result, p->signal);
     else if (p->exit_code > 0)
-        snprintf(buffer, WORDS_SIZE, "%.64s (exit %" PRIi64 ")", result, p->exit_code);
+        snprintf(buffer, FORMAT_SIZE, "%.64s (exit %" PRIi64 ")", result, p->exit_code);
     else
-        snprintf(buffer, WORDS_SIZE, "%.64s", result);
+        snprintf(buffer, FORMAT_SIZE, "%.64s", result);
     return buffer;
 }
 
@@ -171,7 +171,7 @@ static enum table_colour result_colour(const struct past *p) {
 
 static void add_past(struct table *t, const struct past *p, bool utc) {
     usec_t time = p->started > 0 ? p->started : p->first;
-    char text[WORDS_SIZE];
+    char text[FORMAT_SIZE];
 
     table_line(t);
     table_cell(t, TABLE_PLAIN, "%s", when_format(time, utc, text));
@@ -191,10 +191,10 @@ static int show_table(const struct past *pasts, size_t n, bool utc) {
     int k = table_new(&t, columns, ELEMENTSOF(columns));
 
     if (k < 0)
-        return no_table(k);
+        return output_error(k);
     for (size_t i = 0; i < n; i++)
         add_past(t, &pasts[i], utc);
-    return print_table(t, "the journal has no such run");
+    return output_table(t, "the journal has no such run");
 }
 
 /* --- the verb --- */
@@ -204,11 +204,11 @@ static int check_choice(struct choice *c, const struct past *pasts, size_t n) {
     const char *missing;
 
     for (size_t i = 0; i < n; i++)
-        choice_hear(c, pasts[i].run, pasts[i].name);
+        choice_see(c, pasts[i].run, pasts[i].name);
     missing = choice_missing(c);
     if (!missing)
         return 0;
-    fprintf(stderr, "berth history: the journal knows no job and no run %s\n", missing);
+    fprintf(stderr, "berth history: the journal has no job or run %s\n", missing);
     return EXIT_UNKNOWN_NAME;
 }
 
@@ -219,7 +219,7 @@ static int show(const struct entries *e, struct filter *f, bool json) {
     int status;
 
     if (!with_run || !pasts)
-        return no_table(-ENOMEM);
+        return output_error(-ENOMEM);
     for (size_t i = 0; i < e->n; i++)
         if (e->items[i].run)
             with_run[n++] = &e->items[i];
@@ -240,24 +240,25 @@ int verb_history(int argc, char **argv) {
     struct sources sources = {};
     const char *since = NULL, *until = NULL;
     bool json = false;
-    const struct verb_option options[] = {{"--json", &json, NULL, NULL},         {"--utc", &filter.utc, NULL, NULL},
-                                          {"--pool", NULL, &filter.pool, NULL}, {"--since", NULL, &since, NULL},
-                                          {"--until", NULL, &until, NULL},     SOURCES_OPTIONS(&sources)};
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json),         OPTION_FLAG("--utc", &filter.utc),
+                                          OPTION_VALUE("--pool", &filter.pool), OPTION_VALUE("--since", &since),
+                                          OPTION_VALUE("--until", &until),     SOURCES_OPTIONS(&sources)};
     int words, status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 0, WORDS_ANY, &words, &status) != 0)
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
         return status;
-    status = parse_when("history", "--since", since, &filter.since);
+    status = options_parse_when("history", "--since", since, &filter.since);
     if (status == 0)
-        status = parse_when("history", "--until", until, &filter.until);
+        status = options_parse_when("history", "--until", until, &filter.until);
     for (int i = 1; i <= words && status == 0; i++)
-        status = check_name("history", "job or run", argv[i]);
+        status = options_check_name("history", "job or run", argv[i]);
     if (status == 0 && filter.pool)
-        status = check_name("history", "pool", filter.pool);
+        status = options_check_name("history", "pool", filter.pool);
     if (status == 0)
         status = sources_read("history", &sources, &entries);
     if (status == 0 && choice_new(&filter.runs, argv + 1, (size_t) words) < 0)
-        status = no_table(-ENOMEM);
+        status = output_error(-ENOMEM);
     status = status != 0 ? status : show(&entries, &filter, json);
     choice_done(&filter.runs);
     return status;

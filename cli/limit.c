@@ -5,8 +5,9 @@
 
 #include "base/number.h"
 #include "cli/client.h"
-#include "cli/verbs.h"
 #include "cli/format.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
 #include "conf/settings.h"
 
 #define INT "%" JSON_INTEGER_FORMAT
@@ -18,29 +19,29 @@ static void print_declared(const json_t *hosts, const char *pool, const char *th
 
     json_array_foreach(hosts, i, host)
         json_array_foreach(json_object_get(host, "limits"), k, limit)
-            if (strcmp(words_text(limit, "pool"), pool) == 0 && strcmp(words_text(host, "host"), this_host) != 0)
-                printf("declared: " INT " by %s\n", words_number(limit, "limit"), words_text(host, "host"));
+            if (strcmp(format_get_text(limit, "pool"), pool) == 0 && strcmp(format_get_text(host, "host"), this_host) != 0)
+                printf("declared: " INT " by %s\n", format_get_number(limit, "limit"), format_get_text(host, "host"));
 }
 
 static int show_limit(const char *name) {
     _cleanup_json_ json_t *answer = NULL, *hosts = NULL;
     const json_t *pool, *configured;
-    char text[WORDS_SIZE];
-    int status = client_ask("io.berth.Pools", json_pack("{s:[s]}", "pools", name), &answer);
+    char text[FORMAT_SIZE];
+    int status = client_call("io.berth.Pools", json_pack("{s:[s]}", "pools", name), &answer);
 
     if (status == 0)
-        status = client_ask("io.berth.Hosts", NULL, &hosts);
+        status = client_call("io.berth.Hosts", NULL, &hosts);
     if (status != 0)
         return status;
-    tell_doubt(answer);
+    output_caveats(answer);
     pool = json_array_get(json_object_get(answer, "pools"), 0);
     configured = json_object_get(pool, "configured");
-    printf("limit: " INT "\n", words_number(pool, "limit"));
+    printf("limit: " INT "\n", format_get_number(pool, "limit"));
     if (json_is_object(json_object_get(pool, "override")))
         printf("override: %s\n", override_text(pool, text));
     if (json_is_integer(configured))
         printf("declared: " INT " by this host\n", json_integer_value(configured));
-    print_declared(json_object_get(hosts, "hosts"), name, words_text(answer, "host"));
+    print_declared(json_object_get(hosts, "hosts"), name, format_get_text(answer, "host"));
     return 0;
 }
 
@@ -51,8 +52,8 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
     int r;
 
     if (number_parse(argv[2], POOL_LIMIT_MAX, &limit) < 0)
-        return wrong_usage(argv[0], "%.100s: a limit is a number of 0 to %d", argv[2], POOL_LIMIT_MAX);
-    r = duration ? parse_msec(argv[0], "--for", duration, &for_ms) : 0;
+        return options_wrong_usage(argv[0], "%.100s: a limit is a number of 0 to %d", argv[2], POOL_LIMIT_MAX);
+    r = duration ? options_parse_msec(argv[0], "--for", duration, &for_ms) : 0;
     if (r != 0)
         return r;
     params = json_pack("{s:s, s:I, s:s*}", "pool", argv[1], "limit", (json_int_t) limit, "reason", reason);
@@ -60,26 +61,27 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
         json_decref(params);
         return client_explain_errno(-ENOMEM);
     }
-    return client_ask("io.berth.SetLimit", params, NULL);
+    return client_call("io.berth.SetLimit", params, NULL);
 }
 
 int verb_limit(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
     bool clear = false;
-    const struct verb_option options[] = {{"--clear", &clear, NULL, NULL}, {"--for", NULL, &duration, NULL}, {"--reason", NULL, &reason, NULL}};
+    const struct verb_option options[] = {OPTION_FLAG("--clear", &clear), OPTION_VALUE("--for", &duration), OPTION_VALUE("--reason", &reason)};
     int words, status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 2, &words, &status) != 0)
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
         return status;
-    status = check_name(argv[0], "pool", argv[1]);
+    status = options_check_name(argv[0], "pool", argv[1]);
     if (status != 0)
         return status;
     if (clear && (words == 2 || duration || reason))
-        return wrong_usage(argv[0], "--clear goes with a pool and nothing else");
+        return options_wrong_usage(argv[0], "--clear goes with a pool and nothing else");
     if (clear)
-        return client_ask("io.berth.ClearLimit", json_pack("{s:s}", "pool", argv[1]), NULL);
+        return client_call("io.berth.ClearLimit", json_pack("{s:s}", "pool", argv[1]), NULL);
     if (words == 1)
-        return duration || reason ? wrong_usage(argv[0], "a limit is missing") : show_limit(argv[1]);
+        return duration || reason ? options_wrong_usage(argv[0], "a limit is missing") : show_limit(argv[1]);
     return set_limit(argv, duration, reason);
 }
 
@@ -89,18 +91,18 @@ static int each_pool(char **argv, int words, const char *method, json_int_t for_
     int first = 0, status = 0;
 
     for (int i = 1; i <= words && status == 0; i++) {
-        status = check_name(argv[0], "pool", argv[i]);
+        status = options_check_name(argv[0], "pool", argv[i]);
         (void) json_array_append_new(pools, json_string(argv[i]));
     }
     if (status == 0 && words > 1)
-        status = client_ask("io.berth.Pools", json_pack("{s:O}", "pools", pools), NULL);
+        status = client_call("io.berth.Pools", json_pack("{s:O}", "pools", pools), NULL);
     json_decref(pools);
     for (int i = 1; i <= words && status == 0; i++) {
         json_t *params = json_pack("{s:s, s:s*}", "pool", argv[i], "reason", reason);
 
         if (for_ms > 0)
             (void) json_object_set_new(params, "for_ms", json_integer(for_ms));
-        status = client_ask(method, params, NULL);
+        status = client_call(method, params, NULL);
         first = first != 0 ? first : status;
         status = 0;
     }
@@ -109,20 +111,22 @@ static int each_pool(char **argv, int words, const char *method, json_int_t for_
 
 int verb_pause(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
-    const struct verb_option options[] = {{"--for", NULL, &duration, NULL}, {"--reason", NULL, &reason, NULL}};
+    const struct verb_option options[] = {OPTION_VALUE("--for", &duration), OPTION_VALUE("--reason", &reason)};
     json_int_t for_ms = 0;
     int words, status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
         return status;
-    status = duration ? parse_msec(argv[0], "--for", duration, &for_ms) : 0;
+    status = duration ? options_parse_msec(argv[0], "--for", duration, &for_ms) : 0;
     return status != 0 ? status : each_pool(argv, words, "io.berth.Pause", for_ms, reason);
 }
 
 int verb_resume(int argc, char **argv) {
     int words, status;
 
-    if (options_parse(argc, argv, NULL, 0, 1, WORDS_ANY, &words, &status) != 0)
+    words = options_parse(argc, argv, NULL, 0, &status);
+    if (words < 0)
         return status;
     return each_pool(argv, words, "io.berth.Resume", 0, NULL);
 }

@@ -6,51 +6,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_known(const void *a, const void *b) {
-    return strcmp(((const struct known *) a)->id, ((const struct known *) b)->id);
+static int compare_sources(const void *a, const void *b) {
+    return strcmp(((const struct log_source *) a)->id, ((const struct log_source *) b)->id);
 }
 
-struct known *known_runs_find(const struct known_runs *runs, const char *id) {
-    struct known key = {}, **found;
+void log_filter_init(struct log_filter *f) {
+    *f = (struct log_filter) {.tree = NULL};
+    list_init(&f->active);
+}
+
+void log_filter_done(struct log_filter *f) {
+    tdestroy(f->tree, free);
+    log_filter_init(f);
+}
+
+struct log_source *log_filter_find(const struct log_filter *f, const char *id) {
+    struct log_source key = {}, **found;
 
     snprintf(key.id, sizeof(key.id), "%s", id);
-    found = tfind(&key, &runs->tree, compare_known);
+    found = tfind(&key, &f->tree, compare_sources);
     return found ? *found : NULL;
 }
 
-struct known *known_runs_add(struct known_runs *runs, const char *id) {
-    struct known *known = known_runs_find(runs, id);
+struct log_source *log_filter_add(struct log_filter *f, const char *id) {
+    struct log_source *source = log_filter_find(f, id);
 
-    if (known)
-        return known;
-    known = calloc(1, sizeof(*known));
-    if (!known)
+    if (source)
+        return source;
+    source = calloc(1, sizeof(*source));
+    if (!source)
         return NULL;
-    snprintf(known->id, sizeof(known->id), "%s", id);
-    if (tsearch(known, &runs->tree, compare_known))
-        return known;
-    free(known);
+    list_init(&source->link);
+    snprintf(source->id, sizeof(source->id), "%s", id);
+    if (tsearch(source, &f->tree, compare_sources))
+        return source;
+    free(source);
     return NULL;
 }
 
-void known_runs_set(struct known_runs *runs, struct known *known, bool is_wanted, bool is_active) {
-    known->is_wanted = is_wanted;
-    known->is_active = is_active;
-    if (known->is_listed == (is_wanted && is_active))
-        return;
-    known->is_listed = !known->is_listed;
-    if (known->is_listed) {
-        known->before = NULL;
-        known->after = runs->first;
-        runs->first = known;
-    } else {
-        *(known->before ? &known->before->after : &runs->first) = known->after;
-    }
-    if (known->after)
-        known->after->before = known->is_listed ? known : known->before;
-}
-
-void known_runs_done(struct known_runs *runs) {
-    tdestroy(runs->tree, free);
-    *runs = (struct known_runs) {.first = NULL};
+void log_filter_set(struct log_filter *f, struct log_source *source, bool is_wanted, bool is_active) {
+    source->is_wanted = is_wanted;
+    source->is_active = is_active;
+    list_unlink(&source->link);
+    if (is_wanted && is_active)
+        list_append(&f->active, &source->link);
 }

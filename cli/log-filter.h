@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Runs that `berth logs` has heard of, found by id, and streams that they write to. */
+/* Runs that `berth logs` has read of, found by id, and the streams that they write to. */
 
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "base/name.h"
 
-struct known { /* a run, or a stream */
+struct log_source { /* a run or a stream */
+    struct list link;       /* on log_filter.active */
     char id[ID_TEXT_SIZE];
-    bool is_wanted; /* of the job */
-    bool is_active, is_listed;
-    char run[ID_TEXT_SIZE];        /* of a stream */
-    struct known *before, *after; /* in the list */
+    char run[ID_TEXT_SIZE]; /* of a stream */
+    bool is_wanted;         /* a run of the job */
+    bool is_active;         /* has begun and is not over */
 };
 
-struct known_runs {
-    struct known *first; /* a list of those that are wanted and active */
-    void *tree;          /* all, by id */
+struct log_filter {
+    struct list active; /* struct log_source: those that are wanted and active */
+    void *tree;         /* all, by id */
 };
 
-struct known *known_runs_find(const struct known_runs *runs, const char *id); /* NULL: not heard of */
-struct known *known_runs_add(struct known_runs *runs, const char *id);        /* or finds it; NULL: out of memory */
-void known_runs_set(struct known_runs *runs, struct known *known, bool is_wanted, bool is_active);
-void known_runs_done(struct known_runs *runs);
+void log_filter_init(struct log_filter *f);
+void log_filter_done(struct log_filter *f);
+/* Returns NULL if the id is not known. */
+struct log_source *log_filter_find(const struct log_filter *f, const char *id);
+/* Finds or adds; NULL: out of memory. */
+struct log_source *log_filter_add(struct log_filter *f, const char *id);
+void log_filter_set(struct log_filter *f, struct log_source *source, bool is_wanted, bool is_active);

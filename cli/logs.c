@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* berth logs: what jobs wrote. Whose line it is says the run's cgroup, which journald looked up itself (_SYSTEMD_CGROUP, below the
- * unit of berth-runner); the identifier could be anybody's. Where journald saw no cgroup it is told by the stream, else by the identifier, of
- * the same unit, while a run of that name was running. */
+/* berth logs: the output of jobs. A line is attributed to a run by cgroup (_SYSTEMD_CGROUP, below berth-runner's unit), because journald
+ * determines that itself; an identifier can be forged. A line without a cgroup is attributed by its stream. The last resort is the
+ * identifier, while exactly one run of that name is running. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,37 +20,32 @@
 #define FOLLOW_LINES 10     /* shown first with -f */
 #define LINES_MAX 1000000   /* of -n */
 #define RUN_SHOWN 8         /* digits */
-#define LAST_WORDS USEC_PER_SEC /* when a run is over, what it wrote may still be on its way to the journal */
+#define LAST_LINES_TIME USEC_PER_SEC /* after the end of a run: its last lines may still be on their way to the journal */
 
 struct logs {
     struct journal_reader *reader;
     const char *unit;           /* of berthd */
-    const char *run;            /* asked for; NULL: all of the job */
-    const char *word;           /* may be a job, or the first digits of a run: known when all entries were seen; NULL: it is known */
+    const char *run;            /* requested; NULL: all of the job */
+    const char *word;           /* a job's name or the first digits of a run, not decided yet; NULL: decided */
     struct candidates candidates;
-    bool utc;                   /* times of lines */
-    char job[NAME_MAX_LENGTH + 1]; /* asked for, or of the run; "": not known yet */
+    bool utc;                   /* of the lines' times */
+    char job[NAME_MAX_LENGTH + 1]; /* requested, or of the run; "": not known yet */
     usec_t since;
-    struct known_runs runs, streams;
-    bool found;                 /* anything of it */
-    bool is_over;               /* the run that was asked for */
-    char **last;                /* the last lines, a ring, until they are printed */
+    struct log_filter runs, streams;
+    bool has_any;               /* the journal has an event or a line of it */
+    bool is_over;               /* the requested run */
+    char **last;                /* a ring of the last lines; NULL: lines are printed at once */
     size_t n_last, next, n_lines;
 };
 
 static bool ends_run(const char *event) {
-    static const char *const events[] = {"exited", "refused", "withdrawn"};
-
-    for (size_t i = 0; i < ELEMENTSOF(events); i++)
-        if (strcmp(event, events[i]) == 0)
-            return true;
-    return false;
+    return strcmp(event, "exited") == 0 || strcmp(event, "refused") == 0 || strcmp(event, "withdrawn") == 0;
 }
 
-/* An event of berthd: which runs there are, and when. */
-static int hear_event(struct logs *l, const char *event) {
+/* Takes note of a run's begin or end from an event of berthd. */
+static int note_event(struct logs *l, const char *event) {
     _cleanup_free_ char *run = NULL, *job = NULL;
-    struct known *known;
+    struct log_source *source;
     bool begins, ends;
     int k = journal_reader_get(l->reader, "BERTH_RUN", &run);
 
@@ -59,18 +54,18 @@ static int hear_event(struct logs *l, const char *event) {
         return k;
     if (l->run && strcmp(run, l->run) == 0)
         snprintf(l->job, sizeof(l->job), "%s", job);
-    known = known_runs_add(&l->runs, run);
-    if (!known)
+    source = log_filter_add(&l->runs, run);
+    if (!source)
         return -ENOMEM;
     begins = strcmp(event, "granted") == 0 || strcmp(event, "started") == 0;
     ends = strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0;
-    known_runs_set(&l->runs, known, known->is_wanted || strcmp(job, l->job) == 0, begins || (known->is_active && !ends));
+    log_filter_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0, begins || (source->is_active && !ends));
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
-    l->found |= l->run ? strcmp(run, l->run) == 0 : known->is_wanted;
+    l->has_any |= l->run ? strcmp(run, l->run) == 0 : source->is_wanted;
     return 0;
 }
 
-/* The run in a cgroup's path: "/berth.slice/berth-runner.service/RUN/below". */
+/* Finds the run in a cgroup's path: "/berth.slice/berth-runner.service/RUN/below". */
 static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
     for (const char *at = cgroup; *at;) {
         size_t length = strcspn(at, "/");
@@ -86,37 +81,39 @@ static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
     return false;
 }
 
-/* Without a cgroup: the only run of that name at this time. "" if that is not clear. */
+/* Returns the only run of the job that is active; "" if there is none or several. */
 static const char *only_active(const struct logs *l) {
-    return l->runs.first && !l->runs.first->after ? l->runs.first->id : "";
+    const struct log_source *first = list_first(&l->runs.active, struct log_source, link);
+
+    return first && first->link.next == &l->runs.active ? first->id : "";
 }
 
-/* Which run wrote the current entry: that of its cgroup; else that of its stream, whose id is journald's, too. A process that is gone when
- * journald reads its line has no cgroup any more. 1, 0 (not known) or a negative errno. */
+/* Stores the run that wrote the current entry, from its cgroup or else its stream, which journald also sets itself. journald finds no
+ * cgroup of a process that has exited before its line is read. Returns 1, 0 (not known) or a negative errno. */
 static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     _cleanup_free_ char *cgroup = NULL, *stream = NULL;
-    struct known *known;
+    struct log_source *source;
     int k = journal_reader_get(l->reader, "_SYSTEMD_CGROUP", &cgroup);
 
     k = k < 0 ? k : journal_reader_get(l->reader, "_STREAM_ID", &stream);
     if (k < 0)
         return k;
     if (cgroup && find_run(cgroup, ret)) {
-        known = stream && id_is_valid(stream) ? known_runs_add(&l->streams, stream) : NULL;
-        if (known)
-            snprintf(known->run, sizeof(known->run), "%s", ret);
+        source = stream && id_is_valid(stream) ? log_filter_add(&l->streams, stream) : NULL;
+        if (source)
+            snprintf(source->run, sizeof(source->run), "%s", ret);
         return 1;
     }
-    known = stream && !cgroup ? known_runs_find(&l->streams, stream) : NULL;
-    if (known)
-        snprintf(ret, ID_TEXT_SIZE, "%s", known->run);
-    return known != NULL;
+    source = stream && !cgroup ? log_filter_find(&l->streams, stream) : NULL;
+    if (source)
+        snprintf(ret, ID_TEXT_SIZE, "%s", source->run);
+    return source != NULL;
 }
 
-/* Whether the current entry, of the runner's unit, is wanted; ret: of which run, "" if that is not clear. */
+/* Whether to print the current entry, which is of the runner's unit. ret: its run, "" if not known. */
 static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     _cleanup_free_ char *identifier = NULL, *transport = NULL;
-    const struct known *known;
+    const struct log_source *source;
     int k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
 
     k = k < 0 ? k : journal_reader_get(l->reader, "_TRANSPORT", &transport);
@@ -126,10 +123,10 @@ static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     if (k > 0) {
         if (l->run)
             return strcmp(ret, l->run) == 0;
-        known = known_runs_find(&l->runs, ret);
-        if (known)
-            return known->is_wanted;
-        return identifier && strcmp(identifier, l->job) == 0; /* its events were rotated away: its name is all there is */
+        source = log_filter_find(&l->runs, ret);
+        if (source)
+            return source->is_wanted;
+        return identifier && strcmp(identifier, l->job) == 0; /* its events are no longer in the journal */
     }
     if (!identifier || strcmp(identifier, l->job) != 0 || !transport || strcmp(transport, "stdout") != 0)
         return 0;
@@ -139,7 +136,7 @@ static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
 
 /* --- lines --- */
 
-/* Nothing that a job wrote speaks to the terminal: control characters are escaped, those of two bytes (C1), too. */
+/* Escapes control characters, also those of two bytes (C1): a job's output must not control the terminal. */
 static void put_escaped(FILE *f, const char *text) {
     for (const unsigned char *c = (const unsigned char *) text; *c; c++)
         if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {
@@ -175,8 +172,8 @@ static int make_line(struct logs *l, const char *run, char **ret) {
     return fclose(f) == 0 ? 0 : -ENOMEM;
 }
 
-/* Prints it, or keeps it until all that came before the end is known. Takes the line. */
-static void give_line(struct logs *l, char *line) {
+/* Prints a line, or keeps it among the last ones. Takes ownership. */
+static void add_line(struct logs *l, char *line) {
     if (!l->last) {
         puts(line);
         free(line);
@@ -208,29 +205,29 @@ static int take_entry(struct logs *l) {
         return k;
     if (strcmp(unit, l->unit) == 0) {
         k = journal_reader_get(l->reader, "BERTH_EVENT", &event);
-        return k < 0 || !event ? k : hear_event(l, event);
+        return k < 0 || !event ? k : note_event(l, event);
     }
     k = is_wanted(l, run);
     if (k <= 0)
         return k;
-    l->found = true;
+    l->has_any = true;
     k = make_line(l, run, &line);
     if (k >= 0 && line)
-        give_line(l, steal_pointer(&line));
+        add_line(l, steal_pointer(&line));
     return k;
 }
 
-/* --- what must be known before lines are shown --- */
+/* --- the first pass: the meaning of the word --- */
 
-static void hear_candidate(struct logs *l, const char *run, const char *job) {
+static void note_candidate(struct logs *l, const char *run, const char *job) {
     if (strcmp(job, l->word) == 0)
-        l->word = NULL; /* a job's name wins */
+        l->word = NULL; /* a job's name takes precedence */
     else if (id_begins_with(run, l->word))
         candidates_add(&l->candidates, run, job);
 }
 
-/* Hears of a run by an event of berthd or by a line that it wrote. */
-static int learn_entry(struct logs *l) {
+/* Takes note of a run from an event of berthd or from a line of its output. */
+static int note_entry(struct logs *l) {
     _cleanup_free_ char *run = NULL, *job = NULL, *unit = NULL;
     char writer[ID_TEXT_SIZE];
     int k = find_writer(l, writer);
@@ -238,23 +235,23 @@ static int learn_entry(struct logs *l) {
     if (k < 0 || !l->word)
         return k;
     if (k > 0)
-        hear_candidate(l, writer, "");
+        note_candidate(l, writer, "");
     k = journal_reader_get(l->reader, "_SYSTEMD_UNIT", &unit);
     if (k < 0 || !l->word || !unit || strcmp(unit, l->unit) != 0)
         return k;
     k = journal_reader_get(l->reader, "BERTH_RUN", &run);
     k = k < 0 ? k : journal_reader_get(l->reader, "BERTH_JOB", &job);
     if (k >= 0 && run && job && id_is_valid(run))
-        hear_candidate(l, run, job);
+        note_candidate(l, run, job);
     return k;
 }
 
-/* Which run a stream is of can be told by any of its lines, and what the word means by any entry. */
-static int learn(struct logs *l) {
+/* Reads all entries: any line can show the run of a stream, any entry the meaning of the word. */
+static int read_sources(struct logs *l) {
     int k;
 
     while ((k = journal_reader_next(l->reader)) > 0) {
-        k = learn_entry(l);
+        k = note_entry(l);
         if (k < 0)
             return k;
     }
@@ -277,14 +274,14 @@ static int read_all(struct logs *l) {
     return k;
 }
 
-/* Until it is interrupted, nobody reads any more, or the run is over. */
+/* Prints new lines until the reader of standard output is gone or the run is over. */
 static int follow(struct logs *l) {
     int k = 1;
 
     while (fflush(stdout) == 0 && !ferror(stdout) && (k > 0 || !l->is_over)) {
         int n;
 
-        k = journal_reader_wait(l->reader, l->is_over ? LAST_WORDS : USEC_INFINITY, STDOUT_FILENO);
+        k = journal_reader_wait(l->reader, l->is_over ? LAST_LINES_TIME : USEC_INFINITY, STDOUT_FILENO);
         if (k == -EPIPE)
             return 0;
         n = k < 0 ? k : read_all(l);
@@ -314,7 +311,7 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
     const char *directory = s->directories.n > 0 ? s->directories.items[0] : NULL;
     int k = logs_open(l, s);
 
-    k = k < 0 ? k : learn(l);
+    k = k < 0 ? k : read_sources(l);
     if (k >= 0 && l->word && l->candidates.n > 1)
         return candidates_explain(&l->candidates, l->word);
     k = k < 0 ? k : read_all(l);
@@ -325,16 +322,16 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
         k = follow(l);
         return k < 0 ? sources_explain("logs", directory, k) : 0;
     }
-    if (l->found)
+    if (l->has_any)
         return 0;
-    fprintf(stderr, "berth logs: the journal knows no job and no run %s; `berth jobs` and `berth history` list them\n", name);
+    fprintf(stderr, "berth logs: the journal has no job or run %s; `berth jobs` and `berth history` list them\n", name);
     return EXIT_UNKNOWN_NAME;
 }
 
 static void logs_done(struct logs *l) {
     flush_last(l);
-    known_runs_done(&l->runs);
-    known_runs_done(&l->streams);
+    log_filter_done(&l->runs);
+    log_filter_done(&l->streams);
     l->reader = journal_reader_free(l->reader);
 }
 
@@ -343,7 +340,7 @@ static int set_lines(struct logs *l, const char *lines, bool wants_follow) {
     uint64_t n = FOLLOW_LINES;
 
     if (lines && (number_parse(lines, LINES_MAX, &n) < 0 || n == 0))
-        return wrong_usage("logs", "-n %.100s: must be 1 to %d", lines, LINES_MAX);
+        return options_wrong_usage("logs", "-n %.100s: must be 1 to %d", lines, LINES_MAX);
     if (!lines && !wants_follow)
         return 0;
     l->n_last = (size_t) n;
@@ -356,21 +353,23 @@ int verb_logs(int argc, char **argv) {
     struct sources sources = {};
     const char *lines = NULL, *since = NULL;
     bool wants_follow = false;
-    const struct verb_option options[] = {{"-f", &wants_follow, NULL, NULL}, {"-n", NULL, &lines, NULL}, {"--since", NULL, &since, NULL},
-                                          {"--utc", &l.utc, NULL, NULL}, SOURCES_OPTIONS(&sources)};
-    int words, status;
+    const struct verb_option options[] = {OPTION_FLAG("-f", &wants_follow), OPTION_VALUE("-n", &lines), OPTION_VALUE("--since", &since),
+                                          OPTION_FLAG("--utc", &l.utc), SOURCES_OPTIONS(&sources)};
+    int status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, 1, &words, &status) != 0)
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
-    status = check_name("logs", "job or run", argv[1]);
+    status = options_check_name("logs", "job or run", argv[1]);
     if (status == 0 && (sources.directories.n > 1 || (sources.merged && sources.directories.n > 0)))
-        status = wrong_usage("logs", "one --directory, or -m");
+        status = options_wrong_usage("logs", "--directory can be given once, and not with -m");
     if (status == 0)
-        status = parse_when("logs", "--since", since, &l.since);
+        status = options_parse_when("logs", "--since", since, &l.since);
     if (status == 0)
         status = set_lines(&l, lines, wants_follow);
     if (status != 0)
         return status;
+    log_filter_init(&l.runs);
+    log_filter_init(&l.streams);
     l.unit = sources.unit ? sources.unit : ENTRIES_UNIT_DEFAULT;
     if (id_is_valid(argv[1]))
         l.run = argv[1];

@@ -34,7 +34,7 @@ int sources_read(const char *verb, const struct sources *s, struct entries *ret)
     int status = 0;
 
     if (s->merged && s->directories.n > 0)
-        return wrong_usage(verb, "either -m or --directory");
+        return options_wrong_usage(verb, "either -m or --directory");
     if (s->directories.n == 0)
         return read_one(verb, s, NULL, ret);
     for (size_t i = 0; i < s->directories.n && status == 0; i++)

@@ -9,13 +9,14 @@
 #include "cli/verbs.h"
 
 struct sources {
-    struct word_list directories; /* none: the machine's */
+    struct string_list directories; /* none: the machine's */
     bool merged;
     const char *unit;             /* NULL: the default */
 };
 
 /* The options of these, to stand in a verb's table. */
-#define SOURCES_OPTIONS(s) {"--directory", NULL, NULL, &(s)->directories}, {"-m", &(s)->merged, NULL, NULL}, {"--unit", NULL, &(s)->unit, NULL}
+#define SOURCES_OPTIONS(s) \
+    OPTION_LIST("--directory", &(s)->directories), OPTION_FLAG("-m", &(s)->merged), OPTION_VALUE("--unit", &(s)->unit)
 
 /* All events of all of them, appended. 0, or an exit status whose reason was printed: EXIT_UNKNOWN_NAME (65) where a journal is not
  * there or cannot be read. */

@@ -7,8 +7,8 @@
 
 #include "base/name.h"
 #include "cli/client.h"
-#include "cli/verbs.h"
 #include "cli/format.h"
+#include "cli/verbs.h"
 
 #define AWAY_MAX (60 * USEC_PER_SEC) /* berth(1), EXIT STATUS */
 #define RETRY_MIN 100                /* ms */
@@ -21,7 +21,7 @@ struct waited { /* a run that is started, and whose end somebody wants to know *
 };
 
 static int text_is(const json_t *object, const char *key, const char *text) {
-    return strcmp(words_text(object, key), text) == 0;
+    return strcmp(format_get_text(object, key), text) == 0;
 }
 
 /* How the command itself ended; -1: it never ran. */
@@ -54,19 +54,19 @@ int run_exit_status(const json_t *run) {
 }
 
 static void explain_result(const json_t *run) {
-    const char *reason = words_text(run, "reason");
-    char text[WORDS_SIZE];
+    const char *reason = format_get_text(run, "reason");
+    char text[FORMAT_SIZE];
 
     if (text_is(run, "result", "success"))
         return;
-    words_result(run, "result", "exit_code", "signal", text);
-    fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", words_text(run, "name"), text, reason);
+    format_result(run, "result", "exit_code", "signal", text);
+    fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", format_get_text(run, "name"), text, reason);
 }
 
 /* One answer. 0: more will come; 1: it was the last, *ret_status is how it ended. */
 static int take_answer(struct waited *w, const struct client_reply *reply, int *ret_status) {
     const json_t *run = json_object_get(reply->params, "run");
-    const char *id = words_text(run, "run");
+    const char *id = format_get_text(run, "run");
 
     if (!id_is_valid(id)) {
         *ret_status = client_explain_errno(-EBADMSG);
@@ -83,7 +83,7 @@ static int take_answer(struct waited *w, const struct client_reply *reply, int *
         if (text_is(run, "blocked_by", "overlap"))
             fprintf(stderr, "berth: %s: waits for the run before it\n", w->job);
         else if (w->wait || text_is(run, "state", "waiting"))
-            fprintf(stderr, "berth: %s: %s\n", w->job, words_text(run, "state"));
+            fprintf(stderr, "berth: %s: %s\n", w->job, format_get_text(run, "state"));
         *ret_status = 0;
         return 1;
     }
@@ -188,7 +188,7 @@ static int start_all(size_t n, char **jobs, bool wait) {
 /* Nothing is started if one of the names is wrong. 0 or an exit status, explained. */
 static int check_jobs(int argc, char **argv) {
     _cleanup_json_ json_t *found = NULL;
-    int status = argc > 1 ? find_names("start", argv, argc, &found) : check_name("start", "job", argv[0]);
+    int status = argc > 1 ? find_names("start", argv, argc, &found) : options_check_name("start", "job", argv[0]);
 
     for (int i = 0; status == 0 && i < (int) json_array_size(found); i++)
         if (!json_is_true(json_object_get(json_array_get(found, (size_t) i), "is_job"))) {
@@ -200,10 +200,11 @@ static int check_jobs(int argc, char **argv) {
 
 int verb_start(int argc, char **argv) {
     bool wait = false;
-    const struct verb_option options[] = {{"--wait", &wait, NULL, NULL}};
+    const struct verb_option options[] = {OPTION_FLAG("--wait", &wait)};
     int words, status;
 
-    if (options_parse(argc, argv, options, ELEMENTSOF(options), 1, WORDS_ANY, &words, &status) != 0)
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
         return status;
     status = check_jobs(words, argv + 1);
     return status != 0 ? status : start_all((size_t) words, argv + 1, wait);

@@ -13,147 +13,145 @@
 static int verb_help(int argc, char **argv);
 
 static const struct verb verbs[] = {
-    {"run", verb_run, "run a command while it holds permits", verb_run_help},
-    {"start", verb_start, "start jobs now",
+    {"run", verb_run, 0, 0, "run a command while it holds permits", verb_run_help},
+    {"start", verb_start, 1, WORDS_ANY, "start jobs now",
      "berth start JOB... [--wait]\n"
      "\n"
      "Starts the jobs and prints the id of each run. If one of the names is wrong,\n"
      "nothing is started.\n"
      "\n"
-     "  --wait   wait until the runs are over, and exit as the command did (the\n"
-     "           first one that failed); 75: skipped, refused or waited too long;\n"
-     "           76: lease lost; 124: timeout; 125: not started\n"},
-    {"stop", verb_stop, "stop runs, waiting or running",
+     "  --wait   wait until the runs are over, and exit with the first status that\n"
+     "           is not 0: the command's, or 75 (skipped, refused, waited too long),\n"
+     "           76 (lease lost), 124 (timeout), 125 (not started)\n"},
+    {"stop", verb_stop, 1, WORDS_ANY, "stop waiting or running runs",
      "berth stop JOB|RUN|LABEL...\n"
      "\n"
-     "Stops all runs of a job, or one run: by its id (`berth runs`) or the first\n"
-     "digits of it, four at least, or by the LABEL of its `berth run --name`. A\n"
-     "waiting run is withdrawn, a command gets its stop signal. If one of the names\n"
-     "is wrong, or can be several runs, nothing is stopped.\n"},
-    {"jobs", verb_jobs, "defined jobs of this host",
+     "Stops all runs of a JOB, or one run. RUN is its id (see `berth runs`) or at\n"
+     "least four leading digits of it; LABEL is the name given to `berth run --name`.\n"
+     "A waiting run is withdrawn, a running command gets its stop signal. If one of\n"
+     "the names is wrong or ambiguous, nothing is stopped.\n"},
+    {"jobs", verb_jobs, 0, 0, "list the jobs of this host",
      "berth jobs [--json]\n"
      "\n"
-     "The jobs that this host's config defines: state, last result, when they run\n"
-     "next.\n"},
-    {"runs", verb_runs, "runs of this host",
+     "Lists the jobs that this host's config defines: state, last result, next run.\n"},
+    {"runs", verb_runs, 0, WORDS_ANY, "list the runs of this host",
      "berth runs [JOB|RUN|LABEL...] [--json] [--all]\n"
      "\n"
-     "What waits (and for what) and what runs on this host; of the names given only.\n"
-     "A RUN may be given by its first digits, four at least.\n"
+     "Lists the waiting runs (and the reason) and the running ones of this host, all\n"
+     "or those named. RUN is an id or at least four leading digits of it.\n"
      "\n"
-     "  --all    finished runs, too\n"},
-    {"pools", verb_pools, "pools of the cluster: limit, used, waiting",
+     "  --all    list finished runs, too\n"},
+    {"pools", verb_pools, 0, WORDS_ANY, "list pools: limit, used, waiting",
      "berth pools [POOL...] [--json]\n"
      "\n"
-     "The pools, cluster-wide. Of those that are named also who holds permits and\n"
-     "who waits for them. DIFFER: hosts declare different limits.\n"},
-    {"hosts", verb_hosts, "live hosts of the cluster",
+     "Lists the pools of the cluster. For a POOL that is named it also lists each\n"
+     "holder and each waiting claim. DIFFER: hosts declare different limits.\n"},
+    {"hosts", verb_hosts, 0, 0, "list the live hosts of the cluster",
      "berth hosts [--json]\n"
      "\n"
-     "The hosts whose sessions live, when each was heard last, and the limits it\n"
-     "declares that are not the one in force.\n"},
-    {"limit", verb_limit, "show a pool's limit, or override it",
+     "Lists the hosts with a live session, the time since each was last seen, and\n"
+     "declared limits that differ from those in force.\n"},
+    {"limit", verb_limit, 1, 2, "show or override a pool's limit",
      "berth limit POOL\n"
      "berth limit POOL N [--for DURATION] [--reason TEXT]\n"
      "berth limit POOL --clear\n"
      "\n"
-     "Shows the limit in force, its override, and which hosts declare what. With N\n"
-     "(0 to 1000000) it overrides what the configs declare, on all hosts, until it\n"
-     "is cleared or the time is over. A lower limit stops nobody.\n"},
-    {"pause", verb_pause, "grant nothing more of a pool",
+     "Shows the limit in force, its override, and the limits that hosts declare.\n"
+     "With N (0 to 1000000) it overrides the declared limits on all hosts, until the\n"
+     "override is cleared or DURATION has passed. A lower limit stops no run.\n"},
+    {"pause", verb_pause, 1, WORDS_ANY, "stop granting permits of a pool",
      "berth pause POOL... [--for DURATION] [--reason TEXT]\n"
      "\n"
-     "Overrides the limit with 0: nothing more is granted. What runs goes on. It\n"
-     "ends with `berth resume`, or by itself when the time is over.\n"},
-    {"resume", verb_resume, "end a pause",
+     "Overrides the limit with 0: no more permits are granted, running commands go\n"
+     "on. The pause ends with `berth resume`, or when DURATION has passed.\n"},
+    {"resume", verb_resume, 1, WORDS_ANY, "end a pause",
      "berth resume POOL...\n"
      "\n"
-     "Ends a pause; what it replaced is in force again.\n"},
-    {"revoke", verb_revoke, "take a run's permits away, on any host",
+     "Ends a pause. An override that the pause replaced is in force again.\n"},
+    {"revoke", verb_revoke, 1, 1, "take a run's permits away, on any host",
      "berth revoke RUN [--reason TEXT]\n"
      "\n"
-     "The run's host stops it and gives its permits back. What a host held that is\n"
-     "gone is freed. RUN: its id as `berth pools POOL` shows it, or the first digits\n"
-     "of it, four at least.\n"},
-    {"grace", verb_grace, "end the grace of a new namespace",
+     "The run's host stops it and releases its permits. If that host is gone, the\n"
+     "permits are freed at once. RUN is an id as `berth pools POOL` shows it, or at\n"
+     "least four leading digits of it.\n"},
+    {"grace", verb_grace, 0, 0, "end the grace period of a new namespace",
      "berth grace --end\n"
      "\n"
-     "After Redis restarted or lost its data nothing is granted for one lease, until\n"
-     "all hosts have told what they hold. This ends it at once: only for a namespace\n"
-     "that is known to be new, or limits may be exceeded.\n"},
-    {"drain", verb_drain, "take nothing new on this host",
+     "After Redis restarted or lost its data, nothing is granted for one lease, until\n"
+     "all hosts have reported what they hold. This ends the grace period at once. Use\n"
+     "it only for a namespace that is known to be new: limits may be exceeded.\n"},
+    {"drain", verb_drain, 0, 0, "begin no more runs on this host",
      "berth drain [--wait]\n"
      "\n"
-     "This host begins no run any more, also after a restart of berthd, until\n"
-     "`berth undrain`. What waits here is withdrawn (75), what runs goes on.\n"
+     "This host begins no more runs until `berth undrain`, even after a restart of\n"
+     "berthd. Waiting runs are withdrawn (75), running ones go on.\n"
      "\n"
      "  --wait   wait until the last run is over\n"},
-    {"undrain", verb_undrain, "take work on this host again", "berth undrain\n"},
-    {"reload", verb_reload, "read the config again",
+    {"undrain", verb_undrain, 0, 0, "begin runs on this host again", "berth undrain\n"},
+    {"reload", verb_reload, 0, 0, "read the config again",
      "berth reload\n"
      "\n"
-     "Waits for the result. A config with errors changes nothing: they are printed,\n"
-     "78.\n"},
-    {"logs", verb_logs, "what a job or a run wrote",
+     "Reads the config and waits for the result. If the config has errors, they are\n"
+     "printed, nothing changes, and the exit status is 78.\n"},
+    {"logs", verb_logs, 1, 1, "show the output of a job or a run",
      "berth logs JOB|RUN [-f] [-n N] [--since TIME] [--utc]\n"
      "                   [--directory DIR | -m] [--unit UNIT]\n"
      "\n"
-     "The output of a job (output = \"journal\"), or of one of its runs: RUN is an id,\n"
-     "or the first digits of it, four at least. Lines are attributed to runs by\n"
-     "cgroup. `berth run` leaves its command's output to the caller. Needs no berthd.\n"
+     "Shows the output of a job (output = \"journal\") or of one of its runs. RUN is an\n"
+     "id or at least four leading digits of it. Lines are attributed to runs by\n"
+     "cgroup. The output of `berth run` goes to its caller. Needs no berthd.\n"
      "\n"
      "  -n N             the last N lines\n"
-     "  -f               go on with what is written from now on\n"
-     "  --since TIME     from then on: today, -2h, \"2026-11-20 14:00\", ...\n"
+     "  -f               follow: print new lines as they are written\n"
+     "  --since TIME     lines since then: today, -2h, \"2026-11-20 14:00\", ...\n"
      "  --utc            times in UTC, not in local time\n"
      "  --directory DIR  the journal files in DIR\n"
-     "  -m               all journals that were collected on this machine\n"
-     "  --unit UNIT      the unit whose berthd is meant (berthd.service)\n"},
-    {"history", verb_history, "runs, as the journal has them",
+     "  -m               all journals that this machine has collected\n"
+     "  --unit UNIT      berthd's unit (berthd.service)\n"},
+    {"history", verb_history, 0, WORDS_ANY, "list past runs from the journal",
      "berth history [JOB|RUN|LABEL...] [--pool POOL] [--since TIME] [--until TIME]\n"
      "              [--utc] [--directory DIR... | -m] [--unit UNIT] [--json]\n"
      "\n"
-     "One line a run, from boot to boot: when it began, where, how long it waited\n"
-     "and ran, how it ended; of the names given only. A RUN may be given by its first\n"
-     "digits, four at least. 65: there is no such journal, or it cannot be read.\n"
-     "Needs no berthd.\n"
+     "Lists runs, across boots: start, host, time waited, time run, result; all or\n"
+     "those named. RUN is an id or at least four leading digits of it. The exit\n"
+     "status is 65 if there is no such journal or it cannot be read. Needs no berthd.\n"
      "\n"
-     "  --pool POOL      runs that needed permits of it\n"
+     "  --pool POOL      runs that needed permits of POOL\n"
      "  --since TIME, --until TIME\n"
      "                   today, yesterday, -2h, \"2 hours ago\", 14:00, 2026-11-20,\n"
-     "                   \"2026-11-20 14:00\", as journalctl takes them\n"
-     "  --utc            times in UTC, not in local time; --json has UTC always\n"
+     "                   \"2026-11-20 14:00\", as in journalctl\n"
+     "  --utc            times in UTC, not in local time; --json always has UTC\n"
      "  --directory DIR  the journal files in DIR\n"
-     "  -m               all journals that were collected on this machine\n"
-     "  --unit UNIT      the unit whose berthd is meant (berthd.service)\n"},
-    {"audit", verb_audit, "prove from journals that the limits were kept",
+     "  -m               all journals that this machine has collected\n"
+     "  --unit UNIT      berthd's unit (berthd.service)\n"},
+    {"audit", verb_audit, 0, 0, "prove from journals that the limits were kept",
      "berth audit [--directory DIR... | -m] [--since TIME] [--limit POOL=N...]\n"
      "            [-c CONFIG] [--tolerance DURATION] [--unit UNIT] [--json]\n"
      "\n"
-     "Replays the events of one or many hosts, which must be all that share the\n"
-     "pools: use never above the limit in force, grants in the order of tickets and\n"
-     "head starts, tokens that grow, every grant ended, no entry missing.\n"
-     "0: proved; 1: each violation is named with its entry; 65: a journal is not\n"
-     "there, cannot be read, or has no events.\n"
+     "Replays the events of all hosts that share the pools and checks: use within the\n"
+     "limit in force, grants in the order of tickets and head starts, growing tokens,\n"
+     "an end for every grant, no missing entry.\n"
+     "Exit status: 0 proved, 1 violations (each is printed with its entry), 65 a\n"
+     "journal is missing, cannot be read, or has no events.\n"
      "\n"
-     "  --since TIME     judge only what happened since then\n"
-     "  --limit POOL=N   the limit, whatever the journals tell\n"
-     "  -c CONFIG        for pools of whose limit the journals tell nothing\n"
+     "  --since TIME     check only entries since then\n"
+     "  --limit POOL=N   the limit, whatever the journals say\n"
+     "  -c CONFIG        limits of pools that the journals do not name\n"
      "  --tolerance DURATION\n"
-     "                   for the clocks of hosts (100ms)\n"
+     "                   for the hosts' clocks (100ms)\n"
      "  --directory DIR  the journal files in DIR\n"
-     "  -m               all journals that were collected on this machine\n"
-     "  --unit UNIT      the unit whose berthd is meant (berthd.service)\n"},
-    {"check-config", verb_check_config, "check a config file",
+     "  -m               all journals that this machine has collected\n"
+     "  --unit UNIT      berthd's unit (berthd.service)\n"},
+    {"check-config", verb_check_config, 0, 1, "check a config file",
      "berth check-config [FILE]\n"
      "\n"
-     "Reads FILE (default: /etc/berth/berth.conf) and FILE.d/*.conf: all their\n"
-     "errors, 78, or what is in them, 0. Needs no berthd.\n"},
-    {"version", verb_version, "versions of berth and berthd",
+     "Reads FILE (default: /etc/berth/berth.conf) and FILE.d/*.conf. Prints all\n"
+     "errors (exit status 78), or the number of pools and jobs (0). Needs no berthd.\n"},
+    {"version", verb_version, 0, 0, "print the versions of berth and berthd",
      "berth version\n"
      "\n"
-     "The version of this program, and of berthd if it can be reached.\n"},
-    {"help", verb_help, "this, or the help of a verb", "berth help [VERB]\n"},
+     "Prints the version of this program, and of berthd if it can be reached.\n"},
+    {"help", verb_help, 0, 1, "print this, or the help of a verb", "berth help [VERB]\n"},
 };
 
 const struct verb *verb_find(const char *name) {
@@ -172,7 +170,7 @@ static void print_help(FILE *f) {
     for (size_t i = 0; i < ELEMENTSOF(verbs); i++)
         fprintf(f, "  %-14s %s\n", verbs[i].name, verbs[i].line);
     fputs("\n"
-          "`berth help VERB` tells more.\n"
+          "`berth help VERB` explains a verb.\n"
           "--socket PATH or BERTH_SOCKET: berthd's control socket\n"
           "(" CLIENT_SOCKET_DEFAULT ").\n",
           f);
@@ -185,15 +183,16 @@ static int unknown_verb(const char *name) {
         known[i] = verbs[i].name;
     near = nearest(name, known, ELEMENTSOF(known));
     if (near)
-        return refuse_usage("unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all", name, near);
-    return refuse_usage("unknown verb \"%.100s\"; `berth help` lists them all", name);
+        return options_refuse("unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all", name, near);
+    return options_refuse("unknown verb \"%.100s\"; `berth help` lists them all", name);
 }
 
 static int verb_help(int argc, char **argv) {
     const struct verb *verb;
     int words, status;
 
-    if (options_parse(argc, argv, NULL, 0, 0, 1, &words, &status) != 0)
+    words = options_parse(argc, argv, NULL, 0, &status);
+    if (words < 0)
         return status;
     if (words == 0) {
         print_help(stdout);
@@ -206,7 +205,7 @@ static int verb_help(int argc, char **argv) {
     return 0;
 }
 
-/* The options before the verb. The index of the verb; 0: it is over, with *ret_status. */
+/* Reads the options before the verb. Returns the index of the verb; 0: all is done, with *ret_status. */
 static int find_verb(int argc, char **argv, int *ret_status) {
     int i;
 
@@ -225,8 +224,8 @@ static int find_verb(int argc, char **argv, int *ret_status) {
             return 0;
         } else {
             *ret_status = strncmp(argv[i], "--socket", 8) == 0
-                              ? refuse_usage("--socket needs a path")
-                              : refuse_usage("unknown option \"%.100s\" before the verb; `berth help` tells more", argv[i]);
+                              ? options_refuse("--socket needs a path")
+                              : options_refuse("unknown option \"%.100s\" before the verb; `berth help` lists them", argv[i]);
             return 0;
         }
     }
@@ -237,7 +236,7 @@ static int find_verb(int argc, char **argv, int *ret_status) {
     return 0;
 }
 
-/* What could not be written must not look as if it had been (a full disk, say). */
+/* Turns a failed write to standard output (a full disk, say) into a failure of the verb. */
 static int finish(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;

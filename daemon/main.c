@@ -204,7 +204,7 @@ static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const st
 
     if (manager_stops_jobs(d->manager))
         manager_stop(d->manager, true);
-    else if (control_leave(d->control, LEAVE_TIME, main_on_quiet, d->manager) != 0)
+    else if (control_drain(d->control, LEAVE_TIME, main_on_quiet, d->manager) != 0)
         manager_stop(d->manager, false);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "cli/audit/check.h"
 #include "cli/audit/names.h"
 #include "cli/client.h"
+#include "cli/output.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
 #include "conf/settings.h"
@@ -28,7 +29,7 @@ struct totals { /* of all namespaces */
 
 /* --- limits --- */
 
-static int limits_add(struct limits *l, const struct audit_limit *limit) {
+static int given_limits_add(struct limits *l, const struct audit_limit *limit) {
     struct audit_limit *grown = reallocarray(l->items, l->n + 1, sizeof(*grown));
 
     if (!grown)
@@ -38,19 +39,19 @@ static int limits_add(struct limits *l, const struct audit_limit *limit) {
     return 0;
 }
 
-static int limits_add_word(struct limits *l, const char *word) {
+static int given_limits_add_word(struct limits *l, const char *word) {
     struct audit_limit limit = {.fixed = true};
     const char *equals = strchr(word, '=');
     uint64_t value;
 
     if (!equals || equals - word > NAME_MAX_LENGTH || number_parse(equals + 1, UINT32_MAX, &value) < 0)
-        return wrong_usage("audit", "--limit %.100s: must be POOL=N", word);
+        return options_wrong_usage("audit", "--limit %.100s: must be POOL=N", word);
     snprintf(limit.pool, sizeof(limit.pool), "%.*s", (int) (equals - word), word);
     limit.limit = (uint32_t) value;
-    return name_is_valid(limit.pool) ? limits_add(l, &limit) : check_name("audit", "pool", limit.pool);
+    return name_is_valid(limit.pool) ? given_limits_add(l, &limit) : options_check_name("audit", "pool", limit.pool);
 }
 
-static int limits_add_config(struct limits *l, const char *file) {
+static int given_limits_add_config(struct limits *l, const char *file) {
     _cleanup_(settings_freep) struct settings *settings = NULL;
     struct settings_errors errors = {};
     int r = settings_load(file, &settings, &errors), status = 0;
@@ -65,20 +66,20 @@ static int limits_add_config(struct limits *l, const char *file) {
         struct audit_limit limit = {.limit = p->limit, .host = p->scope == POOL_SCOPE_HOST};
 
         snprintf(limit.pool, sizeof(limit.pool), "%s", p->name);
-        status = limits_add(l, &limit);
+        status = given_limits_add(l, &limit);
     }
     return r != 0 ? EXIT_CONFIG : status;
 }
 
-static int limits_make(struct limits *l, const struct word_list *words, const char *config) {
-    int status = config ? limits_add_config(l, config) : 0;
+static int given_limits_make(struct limits *l, const struct string_list *words, const char *config) {
+    int status = config ? given_limits_add_config(l, config) : 0;
 
     for (size_t i = 0; i < words->n && status == 0; i++)
-        status = limits_add_word(l, words->items[i]);
+        status = given_limits_add_word(l, words->items[i]);
     return status;
 }
 
-static void limits_done(struct limits *l) {
+static void given_limits_done(struct limits *l) {
     free(l->items);
 }
 
@@ -143,7 +144,7 @@ static int show_json(const struct totals *t, const struct audit_options *o) {
                   (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
                   "clock_doubt_ms", (json_int_t) ((s->doubt + USEC_PER_MSEC - 1) / USEC_PER_MSEC));
 
-    return document ? print_json(document) : EXIT_INTERNAL;
+    return document ? output_json(document) : EXIT_INTERNAL;
 }
 
 static void show_sum(const struct totals *t, const struct audit_options *o, const char *config) {
@@ -230,24 +231,24 @@ static int audit(const struct sources *sources, struct audit_options *options, c
 }
 
 int verb_audit(int argc, char **argv) {
-    _cleanup_(limits_done) struct limits limits = {};
+    _cleanup_(given_limits_done) struct limits limits = {};
     struct audit_options options = {.tolerance = AUDIT_TOLERANCE_DEFAULT};
     struct sources sources = {};
-    struct word_list given = {};
+    struct string_list given = {};
     const char *since = NULL, *tolerance = NULL, *config = NULL;
     bool json = false;
-    const struct verb_option known[] = {{"--json", &json, NULL, NULL},           {"--since", NULL, &since, NULL},
-                                        {"--limit", NULL, NULL, &given},         {"-c", NULL, &config, NULL},
-                                        {"--tolerance", NULL, &tolerance, NULL}, SOURCES_OPTIONS(&sources)};
-    int words, status;
+    const struct verb_option known[] = {OPTION_FLAG("--json", &json),           OPTION_VALUE("--since", &since),
+                                        OPTION_LIST("--limit", &given),         OPTION_VALUE("-c", &config),
+                                        OPTION_VALUE("--tolerance", &tolerance), SOURCES_OPTIONS(&sources)};
+    int status;
 
-    if (options_parse(argc, argv, known, ELEMENTSOF(known), 0, 0, &words, &status) != 0)
+    if (options_parse(argc, argv, known, ELEMENTSOF(known), &status) < 0)
         return status;
-    status = parse_when("audit", "--since", since, &options.since);
+    status = options_parse_when("audit", "--since", since, &options.since);
     if (status == 0 && tolerance && duration_parse(tolerance, &options.tolerance) < 0)
-        status = wrong_usage("audit", "--tolerance %.100s: must be a duration such as 100ms", tolerance);
+        status = options_wrong_usage("audit", "--tolerance %.100s: must be a duration such as 100ms", tolerance);
     if (status == 0)
-        status = limits_make(&limits, &given, config);
+        status = given_limits_make(&limits, &given, config);
     options.limits = limits.items;
     options.n_limits = limits.n;
     return status != 0 ? status : audit(&sources, &options, config, json);

@@ -44,7 +44,7 @@ static _printf_(4, 0) bool note(struct audit_finding *f, enum audit_kind kind, c
     return vasprintf(&f->text, format, arguments) >= 0;
 }
 
-void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
+void audit_report_violation(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
     struct audit_report *r = a->report;
     va_list arguments;
 
@@ -69,7 +69,7 @@ void audit_find(struct audit *a, enum audit_kind kind, const struct entry *entry
     va_end(arguments);
 }
 
-void audit_doubt(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
+void audit_report_unproved(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
     struct audit_report *r = a->report;
     va_list arguments;
 
@@ -173,17 +173,17 @@ static void check_place(struct audit *a, const struct place *before, const struc
 
     a->report->n_starts += first;
     if (!first && p->entry->seq > before->entry->seq && compare_numbers(p->entry, before->entry, &order) && order < 0)
-        audit_find(a, AUDIT_SEQ_ORDER, p->entry, "it stands before BERTH_SEQ %" PRIu64 ", which was written before it", before->entry->seq);
+        audit_report_violation(a, AUDIT_SEQ_ORDER, p->entry, "it stands before BERTH_SEQ %" PRIu64 ", which was written before it", before->entry->seq);
     if (p->entry->seq == expected)
         return;
     if (!first && p->entry->seq < expected)
-        audit_find(a, AUDIT_SEQ_TWICE, p->entry, "a second entry with BERTH_SEQ %" PRIu64, p->entry->seq);
+        audit_report_violation(a, AUDIT_SEQ_TWICE, p->entry, "a second entry with BERTH_SEQ %" PRIu64, p->entry->seq);
     else if (first)
-        audit_find(a, AUDIT_SEQ_GAP, p->entry,
+        audit_report_violation(a, AUDIT_SEQ_GAP, p->entry,
                    "the record of this berthd begins with BERTH_SEQ %" PRIu64 ": what was before is missing, or was rotated away "
                    "(then --since a later time can be proved)", p->entry->seq);
     else
-        audit_find(a, AUDIT_SEQ_GAP, p->entry, "BERTH_SEQ %" PRIu64 " follows %" PRIu64 ": %" PRIu64 " missing", p->entry->seq,
+        audit_report_violation(a, AUDIT_SEQ_GAP, p->entry, "BERTH_SEQ %" PRIu64 " follows %" PRIu64 ": %" PRIu64 " missing", p->entry->seq,
                    before->entry->seq, p->entry->seq - expected);
 }
 
@@ -198,7 +198,7 @@ static int find_places(struct audit *a, const struct entries *entries, struct pl
         if (strcmp(e->namespace ? e->namespace : "", a->options->namespace) != 0)
             continue;
         if (e->seq == 0) {
-            audit_find(a, AUDIT_MALFORMED, e, "an event without BERTH_SEQ");
+            audit_report_violation(a, AUDIT_MALFORMED, e, "an event without BERTH_SEQ");
             continue;
         }
         places[n] = (struct place) {.entry = e, .at = i};
@@ -247,11 +247,11 @@ int audit_check(const struct entries *entries, const struct audit_options *optio
     *ret = (struct audit_report) {};
     k = order_events(&a, entries);
     k = k < 0 ? k : audit_model_make(&a);
-    k = k < 0 ? k : audit_check_use(&a);
-    k = k < 0 ? k : audit_check_order(&a);
-    k = k < 0 ? k : audit_check_unseen(&a);
+    k = k < 0 ? k : limits_check(&a);
+    k = k < 0 ? k : order_check(&a);
+    k = k < 0 ? k : missing_hosts_check(&a);
     if (k == 0)
-        audit_check_lives(&a);
+        lifecycle_check(&a);
     ret->n_events = a.n_events;
     ret->n_hosts = a.n_hosts;
     ret->n_pools = a.n_pools;

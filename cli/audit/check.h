@@ -68,9 +68,9 @@ struct audit_report {
     size_t n_events, n_starts, n_hosts, n_pools, n_granted, n_running; /* n_starts: of berthd; n_running: granted, no end known */
     size_t n_explained; /* overtakings with a reason in the journal: parked, or its host was gone meanwhile */
     size_t n_by_clock;  /* grants whose end only their host's clock tells */
-    size_t n_unproved;  /* grants within the limit only if earlier ones were over, whose end nobody can have told (audit-untold.c); and
+    size_t n_unproved;  /* grants within the limit only if earlier ones were over, whose end nobody can have told (lost-answers.c); and
                          * runs that nobody reclaimed, or was heard to */
-    size_t n_unseen;    /* of n_unproved: what tells of a host whose journal is missing (audit-unseen.c) */
+    size_t n_unseen;    /* of n_unproved: what tells of a host whose journal is missing (missing-hosts.c) */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
     usec_t doubt;       /* the most that a host's clock is in doubt */
     bool out_of_memory;

@@ -7,7 +7,7 @@
 
 #include "cli/audit/model.h"
 
-static const char *owner_of(const struct audit_trail *t, const struct entry *e) {
+static const char *owner_of(const struct event_index *t, const struct entry *e) {
     return *(char *const *) (const void *) ((const char *) e + t->owner);
 }
 
@@ -25,11 +25,11 @@ static int compare_processes(const void *a, const void *b) {
     return c != 0 ? c : x < y ? -1 : x > y;
 }
 
-int audit_trail_make(struct audit_trail *t, const struct audit *a, bool by_process, bool (*is_in)(const struct entry *),
+int event_index_make(struct event_index *t, const struct audit *a, bool by_process, bool (*is_in)(const struct entry *),
                      uint64_t (*key)(const struct audit *, const struct entry *)) {
     size_t n = 0;
 
-    *t = (struct audit_trail) {.owner = by_process ? offsetof(struct entry, process) : offsetof(struct entry, host)};
+    *t = (struct event_index) {.owner = by_process ? offsetof(struct entry, process) : offsetof(struct entry, host)};
     for (size_t i = 0; i < a->n_events; i++)
         n += is_in(a->events[i]);
     t->items = calloc(n + 1, sizeof(*t->items));
@@ -47,7 +47,7 @@ int audit_trail_make(struct audit_trail *t, const struct audit *a, bool by_proce
     return 0;
 }
 
-size_t audit_trail_begin(const struct audit_trail *t, const char *owner) {
+size_t event_index_begin(const struct event_index *t, const char *owner) {
     size_t low = 0, high = t->n;
 
     while (low < high) {
@@ -61,35 +61,35 @@ size_t audit_trail_begin(const struct audit_trail *t, const char *owner) {
     return low;
 }
 
-const struct entry *audit_trail_next(const struct audit_trail *t, const char *owner, size_t *at, uint64_t least) {
+const struct entry *event_index_next(const struct event_index *t, const char *owner, size_t *at, uint64_t least) {
     *at = maxima_next(&t->keys, *at, least);
     return *at < t->n && strcmp(owner_of(t, *t->items[*at]), owner) == 0 ? *t->items[*at] : NULL;
 }
 
-const struct entry *audit_trail_first(const struct audit_trail *t, const char *owner, uint64_t least) {
-    size_t at = audit_trail_begin(t, owner);
+const struct entry *event_index_first(const struct event_index *t, const char *owner, uint64_t least) {
+    size_t at = event_index_begin(t, owner);
 
-    return audit_trail_next(t, owner, &at, least);
+    return event_index_next(t, owner, &at, least);
 }
 
-void audit_trail_done(struct audit_trail *t) {
+void event_index_done(struct event_index *t) {
     free(t->items);
     free(t->others);
     maxima_done(&t->keys);
 }
 
-uint64_t audit_key_time(_unused_ const struct audit *a, const struct entry *e) {
+uint64_t event_key_time(_unused_ const struct audit *a, const struct entry *e) {
     return e->time;
 }
 
-uint64_t audit_key_latest(const struct audit *a, const struct entry *e) {
-    return audit_time_latest(a, e);
+uint64_t event_key_latest(const struct audit *a, const struct entry *e) {
+    return audit_hosts_time_latest(a, e);
 }
 
-uint64_t audit_key_clock(_unused_ const struct audit *a, const struct entry *e) {
+uint64_t event_key_clock(_unused_ const struct audit *a, const struct entry *e) {
     return e->clock;
 }
 
-uint64_t audit_key_seq(_unused_ const struct audit *a, const struct entry *e) {
+uint64_t event_key_seq(_unused_ const struct audit *a, const struct entry *e) {
     return e->seq;
 }

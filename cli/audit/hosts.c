@@ -6,7 +6,7 @@
 
 #include "cli/audit/model.h"
 
-bool audit_is_of_another(const struct entry *e) {
+bool audit_event_is_of_another(const struct entry *e) {
     return strcmp(e->event, "reclaimed") == 0 || strcmp(e->event, "host-expired") == 0;
 }
 
@@ -14,7 +14,7 @@ static int compare_hosts(const void *a, const void *b) {
     return strcmp(((const struct audit_host *) a)->name, ((const struct audit_host *) b)->name);
 }
 
-struct audit_host *audit_find_host(const struct audit *a, const char *name) {
+struct audit_host *audit_hosts_find(const struct audit *a, const char *name) {
     struct audit_host key = {.name = name};
 
     return a->n_hosts > 0 ? bsearch(&key, a->hosts, a->n_hosts, sizeof(*a->hosts), compare_hosts) : NULL;
@@ -97,7 +97,7 @@ static int make_processes(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_process *p = a->n_processes > 0 ? &a->processes[a->n_processes - 1] : NULL;
 
-        if (audit_is_of_another(e))
+        if (audit_event_is_of_another(e))
             continue;
         if (!p || strcmp(p->process, e->process) != 0 || strcmp(p->host, e->host) != 0) {
             p = &a->processes[a->n_processes++];
@@ -110,7 +110,7 @@ static int make_processes(struct audit *a) {
     return 0;
 }
 
-bool audit_process_goes_on(const struct audit *a, const struct entry *after) {
+bool audit_hosts_process_goes_on(const struct audit *a, const struct entry *after) {
     const struct audit_process *p = find_berthd(a, after->process, after->host);
 
     return p && p->last > usec_add(after->time, AUDIT_RELEASE_USEC) && p->last_loss <= after->time;
@@ -164,7 +164,7 @@ static int make_hosts(struct audit *a) {
     if (!a->moments)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_events; i++)
-        if (!audit_is_of_another(a->events[i]))
+        if (!audit_event_is_of_another(a->events[i]))
             a->moments[n++] = (struct audit_moment) {.time = a->events[i]->time, .entry = a->events[i], .order = i};
     qsort(a->moments, n, sizeof(*a->moments), compare_moments);
     for (size_t i = 0; i < n; i++)
@@ -183,8 +183,8 @@ static int make_hosts(struct audit *a) {
     return 0;
 }
 
-usec_t audit_next_boot(const struct audit *a, const struct entry *e) {
-    const struct audit_host *h = audit_find_host(a, e->host);
+usec_t audit_hosts_next_boot(const struct audit *a, const struct entry *e) {
+    const struct audit_host *h = audit_hosts_find(a, e->host);
     size_t i;
 
     if (!h || !e->boot)
@@ -194,18 +194,18 @@ usec_t audit_next_boot(const struct audit *a, const struct entry *e) {
         i = h->moments[i].next_boot;
     if (i < h->n_moments && strcmp(h->moments[i].entry->boot, e->boot) == 0)
         i = h->moments[i].next_boot;
-    return i < h->n_moments ? audit_time(a, h->moments[i].entry) : 0;
+    return i < h->n_moments ? audit_hosts_time(a, h->moments[i].entry) : 0;
 }
 
-bool audit_other_boot_goes_on(const struct audit *a, const struct entry *after) {
-    const struct audit_host *h = audit_find_host(a, after->host);
+bool audit_hosts_other_boot_goes_on(const struct audit *a, const struct entry *after) {
+    const struct audit_host *h = audit_hosts_find(a, after->host);
     const struct entry *last = !h ? NULL : is_other_boot(h->last, after) ? h->last : h->last_of_other_boot;
 
     return last && last->time > usec_add(after->time, AUDIT_RELEASE_USEC);
 }
 
-bool audit_has_earlier_berthd(const struct audit *a, const struct entry *e) {
-    const struct audit_host *h = audit_find_host(a, e->host);
+bool audit_hosts_have_earlier_berthd(const struct audit *a, const struct entry *e) {
+    const struct audit_host *h = audit_hosts_find(a, e->host);
     const struct entry *first = !h ? NULL : strcmp(h->moments->entry->process, e->process) != 0 ? h->moments->entry : h->first_of_other;
 
     return first && first->time < e->time;
@@ -252,11 +252,11 @@ static const struct entry *last_of_boot(const struct audit *a, const char *host,
     return found ? *found : NULL;
 }
 
-const struct entry *audit_last_of_boot(const struct audit *a, const struct entry *e) {
+const struct entry *audit_hosts_last_of_boot(const struct audit *a, const struct entry *e) {
     const struct entry *of_boot = last_of_boot(a, e->host, e->boot), *unknown = last_of_boot(a, e->host, NULL);
 
     if (!e->boot)
-        return audit_find_host(a, e->host)->last;
+        return audit_hosts_find(a, e->host)->last;
     return unknown && unknown->time > of_boot->time ? unknown : of_boot;
 }
 
@@ -264,20 +264,20 @@ const struct entry *audit_last_of_boot(const struct audit *a, const struct entry
 
 /* Who wrote it: the process's other events tell. */
 static const char *writer(const struct audit *a, const struct entry *e) {
-    const struct audit_process *p = audit_is_of_another(e) ? find_process(a, e->process) : NULL;
+    const struct audit_process *p = audit_event_is_of_another(e) ? find_process(a, e->process) : NULL;
 
-    return p ? p->writer : audit_is_of_another(e) ? "" : e->host;
+    return p ? p->writer : audit_event_is_of_another(e) ? "" : e->host;
 }
 
-usec_t audit_time(const struct audit *a, const struct entry *e) {
-    const struct audit_host *h = audit_find_host(a, writer(a, e));
+usec_t audit_hosts_time(const struct audit *a, const struct entry *e) {
+    const struct audit_host *h = audit_hosts_find(a, writer(a, e));
     int64_t time = (int64_t) e->time - (h ? h->offset : 0);
 
     return time > 0 ? (usec_t) time : 0;
 }
 
-usec_t audit_time_latest(const struct audit *a, const struct entry *e) {
-    return usec_add(audit_time(a, e), usec_add(a->report->doubt, a->options->tolerance));
+usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e) {
+    return usec_add(audit_hosts_time(a, e), usec_add(a->report->doubt, a->options->tolerance));
 }
 
 /* A grant was logged after its token was drawn; one that was made at once was asked for before that. */
@@ -301,9 +301,9 @@ static void settle_clock(struct audit *a, struct audit_host *h) {
         a->report->doubt = (usec_t) doubt;
 }
 
-void audit_learn_clocks(struct audit *a) {
+void audit_hosts_learn_clocks(struct audit *a) {
     for (size_t i = 0; i < a->n_holds; i++) {
-        struct audit_host *h = audit_find_host(a, a->holds[i].entry->host);
+        struct audit_host *h = audit_hosts_find(a, a->holds[i].entry->host);
 
         if (h && !a->holds[i].renewed && strcmp(a->holds[i].entry->event, "granted") == 0)
             learn_clock(h, a->holds[i].entry);
@@ -312,7 +312,7 @@ void audit_learn_clocks(struct audit *a) {
         settle_clock(a, &a->hosts[i]);
 }
 
-int audit_make_hosts(struct audit *a) {
+int audit_hosts_make(struct audit *a) {
     int k = make_processes(a);
 
     k = k < 0 ? k : make_hosts(a);

@@ -14,8 +14,8 @@ static bool was_wiped(const struct audit *a, const struct entry *after) {
 static void check_begin(struct audit *a, const struct audit_run *r) {
     const struct entry *e = r->started ? r->started : r->exited ? r->exited : r->released;
 
-    if (e && (r->queued || (!r->withdrawn && audit_has_earlier_berthd(a, e))))
-        audit_find(a, AUDIT_NOT_GRANTED, e, "%s, and nothing tells that it was granted its permits", e->event);
+    if (e && (r->queued || (!r->withdrawn && audit_hosts_have_earlier_berthd(a, e))))
+        audit_report_violation(a, AUDIT_NOT_GRANTED, e, "%s, and nothing tells that it was granted its permits", e->event);
 }
 
 static void check_end(struct audit *a, const struct audit_run *r) {
@@ -25,19 +25,19 @@ static void check_end(struct audit *a, const struct audit_run *r) {
         return;
     }
     a->report->n_granted++;
-    if (r->reclaimed || r->released || audit_is_unused_run(r) || audit_waits_again(r))
+    if (r->reclaimed || r->released || lost_answers_is_unused_run(r) || audit_run_waits_again(r))
         return;
     if (!r->exited)
         a->report->n_running++;
     if (r->n_uses == 0 || r->of_host)
         return; /* permits of its own host end with its last process */
-    if (r->exited && audit_process_goes_on(a, r->exited))
-        audit_find(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
-    else if (!r->exited && audit_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted) && audit_silent_since(a, r->granted) > 0)
-        audit_doubt(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed: "
+    if (r->exited && audit_hosts_process_goes_on(a, r->exited))
+        audit_report_violation(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
+    else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted) && lost_answers_silent_since(a, r->granted) > 0)
+        audit_report_unproved(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed: "
                     AUDIT_SILENT);
-    else if (!r->exited && audit_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted))
-        audit_find(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
+    else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted))
+        audit_report_violation(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
 }
 
 /* --- what entries say of one another --- */
@@ -49,7 +49,7 @@ static bool differ(const char *x, const char *y) {
 /* What is taken back may be a grant that its host had not heard of: it waited again, and was granted anew later. */
 static bool is_token_of_grant(const struct entry *e, const struct entry *granted) {
     return strcmp(granted->event, "granted") == 0 &&
-           (granted->token == e->token || (audit_is_of_another(e) && e->token < granted->token));
+           (granted->token == e->token || (audit_event_is_of_another(e) && e->token < granted->token));
 }
 
 /* Of one of this run's grants, most often the last one that was told before. */
@@ -81,7 +81,7 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
         field = differ(e->job, first->job)                                          ? "BERTH_JOB"
                             : differ(e->pools, first->pools)                                    ? "BERTH_POOLS"
                             : *e->host && strcmp(e->host, first->host) != 0                     ? "BERTH_HOST"
-                            : e->uid != first->uid && !audit_is_of_another(e) && !audit_is_of_another(first) ? "BERTH_UID"
+                            : e->uid != first->uid && !audit_event_is_of_another(e) && !audit_event_is_of_another(first) ? "BERTH_UID"
                             : e->ticket > 0 && r->granted && r->granted->ticket > 0 && !r->of_host && strcmp(e->event, "queued") != 0 &&
                                       strcmp(e->event, "parked") != 0 && e->ticket != granted->ticket
                                   ? "BERTH_TICKET"
@@ -89,7 +89,7 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
                                                                                                 : NULL;
 
         if (field)
-            audit_find(a, AUDIT_DIFFERS, e, "its %s is not that of this run's other entries (%s)", field, first->event);
+            audit_report_violation(a, AUDIT_DIFFERS, e, "its %s is not that of this run's other entries (%s)", field, first->event);
     }
 }
 
@@ -117,25 +117,25 @@ static void check_turns(struct audit *a, const struct audit_run *r) {
         if (turn_of(e->event) == 0 || (r->continues && strcmp(e->event, "granted") == 0))
             continue;
         if (before && strcmp(before->process, e->process) == 0 && turn_of(before->event) > turn_of(e->event))
-            audit_find(a, AUDIT_DIFFERS, e, "%s is told after %s", e->event, before->event);
-        before = audit_is_given_back(e) ? NULL : e; /* its life begins once more */
+            audit_report_violation(a, AUDIT_DIFFERS, e, "%s is told after %s", e->event, before->event);
+        before = audit_event_gives_back(e) ? NULL : e; /* its life begins once more */
     }
 }
 
 /* A command that ended had begun; permits are given back when their run is over. */
 static void check_whole(struct audit *a, const struct audit_run *r) {
     if (r->granted && r->exited && !r->started && (r->exited->exit_code >= 0 || r->exited->signal >= 0))
-        audit_find(a, AUDIT_DIFFERS, r->exited, "its command ended, and nothing tells that it was started");
-    if (r->granted && r->released && !r->exited && !audit_is_unused_run(r))
-        audit_find(a, AUDIT_DIFFERS, r->released, "its permits were given back, and nothing tells that it was over");
+        audit_report_violation(a, AUDIT_DIFFERS, r->exited, "its command ended, and nothing tells that it was started");
+    if (r->granted && r->released && !r->exited && !lost_answers_is_unused_run(r))
+        audit_report_violation(a, AUDIT_DIFFERS, r->released, "its permits were given back, and nothing tells that it was over");
 }
 
 static void check_run(struct audit *a, const struct audit_run *r) {
     check_whole(a, r);
     check_fields(a, r);
     check_turns(a, r);
-    if (r->granted && r->withdrawn && !audit_is_unused_run(r))
-        audit_find(a, AUDIT_DIFFERS, r->withdrawn, "it was granted its permits, and cannot have been withdrawn");
+    if (r->granted && r->withdrawn && !lost_answers_is_unused_run(r))
+        audit_report_violation(a, AUDIT_DIFFERS, r->withdrawn, "it was granted its permits, and cannot have been withdrawn");
     check_end(a, r);
 }
 
@@ -146,16 +146,16 @@ static void check_processes(struct audit *a) {
     for (size_t i = 0; i < a->n_events; i++) {
         const struct entry *e = a->events[i];
 
-        if (audit_is_of_another(e))
+        if (audit_event_is_of_another(e))
             continue;
         if (!first || strcmp(first->process, e->process) != 0)
             first = e;
         else if (strcmp(first->host, e->host) != 0)
-            audit_find(a, AUDIT_DIFFERS, e, "the berthd that wrote it is one of host %s", first->host);
+            audit_report_violation(a, AUDIT_DIFFERS, e, "the berthd that wrote it is one of host %s", first->host);
     }
 }
 
-void audit_check_lives(struct audit *a) {
+void lifecycle_check(struct audit *a) {
     check_processes(a);
     for (size_t i = 0; i < a->n_runs; i++)
         check_run(a, &a->runs[i]);

@@ -14,15 +14,15 @@ struct holder { /* one that has permits of a pool, or will have or had them */
     uint64_t number;     /* of its grant; grants are judged by it in ascending order */
     uint64_t last;       /* it is judged as a holder up to this number */
     uint64_t end, there; /* of its permits, of its processes */
-    uint64_t untold;
+    uint64_t unlogged_after;
     const char *why;
     uint32_t permits;
     bool is_active;       /* it is judged as a holder now */
-    bool is_untold;       /* ... whose end may be untold already */
+    bool is_unlogged;       /* ... whose end may be untold already */
     size_t before, after; /* a list of those that are active, by number */
     /* What changes when this one is judged, in lists, too: whose time is over, and whose end may be untold from then on. */
     size_t first_over, next_over;
-    size_t first_untold, next_untold;
+    size_t first_unlogged, next_unlogged;
 };
 
 #define NONE SIZE_MAX /* at the ends of lists */
@@ -34,21 +34,21 @@ struct sweep { /* over the grants of one pool, in their order; what is in use is
     size_t n;
     size_t first, last, n_active;
     uint64_t used;       /* by those that are active */
-    size_t n_untold;     /* of those, and what they use */
-    uint64_t untold;
+    size_t n_unlogged;     /* of those, and what they use */
+    uint64_t unlogged_after;
     size_t n_taken;      /* those whose permits are taken back while their processes are there: if there are any each must be looked at */
     size_t *of_run;      /* the last holder that each run was, in this pool or in one before */
-    uint64_t told;       /* when the grant that is judged was told, as a number; 0: nobody asks */
+    uint64_t logged_at;       /* when the grant that is judged was told, as a number; 0: nobody asks */
 };
 
 /* Its permits were taken back, and its processes were gone before the grant at this number was told, but not before that number: when that
  * was drawn is not known. Where Redis's clock was set back its numbers are behind the time. */
 static bool may_be_gone(const struct sweep *s, const struct holder *h, uint64_t number) {
-    return h->end < number && h->there < s->told;
+    return h->end < number && h->there < s->logged_at;
 }
 
 static bool may_be_over(const struct sweep *s, const struct holder *h, uint64_t number) {
-    return !(h->end < number && h->run->continues) && ((h->untold > 0 && h->untold < number) || may_be_gone(s, h, number));
+    return !(h->end < number && h->run->continues) && ((h->unlogged_after > 0 && h->unlogged_after < number) || may_be_gone(s, h, number));
 }
 
 static const char *why_over(const struct sweep *s, const struct holder *h, uint64_t number) {
@@ -69,16 +69,16 @@ static const char *holders_text(const struct sweep *s, uint64_t number, bool unk
         length += (size_t) snprintf(buffer + length, size - length, "%s%.64s on %.64s%s%s%s", n > 1 ? ", " : "", h->run->id,
                                     audit_run_host(h->run), unknown ? " (" : "", unknown ? why_over(s, h, number) : "", unknown ? ")" : "");
     }
-    n = !is_counted ? n : unknown ? s->n_untold : s->n_active;
+    n = !is_counted ? n : unknown ? s->n_unlogged : s->n_active;
     if (n > HOLDERS_SHOWN && length < size)
         snprintf(buffer + length, size - length, ", +%zu", n - HOLDERS_SHOWN);
     return buffer;
 }
 
 /* excused: what of it runs on after a lost lease as its config wants it to; unknown: what may have ended untold. */
-static void sweep_doubt(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
+static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
     *ret_excused = 0;
-    *ret_unknown = s->untold;
+    *ret_unknown = s->unlogged_after;
     if (s->n_taken == 0)
         return;
     *ret_unknown = 0;
@@ -92,28 +92,28 @@ static void sweep_doubt(const struct sweep *s, uint64_t number, uint64_t *ret_ex
     }
 }
 
-static void sweep_judge(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
+static void sweep_check_grant(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
     struct audit_pool *p = &s->a->pools[s->pool];
-    uint64_t excused, unknown, used = s->used + audit_permits(r, s->pool);
+    uint64_t excused, unknown, used = s->used + audit_run_permits(r, s->pool);
     char holders[1024];
 
     if (!limit) {
         if (!p->complained)
-            audit_find(s->a, AUDIT_NO_LIMIT, entry, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
+            audit_report_violation(s->a, AUDIT_NO_LIMIT, entry, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
         p->complained = true;
         return;
     }
     if (used <= *limit)
         return;
-    sweep_doubt(s, number, &excused, &unknown);
+    sweep_count_uncertain(s, number, &excused, &unknown);
     if (used - excused <= *limit) {
         s->a->report->n_continued++;
     } else if (used - excused - unknown <= *limit) {
-        audit_doubt(s->a, AUDIT_ABOVE_LIMIT, entry,
+        audit_report_unproved(s->a, AUDIT_ABOVE_LIMIT, entry,
                     "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s", used, p->name, *limit,
                     holders_text(s, number, true, holders, sizeof(holders)));
     } else {
-        audit_find(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
+        audit_report_violation(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
                    p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
     }
 }
@@ -130,17 +130,17 @@ static void sweep_drop(struct sweep *s, struct holder *h) {
     h->is_active = false;
     s->n_active--;
     s->used -= h->permits;
-    s->untold -= h->is_untold ? h->permits : 0;
-    s->n_untold -= h->is_untold;
+    s->unlogged_after -= h->is_unlogged ? h->permits : 0;
+    s->n_unlogged -= h->is_unlogged;
     s->n_taken -= is_taken(h);
 }
 
-static void sweep_set_untold(struct sweep *s, struct holder *h) {
+static void sweep_set_unlogged(struct sweep *s, struct holder *h) {
     if (!h->is_active)
         return;
-    h->is_untold = true;
-    s->untold += h->permits;
-    s->n_untold++;
+    h->is_unlogged = true;
+    s->unlogged_after += h->permits;
+    s->n_unlogged++;
 }
 
 /* Those whose time is over at this number; and what its run had before, which is renewed. */
@@ -149,8 +149,8 @@ static void sweep_move(struct sweep *s, size_t i) {
 
     for (size_t k = s->holders[i].first_over; k != NONE; k = s->holders[k].next_over)
         sweep_drop(s, &s->holders[k]);
-    for (size_t k = s->holders[i].first_untold; k != NONE; k = s->holders[k].next_untold)
-        sweep_set_untold(s, &s->holders[k]);
+    for (size_t k = s->holders[i].first_unlogged; k != NONE; k = s->holders[k].next_unlogged)
+        sweep_set_unlogged(s, &s->holders[k]);
     if (before < i && s->holders[before].run == s->holders[i].run)
         sweep_drop(s, &s->holders[before]);
     s->of_run[run] = i;
@@ -165,7 +165,7 @@ static size_t find_after(const struct sweep *s, size_t i, uint64_t number) {
 
 static void sweep_add(struct sweep *s, size_t i) {
     struct holder *h = &s->holders[i];
-    size_t over = find_after(s, i, h->last), untold = h->untold > 0 ? find_after(s, i, h->untold) : s->n;
+    size_t over = find_after(s, i, h->last), unlogged_after = h->unlogged_after > 0 ? find_after(s, i, h->unlogged_after) : s->n;
 
     h->before = s->last;
     h->after = NONE;
@@ -179,21 +179,21 @@ static void sweep_add(struct sweep *s, size_t i) {
         h->next_over = s->holders[over].first_over;
         s->holders[over].first_over = i;
     }
-    if (untold < s->n) {
-        h->next_untold = s->holders[untold].first_untold;
-        s->holders[untold].first_untold = i;
+    if (unlogged_after < s->n) {
+        h->next_unlogged = s->holders[unlogged_after].first_unlogged;
+        s->holders[unlogged_after].first_unlogged = i;
     }
 }
 
 static void sweep_begin(struct sweep *s, size_t pool, size_t n) {
     *s = (struct sweep) {.a = s->a, .holders = s->holders, .of_run = s->of_run, .pool = pool, .n = n, .first = NONE, .last = NONE};
     for (size_t i = 0; i < n; i++)
-        s->holders[i].first_over = s->holders[i].next_over = s->holders[i].first_untold = s->holders[i].next_untold = NONE;
+        s->holders[i].first_over = s->holders[i].next_over = s->holders[i].first_unlogged = s->holders[i].next_unlogged = NONE;
 }
 
 /* --- pools of the cluster --- */
 
-static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_users *users) {
+static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_pool_users *users) {
     const uint64_t *of_pool = &users->items[users->first[pool]];
     size_t n = users->first[pool + 1] - users->first[pool];
 
@@ -201,18 +201,18 @@ static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_
         const struct audit_hold *h = &s->a->holds[of_pool[i]];
 
         s->holders[i] = (struct holder) {.run = h->run, .number = h->token, .last = h->end > h->there ? h->end : h->there, .end = h->end,
-                                         .there = h->there, .untold = h->untold, .why = h->why, .permits = audit_permits(h->run, pool)};
+                                         .there = h->there, .unlogged_after = h->unlogged_after, .why = h->why, .permits = audit_run_permits(h->run, pool)};
     }
     sweep_begin(s, pool, n);
     for (size_t i = 0; i < n; i++) {
         const struct audit_hold *h = &s->a->holds[of_pool[i]];
         uint32_t limit = 0;
-        bool known = audit_limit_at(s->a, pool, h->token, &limit);
+        bool known = audit_limits_at(s->a, pool, h->token, &limit);
 
         sweep_move(s, i);
-        s->told = audit_time(s->a, h->entry);
+        s->logged_at = audit_hosts_time(s->a, h->entry);
         if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
-            sweep_judge(s, h->entry, h->run, h->token, known ? &limit : NULL);
+            sweep_check_grant(s, h->entry, h->run, h->token, known ? &limit : NULL);
         sweep_add(s, i);
     }
 }
@@ -230,7 +230,7 @@ static void sweep_drop_booted(struct sweep *s, const char *boot) {
     }
 }
 
-static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run *const *by_order, const struct audit_users *users) {
+static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run *const *by_order, const struct audit_pool_users *users) {
     const uint64_t *of_pool = &users->items[users->first[pool]];
     size_t n = users->first[pool + 1] - users->first[pool];
     const char *boot = NULL;
@@ -239,19 +239,19 @@ static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run
         const struct audit_run *r = by_order[of_pool[i]];
 
         s->holders[i] = (struct holder) {.run = r, .number = r->order, .last = r->end_order > 0 ? r->end_order : UINT64_MAX,
-                                         .permits = audit_permits(r, pool)};
+                                         .permits = audit_run_permits(r, pool)};
     }
     sweep_begin(s, pool, n);
     for (size_t i = 0; i < n; i++) {
         const struct audit_run *r = s->holders[i].run;
         uint32_t lowest, limit = 0;
-        bool known = audit_host_limit_at(s->a, pool, r, &lowest, &limit);
+        bool known = audit_limits_of_host_at(s->a, pool, r, &lowest, &limit);
 
         if (boot && r->granted->boot && strcmp(boot, r->granted->boot) != 0)
             sweep_drop_booted(s, r->granted->boot);
         boot = r->granted->boot ? r->granted->boot : boot;
         sweep_move(s, i);
-        sweep_judge(s, r->granted, r, 0, known ? &limit : NULL);
+        sweep_check_grant(s, r->granted, r, 0, known ? &limit : NULL);
         sweep_add(s, i);
     }
 }
@@ -262,7 +262,7 @@ static int compare_orders(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int list_users(struct audit *a, const struct audit_run **by_order, struct audit_users *ret_holds, struct audit_users *ret_grants) {
+static int list_users(struct audit *a, const struct audit_run **by_order, struct audit_pool_users *ret_holds, struct audit_pool_users *ret_grants) {
     _cleanup_free_ const struct audit_run **of_holds = calloc(a->n_holds + 1, sizeof(*of_holds));
     size_t n = 0;
     int k;
@@ -275,15 +275,15 @@ static int list_users(struct audit *a, const struct audit_run **by_order, struct
         if (a->runs[i].granted)
             by_order[n++] = &a->runs[i];
     qsort(by_order, n, sizeof(*by_order), compare_orders);
-    k = audit_make_users(a, of_holds, a->n_holds, ret_holds);
-    return k < 0 ? k : audit_make_users(a, by_order, n, ret_grants);
+    k = audit_pools_make_users(a, of_holds, a->n_holds, ret_holds);
+    return k < 0 ? k : audit_pools_make_users(a, by_order, n, ret_grants);
 }
 
-int audit_check_use(struct audit *a) {
+int limits_check(struct audit *a) {
     _cleanup_free_ const struct audit_run **by_order = calloc(a->n_runs + 1, sizeof(*by_order));
     _cleanup_free_ struct holder *holders = calloc(a->n_runs + a->n_holds + 1, sizeof(*holders));
     _cleanup_free_ size_t *of_run = calloc(a->n_runs + 1, sizeof(*of_run));
-    _cleanup_(audit_users_done) struct audit_users holds = {.n = 0}, grants = {.n = 0};
+    _cleanup_(audit_pools_users_done) struct audit_pool_users holds = {.n = 0}, grants = {.n = 0};
     struct sweep s = {.a = a, .holders = holders, .of_run = of_run};
     int k = by_order && holders && of_run ? list_users(a, by_order, &holds, &grants) : -ENOMEM;
 

@@ -48,7 +48,7 @@ static const char *next_word(const char *text, struct word *ret) {
 }
 
 /* Whether a pool is of scope host on this host: as the last event tells that names it, and its first word of the pool. */
-int audit_hear_names(struct audit *a) {
+int audit_limits_read_names(struct audit *a) {
     struct word w;
 
     for (size_t i = 0; i < a->n_events; i++)
@@ -90,14 +90,14 @@ static void hear_overrides(struct audit *a, const struct entry *e, size_t order)
         size_t pool;
 
         at = next_word(at, &w);
-        pool = w.kind == LIMIT_OVERRIDE ? audit_find_pool(a, w.pool, NULL) : SIZE_MAX;
+        pool = w.kind == LIMIT_OVERRIDE ? audit_pools_find(a, w.pool, NULL) : SIZE_MAX;
         if (pool != SIZE_MAX)
             a->pools[pool].overridden = order;
     }
 }
 
 static int add_cluster(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
-    size_t i = audit_find_pool(a, w->pool, NULL);
+    size_t i = audit_pools_find(a, w->pool, NULL);
     struct audit_limits_step step = {.number = e->clock, .order = order, .none = w->none, .limit = w->limit};
     int k;
 
@@ -113,8 +113,8 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
 }
 
 static int add_host(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
-    size_t i = audit_find_pool(a, w->pool, e->host);
-    struct audit_limits_step step = {.number = audit_time(a, e), .order = order, .limit = w->limit};
+    size_t i = audit_pools_find(a, w->pool, e->host);
+    struct audit_limits_step step = {.number = audit_hosts_time(a, e), .order = order, .limit = w->limit};
     int k = i == SIZE_MAX ? 0 : add_step(&a->pools[i].declared, &step);
 
     return i == SIZE_MAX || k < 0 ? k : add_step(&a->pools[i].in_order, &step);
@@ -131,7 +131,7 @@ static void sort_steps(struct audit_limits_steps *s) {
         qsort(s->items, s->n, sizeof(*s->items), compare_steps);
 }
 
-int audit_make_limits(struct audit *a) {
+int audit_limits_make(struct audit *a) {
     struct word w;
     int k = 0;
 
@@ -141,7 +141,7 @@ int audit_make_limits(struct audit *a) {
         for (const char *at = a->events[i]->limits; at && k == 0;) {
             at = next_word(at, &w);
             if (w.pool[0] == '\0')
-                audit_find(a, AUDIT_MALFORMED, a->events[i], "BERTH_LIMITS is \"%.100s\"", a->events[i]->limits);
+                audit_report_violation(a, AUDIT_MALFORMED, a->events[i], "BERTH_LIMITS is \"%.100s\"", a->events[i]->limits);
             else if (w.kind == LIMIT_HOST)
                 k = add_host(a, a->events[i], &w, i + 1);
             else
@@ -169,7 +169,7 @@ static bool limit_given(const struct audit_pool *p, bool only_fixed, uint32_t *r
     return true;
 }
 
-bool audit_limit_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret) {
+bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret) {
     const struct audit_pool *p = &a->pools[pool];
     const struct audit_limits_step *override = find_step(&p->overrides, number), *declared = find_step(&p->declared, number);
 
@@ -187,11 +187,11 @@ bool audit_limit_at(const struct audit *a, size_t pool, uint64_t number, uint32_
 
 /* A grant is decided before it is told, and its number is its host's time then: what was logged before it, or had that time, may have been
  * in force. */
-bool audit_host_limit_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest) {
+bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest) {
     const struct audit_pool *p = &a->pools[pool];
     const struct audit_limits_step *by_order, *by_time;
     size_t n;
-    uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token : audit_time(a, r->granted);
+    uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token : audit_hosts_time(a, r->granted);
 
     if (limit_given(p, true, ret_lowest)) {
         *ret_highest = *ret_lowest;

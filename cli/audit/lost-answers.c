@@ -10,7 +10,7 @@ static bool is_event(const struct entry *e, const char *event) {
 
 /* Of this host, written by itself, in this boot. */
 static bool is_same_boot(const struct entry *e, const struct entry *other) {
-    return !audit_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
+    return !audit_event_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
            (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
 }
 
@@ -25,11 +25,11 @@ static bool was_heard_of(const struct audit_run *r, uint64_t token) {
 /* The connection of the next berthd of the host of this grant. What that does not name is given back then, not before. NULL: there
  * is none in this boot, or nothing happened to the one that heard of the grant. */
 static const struct entry *next_connection(const struct audit *a, const struct audit_hold *h) {
-    const struct audit_trail *t = &a->connections;
-    size_t at = audit_trail_begin(t, h->entry->host);
+    const struct event_index *t = &a->connections;
+    size_t at = event_index_begin(t, h->entry->host);
     const struct entry *e;
 
-    while ((e = audit_trail_next(t, h->entry->host, &at, h->entry->time))) {
+    while ((e = event_index_next(t, h->entry->host, &at, h->entry->time))) {
         bool is_next = is_same_boot(h->entry, e) && strcmp(e->process, h->entry->process) != 0;
 
         if (is_next && e->clock >= h->token)
@@ -39,12 +39,12 @@ static const struct entry *next_connection(const struct audit *a, const struct a
     return NULL;
 }
 
-bool audit_is_unused_run(const struct audit_run *r) {
+bool lost_answers_is_unused_run(const struct audit_run *r) {
     if (!r->granted || !r->withdrawn || r->started || r->exited)
         return false;
     for (size_t i = 0; i < r->n_events; i++)
         if (is_event(r->events[i], "granted") && strcmp(r->events[i]->process, r->withdrawn->process) == 0 &&
-            !audit_gave_back(r, r->events[i]->token))
+            !audit_run_gave_back(r, r->events[i]->token))
             return false;
     return true;
 }
@@ -56,10 +56,10 @@ static bool was_asked_anew(const struct audit_run *r, const struct audit_hold *h
     return false;
 }
 
-bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret) {
+bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret) {
     const struct entry *next;
 
-    if (!is_event(h->entry, "granted") || was_heard_of(h->run, h->token) || !(audit_is_unused_run(h->run) || was_asked_anew(h->run, h)))
+    if (!is_event(h->entry, "granted") || was_heard_of(h->run, h->token) || !(lost_answers_is_unused_run(h->run) || was_asked_anew(h->run, h)))
         return false;
     next = next_connection(a, h);
     if (next)
@@ -70,17 +70,17 @@ bool audit_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t
 /* --- answers that were lost --- */
 
 /* The last word of a berthd that was killed: there is a later one of its host. *ret: the first word of that. */
-static bool was_killed(const struct audit *a, const struct audit_trail *begins, size_t i, const struct entry **ret) {
+static bool was_killed(const struct audit *a, const struct event_index *begins, size_t i, const struct entry **ret) {
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
 
-    if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") || audit_is_of_another(last))
+    if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") || audit_event_is_of_another(last))
         return false;
-    *ret = audit_trail_first(begins, last->host, last->time + 1);
+    *ret = event_index_first(begins, last->host, last->time + 1);
     return *ret;
 }
 
 static bool is_connection(const struct entry *e) {
-    return is_event(e, "redis-connected") && !audit_is_of_another(e);
+    return is_event(e, "redis-connected") && !audit_event_is_of_another(e);
 }
 
 static bool is_session_lost(const struct entry *e) {
@@ -91,25 +91,25 @@ static bool is_begin(const struct entry *e) {
     return e->seq == 1;
 }
 
-int audit_make_untold(struct audit *a) {
-    _cleanup_(audit_trail_done) struct audit_trail begins = {.n = 0};
-    int k = audit_trail_make(&a->connections, a, false, is_connection, audit_key_time);
+int lost_answers_make(struct audit *a) {
+    _cleanup_(event_index_done) struct event_index begins = {.n = 0};
+    int k = event_index_make(&a->connections, a, false, is_connection, event_key_time);
 
-    k = k < 0 ? k : audit_trail_make(&a->sessions_lost, a, true, is_session_lost, audit_key_seq);
-    k = k < 0 ? k : audit_trail_make(&begins, a, false, is_begin, audit_key_time);
+    k = k < 0 ? k : event_index_make(&a->sessions_lost, a, true, is_session_lost, event_key_seq);
+    k = k < 0 ? k : event_index_make(&begins, a, false, is_begin, event_key_time);
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
-        struct audit_host *h = audit_find_host(a, e->host);
+        struct audit_host *h = audit_hosts_find(a, e->host);
 
-        if ((is_event(e, "redis-lost") || was_killed(a, &begins, i, &e)) && audit_time_latest(a, e) > h->answer_lost)
-            h->answer_lost = audit_time_latest(a, e);
+        if ((is_event(e, "redis-lost") || was_killed(a, &begins, i, &e)) && audit_hosts_time_latest(a, e) > h->answer_lost)
+            h->answer_lost = audit_hosts_time_latest(a, e);
     }
     return k;
 }
 
-void audit_untold_done(struct audit *a) {
-    audit_trail_done(&a->connections);
-    audit_trail_done(&a->sessions_lost);
+void lost_answers_done(struct audit *a) {
+    event_index_done(&a->connections);
+    event_index_done(&a->sessions_lost);
 }
 
 /* Whether somebody else may have lost an answer after this time that would have told that this host was taken for dead: what was asked
@@ -121,31 +121,31 @@ static bool was_answer_lost(const struct audit *a, const char *host, usec_t afte
     return false;
 }
 
-uint64_t audit_silent_since(const struct audit *a, const struct entry *granted) {
-    const struct entry *last = audit_last_of_boot(a, granted);
+uint64_t lost_answers_silent_since(const struct audit *a, const struct entry *granted) {
+    const struct entry *last = audit_hosts_last_of_boot(a, granted);
 
-    return was_answer_lost(a, granted->host, audit_time(a, last)) ? audit_time(a, last) : 0;
+    return was_answer_lost(a, granted->host, audit_hosts_time(a, last)) ? audit_hosts_time(a, last) : 0;
 }
 
 /* Its host says itself that its session was ended, since this grant. Processes of a run that had started count until they were gone. */
 static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) {
-    const struct entry *e = audit_trail_first(&a->sessions_lost, h->entry->process, h->entry->seq + 1);
+    const struct entry *e = event_index_first(&a->sessions_lost, h->entry->process, h->entry->seq + 1);
 
     if (!e || h->run->started)
         return 0;
     return e->clock > h->token ? e->clock : h->token;
 }
 
-void audit_set_untold(const struct audit *a, struct audit_hold *h) {
+void lost_answers_set_unlogged_end(const struct audit *a, struct audit_hold *h) {
     const struct entry *next;
 
     if (!is_event(h->entry, "granted"))
         return;
-    h->untold = session_lost(a, h);
+    h->unlogged_after = session_lost(a, h);
     h->why = "its host's session was lost before the start";
-    if (h->untold > 0 || h->run->exited || h->run->released)
+    if (h->unlogged_after > 0 || h->run->exited || h->run->released)
         return;
     next = was_heard_of(h->run, h->token) ? NULL : next_connection(a, h);
-    h->untold = next ? next->clock : audit_silent_since(a, h->entry);
+    h->unlogged_after = next ? next->clock : lost_answers_silent_since(a, h->entry);
     h->why = next ? "its berthd was killed, and the next one knew nothing of it" : AUDIT_SILENT;
 }

@@ -22,24 +22,24 @@ static bool is_event(const struct entry *e, const char *event) {
 
 /* Each is named once. */
 static int check_hosts(struct audit *a) {
-    struct audit_names told = {.tree = NULL};
+    struct audit_names logged_at = {.tree = NULL};
     int k = 0;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
         struct audit_name *name;
 
-        if (!audit_is_of_another(e) || !*e->host || audit_find_host(a, e->host)) /* "": Redis has lost the name */
+        if (!audit_event_is_of_another(e) || !*e->host || audit_hosts_find(a, e->host)) /* "": Redis has lost the name */
             continue;
-        name = audit_names_add(&told, e->host, NULL);
+        name = audit_names_add(&logged_at, e->host, NULL);
         if (!name)
             k = -ENOMEM;
         else if (name->index == SIZE_MAX)
-            audit_doubt(a, AUDIT_NO_JOURNAL, e, "no journal of host %s is there", e->host);
+            audit_report_unproved(a, AUDIT_NO_JOURNAL, e, "no journal of host %s is there", e->host);
         if (name)
             name->index = i;
     }
-    audit_names_done(&told);
+    audit_names_done(&logged_at);
     return k;
 }
 
@@ -61,15 +61,15 @@ static void add_trouble(struct troubles *t, usec_t from, usec_t to) {
 /* One berthd: around its start, and from a loss of Redis to the next connection. i: its first event; the first one behind it. */
 static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
     const struct entry *first = a->events[i];
-    usec_t from = usec_sub(audit_time(a, first), first->seq == 1 ? DEAD : 0); /* 0: all is well */
+    usec_t from = usec_sub(audit_hosts_time(a, first), first->seq == 1 ? DEAD : 0); /* 0: all is well */
 
     for (; i < a->n_events && strcmp(a->events[i]->process, first->process) == 0; i++) {
         const struct entry *e = a->events[i];
 
         if (from == 0 && (is_event(e, "redis-lost") || is_event(e, "session-lost") || is_event(e, "grace-begun"))) {
-            from = usec_sub(audit_time(a, e), UNHEARD);
+            from = usec_sub(audit_hosts_time(a, e), UNHEARD);
         } else if (from > 0 && (is_event(e, "redis-connected") || is_event(e, "grace-ended"))) {
-            add_trouble(t, from, audit_time_latest(a, e));
+            add_trouble(t, from, audit_hosts_time_latest(a, e));
             from = 0;
         }
     }
@@ -83,14 +83,14 @@ static void add_silence(const struct audit *a, struct troubles *t) {
     usec_t end = 0, heard = USEC_INFINITY; /* heard: of each host something is told after all times before it */
 
     for (size_t i = 0; i < a->n_events; i++) {
-        usec_t at = audit_time_latest(a, a->events[i]);
+        usec_t at = audit_hosts_time_latest(a, a->events[i]);
 
         end = at > end ? at : end;
         if (is_event(a->events[i], "host-expired"))
             add_trouble(t, usec_sub(at, DEAD), at);
     }
     for (size_t i = 0; i < a->n_hosts; i++) {
-        usec_t last = audit_time(a, a->hosts[i].last);
+        usec_t last = audit_hosts_time(a, a->hosts[i].last);
 
         heard = last < heard ? last : heard;
     }
@@ -148,7 +148,7 @@ struct queues {
     size_t n_claims;
     struct group *groups;
     size_t n_groups;
-    struct audit_users users; /* the groups of each pool */
+    struct audit_pool_users users; /* the groups of each pool */
     struct places waiting;    /* of the claims */
 };
 
@@ -165,7 +165,7 @@ static bool is_vague(const struct audit_run *r) {
 static uint64_t gone_after(const struct audit *a, const struct audit_run *r) {
     if (r->granted)
         return r->granted->token;
-    return r->withdrawn ? usec_add(audit_time_latest(a, r->withdrawn), WITHDRAWN_GONE) : UINT64_MAX;
+    return r->withdrawn ? usec_add(audit_hosts_time_latest(a, r->withdrawn), WITHDRAWN_GONE) : UINT64_MAX;
 }
 
 static bool is_told_place(const struct claim *c) {
@@ -201,7 +201,7 @@ static int make_groups(const struct audit *a, struct queues *q) {
         q->groups[c->group].n += !c->vague;
         q->groups[c->group].n_vague += c->vague;
     }
-    return audit_make_users(a, first, q->n_groups, &q->users);
+    return audit_pools_make_users(a, first, q->n_groups, &q->users);
 }
 
 static int make_queues(const struct audit *a, struct queues *q) {
@@ -224,7 +224,7 @@ static int make_queues(const struct audit *a, struct queues *q) {
 static void queues_done(struct queues *q) {
     free(q->claims);
     free(q->groups);
-    audit_users_done(&q->users);
+    audit_pools_users_done(&q->users);
     places_done(&q->waiting);
 }
 
@@ -235,21 +235,21 @@ static int64_t count_ahead(const struct queues *q, const struct group *g, uint64
 }
 
 static void check_place(struct audit *a, struct queues *q, const struct troubles *t, const struct audit_run *r) {
-    int64_t told = r->queued->position - 1, ahead = 0;
+    int64_t logged_at = r->queued->position - 1, ahead = 0;
 
     for (size_t i = 0; i < r->n_cluster; i++) {
         size_t pool = r->uses[i].pool;
 
-        for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < told; k++) {
+        for (size_t k = q->users.first[pool]; k < q->users.first[pool + 1] && ahead < logged_at; k++) {
             struct group *g = &q->groups[q->users.items[k]];
 
             ahead += g->counted == r ? 0 : count_ahead(q, g, r->score);
             g->counted = r;
         }
     }
-    if (ahead < told && was_calm(t, r->ticket))
-        audit_doubt(a, AUDIT_NO_JOURNAL, r->queued, "%" PRId64 " claims were ahead of it, and the journals tell of %" PRId64
-                    ": is that of a host missing?", told, ahead);
+    if (ahead < logged_at && was_calm(t, r->ticket))
+        audit_report_unproved(a, AUDIT_NO_JOURNAL, r->queued, "%" PRId64 " claims were ahead of it, and the journals tell of %" PRId64
+                    ": is that of a host missing?", logged_at, ahead);
 }
 
 static int compare_tickets(const void *a, const void *b) {
@@ -292,7 +292,7 @@ static int check_places(struct audit *a, struct queues *q, const struct troubles
     return 0;
 }
 
-int audit_check_unseen(struct audit *a) {
+int missing_hosts_check(struct audit *a) {
     _cleanup_(troubles_done) struct troubles troubles = {.n = 0};
     _cleanup_(queues_done) struct queues queues = {.n_claims = 0};
     int k = check_hosts(a);

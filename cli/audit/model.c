@@ -14,7 +14,7 @@ const char *audit_run_host(const struct audit_run *r) {
     return e->host;
 }
 
-uint32_t audit_permits(const struct audit_run *r, size_t pool) {
+uint32_t audit_run_permits(const struct audit_run *r, size_t pool) {
     for (size_t i = 0; i < r->n_uses; i++)
         if (r->uses[i].pool == pool)
             return r->uses[i].permits;
@@ -30,21 +30,21 @@ int audit_compare_cluster_pools(const struct audit_run *x, const struct audit_ru
     return 0;
 }
 
-bool audit_is_given_back(const struct entry *e) {
+bool audit_event_gives_back(const struct entry *e) {
     return strcmp(e->event, "released") == 0 && e->result && strcmp(e->result, "not-started") == 0;
 }
 
-bool audit_gave_back(const struct audit_run *r, uint64_t token) {
+bool audit_run_gave_back(const struct audit_run *r, uint64_t token) {
     for (size_t i = 0; i < r->n_events; i++)
-        if (r->events[i]->token == token && audit_is_given_back(r->events[i]))
+        if (r->events[i]->token == token && audit_event_gives_back(r->events[i]))
             return true;
     return false;
 }
 
-bool audit_waits_again(const struct audit_run *r) {
+bool audit_run_waits_again(const struct audit_run *r) {
     for (size_t i = r->n_events; i-- > 0;)
         if (strcmp(r->events[i]->event, "granted") == 0)
-            return audit_gave_back(r, r->events[i]->token);
+            return audit_run_gave_back(r, r->events[i]->token);
     return false;
 }
 
@@ -75,7 +75,7 @@ static void run_hear(struct audit_run *r, const struct entry *e, size_t order) {
     for (size_t i = 0; i < ELEMENTSOF(firsts); i++) {
         const struct entry **at = (const struct entry **) ((char *) r + firsts[i].offset);
 
-        if (*at || strcmp(e->event, firsts[i].event) != 0 || audit_is_given_back(e))
+        if (*at || strcmp(e->event, firsts[i].event) != 0 || audit_event_gives_back(e))
             continue;
         *at = e;
         if (at == &r->granted)
@@ -91,17 +91,17 @@ static int run_set_uses(struct audit *a, struct audit_run *r) {
     struct demands demands;
     int k = 0;
 
-    if (!e->pools || audit_is_of_another(e))
+    if (!e->pools || audit_event_is_of_another(e))
         return 0;
     if (demands_parse(e->pools, &demands) != 0) {
-        audit_find(a, AUDIT_MALFORMED, e, "BERTH_POOLS is \"%.100s\"", e->pools);
+        audit_report_violation(a, AUDIT_MALFORMED, e, "BERTH_POOLS is \"%.100s\"", e->pools);
         return 0;
     }
     r->uses = calloc(demands.n + 1, sizeof(*r->uses));
     if (!r->uses)
         return -ENOMEM;
     for (size_t i = 0; i < demands.n; i++) {
-        k = audit_find_or_add_pool(a, demands.items[i].pool, e->host, &r->uses[i].pool);
+        k = audit_pools_find_or_add(a, demands.items[i].pool, e->host, &r->uses[i].pool);
         if (k < 0)
             break;
         r->uses[i].permits = demands.items[i].permits;
@@ -118,7 +118,7 @@ static void run_set_place(struct audit *a, struct audit_run *r) {
 
     r->of_host = r->n_cluster == 0 ? audit_run_host(r) : NULL;
     if (!r->of_host && r->granted && r->granted->token == 0)
-        audit_find(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
+        audit_report_violation(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
     if (!e || e->ticket == 0 || (r->n_cluster > 0 && r->n_cluster < r->n_uses && !r->granted))
         return; /* the ticket that was told may be its host's, and it waits for the cluster's, too */
     r->has_place = true;
@@ -158,23 +158,23 @@ static int make_runs(struct audit *a) {
 /* When its command was started, by its host's clock. A berthd that hung meanwhile told of it late: how long it had waited, for its
  * permits and until then, says when it was. */
 static usec_t run_start(const struct audit *a, const struct audit_run *r) {
-    usec_t start = audit_time(a, r->started), told;
+    usec_t start = audit_hosts_time(a, r->started), logged_at;
     int64_t after;
 
     if (!r->granted || r->granted->wait_ms < 0 || r->started->wait_ms < r->granted->wait_ms)
         return start;
     after = r->started->wait_ms - r->granted->wait_ms;
-    told = audit_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
-    return told < start ? told : start;
+    logged_at = audit_hosts_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
+    return logged_at < start ? logged_at : start;
 }
 
 /* When its processes were gone, by its host's clock; 0: not told. What was logged later than it happened is told by the run's length. */
 static usec_t run_end(const struct audit *a, const struct audit_run *r) {
-    usec_t end = r->exited ? audit_time(a, r->exited) : r->released ? audit_time(a, r->released) : 0, told;
+    usec_t end = r->exited ? audit_hosts_time(a, r->exited) : r->released ? audit_hosts_time(a, r->released) : 0, logged_at;
 
     if (r->exited && r->started && r->exited->run_ms >= 0) {
-        told = run_start(a, r) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
-        end = told < end ? told : end;
+        logged_at = run_start(a, r) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
+        end = logged_at < end ? logged_at : end;
     }
     return end;
 }
@@ -223,7 +223,7 @@ static const struct entry *find_end(const struct audit_hold *h) {
 /* It was given back, and no number tells when: its session was lost. NULL: it was not, or one does. */
 static const struct entry *find_given_back(const struct audit_hold *h, const struct entry *ended) {
     for (size_t i = 0; i < h->run->n_ends && !(ended && ended->token == h->token); i++)
-        if (h->run->ends[i].entry->token == h->token && audit_is_given_back(h->run->ends[i].entry))
+        if (h->run->ends[i].entry->token == h->token && audit_event_gives_back(h->run->ends[i].entry))
             return h->run->ends[i].entry;
     return NULL;
 }
@@ -236,17 +236,17 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
     usec_t end;
 
     if (given_back) {
-        h->end = usec_sub(audit_time(a, given_back), usec_add(a->options->tolerance, a->report->doubt));
+        h->end = usec_sub(audit_hosts_time(a, given_back), usec_add(a->options->tolerance, a->report->doubt));
         a->report->n_by_clock++;
         return;
     }
     h->end = ended ? ended->clock : UINT64_MAX;
     if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
         h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
-    if (h->end < UINT64_MAX || audit_is_unused(a, h, &h->end))
+    if (h->end < UINT64_MAX || lost_answers_is_unused(a, h, &h->end))
         return;
-    audit_set_untold(a, h);
-    end = r->exited || r->released ? run_end(a, r) : audit_next_boot(a, h->entry);
+    lost_answers_set_unlogged_end(a, h);
+    end = r->exited || r->released ? run_end(a, r) : audit_hosts_next_boot(a, h->entry);
     if (end > 0) {
         h->end = usec_sub(end, usec_add(a->options->tolerance, a->report->doubt));
         a->report->n_by_clock++;
@@ -271,7 +271,7 @@ static void add_holds(struct audit *a, const struct audit_run *r) {
     for (size_t k = first + 1; k < a->n_holds; k++) {
         bool is_same = strcmp(a->holds[k].entry->process, a->holds[first].entry->process) == 0;
 
-        a->holds[k].renewed = r->continues || (is_same && !audit_gave_back(r, a->holds[k - 1].token));
+        a->holds[k].renewed = r->continues || (is_same && !audit_run_gave_back(r, a->holds[k - 1].token));
         a->holds[k].again = !a->holds[k].renewed && !is_same;
     }
     for (i = 0; i < r->n_events; i++)
@@ -293,8 +293,8 @@ static int make_holds(struct audit *a) {
         if (a->runs[i].n_uses > 0 && !a->runs[i].of_host)
             add_holds(a, &a->runs[i]);
     qsort(a->holds, a->n_holds, sizeof(*a->holds), compare_holds);
-    audit_learn_clocks(a);
-    if (audit_make_untold(a) < 0 || make_ends(a) < 0)
+    audit_hosts_learn_clocks(a);
+    if (lost_answers_make(a) < 0 || make_ends(a) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < a->n_holds; i++)
         hold_set_end(a, &a->holds[i]);
@@ -302,20 +302,20 @@ static int make_holds(struct audit *a) {
 }
 
 int audit_model_make(struct audit *a) {
-    int k = audit_make_hosts(a);
+    int k = audit_hosts_make(a);
 
-    k = k < 0 ? k : audit_make_names(a);
+    k = k < 0 ? k : audit_pools_read_names(a);
     k = k < 0 ? k : make_runs(a);
     k = k < 0 ? k : make_holds(a);
-    k = k < 0 ? k : audit_make_limits(a);
-    return k < 0 ? k : audit_make_absences(a);
+    k = k < 0 ? k : audit_limits_make(a);
+    return k < 0 ? k : queue_presence_make(a);
 }
 
 void audit_model_done(struct audit *a) {
     for (size_t i = 0; i < a->n_runs; i++)
         free(a->runs[i].uses);
     audit_hosts_done(a);
-    audit_untold_done(a);
+    lost_answers_done(a);
     audit_pools_done(a);
     free(a->runs);
     free(a->run_events);

@@ -12,7 +12,7 @@
 static void check_twice(struct audit *a) {
     for (size_t i = 1; i < a->n_holds; i++)
         if (a->holds[i].token == a->holds[i - 1].token)
-            audit_find(a, AUDIT_TOKEN_TWICE, a->holds[i].entry, "token %" PRIu64 " was granted to run %s, too", a->holds[i].token,
+            audit_report_violation(a, AUDIT_TOKEN_TWICE, a->holds[i].entry, "token %" PRIu64 " was granted to run %s, too", a->holds[i].token,
                        a->holds[i - 1].run->id);
 }
 
@@ -24,18 +24,18 @@ static void check_growth(struct audit *a) {
 
     for (size_t i = a->n_holds; i-- > 0;) {
         const struct audit_hold *h = &a->holds[i];
-        usec_t logged = audit_time(a, h->entry);
+        usec_t logged = audit_hosts_time(a, h->entry);
 
         if (h->entry->wait_ms >= 0 && first &&
             usec_sub(logged, (usec_t) (h->entry->wait_ms + 1) * USEC_PER_MSEC) > usec_add(first_logged, slack))
-            audit_find(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below %" PRIu64
+            audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below %" PRIu64
                        " of run %s, which was granted before this one asked", h->token, first->token, first->run->id);
         if (logged < first_logged) {
             first_logged = logged;
             first = h;
         }
         if (h->entry->ticket > h->token)
-            audit_find(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below its own ticket %" PRIu64, h->token,
+            audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below its own ticket %" PRIu64, h->token,
                        h->entry->ticket);
     }
 }
@@ -51,7 +51,7 @@ struct grant {
 struct queues { /* of claims of which it is known until when they waited */
     const struct audit_run **by_score; /* all of them; a claim's place is its index */
     size_t n;
-    struct audit_users users; /* the places of those that want each pool: its queue, if all were in it at once */
+    struct audit_pool_users users; /* the places of those that want each pool: its queue, if all were in it at once */
     struct maxima until;      /* of each of users: until when it waits; 0: it has not asked yet, or stands in no queue of that pool */
     const struct audit_run **found; /* see find_overtaken() */
 };
@@ -62,8 +62,8 @@ static bool is_parked(const struct audit *a, const struct audit_run *r, const st
         size_t pool = r->uses[i].pool;
         uint32_t limit, highest;
 
-        if (a->pools[pool].host ? r->of_host && audit_host_limit_at(a, pool, g->run, &limit, &highest) && r->uses[i].permits > limit
-                                : audit_limit_at(a, pool, g->token, &limit) && r->uses[i].permits > limit)
+        if (a->pools[pool].host ? r->of_host && audit_limits_of_host_at(a, pool, g->run, &limit, &highest) && r->uses[i].permits > limit
+                                : audit_limits_at(a, pool, g->token, &limit) && r->uses[i].permits > limit)
             return true;
     }
     return false;
@@ -93,7 +93,7 @@ static int queues_make(const struct audit *a, struct queues *q, const struct aud
     q->n = n;
     memcpy(q->by_score, queued, n * sizeof(*queued));
     qsort(q->by_score, n, sizeof(*q->by_score), compare_scores);
-    k = audit_make_users(a, q->by_score, n, &q->users);
+    k = audit_pools_make_users(a, q->by_score, n, &q->users);
     k = k < 0 ? k : maxima_make(&q->until, q->users.n);
     q->found = calloc(q->users.n + 1, sizeof(*q->found));
     return k < 0 || !q->found ? -ENOMEM : 0;
@@ -102,7 +102,7 @@ static int queues_make(const struct audit *a, struct queues *q, const struct aud
 static void queues_done(struct queues *q) {
     free(q->by_score);
     free(q->found);
-    audit_users_done(&q->users);
+    audit_pools_users_done(&q->users);
     maxima_done(&q->until);
 }
 
@@ -170,11 +170,11 @@ static void check_grant(struct audit *a, struct queues *q, const struct grant *g
     for (size_t i = 0; i < n; i++) {
         const struct audit_run *w = q->found[i];
 
-        if (is_parked(a, w, g) || audit_is_absent(a, w, g->token)) {
+        if (is_parked(a, w, g) || queue_presence_is_absent(a, w, g->token)) {
             a->report->n_explained++;
             continue;
         }
-        audit_find(a, AUDIT_OVERTAKEN, g->entry, "granted before run %s on %s, which has the earlier ticket %" PRIu64
+        audit_report_violation(a, AUDIT_OVERTAKEN, g->entry, "granted before run %s on %s, which has the earlier ticket %" PRIu64
                    " (this one: %" PRIu64 ") and waited until %" PRIu64, w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
         return; /* one is enough */
     }
@@ -226,7 +226,7 @@ static int check_tickets(struct audit *a) {
     return 0;
 }
 
-int audit_check_order(struct audit *a) {
+int order_check(struct audit *a) {
     check_twice(a);
     check_growth(a);
     return check_tickets(a);

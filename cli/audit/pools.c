@@ -7,14 +7,14 @@
 #include "base/cleanup.h"
 #include "cli/audit/model.h"
 
-size_t audit_find_pool(const struct audit *a, const char *name, const char *host) {
+size_t audit_pools_find(const struct audit *a, const char *name, const char *host) {
     const struct audit_name *found = audit_names_find(&a->pool_names, name, host);
 
     return found ? found->index : SIZE_MAX;
 }
 
 /* What the user gives of a pool is kept with its name in the cluster. */
-static int hear_options(struct audit *a) {
+static int read_options(struct audit *a) {
     for (size_t i = 0; i < a->options->n_limits; i++) {
         const struct audit_limit *limit = &a->options->limits[i];
         struct audit_name *name = audit_names_add(&a->pool_names, limit->pool, NULL);
@@ -28,10 +28,10 @@ static int hear_options(struct audit *a) {
     return 0;
 }
 
-int audit_make_names(struct audit *a) {
-    int k = hear_options(a);
+int audit_pools_read_names(struct audit *a) {
+    int k = read_options(a);
 
-    return k < 0 ? k : audit_hear_names(a);
+    return k < 0 ? k : audit_limits_read_names(a);
 }
 
 static int add_pool(struct audit *a, const char *name, const char *host) {
@@ -54,23 +54,23 @@ static int add_pool(struct audit *a, const char *name, const char *host) {
     return 0;
 }
 
-int audit_find_or_add_pool(struct audit *a, const char *name, const char *host, size_t *ret) {
+int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t *ret) {
     const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
     const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
     bool is_added = (of_host && of_host->index < SIZE_MAX) || (of_cluster && of_cluster->index < SIZE_MAX);
     bool is_host = of_host && of_host->told_by ? of_host->told_as_host : of_cluster && of_cluster->given_as_host;
     if (!is_added && add_pool(a, name, is_host ? host : NULL) < 0)
         return -ENOMEM;
-    *ret = audit_find_pool(a, name, host);
+    *ret = audit_pools_find(a, name, host);
     if (*ret == SIZE_MAX)
-        *ret = audit_find_pool(a, name, NULL);
+        *ret = audit_pools_find(a, name, NULL);
     return 0;
 }
 
 /* --- who uses which --- */
 
-int audit_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n, struct audit_users *ret) {
-    *ret = (struct audit_users) {.first = calloc(a->n_pools + 2, sizeof(*ret->first))};
+int audit_pools_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n, struct audit_pool_users *ret) {
+    *ret = (struct audit_pool_users) {.first = calloc(a->n_pools + 2, sizeof(*ret->first))};
     for (size_t i = 0; i < n; i++)
         ret->n += runs[i]->n_uses;
     ret->items = calloc(ret->n + 1, sizeof(*ret->items));
@@ -88,10 +88,10 @@ int audit_make_users(const struct audit *a, const struct audit_run *const *runs,
     return 0;
 }
 
-void audit_users_done(struct audit_users *u) {
+void audit_pools_users_done(struct audit_pool_users *u) {
     free(u->items);
     free(u->first);
-    *u = (struct audit_users) {};
+    *u = (struct audit_pool_users) {};
 }
 
 void audit_pools_done(struct audit *a) {

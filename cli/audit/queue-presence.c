@@ -25,7 +25,7 @@ static int add_absence(struct audit_host *h, uint64_t from, uint64_t asked) {
 
 /* What it asks for from now on stands in its queues at once, and so does what it had asked for. */
 static void end_absence(const struct audit *a, struct audit_absence *x, const struct entry *e) {
-    usec_t to = audit_time_latest(a, e);
+    usec_t to = audit_hosts_time_latest(a, e);
 
     x->to = to > e->clock ? to : e->clock;
     if (strcmp(e->event, "redis-connected") == 0 && e->clock > 0)
@@ -34,27 +34,27 @@ static void end_absence(const struct audit *a, struct audit_absence *x, const st
 
 static int hear_own(struct audit *a, struct audit_host *h, const struct entry *e) {
     /* Up to this number its host had heard of everything. */
-    uint64_t from = e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance);
+    uint64_t from = e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance);
 
     if (strcmp(e->event, "redis-connected") == 0 || strcmp(e->event, "grace-ended") == 0)
         for (size_t i = h->n_absences; i-- > 0 && h->absences[i].to == UINT64_MAX;)
             end_absence(a, &h->absences[i], e);
     else if (strcmp(e->event, "grace-begun") == 0 || strcmp(e->event, "session-lost") == 0)
-        return add_absence(h, from, audit_time_latest(a, e));
+        return add_absence(h, from, audit_hosts_time_latest(a, e));
     return 0;
 }
 
 struct returns { /* of each host */
-    struct audit_trail connections; /* by BERTH_CLOCK */
-    struct audit_trail all;         /* and ends of grace, by the latest that they can have been */
+    struct event_index connections; /* by BERTH_CLOCK */
+    struct event_index all;         /* and ends of grace, by the latest that they can have been */
 };
 
 /* Told by others: it is back with the first connection after that. */
 static int hear_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
     bool expired = strcmp(e->event, "host-expired") == 0;
-    const struct entry *back = expired ? audit_trail_first(&r->connections, h->name, e->clock)
-                                      : audit_trail_first(&r->all, h->name, audit_time(a, e) + 1);
-    int k = add_absence(h, expired && e->clock > 0 ? e->clock : usec_sub(audit_time(a, e), a->options->tolerance), audit_time_latest(a, e));
+    const struct entry *back = expired ? event_index_first(&r->connections, h->name, e->clock)
+                                      : event_index_first(&r->all, h->name, audit_hosts_time(a, e) + 1);
+    int k = add_absence(h, expired && e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance), audit_hosts_time_latest(a, e));
 
     if (k == 0 && back)
         end_absence(a, &h->absences[h->n_absences - 1], back);
@@ -85,8 +85,8 @@ static int sort_absences(struct audit_host *h) {
     return 0;
 }
 
-bool audit_is_absent(const struct audit *a, const struct audit_run *r, uint64_t number) {
-    const struct audit_host *h = r->of_host ? NULL : audit_find_host(a, audit_run_host(r));
+bool queue_presence_is_absent(const struct audit *a, const struct audit_run *r, uint64_t number) {
+    const struct audit_host *h = r->of_host ? NULL : audit_hosts_find(a, audit_run_host(r));
     size_t n = h && h->n_absences > 0 ? index_count_below(&h->absences->from, sizeof(*h->absences), h->n_absences, number + 1) : 0;
 
     for (size_t i = 0; n > 0 && (i = maxima_next(&h->ends, i, number)) < n; i++)
@@ -127,38 +127,38 @@ static void set_until(const struct audit *a, struct audit_run *r) {
 
 /* What a host says of itself, and what all others say: whose data Redis lost, and who was taken for dead. */
 static int hear_hosts(struct audit *a, const struct returns *r) {
-    _cleanup_free_ const struct entry **told = calloc(a->n_events + 1, sizeof(*told));
+    _cleanup_free_ const struct entry **logged_at = calloc(a->n_events + 1, sizeof(*logged_at));
     size_t n = 0;
-    int k = told ? 0 : -ENOMEM;
+    int k = logged_at ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         const struct entry *e = a->events[i];
 
         if (e->run)
             continue;
-        if (!audit_is_of_another(e))
-            k = hear_own(a, audit_find_host(a, e->host), e);
+        if (!audit_event_is_of_another(e))
+            k = hear_own(a, audit_hosts_find(a, e->host), e);
         if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
-            told[n++] = e;
+            logged_at[n++] = e;
     }
     for (size_t j = 0; j < a->n_hosts; j++)
         for (size_t i = 0; i < n && k == 0; i++)
-            if (!audit_is_of_another(told[i]) != (strcmp(told[i]->host, a->hosts[j].name) == 0))
-                k = hear_of_others(a, &a->hosts[j], r, told[i]);
+            if (!audit_event_is_of_another(logged_at[i]) != (strcmp(logged_at[i]->host, a->hosts[j].name) == 0))
+                k = hear_of_others(a, &a->hosts[j], r, logged_at[i]);
     return k;
 }
 
-int audit_make_absences(struct audit *a) {
+int queue_presence_make(struct audit *a) {
     struct returns r = {.all.n = 0};
-    int k = audit_trail_make(&r.connections, a, false, is_connection, audit_key_clock);
+    int k = event_index_make(&r.connections, a, false, is_connection, event_key_clock);
 
-    k = k < 0 ? k : audit_trail_make(&r.all, a, false, is_return, audit_key_latest);
+    k = k < 0 ? k : event_index_make(&r.all, a, false, is_return, event_key_latest);
     k = k < 0 ? k : hear_hosts(a, &r);
     for (size_t i = 0; i < a->n_hosts && k == 0; i++)
         k = sort_absences(&a->hosts[i]);
     for (size_t i = 0; i < a->n_runs; i++)
         set_until(a, &a->runs[i]);
-    audit_trail_done(&r.connections);
-    audit_trail_done(&r.all);
+    event_index_done(&r.connections);
+    event_index_done(&r.all);
     return k;
 }

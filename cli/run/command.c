@@ -66,10 +66,10 @@ static int ended_status(const struct adhoc *a, const struct supervise_result *re
 static void command_on_started(struct supervise *s, pid_t pid, void *userdata) {
     struct adhoc *a = userdata;
 
-    a->pid = pid;
-    a->started = supervise_started(s);
-    if (!a->nested)
-        adhoc_talk_started(a);
+    a->command.pid = pid;
+    a->command.started = supervise_started(s);
+    if (!a->grant.is_nested)
+        run_connection_report_started(a);
 }
 
 static void command_on_stopping(struct supervise *s, enum supervise_reason reason, void *userdata) {
@@ -93,12 +93,12 @@ static void command_on_suspended(struct supervise *s, void *userdata) {
     (void) s;
     (void) userdata;
     if (is_foreground())
-        adhoc_signals_suspend();
+        run_signals_suspend();
 }
 
 static void command_on_left(struct supervise *s, void *userdata) {
     (void) s;
-    adhoc_waiting_left(userdata);
+    run_waiting_on_left(userdata);
 }
 
 static void command_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
@@ -107,19 +107,19 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     int status;
 
     if (result->exec_errno == ETIME) { /* it took too long to get to its exec */
-        a->supervise = supervise_free(s);
-        if (a->lost)
-            adhoc_talk_not_begun(a);
+        a->command.supervise = supervise_free(s);
+        if (a->grant.is_lost)
+            run_connection_give_back(a);
         else
             command_begin(a);
         return;
     }
     if (result->exec_errno != 0) {
-        adhoc_end(a, not_started_status(a, result), NULL, text);
+        report_end(a, not_started_status(a, result), NULL, text);
         return;
     }
     status = ended_status(a, result, &text);
-    adhoc_end(a, status, result, text);
+    report_end(a, status, result, text);
 }
 
 /* Between fork and exec: the caller's context as it was, and the hold. */
@@ -128,18 +128,18 @@ static int command_child(void *userdata, const char **ret_stage) {
     int r;
 
     *ret_stage = "parent"; /* who that was before the fork: asked for now it may be the one who took us over from a killed one */
-    r = supervise_child_die_with_parent(a->self);
+    r = supervise_child_die_with_parent(a->command.own_pid);
     if (r != 0)
         return r;
     *ret_stage = "hold";
-    if (a->hold_fd >= 0 && fcntl(a->hold_fd, F_SETFD, 0) < 0)
+    if (a->grant.hold_fd >= 0 && fcntl(a->grant.hold_fd, F_SETFD, 0) < 0)
         return errno;
     *ret_stage = "signals";
-    r = adhoc_signals_restore(a);
+    r = run_signals_restore(a);
     if (r != 0)
         return r;
     *ret_stage = "deadline";
-    r = supervise_child_check_deadline(supervise_get_term(a->supervise));
+    r = supervise_child_check_deadline(supervise_get_term(a->command.supervise));
     if (r != 0)
         return r;
     *ret_stage = "exec";
@@ -151,32 +151,32 @@ static int put_environment(const struct adhoc *a) {
     char token[24], hold[16];
     int r;
 
-    if (a->nested) /* the run around it is the one that holds the permits: its variables stay */
+    if (a->grant.is_nested) /* the run around it is the one that holds the permits: its variables stay */
         return 0;
-    snprintf(token, sizeof(token), "%" PRIu64, a->token);
-    snprintf(hold, sizeof(hold), "%d", a->hold_fd);
+    snprintf(token, sizeof(token), "%" PRIu64, a->grant.token);
+    snprintf(hold, sizeof(hold), "%d", a->grant.hold_fd);
     r = setenv("BERTH_JOB", a->options.name, 1);
     r |= setenv("BERTH_RUN", a->run, 1);
     r |= setenv("BERTH_HOLD", hold, 1);
-    r |= setenv("BERTH_POOLS", a->pools ? a->pools : "", 1);
+    r |= setenv("BERTH_POOLS", a->grant.pools ? a->grant.pools : "", 1);
     r |= setenv("BERTH_TOKEN", token, 1);
-    r |= setenv("BERTH_HOST", a->host ? a->host : "", 1);
-    r |= setenv("BERTH_NAMESPACE", a->namespace ? a->namespace : "", 1);
+    r |= setenv("BERTH_HOST", a->grant.host ? a->grant.host : "", 1);
+    r |= setenv("BERTH_NAMESPACE", a->grant.namespace ? a->grant.namespace : "", 1);
     return r == 0 ? 0 : -ENOMEM;
 }
 
 static void move_hold(struct adhoc *a) {
-    int fd = a->hold_fd >= 0 ? fcntl(a->hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
+    int fd = a->grant.hold_fd >= 0 ? fcntl(a->grant.hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
 
     if (fd < 0)
         return; /* a low limit of descriptors: it stays where it is */
-    close_fd(a->hold_fd);
-    a->hold_fd = fd;
+    close_fd(a->grant.hold_fd);
+    a->grant.hold_fd = fd;
 }
 
 static usec_t command_stop_timeout(const struct adhoc *a) {
-    if (a->stop_timeout_usec != USEC_INFINITY)
-        return a->stop_timeout_usec;
+    if (a->grant.stop_timeout_usec != USEC_INFINITY)
+        return a->grant.stop_timeout_usec;
     return a->options.stop_timeout_usec != USEC_INFINITY ? a->options.stop_timeout_usec : STOP_TIMEOUT;
 }
 
@@ -190,16 +190,16 @@ static int command_start(struct adhoc *a) {
     struct supervise_options options = {.stop_signal = SIGTERM,
                                         .stop_timeout = command_stop_timeout(a),
                                         .timeout = a->options.timeout_usec,
-                                        .deadline = a->deadline};
+                                        .deadline = a->grant.deadline};
     int r;
 
-    a->self = getpid();
+    a->command.own_pid = getpid();
     move_hold(a);
     r = put_environment(a);
     if (r < 0)
         return r;
-    r = supervise_new(&a->supervise, a->event, &options, &handler);
-    return r < 0 ? r : supervise_start(a->supervise, command_child, a);
+    r = supervise_new(&a->command.supervise, a->event, &options, &handler);
+    return r < 0 ? r : supervise_start(a->command.supervise, command_child, a);
 }
 
 static int command_on_start(sd_event_source *source, void *userdata) {
@@ -207,20 +207,20 @@ static int command_on_start(sd_event_source *source, void *userdata) {
     int r;
 
     (void) source;
-    a->start = sd_event_source_disable_unref(a->start);
-    if (!deadline_leaves_time(a->deadline, command_stop_timeout(a), clock_boottime()))
+    a->command.start = sd_event_source_disable_unref(a->command.start);
+    if (!deadline_leaves_time(a->grant.deadline, command_stop_timeout(a), clock_boottime()))
         return 0; /* berthd moves the deadline with each heartbeat that is answered, or says that the run is to stop (R12) */
     r = command_start(a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
-        adhoc_end(a, EXIT_FAILED, NULL, "not-started");
+        report_end(a, EXIT_FAILED, NULL, "not-started");
     }
     return 0;
 }
 
 /* Once everything that berthd has said by now was read: of a process that was frozen the deadline may have been moved meanwhile. */
 static void command_begin(struct adhoc *a) {
-    int r = a->start ? 0 : sd_event_add_defer(a->event, &a->start, command_on_start, a);
+    int r = a->command.start ? 0 : sd_event_add_defer(a->event, &a->command.start, command_on_start, a);
 
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
@@ -228,36 +228,36 @@ static void command_begin(struct adhoc *a) {
     }
 }
 
-void adhoc_command_start(struct adhoc *a) {
+void run_command_start(struct adhoc *a) {
     a->phase = ADHOC_PHASE_RUNNING;
-    a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
-    adhoc_waiting_end(a);
+    a->connection.wait_limit = sd_event_source_disable_unref(a->connection.wait_limit);
+    run_waiting_stop(a);
     command_begin(a);
 }
 
-void adhoc_command_set_deadline(struct adhoc *a, usec_t deadline) {
+void run_command_set_deadline(struct adhoc *a, usec_t deadline) {
     if (a->options.on_lease_lost == ON_LEASE_LOST_CONTINUE)
         return;
-    a->deadline = deadline;
-    if (a->supervise)
-        supervise_set_deadline(a->supervise, deadline);
+    a->grant.deadline = deadline;
+    if (a->command.supervise)
+        supervise_set_deadline(a->command.supervise, deadline);
     else if (a->phase == ADHOC_PHASE_RUNNING)
         command_begin(a);
 }
 
-void adhoc_command_stop(struct adhoc *a, enum supervise_reason reason) {
-    if (a->supervise) {
-        a->lost = reason == SUPERVISE_REASON_LEASE_LOST;
-        supervise_stop(a->supervise, reason);
+void run_command_stop(struct adhoc *a, enum supervise_reason reason) {
+    if (a->command.supervise) {
+        a->grant.is_lost = reason == SUPERVISE_REASON_LEASE_LOST;
+        supervise_stop(a->command.supervise, reason);
         return;
     }
     if (reason == SUPERVISE_REASON_LEASE_LOST) {
-        a->start = sd_event_source_disable_unref(a->start);
-        adhoc_talk_not_begun(a);
+        a->command.start = sd_event_source_disable_unref(a->command.start);
+        run_connection_give_back(a);
         return;
     }
     /* Granted, and stopped before it was started. */
-    a->start = sd_event_source_disable_unref(a->start);
+    a->command.start = sd_event_source_disable_unref(a->command.start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
-    adhoc_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");
+    report_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");
 }

@@ -13,7 +13,7 @@
 #define FIRST_MAX (CLIENT_QUIET_TIME + CLIENT_ANSWER_TIME) /* for the first answer on a connection: berthd gives that at once */
 #define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even on a berthd that does not answer */
 
-static void talk_away(struct adhoc *a, usec_t retry_usec);
+static void connection_away(struct adhoc *a, usec_t retry_usec);
 static int arm_wait_limit(struct adhoc *a);
 
 static usec_t now(void) {
@@ -43,15 +43,15 @@ static json_t *hold_params(const struct adhoc *a) {
 
     if (o->nowait)
         r |= json_object_set_new(params, "nowait", json_true());
-    if (a->wait_deadline != USEC_INFINITY && !o->nowait)
-        r |= put_msec(params, "wait_ms", usec_sub(a->wait_deadline, now()));
+    if (a->connection.wait_deadline != USEC_INFINITY && !o->nowait)
+        r |= put_msec(params, "wait_ms", usec_sub(a->connection.wait_deadline, now()));
     if (o->head_start_usec > 0)
         r |= put_msec(params, "head_start_ms", o->head_start_usec);
     if (o->on_lease_lost == ON_LEASE_LOST_CONTINUE)
         r |= json_object_set_new(params, "on_lease_lost", json_string("continue"));
     if (o->stop_timeout_usec != USEC_INFINITY)
         r |= put_msec(params, "stop_timeout_ms", o->stop_timeout_usec);
-    if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_ASKING)
+    if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_CLAIMING)
         r |= json_object_set_new(params, "nested", json_string(around));
     if (a->run[0])
         r |= json_object_set_new(params, "run", json_string(a->run));
@@ -61,16 +61,16 @@ static json_t *hold_params(const struct adhoc *a) {
     return NULL;
 }
 
-static int talk_ask(struct adhoc *a) {
+static int connection_claim(struct adhoc *a) {
     json_t *params = hold_params(a);
 
     if (!params)
         return -ENOMEM;
-    a->attaching = a->run[0] != '\0';
-    return client_send(a->client, "io.berth.Hold", params, CLIENT_MORE);
+    a->connection.is_attaching = a->run[0] != '\0';
+    return client_send(a->connection.client, "io.berth.Hold", params, CLIENT_MORE);
 }
 
-static void talk_refused(struct adhoc *a, const char *reason) {
+static void connection_refused(struct adhoc *a, const char *reason) {
     fprintf(stderr, "berth: no permit: %s\n", reason);
     adhoc_exit(a, a->options.no_permit_status);
 }
@@ -83,11 +83,11 @@ static const char *string_of(const json_t *params, const char *key) {
 
 /* What was granted is given up, and nothing was begun with it. */
 static void wait_again(struct adhoc *a) {
-    a->phase = ADHOC_PHASE_ASKING;
-    a->hold_fd = close_fd(a->hold_fd);
-    a->deadline = USEC_INFINITY;
-    a->lost = false;
-    if (!a->wait_limit)
+    a->phase = ADHOC_PHASE_CLAIMING;
+    a->grant.hold_fd = close_fd(a->grant.hold_fd);
+    a->grant.deadline = USEC_INFINITY;
+    a->grant.is_lost = false;
+    if (!a->connection.wait_limit)
         (void) arm_wait_limit(a);
 }
 
@@ -102,20 +102,20 @@ static void take_stop_timeout(struct adhoc *a, const json_t *params) {
     const json_t *timeout = json_object_get(params, "stop_timeout_ms");
 
     if (json_is_integer(timeout) && json_integer_value(timeout) >= 0)
-        a->stop_timeout_usec = (usec_t) json_integer_value(timeout) * USEC_PER_MSEC;
+        a->grant.stop_timeout_usec = (usec_t) json_integer_value(timeout) * USEC_PER_MSEC;
 }
 
 static void take_grant(struct adhoc *a, struct client_reply *reply) {
-    a->hold_fd = steal_fd(&reply->fd);
-    a->token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
+    a->grant.hold_fd = steal_fd(&reply->fd);
+    a->grant.token = (uint64_t) json_integer_value(json_object_get(reply->params, "token"));
     take_stop_timeout(a, reply->params);
-    keep_text(reply->params, "pools", &a->pools);
-    keep_text(reply->params, "host", &a->host);
-    keep_text(reply->params, "namespace", &a->namespace);
+    keep_text(reply->params, "pools", &a->grant.pools);
+    keep_text(reply->params, "host", &a->grant.host);
+    keep_text(reply->params, "namespace", &a->grant.namespace);
 }
 
 static void on_granted(struct adhoc *a, struct client_reply *reply) {
-    if (a->phase != ADHOC_PHASE_ASKING)
+    if (a->phase != ADHOC_PHASE_CLAIMING)
         return;
     if (reply->fd < 0 || a->run[0] == '\0') {
         /* Without the hold's FIFO berthd would give the permits to somebody else while the command runs. */
@@ -126,19 +126,19 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     take_grant(a, reply);
     if (a->options.verbose)
         fprintf(stderr, "berth: granted after %.3f s, token %" PRIu64 "\n",
-                (double) usec_sub(now(), a->asked) / (double) USEC_PER_SEC, a->token);
-    adhoc_command_start(a);
+                (double) usec_sub(now(), a->claimed) / (double) USEC_PER_SEC, a->grant.token);
+    run_command_start(a);
 }
 
 /* The only answer: the run around us keeps to its deadline, and takes us with it. */
 static void on_nested(struct adhoc *a) {
-    if (a->phase != ADHOC_PHASE_ASKING)
+    if (a->phase != ADHOC_PHASE_CLAIMING)
         return;
     if (a->options.verbose)
         fputs("berth: nested: goes ahead under the permits of the run around it\n", stderr);
-    a->nested = true;
-    adhoc_talk_stop(a);
-    adhoc_command_start(a);
+    a->grant.is_nested = true;
+    run_connection_stop(a);
+    run_command_start(a);
 }
 
 static void on_stop(struct adhoc *a, const char *reason) {
@@ -146,48 +146,48 @@ static void on_stop(struct adhoc *a, const char *reason) {
 
     if (reason)
         (void) supervise_reason_parse(reason, &r); /* one that we do not know yet is a stop, too */
-    if (a->phase == ADHOC_PHASE_ASKING && r == SUPERVISE_REASON_LEASE_LOST)
-        adhoc_talk_not_begun(a); /* this berthd has not heard it */
-    else if (a->phase == ADHOC_PHASE_ASKING)
-        talk_refused(a, reason ? reason : "stopped");
+    if (a->phase == ADHOC_PHASE_CLAIMING && r == SUPERVISE_REASON_LEASE_LOST)
+        run_connection_give_back(a); /* this berthd has not heard it */
+    else if (a->phase == ADHOC_PHASE_CLAIMING)
+        connection_refused(a, reason ? reason : "stopped");
     else
-        adhoc_command_stop(a, r);
+        run_command_stop(a, r);
 }
 
 /* The call has ended in a good answer. */
 static void on_over(struct adhoc *a, const char *reason) {
-    if (a->phase == ADHOC_PHASE_ASKING)
-        talk_refused(a, reason ? reason : "berthd ended the run");
+    if (a->phase == ADHOC_PHASE_CLAIMING)
+        connection_refused(a, reason ? reason : "berthd ended the run");
     else if (a->phase == ADHOC_PHASE_RUNNING)
-        talk_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
+        connection_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
 }
 
 /* Our place is kept meanwhile: a berthd that cannot start now, its config being wrong, may be one that can in a moment. */
 static bool may_come_back(const struct adhoc *a, const char *error) {
-    return a->attaching && strcmp(error, "io.berth.Away") == 0 && (a->away_since == 0 || usec_sub(now(), a->away_since) < AWAY_MAX);
+    return a->connection.is_attaching && strcmp(error, "io.berth.Away") == 0 && (a->connection.away_since == 0 || usec_sub(now(), a->connection.away_since) < AWAY_MAX);
 }
 
 /* Not as the run that it was: that is unknown. */
-static void ask_anew(struct adhoc *a) {
+static void claim_again(struct adhoc *a) {
     a->run[0] = '\0';
     wait_again(a);
-    if (talk_ask(a) < 0)
-        talk_away(a, RETRY_MIN);
+    if (connection_claim(a) < 0)
+        connection_away(a, RETRY_MIN);
 }
 
 static void on_error(struct adhoc *a, struct client_reply *reply) {
     bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
 
-    if (a->phase == ADHOC_PHASE_RUNNING && !a->supervise && unknown) {
-        ask_anew(a); /* nothing was begun: what was granted is nobody's any more */
+    if (a->phase == ADHOC_PHASE_RUNNING && !a->command.supervise && unknown) {
+        claim_again(a); /* nothing was begun: what was granted is nobody's any more */
     } else if (a->phase == ADHOC_PHASE_RUNNING) {
         /* No deadline will come any more from this berthd; another one may know us. At the deadline the command is stopped. */
-        talk_away(a, RETRY_MAX);
-    } else if (unknown && a->attaching) {
-        ask_anew(a);
+        connection_away(a, RETRY_MAX);
+    } else if (unknown && a->connection.is_attaching) {
+        claim_again(a);
     } else if (may_come_back(a, reply->error)) {
-        a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
-        talk_away(a, a->retry_usec);
+        a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2 : RETRY_MAX;
+        connection_away(a, a->connection.retry_usec);
     } else {
         int status = client_explain(reply);
 
@@ -200,210 +200,210 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
     const char *reason = string_of(reply->params, "reason");
     const json_t *deadline = json_object_get(reply->params, "deadline_usec");
 
-    if (run && id_is_valid(run) && a->phase == ADHOC_PHASE_ASKING)
+    if (run && id_is_valid(run) && a->phase == ADHOC_PHASE_CLAIMING)
         memcpy(a->run, run, ID_TEXT_SIZE);
     if (!state && !reply->continues)
         on_over(a, "berthd's last answer says nothing");
     if (!state)
         return;
     if (strcmp(state, "waiting") == 0)
-        adhoc_waiting_hear(a, reply->params);
+        run_waiting_update(a, reply->params);
     else if (strcmp(state, "granted") == 0)
         on_granted(a, reply);
     else if (strcmp(state, "nested") == 0)
         on_nested(a);
     else if (strcmp(state, "stop") == 0)
         on_stop(a, reason);
-    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && !a->nested)
-        adhoc_command_set_deadline(a, (usec_t) json_integer_value(deadline));
-    if (strcmp(state, "over") == 0 || (!reply->continues && !a->nested))
+    if (json_is_integer(deadline) && json_integer_value(deadline) > 0 && !a->grant.is_nested)
+        run_command_set_deadline(a, (usec_t) json_integer_value(deadline));
+    if (strcmp(state, "over") == 0 || (!reply->continues && !a->grant.is_nested))
         on_over(a, reason);
 }
 
-static void talk_on_reply(struct client *client, struct client_reply *reply, void *userdata) {
+static void connection_on_reply(struct client *client, struct client_reply *reply, void *userdata) {
     struct adhoc *a = userdata;
 
     (void) client;
     if (a->phase == ADHOC_PHASE_DONE)
         return;
-    if (a->phase == ADHOC_PHASE_TELLING) {
-        adhoc_told(a, reply);
+    if (a->phase == ADHOC_PHASE_REPORTING) {
+        report_end_on_reply(a, reply);
         return;
     }
     if (reply->error) {
         on_error(a, reply);
         return;
     }
-    a->away_since = 0;
-    a->retry_usec = RETRY_MIN;
-    a->first = sd_event_source_disable_unref(a->first);
+    a->connection.away_since = 0;
+    a->connection.retry_usec = RETRY_MIN;
+    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
     on_state(a, reply);
 }
 
-static void talk_on_gone(struct client *client, int error, void *userdata) {
+static void connection_on_gone(struct client *client, int error, void *userdata) {
     struct adhoc *a = userdata;
 
     (void) client;
-    if (a->phase == ADHOC_PHASE_ASKING && (error != -ECONNRESET || a->options.nowait))
+    if (a->phase == ADHOC_PHASE_CLAIMING && (error != -ECONNRESET || a->options.nowait))
         adhoc_exit(a, client_explain_errno(error));
-    else if (a->phase == ADHOC_PHASE_TELLING)
-        adhoc_tell_anew(a);
+    else if (a->phase == ADHOC_PHASE_REPORTING)
+        report_end_retry(a);
     else if (a->phase != ADHOC_PHASE_DONE)
-        talk_away(a, a->retry_usec);
+        connection_away(a, a->connection.retry_usec);
 }
 
 /* --- connecting --- */
 
-static void talk_give_up(struct adhoc *a) {
+static void connection_give_up(struct adhoc *a) {
     fprintf(stderr, "berth: cannot reach berthd on %s any more\n", client_socket());
     adhoc_exit(a, EXIT_AWAY);
 }
 
 /* Somebody listens and says nothing, not even that we wait: berthd hangs, or it is not berthd. */
-static int talk_on_first_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
 
-    if (a->phase == ADHOC_PHASE_ASKING && a->run[0] == '\0')
+    if (a->phase == ADHOC_PHASE_CLAIMING && a->run[0] == '\0')
         adhoc_exit(a, client_explain_errno(-ETIMEDOUT));
-    else if (a->phase == ADHOC_PHASE_ASKING && a->away_since > 0 && usec_sub(now(), a->away_since) >= AWAY_MAX)
-        talk_give_up(a);
-    else if (a->phase == ADHOC_PHASE_ASKING || a->phase == ADHOC_PHASE_RUNNING)
-        talk_away(a, RETRY_MAX);
+    else if (a->phase == ADHOC_PHASE_CLAIMING && a->connection.away_since > 0 && usec_sub(now(), a->connection.away_since) >= AWAY_MAX)
+        connection_give_up(a);
+    else if (a->phase == ADHOC_PHASE_CLAIMING || a->phase == ADHOC_PHASE_RUNNING)
+        connection_away(a, RETRY_MAX);
     return 0;
 }
 
-static int talk_connect(struct adhoc *a) {
-    struct client_handler handler = {.on_reply = talk_on_reply, .on_gone = talk_on_gone, .userdata = a};
+static int connection_open(struct adhoc *a) {
+    struct client_handler handler = {.on_reply = connection_on_reply, .on_gone = connection_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     int r = client_connect(&client);
 
     if (r < 0)
         return r;
-    r = client_attach(client, a->event, ADHOC_PRIORITY_TALK, &handler);
+    r = client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler);
     if (r < 0)
         return r;
-    a->first = sd_event_source_disable_unref(a->first);
-    r = sd_event_add_time_relative(a->event, &a->first, CLOCK_BOOTTIME, FIRST_MAX, 0, talk_on_first_due, a);
+    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
+    r = sd_event_add_time_relative(a->event, &a->connection.first_reply, CLOCK_BOOTTIME, FIRST_MAX, 0, connection_on_first_reply_due, a);
     if (r < 0)
         return r;
-    a->client = steal_pointer(&client);
-    r = talk_ask(a);
-    if (r == 0 && a->pid > 0)
-        adhoc_talk_started(a); /* the berthd before may not have kept it */
+    a->connection.client = steal_pointer(&client);
+    r = connection_claim(a);
+    if (r == 0 && a->command.pid > 0)
+        run_connection_report_started(a); /* the berthd before may not have kept it */
     if (r < 0)
-        a->client = client_free(a->client);
+        a->connection.client = client_free(a->connection.client);
     return r;
 }
 
-static int talk_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static int connection_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
 
     (void) source;
     (void) usec;
     if (a->phase == ADHOC_PHASE_DONE)
         return 0;
-    if (talk_connect(a) == 0)
+    if (connection_open(a) == 0)
         return 0;
-    if (a->phase == ADHOC_PHASE_ASKING && usec_sub(now(), a->away_since) >= AWAY_MAX) {
-        talk_give_up(a);
+    if (a->phase == ADHOC_PHASE_CLAIMING && usec_sub(now(), a->connection.away_since) >= AWAY_MAX) {
+        connection_give_up(a);
         return 0;
     }
-    a->retry_usec = a->retry_usec * 2 < RETRY_MAX ? a->retry_usec * 2 : RETRY_MAX;
-    talk_away(a, a->retry_usec);
+    a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2 : RETRY_MAX;
+    connection_away(a, a->connection.retry_usec);
     return 0;
 }
 
 /* Drops what there is of a connection and tries again later. */
-static void talk_away(struct adhoc *a, usec_t retry_usec) {
+static void connection_away(struct adhoc *a, usec_t retry_usec) {
     int r;
 
-    a->client = client_free(a->client);
-    a->retry = sd_event_source_disable_unref(a->retry);
-    a->first = sd_event_source_disable_unref(a->first);
-    if (a->away_since == 0) {
-        a->away_since = now();
+    a->connection.client = client_free(a->connection.client);
+    a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
+    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
+    if (a->connection.away_since == 0) {
+        a->connection.away_since = now();
         if (a->options.verbose)
             fputs("berth: berthd is away; trying to reach it again\n", stderr);
-        adhoc_waiting_hear(a, NULL);
+        run_waiting_update(a, NULL);
     }
-    r = sd_event_add_time_relative(a->event, &a->retry, CLOCK_BOOTTIME, retry_usec, 0, talk_on_retry, a);
-    if (r < 0 && a->phase == ADHOC_PHASE_ASKING)
+    r = sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, retry_usec, 0, connection_on_retry, a);
+    if (r < 0 && a->phase == ADHOC_PHASE_CLAIMING)
         adhoc_exit(a, client_explain_errno(r));
     /* While the command runs: without a new deadline it is stopped at the last one, as it must be. */
 }
 
-static int talk_on_wait_limit(sd_event_source *source, uint64_t usec, void *userdata) {
+static int connection_on_wait_limit(sd_event_source *source, uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
     int r;
 
     (void) usec;
-    if (a->phase != ADHOC_PHASE_ASKING)
+    if (a->phase != ADHOC_PHASE_CLAIMING)
         return 0;
-    if (a->client && !a->wait_grace) {
-        a->wait_grace = true;
+    if (a->connection.client && !a->connection.wait_grace) {
+        a->connection.wait_grace = true;
         r = sd_event_source_set_time_relative(source, WAIT_GRACE);
         if (r >= 0)
             r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         if (r >= 0)
             return 0;
     }
-    talk_refused(a, a->options.nowait ? "berthd does not answer" : "the wait was over");
+    connection_refused(a, a->options.nowait ? "berthd does not answer" : "the wait was over");
     return 0;
 }
 
 static int arm_wait_limit(struct adhoc *a) {
-    if (a->wait_deadline == USEC_INFINITY)
+    if (a->connection.wait_deadline == USEC_INFINITY)
         return 0;
-    return sd_event_add_time(a->event, &a->wait_limit, CLOCK_BOOTTIME, a->wait_deadline, 1, talk_on_wait_limit, a);
+    return sd_event_add_time(a->event, &a->connection.wait_limit, CLOCK_BOOTTIME, a->connection.wait_deadline, 1, connection_on_wait_limit, a);
 }
 
-int adhoc_talk_start(struct adhoc *a) {
+int run_connection_start(struct adhoc *a) {
     usec_t limit = a->options.nowait ? NOWAIT_MAX : a->options.wait_usec;
     int r;
 
-    a->retry_usec = RETRY_MIN;
-    a->asked = now();
-    a->wait_deadline = usec_add(a->asked, limit);
+    a->connection.retry_usec = RETRY_MIN;
+    a->claimed = now();
+    a->connection.wait_deadline = usec_add(a->claimed, limit);
     r = arm_wait_limit(a);
     if (r < 0)
         return client_explain_errno(r);
-    r = talk_connect(a);
+    r = connection_open(a);
     if (r == -EAGAIN) {
-        talk_away(a, RETRY_MIN);
+        connection_away(a, RETRY_MIN);
         return 0;
     }
     return r < 0 ? client_explain_errno(r) : 0;
 }
 
-void adhoc_talk_stop(struct adhoc *a) {
-    a->client = client_free(a->client);
-    a->retry = sd_event_source_disable_unref(a->retry);
-    a->first = sd_event_source_disable_unref(a->first);
-    a->wait_limit = sd_event_source_disable_unref(a->wait_limit);
-    adhoc_waiting_end(a);
+void run_connection_stop(struct adhoc *a) {
+    a->connection.client = client_free(a->connection.client);
+    a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
+    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
+    a->connection.wait_limit = sd_event_source_disable_unref(a->connection.wait_limit);
+    run_waiting_stop(a);
 }
 
-void adhoc_talk_not_begun(struct adhoc *a) {
+void run_connection_give_back(struct adhoc *a) {
     json_t *params = json_pack("{s:s, s:s}", "run", a->run, "result", "not-started");
 
     if (a->options.verbose)
         fputs("berth: the lease was lost before the command was started; waiting again\n", stderr);
     /* Before the hold is over: a hold that is over before berthd hears why is a client that has gone. */
-    if (!a->client || !params) {
+    if (!a->connection.client || !params) {
         json_decref(params);
-        talk_away(a, RETRY_MIN); /* it is told when berthd says so once more */
-    } else if (client_send(a->client, "io.berth.Ended", params, CLIENT_ONEWAY) < 0) {
-        talk_away(a, RETRY_MIN);
+        connection_away(a, RETRY_MIN); /* it is told when berthd says so once more */
+    } else if (client_send(a->connection.client, "io.berth.Ended", params, CLIENT_ONEWAY) < 0) {
+        connection_away(a, RETRY_MIN);
     }
     wait_again(a);
 }
 
-void adhoc_talk_started(struct adhoc *a) {
-    json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->pid, "started_usec", (json_int_t) a->started);
+void run_connection_report_started(struct adhoc *a) {
+    json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->command.pid, "started_usec", (json_int_t) a->command.started);
 
     /* That it cannot be sent shows as the connection's end. */
-    if (a->client && params)
-        (void) client_send(a->client, "io.berth.Started", params, CLIENT_ONEWAY);
+    if (a->connection.client && params)
+        (void) client_send(a->connection.client, "io.berth.Started", params, CLIENT_ONEWAY);
     else
         json_decref(params);
 }

@@ -42,17 +42,17 @@ void adhoc_exit(struct adhoc *a, int status) {
 }
 
 static void adhoc_done(struct adhoc *a) {
-    adhoc_talk_stop(a);
-    a->start = sd_event_source_disable_unref(a->start);
-    a->tell_limit = sd_event_source_disable_unref(a->tell_limit);
-    json_decref(a->ended);
-    a->supervise = supervise_free(a->supervise);
+    run_connection_stop(a);
+    a->command.start = sd_event_source_disable_unref(a->command.start);
+    a->report.limit = sd_event_source_disable_unref(a->report.limit);
+    json_decref(a->report.params);
+    a->command.supervise = supervise_free(a->command.supervise);
     /* The connection is closed first: how the command ended was told on it, before the hold says that it is over. */
-    a->hold_fd = close_fd(a->hold_fd);
+    a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
-    free(a->pools);
-    free(a->host);
-    free(a->namespace);
+    free(a->grant.pools);
+    free(a->grant.host);
+    free(a->grant.namespace);
 }
 
 static int adhoc_init(struct adhoc *a) {
@@ -61,13 +61,14 @@ static int adhoc_init(struct adhoc *a) {
     if (r < 0)
         return r;
     r = sd_event_new(&a->event);
-    return r < 0 ? r : adhoc_signals_init(a);
+    return r < 0 ? r : run_signals_init(a);
 }
 
 int verb_run(int argc, char **argv) {
     char error[RUN_OPTIONS_ERROR_SIZE];
     _cleanup_(adhoc_done) struct adhoc a = {
-        .hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .wait_deadline = USEC_INFINITY};
+        .connection.wait_deadline = USEC_INFINITY,
+        .grant = {.hold_fd = -1, .deadline = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY}};
     int r = run_options_parse(argc, argv, &a.options, error);
 
     if (r == RUN_OPTIONS_HELP) {
@@ -75,18 +76,18 @@ int verb_run(int argc, char **argv) {
         return 0;
     }
     if (r != 0)
-        return wrong_usage(argv[0], "%s", error);
+        return options_wrong_usage(argv[0], "%s", error);
     r = adhoc_init(&a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot begin: %s\n", strerror(-r));
         return EXIT_INTERNAL;
     }
-    r = adhoc_talk_start(&a);
+    r = run_connection_start(&a);
     if (r != 0)
         return r;
     r = sd_event_loop(a.event);
     if (r >= 0)
         return r;
     fprintf(stderr, "berth: broken: %s\n", strerror(-r));
-    return a.phase == ADHOC_PHASE_ASKING ? EXIT_INTERNAL : EXIT_FAILED;
+    return a.phase == ADHOC_PHASE_CLAIMING ? EXIT_INTERNAL : EXIT_FAILED;
 }

@@ -16,7 +16,7 @@ static const struct {
     {SIGUSR2, false}, {SIGCONT, false}, {SIGWINCH, false}, {SIGTSTP, false},
 };
 
-void adhoc_signals_suspend(void) {
+void run_signals_suspend(void) {
     (void) raise(SIGSTOP);
 }
 
@@ -36,7 +36,7 @@ static bool ends_wait(int signal) {
 }
 
 static void end_wait(struct adhoc *a, int signal) {
-    adhoc_talk_stop(a);
+    run_connection_stop(a);
     adhoc_exit(a, EXIT_SIGNAL + signal);
 }
 
@@ -45,39 +45,39 @@ static int signals_on_signal(sd_event_source *source, const struct signalfd_sigi
     int signal = (int) info->ssi_signo;
 
     (void) source;
-    if (a->phase == ADHOC_PHASE_ASKING || (a->phase == ADHOC_PHASE_RUNNING && !a->supervise)) { /* no command yet */
+    if (a->phase == ADHOC_PHASE_CLAIMING || (a->phase == ADHOC_PHASE_RUNNING && !a->command.supervise)) { /* no command yet */
         if (ends_wait(signal))
             end_wait(a, signal);
         else if (signal == SIGTSTP)
-            adhoc_signals_suspend();
+            run_signals_suspend();
         return 0;
     }
-    if (a->phase == ADHOC_PHASE_TELLING && ends_wait(signal))
-        adhoc_exit(a, a->status); /* enough: the command is over, and its status is known */
-    if (a->phase == ADHOC_PHASE_TELLING || a->phase == ADHOC_PHASE_DONE)
+    if (a->phase == ADHOC_PHASE_REPORTING && ends_wait(signal))
+        adhoc_exit(a, a->report.status); /* enough: the command is over, and its status is known */
+    if (a->phase == ADHOC_PHASE_REPORTING || a->phase == ADHOC_PHASE_DONE)
         return 0;
     if (is_to_be_passed_on(info))
-        (void) supervise_signal(a->supervise, signal); /* -ESRCH: it has ended, its children have not */
+        (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: it has ended, its children have not */
     if (signal == SIGTSTP)
-        adhoc_signals_suspend();
+        run_signals_suspend();
     return 0;
 }
 
-int adhoc_signals_restore(const struct adhoc *a) {
-    if (sigaction(SIGPIPE, &a->caller_sigpipe, NULL) < 0 || sigaction(SIGCHLD, &a->caller_sigchld, NULL) < 0 ||
-        sigprocmask(SIG_SETMASK, &a->caller_mask, NULL) < 0)
+int run_signals_restore(const struct adhoc *a) {
+    if (sigaction(SIGPIPE, &a->caller.sigpipe, NULL) < 0 || sigaction(SIGCHLD, &a->caller.sigchld, NULL) < 0 ||
+        sigprocmask(SIG_SETMASK, &a->caller.mask, NULL) < 0)
         return errno;
     return 0;
 }
 
-int adhoc_signals_init(struct adhoc *a) {
+int run_signals_init(struct adhoc *a) {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL}, action;
     sigset_t mine;
 
     /* Standard error may be a pipe whose reader has gone: no reason to end, with a command running. A caller that ignores SIGCHLD
      * hands that down, and nobody could be waited for (wait(2), notes). */
-    if (sigprocmask(SIG_SETMASK, NULL, &a->caller_mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller_sigpipe) < 0 ||
-        sigaction(SIGCHLD, &standard, &a->caller_sigchld) < 0)
+    if (sigprocmask(SIG_SETMASK, NULL, &a->caller.mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller.sigpipe) < 0 ||
+        sigaction(SIGCHLD, &standard, &a->caller.sigchld) < 0)
         return -errno;
     sigemptyset(&mine);
     for (size_t i = 0; i < ELEMENTSOF(signals); i++) {

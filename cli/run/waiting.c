@@ -28,11 +28,11 @@ static bool is_wanted(const struct adhoc *a) {
     return a->options.verbose || isatty(STDERR_FILENO);
 }
 
-static void say(struct adhoc *a, const char *text) {
-    if (strcmp(text, a->waiting.said) == 0)
+static void print_once(struct adhoc *a, const char *text) {
+    if (strcmp(text, a->waiting.printed) == 0)
         return;
-    snprintf(a->waiting.said, sizeof(a->waiting.said), "%s", text);
-    fprintf(stderr, "berth: %s\n", a->waiting.said);
+    snprintf(a->waiting.printed, sizeof(a->waiting.printed), "%s", text);
+    fprintf(stderr, "berth: %s\n", a->waiting.printed);
 }
 
 static int waiting_on_due(sd_event_source *source, uint64_t usec, void *userdata);
@@ -44,10 +44,10 @@ static void arm(struct adhoc *a, usec_t after) {
     (void) sd_event_add_time_relative(a->event, &a->waiting.timer, CLOCK_BOOTTIME, after, 0, waiting_on_due, a);
 }
 
-void adhoc_waiting_end(struct adhoc *a) {
+void run_waiting_stop(struct adhoc *a) {
     a->waiting.timer = sd_event_source_disable_unref(a->waiting.timer);
-    a->waiting.asked = client_free(a->waiting.asked);
-    a->waiting.said[0] = a->waiting.blocked_by[0] = '\0';
+    a->waiting.pools_client = client_free(a->waiting.pools_client);
+    a->waiting.printed[0] = a->waiting.blocked_by[0] = '\0';
 }
 
 /* --- for its permits --- */
@@ -87,7 +87,7 @@ static void put_pool(FILE *f, const json_t *pool, const char *run) {
     put_queue(f, json_object_get(pool, "queue"), run);
 }
 
-static void say_pools(struct adhoc *a, const json_t *pools) {
+static void print_pools(struct adhoc *a, const json_t *pools) {
     _cleanup_free_ char *text = NULL;
     const json_t *pool;
     size_t size, i;
@@ -101,25 +101,25 @@ static void say_pools(struct adhoc *a, const json_t *pools) {
         put_pool(f, pool, a->run);
     }
     if (fclose(f) == 0)
-        say(a, text);
+        print_once(a, text);
 }
 
-static void asked_on_reply(_unused_ struct client *client, struct client_reply *reply, void *userdata) {
+static void pools_on_reply(_unused_ struct client *client, struct client_reply *reply, void *userdata) {
     struct adhoc *a = userdata;
 
-    if (a->phase == ADHOC_PHASE_ASKING && !reply->error && !a->waiting.blocked_by[0])
-        say_pools(a, json_object_get(reply->params, "pools"));
-    a->waiting.asked = client_free(a->waiting.asked);
+    if (a->phase == ADHOC_PHASE_CLAIMING && !reply->error && !a->waiting.blocked_by[0])
+        print_pools(a, json_object_get(reply->params, "pools"));
+    a->waiting.pools_client = client_free(a->waiting.pools_client);
 }
 
-static void asked_on_gone(_unused_ struct client *client, _unused_ int error, void *userdata) {
+static void pools_on_gone(_unused_ struct client *client, _unused_ int error, void *userdata) {
     struct adhoc *a = userdata;
 
-    a->waiting.asked = client_free(a->waiting.asked);
+    a->waiting.pools_client = client_free(a->waiting.pools_client);
 }
 
-static void ask_pools(struct adhoc *a) {
-    const struct client_handler handler = {.on_reply = asked_on_reply, .on_gone = asked_on_gone, .userdata = a};
+static void request_pools(struct adhoc *a) {
+    const struct client_handler handler = {.on_reply = pools_on_reply, .on_gone = pools_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     json_t *names = json_array();
 
@@ -128,32 +128,32 @@ static void ask_pools(struct adhoc *a) {
             json_decref(names);
             return;
         }
-    if (client_connect(&client) < 0 || client_attach(client, a->event, ADHOC_PRIORITY_TALK, &handler) < 0) {
+    if (client_connect(&client) < 0 || client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler) < 0) {
         json_decref(names);
         return;
     }
     if (client_send(client, "io.berth.Pools", json_pack("{s:o}", "pools", names), 0) == 0)
-        a->waiting.asked = steal_pointer(&client);
+        a->waiting.pools_client = steal_pointer(&client);
 }
 
-static void say_waiting(struct adhoc *a) {
+static void print_waiting(struct adhoc *a) {
     char text[sizeof(a->waiting.blocked_by) + 16];
 
-    if (!a->client) {
-        say(a, "waiting: berthd is away");
+    if (!a->connection.client) {
+        print_once(a, "waiting: berthd is away");
     } else if (a->waiting.blocked_by[0]) { /* berthd says so without a look at the pools: grace, or why Redis is away */
         snprintf(text, sizeof(text), "waiting: %s", a->waiting.blocked_by);
-        say(a, text);
-    } else if (!a->waiting.asked) {
-        ask_pools(a);
+        print_once(a, text);
+    } else if (!a->waiting.pools_client) {
+        request_pools(a);
     }
 }
 
-void adhoc_waiting_hear(struct adhoc *a, const json_t *params) {
+void run_waiting_update(struct adhoc *a, const json_t *params) {
     const char *blocked_by = params ? string_of(params, "blocked_by") : "";
     bool is_news = !params || strcmp(blocked_by, a->waiting.blocked_by) != 0;
 
-    if (a->options.nowait || a->phase != ADHOC_PHASE_ASKING || !is_wanted(a))
+    if (a->options.nowait || a->phase != ADHOC_PHASE_CLAIMING || !is_wanted(a))
         return;
     snprintf(a->waiting.blocked_by, sizeof(a->waiting.blocked_by), "%s", blocked_by);
     if (!a->waiting.timer || is_news)
@@ -177,7 +177,7 @@ static void put_process(FILE *f, pid_t pid) {
     fprintf(f, " %s (%d)", name, (int) pid);
 }
 
-static void say_left(struct adhoc *a) {
+static void print_left(struct adhoc *a) {
     _cleanup_free_ char *text = NULL;
     pid_t pids[NAMED_MAX];
     size_t size;
@@ -192,10 +192,10 @@ static void say_left(struct adhoc *a) {
     if (n > NAMED_MAX)
         fprintf(f, " +%d", n - NAMED_MAX);
     if (fclose(f) == 0)
-        say(a, text);
+        print_once(a, text);
 }
 
-void adhoc_waiting_left(struct adhoc *a) {
+void run_waiting_on_left(struct adhoc *a) {
     if (is_wanted(a))
         arm(a, FIRST_AFTER);
 }
@@ -203,10 +203,10 @@ void adhoc_waiting_left(struct adhoc *a) {
 static int waiting_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
 
-    if (a->phase == ADHOC_PHASE_ASKING)
-        say_waiting(a);
+    if (a->phase == ADHOC_PHASE_CLAIMING)
+        print_waiting(a);
     else if (a->phase == ADHOC_PHASE_RUNNING)
-        say_left(a);
+        print_left(a);
     arm(a, AGAIN_AFTER);
     return 0;
 }

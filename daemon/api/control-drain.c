@@ -8,49 +8,49 @@
 #include "daemon/api/control-internal.h"
 
 /* Has called before and waits for nothing. Who listens to a stream ("more") knows how to come again. */
-static bool client_is_quiet(const struct control_client *c) {
+static bool client_is_drained(const struct control_client *c) {
     list_foreach(call, &c->calls, struct control_call, link)
         if (!call->more)
             return false;
     return c->has_called && c->in_size == 0 && list_is_empty(&c->out);
 }
 
-void control_leave_check(struct control *c) {
-    void (*on_quiet)(void *userdata) = c->on_quiet;
+void control_drain_check(struct control *c) {
+    void (*on_drained)(void *userdata) = c->on_drained;
 
-    if (!on_quiet)
+    if (!on_drained)
         return;
     list_foreach(client, &c->clients, struct control_client, link)
-        if (!client_is_quiet(client))
+        if (!client_is_drained(client))
             return;
-    c->on_quiet = NULL;
-    on_quiet(c->quiet_userdata);
+    c->on_drained = NULL;
+    on_drained(c->drained_userdata);
 }
 
-static int control_on_leave_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int control_on_drain_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct control *c = userdata;
-    void (*on_quiet)(void *userdata) = c->on_quiet;
+    void (*on_drained)(void *userdata) = c->on_drained;
 
-    c->on_quiet = NULL;
-    if (on_quiet)
-        on_quiet(c->quiet_userdata);
+    c->on_drained = NULL;
+    if (on_drained)
+        on_drained(c->drained_userdata);
     return 0;
 }
 
-int control_leave(struct control *c, usec_t within, void (*on_quiet)(void *userdata), void *userdata) {
+int control_drain(struct control *c, usec_t within, void (*on_drained)(void *userdata), void *userdata) {
     int r;
 
     if (c->path)
         return CONTROL_E_OURS;
-    if (c->leave_timer)
+    if (c->drain_timer)
         return -EALREADY;
-    r = sd_event_add_time_relative(c->event, &c->leave_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC, control_on_leave_due, c);
+    r = sd_event_add_time_relative(c->event, &c->drain_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC, control_on_drain_due, c);
     if (r >= 0)
         r = sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT); /* looks whether all is quiet already */
     if (r < 0)
         return r;
     c->listener = listener_free(c->listener);
-    c->on_quiet = on_quiet;
-    c->quiet_userdata = userdata;
+    c->on_drained = on_drained;
+    c->drained_userdata = userdata;
     return 0;
 }

@@ -28,9 +28,9 @@ struct control {
     sd_event_source *later_source;    /* on while `woken` is not empty */
     struct list woken;                /* struct control_client.woken: have work without anything new from their sockets */
     struct listener *listener;
-    sd_event_source *leave_timer;     /* NULL: it does not leave */
-    void (*on_quiet)(void *userdata); /* NULL: it does not leave, or was told */
-    void *quiet_userdata;
+    sd_event_source *drain_timer;     /* NULL: it does not leave */
+    void (*on_drained)(void *userdata); /* NULL: it does not leave, or was told */
+    void *drained_userdata;
     const struct control_service *service;
     void *userdata;
     struct control_limits limits;
@@ -135,7 +135,7 @@ void output_discard(struct control_client *c);
 int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway);
 
 /* --- control-leave.c --- */
-void control_leave_check(struct control *c); /* after each turn in which clients were served */
+void control_drain_check(struct control *c); /* after each turn in which clients were served */
 
 /* --- control-service.c --- */
 /* Answers a call that is in nobody's method table: org.varlink.service, or an error. */

@@ -218,7 +218,7 @@ static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused
     /* Each may free itself and no other: what was collected stays there. */
     for (int i = 0; i < n; i++)
         control_client_io(events[i].data.ptr, events[i].events);
-    control_leave_check(userdata);
+    control_drain_check(userdata);
     return 0;
 }
 
@@ -232,7 +232,7 @@ static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
     }
     if (!list_is_empty(&c->woken))
         (void) sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT);
-    control_leave_check(c);
+    control_drain_check(c);
     return 0;
 }
 
@@ -338,7 +338,7 @@ struct control *control_free(struct control *c) {
     while (!list_is_empty(&c->clients))
         control_client_free(list_first(&c->clients, struct control_client, link));
     listener_free(c->listener);
-    sd_event_source_disable_unref(c->leave_timer);
+    sd_event_source_disable_unref(c->drain_timer);
     sd_event_source_disable_unref(c->epoll_source);
     sd_event_source_disable_unref(c->trusted_source);
     sd_event_source_disable_unref(c->later_source);

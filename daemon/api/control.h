@@ -51,10 +51,10 @@ DEFINE_CLEANUP(struct control, control_free)
 void control_watch_abuse(struct control *c, void (*on_abuse)(uid_t uid, pid_t pid, void *userdata), void *userdata);
 
 /* Before the end of this server, where the listening socket was handed in and a successor will have it: accepts nobody more, and calls
- * on_quiet once, from the loop, when all who were accepted have called and been answered, or after `within`. CONTROL_E_OURS: the socket
+ * on_drained once, from the loop, when all who were accepted have called and been answered, or after `within`. CONTROL_E_OURS: the socket
  * ends with this server, and nothing was done; negative errno, -EALREADY if it is leaving. */
 enum { CONTROL_E_OURS = 1 };
-int control_leave(struct control *c, usec_t within, void (*on_quiet)(void *userdata), void *userdata);
+int control_drain(struct control *c, usec_t within, void (*on_drained)(void *userdata), void *userdata);
 
 /* For tests: other bounds than those above. Before the loop runs. */
 struct control_limits {

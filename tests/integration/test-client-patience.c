@@ -21,7 +21,7 @@
 
 static void ask(_unused_ struct fake *f) {
     client_set_patience(QUIET, ANSWER);
-    _exit(client_ask("io.berth.Stop", json_pack("{s:s}", "target", "nightly"), NULL));
+    _exit(client_call("io.berth.Stop", json_pack("{s:s}", "target", "nightly"), NULL));
 }
 
 static void begin(struct fake *f) {

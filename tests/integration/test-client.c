@@ -10,10 +10,10 @@
 
 #define LARGE (3 * 1024 * 1024)
 
-/* In the child, in place of `berth run`: asks, prints what it got, ends with what client_ask() says. */
+/* In the child, in place of `berth run`: asks, prints what it got, ends with what client_call() says. */
 static void ask(struct fake *f) {
     json_t *reply = NULL;
-    int status = client_ask("io.berth.Stop", json_pack("{s:s}", "target", "nightly"), &reply);
+    int status = client_call("io.berth.Stop", json_pack("{s:s}", "target", "nightly"), &reply);
 
     (void) f;
     if (status == 0) {

@@ -69,17 +69,17 @@ static void told_to_the_next_berthd(void) {
     client = client_free(client);
     host_kill(ant);
     host_start(ant);
-    TEST_INT(client_ask("io.berth.Ended", json_pack("{s:s, s:i, s:i, s:I, s:I}", "run", run, "code", 4, "pid", 4711, "started_usec",
+    TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i, s:i, s:I, s:I}", "run", run, "code", 4, "pid", 4711, "started_usec",
                                                     (json_int_t) started, "ended_usec", (json_int_t) (started + 5000)), NULL), 0);
     host_await(ant, "started", "job=raw");
     line = host_await(ant, "exited", "job=raw result=failure exit_code=4");
     CU_ASSERT(event_get_u64(line, "run_ms") == 5 || event_get_u64(line, "run_ms") == 4); /* not until now */
     /* Told again: its answer may have been lost. */
-    TEST_INT(client_ask("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 5), NULL), 0);
+    TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 5), NULL), 0);
     hold = close_fd(hold);
     host_await(ant, "released", "job=raw");
     TEST_INT(host_count(ant, "exited", " "), 1);
-    TEST_INT(client_ask("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 4), NULL), 0); /* of those that are over, too */
+    TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 4), NULL), 0); /* of those that are over, too */
 }
 
 /* While its own client is there, nobody else says how it ended; nor does a client that comes for a hold that is over. */
@@ -89,7 +89,7 @@ static void told_by_another(void) {
     int status;
 
     if (pid == 0 && freopen("/dev/null", "w", stderr))
-        _exit(client_ask("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 0), NULL));
+        _exit(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 0), NULL));
     TEST_INT(waitpid(pid, &status, 0), pid);
     TEST_INT(WEXITSTATUS(status), 65);
     client = client_free(client);

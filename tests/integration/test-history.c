@@ -120,7 +120,7 @@ static void test_table(void) {
     TEST_STRING(berth_err, "the journal has no such run\n");
     TEST_INT(berth(NULL, "history --directory %s dump nothing", journal_folder), 65);
     TEST_STRING(berth_out, "");
-    TEST_STRING(berth_err, "berth history: the journal knows no job and no run nothing\n");
+    TEST_STRING(berth_err, "berth history: the journal has no job or run nothing\n");
 }
 
 /* What a table shows is what --since and --until read, in local time and in UTC. */

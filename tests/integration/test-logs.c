@@ -269,7 +269,7 @@ static void test_refused(void) {
     if (!journal_files_once(make_journals))
         return;
     TEST_INT(berth(NULL, "logs nothing --directory %s", journal_folder), 65);
-    TEST_STRING(berth_err, "berth logs: the journal knows no job and no run nothing; `berth jobs` and `berth history` list them\n");
+    TEST_STRING(berth_err, "berth logs: the journal has no job or run nothing; `berth jobs` and `berth history` list them\n");
 }
 
 static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},

@@ -119,7 +119,7 @@ static void check_await(const char *job, int status, int exit_code, const char *
     host_kill(ant);
     host_start(ant);
     client_set_socket(ant->socket);
-    TEST_INT(client_ask("io.berth.Await", json_pack("{s:s}", "run", id), &answer), 0);
+    TEST_INT(client_call("io.berth.Await", json_pack("{s:s}", "run", id), &answer), 0);
     client_set_socket(NULL);
     run = json_object_get(answer, "run");
     TEST_STRING(json_string_value(json_object_get(run, "run")), id);

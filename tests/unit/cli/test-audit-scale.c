@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "tests/harness/made-record.h"
+#include "tests/harness/audit-fixture.h"
 #include "tests/harness/test.h"
 
 #define SMALL 250 /* runs */
@@ -27,10 +27,10 @@ static const char *name(size_t i) {
 }
 
 static struct entry *say_of(struct writer *w, long msec, const char *event, size_t i, const char *pools, long token) {
-    struct entry e = entry(w, msec, event, name(i), pools);
+    struct entry e = audit_fixture_entry(w, msec, event, name(i), pools);
 
     e.token = BASE + (usec_t) token * USEC_PER_MSEC;
-    add(&e);
+    audit_fixture_add(&e);
     return &record.items[record.n - 1];
 }
 
@@ -44,16 +44,16 @@ static void asks(struct writer *w, long msec, size_t i, const char *pools, int64
 
 /* Granted, and over 30 ms later. */
 static void lives(struct writer *w, long asked, long granted, size_t i, const char *pools) {
-    grant(w, asked, granted, name(i), pools);
+    audit_fixture_grant(w, asked, granted, name(i), pools);
     say_of(w, granted + 2, "started", i, pools, granted);
     say_of(w, granted + 30, "exited", i, pools, granted);
     say_of(w, granted + 31, "released", i, pools, granted)->clock = BASE + (usec_t) (granted + 30) * USEC_PER_MSEC;
 }
 
 static void both_up(const char *text) {
-    begin();
-    up(&ant, 0, text);
-    up(&bee, 0, text);
+    audit_fixture_begin();
+    audit_fixture_up(&ant, 0, text);
+    audit_fixture_up(&bee, 0, text);
 }
 
 static long at(size_t i) {
@@ -74,12 +74,12 @@ static void make_unseen(size_t n) {
         if (i % 2)
             lives(&ant, at(i), at(i) + 10, i, "db:1");
         else
-            say(&ant, at(i) + 10, "withdrawn", name(i), "db:1");
+            audit_fixture_add_event(&ant, at(i) + 10, "withdrawn", name(i), "db:1");
     }
     for (size_t i = 0; i < n; i++)
-        say(&bee, at(n), "withdrawn", name(n + i), "db:1");
-    say(&ant, at(n) + 200000, "limits-differ", NULL, "db");
-    say(&bee, at(n) + 200000, "limits-differ", NULL, "db");
+        audit_fixture_add_event(&bee, at(n), "withdrawn", name(n + i), "db:1");
+    audit_fixture_add_event(&ant, at(n) + 200000, "limits-differ", NULL, "db");
+    audit_fixture_add_event(&bee, at(n) + 200000, "limits-differ", NULL, "db");
 }
 
 static void make_long_queue(size_t n) {
@@ -110,10 +110,10 @@ static void make_killed(size_t n) {
 
     both_up("db:300/declared");
     for (size_t i = 0; i < n; i++) {
-        grant(&ant, at(i), at(i), name(i), "db:1");
+        audit_fixture_grant(&ant, at(i), at(i), name(i), "db:1");
         snprintf(process, sizeof(process), "ant/%zu", i + 2);
         ant = (struct writer) {"ant", process, "boot-a1", 0, 0};
-        up(&ant, at(i) + 50, "db:300/declared");
+        audit_fixture_up(&ant, at(i) + 50, "db:300/declared");
     }
 }
 
@@ -123,10 +123,10 @@ static void make_epochs(size_t n) {
         for (size_t k = 0; k < 2; k++) {
             struct writer *w = k ? &ant : &bee;
 
-            say(w, at(i), "redis-lost", NULL, NULL);
-            say(w, at(i) + 10, "grace-begun", NULL, NULL);
-            declared(w, at(i) + 20, "redis-connected", "db:1/declared");
-            say(w, at(i) + 30, "grace-ended", NULL, NULL);
+            audit_fixture_add_event(w, at(i), "redis-lost", NULL, NULL);
+            audit_fixture_add_event(w, at(i) + 10, "grace-begun", NULL, NULL);
+            audit_fixture_declare(w, at(i) + 20, "redis-connected", "db:1/declared");
+            audit_fixture_add_event(w, at(i) + 30, "grace-ended", NULL, NULL);
         }
 }
 
@@ -151,7 +151,7 @@ static void make_host_limits(size_t n) {
     both_up("db:1/declared");
     for (size_t i = 0; i < n; i++) {
         for (long k = 0; k < 5; k++)
-            limits(&ant, at(i) + k, "config-loaded", k % 2 ? "own:1/host" : "own:2/host");
+            audit_fixture_limits(&ant, at(i) + k, "config-loaded", k % 2 ? "own:1/host" : "own:2/host");
         lives(&ant, at(i) + 5, at(i) + 5, i, "own:1");
     }
 }
@@ -239,7 +239,7 @@ static CU_TestInfo tests[] = {{"well", test_well},           {"unseen", test_uns
                               CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of long records", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit of long records", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

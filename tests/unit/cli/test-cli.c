@@ -61,12 +61,12 @@ static void test_unknown(void) {
     refuses("polls", 64, "berth: unknown verb \"polls\"; did you mean \"pools\"? `berth help` lists them all");
     refuses("xyzzy-plugh", 64, "berth: unknown verb \"xyzzy-plugh\"; `berth help` lists them all");
     refuses("help|stat", 64, "berth: unknown verb \"stat\"; did you mean \"start\"? `berth help` lists them all");
-    refuses("--sokcet|x|pools", 64, "berth: unknown option \"--sokcet\" before the verb; `berth help` tells more");
+    refuses("--sokcet|x|pools", 64, "berth: unknown option \"--sokcet\" before the verb; `berth help` lists them");
     refuses("--socket", 64, "berth: --socket needs a path");
     refuses("--socket=|pools", 64, "berth: --socket needs a path");
     refuses("", 64, "berth [--socket PATH] VERB ...");
     refuses("\033[2Jpools", 64, "berth: unknown verb \"?[2Jpools\"; `berth help` lists them all"); /* speaks to no terminal */
-    refuses("--\033[2J|x", 64, "berth: unknown option \"--?[2J\" before the verb; `berth help` tells more");
+    refuses("--\033[2J|x", 64, "berth: unknown option \"--?[2J\" before the verb; `berth help` lists them");
     refuses("pools|--\033[2J", 64, "berth pools: unknown option --?[2J");
     refuses("pools|--jsno", 64, "berth pools: unknown option --jsno; did you mean --json?");
     refuses("logs|a|--follow", 64, "berth logs: unknown option --follow; did you mean -f?");
@@ -74,17 +74,17 @@ static void test_unknown(void) {
     refuses("runs|--nothing", 64, "berth runs: unknown option --nothing");
     refuses("runs|-x", 64, "berth runs: unknown option -x");
     refuses("runs|--json=yes", 64, "berth runs: --json takes no value");
-    refuses("jobs|one", 64, "berth jobs: 1 argument is too many");
-    refuses("hosts|one|two", 64, "berth hosts: 2 arguments are too many");
+    refuses("jobs|one", 64, "berth jobs: 1 argument too many");
+    refuses("hosts|one|two", 64, "berth hosts: 2 arguments too many");
     refuses("start", 64, "berth start: JOB is missing");
     refuses("stop", 64, "berth stop: JOB|RUN|LABEL is missing");
     refuses("pause", 64, "berth pause: POOL is missing");
     refuses("resume", 64, "berth resume: POOL is missing");
     refuses("limit", 64, "berth limit: POOL is missing");
     refuses("revoke", 64, "berth revoke: RUN is missing");
-    refuses("reload|now", 64, "berth reload: 1 argument is too many");
-    refuses("version|now", 64, "berth version: 1 argument is too many");
-    refuses("check-config|a|b", 64, "berth check-config: 1 argument is too many");
+    refuses("reload|now", 64, "berth reload: 1 argument too many");
+    refuses("version|now", 64, "berth version: 1 argument too many");
+    refuses("check-config|a|b", 64, "berth check-config: 1 argument too many");
     refuses("limit|db|3|--for", 64, "berth limit: --for needs a value");
     refuses("limit|db|3|--for|1s|--for=2s", 64, "berth limit: --for is given twice");
     /* How it is used follows. */
@@ -221,16 +221,16 @@ static void test_check_config(void) {
 /* --- words --- */
 
 static void duration(json_int_t msec, const char *expected) {
-    char text[WORDS_SIZE];
+    char text[FORMAT_SIZE];
 
-    TEST_STRING(words_msec(msec, text), expected);
+    TEST_STRING(format_msec(msec, text), expected);
 }
 
 static void test_words(void) {
     json_auto_t *o =
         json_pack("{s:{s:i, s:i}, s:s, s:n, s:i}", "pools", "db", 2, "net", 1, "at", "2026-11-20T11:00:00.5Z", "none", "ms", 61000);
     usec_t eleven = (usec_t) 1795172400 * USEC_PER_SEC; /* 2026-11-20T11:00:00Z */
-    char text[WORDS_SIZE];
+    char text[FORMAT_SIZE];
 
     duration(0, "0ms");
     duration(-5, "0ms");
@@ -243,24 +243,24 @@ static void test_words(void) {
     duration(3600000, "1h0m");
     duration(86399999, "23h59m");
     duration(90000000, "1d1h");
-    TEST_STRING(words_pools(o, "pools", text), "db:2 net:1");
-    TEST_STRING(words_pools(o, "none", text), "");
-    TEST_STRING(words_pools(o, "missing", text), "");
-    TEST_STRING(words_duration(o, "ms", text), "1m1s");
-    TEST_STRING(words_duration(o, "none", text), "");
-    TEST_STRING(words_when(o, "at", eleven + 5 * USEC_PER_SEC, text), "5.0s ago");
-    TEST_STRING(words_when(o, "at", eleven - 3600 * USEC_PER_SEC, text), "in 1h0m");
-    TEST_STRING(words_when(o, "none", eleven, text), "");
-    TEST_STRING(words_when(o, "missing", eleven, text), "");
+    TEST_STRING(format_pools(o, "pools", text), "db:2 net:1");
+    TEST_STRING(format_pools(o, "none", text), "");
+    TEST_STRING(format_pools(o, "missing", text), "");
+    TEST_STRING(format_duration(o, "ms", text), "1m1s");
+    TEST_STRING(format_duration(o, "none", text), "");
+    TEST_STRING(format_when(o, "at", eleven + 5 * USEC_PER_SEC, text), "5.0s ago");
+    TEST_STRING(format_when(o, "at", eleven - 3600 * USEC_PER_SEC, text), "in 1h0m");
+    TEST_STRING(format_when(o, "none", eleven, text), "");
+    TEST_STRING(format_when(o, "missing", eleven, text), "");
 }
 
 static void result(const char *run, int status, const char *expected) {
     json_auto_t *o = json_loads(run, 0, NULL);
-    char text[WORDS_SIZE];
+    char text[FORMAT_SIZE];
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(o);
     TEST_INT(run_exit_status(o), status);
-    TEST_STRING(words_result(o, "result", "exit_code", "signal", text), expected);
+    TEST_STRING(format_result(o, "result", "exit_code", "signal", text), expected);
 }
 
 #define RUN(rest) "{\"pools\": {\"db\": 1}, \"token\": 17, " rest "}"

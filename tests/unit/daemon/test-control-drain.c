@@ -17,7 +17,7 @@
 static unsigned n_quiet;
 static int listener;
 
-static void on_quiet(_unused_ void *userdata) {
+static void on_drained(_unused_ void *userdata) {
     n_quiet++;
 }
 
@@ -36,7 +36,7 @@ static void down(void) {
 }
 
 static void leave(usec_t within) {
-    TEST_INT(control_leave(server.control, within, on_quiet, NULL), 0);
+    TEST_INT(control_drain(server.control, within, on_drained, NULL), 0);
     TEST_INT(n_quiet, 0); /* not from inside */
     server_turn();
 }
@@ -45,7 +45,7 @@ static void test_nobody(void) {
     up();
     leave(LONG);
     TEST_INT(n_quiet, 1);
-    TEST_INT(control_leave(server.control, LONG, on_quiet, NULL), -EALREADY);
+    TEST_INT(control_drain(server.control, LONG, on_drained, NULL), -EALREADY);
     server_turn();
     TEST_INT(n_quiet, 1);
     down();
@@ -54,7 +54,7 @@ static void test_nobody(void) {
 static void test_own_socket(void) {
     n_quiet = 0;
     server_up(NULL);
-    TEST_INT(control_leave(server.control, LONG, on_quiet, NULL), CONTROL_E_OURS);
+    TEST_INT(control_drain(server.control, LONG, on_drained, NULL), CONTROL_E_OURS);
     server_turn();
     TEST_INT(n_quiet, 0);
     server_down();

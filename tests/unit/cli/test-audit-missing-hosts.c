@@ -4,40 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/harness/made-record.h"
+#include "tests/harness/audit-fixture.h"
 #include "tests/harness/test.h"
 
 static void queued(struct writer *w, long msec, const char *run, int64_t position) {
-    struct entry e = entry(w, msec + 1, "queued", run, "db:1");
+    struct entry e = audit_fixture_entry(w, msec + 1, "queued", run, "db:1");
 
     e.ticket = BASE + (usec_t) msec * USEC_PER_MSEC;
     e.position = position;
-    add(&e);
+    audit_fixture_add(&e);
 }
 
 /* Half a minute after their start one run has the permit, b waits, and c is told its place behind b. */
 static void queue(int64_t place_of_c) {
-    begin();
-    up(&ant, 0, "db:1/declared");
-    up(&bee, 0, "db:1/declared");
-    grant(&ant, 30000, 30000, "a", "db:1");
+    audit_fixture_begin();
+    audit_fixture_up(&ant, 0, "db:1/declared");
+    audit_fixture_up(&bee, 0, "db:1/declared");
+    audit_fixture_grant(&ant, 30000, 30000, "a", "db:1");
     queued(&bee, 30100, "b", 1);
     queued(&ant, 30200, "c", place_of_c);
-    over(&ant, 40000, "a", "db:1");
-    grant(&bee, 30100, 40001, "b", "db:1");
-    over(&bee, 41000, "b", "db:1");
-    grant(&ant, 30200, 41001, "c", "db:1");
-    over(&ant, 42000, "c", "db:1");
+    audit_fixture_end(&ant, 40000, "a", "db:1");
+    audit_fixture_grant(&bee, 30100, 40001, "b", "db:1");
+    audit_fixture_end(&bee, 41000, "b", "db:1");
+    audit_fixture_grant(&ant, 30200, 41001, "c", "db:1");
+    audit_fixture_end(&ant, 42000, "c", "db:1");
 }
 
 /* Both hosts are there long after. */
 static void later(void) {
-    say(&ant, 500000, "limits-differ", NULL, "db");
-    say(&bee, 500000, "limits-differ", NULL, "db");
+    audit_fixture_add_event(&ant, 500000, "limits-differ", NULL, "db");
+    audit_fixture_add_event(&bee, 500000, "limits-differ", NULL, "db");
 }
 
 static void doubts(const char *text) {
-    check();
+    audit_fixture_check();
     TEST_INT(report.n_findings, 0);
     TEST_INT(report.n_unproved, text ? 1 : 0);
     if (!text || report.n_unproved == 0)
@@ -76,7 +76,7 @@ static void test_not_ahead(void) {
 /* Withdrawn before it was told its place: it may have stood there. */
 static void test_place_not_told(void) {
     queue(3);
-    say(&bee, 42000, "withdrawn", "w", "db:1");
+    audit_fixture_add_event(&bee, 42000, "withdrawn", "w", "db:1");
     later();
     doubts(NULL);
 }
@@ -84,19 +84,19 @@ static void test_place_not_told(void) {
 /* What was asked for when Redis was lost nobody may have heard of. */
 static void test_redis_lost(void) {
     queue(3);
-    say(&bee, 43000, "redis-lost", NULL, NULL); /* c asked at 30200 */
-    declared(&bee, 44000, "redis-connected", "db:1/declared");
+    audit_fixture_add_event(&bee, 43000, "redis-lost", NULL, NULL); /* c asked at 30200 */
+    audit_fixture_declare(&bee, 44000, "redis-connected", "db:1/declared");
     later();
     doubts("2 claims were ahead");
     queue(3);
-    say(&bee, 42000, "grace-begun", NULL, NULL);
-    say(&bee, 50000, "grace-ended", NULL, NULL);
+    audit_fixture_add_event(&bee, 42000, "grace-begun", NULL, NULL);
+    audit_fixture_add_event(&bee, 50000, "grace-ended", NULL, NULL);
     queued(&ant, 45000, "d", 2);
     queued(&ant, 41900, "e", 2);
     later();
     doubts("2 claims were ahead"); /* of c alone */
     queue(2);
-    say(&bee, 42000, "redis-lost", NULL, NULL);
+    audit_fixture_add_event(&bee, 42000, "redis-lost", NULL, NULL);
     queued(&ant, 100000, "d", 2); /* never back */
     later();
     doubts(NULL);
@@ -110,17 +110,17 @@ static void test_killed(void) {
     for (long back = 60000; back <= 120000; back += 60000) {
         queue(3);
         next.seq = 0;
-        up(&next, back, "db:1/declared");
-        say(&next, 500000, "limits-differ", NULL, "db");
+        audit_fixture_up(&next, back, "db:1/declared");
+        audit_fixture_add_event(&next, 500000, "limits-differ", NULL, "db");
         later();
         doubts(back < 100000 ? NULL : "2 claims were ahead");
     }
     for (long expired = 60000; expired <= 120000; expired += 60000) {
         queue(3);
-        e = entry(&ant, expired, "host-expired", NULL, NULL);
+        e = audit_fixture_entry(&ant, expired, "host-expired", NULL, NULL);
         e.host = (char *) "bee";
         e.clock = BASE + (usec_t) expired * USEC_PER_MSEC;
-        add(&e);
+        audit_fixture_add(&e);
         later();
         doubts(expired < 100000 ? NULL : "2 claims were ahead");
     }
@@ -131,10 +131,10 @@ static void test_end(void) {
     queue(3);
     doubts("2 claims were ahead"); /* both have said something */
     queued(&ant, 50000, "d", 2);
-    say(&ant, 50100, "limits-differ", NULL, "db");
+    audit_fixture_add_event(&ant, 50100, "limits-differ", NULL, "db");
     doubts("2 claims were ahead"); /* of c; of d not: bee is silent */
-    say(&bee, 50100, "limits-differ", NULL, "db");
-    check();
+    audit_fixture_add_event(&bee, 50100, "limits-differ", NULL, "db");
+    audit_fixture_check();
     TEST_INT(report.n_unproved, 2);
 }
 
@@ -142,15 +142,15 @@ static void test_host_told(void) {
     struct entry e;
 
     queue(2);
-    e = entry(&bee, 50000, "host-expired", NULL, NULL);
+    e = audit_fixture_entry(&bee, 50000, "host-expired", NULL, NULL);
     e.host = (char *) "cow";
     e.clock = BASE + UINT64_C(49999) * USEC_PER_MSEC;
-    add(&e);
+    audit_fixture_add(&e);
     doubts("no journal of host cow");
-    e = entry(&bee, 51000, "host-expired", NULL, NULL);
+    e = audit_fixture_entry(&bee, 51000, "host-expired", NULL, NULL);
     e.host = (char *) "cow";
     e.clock = BASE + UINT64_C(50999) * USEC_PER_MSEC;
-    add(&e);
+    audit_fixture_add(&e);
     doubts("no journal of host cow"); /* once */
 }
 
@@ -159,7 +159,7 @@ static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_
                               CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit of what is unseen", .pCleanupFunc = record_forget, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit of what is unseen", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

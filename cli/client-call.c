@@ -55,7 +55,7 @@ int client_receive(struct client *c, struct client_reply *ret) {
     }
 }
 
-int client_ask(const char *method, json_t *params, json_t **ret) {
+int client_call(const char *method, json_t *params, json_t **ret) {
     _cleanup_(client_freep) struct client *c = NULL;
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     int r = client_connect_patiently(&c);

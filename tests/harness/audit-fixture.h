@@ -19,27 +19,27 @@ extern struct audit_report report;
 extern struct audit_options options;
 
 /* An empty record of hosts that were just started. */
-void begin(void);
-struct entry entry(struct writer *w, long msec, const char *event, const char *run, const char *pools);
-void add(const struct entry *e);
-void say(struct writer *w, long msec, const char *event, const char *run, const char *pools);
-void limits(struct writer *w, long msec, const char *event, const char *text);
+void audit_fixture_begin(void);
+struct entry audit_fixture_entry(struct writer *w, long msec, const char *event, const char *run, const char *pools);
+void audit_fixture_add(const struct entry *e);
+void audit_fixture_add_event(struct writer *w, long msec, const char *event, const char *run, const char *pools);
+void audit_fixture_limits(struct writer *w, long msec, const char *event, const char *text);
 /* In force for what is granted after this millisecond. */
-void declared(struct writer *w, long msec, const char *event, const char *text);
-void up(struct writer *w, long msec, const char *text);
+void audit_fixture_declare(struct writer *w, long msec, const char *event, const char *text);
+void audit_fixture_up(struct writer *w, long msec, const char *text);
 /* asked: milliseconds, its ticket; granted: its token. Heard of 1 ms later. */
-void grant(struct writer *w, long asked, long granted, const char *run, const char *pools);
+void audit_fixture_grant(struct writer *w, long asked, long granted, const char *run, const char *pools);
 /* The last entry is of the grant of this run. */
-void of_grant(const char *run);
+void audit_fixture_set_token(const char *run);
 /* Given back before anything that is granted in the millisecond after. */
-void over(struct writer *w, long msec, const char *run, const char *pools);
+void audit_fixture_end(struct writer *w, long msec, const char *run, const char *pools);
 /* Told by bee of a run on ant. */
-void reclaimed(long msec, const char *run);
+void audit_fixture_reclaim(long msec, const char *run);
 /* Asks the audit; it finds nothing; it finds one thing, of this run ("-": none), told with this text in it. */
-void check(void);
-void proves(void);
-void finds(enum audit_kind kind, const char *run, const char *text);
+void audit_fixture_check(void);
+void audit_fixture_expect_proof(void);
+void audit_fixture_expect_violation(enum audit_kind kind, const char *run, const char *text);
 /* Two hosts, one permit: a on ant, then b on bee, then c on ant. */
-void good_record(void);
+void audit_fixture_add_good_runs(void);
 /* Suite clean-up. */
-int record_forget(void);
+int audit_fixture_done(void);

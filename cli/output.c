@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/format.h"
+#include "cli/verbs.h"
+
+#define MALFORMED_SHOWN 10
+
+int output_error(int r) {
+    fprintf(stderr, "berth: %s\n", strerror(-r));
+    return EXIT_INTERNAL;
+}
+
+int output_json(const json_t *answer) {
+    size_t flags = isatty(STDOUT_FILENO) ? JSON_INDENT(2) : JSON_COMPACT;
+
+    if (json_dumpf(answer, stdout, flags) < 0)
+        return EXIT_INTERNAL;
+    fputs("\n", stdout);
+    return 0;
+}
+
+int output_table(struct table *t, const char *nothing) {
+    int r;
+
+    if (table_is_empty(t)) {
+        fprintf(stderr, "%s\n", nothing);
+        return 0;
+    }
+    r = table_print(t);
+    if (r == 0)
+        return 0;
+    fprintf(stderr, "berth: the table cannot be printed: %s\n", strerror(-r));
+    return EXIT_INTERNAL;
+}
+
+int output_items(const json_t *items, const struct table_column *columns, size_t n, void (*add)(struct table *t, const json_t *item),
+                       const char *nothing) {
+    _cleanup_(table_freep) struct table *t = NULL;
+    int r = table_new(&t, columns, n);
+    json_t *item;
+    size_t i;
+
+    if (r < 0)
+        return output_error(r);
+    json_array_foreach(items, i, item) {
+        table_line(t);
+        add(t, item);
+    }
+    return output_table(t, nothing);
+}
+
+/* Names keys in Redis that no berthd wrote. */
+static void print_malformed(const json_t *answer) {
+    const json_t *list = json_object_get(answer, "malformed");
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item) {
+        if (i == MALFORMED_SHOWN) {
+            fprintf(stderr, "berth: and %zu more; --json lists them\n", json_array_size(list) - i);
+            return;
+        }
+        fprintf(stderr, "berth: malformed in Redis: %s %s: %s\n", format_get_text(item, "key"), format_get_text(item, "id"),
+                format_get_text(item, "record"));
+    }
+}
+
+void output_caveats(const json_t *answer) {
+    const json_t *redis = json_object_get(answer, "redis");
+    char text[FORMAT_SIZE];
+
+    if (json_is_true(json_object_get(answer, "recovering")))
+        fputs("berth: berthd has just been started: it does not know yet what runs on this host\n", stderr);
+    if (json_is_true(json_object_get(answer, "stale"))) {
+        const char *since = format_when(redis, "since", clock_realtime(), text), *error = format_get_text(redis, "error");
+
+        if (*error) /* else no attempt has failed yet */
+            fprintf(stderr, "berth: Redis is away (lost %s; last error: %s)", since, error);
+        else
+            fputs("berth: berthd is connecting to Redis", stderr);
+        fputs(": of the cluster this is what this host knows by itself\n", stderr);
+    } else if (format_get_number(redis, "grace_ms") > 0)
+        fprintf(stderr, "berth: grace: nothing is granted for up to %s\n", format_msec(format_get_number(redis, "grace_ms"), text));
+    print_malformed(answer);
+}
+
+int output_reply(int argc, char **argv, const char *method, int (*print)(const json_t *answer)) {
+    _cleanup_json_ json_t *answer = NULL;
+    bool json = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json)};
+    int status;
+
+    if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
+        return status;
+    status = client_call(method, NULL, &answer);
+    if (status != 0)
+        return status;
+    return json ? output_json(answer) : print(answer);
+}

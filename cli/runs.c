@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Verbs that show this host: jobs, runs. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/choice.h"
+#include "cli/client.h"
+#include "cli/format.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#define INT "%" JSON_INTEGER_FORMAT
+
+static bool is_drained(const json_t *object) {
+    return json_is_true(json_object_get(object, "drained"));
+}
+
+static enum table_colour state_colour(const char *state) {
+    if (strcmp(state, "running") == 0)
+        return TABLE_GOOD;
+    return strcmp(state, "done") == 0 || strcmp(state, "idle") == 0 ? TABLE_PLAIN : TABLE_NOTICE;
+}
+
+static enum table_colour result_colour(const char *result) {
+    return strcmp(result, "success") == 0 ? TABLE_GOOD : strcmp(result, "stopped") == 0 ? TABLE_NOTICE : TABLE_BAD;
+}
+
+static void add_job(struct table *t, const json_t *j) {
+    usec_t now = clock_realtime();
+    char text[FORMAT_SIZE];
+
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(j, "name"));
+    table_cell(t, state_colour(format_get_text(j, "state")), "%s", format_get_text(j, "state"));
+    table_cell(t, TABLE_PLAIN, INT, format_get_number(j, "runs"));
+    table_cell(t, TABLE_PLAIN, "%s", format_pools(j, "pools", text));
+    table_cell(t, result_colour(format_get_text(j, "last_result")), "%s",
+               format_result(j, "last_result", "last_exit_code", "last_signal", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_when(j, "last_ended", now, text));
+    table_cell(t, TABLE_PLAIN, "%s", is_drained(j) ? "drained" : format_when(j, "next", now, text));
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(j, "description"));
+}
+
+static int print_jobs(const json_t *answer) {
+    static const struct table_column columns[] = {{"JOB", false},         {"STATE", false}, {"RUNS", true}, {"POOLS", false},
+                                                  {"LAST RESULT", false}, {"ENDED", false}, {"NEXT", false}, {"DESCRIPTION", false}};
+
+    output_caveats(answer);
+    return output_items(json_object_get(answer, "jobs"), columns, ELEMENTSOF(columns), add_job, "no jobs are defined");
+}
+
+int verb_jobs(int argc, char **argv) {
+    return output_reply(argc, argv, "io.berth.Jobs", print_jobs);
+}
+
+static void add_run(struct table *t, const json_t *run) {
+    const char *state = format_get_text(run, "state"), *why = format_get_text(run, "blocked_by");
+    char text[FORMAT_SIZE];
+
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "run"));
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "name"));
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "kind"));
+    table_cell(t, state_colour(state), "%s", state);
+    table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "pools", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "position", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_duration(run, "wait_ms", text));
+    table_cell(t, TABLE_PLAIN, "%s", format_duration(run, "run_ms", text));
+    table_cell(t, result_colour(format_get_text(run, "result")), "%s", format_result(run, "result", "exit_code", "signal", text));
+    table_cell(t, TABLE_NOTICE, "%s", why[0] ? why : format_get_text(run, "reason"));
+}
+
+static int print_runs(const json_t *answer, bool all) {
+    static const struct table_column columns[] = {{"RUN", false},     {"NAME", false}, {"KIND", false}, {"STATE", false},
+                                                  {"POOLS", false},   {"POSITION", false}, {"WAITED", true}, {"RAN", true},
+                                                  {"RESULT", false}, {"WHY", false}};
+
+    output_caveats(answer);
+    return output_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,
+                       all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
+}
+
+/* Leaves those that the words name. 0 or an exit status, explained. */
+static int choose_runs(json_t *runs, char **words, size_t n) {
+    _cleanup_(choice_done) struct choice choice = {};
+    const char *missing;
+    size_t i = 0;
+    json_t *run;
+
+    if (choice_new(&choice, words, n) < 0)
+        return output_error(-ENOMEM);
+    json_array_foreach(runs, i, run)
+        choice_see(&choice, format_get_text(run, "run"), format_get_text(run, "name"));
+    missing = choice_missing(&choice);
+    if (missing) {
+        fprintf(stderr, "berth: no such run: %s (`berth runs --all` and `berth history` list them)\n", missing);
+        return EXIT_UNKNOWN_NAME;
+    }
+    for (i = json_array_size(runs); i-- > 0;) {
+        run = json_array_get(runs, i);
+        if (!choice_has(&choice, format_get_text(run, "run"), format_get_text(run, "name")))
+            (void) json_array_remove(runs, i);
+    }
+    return 0;
+}
+
+int verb_runs(int argc, char **argv) {
+    _cleanup_json_ json_t *answer = NULL;
+    bool json = false, all = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json), OPTION_FLAG("--all", &all)};
+    int words, status;
+
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
+        return status;
+    status = client_call("io.berth.Runs", json_pack("{s:b}", "all", all), &answer);
+    if (status == 0)
+        status = choose_runs(json_object_get(answer, "runs"), argv + 1, (size_t) words);
+    if (status != 0)
+        return status;
+    return json ? output_json(answer) : print_runs(answer, all);
+}
