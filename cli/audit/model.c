@@ -240,10 +240,13 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
         a->report->n_by_clock++;
         return;
     }
+    /* A release of the same run under a later token does not end this grant: the next berthd was granted it again. */
+    if (!(ended && ended->token == h->token) && lost_answers_is_unused(a, h, &h->end))
+        return;
     h->end = ended ? ended->clock : UINT64_MAX;
     if (taken && r->started && r->exited && knows_end(r) && (r->exited->token == h->token || r->continues))
         h->there = usec_sub(run_end(a, r), usec_add(a->options->tolerance, a->report->doubt));
-    if (h->end < UINT64_MAX || lost_answers_is_unused(a, h, &h->end))
+    if (h->end < UINT64_MAX)
         return;
     lost_answers_set_unlogged_end(a, h);
     end = r->exited || r->released ? run_end(a, r) : audit_hosts_next_boot(a, h->entry);

@@ -85,6 +85,13 @@ static void test_asked_anew(void) {
     /* The limit holds for it as for everybody. */
     audit_fixture_grant(&bee, 1450, 1450, "f", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "f", "held before: d on ant");
+    /* Its release under the later token does not mean that it held all the time. */
+    killed_with_grant();
+    audit_fixture_grant(&bee, 1201, 1201, "e", "db:1");
+    audit_fixture_end(&bee, 1400, "e", "db:1");
+    audit_fixture_grant(&ant, 1250, 1401, "d", "db:1");
+    audit_fixture_end(&ant, 1450, "d", "db:1");
+    audit_fixture_expect_proof();
     killed_with_grant();
     audit_fixture_grant(&bee, 1301, 1301, "e", "db:1");
     audit_fixture_grant(&ant, 1250, 1401, "d", "db:1");
