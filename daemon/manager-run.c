@@ -4,6 +4,7 @@
  * cluster's then, always in this order, so nothing can deadlock (R3). */
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/deadline.h"
 #include "base/failpoint.h"
@@ -56,14 +57,25 @@ static void run_granted(struct run *r) {
     }
 }
 
+static const char *find_demanded_pool(const struct run *r, const char *pool) {
+    for (size_t i = 0; i < r->n_demands; i++)
+        if (strcmp(r->demands[i].pool, pool) == 0)
+            return r->demands[i].pool;
+    return NULL;
+}
+
+/* pool: NULL, or `why` is static. */
 static void refused(struct run *r, const char *why, const char *pool) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
-    if (pool)
+    if (pool) {
+        r->refusal.pool = find_demanded_pool(r, pool);
+        r->refusal.why = why;
         run_set_reason(r, "%s: %s", why, pool);
-    else
+    } else {
         run_set_reason(r, "%s", why);
+    }
     e = manager_run_event(r, EVENT_REFUSED, pools);
     event_emit(manager_of(r)->events, &e, "%s gets no permit: %s", r->name, manager_reason_text(r->reason));
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
@@ -347,6 +359,7 @@ void manager_stop_run(struct run *r, const char *reason) {
     switch (r->state) {
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
+        r->stop_reason = reason_of(reason);
         manager_run_withdraw(r, RUN_RESULT_STOPPED, reason);
         return;
     case RUN_STATE_DONE:

@@ -128,6 +128,9 @@ struct run {
     enum supervise_reason stop_reason; /* sent to the guard or client as soon as there is one; NONE: no stop is wanted */
     const char *reason;             /* why it was refused, not started or stopped; "": nothing to say */
     char *reason_text;              /* what reason points to, if it was made for this run */
+    struct {
+        const char *why, *pool;     /* static text; name in one of the claims. NULL: not refused because of one pool */
+    } refusal;
     struct run_timer timer;
     struct list watches;            /* struct run_watch */
     struct job_run job;             /* RUN_KIND_JOB */

@@ -68,6 +68,30 @@ static bool is_asked_anew(const struct entry *e, const struct entry *granted) {
     return granted && strcmp(e->event, "granted") == 0 && strcmp(e->process, granted->process) != 0;
 }
 
+/* Whether this entry has another ticket than the grant that it is about. */
+static bool has_other_ticket(const struct audit_run *r, const struct entry *e, const struct entry *granted) {
+    return r->granted && !r->of_host && e->ticket > 0 && r->granted->ticket > 0 && e->ticket != granted->ticket &&
+           strcmp(e->event, "queued") != 0 && strcmp(e->event, "parked") != 0;
+}
+
+/* Returns the field of the run's entry i that contradicts the run's first entry or the grant in force; NULL: none. */
+static const char *find_contradiction(const struct audit_run *r, size_t i, const struct entry *first,
+                                      const struct entry *granted) {
+    const struct entry *e = r->events[i];
+
+    if (differ(e->job, first->job))
+        return "BERTH_JOB";
+    if (differ(e->pools, first->pools))
+        return "BERTH_POOLS";
+    if (*e->host && strcmp(e->host, first->host) != 0)
+        return "BERTH_HOST";
+    if (e->uid != first->uid && !audit_event_is_of_another(e) && !audit_event_is_of_another(first))
+        return "BERTH_UID";
+    if (has_other_ticket(r, e, granted))
+        return "BERTH_TICKET";
+    return e->token > 0 && !is_token_of(r, i) ? "BERTH_TOKEN" : NULL;
+}
+
 static void check_fields(struct audit *a, const struct audit_run *r) {
     const struct entry *first = r->granted ? r->granted : r->events[0], *granted = r->granted;
     bool started = false;
@@ -78,32 +102,23 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
 
         started |= e == r->started;
         granted = !started && is_asked_anew(e, granted) ? e : granted;
-        field = differ(e->job, first->job)                                          ? "BERTH_JOB"
-                            : differ(e->pools, first->pools)                                    ? "BERTH_POOLS"
-                            : *e->host && strcmp(e->host, first->host) != 0                     ? "BERTH_HOST"
-                            : e->uid != first->uid && !audit_event_is_of_another(e) && !audit_event_is_of_another(first) ? "BERTH_UID"
-                            : e->ticket > 0 && r->granted && r->granted->ticket > 0 && !r->of_host && strcmp(e->event, "queued") != 0 &&
-                                      strcmp(e->event, "parked") != 0 && e->ticket != granted->ticket
-                                  ? "BERTH_TICKET"
-                            : e->token > 0 && !is_token_of(r, i)                         ? "BERTH_TOKEN"
-                                                                                                : NULL;
-
+        field = find_contradiction(r, i, first, granted);
         if (field)
-            audit_report_violation(a, AUDIT_DIFFERS, e, "its %s is not that of this run's other entries (%s)", field, first->event);
+            audit_report_violation(a, AUDIT_DIFFERS, e, "its %s is not that of this run's other entries (%s)", field,
+                                   first->event);
     }
 }
 
-/* Their turn in the life of a run; 0: at any time. */
+/* Returns the position of an event in the life of a run; 0: any. */
 static int turn_of(const char *event) {
-    static const char *const turns[] = {"queued parked", "granted", "started", "exited", "released"};
+    static const struct {
+        const char *event;
+        int turn;
+    } turns[] = {{"queued", 1}, {"parked", 1}, {"granted", 2}, {"started", 3}, {"exited", 4}, {"released", 5}};
 
-    for (size_t i = 0; i < ELEMENTSOF(turns); i++) {
-        const char *found = strstr(turns[i], event);
-        size_t length = strlen(event);
-
-        if (found && (found[length] == ' ' || found[length] == '\0') && (found == turns[i] || found[-1] == ' '))
-            return (int) i + 1;
-    }
+    for (size_t i = 0; i < ELEMENTSOF(turns); i++)
+        if (strcmp(turns[i].event, event) == 0)
+            return turns[i].turn;
     return 0;
 }
 

@@ -16,9 +16,9 @@
 #define CALLS_A_TURN 4             /* then others have their turn */
 
 static void client_forget_input(struct control_client *c) {
-    account_give(c->control, c->account, c->in_allocated);
-    free(steal_pointer(&c->in));
-    c->in_allocated = 0;
+    account_give(c->control, c->account, c->in.allocated);
+    free(steal_pointer(&c->in.data));
+    c->in.allocated = 0;
 }
 
 /* --- the end --- */
@@ -55,7 +55,7 @@ struct control_client *control_client_free(struct control_client *c) {
 
 /* So much unanswered input, or so many unread answers, that it is not read for now. */
 static bool client_is_full(const struct control_client *c) {
-    return c->in_size > c->control->limits.message_bytes;
+    return c->in.size > c->control->limits.message_bytes;
 }
 static bool client_is_slow(const struct control_client *c) {
     return c->out_bytes > c->control->limits.message_bytes;
@@ -73,31 +73,31 @@ static void client_refuse(struct control_client *c, const char *why) {
     }
     (void) control_client_send(c, json_pack("{s:s, s:{s:s}}", "error", "io.berth.BadRequest", "parameters", "text", why), -1);
     c->closing = true;
-    c->in_size = c->in_kept = c->in_scanned = 0;
-    c->in_since = 0;
+    c->in.size = c->in.kept = c->in.scanned = 0;
+    c->in.since = 0;
 }
 
 /* Room for something more. False: there is none, and the client was refused. */
 static bool client_reserve(struct control_client *c) {
-    size_t allocated = c->in_allocated > 0 ? 2 * c->in_allocated : ROOM_BYTES;
+    size_t allocated = c->in.allocated > 0 ? 2 * c->in.allocated : ROOM_BYTES;
     char text[ACCOUNT_TEXT_SIZE], *in;
     const char *why;
 
-    if (c->in_size < c->in_allocated)
+    if (c->in.size < c->in.allocated)
         return true;
-    why = account_room(c->control, c->account, allocated - c->in_allocated, text, sizeof(text));
+    why = account_room(c->control, c->account, allocated - c->in.allocated, text, sizeof(text));
     if (why) {
         client_refuse(c, why);
         return false;
     }
-    in = realloc(c->in, allocated);
+    in = realloc(c->in.data, allocated);
     if (!in) {
         c->failed = true;
         return false;
     }
-    account_take(c->control, c->account, allocated - c->in_allocated);
-    c->in = in;
-    c->in_allocated = allocated;
+    account_take(c->control, c->account, allocated - c->in.allocated);
+    c->in.data = in;
+    c->in.allocated = allocated;
     return true;
 }
 
@@ -107,17 +107,17 @@ static void client_abused(struct control_client *c) {
 }
 
 static void client_read(struct control_client *c) {
-    size_t most = c->control->limits.message_bytes + 1 - c->in_size, room;
+    size_t most = c->control->limits.message_bytes + 1 - c->in.size, room;
     ssize_t n;
 
     if (c->eof || c->closing || client_is_full(c))
         return;
     if (!client_reserve(c))
         return;
-    room = c->in_allocated - c->in_size;
-    n = connection_receive(c->fd, c->in + c->in_size, room < most ? room : most);
+    room = c->in.allocated - c->in.size;
+    n = connection_receive(c->fd, c->in.data + c->in.size, room < most ? room : most);
     if (n > 0)
-        c->in_size += (size_t) n;
+        c->in.size += (size_t) n;
     else if (n == 0)
         c->eof = true;
     else if (n == -ECONNRESET)
@@ -157,12 +157,12 @@ static const char *check_call(json_t *document, bool *ret_more, bool *ret_oneway
 }
 
 static void client_drop_message(struct control_client *c, size_t begin, size_t size) {
-    memmove(c->in + begin, c->in + begin + size, c->in_size - begin - size);
-    c->in_size -= size;
-    if (begin < c->in_kept)
-        c->in_kept -= size;
-    c->in_scanned = c->in_kept;
-    c->in_since = 0;
+    memmove(c->in.data + begin, c->in.data + begin + size, c->in.size - begin - size);
+    c->in.size -= size;
+    if (begin < c->in.kept)
+        c->in.kept -= size;
+    c->in.scanned = c->in.kept;
+    c->in.since = 0;
 }
 
 static void client_run(struct control_client *c, json_t *document, bool more, bool oneway) {
@@ -176,7 +176,7 @@ static void client_run(struct control_client *c, json_t *document, bool more, bo
 
 /* A whole message: runs it, or, if an answer is owed and this is not oneway, leaves it where it is. */
 static void client_take_message(struct control_client *c, size_t begin, size_t size) {
-    json_t *document = json_loadb(c->in + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
+    json_t *document = json_loadb(c->in.data + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
     bool more = false, oneway = false;
     const char *wrong = document ? check_call(document, &more, &oneway) : "the message is not valid JSON";
 
@@ -184,8 +184,8 @@ static void client_take_message(struct control_client *c, size_t begin, size_t s
     if (wrong) {
         client_refuse(c, wrong);
     } else if (c->current && !oneway) {
-        c->in_kept = c->in_scanned = begin + size;
-        c->in_since = 0;
+        c->in.kept = c->in.scanned = begin + size;
+        c->in.since = 0;
     } else {
         client_drop_message(c, begin, size);
         client_run(c, document, more, oneway);
@@ -195,19 +195,19 @@ static void client_take_message(struct control_client *c, size_t begin, size_t s
 
 /* The next message that can be taken now. False: there is none. */
 static bool client_take(struct control_client *c) {
-    bool again = !c->current && c->in_kept > 0; /* one that was left before */
-    size_t begin = c->current ? c->in_kept : 0, from = again ? 0 : c->in_scanned;
+    bool again = !c->current && c->in.kept > 0; /* one that was left before */
+    size_t begin = c->current ? c->in.kept : 0, from = again ? 0 : c->in.scanned;
     const char *end;
 
     if (c->failed || c->closing || client_is_busy(c) || (!c->hung_up && client_is_slow(c)))
         return false;
-    end = c->in_size > from ? memchr(c->in + from, '\0', c->in_size - from) : NULL;
+    end = c->in.size > from ? memchr(c->in.data + from, '\0', c->in.size - from) : NULL;
     if (end) {
-        client_take_message(c, begin, (size_t) (end - c->in) - begin + 1);
+        client_take_message(c, begin, (size_t) (end - c->in.data) - begin + 1);
         return true;
     }
-    c->in_scanned = c->in_size;
-    if (c->in_kept == 0 && client_is_full(c))
+    c->in.scanned = c->in.size;
+    if (c->in.kept == 0 && client_is_full(c))
         client_refuse(c, "the message is too long");
     return false;
 }
@@ -216,7 +216,7 @@ static bool client_take(struct control_client *c) {
 
 /* A message that has begun, and that is being waited for. */
 static bool client_is_unfinished(const struct control_client *c) {
-    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) && c->in_size > c->in_kept;
+    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) && c->in.size > c->in.kept;
 }
 
 /* Owes it to us to take its answers: there is more than a little of them, or nothing else is left to do. */
@@ -228,11 +228,11 @@ static usec_t client_deadline(struct control_client *c) {
     usec_t limit = c->control->limits.message_usec, deadline = USEC_INFINITY;
 
     if (!client_is_unfinished(c))
-        c->in_since = 0;
-    else if (c->in_since == 0)
-        c->in_since = clock_boottime();
-    if (c->in_since > 0)
-        deadline = usec_add(c->in_since, limit);
+        c->in.since = 0;
+    else if (c->in.since == 0)
+        c->in.since = clock_boottime();
+    if (c->in.since > 0)
+        deadline = usec_add(c->in.since, limit);
     if (client_must_listen(c) && usec_add(c->out_since, limit) < deadline)
         deadline = usec_add(c->out_since, limit);
     return deadline;
@@ -284,7 +284,7 @@ void control_client_work(struct control_client *c) {
         control_client_free(c);
         return;
     }
-    if (c->in_size == 0)
+    if (c->in.size == 0)
         client_forget_input(c);
     client_arm(c);
 }
@@ -308,7 +308,7 @@ static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t us
     c->deadline = USEC_INFINITY; /* a oneshot is off now */
     if (client_must_listen(c) && now >= usec_add(c->out_since, limit))
         c->failed = true;
-    else if (c->in_since > 0 && now >= usec_add(c->in_since, limit))
+    else if (c->in.since > 0 && now >= usec_add(c->in.since, limit))
         client_refuse(c, "the message was not finished in time");
     control_client_work(c);
     return 0;

@@ -12,7 +12,7 @@ static bool client_is_drained(const struct control_client *c) {
     list_foreach(call, &c->calls, struct control_call, link)
         if (!call->more)
             return false;
-    return c->has_called && c->in_size == 0 && list_is_empty(&c->out);
+    return c->has_called && c->in.size == 0 && list_is_empty(&c->out);
 }
 
 void control_drain_check(struct control *c) {

@@ -59,6 +59,14 @@ struct control_account { /* a user: as long as there are connections, or as long
     usec_t refused_until;             /* boottime; 0: it is heard */
 };
 
+struct frame_reader { /* a client's input, split into messages */
+    char *data;
+    size_t size, allocated;
+    size_t kept;                      /* whole calls at the front that wait for the current one; none of them is oneway */
+    size_t scanned;                   /* no NUL between `kept` and here */
+    usec_t since;                     /* boottime: since when a message is unfinished; 0: none is */
+};
+
 struct control_client {
     struct control *control;
     struct control_account *account;
@@ -69,11 +77,7 @@ struct control_client {
     uint32_t events;                  /* that the epoll looks for */
     sd_event_source *timer;
     usec_t deadline;                  /* boottime: when the timer fires; USEC_INFINITY: it is off */
-    char *in;
-    size_t in_size, in_allocated;
-    size_t in_kept;                   /* of `in`: whole calls that wait for the current one; none of them is oneway */
-    size_t in_scanned;                /* of `in`: no NUL between in_kept and here */
-    usec_t in_since;                  /* boottime: since when a message is unfinished; 0: none is */
+    struct frame_reader in;
     struct list out;                  /* struct control_output */
     size_t out_bytes;
     usec_t out_since;                 /* boottime: when the client last took something of `out` */

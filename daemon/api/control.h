@@ -22,8 +22,8 @@
 struct control;
 struct control_call; /* one method call, until it was answered for the last time; calls of one connection are answered in order */
 
-/* Takes the call: answers it now, or keeps it and answers later. params: borrowed, an object. Negative errno: the call is answered
- * with io.berth.Internal. */
+/* Answers the call, or keeps it and answers later. params: borrowed, an object. A negative errno is answered with io.berth.Internal;
+ * any other result means that the call was answered or kept. */
 typedef int (*control_method_fn)(struct control_call *call, json_t *params, void *userdata);
 
 struct control_method {

@@ -123,7 +123,7 @@ int verbs_set_limit(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     o.limit = (uint32_t) limit;
     o.for_usec = duration_of(for_ms);
     return override(call, userdata, &o);
@@ -135,7 +135,7 @@ int verbs_clear_limit(struct control_call *call, json_t *params, void *userdata)
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     return override(call, userdata, &o);
 }
 
@@ -150,7 +150,7 @@ int verbs_pause(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     o.for_usec = duration_of(for_ms);
     return override(call, userdata, &o);
 }
@@ -161,7 +161,7 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     return override(call, userdata, &o);
 }
 
@@ -186,7 +186,7 @@ int verbs_revoke(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     if (!id_is_valid(claim))
         return verbs_bad_request(call, "the id of a run has 32 digits, as `berth pools POOL` shows them");
     if (params_check_reason(call, reason) != 0)
@@ -208,7 +208,7 @@ int verbs_end_grace(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     if (!s)
         return verbs_bad_request(call, "there is no grace without Redis: the config has no redis section");
     k = act_new(&act, call, m, false, "");

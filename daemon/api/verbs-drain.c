@@ -33,7 +33,7 @@ int verbs_drain(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     k = manager_drain(m, control_call_peer(call)->uid);
     if (k < 0)
         return k;
@@ -53,7 +53,7 @@ int verbs_undrain(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     k = manager_undrain(userdata, control_call_peer(call)->uid);
     return k < 0 ? k : control_call_reply(call, NULL);
 }

@@ -74,12 +74,12 @@ int verbs_find(struct control_call *call, json_t *params, void *userdata) {
     size_t i;
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     json_array_foreach(names, i, name) {
         k = params_check_name(call, "job or run", json_string_value(name));
         k = k != 0 ? k : find(call, userdata, json_string_value(name), &one);
         if (k != 0)
-            return k < 0 ? k : 0;
+            return k;
         if (json_array_append_new(found, one) < 0)
             return -ENOMEM;
     }

@@ -13,15 +13,15 @@ struct holder { /* one call of Hold */
     struct manager *manager;
     struct control_call *call;
     struct run *run;
-    char *told;              /* what the client heard last, as text: a tenth of what the object takes, and thousands may wait */
-    bool granted_told;
+    char *last_sent;         /* the last reply, as text: that takes a tenth of the object, and thousands may wait */
+    bool granted_sent;
 };
 
 static struct holder *holder_free(struct holder *h) {
     if (!h)
         return NULL;
     run_watch_remove(&h->watch);
-    free(h->told);
+    free(h->last_sent);
     free(h);
     return NULL;
 }
@@ -84,45 +84,41 @@ static json_t *current(struct manager *m, const struct run *r) {
     return json_pack("{s:s, s:s, s:o}", "state", "over", "run", r->id, "reason", json_text(r->reason[0] ? r->reason : NULL));
 }
 
-/* A run that is over and never had its permits: "busy: db" is a reason and the pool that it is about. */
-static int no_permit(struct control_call *call, const struct run *r) {
+/* Answers for a run that is over and never had its permits. */
+static int answer_no_permit(struct control_call *call, const struct run *r) {
     const char *reason = r->reason[0] ? r->reason : run_result_name(r->end.result);
-    const char *colon = strstr(reason, ": "), *pool = colon ? colon + 2 : NULL;
 
-    if (strcmp(r->reason, "shutdown") == 0)
+    if (r->stop_reason == SUPERVISE_REASON_SHUTDOWN)
         return control_call_error(call, "io.berth.Stopping", NULL);
-    if (pool && !name_is_valid(pool))
-        pool = colon = NULL;
     return control_call_error(call, "io.berth.NoPermit",
-                              json_pack("{s:o, s:o}", "reason",
-                                        colon ? json_stringn(reason, (size_t) (colon - reason)) : json_text(reason),
-                                        "pool", json_text(pool)));
+                              json_pack("{s:s, s:o}", "reason", r->refusal.pool ? r->refusal.why : reason, "pool",
+                                        json_text(r->refusal.pool)));
 }
 
-static int finish(struct holder *h) {
+static int send_end(struct holder *h) {
     const struct run *r = h->run;
 
-    if (h->granted_told)
+    if (h->granted_sent)
         return control_call_answer(h->call, current(h->manager, r));
     if (r->adhoc.hold_state == HOLD_STATE_FAILED)
         return control_call_error(h->call, "io.berth.Failed",
                                   json_pack("{s:s++}", "text", "granted, but the hold cannot be made (", r->reason,
                                             "); the permits are given back"));
-    return no_permit(h->call, r);
+    return answer_no_permit(h->call, r);
 }
 
-static int tell(struct holder *h) {
+static int send_state(struct holder *h) {
     _cleanup_json_ json_t *now = current(h->manager, h->run);
     _cleanup_free_ char *text = now ? json_dumps(now, JSON_COMPACT) : NULL;
     _cleanup_close_ int fd = -1;
 
     if (!text)
         return control_call_notify(h->call, NULL, -1);
-    if (h->told && strcmp(h->told, text) == 0)
+    if (h->last_sent && strcmp(h->last_sent, text) == 0)
         return 0;
-    free(h->told);
-    h->told = steal_pointer(&text);
-    h->granted_told = h->run->state >= RUN_STATE_STARTING; /* it may wait again */
+    free(h->last_sent);
+    h->last_sent = steal_pointer(&text);
+    h->granted_sent = h->run->state >= RUN_STATE_STARTING; /* it may wait again */
     if (h->run->state >= RUN_STATE_STARTING)
         fd = manager_take_hold_fd(h->run);
     return control_call_notify(h->call, steal_pointer(&now), fd);
@@ -132,10 +128,10 @@ static void holder_on_change(struct run_watch *watch, struct run *run) {
     struct holder *h = list_entry(watch, struct holder, watch);
 
     if (!run_is_over(run) && !run->adhoc.end_reported) {
-        (void) tell(h); /* without memory for it the client is thrown out, and comes back */
+        (void) send_state(h); /* without memory for it the client is thrown out, and comes back */
         return;
     }
-    (void) finish(h);
+    (void) send_end(h);
     holder_free(h);
 }
 
@@ -171,8 +167,8 @@ static int holder_begin(struct control_call *call, struct manager *m, struct run
         h->call = call;
         h->run = run;
         if (run_is_over(run))
-            return finish(h);
-        k = tell(h);
+            return send_end(h);
+        k = send_state(h);
     }
     if (k < 0) {
         manager_client_gone(run);
@@ -186,14 +182,14 @@ static int holder_begin(struct control_call *call, struct manager *m, struct run
 
 /* --- what is asked --- */
 
-struct question {
+struct hold_request {
     json_t *pools;
     const char *name, *on_lease_lost, *nested, *run;
     bool nowait;
     json_int_t wait_ms, head_start_ms, stop_timeout_ms; /* -1: not given */
 };
 
-static int read_question(struct control_call *call, json_t *params, struct question *q) {
+static int read_request(struct control_call *call, json_t *params, struct hold_request *q) {
     const struct param table[] = {
         {"pools", PARAM_STRINGS, true, &q->pools, 0, 0},
         {"name", PARAM_STRING, true, &q->name, 0, 0},
@@ -206,7 +202,7 @@ static int read_question(struct control_call *call, json_t *params, struct quest
         {"run", PARAM_STRING, false, &q->run, 0, 0},
     };
 
-    *q = (struct question) {.on_lease_lost = "stop", .wait_ms = -1, .head_start_ms = -1, .stop_timeout_ms = -1};
+    *q = (struct hold_request) {.on_lease_lost = "stop", .wait_ms = -1, .head_start_ms = -1, .stop_timeout_ms = -1};
     return params_read(call, params, table, ELEMENTSOF(table));
 }
 
@@ -233,7 +229,7 @@ static usec_t usec_of(json_int_t msec, usec_t missing) {
     return msec < 0 ? missing : (usec_t) msec * USEC_PER_MSEC;
 }
 
-static int begin(struct control_call *call, struct manager *m, const struct question *q) {
+static int begin(struct control_call *call, struct manager *m, const struct hold_request *q) {
     const struct peer *peer = control_call_peer(call);
     struct demands pools = {};
     struct manager_hold hold = {
@@ -271,7 +267,7 @@ static int begin(struct control_call *call, struct manager *m, const struct ques
     }
 }
 
-static int attach(struct control_call *call, struct manager *m, const struct question *q) {
+static int attach(struct control_call *call, struct manager *m, const struct hold_request *q) {
     const struct peer *peer = control_call_peer(call);
     struct run *r = NULL;
     int k = manager_attach(m, q->run, peer->uid, peer->pid, &r);
@@ -282,14 +278,14 @@ static int attach(struct control_call *call, struct manager *m, const struct que
 }
 
 int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
-    struct question q;
+    struct hold_request q;
     int k;
 
     if (!control_call_wants_more(call))
         return control_call_error(call, "org.varlink.service.ExpectedMore", NULL);
-    k = read_question(call, params, &q);
+    k = read_request(call, params, &q);
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     if (strcmp(q.on_lease_lost, "stop") != 0 && strcmp(q.on_lease_lost, "continue") != 0)
         return verbs_bad_request(call, "on_lease_lost is stop or continue");
     return q.run ? attach(call, userdata, &q) : begin(call, userdata, &q);
@@ -319,7 +315,7 @@ int verbs_started(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     r = find_own(call, userdata, id, false);
     if (!r)
         return verbs_no_such_run(call, id);
@@ -345,7 +341,7 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     parsed = result ? run_result_parse(result) : RUN_RESULT_NONE;
     if ((result && parsed == RUN_RESULT_NONE) || (code >= 0 && signal >= 0) || (!result && code < 0 && signal < 0))
         return verbs_bad_request(call, "a command ends with a code or by a signal, or it has a result");

@@ -8,149 +8,149 @@
 
 #include "daemon/api/verbs-internal.h"
 
-struct look { /* one such call */
+struct show { /* one such call */
     struct manager *manager;
     struct control_call *call;   /* NULL: the client has gone */
     unsigned n_pending;          /* stores that have not told yet */
     struct snapshot *host, *cluster;
-    int (*answer)(struct look *look);
+    int (*answer)(struct show *show);
     json_t *wanted;              /* Pools: names, or NULL */
     bool all;                    /* Runs */
 };
 
-static struct look *look_free(struct look *look) {
-    if (!look)
+static struct show *show_free(struct show *show) {
+    if (!show)
         return NULL;
-    snapshot_free(look->host);
-    snapshot_free(look->cluster);
-    json_decref(look->wanted);
-    free(look);
+    snapshot_free(show->host);
+    snapshot_free(show->cluster);
+    json_decref(show->wanted);
+    free(show);
     return NULL;
 }
-DEFINE_CLEANUP(struct look, look_free)
+DEFINE_CLEANUP(struct show, show_free)
 
-static void look_on_gone(_unused_ struct control_call *call, void *userdata) {
-    struct look *look = userdata;
+static void show_on_gone(_unused_ struct control_call *call, void *userdata) {
+    struct show *show = userdata;
 
-    look->call = NULL; /* the stores answer all the same */
+    show->call = NULL; /* the stores answer all the same */
 }
 
-static void look_finish(struct look *look) {
-    struct control_call *call = look->call;
-    int k = call ? look->answer(look) : 0;
+static void show_finish(struct show *show) {
+    struct control_call *call = show->call;
+    int k = call ? show->answer(show) : 0;
 
-    if (k < 0 && look->call)
+    if (k < 0 && show->call)
         (void) control_call_error(call, "io.berth.Internal", json_pack("{s:s}", "text", strerror(-k)));
-    look_free(look);
+    show_free(show);
 }
 
-static void look_told(struct look *look) {
-    if (--look->n_pending == 0)
-        look_finish(look);
+static void show_on_snapshot(struct show *show) {
+    if (--show->n_pending == 0)
+        show_finish(show);
 }
 
-static void look_on_host(int r, struct snapshot *snapshot, void *userdata) {
-    struct look *look = userdata;
+static void show_on_host(int r, struct snapshot *snapshot, void *userdata) {
+    struct show *show = userdata;
 
-    look->host = r == 0 ? snapshot : snapshot_free(snapshot);
-    look_told(look);
+    show->host = r == 0 ? snapshot : snapshot_free(snapshot);
+    show_on_snapshot(show);
 }
 
-static void look_on_cluster(int r, struct snapshot *snapshot, void *userdata) {
-    struct look *look = userdata;
+static void show_on_cluster(int r, struct snapshot *snapshot, void *userdata) {
+    struct show *show = userdata;
 
-    look->cluster = r == 0 ? snapshot : snapshot_free(snapshot);
-    look_told(look);
+    show->cluster = r == 0 ? snapshot : snapshot_free(snapshot);
+    show_on_snapshot(show);
 }
 
-/* Takes the look over. Stores answer later, never from inside store_inspect(). */
-static int look_begin(struct look *look) {
-    struct store *host = manager_host_store(look->manager), *cluster = manager_cluster_store(look->manager);
+/* Takes the show over. Stores answer later, never from inside store_inspect(). */
+static int show_begin(struct show *show) {
+    struct store *host = manager_host_store(show->manager), *cluster = manager_cluster_store(show->manager);
     int k = 0;
 
-    if (store_inspect(host, look_on_host, look) == 0)
-        look->n_pending++;
+    if (store_inspect(host, show_on_host, show) == 0)
+        show->n_pending++;
     else
         k = -ENOMEM;
-    if (k == 0 && cluster && store_inspect(cluster, look_on_cluster, look) == 0)
-        look->n_pending++;
-    if (look->n_pending == 0) {
-        look_free(look);
+    if (k == 0 && cluster && store_inspect(cluster, show_on_cluster, show) == 0)
+        show->n_pending++;
+    if (show->n_pending == 0) {
+        show_free(show);
         return k;
     }
-    control_call_keep(look->call, look_on_gone, look);
+    control_call_keep(show->call, show_on_gone, show);
     return 0;
 }
 
-static int look_new(struct look **ret, struct control_call *call, struct manager *m, int (*answer)(struct look *look)) {
-    struct look *look = calloc(1, sizeof(*look));
+static int show_new(struct show **ret, struct control_call *call, struct manager *m, int (*answer)(struct show *show)) {
+    struct show *show = calloc(1, sizeof(*show));
 
-    if (!look)
+    if (!show)
         return -ENOMEM;
-    look->manager = m;
-    look->call = call;
-    look->answer = answer;
-    *ret = look;
+    show->manager = m;
+    show->call = call;
+    show->answer = answer;
+    *ret = show;
     return 0;
 }
 
-static bool look_is_stale(const struct look *look) {
-    return manager_cluster_store(look->manager) && !look->cluster;
+static bool show_is_stale(const struct show *show) {
+    return manager_cluster_store(show->manager) && !show->cluster;
 }
 
 /* Ends the look's call. what: stolen. */
-static int look_reply(struct look *look, const char *name, json_t *what) {
-    struct control_call *call = steal_pointer(&look->call);
+static int show_reply(struct show *show, const char *name, json_t *what) {
+    struct control_call *call = steal_pointer(&show->call);
 
     return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o, s:o}", "schema", 1, "host",
-                                              manager_settings(look->manager)->host, "redis",
-                                              json_redis(look->manager, look->cluster), "stale", look_is_stale(look), "recovering",
-                                              manager_is_recovering(look->manager), name, what, "malformed",
-                                              json_malformed(look->cluster)));
+                                              manager_settings(show->manager)->host, "redis",
+                                              json_redis(show->manager, show->cluster), "stale", show_is_stale(show), "recovering",
+                                              manager_is_recovering(show->manager), name, what, "malformed",
+                                              json_malformed(show->cluster)));
 }
 
 /* --- pools and hosts --- */
 
-static int pools_answer(struct look *look) {
+static int pools_answer(struct show *show) {
     const char *unknown = NULL;
-    json_t *pools = json_pools(look->manager, look->host, look->cluster, look->wanted, &unknown);
+    json_t *pools = json_pools(show->manager, show->host, show->cluster, show->wanted, &unknown);
 
     if (!pools)
         return -ENOMEM;
     if (unknown) {
         json_decref(pools);
-        return verbs_no_such_pool(steal_pointer(&look->call), look->manager, unknown);
+        return verbs_no_such_pool(steal_pointer(&show->call), show->manager, unknown);
     }
-    return look_reply(look, "pools", pools);
+    return show_reply(show, "pools", pools);
 }
 
 int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
-    struct look *look = NULL;
+    struct show *show = NULL;
     json_t *wanted = NULL;
     const struct param table[] = {{"pools", PARAM_STRINGS, false, &wanted, 0, 0}};
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
-    k = look_new(&look, call, userdata, pools_answer);
+        return k;
+    k = show_new(&show, call, userdata, pools_answer);
     if (k < 0)
         return k;
-    look->wanted = json_incref(wanted);
-    return look_begin(look);
+    show->wanted = json_incref(wanted);
+    return show_begin(show);
 }
 
-static int hosts_answer(struct look *look) {
-    return look_reply(look, "hosts", json_hosts(look->manager, look->cluster));
+static int hosts_answer(struct show *show) {
+    return show_reply(show, "hosts", json_hosts(show->manager, show->cluster));
 }
 
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata) {
-    struct look *look = NULL;
+    struct show *show = NULL;
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
-        return k < 0 ? k : 0;
-    k = look_new(&look, call, userdata, hosts_answer);
-    return k < 0 ? k : look_begin(look);
+        return k;
+    k = show_new(&show, call, userdata, hosts_answer);
+    return k < 0 ? k : show_begin(show);
 }
 
 /* --- runs --- */
@@ -197,60 +197,60 @@ static int put_positions(json_t *position, const struct snapshot *view) {
     return k;
 }
 
-static json_t *json_run_looked_up(struct look *look, const struct run *r) {
+static json_t *json_run_shown(struct show *show, const struct run *r) {
     struct snapshot host_view, cluster_view;
-    const struct snapshot *host = narrow(look->host, &r->host_claim, &host_view);
-    const struct snapshot *cluster = narrow(look->cluster, &r->cluster_claim, &cluster_view);
+    const struct snapshot *host = narrow(show->host, &r->host_claim, &host_view);
+    const struct snapshot *cluster = narrow(show->cluster, &r->cluster_claim, &cluster_view);
     json_t *position;
     char why[MANAGER_WHY_SIZE];
 
     if (r->state != RUN_STATE_WAITING)
-        return json_run(r, NULL, manager_blocked_by(look->manager, r, NULL, NULL, why, sizeof(why)));
+        return json_run(r, NULL, manager_blocked_by(show->manager, r, NULL, NULL, why, sizeof(why)));
     position = json_object();
     if (put_positions(position, r->host_claim.state == CLAIM_STATE_WAITING ? host : NULL) < 0 ||
         put_positions(position, r->cluster_claim.state == CLAIM_STATE_WAITING ? cluster : NULL) < 0) {
         json_decref(position);
         return NULL;
     }
-    return json_run(r, position, manager_blocked_by(look->manager, r, host, cluster, why, sizeof(why)));
+    return json_run(r, position, manager_blocked_by(show->manager, r, host, cluster, why, sizeof(why)));
 }
 
 /* Roughly in the order of time: what is over, what runs, what waits. */
-static int runs_answer(struct look *look) {
+static int runs_answer(struct show *show) {
     static const enum run_state order[] = {RUN_STATE_DONE,     RUN_STATE_STOPPING, RUN_STATE_RUNNING,
                                            RUN_STATE_STARTING, RUN_STATE_WAITING,  RUN_STATE_PENDING};
     struct control_call *call;
     json_t *runs = json_array();
     int k = 0;
 
-    sort_positions(look->host);
-    sort_positions(look->cluster);
-    for (size_t i = look->all ? 0 : 1; i < ELEMENTSOF(order); i++)
-        list_foreach(r, manager_runs(look->manager, order[i]), struct run, link)
-            k |= json_array_append_new(runs, json_run_looked_up(look, r));
+    sort_positions(show->host);
+    sort_positions(show->cluster);
+    for (size_t i = show->all ? 0 : 1; i < ELEMENTSOF(order); i++)
+        list_foreach(r, manager_runs(show->manager, order[i]), struct run, link)
+            k |= json_array_append_new(runs, json_run_shown(show, r));
     if (k < 0) {
         json_decref(runs);
         return -ENOMEM;
     }
-    call = steal_pointer(&look->call);
-    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(look->manager),
+    call = steal_pointer(&show->call);
+    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(show->manager),
                                               "runs", runs));
 }
 
 int verbs_runs(struct control_call *call, json_t *params, void *userdata) {
     struct manager *m = userdata;
-    _cleanup_(look_freep) struct look *look = NULL;
+    _cleanup_(show_freep) struct show *show = NULL;
     bool all = false;
     const struct param table[] = {{"all", PARAM_BOOL, false, &all, 0, 0}};
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
-    k = look_new(&look, call, m, runs_answer);
+        return k;
+    k = show_new(&show, call, m, runs_answer);
     if (k < 0)
         return k;
-    look->all = all;
+    show->all = all;
     if (!list_is_empty(manager_runs(m, RUN_STATE_WAITING)))
-        return look_begin(steal_pointer(&look));
-    return runs_answer(look); /* nobody waits: the stores need not be asked */
+        return show_begin(steal_pointer(&show));
+    return runs_answer(show); /* nobody waits: the stores need not be asked */
 }

@@ -73,7 +73,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     if (verbs_check_job(call, m, job) != 0)
         return 0;
     k = manager_start_job(m, job, &run);
@@ -123,7 +123,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     run = manager_find_run(m, id);
     if (run && run_is_over(run))
         return control_call_answer(call, pack_run(run));

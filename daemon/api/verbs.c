@@ -18,7 +18,7 @@ static int verbs_version(struct control_call *call, json_t *params, void *userda
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     return control_call_answer(call, json_pack("{s:s, s:s, s:s, s:i, s:b}", "version", VERSION, "host", s->host, "namespace",
                                               s->namespace, "pid", (int) getpid(), "drained", manager_is_drained(userdata)));
 }
@@ -29,7 +29,7 @@ static int verbs_jobs(struct control_call *call, json_t *params, void *userdata)
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     jobs = json_array();
     for (size_t i = 0; i < s->n_jobs; i++)
         k |= json_array_append_new(jobs, json_job(userdata, &s->jobs[i]));
@@ -47,7 +47,7 @@ static int verbs_stop(struct control_call *call, json_t *params, void *userdata)
     int k = params_read(call, params, table, ELEMENTSOF(table));
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     if (params_check_name(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
         return 0;
     k = manager_stop_target(userdata, target, &n);
@@ -69,7 +69,7 @@ static int verbs_reload(struct control_call *call, json_t *params, void *userdat
     int k = params_read(call, params, NULL, 0);
 
     if (k != 0)
-        return k < 0 ? k : 0;
+        return k;
     k = manager_reload(userdata, &errors);
     if (k == 0)
         k = control_call_reply(call, NULL);

@@ -227,8 +227,8 @@ static void test_silent(void) {
     TEST_STRING(peer_answer(fds[0]), "{\"parameters\":{}}");
     peer_say(fds[1], "{\"method\":\"io.test.Keep\"}");
     list_foreach(c, &server.control->clients, struct control_client, link) {
-        CU_ASSERT_PTR_NULL(c->in);
-        TEST_INT(c->in_allocated, 0);
+        CU_ASSERT_PTR_NULL(c->in.data);
+        TEST_INT(c->in.allocated, 0);
     }
     for (size_t i = 0; i < ELEMENTSOF(fds); i++)
         close(fds[i]);

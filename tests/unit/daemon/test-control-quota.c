@@ -102,7 +102,7 @@ static size_t buffered(void) {
     size_t bytes = 0;
 
     list_foreach(c, &server.control->clients, struct control_client, link)
-        bytes += c->in_allocated + c->out_bytes;
+        bytes += c->in.allocated + c->out_bytes;
     return bytes;
 }
 
