@@ -24,18 +24,16 @@
 #include "daemon/adhoc/hold.h"
 #include "daemon/jobs/job.h"
 #include "daemon/manager.h"
-#include "daemon/executor/runner-link.h"
+#include "daemon/executor/executor.h"
+#include "daemon/run-log.h"
 #include "daemon/run-table.h"
 #include "daemon/state.h"
 
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
 #define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
-#define MANAGER_GUARD_AGAIN_FIRST (50 * USEC_PER_MSEC) /* a guard that cannot be reached at the moment is tried again, less and less */
-#define MANAGER_GUARD_AGAIN_MAX USEC_PER_SEC
 #define MANAGER_SILENCE_MAX (10 * USEC_PER_SEC)   /* of a guard found at start, where there are no leases */
 #define MANAGER_WORDS_TIME (1 * USEC_PER_SEC)     /* since start: a hold that is over and whose client says nothing is judged no sooner */
-#define MANAGER_STOP_SLACK (2 * USEC_PER_SEC)     /* after a stop should have ended: then the runner is told to kill */
-#define MANAGER_LEAVE_SLACK (2 * MANAGER_STOP_SLACK) /* when all is stopped: what is not gone so long after its stop timeout is left */
+#define MANAGER_LEAVE_SLACK (4 * USEC_PER_SEC) /* when all is stopped: what is not gone so long after its stop timeout is left */
 
 enum manager_phase {
     MANAGER_PHASE_NEW,
@@ -50,18 +48,13 @@ struct manager {
     struct events *events;
     struct settings *settings;
     char *config;
-    char *with_runner;
     struct removals *removals;
     struct state state;
     enum manager_phase phase;
     struct store *host_store;
     struct store *cluster_store;     /* NULL: no redis section */
-    struct runner_link *runner;
-    bool runner_recovered;            /* once since start */
+    struct executor *executor;
     int recover_error;                /* something that runs could not be taken up: berthd is about to end, and never gets ready */
-    sd_event_source *guard_timer;    /* on while a guard is to be connected to once more */
-    usec_t guard_again;              /* until the next try */
-    struct list found_guards;        /* struct found_guard: have not told their state, nor has their report come; while recovering */
     struct run_table runs;
     struct list jobs;                /* struct job: of the config */
     usec_t words_due;                /* MANAGER_WORDS_TIME after start */
@@ -95,52 +88,20 @@ void manager_claim_cluster(struct run *r);
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
-void manager_tell_exited(const struct run *r, enum run_result result); /* its command ended, and when and how is known */
-void manager_tell_stopping(const struct run *r, enum event_type type); /* STOPPING or LEASE_LOST, with r->reason */
-const char *manager_reason_text(const char *reason); /* a sentence for "lease-lost"; itself if it is one */
-void manager_arm_stop_overdue(struct run *r); /* its stop has begun, and has so much time */
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
 usec_t manager_run_deadline(const struct run *r);
-/* Its last process ended then (boottime), stopped for this deadline. */
-void manager_tell_fenced(struct run *r, usec_t ended, usec_t deadline);
-struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]);
+extern const struct executor_handler manager_executor_handler; /* .userdata: NULL, to be set */
 extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
-
-/* --- manager-guard.c --- */
-extern const struct runner_link_handler manager_runner_handler; /* .userdata: NULL, to be set */
-int manager_guards_init(struct manager *m);
-void manager_guard_connect(struct manager *m, const char *run);  /* a run that is known, or (recovering) not yet */
-/* Whether an error of guard_link_new() says that there is no such guard; any other is of the moment, or this process's own. */
-bool manager_guard_is_gone(int error);
-/* All guards that are wanted are tried again in a while. Needs no memory. error: why, for the journal. */
-void manager_guard_retry(struct manager *m, const char *run, int error);
-void manager_job_start(struct run *r);                           /* granted: tells the runner */
-void manager_job_stop(struct run *r);
-/* The runner hangs, or is not there, and by now nothing of the run can be alive: no guard was heard of; with its `start` none execs after
- * the deadline in that, and one that did so before has killed its command, because nobody has pushed it. So what it holds is given back,
- * and a host that cannot start anything keeps nobody else waiting for longer than a lease; the run waits again. False: it is not so
- * (yet). */
-bool manager_job_give_up(struct run *r);
-bool manager_job_is_unheard_of(const struct run *r); /* its start was sent, and no guard of it has been heard of */
-void manager_job_push_deadline(struct run *r);
 
 /* --- manager-again.c --- */
 /* Nothing of this granted run ran, nor will any more: it gives its permits back and waits again. False: it is not to wait any more (it is
  * to stop, or this host is drained or stops); then the caller ends it. */
 bool manager_run_wait_again(struct run *r);
-void manager_again_released(struct run *r); /* its permits are free */
-void manager_again_clear(struct run *r);    /* its guard has said that nothing was begun: the runner is asked what is left of it */
-void manager_again_cleared(struct run *r);  /* nothing is */
-void manager_requeue_recovered(struct run *r); /* another runner has told all that it knows; this run was not in that */
-
-/* --- manager-found.c --- */
-void manager_found_connect(struct manager *m, const char *run);
-void manager_found_again(struct manager *m);                     /* those that could not be connected to */
-void manager_found_reported(struct manager *m, const char *run); /* its run is over: nothing to be asked any more */
-void manager_found_free(struct manager *m);
+void manager_requeue_go_on(struct run *r); /* its permits are free, or nothing of the attempt is left: claims once more when both are so */
 
 /* --- manager-hold.c --- */
+void adhoc_stop(struct run *r);
 int manager_hold_await_words(struct manager *m);                 /* at start, before holds are found */
 bool manager_hold_is_lost(struct run *r);                        /* its client asks for it, and it is over: then the run is, too */
 void manager_hold_start(struct run *r);                          /* granted: makes the hold, tells the client */
@@ -150,7 +111,10 @@ void manager_hold_done(struct run *r);                           /* lets go of t
 
 /* --- manager-recover.c --- */
 int manager_recover(struct manager *m);
-void manager_recover_check(struct manager *m); /* everything told? then READY */
+void manager_recover_progress(void *manager); /* READY once everything that runs is known */
+/* Of struct executor_handler. */
+int manager_recover_job_run(const struct message *state, const char *id, struct run **ret, void *manager);
+bool manager_recover_run_failed(const char *id, int error, void *manager);
 /* A run found at start becomes known, and its held or waiting claims to the stores. The run is taken over, also on failure. */
 int manager_take_up(struct manager *m, struct run *r, enum run_state state);
 /* What runs or waits here and cannot be known for lack of memory or descriptors: berthd ends (70), to be started again, rather than

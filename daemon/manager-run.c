@@ -10,22 +10,6 @@
 #include "base/failpoint.h"
 #include "daemon/manager-internal.h"
 
-struct event manager_run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
-    struct event e = {.type = type, .job = r->name, .run = r->id};
-
-    e.pools = r->n_demands > 0 ? run_format_pools(r, pools) : NULL;
-    e.token = run_token(r);
-    e.ticket = r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
-    e.head_start_usec = r->terms.head_start_usec;
-    if (r->kind == RUN_KIND_ADHOC) {
-        e.has_uid = true;
-        e.uid = r->adhoc.uid;
-        e.has_caller = true;
-    }
-    e.reason = r->reason[0] ? r->reason : NULL;
-    return e;
-}
-
 usec_t manager_run_deadline(const struct run *r) {
     const struct store *s = manager_of(r)->cluster_store;
 
@@ -43,15 +27,15 @@ static void run_granted(struct run *r) {
     run_disarm(r);
     FAILPOINT("grant-seen");
     r->granted = true;
-    e = manager_run_event(r, EVENT_GRANTED, pools);
+    e = run_event(r, EVENT_GRANTED, pools);
     e.continues = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
-    event_emit(manager_of(r)->events, &e, "%s may start", r->name);
+    run_log(r, &e, "%s may start", r->name);
     FAILPOINT("granted-told");
     if (r->kind == RUN_KIND_JOB) {
         run_enter(r, RUN_STATE_STARTING);
-        manager_job_start(r);
+        executor_start(manager_of(r)->executor, r);
     } else {
         manager_hold_start(r);
     }
@@ -76,8 +60,8 @@ static void refused(struct run *r, const char *why, const char *pool) {
     } else {
         run_set_reason(r, "%s", why);
     }
-    e = manager_run_event(r, EVENT_REFUSED, pools);
-    event_emit(manager_of(r)->events, &e, "%s gets no permit: %s", r->name, manager_reason_text(r->reason));
+    e = run_event(r, EVENT_REFUSED, pools);
+    run_log(r, &e, "%s gets no permit: %s", r->name, run_reason_text(r->reason));
     manager_run_end(r, RUN_RESULT_NOT_STARTED);
 }
 
@@ -157,14 +141,14 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
 
     if (r->state != RUN_STATE_WAITING)
         return;
-    e = manager_run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
+    e = run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
     e.position = c->position;
     e.ticket = c->ticket;
     state_save_run(&manager_of(r)->state, r); /* before it is told: who heard of it finds it after a restart, too */
     if (parked)
-        event_emit(manager_of(r)->events, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
+        run_log(r, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
     else if (!r->queued_logged)
-        event_emit(manager_of(r)->events, &e, "%s waits for its permits", r->name);
+        run_log(r, &e, "%s waits for its permits", r->name);
     r->queued_logged = true;
     run_changed(r);
 }
@@ -172,12 +156,12 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
 /* `continue` after a lost lease: held anew, with a new token, beyond the limit if need be. */
 static void run_renewed(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
-    struct event e = manager_run_event(r, EVENT_GRANTED, pools);
+    struct event e = run_event(r, EVENT_GRANTED, pools);
 
     if (run_is_over(r))
         return;
     e.continues = true;
-    event_emit(manager_of(r)->events, &e, "%s went on without its permits, and holds them again", r->name);
+    run_log(r, &e, "%s went on without its permits, and holds them again", r->name);
 }
 
 static void run_on_granted(struct claim *c, _unused_ void *userdata) {
@@ -204,9 +188,8 @@ static void run_on_refused(struct claim *c, enum store_refusal refusal, const ch
         refused(r, store_refusal_name(refusal), pool);
 }
 
-static void run_on_stop_overdue(struct run *r);
-
-static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *userdata) {
+static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
+    struct manager *m = userdata;
     struct run *r = c->owner;
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
@@ -215,35 +198,35 @@ static void run_on_lost(struct claim *c, enum store_loss loss, _unused_ void *us
         return;
     switch (loss) {
     case STORE_LOSS_REVOKED:
-        e = manager_run_event(r, EVENT_REVOKED, pools);
+        e = run_event(r, EVENT_REVOKED, pools);
         e.clock = c->state != CLAIM_STATE_HELD ? c->released : 0;
-        event_emit(manager_of(r)->events, &e, "the claim of %s was revoked", r->name);
+        run_log(r, &e, "the claim of %s was revoked", r->name);
         manager_stop_run(r, "revoked");
         break;
     case STORE_LOSS_SESSION:
-        e = manager_run_event(r, EVENT_LEASE_LOST, pools);
-        event_emit(manager_of(r)->events, &e, "the lease of %s is lost: its command must be gone by now", r->name);
+        e = run_event(r, EVENT_LEASE_LOST, pools);
+        run_log(r, &e, "the lease of %s is lost: its command must be gone by now", r->name);
         if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_wait_again(r))
             break;
         manager_stop_run(r, "lease-lost");
         /* Its guard has killed it by now, and its report is on its way. A guard that hangs has half of the margin (R8), then the
          * runner does it, before the lease ends. */
-        if (!run_is_over(r))
-            run_arm(r, usec_add(clock_boottime(), settings_margin(manager_of(r)->settings->lease_usec) / 2), run_on_stop_overdue);
+        if (!run_is_over(r) && r->kind == RUN_KIND_JOB)
+            executor_kill_after(m->executor, r, settings_margin(m->settings->lease_usec) / 2);
         break;
     }
 }
 
 static void tell_released(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
-    struct event e = manager_run_event(r, EVENT_RELEASED, pools);
+    struct event e = run_event(r, EVENT_RELEASED, pools);
 
     r->granted = false;
     e.reason = NULL;
     e.result = r->requeue != RUN_REQUEUE_NONE ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
     e.clock = r->cluster_claim.released;
     r->cluster_claim.released = 0;
-    event_emit(manager_of(r)->events, &e, r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again" : "the permits of %s are free",
+    run_log(r, &e, r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again" : "the permits of %s are free",
                r->name);
 }
 
@@ -253,7 +236,7 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
     if (r->requeue != RUN_REQUEUE_NONE && !run_is_over(r)) {
         tell_released(r);
         c->token = 0;
-        manager_again_released(r);
+        manager_requeue_go_on(r);
         return;
     }
     if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
@@ -275,13 +258,13 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
     r->started.realtime = started_realtime;
     r->started.boottime = usec_sub(clock_boottime(), usec_sub(clock_realtime(), started_realtime));
-    e = manager_run_event(r, EVENT_STARTED, pools);
+    e = run_event(r, EVENT_STARTED, pools);
     e.has_wait = true;
     e.wait_usec = run_wait_usec(r, 0);
     if (pid > 0)
-        event_emit(manager_of(r)->events, &e, "%s runs as process %d", r->name, (int) pid);
+        run_log(r, &e, "%s runs as process %d", r->name, (int) pid);
     else
-        event_emit(manager_of(r)->events, &e, "%s has run", r->name);
+        run_log(r, &e, "%s has run", r->name);
     FAILPOINT("started-told");
     state_remove_run(&manager_of(r)->state, r); /* as long as it is there, the next berthd tells of the start (manager_is_start_untold) */
     if (r->state == RUN_STATE_STARTING)
@@ -322,31 +305,14 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     struct event e;
 
     run_set_reason(r, "%s", reason);
-    e = manager_run_event(r, EVENT_WITHDRAWN, pools);
+    e = run_event(r, EVENT_WITHDRAWN, pools);
     e.result = run_result_name(result);
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     if (manager_of(r)->cluster_store && (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
         e.clock = manager_of(r)->cluster_store->known;
-    event_emit(manager_of(r)->events, &e, "%s waits no longer: %s", r->name, manager_reason_text(r->reason));
+    run_log(r, &e, "%s waits no longer: %s", r->name, run_reason_text(r->reason));
     manager_run_end(r, result);
-}
-
-/* A stop that does not come to its end (a guard or client that hangs): the runner kills what is left. It may not be there just now, or end
- * before it has done so: it is told until it says that nothing is left. */
-static void run_on_stop_overdue(struct run *r) {
-    if (r->kind != RUN_KIND_JOB || run_is_over(r) || manager_job_give_up(r))
-        return;
-    if (manager_job_is_unheard_of(r)) { /* there may be nothing to be killed, and nothing can begin any more */
-        run_arm_after_io(r, r->job.start_due, run_on_stop_overdue);
-        return;
-    }
-    (void) runner_link_kill(manager_of(r)->runner, r->id);
-    run_arm_after_io(r, usec_add(clock_boottime(), MANAGER_STOP_SLACK), run_on_stop_overdue);
-}
-
-void manager_arm_stop_overdue(struct run *r) {
-    run_arm_after_io(r, usec_add(clock_boottime(), usec_add(r->terms.stop_timeout_usec, MANAGER_STOP_SLACK)), run_on_stop_overdue);
 }
 
 static enum supervise_reason reason_of(const char *reason) {
@@ -371,14 +337,75 @@ void manager_stop_run(struct run *r, const char *reason) {
     }
     r->stop_reason = reason_of(reason);
     run_set_reason(r, "%s", reason);
-    manager_tell_stopping(r, EVENT_STOPPING);
-    manager_arm_stop_overdue(r);
+    run_log_stopping(r, EVENT_STOPPING);
     run_enter(r, RUN_STATE_STOPPING);
-    if (r->kind == RUN_KIND_JOB)
-        manager_job_stop(r);
-    else if (r->adhoc.client_pid == 0)
-        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd); /* nobody came for it: the hold is over */
+    if (r->kind == RUN_KIND_ADHOC)
+        adhoc_stop(r);
+    else if (executor_may_have_begun(r))
+        executor_stop(manager_of(r)->executor, r);
+    else
+        manager_run_end(r, RUN_RESULT_STOPPED);
 }
+
+/* --- what the executor reports --- */
+
+static usec_t job_get_deadline(const struct run *r, _unused_ void *userdata) {
+    return manager_run_deadline(r);
+}
+
+static void job_on_started(struct run *r, pid_t pid, usec_t started_realtime, _unused_ void *userdata) {
+    manager_run_started(r, pid, started_realtime);
+}
+
+static void job_on_stopping(struct run *r, enum supervise_reason reason, _unused_ void *userdata) {
+    run_set_reason(r, "%s", supervise_reason_name(reason));
+    run_log_stopping(r, reason == SUPERVISE_REASON_LEASE_LOST ? EVENT_LEASE_LOST : EVENT_STOPPING);
+    run_enter(r, RUN_STATE_STOPPING);
+}
+
+static bool job_on_not_begun(struct run *r, _unused_ void *userdata) {
+    return manager_run_wait_again(r);
+}
+
+static void job_on_cleared(struct run *r, _unused_ void *userdata) {
+    manager_requeue_go_on(r);
+}
+
+static void log_job_end(const struct run *r, const struct executor_end *end) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = run_event(r, EVENT_GUARD_DIED, pools);
+
+    if (end->result == RUN_RESULT_GUARD_DIED)
+        run_log(r, &e, "the guard of %s died; the runner ended what was left of it", r->name);
+    if (end->is_fenced)
+        run_log_fenced(r, end->spare_usec);
+    run_log_exited(r, end->result);
+}
+
+static void job_on_ended(struct run *r, const struct executor_end *end, _unused_ void *userdata) {
+    r->requeue = RUN_REQUEUE_NONE;
+    if (!manager_is_end_told(r))
+        log_job_end(r, end);
+    FAILPOINT("exited-told");
+    manager_run_end(r, end->result);
+}
+
+static void job_on_config_differs(void *userdata) {
+    manager_config_differs(userdata);
+}
+
+const struct executor_handler manager_executor_handler = {
+    .get_deadline = job_get_deadline,
+    .on_started = job_on_started,
+    .on_stopping = job_on_stopping,
+    .on_not_begun = job_on_not_begun,
+    .on_cleared = job_on_cleared,
+    .on_ended = job_on_ended,
+    .on_recovered = manager_recover_job_run,
+    .on_unrecoverable = manager_recover_run_failed,
+    .on_recovery_progress = manager_recover_progress,
+    .on_config_differs = job_on_config_differs,
+};
 
 const struct store_listener manager_listener = {
     .on_waiting = run_on_waiting,

@@ -69,7 +69,7 @@ static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline
             if (manager_run_deadline(r) == USEC_INFINITY)
                 continue;
             if (r->kind == RUN_KIND_JOB)
-                manager_job_push_deadline(r);
+                executor_push_deadline(m->executor, r);
             else
                 run_changed(r);
         }
@@ -131,6 +131,29 @@ static int find_accounts(struct journal *j, struct settings *settings) {
 
 /* --- made and freed --- */
 
+/* A hung guard does not enforce its deadline, so the runner must kill it before the lease ends. The last heartbeat was answered before
+ * this berthd started; half a lease is a safe bound. Without leases: longer than a machine stalls. */
+static usec_t guard_silence_max(const struct settings *settings) {
+    return settings->redis ? settings->lease_usec / 2 : MANAGER_SILENCE_MAX;
+}
+
+static int make_executor(struct manager *m, struct journal *journal, const struct manager_options *options) {
+    const struct settings *settings = m->settings;
+    struct executor_handler handler = manager_executor_handler;
+    struct executor_options o = {
+        .directory = settings->runtime_directory,
+        .namespace = settings->namespace,
+        .host = settings->host,
+        .with_runner = options->with_runner,
+        .config = options->config,
+        .margin_usec = settings_margin(settings->lease_usec),
+        .silence_usec = guard_silence_max(settings),
+    };
+
+    handler.userdata = m;
+    return executor_new(&m->executor, m->event, journal, &m->runs, &o, &handler);
+}
+
 static void manager_on_run_change(struct run_table *table) {
     manager_service_changed(list_entry(table, struct manager, runs));
 }
@@ -149,11 +172,9 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->event = sd_event_ref(event);
     list_init(&m->jobs);
     list_init(&m->idle_watches);
-    list_init(&m->found_guards);
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     m->config = strdup(options->config);
-    m->with_runner = options->with_runner ? strdup(options->with_runner) : NULL;
-    if (!m->config || (options->with_runner && !m->with_runner))
+    if (!m->config)
         return -ENOMEM;
     k = find_accounts(journal, settings);
     if (k == 0)
@@ -162,8 +183,9 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = removals_new(&m->removals, event);
     if (k == 0)
         k = run_table_init(&m->runs, event, manager_on_run_change);
+    m->runs.events = m->events;
     if (k >= 0)
-        k = manager_guards_init(m);
+        k = make_executor(m, journal, options);
     if (k >= 0)
         k = state_open(&m->state, settings->runtime_directory, journal, m->removals);
     if (k == 0) {
@@ -181,7 +203,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
 /* Guards and holds stay there for the next berthd. */
 static void detach_runs(struct manager *m) {
     run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_DONE) {
-        r->job.guard = guard_link_free(r->job.guard);
+        executor_detach(r);
         r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd);
         r->adhoc.hold = hold_detach(r->adhoc.hold);
     }
@@ -190,8 +212,7 @@ static void detach_runs(struct manager *m) {
 struct manager *manager_free(struct manager *m) {
     if (!m)
         return NULL;
-    m->runner = runner_link_free(m->runner);
-    manager_found_free(m);
+    m->executor = executor_free(m->executor);
     m->cluster_store = store_free(m->cluster_store);
     m->host_store = store_free(m->host_store);
     if (m->runs.on_change)
@@ -199,7 +220,6 @@ struct manager *manager_free(struct manager *m) {
     run_table_done(&m->runs);
     manager_jobs_free(m);
     removals_free(m->removals);
-    sd_event_source_disable_unref(m->guard_timer);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->leave_timer);
     sd_event_source_disable_unref(m->words_timer);
@@ -207,22 +227,18 @@ struct manager *manager_free(struct manager *m) {
     settings_free(m->settings);
     state_close(&m->state);
     sd_event_unref(m->event);
-    free(m->with_runner);
     free(m->config);
     free(m);
     return NULL;
 }
 
 int manager_start(struct manager *m) {
-    struct runner_link_handler handler = manager_runner_handler;
     int k;
 
     k = manager_recover(m);
     if (k < 0)
         return k;
-    handler.userdata = m;
-    return runner_link_new(&m->runner, m->event, m->settings->runtime_directory, m->with_runner,
-                           m->with_runner ? m->config : NULL, &handler);
+    return executor_connect(m->executor);
 }
 
 /* --- reload --- */

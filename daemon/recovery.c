@@ -162,9 +162,45 @@ static void become_ready(struct manager *m) {
     manager_idle_check(m);
 }
 
-void manager_recover_check(struct manager *m) {
-    if (m->phase == MANAGER_PHASE_RECOVERING && m->recover_error == 0 && m->runner_recovered && list_is_empty(&m->found_guards))
+void manager_recover_progress(void *manager) {
+    struct manager *m = manager;
+
+    if (m->phase == MANAGER_PHASE_RECOVERING && m->recover_error == 0 && executor_is_recovered(m->executor))
         become_ready(m);
+}
+
+bool manager_recover_run_failed(const char *id, int error, void *manager) {
+    return manager_recover_failed(manager, id, error);
+}
+
+static int add_ended(struct manager *m, struct run *r) {
+    int k = run_table_add(&m->runs, r, RUN_STATE_STARTING);
+
+    if (k < 0)
+        run_free(r);
+    return k;
+}
+
+int manager_recover_job_run(const struct message *state, const char *id, struct run **ret, void *manager) {
+    struct manager *m = manager;
+    struct run *r = NULL;
+    int k = state_parse_run(state, RUN_KIND_JOB, m->settings, &r);
+
+    if (k < 0)
+        return k;
+    if (strcmp(r->id, id) != 0) {
+        run_free(r);
+        return -EBADMSG;
+    }
+    r->granted = true;
+    /* At start its permits are taken over first, so that `released` is logged when Redis has them back, not before. */
+    k = m->phase == MANAGER_PHASE_RECOVERING ? manager_take_up(m, r, RUN_STATE_STARTING) : add_ended(m, r);
+    if (k < 0)
+        return k;
+    if (state_has_run(&m->state, r))
+        r->started.realtime = 0; /* its start may not be logged */
+    *ret = r;
+    return 0;
 }
 
 int manager_recover(struct manager *m) {

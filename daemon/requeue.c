@@ -16,9 +16,9 @@ static bool may_wait_again(const struct run *r) {
            (r->stop_reason == SUPERVISE_REASON_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST) && (r->kind == RUN_KIND_JOB || r->adhoc.client_pid > 0);
 }
 
-static void go_on(struct run *r) {
+void manager_requeue_go_on(struct run *r) {
     if (r->requeue == RUN_REQUEUE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE || r->job.start_sent ||
-        (r->kind == RUN_KIND_JOB && !runner_link_is_up(manager_of(r)->runner)))
+        (r->kind == RUN_KIND_JOB && !executor_is_connected(manager_of(r)->executor)))
         return;
     r->requeue = RUN_REQUEUE_NONE;
     manager_claim_cluster(r);
@@ -43,30 +43,4 @@ bool manager_run_wait_again(struct run *r) {
     if (r->cluster_claim.state != CLAIM_STATE_NONE)
         store_release(m->cluster_store, &r->cluster_claim);
     return true;
-}
-
-void manager_again_released(struct run *r) {
-    go_on(r);
-}
-
-void manager_again_clear(struct run *r) {
-    if (r->requeue == RUN_REQUEUE_NONE)
-        return;
-    r->requeue = RUN_REQUEUE_CLEARING;
-    r->job.start_sent = true;
-    (void) runner_link_kill(manager_of(r)->runner, r->id); /* said once more to the next one (manager_requeue_recovered) */
-}
-
-void manager_again_cleared(struct run *r) {
-    if (r->requeue == RUN_REQUEUE_CLEARING)
-        r->requeue = RUN_REQUEUE_RETURNING;
-    r->job.start_sent = false;
-    go_on(r);
-}
-
-void manager_requeue_recovered(struct run *r) {
-    if (r->requeue == RUN_REQUEUE_CLEARING)
-        manager_again_clear(r);
-    else
-        manager_again_cleared(r); /* the start was not delivered */
 }

@@ -16,6 +16,7 @@ struct run_table {
     size_t n_done;                 /* on lists[RUN_STATE_DONE] */
     struct dues timers;
     struct dues patient_timers;    /* elapse only after pending input was handled, as after a freeze */
+    struct events *events;         /* of runs (daemon/run-log.h); the owner's */
     void (*on_change)(struct run_table *table); /* a run has changed its state */
 };
 

@@ -168,6 +168,10 @@ uint64_t run_token(const struct run *r) {
     return r->cluster_claim.n_demands > 0 ? r->cluster_claim.token : r->host_claim.token;
 }
 
+uint64_t run_ticket(const struct run *r) {
+    return r->cluster_claim.n_demands > 0 ? r->cluster_claim.ticket : r->host_claim.ticket;
+}
+
 void run_get_pools(const struct run *r, struct demands *ret) {
     ret->n = r->n_demands;
     for (size_t i = 0; i < r->n_demands; i++)

@@ -21,6 +21,7 @@
 
 struct run;
 struct run_table;
+struct executor;
 struct guard_link;
 struct hold;
 
@@ -83,7 +84,8 @@ enum run_requeue {
     RUN_REQUEUE_CLEARING,  /* job: the runner was also asked to confirm that nothing of the attempt is left */
 };
 
-struct job_run {                    /* a run of a job, executed by berth-runner and a guard */
+struct job_run {                    /* a run of a job, executed by berth-runner and a guard (daemon/executor) */
+    struct executor *executor;      /* that has it; NULL: none yet */
     char hash[17];                  /* of the job's definition when the run was begun */
     bool queued_by_overlap;         /* pending: overlap = "queue", begins after the job's current run */
     bool start_sent;                /* `start` went to the runner; a guard may exist */
@@ -159,6 +161,7 @@ void run_clear_reason(struct run *r);
 
 /* The cluster's or the host's: what is shown as BERTH_TOKEN. 0: none. */
 uint64_t run_token(const struct run *r);
+uint64_t run_ticket(const struct run *r);
 bool run_is_over(const struct run *r);
 /* All that it asks for, as "db:2,net:1"; "" without pools. */
 const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]);

@@ -25,9 +25,9 @@ static void judge(struct run *r) {
     run_set_reason(r, "%s", r->adhoc.awaits_client ? "it ended while berthd was away: how, the caller of `berth run` alone knows"
                             : started  ? "`berth run` could not say how its command ended; all that had its hold are gone"
                                        : "its client has gone");
-    e = manager_run_event(r, EVENT_EXITED, pools);
+    e = run_event(r, EVENT_EXITED, pools);
     e.result = run_result_name(started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED);
-    event_emit(manager_of(r)->events, &e, "%s is over: %s", r->name, r->reason);
+    run_log(r, &e, "%s is over: %s", r->name, r->reason);
     manager_run_end(r, started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED);
 }
 
@@ -133,7 +133,7 @@ void manager_hold_start(struct run *r) {
     if (k < 0) {
         r->adhoc.hold_state = HOLD_STATE_FAILED;
         run_set_reason(r, "%s/%s: %s", path, r->id, strerror(-k));
-        e = manager_run_event(r, EVENT_EXITED, pools);
+        e = run_event(r, EVENT_EXITED, pools);
         e.result = run_result_name(RUN_RESULT_NOT_STARTED);
         event_emit(m->events, &e, "%s cannot be given its hold: %s", r->name, r->reason);
         manager_run_end(r, RUN_RESULT_NOT_STARTED);
@@ -190,6 +190,13 @@ static usec_t believed_end(const struct run *r, usec_t told) {
     return told > 0 && told <= now && told >= begin ? told : now;
 }
 
+static void log_fenced(const struct run *r, usec_t deadline) {
+    usec_t lease_end = usec_add(deadline, settings_margin(manager_of(r)->settings->lease_usec));
+
+    if (deadline != USEC_INFINITY)
+        run_log_fenced(r, deadline == 0 /* of an earlier berthd */ ? RUN_SPARE_UNKNOWN : (int64_t) (lease_end - r->end.boottime));
+}
+
 void manager_client_ended(struct run *r, const struct manager_ended *ended) {
     if (run_is_over(r) || r->adhoc.end_reported || r->state < RUN_STATE_STARTING)
         return;
@@ -205,8 +212,8 @@ void manager_client_ended(struct run *r, const struct manager_ended *ended) {
     r->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), r->end.boottime));
     r->end.result = ended->result != RUN_RESULT_NONE ? ended->result : ended->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
     if (r->end.result == RUN_RESULT_LEASE_LOST)
-        manager_tell_fenced(r, r->end.boottime, believed_deadline(r, ended->deadline));
-    manager_tell_exited(r, r->end.result);
+        log_fenced(r, believed_deadline(r, ended->deadline));
+    run_log_exited(r, r->end.result);
     FAILPOINT("hold-ended-told");
     manager_hold_write(r); /* something of it may have the hold still, when we are gone */
     r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd);

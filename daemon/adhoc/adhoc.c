@@ -56,7 +56,7 @@ static bool covers(const struct run *outer, const struct demands *wanted) {
 
 /* Who ends all below him before the run's lease is over; 0: nobody is there. */
 static pid_t supervisor_of(const struct run *r) {
-    return r->job.guard ? guard_link_pid(r->job.guard) : r->adhoc.client_pid;
+    return r->kind == RUN_KIND_JOB ? executor_guard_pid(r) : r->adhoc.client_pid;
 }
 
 static bool is_below(pid_t root, pid_t pid) {
@@ -191,4 +191,10 @@ void manager_client_gone(struct run *r) {
     case RUN_STATE_DONE:
         break;
     }
+}
+
+void adhoc_stop(struct run *r) {
+    run_disarm(r);
+    if (r->adhoc.client_pid == 0)
+        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd); /* nobody came for it: the hold is over */
 }

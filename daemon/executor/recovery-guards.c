@@ -1,193 +1,174 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Guards found at start, whose runs are not known yet: each is asked what it holds, and its run is taken up again. Nothing is granted
- * on this host before all have told, or their reports have. */
+/* Guards found at start, whose runs are not known yet. Each sends its state when berthd connects, and its run is recovered from that.
+ * Nothing is granted on this host before all states or reports have come. */
 
 #include <errno.h>
 #include <string.h>
 
-#include "base/protocol.h"
-#include "daemon/manager-internal.h"
+#include "daemon/executor/executor-internal.h"
 
-struct found_guard { /* freed when its guard has told its state, or the runner has told its report */
-    struct list entry;         /* on manager->found_guards */
-    struct manager *manager;
+struct unidentified_guard { /* freed when its state or its report has come */
+    struct list entry;         /* on executor->unidentified_guards */
+    struct executor *executor;
     struct guard_link *link;   /* NULL: not connected (any more) */
-    bool wanted;               /* could not be connected to: tried again */
-    bool has_gone;             /* a connection has ended already */
-    sd_event_source *timer;    /* since it could have told */
+    bool wanted;               /* could not be connected to; the connection is retried */
+    bool was_disconnected;     /* a connection has ended already */
+    sd_event_source *timer;    /* limit for its state to come */
     char run[ID_TEXT_SIZE];
 };
 
-static void found_free(struct found_guard *f) {
-    guard_link_free(f->link);
-    sd_event_source_disable_unref(f->timer);
-    list_unlink(&f->entry);
-    free(f);
+static void guard_free(struct unidentified_guard *guard) {
+    guard_link_free(guard->link);
+    sd_event_source_disable_unref(guard->timer);
+    list_unlink(&guard->entry);
+    free(guard);
 }
 
-static void found_done(struct found_guard *f) {
-    struct manager *m = f->manager;
+static void guard_done(struct unidentified_guard *guard) {
+    struct executor *executor = guard->executor;
 
-    found_free(f);
-    manager_recover_check(m);
+    guard_free(guard);
+    executor->handler.on_recovery_progress(executor->handler.userdata);
 }
 
-/* Nobody else can stop what a guard that hangs should have stopped by the end of its lease, and the last heartbeat was answered before
- * berthd was started anew: half a lease is left of it if that took not much longer than a heartbeat. Without leases: longer than a
- * machine stalls. */
-static usec_t silence_max(const struct manager *m) {
-    return m->settings->redis ? m->settings->lease_usec / 2 : MANAGER_SILENCE_MAX;
-}
+/* A guard that does not send its state hangs, or was stopped. Nothing can be granted on this host before its state is known, so berthd
+ * waits a bounded time. The report of the runner that kills it has the same fields. */
+static int guard_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct unidentified_guard *guard = userdata;
 
-/* A guard that is there and does not say what it holds: it hangs, or was stopped. Nothing can be granted on this host before it is
- * known, so it may not keep everybody waiting for ever; its report will say the rest. */
-static int found_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct found_guard *f = userdata;
-
-    manager_log(f->manager, LOG_WARNING, "the guard of run %s does not answer: the runner ends it", f->run);
-    (void) runner_link_kill(f->manager->runner, f->run);
+    journal_log(guard->executor->journal, LOG_WARNING, "the guard of run %s does not answer, killing it", guard->run);
+    (void) runner_link_kill(guard->executor->runner, guard->run);
     return 0;
 }
 
-/* --- what it says --- */
+/* --- its state --- */
 
-static struct run *read_state(struct found_guard *f, const struct message *state, int *ret_error) {
-    struct run *r = NULL;
-    int k = state_parse_run(state, RUN_KIND_JOB, f->manager->settings, &r);
+static int recover(struct unidentified_guard *guard, const struct message *state) {
+    struct executor *executor = guard->executor;
+    struct run *run = NULL;
+    uint64_t pid, started = 0;
+    int r = executor_call(executor, on_recovered, state, guard->run, &run);
 
-    if (k == 0 && strcmp(r->id, f->run) != 0)
-        k = -EBADMSG;
-    if (k == 0)
+    if (r < 0)
         return r;
-    *ret_error = k;
-    return run_free(r);
-}
-
-static int take_up(struct found_guard *f, const struct message *state) {
-    struct manager *m = f->manager;
-    uint64_t pid;
-    int k = 0;
-    struct run *r = read_state(f, state, &k);
-
-    if (!r)
-        return k;
-    r->job.start_sent = r->granted = true;
-    k = manager_take_up(m, r, RUN_STATE_STARTING);
-    if (k < 0)
-        return k;
+    run->job.executor = executor;
+    run->job.start_sent = true;
+    (void) message_get_u64(state, "started", &started);
     if (message_get_u64(state, "pid", &pid) == 0) {
-        if (r->started.realtime > 0 && state_has_run(&manager_of(r)->state, r))
-            manager_run_started(r, (pid_t) pid, r->started.realtime);
-        r->started.pid = (pid_t) pid;
-        if (r->state == RUN_STATE_STARTING)
-            run_enter(r, RUN_STATE_RUNNING);
+        if (started > 0 && run->started.realtime == 0)
+            executor_call(executor, on_started, run, (pid_t) pid, started);
+        run->started.pid = (pid_t) pid;
+        if (run->state == RUN_STATE_STARTING)
+            run_enter(run, RUN_STATE_RUNNING);
     }
-    state_remove_run(&manager_of(r)->state, r);
-    /* A second connection, with the handler of a known run; the guard tells its state, and a report that is due, again. */
-    manager_guard_connect(m, r->id);
+    /* A second connection, with the handler of a known run. The guard sends its state again, and a report that is due. */
+    executor_guard_connect(executor, run->id);
     return 0;
 }
 
-static void found_on_state(_unused_ struct guard_link *g, const struct message *state, void *userdata) {
-    struct found_guard *f = userdata;
-    struct manager *m = f->manager;
-    int k = manager_find_run(m, f->run) ? 0 /* the runner was lost and back meanwhile, and named it twice */ : take_up(f, state);
+static void guard_on_state(_unused_ struct guard_link *link, const struct message *state, void *userdata) {
+    struct unidentified_guard *guard = userdata;
+    struct executor *executor = guard->executor;
+    int r = 0;
 
-    if (k == 0) {
-        found_done(f);
+    /* A runner that was lost and is back names a guard twice. */
+    if (!run_table_find(executor->runs, guard->run))
+        r = recover(guard, state);
+    if (r == 0) {
+        guard_done(guard);
         return;
     }
-    /* Nobody knows what it holds: it must end, and its report is waited for. */
-    manager_log(m, LOG_ERR, "cannot take over run %s: %s", f->run, strerror(-k));
-    f->link = guard_link_free(f->link);
-    if (k == -EBADMSG || !manager_recover_failed(m, f->run, k))
-        (void) runner_link_kill(m->runner, f->run);
+    /* Its permits are unknown, so it must end; its report follows. */
+    journal_log(executor->journal, LOG_ERR, "run %s: cannot recover from its guard: %s", guard->run, strerror(-r));
+    guard->link = guard_link_free(guard->link);
+    if (r == -EBADMSG || !executor_call(executor, on_unrecoverable, guard->run, r))
+        (void) runner_link_kill(executor->runner, guard->run);
 }
 
-static void found_connect(struct found_guard *f);
+static void guard_connect(struct unidentified_guard *guard);
 
-/* It is not known what it held until it has said so on another connection, or, if it is gone, until the runner has ended what is left
- * of it and says so. */
-static void found_on_gone(_unused_ struct guard_link *g, void *userdata) {
-    struct found_guard *f = userdata;
+/* Its permits stay unknown until its state comes on another connection. If it has ended, they are in the report that the runner sends
+ * after it has ended what is left of the run. */
+static void guard_on_gone(_unused_ struct guard_link *link, void *userdata) {
+    struct unidentified_guard *guard = userdata;
 
-    f->link = guard_link_free(f->link);
-    f->wanted = f->has_gone;
-    f->has_gone = true;
-    if (f->wanted)
-        manager_guard_retry(f->manager, f->run, -ECONNRESET);
+    guard->link = guard_link_free(guard->link);
+    guard->wanted = guard->was_disconnected;
+    guard->was_disconnected = true;
+    if (guard->wanted)
+        executor_guard_retry(guard->executor, guard->run, -ECONNRESET);
     else
-        found_connect(f);
+        guard_connect(guard);
 }
 
 /* --- connecting --- */
 
-/* Its silence counts from when it could have heard: a full queue of connections (EAGAIN) is its own doing. */
-static void found_arm(struct found_guard *f) {
+/* The time runs from the first connection that the guard could accept. A full queue of connections (EAGAIN) is its own doing. */
+static void guard_arm(struct unidentified_guard *guard) {
     uint64_t due = USEC_INFINITY;
 
-    (void) sd_event_source_get_time(f->timer, &due);
+    (void) sd_event_source_get_time(guard->timer, &due);
     if (due != USEC_INFINITY)
         return;
-    (void) sd_event_source_set_time_relative(f->timer, silence_max(f->manager));
-    (void) sd_event_source_set_enabled(f->timer, SD_EVENT_ONESHOT);
+    (void) sd_event_source_set_time_relative(guard->timer, guard->executor->silence_usec);
+    (void) sd_event_source_set_enabled(guard->timer, SD_EVENT_ONESHOT);
 }
 
-static void found_connect(struct found_guard *f) {
+static void guard_connect(struct unidentified_guard *guard) {
     const struct guard_link_handler handler = {
-        .on_state = found_on_state, /* anything else is said again on the second connection */
-        .on_gone = found_on_gone,
-        .userdata = f,
+        .on_state = guard_on_state, /* all else comes again on the second connection */
+        .on_gone = guard_on_gone,
+        .userdata = guard,
     };
-    struct manager *m = f->manager;
-    int k = guard_link_new(&f->link, m->event, m->settings->runtime_directory, f->run, &handler);
+    struct executor *executor = guard->executor;
+    int r = guard_link_new(&guard->link, executor->event, executor->directory, guard->run, &handler);
 
-    f->wanted = k < 0 && !manager_guard_is_gone(k);
-    if (k == 0 || k == -EAGAIN)
-        found_arm(f);
-    if (f->wanted)
-        manager_guard_retry(m, f->run, k);
-    else if (k < 0) /* its report says what became of it */
-        (void) runner_link_kill(m->runner, f->run);
+    guard->wanted = r < 0 && !executor_guard_is_gone(r);
+    if (r == 0 || r == -EAGAIN)
+        guard_arm(guard);
+    if (guard->wanted)
+        executor_guard_retry(executor, guard->run, r);
+    else if (r < 0) /* its report says how it ended */
+        (void) runner_link_kill(executor->runner, guard->run);
 }
 
-void manager_found_connect(struct manager *m, const char *run) {
-    struct found_guard *f = calloc(1, sizeof(*f));
-    int k = f ? 0 : -ENOMEM;
+void unidentified_guard_add(struct executor *executor, const char *run) {
+    struct unidentified_guard *guard = calloc(1, sizeof(*guard));
+    int r = guard ? 0 : -ENOMEM;
 
-    if (f) {
-        f->manager = m;
-        list_init(&f->entry);
-        snprintf(f->run, sizeof(f->run), "%s", run);
-        k = sd_event_add_time(m->event, &f->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, found_on_silent, f);
-        if (k >= 0)
-            k = sd_event_source_set_enabled(f->timer, SD_EVENT_OFF);
+    if (guard) {
+        guard->executor = executor;
+        list_init(&guard->entry);
+        snprintf(guard->run, sizeof(guard->run), "%s", run);
+        r = sd_event_add_time(executor->event, &guard->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, guard_on_silent, guard);
+        if (r >= 0)
+            r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
     }
-    if (k < 0) {
-        if (f)
-            found_free(f);
-        if (!manager_recover_failed(m, run, k))
-            (void) runner_link_kill(m->runner, run);
+    if (r < 0) {
+        if (guard)
+            guard_free(guard);
+        if (!executor_call(executor, on_unrecoverable, run, r))
+            (void) runner_link_kill(executor->runner, run);
         return;
     }
-    list_append(&m->found_guards, &f->entry);
-    found_connect(f);
+    list_append(&executor->unidentified_guards, &guard->entry);
+    guard_connect(guard);
 }
 
-void manager_found_again(struct manager *m) {
-    list_foreach(f, &m->found_guards, struct found_guard, entry)
-        if (f->wanted)
-            found_connect(f);
+void unidentified_guards_retry(struct executor *executor) {
+    list_foreach(guard, &executor->unidentified_guards, struct unidentified_guard, entry)
+        if (guard->wanted)
+            guard_connect(guard);
 }
 
-void manager_found_reported(struct manager *m, const char *run) {
-    list_foreach_safe(f, &m->found_guards, struct found_guard, entry)
-        if (strcmp(f->run, run) == 0)
-            found_free(f);
+void unidentified_guards_forget(struct executor *executor, const char *run) {
+    list_foreach_safe(guard, &executor->unidentified_guards, struct unidentified_guard, entry)
+        if (strcmp(guard->run, run) == 0)
+            guard_free(guard);
 }
 
-void manager_found_free(struct manager *m) {
-    list_foreach_safe(f, &m->found_guards, struct found_guard, entry)
-        found_free(f);
+void unidentified_guards_free(struct executor *executor) {
+    list_foreach_safe(guard, &executor->unidentified_guards, struct unidentified_guard, entry)
+        guard_free(guard);
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Connections to the guards of known runs: what guards send, and how they are reached again. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "daemon/executor/executor-internal.h"
+
+void executor_guard_drop(struct run *run) {
+    run->job.guard = guard_link_free(run->job.guard);
+    run->job.guard_wanted = false;
+}
+
+/* --- what guards send --- */
+
+static void guard_on_started(_unused_ struct guard_link *guard, const struct message *started, void *userdata) {
+    struct run *run = userdata;
+    uint64_t pid = 0, at = 0;
+
+    if (run->started.pid == 0 && !run_is_over(run) && message_get_u64(started, "pid", &pid) == 0 &&
+        message_get_u64(started, "started", &at) == 0)
+        executor_call(run->job.executor, on_started, run, (pid_t) pid, at);
+}
+
+static void guard_on_state(struct guard_link *guard, const struct message *state, void *userdata) {
+    struct run *run = userdata;
+    bool is_requeued = run->requeue != RUN_REQUEUE_NONE;
+
+    /* The state repeats a `started` that was sent before this connection. */
+    guard_on_started(guard, state, run);
+    if (run->stop_reason != SUPERVISE_REASON_NONE || is_requeued) /* before the deadline, for which the guard may wait */
+        guard_link_stop(guard, is_requeued ? SUPERVISE_REASON_LEASE_LOST : run->stop_reason);
+    executor_push_deadline(run->job.executor, run);
+}
+
+static void guard_on_stopping(_unused_ struct guard_link *guard, enum supervise_reason reason, void *userdata) {
+    struct run *run = userdata;
+
+    if (run->state != RUN_STATE_RUNNING && run->state != RUN_STATE_STARTING)
+        return; /* berthd asked for the stop, and has logged it */
+    executor_call(run->job.executor, on_stopping, run, reason);
+    executor_arm_kill(run);
+}
+
+static void guard_on_report(struct guard_link *guard, const struct message *report, void *userdata) {
+    struct run *run = userdata;
+
+    if (!run_is_over(run))
+        executor_take_report(run, report);
+    FAILPOINT("done-sending");
+    guard_link_done(guard);
+    executor_guard_drop(run);
+    executor_clear(run);
+}
+
+static void guard_on_gone(struct guard_link *guard, void *userdata);
+
+static const struct guard_link_handler guard_handler = {
+    .on_state = guard_on_state,
+    .on_started = guard_on_started,
+    .on_stopping = guard_on_stopping,
+    .on_report = guard_on_report,
+    .on_gone = guard_on_gone,
+};
+
+/* --- connecting --- */
+
+bool executor_guard_is_gone(int error) {
+    return error == -ENOENT || error == -ECONNREFUSED;
+}
+
+void executor_guard_retry(struct executor *executor, const char *run, int error) {
+    int enabled = SD_EVENT_OFF;
+
+    (void) sd_event_source_get_enabled(executor->retry_timer, &enabled);
+    if (executor->retry_usec == GUARD_RETRY_MIN)
+        journal_log(executor->journal, LOG_WARNING, "run %s: cannot connect to its guard, retrying: %s", run, strerror(-error));
+    if (enabled != SD_EVENT_OFF)
+        return;
+    /* Neither fails for a source that exists. */
+    (void) sd_event_source_set_time_relative(executor->retry_timer, executor->retry_usec);
+    (void) sd_event_source_set_enabled(executor->retry_timer, SD_EVENT_ONESHOT);
+    executor->retry_usec = executor->retry_usec < GUARD_RETRY_MAX / 2 ? 2 * executor->retry_usec : GUARD_RETRY_MAX;
+}
+
+/* A guard that is gone is for the runner to report. Any other error is transient and must end no run that is well: the guard stops it at
+ * its deadline if that lasts too long. */
+static void connect_known(struct executor *executor, struct run *run) {
+    struct guard_link_handler handler = guard_handler;
+    int r;
+
+    handler.userdata = run;
+    run->job.executor = executor;
+    r = guard_link_new(&run->job.guard, executor->event, executor->directory, run->id, &handler);
+    run->job.guard_wanted = r < 0 && !executor_guard_is_gone(r);
+    if (run->job.guard_wanted)
+        executor_guard_retry(executor, run->id, r);
+    else if (r < 0)
+        (void) runner_link_kill(executor->runner, run->id);
+    else
+        executor->retry_usec = GUARD_RETRY_MIN;
+}
+
+/* A guard that is out of memory may close a connection without ending. Connecting again shows whether it has ended. */
+static void guard_on_gone(struct guard_link *guard, void *userdata) {
+    struct run *run = userdata;
+    bool had_state = guard_link_pid(guard) > 0; /* sent on this connection */
+
+    executor_guard_drop(run);
+    if (had_state) {
+        connect_known(run->job.executor, run);
+        return;
+    }
+    run->job.guard_wanted = true;
+    executor_guard_retry(run->job.executor, run->id, -ECONNRESET);
+}
+
+void executor_guard_connect(struct executor *executor, const char *id) {
+    struct run *run = run_table_find(executor->runs, id);
+
+    if (!run)
+        unidentified_guard_add(executor, id);
+    else if (!run->job.guard && !run_is_over(run))
+        connect_known(executor, run);
+}
+
+static int executor_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct executor *executor = userdata;
+
+    run_table_foreach(run, executor->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+        if (run->job.guard_wanted)
+            connect_known(executor, run);
+    unidentified_guards_retry(executor);
+    return 0;
+}
+
+int executor_guards_init(struct executor *executor) {
+    int r;
+
+    executor->retry_usec = GUARD_RETRY_MIN;
+    r = sd_event_add_time(executor->event, &executor->retry_timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, executor_on_retry,
+                          executor);
+    return r < 0 ? r : sd_event_source_set_enabled(executor->retry_timer, SD_EVENT_OFF);
+}

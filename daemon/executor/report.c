@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a guard or the runner reports of the end of a run. A run's permits are released only on a report, because only a report says that
+ * none of its processes is left. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "daemon/executor/executor-internal.h"
+
+static enum run_result result_of(const struct message *report, int exit_code) {
+    const char *reason = message_get(report, "reason"), *stage = message_get(report, "stage");
+    enum supervise_reason why = SUPERVISE_REASON_NONE;
+
+    if (message_get(report, "lost"))
+        return RUN_RESULT_GUARD_DIED;
+    if (message_get(report, "errno"))
+        return stage && strcmp(stage, "deadline") == 0 ? RUN_RESULT_LEASE_LOST : RUN_RESULT_NOT_STARTED;
+    if (reason)
+        (void) supervise_reason_parse(reason, &why);
+    switch (why) {
+    case SUPERVISE_REASON_NONE:
+        break;
+    case SUPERVISE_REASON_TIMEOUT:
+        return RUN_RESULT_TIMEOUT;
+    case SUPERVISE_REASON_LEASE_LOST:
+        return RUN_RESULT_LEASE_LOST;
+    case SUPERVISE_REASON_STOPPED:
+    case SUPERVISE_REASON_REVOKED:
+    case SUPERVISE_REASON_SHUTDOWN:
+        return RUN_RESULT_STOPPED;
+    }
+    return exit_code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
+}
+
+/* ESRCH of getpwnam() and its like is not about a process. */
+static const char *explain(const char *stage, int error) {
+    if (error == ESRCH && strcmp(stage, "user") == 0)
+        return "there is no such user";
+    if (error == ESRCH && strcmp(stage, "group") == 0)
+        return "there is no such group";
+    return strerror(error);
+}
+
+static void take_times(struct run *run, const struct message *report) {
+    uint64_t value, ended_boottime;
+
+    /* It was over before its guard could be asked. */
+    if (message_get_u64(report, "started", &value) == 0 && run->started.realtime == 0)
+        executor_call(run->job.executor, on_started, run, 0, value);
+    if (message_get_u64(report, "started-boot", &value) == 0 && message_get_u64(report, "ended-boot", &ended_boottime) == 0) {
+        run->started.boottime = value;
+        run->end.boottime = ended_boottime;
+    }
+    if (message_get_u64(report, "ended", &value) == 0)
+        run->end.realtime = value;
+}
+
+static void take_end(struct run *run, const struct message *report) {
+    const char *stage = message_get(report, "stage"), *reason = message_get(report, "reason");
+    uint64_t value;
+
+    if (message_get_u64(report, "code", &value) == 0)
+        run->end.exit_code = (int) value;
+    if (message_get_u64(report, "signal", &value) == 0)
+        run->end.signal = (int) value;
+    take_times(run, report);
+    if (message_get_u64(report, "errno", &value) == 0)
+        run_set_reason(run, "%s: %s", stage ? stage : "start", explain(stage ? stage : "start", (int) value));
+    else if (reason && strcmp(reason, "none") != 0)
+        run_set_reason(run, "%s", reason);
+}
+
+/* How long before the end of the lease the last process was gone. */
+static bool parse_fenced(const struct run *run, const struct message *report, int64_t *ret_spare_usec) {
+    uint64_t before, after = 0;
+
+    if (message_get_u64(report, "gone-before", &before) < 0)
+        return false;
+    (void) message_get_u64(report, "gone-after", &after);
+    *ret_spare_usec = (int64_t) (before + run->job.executor->margin_usec - after);
+    return true;
+}
+
+/* The guard did not begin the command: too little time was left, or the lease was lost. */
+static bool is_not_begun(const struct run *run, const struct message *report) {
+    const char *stage = message_get(report, "stage");
+
+    return message_get(report, "errno") && stage &&
+           (strcmp(stage, "deadline") == 0 ||
+            (strcmp(stage, "stop") == 0 &&
+             (run->requeue != RUN_REQUEUE_NONE || run->stop_reason == SUPERVISE_REASON_LEASE_LOST)));
+}
+
+void executor_take_report(struct run *run, const struct message *report) {
+    struct executor *executor = run->job.executor;
+    struct executor_end end = {};
+
+    FAILPOINT("report-seen");
+    if (is_not_begun(run, report) && executor_call(executor, on_not_begun, run))
+        return;
+    take_end(run, report);
+    end.result = result_of(report, run->end.exit_code);
+    if (end.result == RUN_RESULT_LEASE_LOST)
+        end.is_fenced = parse_fenced(run, report, &end.spare_usec);
+    executor_call(executor, on_ended, run, &end);
+}

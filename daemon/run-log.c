@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The sentences are for people. The fields of an event have the words that programs look for. */
+
+#include "daemon/run-log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "daemon/run-table.h"
+
+struct event run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
+    struct event e = {.type = type, .job = r->name, .run = r->id};
+
+    e.pools = r->n_demands > 0 ? run_format_pools(r, pools) : NULL;
+    e.token = run_token(r);
+    e.ticket = run_ticket(r);
+    e.head_start_usec = r->terms.head_start_usec;
+    if (r->kind == RUN_KIND_ADHOC) {
+        e.has_uid = true;
+        e.uid = r->adhoc.uid;
+        e.has_caller = true;
+    }
+    e.reason = r->reason[0] ? r->reason : NULL;
+    return e;
+}
+
+struct events *run_events(const struct run *run) {
+    return run->table->events;
+}
+
+const char *run_reason_text(const char *reason) {
+    static const struct {
+        const char *reason, *text;
+    } table[] = {
+        {"stopped", "`berth stop` was called"},
+        {"revoked", "its claim was revoked"},
+        {"lease-lost", "this host could not renew its lease"},
+        {"timeout", "it ran longer than its timeout"},
+        {"shutdown", "berth stops on this host"},
+        {"drained", "this host is drained"},
+        {"queue-timeout", "it waited longer than its queue-timeout"},
+        {"busy", "not all of its permits were free, and it was not to wait"},
+    };
+
+    for (size_t i = 0; i < ELEMENTSOF(table); i++)
+        if (strcmp(reason, table[i].reason) == 0)
+            return table[i].text;
+    return reason;
+}
+
+#define END_SIZE 256
+
+/* "failed with exit status 3" */
+static const char *end_text(const struct run *r, enum run_result result, char buffer[static END_SIZE]) {
+    const char *why = r->reason[0] ? run_reason_text(r->reason) : "for an unknown reason";
+    const char *signal = r->end.signal >= 0 ? sigabbrev_np(r->end.signal) : NULL;
+
+    switch (result) {
+    case RUN_RESULT_SUCCESS:
+        return "succeeded";
+    case RUN_RESULT_FAILURE:
+        if (r->end.signal >= 0)
+            snprintf(buffer, END_SIZE, "was ended by signal %d%s%s", r->end.signal, signal ? ", SIG" : "", signal ? signal : "");
+        else
+            snprintf(buffer, END_SIZE, "failed with exit status %d", r->end.exit_code);
+        return buffer;
+    case RUN_RESULT_TIMEOUT:
+        why = run_reason_text("timeout");
+        break;
+    case RUN_RESULT_LEASE_LOST:
+        why = run_reason_text("lease-lost");
+        break;
+    case RUN_RESULT_NOT_STARTED:
+        snprintf(buffer, END_SIZE, "was not started: %s", why);
+        return buffer;
+    case RUN_RESULT_GUARD_DIED:
+        return "ended in an unknown way: its guard died";
+    case RUN_RESULT_STOPPED:
+    case RUN_RESULT_QUEUE_TIMEOUT:
+    case RUN_RESULT_NONE:
+        break;
+    }
+    snprintf(buffer, END_SIZE, "was stopped: %s", why);
+    return buffer;
+}
+
+void run_log_exited(const struct run *r, enum run_result result) {
+    char pools[DEMANDS_TEXT_SIZE], text[END_SIZE];
+    struct event e = run_event(r, EVENT_EXITED, pools);
+
+    e.result = run_result_name(result);
+    e.has_exit_code = r->end.exit_code >= 0;
+    e.exit_code = r->end.exit_code;
+    e.has_signal = r->end.signal >= 0;
+    e.signal = r->end.signal;
+    e.has_run_time = true;
+    e.run_usec = run_time_usec(r, r->started.boottime);
+    run_log(r, &e, "%s %s", r->name, end_text(r, result, text));
+}
+
+void run_log_stopping(const struct run *r, enum event_type type) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = run_event(r, type, pools);
+
+    run_log(r, &e, "%s is being stopped: %s", r->name, run_reason_text(r->reason));
+}
+
+void run_log_fenced(const struct run *run, int64_t spare_usec) {
+    char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
+    struct event e = run_event(run, EVENT_FENCED, pools);
+
+    if (spare_usec == RUN_SPARE_UNKNOWN)
+        run_log(run, &e, "the last process of %s was gone after its lease had ended", run->name);
+    else if (spare_usec >= 0)
+        run_log(run, &e, "the last process of %s was gone %s before the end of its lease", run->name,
+                duration_format((usec_t) spare_usec, text));
+    else /* nothing could stop it before: nothing of the host ran */
+        run_log(run, &e, "the last process of %s was gone %s after the end of its lease: this host was suspended, or stood still",
+                run->name, duration_format((usec_t) -spare_usec, text));
+}
