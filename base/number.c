@@ -2,6 +2,7 @@
 #include "base/number.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int number_parse_span(const char *text, size_t n, uint64_t max, uint64_t *ret) {
@@ -48,4 +49,16 @@ int size_parse(const char *text, uint64_t *ret_bytes) {
         return r;
     *ret_bytes = value << shift;
     return 0;
+}
+
+const char *size_format(uint64_t bytes, char buffer[static SIZE_TEXT_SIZE]) {
+    static const char suffixes[] = "KMGT";
+    char suffix[2] = "";
+
+    for (size_t i = 0; suffixes[i] != '\0' && bytes > 0 && bytes % 1024 == 0; i++) {
+        bytes /= 1024;
+        suffix[0] = suffixes[i];
+    }
+    snprintf(buffer, SIZE_TEXT_SIZE, "%" PRIu64 "%s", bytes, suffix);
+    return buffer;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "conf/settings.h"
+/* 64-bit FNV-1a over a canonical text, "key=length:value\n" for each value, so that no two lists of values have the same text. The hash
+ * tells two versions of a config apart. It protects nothing: berth-runner starts only what its own config defines. */
 
-/* The hash of a job's canonical text: its name and every option as it is in force, defaults included. Where it stands and how it was
- * written do not matter. 64-bit FNV-1a: it tells two versions of a config apart, it is no seal (the runner starts nothing but
- * what its own config defines). */
-void job_hash(const struct job_settings *job, char ret[static 17]);
+#include <inttypes.h>
+
+#define HASH_EMPTY UINT64_C(0xcbf29ce484222325) /* http://www.isthe.com/chongo/tech/comp/fnv/ */
+
+void hash_add_text(uint64_t *hash, const char *key, const char *value);
+void hash_add_number(uint64_t *hash, const char *key, uint64_t value);

@@ -32,7 +32,7 @@ static void on_error(cfg_t *cfg, const char *format, va_list arguments) {
 
 /* After each value, and once more at the end of a list. */
 static int on_value(cfg_t *cfg, cfg_opt_t *opt) {
-    int index = schema_find_option(context.kind, opt->name, strlen(opt->name)), line = context.line + cfg->line - 1;
+    int index = section_find_option(context.kind, opt->name, strlen(opt->name)), line = context.line + cfg->line - 1;
     struct parsed_option *option = &context.section->options[index];
     unsigned n = cfg_opt_size(opt);
     struct parsed_value *values;
@@ -57,11 +57,11 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt) {
 }
 
 /* libconfuse's form of a section's options. */
-static void describe_options(enum section_kind kind, cfg_opt_t opts[static SCHEMA_OPTIONS_MAX + 1]) {
-    const struct schema_section *section = schema_get(kind);
+static void describe_options(enum section_kind kind, cfg_opt_t opts[static OPTIONS_MAX + 1]) {
+    const struct section *section = section_get(kind);
 
     for (size_t i = 0; i < section->n_options; i++) {
-        if (section->options[i].is_list)
+        if (option_is_list(&section->options[i]))
             opts[i] = (cfg_opt_t) CFG_STR_LIST(section->options[i].name, NULL, CFGF_NODEFAULT);
         else
             opts[i] = (cfg_opt_t) CFG_STR(section->options[i].name, NULL, CFGF_NODEFAULT);
@@ -71,12 +71,12 @@ static void describe_options(enum section_kind kind, cfg_opt_t opts[static SCHEM
 }
 
 static cfg_t *describe(enum section_kind kind) {
-    cfg_opt_t options[SCHEMA_OPTIONS_MAX + 1], top[2];
+    cfg_opt_t options[OPTIONS_MAX + 1], top[2];
 
     describe_options(kind, options);
     if (kind == SECTION_TOP)
         return cfg_init(options, CFGF_NONE);
-    top[0] = (cfg_opt_t) CFG_SEC(schema_get(kind)->name, options, schema_get(kind)->is_titled ? CFGF_TITLE | CFGF_MULTI : CFGF_MULTI);
+    top[0] = (cfg_opt_t) CFG_SEC(section_get(kind)->name, options, section_get(kind)->is_titled ? CFGF_TITLE | CFGF_MULTI : CFGF_MULTI);
     top[1] = (cfg_opt_t) CFG_END();
     return cfg_init(top, CFGF_NONE);
 }
@@ -92,7 +92,7 @@ static int parse_statement(char *text, size_t size) {
         return -ENOMEM;
     cfg_set_error_function(cfg, on_error);
     r = cfg_parse_fp(cfg, stream);
-    if (r == CFG_SUCCESS && context.kind != SECTION_TOP && schema_get(context.kind)->is_titled) {
+    if (r == CFG_SUCCESS && context.kind != SECTION_TOP && section_get(context.kind)->is_titled) {
         section = cfg_opt_getnsec(cfg_getnopt(cfg, 0), 0);
         context.section->title = strdup(cfg_title(section));
         if (!context.section->title)
@@ -126,7 +126,7 @@ static int read_statement(struct parsed *parsed, char *text, const struct statem
         const struct parsed_option *first = &section->options[statement->option];
 
         notes_add(notes, &place, "\"%s\" is given twice, first at %s:%d; keep one",
-                  schema_get(SECTION_TOP)->options[statement->option].name, first->place.file, first->place.line);
+                  section_get(SECTION_TOP)->options[statement->option].name, first->place.file, first->place.line);
         return 0;
     }
     context = (struct context) {notes, section, statement->kind, file, statement->line};
@@ -152,7 +152,7 @@ int parser_read(struct parsed *parsed, const char *file, const char *text, size_
 }
 
 static void parsed_section_done(struct parsed_section *section) {
-    for (size_t i = 0; i < SCHEMA_OPTIONS_MAX; i++) {
+    for (size_t i = 0; i < OPTIONS_MAX; i++) {
         for (size_t j = 0; j < section->options[i].n_values; j++)
             free(section->options[i].values[j].text);
         free(section->options[i].values);

@@ -5,7 +5,7 @@
  * mean. The only user of libconfuse. */
 
 #include "conf/notes.h"
-#include "conf/schema.h"
+#include "conf/options.h"
 
 struct parsed_value {
     char *text;
@@ -24,7 +24,7 @@ struct parsed_section {
     char *title; /* or NULL */
     struct settings_place place;
     uint32_t refused; /* options (bit by index) that were tried and complained about: they are not missing */
-    struct parsed_option options[SCHEMA_OPTIONS_MAX]; /* by index in the schema */
+    struct parsed_option options[OPTIONS_MAX]; /* by index in the section */
 };
 
 struct parsed { /* begin with {} */

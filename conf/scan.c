@@ -12,7 +12,7 @@
 
 struct frame { /* the section that is being scanned */
     int kind;                     /* enum section_kind; -1: one that is not known, nothing in it is judged */
-    int seen[SCHEMA_OPTIONS_MAX]; /* line of each option, 0: not there */
+    int seen[OPTIONS_MAX]; /* line of each option, 0: not there */
     uint32_t refused;             /* as in struct statement */
 };
 
@@ -88,26 +88,26 @@ static bool scan_value(struct scanner *s, const char *name, bool *ret_is_list, s
 
 /* Looks up an option; what is wrong with it is noted. -1: it must not be used. */
 static int judge_option(struct scanner *s, struct frame *frame, const char *name, int line, bool is_list) {
-    const struct schema_section *section = schema_get((enum section_kind) frame->kind);
+    const struct section *section = section_get((enum section_kind) frame->kind);
     struct settings_place place = place_at(s, line);
-    int option = schema_find_option((enum section_kind) frame->kind, name, strlen(name));
-    char known[SCHEMA_LIST_SIZE];
+    int option = section_find_option((enum section_kind) frame->kind, name, strlen(name));
+    char known[OPTIONS_TEXT_SIZE];
     const char *near;
 
-    if (option < 0 && frame->kind == SECTION_TOP && schema_find_section(name, strlen(name)) >= 0) {
+    if (option < 0 && frame->kind == SECTION_TOP && section_find(name, strlen(name)) >= 0) {
         notes_add(s->notes, &place, "\"%s\" is a section; write %s {", name, name);
     } else if (option < 0) {
-        near = schema_nearest_option((enum section_kind) frame->kind, name);
+        near = section_nearest_option((enum section_kind) frame->kind, name);
         if (near)
-            frame->refused |= UINT32_C(1) << schema_find_option((enum section_kind) frame->kind, near, strlen(near));
+            frame->refused |= UINT32_C(1) << section_find_option((enum section_kind) frame->kind, near, strlen(near));
         notes_add(s->notes, &place, "unknown option \"%s\"%s%s%s%s%s", name, *section->name ? " in " : "", section->name,
                   near ? "; did you mean \"" : "; ",
-                  near ? near : schema_list_options((enum section_kind) frame->kind, known), near ? "\"?" : "");
+                  near ? near : section_list_options((enum section_kind) frame->kind, known), near ? "\"?" : "");
     } else if (frame->seen[option] > 0) {
         notes_add(s->notes, &place, "\"%s\" is given twice, first in line %d; keep one", name, frame->seen[option]);
     } else {
         frame->seen[option] = line;
-        if (is_list == section->options[option].is_list)
+        if (is_list == option_is_list(&section->options[option]))
             return option;
         frame->refused |= UINT32_C(1) << option;
         if (is_list)
@@ -189,20 +189,20 @@ static bool scan_section_body(struct scanner *s, const char *section, struct fra
 /* Whether a section can be used; what is wrong with its head is noted. */
 static bool judge_section(struct scanner *s, const char *name, int line, bool has_title) {
     struct settings_place place = place_at(s, line);
-    int kind = schema_find_section(name, strlen(name));
+    int kind = section_find(name, strlen(name));
     const char *near;
 
-    if (kind >= 0 && schema_get((enum section_kind) kind)->is_titled != has_title) {
+    if (kind >= 0 && section_get((enum section_kind) kind)->is_titled != has_title) {
         if (has_title)
             notes_add(s->notes, &place, "%s has no name; write %s {", name, name);
         else
             notes_add(s->notes, &place, "%s must have a name; write %s \"NAME\" {", name, name);
     } else if (kind >= 0) {
         return true;
-    } else if (schema_find_option(SECTION_TOP, name, strlen(name)) >= 0) {
+    } else if (section_find_option(SECTION_TOP, name, strlen(name)) >= 0) {
         notes_add(s->notes, &place, "\"%s\" is an option; write %s = ...", name, name);
     } else {
-        near = schema_nearest_section(name);
+        near = section_nearest(name);
         notes_add(s->notes, &place, "unknown section \"%s\"; %s%s%s", name, near ? "did you mean \"" : "there are redis, pool and job",
                   near ? near : "", near ? "\"?" : "");
     }
@@ -224,7 +224,7 @@ static bool scan_section(struct scanner *s, const char *name, size_t begin, int 
     }
     /* The options of a section whose head is wrong are judged all the same. */
     is_usable = judge_section(s, name, line, has_title);
-    frame.kind = schema_find_section(name, strlen(name));
+    frame.kind = section_find(name, strlen(name));
     if (!scan_section_body(s, name, &frame, &end))
         return false;
     if (is_usable)

@@ -9,7 +9,7 @@
  * without the options that were complained about: blanks stand in their place. */
 
 #include "conf/notes.h"
-#include "conf/schema.h"
+#include "conf/options.h"
 
 struct statement { /* one option outside of sections, or one whole section */
     enum section_kind kind;

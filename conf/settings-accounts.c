@@ -1,63 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The users and groups that the config names for rights: read as names, and looked up on the machine. */
+/* Looks up the users and groups to which the config gives rights. */
 
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
 
-#include "conf/settings-read.h"
-
-/* --- from the config's text --- */
-
-static bool copy_account(const struct value_reader *r, unsigned option, size_t index, struct account *ret) {
-    struct account a = {.place = {value_place(r, option).file, r->section->options[option].values[index].line}};
-    const char *name = value_get_account(r, option, index, &a.is_group);
-
-    if (!name)
-        return false;
-    a.name = strdup(name);
-    if (!a.name)
-        r->notes->out_of_memory = true;
-    else
-        *ret = a;
-    return a.name;
-}
-
-void settings_read_accounts(const struct value_reader *r, unsigned option, struct accounts *ret) {
-    size_t n = r->section->options[option].n_values;
-
-    if (n == 0)
-        return;
-    ret->items = calloc(n, sizeof(*ret->items));
-    if (!ret->items) {
-        r->notes->out_of_memory = true;
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        ret->n += copy_account(r, option, i, &ret->items[ret->n]);
-}
-
-void settings_read_group(const struct value_reader *r, unsigned option, const char *default_name, struct account *ret) {
-    ret->is_group = true;
-    if (value_is_given(r, option)) {
-        ret->place = value_place(r, option);
-        value_account(r, option, &ret->name);
-        return;
-    }
-    ret->name = strdup(default_name);
-    if (!ret->name)
-        r->notes->out_of_memory = true;
-}
-
-void accounts_done(struct accounts *accounts) {
-    for (size_t i = 0; i < accounts->n; i++)
-        free(accounts->items[i].name);
-    free(accounts->items);
-}
-
-/* --- on the machine --- */
+#include "conf/notes.h"
 
 /* 0, or the errno of a lookup that failed; an account that does not exist is no failure (getpwnam(3) lists what errno is then). */
 static int find(struct account *a) {

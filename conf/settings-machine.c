@@ -15,9 +15,9 @@ static void check_job(const struct job_settings *job, unsigned available, struct
         unsigned controller;
         bool is_needed;
         const char *option, *name;
-    } needs[] = {{CGROUP_MEMORY, job->memory_max > 0, "memory-max", "memory"},
-                 {CGROUP_CPU, job->cpu_weight > 0, "cpu-weight", "cpu"},
-                 {CGROUP_PIDS, job->tasks_max > 0, "tasks-max", "pids"}};
+    } needs[] = {{CGROUP_MEMORY, job->resources.memory_max > 0, "memory-max", "memory"},
+                 {CGROUP_CPU, job->resources.cpu_weight > 0, "cpu-weight", "cpu"},
+                 {CGROUP_PIDS, job->resources.tasks_max > 0, "tasks-max", "pids"}};
 
     for (size_t i = 0; i < ELEMENTSOF(needs); i++)
         if (needs[i].is_needed && !(needs[i].controller & available))

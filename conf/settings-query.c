@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "conf/options.h"
 #include "conf/settings.h"
 
 #define MARGIN_MIN (500 * USEC_PER_MSEC)
@@ -73,30 +74,10 @@ bool settings_needs_cluster(const struct settings *s, const struct demands *pool
     return false;
 }
 
-static bool is_same_text(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static bool is_same_redis(const struct redis_settings *a, const struct redis_settings *b) {
-    if (!a || !b)
-        return a == b;
-    return a->tls == b->tls && is_same_text(a->unix_path, b->unix_path) && is_same_text(a->host, b->host) && a->port == b->port &&
-           a->db == b->db && is_same_text(a->username, b->username) && is_same_text(a->password_file, b->password_file) &&
-           a->timeout_usec == b->timeout_usec;
-}
-
 const char *settings_find_fixed_change(const struct settings *running, const struct settings *loaded) {
-    if (strcmp(running->host, loaded->host) != 0)
-        return "host";
-    if (strcmp(running->namespace, loaded->namespace) != 0)
-        return "namespace";
-    if (running->lease_usec != loaded->lease_usec)
-        return "lease";
-    if (running->heartbeat_usec != loaded->heartbeat_usec)
-        return "heartbeat";
-    if (!is_same_text(running->runtime_directory, loaded->runtime_directory))
-        return "runtime-directory";
-    if (!is_same_redis(running->redis, loaded->redis))
-        return "redis";
-    return NULL;
+    const char *changed = option_find_difference(SECTION_TOP, running, loaded);
+    bool is_redis_changed = !running->redis != !loaded->redis ||
+                            (running->redis && option_find_difference(SECTION_REDIS, running->redis, loaded->redis));
+
+    return changed ? changed : is_redis_changed ? "redis" : NULL;
 }

@@ -9,8 +9,8 @@
 #include "conf/settings-read.h"
 #include "base/text.h"
 
-void settings_read_title(const struct value_reader *r, char ret[static NAME_MAX_LENGTH + 1]) {
-    const char *title = r->section->title;
+void settings_read_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]) {
+    const char *title = reader->section->title;
 
     ret[0] = '\0';
     if (!title)
@@ -18,7 +18,7 @@ void settings_read_title(const struct value_reader *r, char ret[static NAME_MAX_
     if (name_is_valid(title))
         memcpy(ret, title, strlen(title) + 1);
     else
-        value_note(r, &r->section->place, "its name %s; " NAME_RULE, name_explain(title));
+        value_note(reader, &reader->section->place, "its name %s; " NAME_RULE, name_explain(title));
 }
 
 size_t settings_count(const struct parsed *parsed, enum section_kind kind) {
@@ -105,19 +105,19 @@ int settings_parse(const struct settings_source *sources, size_t n_sources, cons
 struct settings *settings_free(struct settings *s) {
     if (!s)
         return NULL;
-    redis_settings_free(s->redis);
-    free(s->run_group.name);
-    free(s->operate_group.name);
+    option_done_section(SECTION_TOP, s);
+    if (s->redis)
+        option_done_section(SECTION_REDIS, s->redis);
     for (size_t i = 0; i < s->n_pools; i++)
-        pool_settings_done(&s->pools[i]);
+        option_done_section(SECTION_POOL, &s->pools[i]);
     for (size_t i = 0; i < s->n_jobs; i++)
-        job_settings_done(&s->jobs[i]);
+        option_done_section(SECTION_JOB, &s->jobs[i]);
     for (size_t i = 0; i < s->n_files; i++)
         free(s->files[i]);
+    free(s->redis);
     free(s->pools);
     free(s->jobs);
     free(s->files);
-    free(s->runtime_directory);
     free(s);
     return NULL;
 }

@@ -22,7 +22,7 @@
 enum pool_scope { POOL_SCOPE_CLUSTER, POOL_SCOPE_HOST };
 enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW };
 enum on_lease_lost { ON_LEASE_LOST_STOP, ON_LEASE_LOST_CONTINUE };
-enum job_output { JOB_OUTPUT_JOURNAL, JOB_OUTPUT_NULL, JOB_OUTPUT_FILE };
+enum job_output_kind { JOB_OUTPUT_JOURNAL, JOB_OUTPUT_NULL, JOB_OUTPUT_FILE };
 
 struct settings_place { /* where in the config something stands, for errors */
     const char *file;   /* owned by the settings */
@@ -49,6 +49,7 @@ struct redis_settings {
     uint16_t port;
     unsigned db;
     char *username;            /* "" : none */
+    char *url_username;        /* of the url, until it is checked against `username`; then NULL */
     char *password_file;       /* "" : none */
     usec_t timeout_usec;
     struct settings_place place;
@@ -68,9 +69,32 @@ struct pool_settings {
 
 #define JOB_INHERIT INT_MIN
 
-struct job_limit {             /* setrlimit(2), soft and hard */
+struct rlimit_setting {        /* setrlimit(2), soft and hard */
     int resource;              /* RLIMIT_... */
     uint64_t value;            /* in the resource's own unit; RLIM_INFINITY: unlimited */
+};
+
+struct rlimits {
+    struct rlimit_setting *items; /* sorted by resource, each once */
+    size_t n;
+};
+
+struct job_process {           /* what the command's first process sets for itself, and its children inherit */
+    struct rlimits rlimits;
+    int nice;                  /* -20 to 19, or JOB_INHERIT */
+    int oom_score_adjust;      /* -1000 to 1000, or JOB_INHERIT */
+    bool no_new_privileges;
+};
+
+struct resource_control {      /* of the run's cgroup */
+    uint64_t memory_max;       /* bytes; 0: none */
+    uint32_t cpu_weight;       /* 1 to 10000; 0: the kernel's default */
+    uint32_t tasks_max;        /* processes and threads; 0: none */
+};
+
+struct job_output {
+    enum job_output_kind kind;
+    char *path;                /* of JOB_OUTPUT_FILE, else NULL */
 };
 
 struct job_settings {
@@ -90,19 +114,12 @@ struct job_settings {
     char *directory;
     char **environment;        /* NAME=value, NULL-terminated */
     mode_t umask;
-    enum job_output output;
-    char *output_path;         /* for JOB_OUTPUT_FILE, else NULL */
-    struct job_limit *limits;  /* sorted by resource, each once */
-    size_t n_limits;
-    int nice;                  /* -20 to 19, or JOB_INHERIT */
-    int oom_score_adjust;      /* -1000 to 1000, or JOB_INHERIT */
-    bool no_new_privileges;
-    uint64_t memory_max;       /* bytes; 0: none */
-    uint32_t cpu_weight;       /* 1 to 10000; 0: as it comes */
-    uint32_t tasks_max;        /* processes and threads; 0: no bound */
+    struct job_output output;
+    struct job_process process;
+    struct resource_control resources;
     struct accounts operators; /* may start and stop it without the right to operate */
     char *description;
-    char hash[17];             /* of the job's canonical text, 16 hex digits: equal jobs, equal hashes, wherever they stand */
+    char hash[17];             /* of all options, 16 hex digits: equal jobs have equal hashes, wherever they stand */
     struct settings_place place;
 };
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What an option's text may be, and what it means. Each function leaves *io as it is (a default) where the option is not given or is
- * wrong; what is wrong is noted with the section's and the option's name, what was written, and what would be right. */
+/* The texts of a section's options, by option name, and errors about them. */
 
 #include "conf/parser.h"
 
@@ -11,43 +10,24 @@ struct value_reader { /* one section */
     struct notes *notes;
 };
 
-#define VALUE_DURATION_MAX (UINT64_C(3650) * 86400 * USEC_PER_SEC) /* of duration_parse() */
+/* As written; its place and values are empty if the option is not given. */
+const struct parsed_option *value_option(const struct value_reader *reader, const char *option);
+/* The place of an option, or of its section if the option is not given. */
+struct settings_place value_place(const struct value_reader *reader, const char *option);
+bool value_is_given(const struct value_reader *reader, const char *option);
+/* The option is not given, and no refused option looks like a misspelling of it. */
+bool value_is_missing(const struct value_reader *reader, const char *option);
+/* The text of a value (index: in a list, else 0). NULL: there is none, or it was noted as not UTF-8 or as holding a control
+ * character. may_break: newlines and tabs are allowed. */
+const char *value_get(const struct value_reader *reader, const char *option, size_t index, bool may_break);
 
-/* Where an option stands, or its section if it is not given. */
-struct settings_place value_place(const struct value_reader *r, unsigned option);
-bool value_is_given(const struct value_reader *r, unsigned option);
-/* Neither given nor tried in a way that was complained about. */
-bool value_is_missing(const struct value_reader *r, unsigned option);
 /* Notes 'job "x": ' and the text, at a place. */
-void value_note(const struct value_reader *r, const struct settings_place *place, const char *format, ...) _printf_(3, 4);
-/* Notes 'job "x": timeout "5x" ' and the text, at that value. index: in a list, else 0. */
-void value_error(const struct value_reader *r, unsigned option, size_t index, const char *format, ...) _printf_(4, 5);
-/* The text of a value; NULL if it is not there, or noted: is not UTF-8, or holds a control character (with may_break newlines and tabs
- * are allowed). */
-const char *value_get(const struct value_reader *r, unsigned option, size_t index, bool may_break);
+void value_note(const struct value_reader *reader, const struct settings_place *place, const char *format, ...) _printf_(3, 4);
+/* Notes 'job "x": timeout "5x" ' and the text, at that value. */
+void value_error(const struct value_reader *reader, const char *option, size_t index, const char *format, ...) _printf_(4, 5);
 
-/* The name of a user or group, without the '@' that `@group` begins with; NULL as above. ret_is_group: NULL where '@' is not allowed. */
-const char *value_get_account(const struct value_reader *r, unsigned option, size_t index, bool *ret_is_group);
-
-void value_duration(const struct value_reader *r, unsigned option, usec_t min, usec_t max, usec_t *io);
-/* "" is USEC_INFINITY. */
-void value_optional_duration(const struct value_reader *r, unsigned option, usec_t min, usec_t *io);
-/* Whether it was given and right. */
-bool value_number(const struct value_reader *r, unsigned option, uint32_t max, uint32_t *io);
-/* A number that may be negative. "" leaves *io as it is. */
-void value_optional_integer(const struct value_reader *r, unsigned option, int min, int max, int *io);
-/* A number of at least 1. "" leaves *io as it is. */
-void value_optional_number(const struct value_reader *r, unsigned option, uint32_t max, uint32_t *io);
-/* A size of at least 1 byte. "" leaves *io as it is. */
-void value_optional_size(const struct value_reader *r, unsigned option, uint64_t *io);
-void value_bool(const struct value_reader *r, unsigned option, bool *io);
-/* One of n names: its index. */
-void value_choice(const struct value_reader *r, unsigned option, const char *const *names, size_t n, unsigned *io);
-void value_name(const struct value_reader *r, unsigned option, char io[static NAME_MAX_LENGTH + 1]);
-void value_signal(const struct value_reader *r, unsigned option, int *io);
-void value_umask(const struct value_reader *r, unsigned option, mode_t *io);
-
-/* These make *io a copy, of the default if nothing is given; free it. NULL only if memory is short. */
-void value_text(const struct value_reader *r, unsigned option, const char *default_text, char **io);
-void value_path(const struct value_reader *r, unsigned option, const char *default_path, char **io); /* absolute, or "" if that is the default */
-void value_account(const struct value_reader *r, unsigned option, char **io);                         /* of a user or a group, or "" */
+/* A copy, or NULL: memory is short, which is noted. */
+char *value_copy(const struct value_reader *reader, const char *text);
+/* The name of a user or group. is_listed: `text` may begin with '@', which makes it a group and is not part of the name. NULL: the
+ * name is wrong, which is noted. */
+const char *value_account(const struct value_reader *reader, const char *option, size_t index, const char *text, bool is_listed);

@@ -6,7 +6,7 @@
 #define GUARDS_GROUP "guards"
 
 unsigned bounds_needed(const struct job_settings *job) {
-    return (job->cpu_weight > 0 ? CGROUP_CPU : 0U) | (job->memory_max > 0 ? CGROUP_MEMORY : 0U) | (job->tasks_max > 0 ? CGROUP_PIDS : 0U);
+    return (job->resources.cpu_weight > 0 ? CGROUP_CPU : 0U) | (job->resources.memory_max > 0 ? CGROUP_MEMORY : 0U) | (job->resources.tasks_max > 0 ? CGROUP_PIDS : 0U);
 }
 
 /* A group with processes of its own must not have controllers below it, and we are in this one. Controllers of a group outlive us: the
@@ -26,7 +26,7 @@ int bounds_apply(const char *cgroup, const struct job_settings *job) {
     const struct {
         const char *file;
         uint64_t value;
-    } bounds[] = {{"memory.max", job->memory_max}, {"cpu.weight", job->cpu_weight}, {"pids.max", job->tasks_max}};
+    } bounds[] = {{"memory.max", job->resources.memory_max}, {"cpu.weight", job->resources.cpu_weight}, {"pids.max", job->resources.tasks_max}};
 
     for (size_t i = 0; i < ELEMENTSOF(bounds); i++) {
         int r = bounds[i].value > 0 ? cgroup_set(cgroup, bounds[i].file, bounds[i].value) : 0;

@@ -11,17 +11,17 @@
 #define OOM_SCORE_FILE "/proc/self/oom_score_adj"
 
 /* Descriptors are numbered from the lowest free one: below the limit there may be none while those of the guard are open. */
-static bool is_late(const struct job_limit *limit) {
+static bool is_late(const struct rlimit_setting *limit) {
     struct rlimit now;
 
     return limit->resource == RLIMIT_NOFILE && getrlimit(RLIMIT_NOFILE, &now) == 0 && limit->value < now.rlim_cur;
 }
 
 static int set_limits(const struct job_settings *job, bool late) {
-    for (size_t i = 0; i < job->n_limits; i++) {
-        const struct rlimit both = {job->limits[i].value, job->limits[i].value};
+    for (size_t i = 0; i < job->process.rlimits.n; i++) {
+        const struct rlimit both = {job->process.rlimits.items[i].value, job->process.rlimits.items[i].value};
 
-        if (is_late(&job->limits[i]) == late && setrlimit((__rlimit_resource_t) job->limits[i].resource, &both) < 0)
+        if (is_late(&job->process.rlimits.items[i]) == late && setrlimit((__rlimit_resource_t) job->process.rlimits.items[i].resource, &both) < 0)
             return errno;
     }
     return 0;
@@ -48,10 +48,10 @@ int exec_bounds(const struct exec_plan *plan, const char **ret_stage) {
     if (r > 0)
         return r;
     *ret_stage = "nice";
-    if (job->nice != JOB_INHERIT && setpriority(PRIO_PROCESS, 0, job->nice) < 0)
+    if (job->process.nice != JOB_INHERIT && setpriority(PRIO_PROCESS, 0, job->process.nice) < 0)
         return errno;
     *ret_stage = "oom-score";
-    return job->oom_score_adjust != JOB_INHERIT ? set_oom_score(job->oom_score_adjust) : 0;
+    return job->process.oom_score_adjust != JOB_INHERIT ? set_oom_score(job->process.oom_score_adjust) : 0;
 }
 
 int exec_bounds_late(const struct exec_plan *plan, const char **ret_stage) {

@@ -72,7 +72,7 @@ int exec_drop(const struct exec_plan *plan, const char **ret_stage) {
 
 int exec_renounce(const struct exec_plan *plan, const char **ret_stage) {
     *ret_stage = "privileges";
-    if (plan->job->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (plan->job->process.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return errno;
     return 0;
 }

@@ -39,12 +39,12 @@ static int exec_place(int fd, int place) {
 static int exec_output(const struct job_settings *job, int journal) {
     int r = EINVAL;
 
-    switch (job->output) {
+    switch (job->output.kind) {
     case JOB_OUTPUT_JOURNAL:
         r = exec_place(journal, STDOUT_FILENO);
         break;
     case JOB_OUTPUT_FILE:
-        r = exec_place(exec_open_output(job->output_path), STDOUT_FILENO);
+        r = exec_place(exec_open_output(job->output.path), STDOUT_FILENO);
         break;
     case JOB_OUTPUT_NULL:
         r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);
@@ -95,7 +95,7 @@ int exec_child(void *userdata, const char **ret_stage) {
     r = exec_bounds(plan, ret_stage);
     if (r > 0)
         return r;
-    if (job->output == JOB_OUTPUT_JOURNAL) /* as root, or journald would not believe which unit it is of */
+    if (job->output.kind == JOB_OUTPUT_JOURNAL) /* as root, or journald would not believe which unit it is of */
         journal = journal_stream_open(job->name, LOG_INFO, &is_journal);
     *ret_stage = "keyring"; /* before the drop: a user whose keys are all used up must not get ours */
     r = exec_keyring();

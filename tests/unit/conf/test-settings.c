@@ -181,16 +181,16 @@ static void test_job_defaults(void) {
     TEST_STRING(job->directory, "/");
     CU_ASSERT_PTR_NULL(job->environment[0]);
     TEST_INT(job->umask, 022);
-    TEST_INT(job->output, JOB_OUTPUT_JOURNAL);
-    CU_ASSERT_PTR_NULL(job->output_path);
+    TEST_INT(job->output.kind, JOB_OUTPUT_JOURNAL);
+    CU_ASSERT_PTR_NULL(job->output.path);
     TEST_STRING(job->description, "");
-    TEST_INT(job->n_limits, 0);
-    TEST_INT(job->nice, JOB_INHERIT);
-    TEST_INT(job->oom_score_adjust, JOB_INHERIT);
-    CU_ASSERT(!job->no_new_privileges);
-    TEST_INT(job->memory_max, 0);
-    TEST_INT(job->cpu_weight, 0);
-    TEST_INT(job->tasks_max, 0);
+    TEST_INT(job->process.rlimits.n, 0);
+    TEST_INT(job->process.nice, JOB_INHERIT);
+    TEST_INT(job->process.oom_score_adjust, JOB_INHERIT);
+    CU_ASSERT(!job->process.no_new_privileges);
+    TEST_INT(job->resources.memory_max, 0);
+    TEST_INT(job->resources.cpu_weight, 0);
+    TEST_INT(job->resources.tasks_max, 0);
     TEST_INT(job->operators.n, 0);
     TEST_INT(strlen(job->hash), 16);
     TEST_INT(job->place.line, 4);
@@ -232,13 +232,13 @@ static void test_job(void) {
     TEST_STRING(job->environment[1], "A=x=y");
     CU_ASSERT_PTR_NULL(job->environment[2]);
     TEST_INT(job->umask, 077);
-    TEST_INT(job->output, JOB_OUTPUT_FILE);
-    TEST_STRING(job->output_path, "/var/log/x");
+    TEST_INT(job->output.kind, JOB_OUTPUT_FILE);
+    TEST_STRING(job->output.path, "/var/log/x");
     CU_ASSERT(settings_needs_cluster(s, &job->pools));
 
     job = settings_find_job(s, "k");
     CU_ASSERT_PTR_NOT_NULL_FATAL(job);
-    TEST_INT(job->output, JOB_OUTPUT_NULL);
+    TEST_INT(job->output.kind, JOB_OUTPUT_NULL);
     TEST_INT(job->overlap, JOB_OVERLAP_ALLOW);
     TEST_INT(job->timeout_usec, 1000);
     TEST_INT(job->stop_signal, SIGUSR1);
@@ -250,31 +250,31 @@ static void test_bounds(void) {
         parse("job j { command = {\"/j\"} limits = {\"nofile=1024\", \"core=0\", 'as=4G', \"nproc=unlimited\"} nice = -20 oom-score-adjust = -1000\n"
               "no-new-privileges = true memory-max = 64M cpu-weight = 10000 tasks-max = 4194304 }\n"
               "job k { command = {\"/k\"} limits = {} nice = 19 oom-score-adjust = 0 cpu-weight = \"\" tasks-max = 1 }");
-    static const struct job_limit expected[] = {
+    static const struct rlimit_setting expected[] = {
         {RLIMIT_CORE, 0}, {RLIMIT_NPROC, RLIM_INFINITY}, {RLIMIT_NOFILE, 1024}, {RLIMIT_AS, UINT64_C(4) << 30}};
     const struct job_settings *job;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     job = settings_find_job(s, "j");
     CU_ASSERT_PTR_NOT_NULL_FATAL(job);
-    TEST_INT(job->n_limits, ELEMENTSOF(expected));
+    TEST_INT(job->process.rlimits.n, ELEMENTSOF(expected));
     for (size_t i = 0; i < ELEMENTSOF(expected); i++) {
-        TEST_INT(job->limits[i].resource, expected[i].resource);
-        CU_ASSERT(job->limits[i].value == expected[i].value);
+        TEST_INT(job->process.rlimits.items[i].resource, expected[i].resource);
+        CU_ASSERT(job->process.rlimits.items[i].value == expected[i].value);
     }
-    TEST_INT(job->nice, -20);
-    TEST_INT(job->oom_score_adjust, -1000);
-    CU_ASSERT(job->no_new_privileges);
-    TEST_INT(job->memory_max, 64 << 20);
-    TEST_INT(job->cpu_weight, 10000);
-    TEST_INT(job->tasks_max, 4194304);
+    TEST_INT(job->process.nice, -20);
+    TEST_INT(job->process.oom_score_adjust, -1000);
+    CU_ASSERT(job->process.no_new_privileges);
+    TEST_INT(job->resources.memory_max, 64 << 20);
+    TEST_INT(job->resources.cpu_weight, 10000);
+    TEST_INT(job->resources.tasks_max, 4194304);
     job = settings_find_job(s, "k");
     CU_ASSERT_PTR_NOT_NULL_FATAL(job);
-    TEST_INT(job->n_limits, 0);
-    TEST_INT(job->nice, 19);
-    TEST_INT(job->oom_score_adjust, 0);
-    TEST_INT(job->cpu_weight, 0);
-    TEST_INT(job->tasks_max, 1);
+    TEST_INT(job->process.rlimits.n, 0);
+    TEST_INT(job->process.nice, 19);
+    TEST_INT(job->process.oom_score_adjust, 0);
+    TEST_INT(job->resources.cpu_weight, 0);
+    TEST_INT(job->resources.tasks_max, 1);
 }
 
 static void test_heavy_in_paused_pool(void) {

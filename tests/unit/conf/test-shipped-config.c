@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* conf/berth.conf and conf/examples/cluster.conf, as they are shipped: they are right, name every option, and say its default. Run from
- * the top of the source tree, as tests/run.sh does. */
+/* conf/berth.conf, conf/examples/cluster.conf and berth.conf(5): they are valid, and agree with the table of options. Run from the top of
+ * the source tree, as tests/run.sh does. */
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/schema.h"
+#include "base/duration.h"
+#include "base/number.h"
+#include "conf/option-types.h"
 #include "conf/settings.h"
 #include "tests/harness/test.h"
 
@@ -55,23 +57,8 @@ static void test_as_shipped(void) {
     TEST_INT(s->pools[0].scope, POOL_SCOPE_HOST);
 }
 
-static void test_every_option_is_there(void) {
-    _cleanup_free_ char *text = read_text("conf/berth.conf");
-    char line[64];
-
-    for (int kind = 0; kind < N_SECTION_KINDS; kind++) {
-        const struct schema_section *section = schema_get((enum section_kind) kind);
-
-        for (size_t i = 0; i < section->n_options; i++) {
-            snprintf(line, sizeof(line), "\n#%s%s = ", kind == SECTION_TOP ? "" : "    ", section->options[i].name);
-            if (!strstr(text, line))
-                TEST_STRING("conf/berth.conf does not say", line);
-        }
-    }
-}
-
-/* All that is shown, made live, but the host's name, is the same as all that is required alone. */
-static void test_defaults_are_told(void) {
+/* berth.conf with every option uncommented, except host, has the same settings as a config of the required options alone. */
+static void test_shown_values_are_defaults(void) {
     _cleanup_free_ char *text = read_text("conf/berth.conf");
     _cleanup_(settings_freep) struct settings *shown = NULL, *plain = NULL;
     const struct pool_settings *a, *b;
@@ -108,45 +95,150 @@ static void test_cluster_example(void) {
     CU_ASSERT_PTR_NOT_NULL(s->redis);
 }
 
-/* A value above the bound of an option is refused; the error and the man page name the bound. */
-static void test_bounds_are_told(void) {
-    static const struct {
-        const char *config, *option, *bound;
-    } rows[] = {
-        {"pool \"p\" { scope = host limit = 1000001 }", "*limit* = ", "1000000"},
-        {"pool \"p\" { scope = host limit = 1 host-limit = 1000001 }", "*host-limit* = ", "1000000"},
-        {"pool \"p\" { scope = host limit = 1 queue-limit = 1000001 }", "*queue-limit* = ", "1000000"},
-        {"pool \"p\" { scope = host limit = 2000 } job \"j\" { command = {\"/j\"} pools = {\"p:1001\"} }", "*pools* = ", "1000"},
-        {"job \"j\" { command = {\"/j\"} cpu-weight = 10001 }", "*cpu-weight* = ", "10000"},
-        {"job \"j\" { command = {\"/j\"} tasks-max = 4194305 }", "*tasks-max* = ", "4194304"},
-        {"lease = \"25h\"", "*lease* = ", "1d"},
-        {"job \"j\" { command = {\"/j\"} timeout = \"3651d\" }", "# SYNTAX", "3650d"},
-        {"job \"j\" { command = {\"/j\"} nice = 20 }", "*nice* = ", "19"},
-    };
-    _cleanup_free_ char *manual = read_text("packaging/man/berth.conf.5.scd");
+/* ---- the table of options against the manual and berth.conf ---- */
 
-    for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-        struct settings_source source = {"c", rows[i].config, strlen(rows[i].config)};
-        struct settings_errors errors = {};
-        struct settings *s = NULL;
-        const char *option = strstr(manual, rows[i].option), *told = option ? strstr(option, rows[i].bound) : NULL;
+static const struct {
+    const char *begin; /* of the section in the manual */
+    const char *config_line;
+} documents[] = {
+    [SECTION_TOP] = {"# THIS HOST", "\n#"},
+    [SECTION_REDIS] = {"*redis { }*", "\n#    "},
+    [SECTION_POOL] = {"# POOLS", "\n#    "},
+    [SECTION_JOB] = {"# JOBS", "\n#    "},
+};
 
-        TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), SETTINGS_E_INVALID);
-        TEST_INT(errors.n, 1);
-        if (errors.n != 1 || !strstr(errors.lines[0], rows[i].bound) || !told || told - option > 1000) {
-            printf("%s %s: %s\n", rows[i].option, rows[i].bound, errors.n > 0 ? errors.lines[0] : "no error");
-            CU_FAIL("is not told");
-        }
-        settings_errors_done(&errors);
+static const char *find(const char *text, const char *before, const char *name, const char *after) {
+    char line[64];
+
+    snprintf(line, sizeof(line), "%s%s%s", before, name, after);
+    return strstr(text, line);
+}
+
+/* The entry of an option in the manual, up to the next entry. */
+static char *manual_entry(const char *manual, enum section_kind kind, const char *name) {
+    const char *begin = find(strstr(manual, documents[kind].begin), "*", name, "* = "), *end;
+
+    if (!begin)
+        return NULL;
+    end = begin;
+    do
+        end = strchrnul(end + 1, '\n');
+    while (*end != '\0' && end[strspn(end, "\n\t")] != '*' && end[strspn(end, "\n\t")] != '#');
+    return strndup(begin, (size_t) (end - begin));
+}
+
+/* The value at `text`, without quotes and the manual's underscores. */
+static void get_value(const char *text, char ret[static 64]) {
+    text += strspn(text, "_\"");
+    snprintf(ret, 64, "%.*s", (int) strcspn(text, "_\",\n"), text);
+}
+
+static void expect_default(const char *where, const struct option *option, const char *text, const char *expected) {
+    char value[64];
+
+    get_value(text, value);
+    if (strcmp(value, expected) != 0) {
+        printf("%s: %s is \"%s\", the default is \"%s\"\n", where, option->name, value, expected);
+        CU_FAIL("a default is documented wrongly");
     }
+}
+
+/* Defaults that depend on other options, with those options at their defaults. NULL: required. */
+static const char *computed_default(const struct option *option) {
+    static const char *const rows[][2] = {{"heartbeat", "5s"}, {"stop-timeout", "5s"}, {"timeout", "2500ms"}};
+
+    for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+        if (strcmp(rows[i][0], option->name) == 0)
+            return rows[i][1];
+    return NULL;
+}
+
+static void test_defaults_are_documented(void) {
+    _cleanup_free_ char *manual = read_text("packaging/man/berth.conf.5.scd"), *config = read_text("conf/berth.conf");
+
+    for (int kind = 0; kind < N_SECTION_KINDS; kind++)
+        for (size_t i = 0; i < section_get((enum section_kind) kind)->n_options; i++) {
+            const struct option *option = &section_get((enum section_kind) kind)->options[i];
+            const char *expected = option->text ? option->text : computed_default(option), *shown;
+            _cleanup_free_ char *entry = manual_entry(manual, (enum section_kind) kind, option->name);
+
+            shown = find(config, "\n#", section_get((enum section_kind) kind)->name, "");
+            shown = shown ? find(shown, documents[kind].config_line, option->name, " = ") : NULL;
+            if (!entry || !shown) {
+                TEST_STRING(option->name, "an option of the manual and of berth.conf");
+                continue;
+            }
+            if (!expected || option_is_list(option))
+                continue;
+            expect_default("manual", option, find(entry, "*", option->name, "* = ") + strlen(option->name) + 5, expected);
+            expect_default("berth.conf", option, strchr(shown, '=') + 2, expected);
+        }
+}
+
+/* A bound as the manual has it, or "" if there is none worth a word. */
+static const char *format_bound(const struct option *option, int64_t bound, char buffer[static DURATION_TEXT_SIZE]) {
+    bool is_duration = option->type == &option_duration, is_size = option->type == &option_size;
+
+    buffer[0] = '\0';
+    if (bound == 0 || bound == 1 || bound == (is_duration ? OPTION_DURATION_MAX : INT64_MAX))
+        return buffer;
+    if (is_duration)
+        return duration_format((usec_t) bound, buffer);
+    if (is_size)
+        return size_format((uint64_t) bound, buffer);
+    snprintf(buffer, DURATION_TEXT_SIZE, option->type == &option_umask ? "%" PRIo64 : "%" PRId64, bound);
+    return buffer;
+}
+
+static bool has_word(const char *text, const char *word) {
+    size_t n = strlen(word);
+
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if (!isalnum((unsigned char) at[-1]) && !isalnum((unsigned char) at[n]))
+            return true;
+    return n == 0;
+}
+
+static void test_ranges_are_documented(void) {
+    _cleanup_free_ char *manual = read_text("packaging/man/berth.conf.5.scd");
+    char bound[DURATION_TEXT_SIZE];
+
+    CU_ASSERT(has_word(strstr(manual, "# SYNTAX"), duration_format(OPTION_DURATION_MAX, bound)));
+    for (int kind = 0; kind < N_SECTION_KINDS; kind++)
+        for (size_t i = 0; i < section_get((enum section_kind) kind)->n_options; i++) {
+            const struct option *option = &section_get((enum section_kind) kind)->options[i];
+            _cleanup_free_ char *entry = manual_entry(manual, (enum section_kind) kind, option->name);
+
+            CU_ASSERT_PTR_NOT_NULL_FATAL(entry);
+            for (int k = 0; k < 2; k++)
+                if (!has_word(entry, format_bound(option, k == 0 ? option->min : option->max, bound))) {
+                    printf("the manual does not name the bound %s of %s\n", bound, option->name);
+                    CU_FAIL("a bound is not documented");
+                }
+        }
+}
+
+/* Outside of sections and in the redis section, an option that is hashed needs a restart. */
+static void test_restarts_are_documented(void) {
+    _cleanup_free_ char *manual = read_text("packaging/man/berth.conf.5.scd");
+    const struct section *top = section_get(SECTION_TOP);
+
+    for (size_t i = 0; i < top->n_options; i++) {
+        _cleanup_free_ char *entry = manual_entry(manual, SECTION_TOP, top->options[i].name);
+
+        if ((top->options[i].hash == HASH) != (strstr(entry, "[restart]") != NULL))
+            TEST_STRING(top->options[i].name, "marked [restart], or not, as it should be");
+    }
+    CU_ASSERT_PTR_NOT_NULL(strstr(strstr(manual, "*redis { }*"), "[restart]"));
 }
 
 static CU_TestInfo tests[] = {
     {"as-shipped", test_as_shipped},
-    {"every-option-is-there", test_every_option_is_there},
-    {"defaults-are-told", test_defaults_are_told},
+    {"shown-values-are-defaults", test_shown_values_are_defaults},
     {"cluster-example", test_cluster_example},
-    {"bounds-are-told", test_bounds_are_told},
+    {"defaults-are-documented", test_defaults_are_documented},
+    {"ranges-are-documented", test_ranges_are_documented},
+    {"restarts-are-documented", test_restarts_are_documented},
     CU_TEST_INFO_NULL,
 };
 

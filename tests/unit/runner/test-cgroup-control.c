@@ -51,10 +51,10 @@ static void end(void) {
 }
 
 static void test_needed(void) {
-    TEST_INT(bounds_needed(&(struct job_settings) {.nice = 5}), 0);
-    TEST_INT(bounds_needed(&(struct job_settings) {.cpu_weight = 1}), CGROUP_CPU);
-    TEST_INT(bounds_needed(&(struct job_settings) {.memory_max = 1}), CGROUP_MEMORY);
-    TEST_INT(bounds_needed(&(struct job_settings) {.tasks_max = 1, .memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
+    TEST_INT(bounds_needed(&(struct job_settings) {.process.nice = 5}), 0);
+    TEST_INT(bounds_needed(&(struct job_settings) {.resources.cpu_weight = 1}), CGROUP_CPU);
+    TEST_INT(bounds_needed(&(struct job_settings) {.resources.memory_max = 1}), CGROUP_MEMORY);
+    TEST_INT(bounds_needed(&(struct job_settings) {.resources.tasks_max = 1, .resources.memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
 }
 
 static void test_available(void) {
@@ -117,7 +117,7 @@ static void test_move(void) {
 }
 
 static void test_apply(void) {
-    const struct job_settings job = {.memory_max = UINT64_C(5) << 30, .cpu_weight = 10, .tasks_max = 64};
+    const struct job_settings job = {.resources.memory_max = UINT64_C(5) << 30, .resources.cpu_weight = 10, .resources.tasks_max = 64};
 
     begin("\n");
     TEST_INT(bounds_apply(directory, &job), 0); /* no controller, no file: told before */

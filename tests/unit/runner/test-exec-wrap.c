@@ -125,7 +125,7 @@ static char root[] = "/";
 static char *command[] = {(char[]) {"/bin/sh"}, (char[]) {"-c"}, NULL, NULL};
 static char *environment[] = {(char[]) {"PATH=/usr/bin:/bin"}, NULL};
 static gid_t groups[] = OTHER_GROUPS;
-static struct job_limit limits[] = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 5}, {RLIMIT_NPROC, 500}};
+static struct rlimit_setting limits[] = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 5}, {RLIMIT_NPROC, 500}};
 
 struct outcome {
     int error;      /* 0: the command ran */
@@ -178,9 +178,9 @@ static struct outcome run(struct exec_plan *plan, enum mode mode, const char *ca
 
 static struct job_settings whole_job(const char *script) {
     command[2] = (char *) (uintptr_t) script;
-    return (struct job_settings) {.name = "j", .command = command, .directory = root, .umask = 022, .output = JOB_OUTPUT_FILE,
-                                  .output_path = output, .limits = limits, .n_limits = ELEMENTSOF(limits), .nice = 5,
-                                  .oom_score_adjust = 500, .no_new_privileges = true};
+    return (struct job_settings) {.name = "j", .command = command, .directory = root, .umask = 022,
+                                  .output = {JOB_OUTPUT_FILE, output},
+                                  .process = {{limits, ELEMENTSOF(limits)}, 5, 500, true}};
 }
 
 static struct supervise_term term = {.deadline = USEC_INFINITY, .stop_timeout = 5 * USEC_PER_SEC};
@@ -308,9 +308,9 @@ static void test_what_it_is(void) {
     TEST_NEEDS_ROOT();
     prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t4 60000 \n" NO_RIGHTS "NoNewPrivs:\t1\n0\n5\n5\n500\n5\n500\n");
     plan.n_groups = 0;
-    job.no_new_privileges = false;
-    job.n_limits = 0;
-    job.nice = job.oom_score_adjust = JOB_INHERIT;
+    job.process.no_new_privileges = false;
+    job.process.rlimits.n = 0;
+    job.process.nice = job.process.oom_score_adjust = JOB_INHERIT;
     command[2] = (char *) (uintptr_t) RIGHTS;
     prints(&plan, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t \n" NO_RIGHTS "NoNewPrivs:\t0\n");
 }

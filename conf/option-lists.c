@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Types of options whose values are lists. */
+
+#include "conf/option-types.h"
+
+#include <string.h>
+
+#include "conf/hash.h"
+#include "conf/value.h"
+
+/* ---- strings ---- */
+
+static void parse_strings(const struct value_reader *reader, const struct option *option, void *at) {
+    size_t n = value_option(reader, option->name)->n_values, n_copied = 0;
+    char ***field = at, **list = calloc(n + 1, sizeof(*list));
+
+    *field = list;
+    if (!list) {
+        reader->notes->out_of_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *text = value_get(reader, option->name, i, true);
+
+        list[n_copied] = text ? value_copy(reader, text) : NULL;
+        n_copied += list[n_copied] != NULL;
+    }
+}
+
+static void hash_strings(uint64_t *hash, const struct option *option, const void *at) {
+    char *const *const *list = at;
+
+    for (size_t i = 0; (*list)[i]; i++)
+        hash_add_text(hash, option->name, (*list)[i]);
+}
+
+static void free_strings(void *at) {
+    char ***list = at;
+
+    for (size_t i = 0; *list && (*list)[i]; i++)
+        free((*list)[i]);
+    free(*list);
+}
+
+static void parse_command(const struct value_reader *reader, const struct option *option, void *at) {
+    char ***command = at;
+
+    parse_strings(reader, option, at);
+    if (*command && (*command)[0] && (*command)[0][0] != '/')
+        value_error(reader, option->name, 0, "must be an absolute path: it is executed without a shell");
+}
+
+const struct option_type option_command = {.parse_list = parse_command, .hash = hash_strings, .done = free_strings};
+
+#define VARIABLE_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+
+static void check_variable(const struct value_reader *reader, const struct option *option, size_t index) {
+    const struct parsed_value *values = value_option(reader, option->name)->values;
+    const char *text = values[index].text;
+    size_t n = strspn(text, VARIABLE_FIRST "0123456789");
+
+    if (strspn(text, VARIABLE_FIRST) == 0 || text[n] != '=') {
+        value_error(reader, option->name, index,
+                    "must be NAME=value, NAME of letters, digits and '_', not beginning with a digit");
+        return;
+    }
+    if (strncmp(text, "BERTH_", 6) == 0)
+        value_error(reader, option->name, index, "begins with BERTH_, which berth sets itself; choose another name");
+    for (size_t i = 0; i < index; i++)
+        if (strncmp(values[i].text, text, n + 1) == 0) {
+            value_error(reader, option->name, index, "names a variable twice, first in line %d; keep one", values[i].line);
+            return;
+        }
+}
+
+static void parse_environment(const struct value_reader *reader, const struct option *option, void *at) {
+    parse_strings(reader, option, at);
+    for (size_t i = 0; i < value_option(reader, option->name)->n_values; i++)
+        check_variable(reader, option, i);
+}
+
+const struct option_type option_environment = {
+    .parse_list = parse_environment, .hash = hash_strings, .done = free_strings};
+
+/* ---- demands ---- */
+
+static void parse_demands(const struct value_reader *reader, const struct option *option, void *at) {
+    struct demands *demands = at;
+
+    for (size_t i = 0; i < value_option(reader, option->name)->n_values; i++) {
+        const char *text = value_get(reader, option->name, i, false);
+        int answer = text ? demands_add(demands, text) : 0;
+
+        if (answer != 0)
+            value_error(reader, option->name, i, "%s", demands_explain(answer));
+    }
+}
+
+static void hash_demands(uint64_t *hash, const struct option *option, const void *at) {
+    char text[DEMANDS_TEXT_SIZE];
+
+    hash_add_text(hash, option->name, demands_format(at, text));
+}
+
+const struct option_type option_demands = {.parse_list = parse_demands, .hash = hash_demands};
+
+/* ---- accounts ---- */
+
+/* Whether the value is right and was copied. */
+static bool copy_account(const struct value_reader *reader, const struct option *option, size_t index, struct account *ret) {
+    const struct parsed_option *written = value_option(reader, option->name);
+    const char *text = value_get(reader, option->name, index, false);
+    const char *name = text ? value_account(reader, option->name, index, text, true) : NULL;
+
+    if (!name)
+        return false;
+    *ret = (struct account) {.name = value_copy(reader, name), .is_group = text[0] == '@',
+                             .place = {written->place.file, written->values[index].line}};
+    return ret->name;
+}
+
+static void parse_accounts(const struct value_reader *reader, const struct option *option, void *at) {
+    size_t n = value_option(reader, option->name)->n_values;
+    struct accounts *accounts = at;
+
+    if (n == 0)
+        return;
+    accounts->items = calloc(n, sizeof(*accounts->items));
+    if (!accounts->items) {
+        reader->notes->out_of_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        accounts->n += copy_account(reader, option, i, &accounts->items[accounts->n]);
+}
+
+/* By name: the config does not say which ids the names have on this machine. */
+static void hash_accounts(uint64_t *hash, _unused_ const struct option *option, const void *at) {
+    const struct accounts *accounts = at;
+
+    for (size_t i = 0; i < accounts->n; i++)
+        hash_add_text(hash, accounts->items[i].is_group ? "operator-group" : "operator", accounts->items[i].name);
+}
+
+static void free_accounts(void *at) {
+    struct accounts *accounts = at;
+
+    for (size_t i = 0; i < accounts->n; i++)
+        free(accounts->items[i].name);
+    free(accounts->items);
+}
+
+const struct option_type option_accounts = {.parse_list = parse_accounts, .hash = hash_accounts, .done = free_accounts};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The types of options, and the field that each sets. */
+
+#include "conf/options.h"
+
+/* conf/option-types.c */
+extern const struct option_type option_duration; /* usec_t; none: USEC_INFINITY */
+extern const struct option_type option_number;   /* uint32_t; none: 0 */
+extern const struct option_type option_integer;  /* int, may be negative; none: JOB_INHERIT */
+extern const struct option_type option_size;     /* uint64_t, bytes; none: 0 */
+extern const struct option_type option_umask;    /* mode_t */
+extern const struct option_type option_bool;     /* bool */
+extern const struct option_type option_signal;   /* int */
+extern const struct option_type option_scope;    /* enum pool_scope */
+extern const struct option_type option_overlap;  /* enum job_overlap */
+extern const struct option_type option_on_lease_lost;
+
+/* conf/option-texts.c; fields of type char * are owned */
+extern const struct option_type option_name;    /* char [NAME_MAX_LENGTH + 1] */
+extern const struct option_type option_text;    /* char * */
+extern const struct option_type option_path;    /* char *, absolute */
+extern const struct option_type option_account; /* char *, a user's or group's name; "": nobody */
+extern const struct option_type option_group;   /* struct account */
+extern const struct option_type option_output;  /* struct job_output */
+extern const struct option_type option_url;     /* struct redis_settings: several fields of it */
+
+/* conf/option-lists.c */
+extern const struct option_type option_command;     /* char **, NULL-terminated */
+extern const struct option_type option_environment; /* the same */
+extern const struct option_type option_demands;     /* struct demands */
+extern const struct option_type option_accounts;    /* struct accounts */
+
+/* conf/option-rlimits.c */
+extern const struct option_type option_rlimits; /* struct rlimits */
