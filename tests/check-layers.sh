@@ -74,4 +74,27 @@ for file in daemon/api/control* daemon/adhoc/hold.[ch] daemon/executor/*-link.[c
 done
 grep -rnE '#include "daemon/api/verb' daemon --include='*.[ch]' | grep -v -e '^daemon/api/' -e '^daemon/main.c' &&
     complain "the manager is below the methods of the control interface"
+# Each part of `struct store_redis` is written by one file alone.
+while read -r part owner; do
+    if grep -nE "store->$part\\.[a-z_.]+(\\[[^]]*\\][a-z_.]*)? *([-+|&]?= |\\+\\+|--)" store/redis/*.c | grep -v "^store/redis/$owner.c:"; then
+        complain "store->$part belongs to store/redis/$owner.c"
+    fi
+done <<EOF
+link link
+handshake handshake
+session session
+hello hello
+sync sync
+heartbeat heartbeat
+samples samples
+epoch epoch
+clock clock
+table claim-table
+claims claims
+full full
+batches batch
+pushes push
+verify verify
+limits limits
+EOF
 exit $bad

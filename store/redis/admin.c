@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What administrators ask: overrides, revocations, the end of grace. Answered once each: by Redis, or -ENOTCONN when it is away. */
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/redis/store-redis.h"
 
-#define TRIES 5 /* of an override that others change at the same time */
+#define TRIES_MAX 5 /* of an override that others change at the same time */
 
 enum admin_kind { ADMIN_OVERRIDE, ADMIN_REVOKE, ADMIN_GRACE };
 
 struct admin {
-    struct store_redis *redis;
-    struct list link;       /* on redis->admins */
+    struct store_redis *store;
+    struct list link; /* on store->admins */
     enum admin_kind kind;
-    store_reply_fn fn;      /* NULL: its answer was given */
+    store_reply_fn fn;
     void *userdata;
-    bool sent, resent;      /* on this connection; ever before, with no answer */
+    bool is_sent;      /* on this connection */
+    bool may_have_run; /* was sent on an earlier connection, without a reply */
     unsigned tries;
     uint64_t version;
     char id[ID_TEXT_SIZE], claim[ID_TEXT_SIZE], pool[NAME_MAX_LENGTH + 1], reason[200];
@@ -26,169 +25,180 @@ struct admin {
     usec_t for_usec;
 };
 
-static void admin_answer(struct admin *a, int k) {
-    store_reply_fn fn = a->fn;
-    void *userdata = a->userdata;
+static void admin_answer(struct admin *admin, int result) {
+    store_reply_fn fn = admin->fn;
+    void *userdata = admin->userdata;
 
-    list_unlink(&a->link);
-    free(a);
-    fn(k, userdata);
+    list_unlink(&admin->link);
+    free(admin);
+    fn(result, userdata);
 }
 
-static void admin_send(struct admin *a);
+static void admin_send(struct admin *admin);
 
-static void admin_on_conflict(struct admin *a, const struct redisReply *reply) {
+/* The call certainly had no effect, so it is sent again over the version that exists now. */
+static void handle_conflict(struct admin *admin, const struct redisReply *reply) {
+    enum { NEWEST_VERSION = 2 };
     uint64_t version;
 
-    if (a->resent || ++a->tries >= TRIES || reply_u64(reply_at(reply, 2), &version) < 0 || id_make(a->id) < 0) {
-        admin_answer(a, STORE_E_CONFLICT);
+    if (admin->may_have_run || ++admin->tries >= TRIES_MAX ||
+        reply_u64(reply_at(reply, NEWEST_VERSION), &version) < 0 || id_make(admin->id) < 0) {
+        admin_answer(admin, STORE_E_CONFLICT);
         return;
     }
-    a->version = version; /* this one certainly did nothing: say it again over what is there now */
-    admin_send(a);
+    admin->version = version;
+    admin_send(admin);
 }
 
 static void admin_on_reply(const struct redisReply *reply, void *userdata) {
-    struct admin *a = userdata;
-    struct store_redis *r = a->redis;
+    struct admin *admin = userdata;
+    struct store_redis *store = admin->store;
 
-    a->sent = false;
-    if (!link_judge(r, reply, PHASE_LIVE)) { /* an error ended the link and answered it, or it goes out again when we are live */
+    admin->is_sent = false;
+    if (!call_handle_common_reply(
+            store, reply, PHASE_LIVE)) /* answered by a failing link, or sent again once it is live */
         return;
-    }
     if (reply_is(reply_at(reply, 0), "conflict")) {
-        admin_on_conflict(a, reply);
+        handle_conflict(admin, reply);
     } else if (reply_is(reply_at(reply, 0), "unknown")) {
-        admin_answer(a, STORE_E_UNKNOWN);
+        admin_answer(admin, STORE_E_UNKNOWN);
     } else {
-        admin_answer(a, 0);
-        beat_send(r); /* brings the news, and goes on where a bound was reached */
+        admin_answer(admin, 0);
+        heartbeat_send(store); /* receives the news, and continues where the script reached a bound */
     }
 }
 
-static void admin_send(struct admin *a) {
-    struct store_redis *r = a->redis;
-    _cleanup_command_ struct redis_command w = {0};
+static void admin_send(struct admin *admin) {
+    struct store_redis *store = admin->store;
+    _cleanup_command_ struct redis_command command = {0};
 
-    switch (a->kind) {
+    switch (admin->kind) {
     case ADMIN_OVERRIDE:
-        link_begin(r, &w, REDIS_SCRIPT_OVERRIDE);
-        command_add(&w, r->epoch);
-        command_add(&w, a->pool);
-        command_add_u64(&w, a->version);
-        command_add(&w, a->id);
-        command_add(&w, a->verb);
-        command_add_u64(&w, a->limit);
-        command_add_u64(&w, a->for_usec);
-        command_add(&w, a->reason);
+        call_begin(store, &command, REDIS_SCRIPT_OVERRIDE);
+        command_add(&command, store->epoch.id);
+        command_add(&command, admin->pool);
+        command_add_u64(&command, admin->version);
+        command_add(&command, admin->id);
+        command_add(&command, admin->verb);
+        command_add_u64(&command, admin->limit);
+        command_add_u64(&command, admin->for_usec);
+        command_add(&command, admin->reason);
         break;
     case ADMIN_REVOKE:
-        link_begin(r, &w, REDIS_SCRIPT_REVOKE);
-        command_add(&w, r->epoch);
-        command_add(&w, a->claim);
-        command_add(&w, a->reason);
+        call_begin(store, &command, REDIS_SCRIPT_REVOKE);
+        command_add(&command, store->epoch.id);
+        command_add(&command, admin->claim);
+        command_add(&command, admin->reason);
         break;
-    case ADMIN_GRACE: /* the heartbeat names a whole lease, whatever this host knows of the epoch */
-        a->sent = true;
-        beat_send(r);
+    case ADMIN_GRACE: /* a heartbeat that claims to know the epoch for a whole lease */
+        admin->is_sent = true;
+        heartbeat_send(store);
         return;
     }
-    a->sent = link_call(r, &w, admin_on_reply, a) == 0;
+    admin->is_sent = call_send(store, &command, admin_on_reply, admin) == 0;
 }
 
-bool admin_is_ending_grace(const struct store_redis *r) {
-    list_foreach(a, &r->admins, struct admin, link) if (a->kind == ADMIN_GRACE) return true;
+bool admin_is_ending_grace(const struct store_redis *store) {
+    list_foreach(admin, &store->admins, struct admin, link)
+        if (admin->kind == ADMIN_GRACE)
+            return true;
     return false;
 }
 
-void admin_answer_grace(struct store_redis *r) {
-    list_foreach_safe(a, &r->admins, struct admin, link) if (a->kind == ADMIN_GRACE && a->sent) admin_answer(a, 0);
+void admin_answer_grace(struct store_redis *store) {
+    list_foreach_safe(admin, &store->admins, struct admin, link)
+        if (admin->kind == ADMIN_GRACE && admin->is_sent)
+            admin_answer(admin, 0);
 }
 
-void admin_flush(struct store_redis *r) {
-    list_foreach_safe(a, &r->admins, struct admin, link) if (!a->sent) admin_send(a);
+void admin_send_pending(struct store_redis *store) {
+    list_foreach_safe(admin, &store->admins, struct admin, link)
+        if (!admin->is_sent)
+            admin_send(admin);
 }
 
-void admin_reset(struct store_redis *r) {
-    list_foreach(a, &r->admins, struct admin, link) {
-        a->resent = a->resent || a->sent;
-        a->sent = false;
+void admin_reset(struct store_redis *store) {
+    list_foreach(admin, &store->admins, struct admin, link) {
+        admin->may_have_run = admin->may_have_run || admin->is_sent;
+        admin->is_sent = false;
     }
 }
 
-void admin_fail(struct store_redis *r) {
+void admin_fail(struct store_redis *store) {
     struct list all = LIST_INIT(all);
-    struct admin *a;
+    struct admin *admin;
 
-    list_foreach_safe(each, &r->admins, struct admin, link) {
-        if (each->sent)
+    list_foreach_safe(each, &store->admins, struct admin, link) {
+        if (each->is_sent)
             continue;
         list_unlink(&each->link);
         list_append(&all, &each->link);
     }
-    while ((a = list_first(&all, struct admin, link)))
-        admin_answer(a, -ENOTCONN);
+    while ((admin = list_first(&all, struct admin, link)))
+        admin_answer(admin, -ENOTCONN);
 }
 
-static struct admin *admin_new(struct store_redis *r, enum admin_kind kind, const char *reason, store_reply_fn fn, void *userdata) {
-    struct admin *a = calloc(1, sizeof(*a));
+static struct admin *admin_new(struct store_redis *store, enum admin_kind kind, const char *reason,
+                               store_reply_fn fn, void *userdata) {
+    struct admin *admin = calloc(1, sizeof(*admin));
 
-    if (!a)
+    if (!admin)
         return NULL;
-    a->redis = r;
-    a->kind = kind;
-    a->fn = fn;
-    a->userdata = userdata;
-    (void) snprintf(a->reason, sizeof(a->reason), "%s", reason ? reason : "");
-    for (char *p = a->reason; *p; p++)
+    admin->store = store;
+    admin->kind = kind;
+    admin->fn = fn;
+    admin->userdata = userdata;
+    (void) snprintf(admin->reason, sizeof(admin->reason), "%s", reason ? reason : "");
+    for (char *p = admin->reason; *p; p++)
         if ((unsigned char) *p < ' ' || *p == 127)
             *p = '?';
-    list_append(&r->admins, &a->link);
-    return a;
+    list_append(&store->admins, &admin->link);
+    return admin;
 }
 
-static int admin_start(struct admin *a) {
-    struct store_redis *r = a->redis;
-
-    if (r->phase == PHASE_LIVE && r->beaten)
-        admin_send(a);
+static int admin_start(struct admin *admin) {
+    if (heartbeat_is_ready(admin->store))
+        admin_send(admin);
     else
-        link_tell_away(r);
+        link_fail_waiting_later(admin->store);
     return 0;
 }
 
-int redis_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata) {
-    struct store_redis *r = store_redis_of(s);
-    struct admin *a = admin_new(r, ADMIN_OVERRIDE, o->reason, fn, userdata);
+int admin_override(struct store *base, const struct store_override *override, store_reply_fn fn,
+                   void *userdata) {
+    struct store_redis *store = store_redis_of(base);
+    struct admin *admin = admin_new(store, ADMIN_OVERRIDE, override->reason, fn, userdata);
 
-    if (!a)
+    if (!admin)
         return -ENOMEM;
-    if (id_make(a->id) < 0) {
-        list_unlink(&a->link);
-        free(a);
+    if (id_make(admin->id) < 0) {
+        list_unlink(&admin->link);
+        free(admin);
         return -EIO;
     }
-    (void) snprintf(a->pool, sizeof(a->pool), "%s", o->pool);
-    a->verb = o->clear ? "clear" : o->pause ? "pause" : o->resume ? "resume" : "set";
-    a->limit = o->limit;
-    a->for_usec = o->for_usec == USEC_INFINITY ? 0 : o->for_usec;
-    for (size_t i = 0; i < r->n_overrides; i++)
-        if (strcmp(r->overrides[i].pool, o->pool) == 0)
-            a->version = r->overrides[i].version;
-    return admin_start(a);
+    (void) snprintf(admin->pool, sizeof(admin->pool), "%s", override->pool);
+    admin->verb = override->clear    ? "clear"
+                  : override->pause  ? "pause"
+                  : override->resume ? "resume"
+                                     : "set";
+    admin->limit = override->limit;
+    admin->for_usec = override->for_usec == USEC_INFINITY ? 0 : override->for_usec;
+    admin->version = limits_override_version(store, override->pool);
+    return admin_start(admin);
 }
 
-int redis_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata) {
-    struct admin *a = admin_new(store_redis_of(s), ADMIN_REVOKE, reason, fn, userdata);
+int admin_revoke(struct store *base, const char *claim, const char *reason, store_reply_fn fn,
+                 void *userdata) {
+    struct admin *admin = admin_new(store_redis_of(base), ADMIN_REVOKE, reason, fn, userdata);
 
-    if (!a)
+    if (!admin)
         return -ENOMEM;
-    (void) snprintf(a->claim, sizeof(a->claim), "%s", claim);
-    return admin_start(a);
+    (void) snprintf(admin->claim, sizeof(admin->claim), "%s", claim);
+    return admin_start(admin);
 }
 
-int redis_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
-    struct admin *a = admin_new(store_redis_of(s), ADMIN_GRACE, NULL, fn, userdata);
+int admin_end_grace(struct store *base, store_reply_fn fn, void *userdata) {
+    struct admin *admin = admin_new(store_redis_of(base), ADMIN_GRACE, NULL, fn, userdata);
 
-    return a ? admin_start(a) : -ENOMEM;
+    return admin ? admin_start(admin) : -ENOMEM;
 }

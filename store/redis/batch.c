@@ -1,257 +1,252 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is asked of Redis for claims, and its answers. What one turn of the event loop asks for alike goes out as one call: claims of one
- * permit of the same pool, or releases. A batch is open until something else is said, or the turn ends, so all is said in order. */
-
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 
 #include "base/failpoint.h"
 #include "store/redis/store-redis.h"
 
-#define BATCH_MAX 32 /* as many as may wait for a script behind the first; more save little */
+#define BATCH_MAX 32 /* a larger batch delays others for longer and saves little */
 
-struct batch {               /* one call for claims, or for releases */
-    struct store_redis *redis;
-    struct list link;        /* on redis->batches; the open one is the last */
-    bool release;
+struct batch { /* one call for claims, or for releases */
+    struct store_redis *store;
+    struct list link; /* on batches.all */
+    bool is_release;
     size_t n;
-    struct entry *entries[BATCH_MAX]; /* they stay until they are answered, or the connection is down */
+    struct claim_entry
+        *entries[BATCH_MAX]; /* they stay in the table until the reply, or until the connection is closed */
 };
 
-static struct batch *batch_free(struct batch *b) {
-    if (b)
-        list_unlink(&b->link);
-    free(b);
+static struct batch *batch_free(struct batch *batch) {
+    if (batch)
+        list_unlink(&batch->link);
+    free(batch);
     return NULL;
 }
 DEFINE_CLEANUP(struct batch, batch_free)
 
-/* --- answers --- */
+static void end_calls(struct batch *batch) {
+    for (size_t i = 0; i < batch->n; i++)
+        claims_end_call(batch->entries[i]);
+}
 
-/* The line for one entry of an answer. Only the answer to several is a list of them. */
-static int batch_line(const struct batch *b, const struct redisReply *reply, size_t i, struct reply_line *line, uint64_t *more) {
+/* --- replies --- */
+
+/* Reads the line for one entry. Only the reply to several entries is a list of lines. */
+static int read_line(const struct batch *batch, const struct redisReply *reply, size_t i,
+                     struct reply_line *ret) {
     size_t n;
 
-    if (b->n > 1 && (reply_count(reply, &n) < 0 || n != b->n))
+    if (batch->n == 1)
+        return reply_line_read(reply, ret);
+    if (reply_count(reply, &n) < 0 || n != batch->n)
         return -EBADMSG;
-    if (reply_line_read(b->n > 1 ? reply_at(reply, i) : reply, line) < 0)
-        return -EBADMSG;
-    return reply_line_u64(line, 2, more);
+    return reply_line_read(reply_at(reply, i), ret);
 }
 
-static void claim_refuse(struct entry *e, enum store_refusal refusal, const char *pool) {
-    struct store_redis *r = e->redis;
-    struct claim *c = e->claim;
+static int handle_claim(struct claim_entry *entry, const struct reply_line *line, uint64_t *ret_more) {
+    struct store_redis *store = entry->store;
+    struct claim_reply reply;
 
-    if (c->state != CLAIM_STATE_ASKED)
-        return; /* withdrawn: the answer to its release says the rest */
-    claim_free(e);
-    c->state = CLAIM_STATE_NONE;
-    r->store.listener.on_refused(c, refusal, pool, r->store.listener.userdata);
-}
-
-static int hear_placed(struct entry *e, const struct reply_line *line) {
-    const char *state = reply_line_field(line, 3);
-    uint64_t ticket, token, last, since, position;
-
-    if (reply_line_u64(line, 4, &ticket) < 0 || reply_line_u64(line, 5, &token) < 0 || reply_line_u64(line, 6, &last) < 0 ||
-        reply_line_u64(line, 7, &position) < 0 || position > UINT32_MAX || reply_line_u64(line, 8, &since) < 0)
+    if (claim_reply_parse(line, &reply) < 0)
         return -EBADMSG;
-    claim_set_named(e, true);
-    clock_hear_drawn(e->redis, token > ticket ? token : ticket);
-    if (strcmp(state, "H") == 0) {
-        push_hear_number(e->redis, last, token);
-        claim_hear_held(e, ticket, token, since);
+    *ret_more = reply.more;
+    if (reply.refusal) {
+        claims_handle_refused(
+            entry, strcmp(reply.refusal, "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL,
+            reply.pool);
+        return 0;
+    }
+    claim_table_confirm(entry, true);
+    clock_observe_drawn(store, reply.token > reply.ticket ? reply.token : reply.ticket);
+    if (reply.state == 'H') {
+        push_observe_number(store, reply.previous, reply.token);
+        claims_handle_held(entry, reply.ticket, reply.token, reply.since_realtime);
     } else {
-        claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, (uint32_t) position, since);
+        claims_handle_waiting(entry, reply.state == 'P', reply.ticket, reply.position, reply.since_realtime);
     }
     return 0;
 }
 
-static int hear_claim(struct entry *e, const struct reply_line *line) {
-    if (strcmp(reply_line_field(line, 0), "refused") != 0)
-        return hear_placed(e, line);
-    claim_refuse(e, strcmp(reply_line_field(line, 3), "busy") == 0 ? STORE_REFUSAL_BUSY : STORE_REFUSAL_QUEUE_FULL, reply_line_field(line, 4));
-    return 0;
+static int handle_release(struct claim_entry *entry, const struct reply_line *line, uint64_t *ret_more) {
+    struct release_reply reply;
+
+    if (release_reply_parse(line, &reply) < 0)
+        return -EBADMSG;
+    *ret_more = reply.more;
+    return claims_handle_released(entry, &reply);
 }
 
-/* Up to which number of the clock it was held, and under which token: also one of a grant that was not heard of before it was
- * withdrawn. */
-static int hear_release(struct entry *e, const struct reply_line *line) {
-    struct claim *c = e->claim;
-    uint64_t clock, token;
-
-    if (reply_line_u64(line, 3, &clock) == 0) { /* else Redis did not have it any more */
-        if (reply_line_u64(line, 4, &token) < 0 || clock < token || (token > 0 && c->token > 0 && token != c->token))
-            return -EBADMSG;
-        c->released = clock;
-        if (token > 0)
-            c->token = token;
-    }
-    claim_finish(e);
-    return 0;
+static void handle_full(struct batch *batch) {
+    for (size_t i = 0; i < batch->n; i++)
+        claims_handle_full(batch->entries[i]);
 }
 
-static void ask_on_answer(const struct redisReply *reply, void *userdata) {
-    _cleanup_(batch_freep) struct batch *b = userdata;
-    struct store_redis *r = b->redis;
+static void batch_on_reply(const struct redisReply *reply, void *userdata) {
+    _cleanup_(batch_freep) struct batch *batch = userdata;
+    struct store_redis *store = batch->store;
     const char *error = reply_error(reply);
     bool any_more = false;
 
-    list_unlink(&b->link); /* ours alone: a listener may have the others forgotten */
-    for (size_t i = 0; i < b->n; i++)
-        b->entries[i]->calls--;
-    FAILPOINT(b->release ? "release-answered" : "claim-answered");
-    if (!b->release && error && redis_error_class(error) == REDIS_ERROR_FULL) {
-        for (size_t i = 0; i < b->n; i++)
-            claim_hear_full(b->entries[i]);
+    list_unlink(&batch->link); /* a listener may reset the other batches */
+    end_calls(batch);
+    FAILPOINT(batch->is_release ? "release-answered" : "claim-answered");
+    if (!batch->is_release && error && redis_error_class(error) == REDIS_ERROR_FULL) {
+        handle_full(batch);
         return;
     }
-    if (!link_judge(r, reply, PHASE_LIVE))
+    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
         return;
-    if (!b->release)
-        claim_hear_room(r);
-    for (size_t i = 0; i < b->n; i++) {
+    if (!batch->is_release)
+        full_end(store);
+    for (size_t i = 0; i < batch->n; i++) {
         struct reply_line line;
-        uint64_t more;
-        int k = batch_line(b, reply, i, &line, &more);
+        uint64_t more = 0;
+        int r = read_line(batch, reply, i, &line);
 
-        if (k >= 0)
-            k = b->release ? hear_release(b->entries[i], &line) : hear_claim(b->entries[i], &line);
-        if (k < 0) {
-            link_bad_reply(r, b->release ? "release" : "claim");
+        if (r >= 0)
+            r = batch->is_release ? handle_release(batch->entries[i], &line, &more)
+                                  : handle_claim(batch->entries[i], &line, &more);
+        if (r < 0) {
+            call_bad_reply(store, batch->is_release ? "release" : "claim");
             return;
         }
         any_more = any_more || more > 0;
     }
     if (any_more)
-        beat_send_untimely(r);
+        heartbeat_send_extra(store);
 }
 
 /* --- calls --- */
 
-static uint32_t queue_limit(const struct store_redis *r, const char *pool) {
-    for (size_t i = 0; i < r->n_declared; i++)
-        if (strcmp(r->declared[i].pool.name, pool) == 0)
-            return r->declared[i].pool.queue_limit;
-    return 0;
-}
+/* Adds a single claim with all its pools. */
+static void add_single(struct redis_command *command, const struct claim_entry *entry, const char *who) {
+    const struct claim *claim = entry->claim;
 
-/* A claim by itself, of whatever it wants. */
-static void put_claim(struct redis_command *w, const struct entry *e, const char *who) {
-    const struct claim *c = e->claim;
-
-    command_add(w, c->id);
-    command_add(w, who);
-    command_add_u64(w, c->ticket);
-    command_add(w, c->nowait ? "1" : "0");
-    for (size_t i = 0; i < c->n_demands; i++) {
-        command_add(w, c->demands[i].pool);
-        command_add_u64(w, c->demands[i].permits);
-        command_add_u64(w, queue_limit(e->redis, c->demands[i].pool));
+    command_add(command, claim->id);
+    command_add(command, who);
+    command_add_u64(command, claim->ticket);
+    command_add(command, claim->nowait ? "1" : "0");
+    for (size_t i = 0; i < claim->n_demands; i++) {
+        command_add(command, claim->demands[i].pool);
+        command_add_u64(command, claim->demands[i].permits);
+        command_add_u64(command, limits_queue_limit(entry->store, claim->demands[i].pool));
     }
 }
 
-static void put_claims(struct redis_command *w, const struct batch *b) {
-    const char *pool = b->entries[0]->claim->demands[0].pool;
+static void add_claims(struct redis_command *command, const struct batch *batch) {
+    const char *pool = batch->entries[0]->claim->demands[0].pool;
 
-    if (b->n > 1) {
-        command_add(w, pool);
-        command_add_u64(w, queue_limit(b->redis, pool));
+    if (batch->n > 1) {
+        command_add(command, pool);
+        command_add_u64(command, limits_queue_limit(batch->store, pool));
     }
-    for (size_t i = 0; i < b->n; i++) {
-        const struct claim *c = b->entries[i]->claim;
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct claim *claim = batch->entries[i]->claim;
         char who[48 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* two numbers, the run, and its name */
 
-        (void) snprintf(who, sizeof(who), "%" PRIu64 " %" PRIu64 " %s %s", c->head_start_usec, (uint64_t) c->pid, c->run, c->name);
-        if (b->n == 1) {
-            put_claim(w, b->entries[i], who);
+        (void) snprintf(who, sizeof(who), "%" PRIu64 " %" PRIu64 " %s %s", claim->head_start_usec,
+                        (uint64_t) claim->pid, claim->run, claim->name);
+        if (batch->n == 1) {
+            add_single(command, batch->entries[i], who);
         } else {
-            command_add(w, c->id);
-            command_add(w, who);
+            command_add(command, claim->id);
+            command_add(command, who);
         }
     }
 }
 
-static int batch_send(struct batch *b) {
-    static const enum redis_script scripts[2][2] = {{REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_CLAIMS}, {REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_RELEASES}};
-    _cleanup_command_ struct redis_command w = {0};
-
-    link_begin(b->redis, &w, scripts[b->release][b->n > 1]);
-    command_add(&w, b->redis->epoch);
-    for (size_t i = 0; b->release && i < b->n; i++)
-        command_add(&w, b->entries[i]->claim->id);
-    if (!b->release)
-        put_claims(&w, b);
-    return link_call(b->redis, &w, ask_on_answer, b);
+static void add_releases(struct redis_command *command, const struct batch *batch) {
+    for (size_t i = 0; i < batch->n; i++)
+        command_add(command, batch->entries[i]->claim->id);
 }
 
-void ask_say(struct store_redis *r) {
-    struct batch *b = r->open;
+static int batch_send(struct batch *batch) {
+    static const enum redis_script scripts[2][2] = {
+        {REDIS_SCRIPT_CLAIM, REDIS_SCRIPT_CLAIMS},
+        {REDIS_SCRIPT_RELEASE, REDIS_SCRIPT_RELEASES},
+    };
+    _cleanup_command_ struct redis_command command = {0};
 
-    if (!b)
+    call_begin(batch->store, &command, scripts[batch->is_release][batch->n > 1]);
+    command_add(&command, batch->store->epoch.id);
+    if (batch->is_release)
+        add_releases(&command, batch);
+    else
+        add_claims(&command, batch);
+    return call_send(batch->store, &command, batch_on_reply, batch);
+}
+
+void batch_flush(struct store_redis *store) {
+    struct batch *batch = store->batches.open;
+
+    if (!batch)
         return;
-    r->open = NULL;
-    FAILPOINT(b->release ? "release-sending" : "claim-sending");
-    if (batch_send(b) < 0) { /* claims stay asked: they go out when we are live again */
-        for (size_t i = 0; i < b->n; i++)
-            b->entries[i]->calls--;
-        batch_free(b);
+    store->batches.open = NULL;
+    FAILPOINT(batch->is_release ? "release-sending" : "claim-sending");
+    if (batch_send(batch) < 0) { /* claims are requested again once the link is live */
+        end_calls(batch);
+        batch_free(batch);
         return;
     }
-    if (b->release)
+    if (batch->is_release)
         return;
     FAILPOINT("claim-sent");
-    for (size_t i = 0; i < b->n; i++)
-        b->entries[i]->sent = true;
+    for (size_t i = 0; i < batch->n; i++)
+        claims_mark_sent(batch->entries[i]);
 }
 
 /* --- batches --- */
 
-/* What can be asked for together with others like it. */
-static bool is_simple(const struct claim *c) {
-    return c->ticket == 0 && !c->nowait && c->n_demands == 1 && c->demands[0].permits == 1;
+/* Returns whether a claim can share a call with others. */
+static bool is_simple(const struct claim *claim) {
+    return claim->ticket == 0 && !claim->nowait && claim->n_demands == 1 && claim->demands[0].permits == 1;
 }
 
-static bool joins(const struct batch *b, const struct claim *c, bool release) {
-    const struct claim *first = b->entries[0]->claim;
+static bool joins(const struct batch *batch, const struct claim *claim, bool is_release) {
+    const struct claim *first = batch->entries[0]->claim;
 
-    if (b->n == BATCH_MAX || b->release != release)
+    if (batch->n == BATCH_MAX || batch->is_release != is_release)
         return false;
-    return release || (is_simple(c) && is_simple(first) && strcmp(c->demands[0].pool, first->demands[0].pool) == 0);
+    return is_release || (is_simple(claim) && is_simple(first) &&
+                          strcmp(claim->demands[0].pool, first->demands[0].pool) == 0);
 }
 
-static void batch_add(struct entry *e, bool release) {
-    struct store_redis *r = e->redis;
+static void batch_add(struct claim_entry *entry, bool is_release) {
+    struct store_redis *store = entry->store;
+    struct batches *batches = &store->batches;
 
-    if (r->open && !joins(r->open, e->claim, release))
-        ask_say(r);
-    if (!r->open) {
-        r->open = calloc(1, sizeof(*r->open));
-        if (!r->open) {
-            link_no_memory(r);
+    if (batches->open && !joins(batches->open, entry->claim, is_release))
+        batch_flush(store);
+    if (!batches->open) {
+        batches->open = calloc(1, sizeof(*batches->open));
+        if (!batches->open) {
+            call_note_no_memory(store);
             return;
         }
-        r->open->redis = r;
-        r->open->release = release;
-        list_append(&r->batches, &r->open->link);
-        redis_connection_flush(r->commands);
+        batches->open->store = store;
+        batches->open->is_release = is_release;
+        list_append(&batches->all, &batches->open->link);
+        redis_connection_flush(store->link.commands);
     }
-    r->open->entries[r->open->n++] = e;
-    e->calls++;
+    batches->open->entries[batches->open->n++] = entry;
+    claims_begin_call(entry);
 }
 
-void ask_claim(struct entry *e) {
-    batch_add(e, false);
+void batch_add_claim(struct claim_entry *entry) {
+    batch_add(entry, false);
 }
 
-void ask_release(struct entry *e) {
-    batch_add(e, true);
+void batch_add_release(struct claim_entry *entry) {
+    batch_add(entry, true);
 }
 
-void ask_reset(struct store_redis *r) {
-    list_foreach_safe(b, &r->batches, struct batch, link) batch_free(b);
-    r->open = NULL;
+void batch_reset(struct store_redis *store) {
+    list_foreach_safe(batch, &store->batches.all, struct batch, link)
+        batch_free(batch);
+    store->batches.open = NULL;
+}
+
+void batch_init(struct store_redis *store) {
+    list_init(&store->batches.all);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What this host remembers of the namespace's clock (R7, R10). It outlives a loss of Redis's data: the host then tells a number that no
- * number drawn before the loss can exceed, whatever Redis's own clock shows. */
-
 #include "store/redis/store-redis.h"
 
 /* Hosts' clocks differ in rate by 1 % at most (R8). */
@@ -12,28 +9,33 @@ static uint64_t aged(uint64_t number, usec_t since, usec_t now) {
     return number > 0 ? number + age + age / 100 : 0;
 }
 
-uint64_t clock_latest(const struct store_redis *r, usec_t now) {
-    return aged(r->clock.latest, r->clock.since, now);
+uint64_t clock_latest(const struct store_redis *store, usec_t now) {
+    return aged(store->clock.latest, store->clock.since, now);
 }
 
-static void remember(struct store_redis *r, uint64_t number, usec_t since, usec_t now) {
-    r->clock.latest = number;
-    r->clock.since = since;
-    r->clock.heard = now;
+static void set_latest(struct namespace_clock *clock, uint64_t number, usec_t since, usec_t now) {
+    clock->latest = number;
+    clock->since = since;
+    clock->observed_at = now;
 }
 
-void clock_hear_drawn(struct store_redis *r, uint64_t number) {
-    usec_t now = clock_boottime(), since = r->last.count > 0 ? r->last.sent : now;
-
-    if (number > r->clock.drawn)
-        r->clock.drawn = number;
-    if (aged(number, since, now) > clock_latest(r, now))
-        remember(r, number, since, now);
+void clock_restore(struct store_redis *store, uint64_t latest, usec_t since) {
+    set_latest(&store->clock, latest, since, clock_boottime());
 }
 
-void clock_hear_latest(struct store_redis *r, uint64_t number, usec_t sent) {
+void clock_observe_drawn(struct store_redis *store, uint64_t number) {
+    const struct heartbeat_sample *newest = &store->samples.newest;
+    usec_t now = clock_boottime(), since = newest->count > 0 ? newest->sent : now;
+
+    if (number > store->clock.drawn)
+        store->clock.drawn = number;
+    if (aged(number, since, now) > clock_latest(store, now))
+        set_latest(&store->clock, number, since, now);
+}
+
+void clock_observe_latest(struct store_redis *store, uint64_t number, usec_t sent) {
     usec_t now = clock_boottime();
 
-    if (r->clock.heard <= sent || aged(number, sent, now) > clock_latest(r, now))
-        remember(r, number, sent, now);
+    if (store->clock.observed_at <= sent || aged(number, sent, now) > clock_latest(store, now))
+        set_latest(&store->clock, number, sent, now);
 }

@@ -15,7 +15,7 @@
 /* --- what is malformed --- */
 
 /* Each text of any bytes, or NULL. Lack of memory is lack of a line in the list. */
-static void tell_malformed(struct snapshot *s, const char *key, const struct redisReply *id, const struct redisReply *record) {
+static void add_malformed(struct snapshot *s, const char *key, const struct redisReply *id, const struct redisReply *record) {
     struct snapshot_malformed *grown;
 
     if (s->n_malformed >= SNAPSHOT_LIST_MAX)
@@ -38,7 +38,7 @@ static void read_malformed(struct snapshot *s, const struct redisReply *list) {
         char key[sizeof(s->malformed->key)];
 
         reply_escape(reply_at(item, 0), key, sizeof(key));
-        tell_malformed(s, key, reply_at(item, 1), reply_at(item, 2));
+        add_malformed(s, key, reply_at(item, 1), reply_at(item, 2));
     }
 }
 
@@ -99,25 +99,25 @@ static int read_record(struct snapshot_session *s, const char *record) {
     return read_limits(s, rest);
 }
 
-static int read_session(const struct store_redis *r, struct snapshot *all, const struct redisReply *item, usec_t now) {
+static int read_session(const struct store_redis *store, struct snapshot *all, const struct redisReply *item, usec_t now) {
     struct snapshot_session *s = &all->sessions[all->n_sessions];
     const char *record = reply_text(reply_at(item, 1));
     uint64_t count;
-    int k = -EBADMSG;
+    int r = -EBADMSG;
 
     if (reply_copy(reply_at(item, 0), s->id, sizeof(s->id)) == 0 && id_is_valid(s->id) && record &&
         reply_u64(reply_at(item, 2), &count) == 0 && reply_u32(reply_at(item, 3), &s->claims) == 0)
-        k = read_record(s, record);
-    if (k == -EBADMSG) {
+        r = read_record(s, record);
+    if (r == -EBADMSG) {
         free(s->limits);
         memset(s, 0, sizeof(*s));
-        tell_malformed(all, "sessions", reply_at(item, 0), reply_at(item, 1));
+        add_malformed(all, "sessions", reply_at(item, 0), reply_at(item, 1));
         return 0;
     }
     all->n_sessions++; /* also what lacks memory is freed with it */
-    if (k >= 0)
-        s->seen_usec = strcmp(s->id, r->session) == 0 ? 0 : beat_seen(r, count, now);
-    return k;
+    if (r >= 0)
+        s->seen_usec = strcmp(s->id, store->session.id) == 0 ? 0 : samples_last_seen(store, count, now);
+    return r;
 }
 
 static struct snapshot_pool *find_pool(struct snapshot *s, const char *name) {
@@ -140,17 +140,17 @@ static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
 }
 
 /* Pools by the sessions' declarations and by our own, which may be malformed there; `limit` is the lowest until the pool itself is asked. */
-static int collect_pools(const struct store_redis *r, struct snapshot *s) {
-    size_t n = r->n_declared + 1;
+static int collect_pools(const struct store_redis *store, struct snapshot *s) {
+    size_t n = store->limits.n_declared + 1;
 
     for (size_t i = 0; i < s->n_sessions; i++)
         n += s->sessions[i].n_limits;
     s->pools = calloc(n, sizeof(*s->pools));
     if (!s->pools)
         return -ENOMEM;
-    for (size_t i = 0; i < r->n_declared; i++)
-        if (!r->declared[i].pool.elsewhere)
-            collect_pool(s, r->declared[i].pool.name, r->declared[i].pool.limit);
+    for (size_t i = 0; i < store->limits.n_declared; i++)
+        if (!store->limits.declared[i].pool.elsewhere)
+            collect_pool(s, store->limits.declared[i].pool.name, store->limits.declared[i].pool.limit);
     for (size_t i = 0; i < s->n_sessions; i++)
         for (size_t k = 0; k < s->sessions[i].n_limits; k++)
             collect_pool(s, s->sessions[i].limits[k].pool, s->sessions[i].limits[k].limit);
@@ -169,26 +169,26 @@ static int collect_pools(const struct store_redis *r, struct snapshot *s) {
     return 0;
 }
 
-int snapshot_read_sessions(const struct store_redis *r, struct snapshot *s, const struct redisReply *reply, usec_t *ret_time) {
+int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s, const struct redisReply *reply, usec_t *ret_time) {
     const struct redisReply *list = reply_at(reply, 5);
-    usec_t now = clock_boottime(), known_here = usec_sub(now, r->epoch_known);
+    usec_t now = clock_boottime(), known_here = usec_sub(now, store->epoch.known_since);
     uint64_t grace, known;
     size_t n;
-    int k = 0;
+    int r = 0;
 
     if (!reply_is(reply_at(reply, 0), "ok") || reply_u64(reply_at(reply, 2), &grace) < 0 || reply_u64(reply_at(reply, 4), ret_time) < 0 ||
         reply_count(list, &n) < 0)
         return -EBADMSG;
     if (reply_u64(reply_at(reply, 3), &known) < 0 || known < known_here) /* nonsense: what this host knows is true */
         known = known_here;
-    s->grace_usec = grace ? usec_sub(r->lease_usec, known) + 1 : 0;
+    s->grace_usec = grace ? usec_sub(store->env.lease_usec, known) + 1 : 0;
     s->sessions = calloc(n + 1, sizeof(*s->sessions));
     if (!s->sessions)
         return -ENOMEM;
-    for (size_t i = 0; k >= 0 && i < n; i++)
-        k = read_session(r, s, reply_at(list, i), now);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = read_session(store, s, reply_at(list, i), now);
     read_malformed(s, reply_at(reply, 6));
-    return k < 0 ? k : collect_pools(r, s);
+    return r < 0 ? r : collect_pools(store, s);
 }
 
 /* --- pools --- */
@@ -251,7 +251,7 @@ static int read_holders(struct snapshot *s, struct snapshot_pool *p, const struc
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         if (read_holder(s, &p->holders[p->n_holders], reply_at(list, i)) < 0)
-            tell_malformed(s, "claims", reply_at(reply_at(list, i), 0), reply_at(reply_at(list, i), 2));
+            add_malformed(s, "claims", reply_at(reply_at(list, i), 0), reply_at(reply_at(list, i), 2));
         else
             p->n_holders++;
     return 0;
@@ -268,7 +268,7 @@ static int read_queue(struct snapshot *s, struct snapshot_pool *p, usec_t time, 
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         if (read_waiter(s, &p->queue[p->n_queue], reply_at(list, i), time) < 0)
-            tell_malformed(s, "claims", reply_at(reply_at(list, i), 0), reply_at(reply_at(list, i), 2));
+            add_malformed(s, "claims", reply_at(reply_at(list, i), 0), reply_at(reply_at(list, i), 2));
         else
             p->n_queue++;
     return 0;
@@ -291,7 +291,7 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
     if (n == 0)
         return 0;
     if (reply_u32(reply_at(o, 0), &p->override_limit) < 0 || !until || number_parse(until, NUMBER_MAX, &p->override_until) < 0) {
-        tell_malformed(s, "meta", reply_at(o, 0), reply_at(o, 1));
+        add_malformed(s, "meta", reply_at(o, 0), reply_at(o, 1));
         return 0;
     }
     if (p->override_until == 0)
@@ -321,30 +321,30 @@ static void read_lowest(struct snapshot *s, struct snapshot_pool *p, const struc
     reply_escape(reply_at(reply, 12), p->lowest_session, sizeof(p->lowest_session));
 }
 
-int snapshot_read_pool(struct snapshot *s, size_t pool, usec_t time, const struct redisReply *reply) {
+int inspect_parse_pool(struct snapshot *s, size_t pool, usec_t time, const struct redisReply *reply) {
     struct snapshot_pool *p = &s->pools[pool];
-    int k;
+    int r;
 
     if (!reply_is(reply_at(reply, 0), "ok") || reply_u32(reply_at(reply, 5), &p->used) < 0 ||
         reply_u32(reply_at(reply, 6), &p->waiting) < 0 || reply_u32(reply_at(reply, 7), &p->parked) < 0)
         return -EBADMSG;
     if (reply_u32(reply_at(reply, 1), &p->limit) < 0) { /* no host of ours declares such a one */
         p->limit = 0;
-        tell_malformed(s, "limits", reply_at(reply, 12), reply_at(reply, 1));
+        add_malformed(s, "limits", reply_at(reply, 12), reply_at(reply, 1));
     }
     read_lowest(s, p, reply);
     read_malformed(s, reply_at(reply, 13));
-    k = read_override(s, p, reply_at(reply, 4));
-    if (k >= 0)
-        k = read_holders(s, p, reply_at(reply, 8));
-    if (k >= 0)
-        k = read_queue(s, p, time, reply_at(reply, 9));
-    if (k >= 0)
+    r = read_override(s, p, reply_at(reply, 4));
+    if (r >= 0)
+        r = read_holders(s, p, reply_at(reply, 8));
+    if (r >= 0)
+        r = read_queue(s, p, time, reply_at(reply, 9));
+    if (r >= 0)
         qsort(p->holders, p->n_holders, sizeof(*p->holders), compare_holders);
-    return k;
+    return r;
 }
 
-int snapshot_read_positions(struct snapshot *s, size_t pool, const char (*mine)[ID_TEXT_SIZE], size_t n, const struct redisReply *reply) {
+int inspect_parse_positions(struct snapshot *s, size_t pool, const char (*mine)[ID_TEXT_SIZE], size_t n, const struct redisReply *reply) {
     struct snapshot_position *grown = reallocarray(s->mine, s->n_mine + n + 1, sizeof(*grown));
 
     if (!grown)

@@ -1,199 +1,215 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The snapshot is asked for: first the sessions, which name the pools, then one call a pool, all pipelined. */
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/redis/store-redis.h"
 
-#define MINE_MAX 1000 /* of this host's waiting claims whose places are asked for, a pool */
+#define MINE_MAX 1000 /* of this host's waiting claims whose positions are requested, for each pool */
 
-struct inspection {
-    struct store_redis *redis;
-    struct list link;          /* on redis->inspections */
-    store_inspect_fn fn;
-    void *userdata;
-    struct snapshot *snapshot;
-    size_t calls;              /* pools still to be answered */
-    usec_t time_realtime;      /* Redis's */
-    bool begun, lost;          /* under way; its answer will not come */
-};
+struct inspection;
 
-struct question {              /* one call of an inspection, under way */
-    struct list link;          /* on redis->questions */
-    struct store_redis *redis;
-    struct inspection *inspection; /* NULL: it was given up */
-    size_t pool;               /* index in the snapshot */
+struct pool_call { /* the call for one pool */
+    struct inspection *inspection;
     size_t n_mine;
     char (*mine)[ID_TEXT_SIZE];
 };
 
-static void inspection_answer(struct inspection *n, int k) {
-    store_inspect_fn fn = n->fn;
-    void *userdata = n->userdata;
-    struct snapshot *snapshot = k == 0 ? n->snapshot : snapshot_free(n->snapshot);
+struct inspection {
+    struct store_redis *store;
+    struct list link;    /* on store->inspections */
+    store_inspect_fn fn; /* NULL: called already, while other replies are still under way */
+    void *userdata;
+    struct snapshot *snapshot;
+    struct pool_call *pools; /* as in the snapshot */
+    size_t n_pools;
+    size_t n_calls;       /* under way */
+    usec_t time_realtime; /* Redis's */
+    bool is_sent;
+};
 
-    list_foreach(q, &n->redis->questions, struct question, link) if (q->inspection == n) q->inspection = NULL;
-    list_unlink(&n->link);
-    free(n);
-    fn(k, snapshot, userdata);
+static void inspection_free(struct inspection *inspection) {
+    for (size_t i = 0; i < inspection->n_pools; i++)
+        free(inspection->pools[i].mine);
+    free(inspection->pools);
+    snapshot_free(inspection->snapshot);
+    list_unlink(&inspection->link);
+    free(inspection);
 }
 
-static struct question *question_free(struct question *q) {
-    if (q) {
-        list_unlink(&q->link);
-        free(q->mine);
-        free(q);
-    }
-    return NULL;
-}
-DEFINE_CLEANUP(struct question, question_free)
+/* Calls fn once; the last reply frees the inspection. */
+static void inspection_answer(struct inspection *inspection, int result) {
+    store_inspect_fn fn = inspection->fn;
+    void *userdata = inspection->userdata;
+    struct snapshot *snapshot = result == 0 ? steal_pointer(&inspection->snapshot) : NULL;
 
-static struct question *question_new(struct inspection *n, size_t pool) {
-    struct question *q = calloc(1, sizeof(*q));
-
-    if (!q)
-        return NULL;
-    *q = (struct question) {.redis = n->redis, .inspection = n, .pool = pool};
-    list_append(&n->redis->questions, &q->link);
-    return q;
+    inspection->fn = NULL;
+    if (inspection->n_calls == 0)
+        inspection_free(inspection);
+    fn(result, snapshot, userdata);
 }
 
-void inspect_reset(struct store_redis *r) {
-    list_foreach_safe(q, &r->questions, struct question, link) question_free(q);
-    list_foreach(n, &r->inspections, struct inspection, link) n->lost = n->begun;
+/* A reply has arrived. Returns whether it is still wanted; if not, the last one frees the inspection. */
+static bool inspection_end_call(struct inspection *inspection) {
+    bool wanted = inspection->fn != NULL;
+
+    inspection->n_calls--;
+    if (!wanted && inspection->n_calls == 0)
+        inspection_free(inspection);
+    return wanted;
+}
+
+/* --- calls and replies --- */
+
+static void begin_call(struct store_redis *store, struct redis_command *command, const char *what) {
+    command_add(command, "EVALSHA");
+    command_add(command, redis_script_sha(REDIS_SCRIPT_INSPECT));
+    command_add(command, "1");
+    command_add(command, store->env.key);
+    command_add(command, what);
 }
 
 static void inspect_on_pool(const struct redisReply *reply, void *userdata) {
-    _cleanup_(question_freep) struct question *call = userdata;
-    struct inspection *n = call->inspection;
-    int k;
+    const struct pool_call *call = userdata;
+    struct inspection *inspection = call->inspection;
+    const char(*mine)[ID_TEXT_SIZE] = (const char(*)[ID_TEXT_SIZE]) call->mine;
+    size_t pool = (size_t) (call - inspection->pools);
+    int r;
 
-    if (!n)
+    if (!inspection_end_call(inspection))
         return;
-    k = snapshot_read_pool(n->snapshot, call->pool, n->time_realtime, reply);
-    if (k >= 0)
-        k = snapshot_read_positions(n->snapshot, call->pool, (const char (*)[ID_TEXT_SIZE]) call->mine, call->n_mine, reply);
-    if (k < 0)
-        inspection_answer(n, k);
-    else if (--n->calls == 0)
-        inspection_answer(n, 0);
+    r = inspect_parse_pool(inspection->snapshot, pool, inspection->time_realtime, reply);
+    if (r >= 0)
+        r = inspect_parse_positions(inspection->snapshot, pool, mine, call->n_mine, reply);
+    if (r < 0)
+        inspection_answer(inspection, r);
+    else if (inspection->n_calls == 0)
+        inspection_answer(inspection, 0);
 }
 
-static int add_mine(struct store_redis *r, struct question *call, const char *pool, struct redis_command *w) {
+/* Adds this host's waiting claims. */
+static int add_mine(struct store_redis *store, struct pool_call *call, const char *pool,
+                    struct redis_command *command) {
     call->mine = calloc(MINE_MAX, sizeof(*call->mine));
     if (!call->mine)
         return -ENOMEM;
-    list_foreach(e, &r->entries, struct entry, link) {
+    list_foreach(entry, &store->table.entries, struct claim_entry, link) {
+        const struct claim *claim = entry->claim;
+
         if (call->n_mine == MINE_MAX)
             break;
-        if (e->claim->state != CLAIM_STATE_WAITING)
+        if (claim->state != CLAIM_STATE_WAITING)
             continue;
-        for (size_t i = 0; i < e->claim->n_demands; i++)
-            if (strcmp(e->claim->demands[i].pool, pool) == 0) {
-                memcpy(call->mine[call->n_mine++], e->claim->id, ID_TEXT_SIZE);
-                command_add(w, e->claim->id);
+        for (size_t i = 0; i < claim->n_demands; i++)
+            if (strcmp(claim->demands[i].pool, pool) == 0) {
+                memcpy(call->mine[call->n_mine++], claim->id, ID_TEXT_SIZE);
+                command_add(command, claim->id);
             }
     }
     return 0;
 }
 
-static int ask_pool(struct inspection *n, size_t pool) {
-    _cleanup_(question_freep) struct question *call = question_new(n, pool);
-    _cleanup_command_ struct redis_command w = {0};
-    struct store_redis *r = n->redis;
-    int k;
+static int send_pool(struct inspection *inspection, struct pool_call *call, const char *pool) {
+    _cleanup_command_ struct redis_command command = {0};
+    int r;
 
-    if (!call)
+    call->inspection = inspection;
+    begin_call(inspection->store, &command, "pool");
+    command_add(&command, pool);
+    r = add_mine(inspection->store, call, pool, &command);
+    if (r >= 0)
+        r = call_send(inspection->store, &command, inspect_on_pool, call);
+    if (r >= 0)
+        inspection->n_calls++;
+    return r;
+}
+
+static int send_pools(struct inspection *inspection) {
+    const struct snapshot *snapshot = inspection->snapshot;
+    int r = 0;
+
+    inspection->pools = calloc(snapshot->n_pools + 1, sizeof(*inspection->pools));
+    if (!inspection->pools)
         return -ENOMEM;
-    command_add(&w, "EVALSHA");
-    command_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
-    command_add(&w, "1");
-    command_add(&w, r->key);
-    command_add(&w, "pool");
-    command_add(&w, n->snapshot->pools[pool].name);
-    k = add_mine(r, call, n->snapshot->pools[pool].name, &w);
-    if (k >= 0)
-        k = link_call(r, &w, inspect_on_pool, call);
-    if (k < 0)
-        return k;
-    call = NULL; /* its answer frees it, or inspect_reset() */
-    n->calls++;
-    return 0;
+    inspection->n_pools = snapshot->n_pools;
+    for (size_t i = 0; r >= 0 && i < inspection->n_pools; i++)
+        r = send_pool(inspection, &inspection->pools[i], snapshot->pools[i].name);
+    return r < 0 ? r : 0;
 }
 
 static void inspect_on_sessions(const struct redisReply *reply, void *userdata) {
-    _cleanup_(question_freep) struct question *call = userdata;
-    struct inspection *n = call->inspection;
-    int k;
+    struct inspection *inspection = userdata;
+    int r;
 
-    if (!n)
+    if (!inspection_end_call(inspection))
         return;
-    k = snapshot_read_sessions(n->redis, n->snapshot, reply, &n->time_realtime);
-    for (size_t i = 0; k >= 0 && i < n->snapshot->n_pools; i++)
-        k = ask_pool(n, i);
-    if (k < 0 || n->calls == 0)
-        inspection_answer(n, k < 0 ? k : 0);
+    r = inspect_parse_sessions(inspection->store, inspection->snapshot, reply, &inspection->time_realtime);
+    if (r >= 0)
+        r = send_pools(inspection);
+    if (r < 0 || inspection->n_calls == 0)
+        inspection_answer(inspection, r < 0 ? r : 0);
 }
 
-/* --- asked --- */
+/* Without effect on an error: the link is failing and fails the inspection, or inspect_send_pending()
+ * repeats the call. */
+static void send_sessions(struct inspection *inspection) {
+    _cleanup_command_ struct redis_command command = {0};
 
-static void inspection_send(struct inspection *n) {
-    _cleanup_(question_freep) struct question *call = question_new(n, 0);
-    _cleanup_command_ struct redis_command w = {0};
-    struct store_redis *r = n->redis;
-
-    if (!call)
+    begin_call(inspection->store, &command, "sessions");
+    if (call_send(inspection->store, &command, inspect_on_sessions, inspection) < 0)
         return;
-    command_add(&w, "EVALSHA");
-    command_add(&w, redis_script_sha(REDIS_SCRIPT_INSPECT));
-    command_add(&w, "1");
-    command_add(&w, r->key);
-    command_add(&w, "sessions");
-    if (link_call(r, &w, inspect_on_sessions, call) < 0)
-        return; /* the link is going down and answers it, or it is sent with inspect_flush() */
-    call = NULL;
-    n->begun = true;
+    inspection->n_calls++;
+    inspection->is_sent = true;
 }
 
-void inspect_flush(struct store_redis *r) {
-    list_foreach_safe(n, &r->inspections, struct inspection, link) if (!n->begun) inspection_send(n);
+/* --- all inspections --- */
+
+void inspect_send_pending(struct store_redis *store) {
+    list_foreach_safe(inspection, &store->inspections, struct inspection, link)
+        if (!inspection->is_sent)
+            send_sessions(inspection);
 }
 
-/* Redis is away: those not under way are not answered any more. */
-void inspect_fail(struct store_redis *r) {
-    struct inspection *n;
+void inspect_reset(struct store_redis *store) {
+    list_foreach_safe(inspection, &store->inspections, struct inspection, link) {
+        inspection->n_calls = 0;
+        if (!inspection->fn)
+            inspection_free(inspection);
+    }
+}
+
+void inspect_fail(struct store_redis *store) {
     struct list all = LIST_INIT(all);
+    struct inspection *inspection;
 
-    list_foreach_safe(each, &r->inspections, struct inspection, link) {
-        if (each->begun && !each->lost)
+    list_foreach_safe(each, &store->inspections, struct inspection, link) {
+        if (each->n_calls > 0)
             continue;
         list_unlink(&each->link);
         list_append(&all, &each->link);
     }
-    while ((n = list_first(&all, struct inspection, link)))
-        inspection_answer(n, -ENOTCONN);
+    while ((inspection = list_first(&all, struct inspection, link)))
+        inspection_answer(inspection, -ENOTCONN);
 }
 
-int redis_inspect(struct store *s, store_inspect_fn fn, void *userdata) {
-    struct store_redis *r = store_redis_of(s);
-    struct inspection *n = calloc(1, sizeof(*n));
+int inspect_start(struct store *base, store_inspect_fn fn, void *userdata) {
+    struct store_redis *store = store_redis_of(base);
+    struct inspection *inspection = calloc(1, sizeof(*inspection));
 
-    if (!n)
+    if (!inspection)
         return -ENOMEM;
-    n->snapshot = calloc(1, sizeof(*n->snapshot));
-    if (!n->snapshot) {
-        free(n);
+    inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
+    if (!inspection->snapshot) {
+        free(inspection);
         return -ENOMEM;
     }
-    n->redis = r;
-    n->fn = fn;
-    n->userdata = userdata;
-    list_append(&r->inspections, &n->link);
-    if (r->phase >= PHASE_SYNC)
-        inspection_send(n);
+    inspection->store = store;
+    inspection->fn = fn;
+    inspection->userdata = userdata;
+    list_append(&store->inspections, &inspection->link);
+    if (store->link.phase >= PHASE_SYNC)
+        send_sessions(inspection);
     else
-        link_tell_away(r);
+        link_fail_waiting_later(store);
     return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The link: two connections that go up and down together, and what errors call for. */
-
+#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
@@ -10,539 +9,375 @@
 #define BACKOFF_MIN (50 * USEC_PER_MSEC)
 #define BACKOFF_MAX (2 * USEC_PER_SEC)
 
-static void link_connect(struct store_redis *r);
-static void link_ask_or_drop(struct store_redis *r);
+static void link_connect(struct store_redis *store);
 
-/* --- how soon again --- */
+/* --- the pause before a retry --- */
 
-/* Before the next try: nothing at first, then twice as long each time, until the link is calm. */
-static usec_t next_pause(struct store_redis *r) {
-    usec_t pause = r->backoff_usec, max = r->heartbeat_usec < BACKOFF_MAX ? r->heartbeat_usec : BACKOFF_MAX;
+/* Returns the pause before the next try: none at first, then twice as long each time until
+ * link_reset_backoff(). */
+static usec_t next_pause(struct store_redis *store) {
+    usec_t pause = store->link.backoff_usec;
+    usec_t max = store->env.heartbeat_usec < BACKOFF_MAX ? store->env.heartbeat_usec : BACKOFF_MAX;
 
-    r->backoff_usec = pause * 2 > BACKOFF_MIN ? pause * 2 : BACKOFF_MIN;
-    if (r->backoff_usec > max)
-        r->backoff_usec = max;
+    store->link.backoff_usec = pause * 2 > BACKOFF_MIN ? pause * 2 : BACKOFF_MIN;
+    if (store->link.backoff_usec > max)
+        store->link.backoff_usec = max;
     return pause;
 }
 
-void link_calm(struct store_redis *r, usec_t sent) {
-    if (sent >= usec_add(r->live_since, r->heartbeat_usec / 2))
-        r->backoff_usec = 0;
+void link_reset_backoff(struct store_redis *store, usec_t sent) {
+    if (sent >= usec_add(store->link.live_since, store->env.heartbeat_usec / 2))
+        store->link.backoff_usec = 0;
+}
+
+void link_retry(struct store_redis *store, usec_t delay) {
+    /* Neither call fails for a source that exists. */
+    (void) sd_event_source_set_time(store->link.retry, usec_add(clock_boottime(), delay));
+    (void) sd_event_source_set_enabled(store->link.retry, SD_EVENT_ONESHOT);
+}
+
+void link_start(struct store_redis *store) {
+    link_retry(store, 0);
 }
 
 /* --- down --- */
 
-void link_drop(struct store_redis *r) {
-    r->commands = redis_connection_free(r->commands);
-    r->pushes = redis_connection_free(r->pushes);
-    r->resolve = redis_resolve_free(r->resolve);
-    r->phase = PHASE_DOWN;
-    r->store.is_connecting = false;
-    r->subscribed = r->nonsense_told = false;
-    r->refused[0] = '\0';
-    sync_reset(r);
-    beat_reset(r);
-    claim_reset(r);
-    admin_reset(r);
-    inspect_reset(r);
+void link_close(struct store_redis *store) {
+    struct redis_link *link = &store->link;
+
+    link->commands = redis_connection_free(link->commands);
+    link->pushes = redis_connection_free(link->pushes);
+    link->resolve = redis_resolve_free(link->resolve);
+    link->phase = PHASE_DOWN;
+    store->base.is_connecting = false;
+    handshake_reset(store);
+    push_reset_connection(store);
+    hello_reset(store);
+    sync_reset(store);
+    heartbeat_reset(store);
+    claims_reset(store);
+    admin_reset(store);
+    inspect_reset(store);
 }
 
-void link_stopped(struct store_redis *r, int result) {
-    store_reply_fn done = r->stop_done;
+static void link_finish_stop(struct store_redis *store, int result) {
+    store_reply_fn done = store->link.stop_done;
 
-    r->stop_done = NULL;
-    link_drop(r);
-    admin_fail(r);
-    inspect_fail(r);
+    store->link.stop_done = NULL;
+    link_close(store);
+    admin_fail(store);
+    inspect_fail(store);
     if (done)
-        done(result, r->stop_userdata);
+        done(result, store->link.stop_userdata);
 }
 
-void link_retry(struct store_redis *r, usec_t delay) {
-    /* Neither call fails for a source that exists. */
-    (void) sd_event_source_set_time(r->retry, usec_add(clock_boottime(), delay));
-    (void) sd_event_source_set_enabled(r->retry, SD_EVENT_ONESHOT);
+void link_note_away(struct store_redis *store, const char *why) {
+    (void) snprintf(store->base.away_why, sizeof(store->base.away_why), "%s", why);
+    if (store->base.state != STORE_STATE_AWAY)
+        store->base.away_since = clock_realtime();
 }
 
-void link_note_away(struct store_redis *r, const char *why) {
-    (void) snprintf(r->store.away_why, sizeof(r->store.away_why), "%s", why);
-    if (r->store.state != STORE_STATE_AWAY)
-        r->store.away_since = clock_realtime();
+void link_enter_away(struct store_redis *store) {
+    store->base.is_connecting = false;
+    store_redis_set_state(store, STORE_STATE_AWAY);
+    claims_refuse_nowait(store);
+    admin_fail(store);
+    inspect_fail(store);
 }
 
-void link_away(struct store_redis *r) {
-    r->store.is_connecting = false;
-    redis_set_state(r, STORE_STATE_AWAY);
-    claim_refuse_nowait(r);
-    admin_fail(r);
-    inspect_fail(r);
+static bool link_is_away(const struct store_redis *store) {
+    return store->link.phase == PHASE_DOWN || store->link.phase == PHASE_CONNECTING ||
+           hello_is_refused(store);
 }
 
-static bool link_is_away(const struct store_redis *r) {
-    return r->phase == PHASE_DOWN || r->phase == PHASE_CONNECTING || r->refused[0] != '\0';
-}
+static int link_on_fail_waiting(sd_event_source *source _unused_, void *userdata) {
+    struct store_redis *store = userdata;
 
-static int link_on_away(sd_event_source *source, void *userdata) {
-    struct store_redis *r = userdata;
-
-    (void) source;
-    if (link_is_away(r)) {
-        admin_fail(r);
-        inspect_fail(r);
+    if (link_is_away(store)) {
+        admin_fail(store);
+        inspect_fail(store);
     }
     return 0;
 }
 
-void link_tell_away(struct store_redis *r) {
-    if (link_is_away(r))
-        (void) sd_event_source_set_enabled(r->away, SD_EVENT_ONESHOT);
+void link_fail_waiting_later(struct store_redis *store) {
+    if (link_is_away(store))
+        (void) sd_event_source_set_enabled(store->link.fail_waiting, SD_EVENT_ONESHOT);
 }
 
-void link_down(struct store_redis *r, enum redis_error error, const char *text) {
-    usec_t delay = next_pause(r);
+void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
+    struct redis_link *link = &store->link;
+    usec_t delay = next_pause(store);
     char why[256];
 
     (void) snprintf(why, sizeof(why), "%s", redis_error_text(text));
-    link_drop(r);
-    if (error == REDIS_ERROR_FATAL && strcmp(why, r->last_error) != 0)
-        journal_log(redis_journal(r), LOG_ERR, "Redis refuses, an administrator is needed: %s", why);
-    (void) snprintf(r->last_error, sizeof(r->last_error), "%s", why);
-    if (!r->lost_told && !r->stopping)
-        event_emit(r->events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why}, "Redis cannot be used: %s", why);
-    link_note_away(r, why);
-    r->lost_told = true;
-    r->connected_told = false;
+    link_close(store);
+    if (error == REDIS_ERROR_FATAL && strcmp(why, link->last_error) != 0)
+        journal_log(store_redis_journal(store), LOG_ERR, "Redis refuses, an administrator is needed: %s",
+                    why);
+    (void) snprintf(link->last_error, sizeof(link->last_error), "%s", why);
+    if (!link->lost_logged && !link->is_stopping)
+        event_emit(store->env.events, &(struct event) {.type = EVENT_REDIS_LOST, .reason = why},
+                   "Redis cannot be used: %s", why);
+    link_note_away(store, why);
+    link->lost_logged = true;
+    link->connected_logged = false;
     if (error == REDIS_ERROR_FATAL)
         delay = BACKOFF_MAX;
-    link_retry(r, delay > BACKOFF_MIN ? delay : BACKOFF_MIN);
-    link_away(r);
+    link_retry(store, delay > BACKOFF_MIN ? delay : BACKOFF_MIN);
+    link_enter_away(store);
 }
 
-void link_bad_reply(struct store_redis *r, const char *what) {
-    char text[128];
+static void link_on_down(struct redis_connection *connection _unused_, enum redis_error error,
+                         const char *text, void *userdata) {
+    struct store_redis *store = userdata;
 
-    (void) snprintf(text, sizeof(text), "an answer to %s makes no sense: its form is wrong, or a number in it is too high", what);
-    link_down(r, REDIS_ERROR_RETRY, text);
+    if (store->link.is_stopping)
+        link_finish_stop(store, -ENOTCONN);
+    else
+        link_fail(store, error, text);
 }
 
-static void link_on_down(struct redis_connection *c, enum redis_error error, const char *text, void *userdata) {
-    struct store_redis *r = userdata;
+static int link_on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata) {
+    struct store_redis *store = userdata;
 
-    (void) c;
-    if (r->stopping) {
-        link_stopped(r, -ENOTCONN);
-        return;
-    }
-    link_down(r, error, text);
-}
-
-static int link_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
-    struct store_redis *r = userdata;
-
-    (void) source, (void) usec;
-    if (r->stopping) {
-        link_stopped(r, -ENOTCONN);
-    } else if (r->phase == PHASE_DOWN) {
-        link_connect(r);
-    } else if (r->phase == PHASE_HELLO) {
-        hello_say(r);
-    } else if (r->phase == PHASE_CONNECTING && r->commands) {
-        link_ask_or_drop(r);
+    if (store->link.is_stopping) {
+        link_finish_stop(store, -ENOTCONN);
+    } else if (store->link.phase == PHASE_DOWN) {
+        link_connect(store);
+    } else if (store->link.phase == PHASE_HELLO) {
+        hello_send(store);
+    } else if (store->link.phase == PHASE_CONNECTING && store->link.commands) {
+        handshake_start(store);
     }
     return 0;
 }
 
-/* --- calls --- */
+/* --- the end of the session --- */
 
-void link_begin(struct store_redis *r, struct redis_command *w, enum redis_script script) {
-    command_add(w, "EVALSHA");
-    command_add(w, redis_script_sha(script));
-    command_add(w, "1");
-    command_add(w, r->key);
-    command_add(w, r->session);
-    command_add_u64(w, r->connection);
+static void link_on_bye(const struct redisReply *reply, void *userdata);
+
+static int send_bye(struct store_redis *store) {
+    _cleanup_command_ struct redis_command command = {0};
+
+    call_begin(store, &command, REDIS_SCRIPT_BYE);
+    return call_send(store, &command, link_on_bye, store);
 }
 
-void link_no_memory(struct store_redis *r) {
-    r->unsaid = true;
-    journal_log(redis_journal(r), LOG_ERR, "no memory for a call to Redis");
+static void link_on_bye(const struct redisReply *reply, void *userdata) {
+    struct store_redis *store = userdata;
+    struct bye_reply bye;
+
+    if (bye_reply_parse(reply, &bye) == 0) {
+        limits_apply_undeclared(store, bye.undeclared, false);
+        if (bye.more > 0 && heartbeat_take_extra(store) && send_bye(store) == 0)
+            return;
+    }
+    session_forget(store);
+    link_finish_stop(store, 0);
 }
 
-int link_call(struct store_redis *r, const struct redis_command *w, redis_reply_fn fn, void *userdata) {
-    int k = command_check(w);
+void link_stop(struct store_redis *store, store_reply_fn done, void *userdata) {
+    struct redis_link *link = &store->link;
 
-    ask_say(r);
-    if (k >= 0)
-        k = r->commands ? redis_connection_call(r->commands, w->n, (const char *const *) w->items, fn, userdata) : -ENOTCONN;
-    if (k == -ENOMEM)
-        link_no_memory(r);
-    return k;
+    link->is_stopping = true;
+    link->stop_done = done;
+    link->stop_userdata = userdata;
+    heartbeat_reset(store);
+    if (link->phase < PHASE_HELLO || send_bye(store) != 0)
+        link_retry(store, 0); /* calls `done` a turn later */
 }
 
-/* A turn of the event loop is over. */
-static void link_on_writing(struct redis_connection *c, void *userdata) {
-    struct store_redis *r = userdata;
+/* This turn of the event loop ends. */
+static void link_on_writing(struct redis_connection *connection, void *userdata) {
+    struct store_redis *store = userdata;
 
-    if (c == r->commands)
-        ask_say(r);
+    if (connection == store->link.commands)
+        batch_flush(store);
 }
 
 /* --- up --- */
 
-static void link_probe(struct store_redis *r);
-
-static void link_advance(struct store_redis *r) {
-    if (r->phase != PHASE_CONNECTING || r->info_due || r->scripts_due || r->loads > 0 || !r->subscribed)
-        return;
-    if (r->probe_due) {
-        link_probe(r);
-        return;
-    }
-    r->phase = PHASE_HELLO;
-    hello_say(r);
-}
-
-/* Whether an answer is still for this attempt, and no error: that ends it. */
-static bool link_is_coming_up(struct store_redis *r, const struct redisReply *reply) {
-    const char *error = reply_error(reply);
-
-    if (r->phase != PHASE_CONNECTING)
-        return false;
-    if (error)
-        link_down(r, redis_error_class(error), error);
-    return !error;
-}
-
-static void link_on_loaded(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-
-    if (!link_is_coming_up(r, reply))
-        return;
-    r->loads--;
-    link_advance(r);
-}
-
-/* Whether Redis lets us run all that the scripts do. */
-static void link_on_probed(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const struct redisReply *refused = reply_at(reply, 1);
-    char why[400];
-    size_t n = 0, used;
-
-    if (!link_is_coming_up(r, reply))
-        return;
-    if (!reply_is(reply_at(reply, 0), "ok") || reply_count(refused, &n) < 0) {
-        link_bad_reply(r, "probe");
-        return;
-    }
-    if (n == 0) {
-        r->probe_due = false;
-        link_advance(r);
-        return;
-    }
-    used = (size_t) snprintf(why, sizeof(why), "Redis's user may not run all that berth needs (see redis.acl); it lacks");
-    for (size_t i = 0; i < n && used < sizeof(why); i++)
-        used += (size_t) snprintf(why + used, sizeof(why) - used, "%s %.30s", i > 0 ? "," : "",
-                                  reply_text(reply_at(refused, i)) ? reply_text(reply_at(refused, i)) : "?");
-    link_down(r, REDIS_ERROR_FATAL, why);
-}
-
-static void link_probe(struct store_redis *r) {
-    _cleanup_command_ struct redis_command w = {0};
-
-    link_begin(r, &w, REDIS_SCRIPT_PROBE);
-    if (link_call(r, &w, link_on_probed, r) == -ENOMEM)
-        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
-}
-
-/* Which scripts Redis has: those that it has not got are sent. When thousands of hosts come back to a Redis that restarted, the first
- * ones load them for all. */
-static void link_on_scripts(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-
-    if (!link_is_coming_up(r, reply))
-        return;
-    r->scripts_due = false;
-    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
-        const char *words[] = {"SCRIPT", "LOAD", redis_script_text(i)};
-        uint64_t exists;
-
-        if (reply_u64(reply_at(reply, i), &exists) < 0) {
-            link_bad_reply(r, "SCRIPT EXISTS");
-            return;
-        }
-        if (exists)
-            continue;
-        if (redis_connection_call(r->commands, ELEMENTSOF(words), words, link_on_loaded, r) < 0) {
-            link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
-            return;
-        }
-        r->loads++;
-    }
-    link_advance(r);
-}
-
-/* The value of "key:value\r\n" in INFO's text; "" if it is not there. */
-static void find_info(const char *text, const char *key, char *value, size_t size) {
-    size_t length = strlen(key);
-
-    value[0] = '\0';
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        if (strncmp(line, key, length) == 0 && line[length] == ':') {
-            (void) snprintf(value, size, "%.*s", (int) strcspn(line + length + 1, "\r\n"), line + length + 1);
-            return;
-        }
-}
-
-/* Whether Redis is what berth needs; else the link is down. */
-static bool link_accepts(struct store_redis *r, const char *info) {
-    char role[16], policy[40], why[160];
-
-    find_info(info, "role", role, sizeof(role));
-    find_info(info, "maxmemory_policy", policy, sizeof(policy));
-    if (strcmp(role, "slave") == 0) { /* also one that takes writes: its master knows nothing of them */
-        link_down(r, REDIS_ERROR_REDIRECT, "this Redis is a replica (role:slave)");
-        return false;
-    }
-    if (strcmp(policy, "noeviction") != 0) {
-        (void) snprintf(why, sizeof(why), "Redis evicts keys (maxmemory-policy is \"%s\"): set it to noeviction", policy);
-        link_down(r, REDIS_ERROR_FATAL, why);
-        return false;
-    }
-    return true;
-}
-
-static void warn_of_replicas(struct store_redis *r, const char *info) {
-    char replicas[24], good[24];
-
-    find_info(info, "connected_slaves", replicas, sizeof(replicas));
-    find_info(info, "min_slaves_good_slaves", good, sizeof(good));
-    if (strcmp(replicas, "0") != 0 && *replicas && !*good)
-        journal_log(redis_journal(r), LOG_WARNING,
-                    "Redis has %s replica(s) and min-replicas-to-write is 0: a partitioned old master would go on granting", replicas);
-}
-
-/* Once until a snapshot succeeds. The option itself cannot be read with the rights that berth has. */
-static void warn_of_snapshot(struct store_redis *r, const char *info) {
-    char status[16];
-    bool failed;
-
-    find_info(info, "rdb_last_bgsave_status", status, sizeof(status));
-    failed = strcmp(status, "err") == 0;
-    if (failed && !r->snapshot_told)
-        journal_log(redis_journal(r), LOG_WARNING,
-                    "the last snapshot of Redis failed: with stop-writes-on-bgsave-error yes (its default) it refuses heartbeats, and all "
-                    "jobs are stopped; free its disk or set that to no");
-    r->snapshot_told = failed;
-}
-
-static void link_on_info(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const char *info = reply_text(reply);
-
-    if (!link_is_coming_up(r, reply))
-        return;
-    if (!info) {
-        link_bad_reply(r, "INFO");
-        return;
-    }
-    if (!link_accepts(r, info))
-        return;
-    r->info_due = false;
-    if (!r->connected_told)
-        warn_of_replicas(r, info);
-    warn_of_snapshot(r, info);
-    link_advance(r);
-}
-
-static int link_ask_info(struct store_redis *r, redis_reply_fn fn) {
-    r->info_asked = clock_boottime();
-    return redis_connection_call(r->commands, 4, (const char *[]) {"INFO", "memory", "replication", "persistence"}, fn, r);
-}
-
-static void link_on_info_again(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const char *info = reply_text(reply);
-
-    if (r->phase == PHASE_LIVE && !r->stopping && info && link_accepts(r, info))
-        warn_of_snapshot(r, info);
-}
-
-void link_check(struct store_redis *r) {
-    if (r->phase == PHASE_LIVE && clock_boottime() >= usec_add(r->info_asked, r->lease_usec))
-        (void) link_ask_info(r, link_on_info_again); /* what fails is asked again a lease later */
-}
-
-/* Asks what must be known of Redis before hello. */
-static int link_ask(struct store_redis *r) {
-    const char *scripts[2 + REDIS_SCRIPTS] = {"SCRIPT", "EXISTS"};
-    int k = link_ask_info(r, link_on_info);
-
-    for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++)
-        scripts[2 + i] = redis_script_sha(i);
-    if (k >= 0)
-        k = redis_connection_call(r->commands, ELEMENTSOF(scripts), scripts, link_on_scripts, r);
-    return k;
-}
-
-static void link_ask_or_drop(struct store_redis *r) {
-    if (link_ask(r) == -ENOMEM)
-        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
-}
-
 static void link_on_pushes(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
+    struct store_redis *store = userdata;
     const char *error = reply_error(reply);
 
-    if (error) {
-        link_down(r, redis_error_class(error), error);
-    } else if (reply_is(reply_at(reply, 0), "subscribe")) {
-        r->subscribed = true;
-        link_advance(r);
-    } else {
-        push_on_message(reply, r);
-    }
+    if (error)
+        link_fail(store, redis_error_class(error), error);
+    else if (reply_is(reply_at(reply, 0), "subscribe"))
+        handshake_note_subscribed(store);
+    else
+        push_on_message(reply, store);
 }
 
-static void link_on_up(struct redis_connection *c, void *userdata) {
-    struct store_redis *r = userdata;
-    char channel[sizeof(r->prefix) + ID_TEXT_SIZE + 4];
+static void link_on_up(struct redis_connection *connection, void *userdata) {
+    struct store_redis *store = userdata;
+    char channel[sizeof(store->env.prefix) + ID_TEXT_SIZE + 4];
 
-    if (c == r->commands) {
-        link_ask_or_drop(r);
+    if (connection == store->link.commands) {
+        handshake_start(store);
         return;
     }
-    (void) snprintf(channel, sizeof(channel), "%sto:%s", r->prefix, r->session);
-    if (redis_connection_subscribe(c, channel, link_on_pushes, r) == -ENOMEM)
-        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+    (void) snprintf(channel, sizeof(channel), "%sto:%s", store->env.prefix, store->session.id);
+    if (redis_connection_subscribe(connection, channel, link_on_pushes, store) == -ENOMEM)
+        link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
-static void link_connect_to(struct store_redis *r, const char *address) {
-    int k = redis_connection_new(&r->commands, r->event, address, &r->command_options);
+static void link_connect_to(struct store_redis *store, const char *address) {
+    struct redis_link *link = &store->link;
+    int r = redis_connection_new(&link->commands, store->env.event, address, &link->options);
 
-    if (k >= 0)
-        k = redis_connection_new(&r->pushes, r->event, address, &r->command_options);
-    if (k < 0)
-        link_down(r, REDIS_ERROR_RETRY, strerror(-k));
+    if (r >= 0)
+        r = redis_connection_new(&link->pushes, store->env.event, address, &link->options);
+    if (r < 0)
+        link_fail(store, REDIS_ERROR_RETRY, strerror(-r));
 }
 
 static void link_on_resolved(const char *address, void *userdata) {
-    struct store_redis *r = userdata;
+    struct store_redis *store = userdata;
     char text[RESOLVE_ADDRESS_SIZE], why[160];
 
     (void) snprintf(text, sizeof(text), "%s", address ? address : "");
-    r->resolve = redis_resolve_free(r->resolve);
+    store->link.resolve = redis_resolve_free(store->link.resolve);
     if (*text) {
-        link_connect_to(r, text);
+        link_connect_to(store, text);
         return;
     }
-    (void) snprintf(why, sizeof(why), "the name %.100s has no address", r->settings.host);
-    link_down(r, REDIS_ERROR_RETRY, why);
+    (void) snprintf(why, sizeof(why), "the name %.100s has no address", store->link.settings.host);
+    link_fail(store, REDIS_ERROR_RETRY, why);
 }
 
-static void link_connect(struct store_redis *r) {
-    int k;
+static void link_connect(struct store_redis *store) {
+    struct redis_link *link = &store->link;
+    int r;
 
-    r->phase = PHASE_CONNECTING;
-    r->store.is_connecting = true;
-    r->awaits_lost = false;
-    r->info_due = r->scripts_due = r->probe_due = true;
-    r->n_untimely = 0;
-    r->loads = 0;
-    r->connection++;
-    session_save(r);
-    if (r->settings.unix_path || redis_resolve_is_address(r->settings.host)) {
-        link_connect_to(r, r->settings.host);
+    link->phase = PHASE_CONNECTING;
+    store->base.is_connecting = true;
+    handshake_reset(store);
+    heartbeat_reset_extra(store);
+    session_begin_connection(store);
+    if (link->settings.unix_path || redis_resolve_is_address(link->settings.host)) {
+        link_connect_to(store, link->settings.host);
         return;
     }
-    k = redis_resolve_new(&r->resolve, r->event, r->settings.host, r->settings.timeout_usec, link_on_resolved, r);
-    if (k < 0)
-        link_down(r, REDIS_ERROR_RETRY, strerror(-k));
+    r = redis_resolve_new(&link->resolve, store->env.event, link->settings.host, link->settings.timeout_usec,
+                          link_on_resolved, store);
+    if (r < 0)
+        link_fail(store, REDIS_ERROR_RETRY, strerror(-r));
 }
 
-int link_init(struct store_redis *r) {
-    int k = sd_event_add_time(r->event, &r->retry, CLOCK_BOOTTIME, 0, 1000, link_on_retry, r);
+void link_begin_session(struct store_redis *store) {
+    store->link.phase = PHASE_HELLO;
+    hello_send(store);
+}
 
-    if (k < 0)
-        return k;
-    r->command_options = (struct redis_connection_options) {
-        .settings = &r->settings,
-        .password = r->password,
-        .client_name = r->client_name,
+void link_begin_sync(struct store_redis *store) {
+    store->link.phase = PHASE_SYNC;
+    sync_start(store);
+}
+
+static void log_connected(struct store_redis *store) {
+    _cleanup_free_ char *limits = limits_format(store);
+
+    event_emit(store->env.events,
+               &(struct event) {
+                   .type = EVENT_REDIS_CONNECTED, .limits = limits, .clock = store->limits.effective_after},
+               "Redis answers and knows what this host holds");
+    store->link.connected_logged = true;
+}
+
+void link_go_live(struct store_redis *store) {
+    store->link.phase = PHASE_LIVE;
+    store->link.live_since = clock_boottime();
+    store->link.lost_logged = false;
+    store->link.last_error[0] = '\0';
+    if (!store->link.connected_logged)
+        log_connected(store);
+}
+
+void link_forget_connected(struct store_redis *store) {
+    store->link.connected_logged = false;
+}
+
+void link_repeat_hello(struct store_redis *store) {
+    usec_t pause = next_pause(store);
+
+    if (pause > 0) {
+        store->link.phase = PHASE_HELLO;
+        link_retry(store, pause);
+    } else {
+        link_begin_session(store);
+    }
+}
+
+void link_resync(struct store_redis *store) {
+    sync_reset(store);
+    heartbeat_reset(store);
+    link_repeat_hello(store);
+}
+
+void link_reload_scripts(struct store_redis *store) {
+    sync_reset(store);
+    heartbeat_reset(store);
+    store->link.phase = PHASE_CONNECTING;
+    handshake_reset_scripts(store);
+    link_retry(store, next_pause(store));
+}
+
+/* --- made and freed --- */
+
+static int copy(char **ret, const char *text) {
+    *ret = text ? strdup(text) : NULL;
+    return text && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_settings(struct redis_link *link, const struct redis_settings *settings,
+                         const char *password) {
+    int r;
+
+    link->settings = *settings;
+    link->settings.unix_path = link->settings.host = link->settings.username = link->settings.password_file =
+        NULL;
+    r = copy(&link->settings.unix_path, settings->unix_path);
+    if (r == 0)
+        r = copy(&link->settings.host, settings->host);
+    if (r == 0)
+        r = copy(&link->settings.username, settings->username);
+    return r < 0 ? r : copy(&link->password, password);
+}
+
+int link_init(struct store_redis *store, const struct redis_settings *settings, const char *password) {
+    struct redis_link *link = &store->link;
+    int r = copy_settings(link, settings, password);
+
+    (void) snprintf(link->client_name, sizeof(link->client_name), "berth-%s", store->env.host);
+    link->options = (struct redis_connection_options) {
+        .settings = &link->settings,
+        .password = link->password,
+        .client_name = link->client_name,
         .on_up = link_on_up,
         .on_down = link_on_down,
         .on_writing = link_on_writing,
-        .userdata = r,
+        .userdata = store,
     };
-    k = sd_event_source_set_enabled(r->retry, SD_EVENT_OFF);
-    if (k >= 0)
-        k = sd_event_add_defer(r->event, &r->away, link_on_away, r);
-    return k < 0 ? k : sd_event_source_set_enabled(r->away, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_time(store->env.event, &link->retry, CLOCK_BOOTTIME, 0, 1000, link_on_retry, store);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(link->retry, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_add_defer(store->env.event, &link->fail_waiting, link_on_fail_waiting, store);
+    return r < 0 ? r : sd_event_source_set_enabled(link->fail_waiting, SD_EVENT_OFF);
 }
 
-void link_hello_again(struct store_redis *r) {
-    usec_t pause = next_pause(r);
+void link_done(struct store_redis *store) {
+    struct redis_link *link = &store->link;
 
-    r->phase = PHASE_HELLO;
-    if (pause > 0)
-        link_retry(r, pause);
-    else
-        hello_say(r);
-}
-
-void link_resync(struct store_redis *r) {
-    sync_reset(r);
-    beat_reset(r);
-    link_hello_again(r);
-}
-
-/* --- what an answer calls for --- */
-
-/* The scripts are asked for when the pause is over: see link_on_retry(). */
-static void link_reload(struct store_redis *r) {
-    sync_reset(r);
-    beat_reset(r);
-    r->phase = PHASE_CONNECTING;
-    r->scripts_due = true;
-    link_retry(r, next_pause(r));
-}
-
-bool link_judge(struct store_redis *r, const struct redisReply *reply, enum phase during) {
-    const char *error = reply_error(reply), *word = reply_text(reply_text(reply) ? reply : reply_at(reply, 0));
-    bool here = r->phase == during && !r->stopping;
-
-    if (error) {
-        if (redis_error_class(error) == REDIS_ERROR_FATAL && strstr(error, "script: "))
-            r->lost = DATA_LOSS_HALF;
-        if (here && redis_error_class(error) == REDIS_ERROR_RELOAD)
-            link_reload(r);
-        else if (here)
-            link_down(r, redis_error_class(error), error);
-        return false;
-    }
-    if (!word) {
-        if (here)
-            link_bad_reply(r, "a call");
-        return false;
-    }
-    if (strcmp(word, "epoch") == 0) {
-        if (here)
-            link_resync(r);
-        return false;
-    }
-    if (strcmp(word, "gone") == 0) {
-        if (here && r->store.deadline > 0 && clock_boottime() >= r->store.deadline)
-            session_lost(r, "it was expired");
-        else if (here) { /* nobody can have expired it yet */
-            r->lost = r->lost == DATA_LOSS_NONE && r->store.deadline > 0 ? DATA_LOSS_SEEN : r->lost;
-            link_resync(r);
-        }
-        return false;
-    }
-    if (strcmp(word, "stale") == 0) {
-        if (here)
-            link_down(r, REDIS_ERROR_RETRY, "a newer connection of this session is there");
-        return false;
-    }
-    return true;
+    sd_event_source_disable_unref(link->retry);
+    sd_event_source_disable_unref(link->fail_waiting);
+    free(link->settings.unix_path);
+    free(link->settings.host);
+    free(link->settings.username);
+    if (link->password)
+        explicit_bzero(link->password, strlen(link->password));
+    free(link->password);
 }

@@ -1,39 +1,85 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What Redis pushes to this session (R12), and whether anything of it was missed: each number that was given to it names the one before. */
-
 #include <errno.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "store/redis/store-redis.h"
 
-#define PUSH_MAX 1024
+#define PUSH_SIZE_MAX 1024
 
-void push_hear_number(struct store_redis *r, uint64_t before, uint64_t number) {
-    if (number > r->given)
-        r->given = number;
-    if (number <= r->chain)
-        return;
-    if (before > r->chain) { /* something between was missed, or is still on the other connection */
-        if (r->n_early < CHAIN_MAX)
-            r->early[r->n_early++] = (struct chain_link) {.before = before, .number = number};
-        return;
-    }
-    r->chain = number;
-    for (size_t i = 0; i < r->n_early;) {
-        if (r->early[i].before > r->chain) {
+/* --- numbers --- */
+
+/* Extends the sequence by gaps that it has reached. */
+static void close_gaps(struct push_log *pushes) {
+    for (size_t i = 0; i < pushes->n_gaps;) {
+        if (pushes->gaps[i].before > pushes->seq) {
             i++;
             continue;
         }
-        if (r->early[i].number > r->chain)
-            r->chain = r->early[i].number;
-        r->early[i] = r->early[--r->n_early];
+        if (pushes->gaps[i].number > pushes->seq)
+            pushes->seq = pushes->gaps[i].number;
+        pushes->gaps[i] = pushes->gaps[--pushes->n_gaps];
         i = 0;
     }
 }
 
-/* The next word of a push; the text is cut into pieces. */
+void push_observe_number(struct store_redis *store, uint64_t before, uint64_t number) {
+    struct push_log *pushes = &store->pushes;
+
+    if (number > pushes->highest)
+        pushes->highest = number;
+    if (number <= pushes->seq)
+        return;
+    if (before > pushes->seq) { /* one between was missed, or is still on the other connection */
+        if (pushes->n_gaps < PUSH_GAPS_MAX)
+            pushes->gaps[pushes->n_gaps++] = (struct push_gap) {.before = before, .number = number};
+        return;
+    }
+    pushes->seq = number;
+    close_gaps(pushes);
+}
+
+void push_skip_to(struct store_redis *store, uint64_t number) {
+    push_observe_number(store, store->pushes.seq, number);
+}
+
+void push_note_heartbeat(struct store_redis *store) {
+    store->pushes.gaps_at_heartbeat = store->pushes.n_gaps > 0;
+}
+
+/* A push may arrive later than the heartbeat's reply that includes it, so only what was missing a heartbeat
+ * ago is missing. */
+bool push_check_gaps(struct store_redis *store, uint64_t last_number) {
+    struct push_log *pushes = &store->pushes;
+    bool missed = (pushes->gaps_at_heartbeat && pushes->n_gaps > 0) ||
+                  (pushes->missing > 0 && pushes->seq < pushes->missing);
+
+    pushes->missing = last_number > pushes->seq ? last_number : 0;
+    return missed;
+}
+
+void push_reset_gaps(struct store_redis *store) {
+    store->pushes.n_gaps = 0;
+    store->pushes.gaps_at_heartbeat = false;
+    store->pushes.missing = 0;
+}
+
+void push_reset_connection(struct store_redis *store) {
+    store->pushes.malformed_logged = false;
+}
+
+void push_reset_epoch(struct store_redis *store) {
+    store->pushes.highest = 0;
+}
+
+void push_reset_session(struct store_redis *store) {
+    store->pushes.seq = store->pushes.highest = 0;
+}
+
+/* --- messages --- */
+
+/* Cuts the next word off a push; NULL: there is none. */
 static char *next_word(char **text) {
     char *word = *text, *end;
 
@@ -46,73 +92,91 @@ static char *next_word(char **text) {
     return word;
 }
 
+/* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., parked|queued EPOCH POSITION TICKET CLAIM ... */
+enum push_field {
+    PUSH_VERB,
+    PUSH_EPOCH,
+    PUSH_ONE,
+    PUSH_TWO,
+    PUSH_CLAIM,
+    PUSH_TICKET,
+    PUSH_SINCE,
+    PUSH_FIELDS
+};
+
 struct push {
     const char *verb, *id;
     uint64_t one, two;      /* before and number; or position and ticket */
     uint64_t ticket, since; /* 0: not told */
 };
 
-/* 0; a positive number: it is of another epoch; -EBADMSG. */
-static int push_parse(struct store_redis *r, char *text, struct push *ret) {
-    const char *words[7] = {NULL};
+/* 0; a positive number: a push of another epoch, which is ignored (R12); -EBADMSG. */
+static int push_parse(struct store_redis *store, char *text, struct push *ret) {
+    const char *fields[PUSH_FIELDS] = {NULL};
 
-    for (size_t i = 0; i < ELEMENTSOF(words); i++)
-        words[i] = next_word(&text);
-    *ret = (struct push) {.verb = words[0], .id = words[4]};
-    if (words[4] && strcmp(words[1], r->epoch) != 0)
+    for (size_t i = 0; i < ELEMENTSOF(fields); i++)
+        fields[i] = next_word(&text);
+    *ret = (struct push) {.verb = fields[PUSH_VERB], .id = fields[PUSH_CLAIM]};
+    if (ret->id && !epoch_is(store, fields[PUSH_EPOCH]))
         return 1;
-    if (!words[4] || reply_number_parse(words[2], &ret->one) < 0 || reply_number_parse(words[3], &ret->two) < 0)
+    if (!ret->id || reply_number_parse(fields[PUSH_ONE], &ret->one) < 0 ||
+        reply_number_parse(fields[PUSH_TWO], &ret->two) < 0)
         return -EBADMSG;
-    if (strcmp(ret->verb, "revoked") == 0) /* its last words are for people */
+    if (strcmp(ret->verb, "revoked") == 0) /* followed by a reason for people */
         return 0;
-    return words[6] && reply_number_parse(words[5], &ret->ticket) == 0 && reply_number_parse(words[6], &ret->since) == 0 ? 0 : -EBADMSG;
+    if (!fields[PUSH_SINCE] || reply_number_parse(fields[PUSH_TICKET], &ret->ticket) < 0)
+        return -EBADMSG;
+    return reply_number_parse(fields[PUSH_SINCE], &ret->since);
 }
 
-/* Whoever may publish here may have written it. If it stands for one of ours, the answer to the next heartbeat says what was missed. */
-static void meet_nonsense(struct store_redis *r) {
-    if (!r->nonsense_told)
-        journal_log(redis_journal(r), LOG_WARNING, "a message on this host's channel makes no sense and is ignored");
-    r->nonsense_told = true;
-    beat_send_untimely(r);
+/* Any client with the right to publish may have sent it. If it replaced a valid push, the next heartbeat's
+ * reply shows the gap. */
+static void handle_malformed(struct store_redis *store) {
+    if (!store->pushes.malformed_logged)
+        journal_log(store_redis_journal(store), LOG_WARNING,
+                    "a message on this host's channel makes no sense and is ignored");
+    store->pushes.malformed_logged = true;
+    heartbeat_send_extra(store);
 }
 
-/* granted EPOCH BEFORE NUMBER CLAIM TICKET SINCE;  revoked EPOCH BEFORE NUMBER CLAIM REASON;  parked|queued EPOCH POSITION TICKET
- * CLAIM TICKET SINCE. An epoch that is not the one synced with is ignored (R12). */
-static void hear_push(struct store_redis *r, char *text) {
+static void handle_numbered(struct store_redis *store, const struct push *push, struct claim_entry *entry) {
+    push_observe_number(store, push->one, push->two);
+    clock_observe_drawn(store, push->two);
+    if (entry && strcmp(push->verb, "granted") == 0)
+        claims_handle_held(entry, push->ticket, push->two, push->since);
+    else if (entry && strcmp(push->verb, "revoked") == 0)
+        claims_handle_revoked(entry, push->two);
+    if (store->pushes.n_gaps > 0) /* the next reply shows whether one is missing */
+        heartbeat_send_extra(store);
+}
+
+static void handle_push(struct store_redis *store, char *text) {
     struct push push;
-    struct entry *e;
-    int k = push_parse(r, text, &push);
+    struct claim_entry *entry;
+    bool is_parked;
+    int r = push_parse(store, text, &push);
 
-    if (k < 0)
-        meet_nonsense(r);
-    if (k != 0)
+    if (r < 0)
+        handle_malformed(store);
+    if (r != 0)
         return;
-    e = claim_find(r, push.id);
-    if (strcmp(push.verb, "parked") == 0 || strcmp(push.verb, "queued") == 0) {
-        if (e && push.one <= UINT32_MAX)
-            claim_hear_waiting(e, strcmp(push.verb, "parked") == 0, push.ticket, (uint32_t) push.one, push.since);
-        return;
-    }
-    push_hear_number(r, push.one, push.two);
-    clock_hear_drawn(r, push.two);
-    if (e && strcmp(push.verb, "granted") == 0)
-        claim_hear_held(e, push.ticket, push.two, push.since);
-    else if (e && strcmp(push.verb, "revoked") == 0) {
-        e->claim->released = e->claim->state != CLAIM_STATE_HELD ? push.two : 0;
-        claim_hear_revoked(e);
-    }
-    if (r->n_early > 0) /* the next answer will tell whether something is missing */
-        beat_send_untimely(r);
+    entry = claim_table_find(store, push.id);
+    is_parked = strcmp(push.verb, "parked") == 0;
+    if (!is_parked && strcmp(push.verb, "queued") != 0)
+        handle_numbered(store, &push, entry);
+    else if (entry && push.one <= UINT32_MAX)
+        claims_handle_waiting(entry, is_parked, push.ticket, (uint32_t) push.one, push.since);
 }
 
 void push_on_message(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    char text[PUSH_MAX];
+    enum { KIND, CHANNEL, TEXT };
+    struct store_redis *store = userdata;
+    char text[PUSH_SIZE_MAX];
 
-    if (r->stopping || !reply_is(reply_at(reply, 0), "message"))
+    if (store->link.is_stopping || !reply_is(reply_at(reply, KIND), "message"))
         return;
-    if (reply_copy(reply_at(reply, 2), text, sizeof(text)) == 0)
-        hear_push(r, text);
+    if (reply_copy(reply_at(reply, TEXT), text, sizeof(text)) == 0)
+        handle_push(store, text);
     else
-        meet_nonsense(r);
+        handle_malformed(store);
 }

@@ -1,168 +1,172 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The session: its id outlives berthd in a file (not a reboot), so that a restarted berthd continues it. */
-
+#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/message.h"
 #include "store/redis/store-redis.h"
 
-/* Boottime goes on from boot to boot with another zero: then the number's age counts from now on. */
-static void read_clock(struct store_redis *r, const struct message *m, uint64_t latest, bool same_boot) {
-    usec_t now = clock_boottime();
-    uint64_t since;
-
-    r->clock = (struct clock_memory) {.latest = latest, .since = now, .heard = now};
-    if (same_boot && message_get_u64(m, "clock-since", &since) == 0 && since < now)
-        r->clock.since = since;
+int session_init(struct store_redis *store, const char *path, const char *boot) {
+    (void) snprintf(store->session.boot, sizeof(store->session.boot), "%s", boot);
+    store->session.path = path ? strdup(path) : NULL;
+    return path && !store->session.path ? -ENOMEM : 0;
 }
 
-static int read_file(struct store_redis *r) {
+void session_done(struct store_redis *store) {
+    free(store->session.path);
+}
+
+/* --- the file --- */
+
+/* Another boot has another zero of boottime: then the number's age counts from now on. */
+static void read_clock(struct store_redis *store, const struct message *m, uint64_t latest, bool same_boot) {
+    usec_t now = clock_boottime(), since_file = now;
+    uint64_t since;
+
+    if (same_boot && message_get_u64(m, "clock-since", &since) == 0 && since < now)
+        since_file = since;
+    clock_restore(store, latest, since_file);
+}
+
+static int read_file(struct store_redis *store) {
+    struct session *session = &store->session;
     struct message m;
     _cleanup_free_ char *text = NULL;
-    char boot[ID_TEXT_SIZE], session[ID_TEXT_SIZE];
+    char boot[ID_TEXT_SIZE], id[ID_TEXT_SIZE];
     uint64_t connection, latest;
     size_t size;
-    int k;
+    int r;
 
-    if (!r->session_path)
+    if (!session->path)
         return -ENOENT;
-    k = file_read(r->session_path, MESSAGE_SIZE_MAX, &text, &size);
-    if (k < 0)
-        return k;
-    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session") || message_get_id(&m, "boot", boot) < 0 ||
-        message_get_id(&m, "session", session) < 0 || message_get_u64(&m, "connection", &connection) < 0 ||
-        message_get_u64(&m, "clock", &latest) < 0)
+    r = file_read(session->path, MESSAGE_SIZE_MAX, &text, &size);
+    if (r < 0)
+        return r;
+    if (message_parse(&m, text, size) < 0 || !message_is(&m, "session") ||
+        message_get_id(&m, "boot", boot) < 0 || message_get_id(&m, "session", id) < 0 ||
+        message_get_u64(&m, "connection", &connection) < 0 || message_get_u64(&m, "clock", &latest) < 0)
         return -EBADMSG;
-    read_clock(r, &m, latest, strcmp(boot, r->boot) == 0);
-    if (strcmp(boot, r->boot) != 0) { /* nothing of it runs any more: its permits are free at once */
-        memcpy(r->replaced, session, sizeof(session));
+    read_clock(store, &m, latest, strcmp(boot, session->boot) == 0);
+    if (strcmp(boot, session->boot) != 0) { /* none of its runs is alive: its permits are free at once */
+        memcpy(session->replaced, id, sizeof(id));
         return -ENOENT;
     }
-    memcpy(r->session, session, sizeof(session));
-    r->connection = connection;
-    r->from_file = true;
+    memcpy(session->id, id, sizeof(id));
+    session->connection = connection;
+    session->is_from_file = true;
     return 0;
 }
 
-int session_open(struct store_redis *r) {
-    int k = read_file(r);
+int session_open(struct store_redis *store) {
+    int r = read_file(store);
 
-    if (k >= 0)
+    if (r >= 0)
         return 0;
-    if (k != -ENOENT)
-        journal_log(redis_journal(r), LOG_WARNING, "%s cannot be read (%s): a new session begins", r->session_path, strerror(-k));
-    return id_make(r->session);
+    if (r != -ENOENT)
+        journal_log(store_redis_journal(store), LOG_WARNING, "%s: cannot read (%s), a new session begins",
+                    store->session.path, strerror(-r));
+    return id_make(store->session.id);
 }
 
-void session_save(struct store_redis *r) {
+static void session_save(struct store_redis *store) {
+    struct session *session = &store->session;
     struct message_writer w;
-    int k;
+    int r;
 
-    if (!r->session_path)
+    if (!session->path)
         return;
     message_begin(&w, "session");
-    message_put(&w, "boot", r->boot);
-    message_put(&w, "session", r->session);
-    message_put_u64(&w, "connection", r->connection);
-    message_put_u64(&w, "clock", r->clock.latest);
-    message_put_u64(&w, "clock-since", r->clock.since);
-    r->clock_saved = r->clock.heard;
-    k = w.error < 0 ? w.error : file_write_atomic(r->session_path, w.text, w.size, 0600);
-    if (k < 0)
-        journal_log(redis_journal(r), LOG_WARNING, "%s cannot be written (%s): a restart will begin a new session", r->session_path,
-                    strerror(-k));
+    message_put(&w, "boot", session->boot);
+    message_put(&w, "session", session->id);
+    message_put_u64(&w, "connection", session->connection);
+    message_put_u64(&w, "clock", store->clock.latest);
+    message_put_u64(&w, "clock-since", store->clock.since);
+    session->clock_saved = store->clock.observed_at;
+    r = w.error < 0 ? w.error : file_write_atomic(session->path, w.text, w.size, 0600);
+    if (r < 0)
+        journal_log(store_redis_journal(store), LOG_WARNING,
+                    "%s: cannot write (%s), a restart will begin a new session", session->path,
+                    strerror(-r));
 }
 
-void session_save_clock(struct store_redis *r) {
-    if (r->clock.heard != r->clock_saved)
-        session_save(r);
+void session_save_clock(struct store_redis *store) {
+    if (store->clock.observed_at != store->session.clock_saved)
+        session_save(store);
 }
 
-void session_forget(struct store_redis *r) {
-    if (r->session_path && unlink(r->session_path) < 0 && errno != ENOENT)
-        journal_log(redis_journal(r), LOG_WARNING, "%s cannot be removed: %s", r->session_path, strerror(errno));
+void session_forget(struct store_redis *store) {
+    const char *path = store->session.path;
+
+    if (path && unlink(path) < 0 && errno != ENOENT)
+        journal_log(store_redis_journal(store), LOG_WARNING, "%s: cannot remove: %s", path, strerror(errno));
 }
 
-bool session_was_lost(const struct store_redis *r) {
-    if (r->from_file)
-        list_foreach(e, &r->entries, struct entry, link) if (e->claim->state == CLAIM_STATE_HELD) return true;
-    return false;
+/* --- connections --- */
+
+void session_begin_connection(struct store_redis *store) {
+    store->session.awaits_stops = false;
+    store->session.connection++;
+    session_save(store);
 }
 
-/* Held claims without `keep` are over; those with it, and waiting ones, come back by themselves in the new session. */
-static void lose_claims(struct store_redis *r) {
-    list_foreach_safe(e, &r->entries, struct entry, link) {
-        struct claim *c = e->claim;
+void session_skip_connections(struct store_redis *store, uint64_t connection) {
+    store->session.connection = connection + 1;
+    session_save(store);
+}
 
-        claim_set_named(e, false);
-        if (list_is_linked(&e->finish) || e->lost)
-            continue;
-        switch (c->state) {
-        case CLAIM_STATE_RELEASING:
-            claim_finish(e);
-            break;
-        case CLAIM_STATE_HELD:
-            if (!e->told) { /* nobody started anything: back to its place */
-                c->state = CLAIM_STATE_WAITING;
-                c->token = 0;
-            } else if (c->keep) {
-                e->renew = true;
-            } else {
-                e->lost = true;
-                r->store.listener.on_lost(c, STORE_LOSS_SESSION, r->store.listener.userdata);
-            }
-            break;
-        case CLAIM_STATE_ASKED:
-            e->sent = false;
-            break;
-        case CLAIM_STATE_WAITING:
-        case CLAIM_STATE_PARKED:
-        case CLAIM_STATE_NONE:
-            break;
-        }
+void session_confirm(struct store_redis *store) {
+    store->session.is_from_file = false;
+    store->session.replaced[0] = '\0';
+}
+
+/* --- the end of the lease --- */
+
+bool session_has_lost_claims(const struct store_redis *store) {
+    return store->session.is_from_file && claims_any_held(store);
+}
+
+void session_check_stops(struct store_redis *store) {
+    if (store->session.awaits_stops && !claims_any_stopping(store)) {
+        store->session.awaits_stops = false;
+        link_retry(store, 0);
     }
 }
 
-/* Whether somebody still has to stop what was held. */
-static bool is_stopping_lost(const struct store_redis *r) {
-    list_foreach(e, &r->entries, struct entry, link) if (e->lost && !list_is_linked(&e->finish)) return true;
-    return false;
+/* Replaces the session by a new one, of which Redis knows nothing. */
+static void session_replace(struct store_redis *store, const char *id) {
+    struct session *session = &store->session;
+
+    memcpy(session->replaced, session->id, sizeof(session->replaced));
+    memcpy(session->id, id, sizeof(session->id));
+    session->connection = 0;
+    session->is_from_file = false;
+    push_reset_session(store);
+    samples_reset(store);
+    link_forget_connected(store);
+    heartbeat_drop_deadline(store);
 }
 
-void session_lost_stopped(struct store_redis *r) {
-    if (r->awaits_lost && !is_stopping_lost(r)) {
-        r->awaits_lost = false;
-        link_retry(r, 0);
-    }
-}
-
-void session_lost(struct store_redis *r, const char *why) {
+void session_lose(struct store_redis *store, const char *why) {
     char id[ID_TEXT_SIZE];
 
-    if (id_make(id) < 0) /* as long as there is no new id there is no session */
+    if (id_make(id) < 0) /* without an id there is no new session */
         return;
-    event_emit(r->events, &(struct event) {.type = EVENT_SESSION_LOST, .reason = why, .clock = r->store.known},
+    event_emit(store->env.events,
+               &(struct event) {.type = EVENT_SESSION_LOST, .reason = why, .clock = store->base.known},
                "the lease is over (%s): what this host held is no longer its own", why);
-    link_drop(r);
-    inspect_fail(r);
-    memcpy(r->replaced, r->session, sizeof(r->replaced));
-    memcpy(r->session, id, sizeof(r->session));
-    r->connection = 0;
-    r->from_file = false;
-    r->chain = r->given = 0;
-    r->n_marks = 0; /* what they are compared with went with the session */
-    r->last.count = r->own.count = 0;
-    r->connected_told = false; /* that the new session is there is news */
-    r->store.deadline = 0;
-    if (r->store.state != STORE_STATE_AWAY)
-        link_note_away(r, why);
-    redis_set_state(r, STORE_STATE_AWAY);
-    lose_claims(r);
-    /* The next hello ends the old session, and gives away what it held, although that may have been expired by nobody yet: not before all
-     * of it was stopped. The time for that is the margin, as everywhere (R8); after it anybody may expire. */
-    r->awaits_lost = is_stopping_lost(r);
-    link_retry(r, r->awaits_lost ? settings_margin(r->lease_usec) : 0);
+    link_close(store);
+    inspect_fail(store);
+    session_replace(store, id);
+    if (store->base.state != STORE_STATE_AWAY)
+        link_note_away(store, why);
+    store_redis_set_state(store, STORE_STATE_AWAY);
+    claims_lose(store);
+    /* The next hello ends the old session and frees its permits, perhaps before any host has expired it. So
+     * it waits until all lost claims have stopped, but no longer than the margin (R8): after that any host
+     * may expire the session. */
+    store->session.awaits_stops = claims_any_stopping(store);
+    link_retry(store, store->session.awaits_stops ? settings_margin(store->env.lease_usec) : 0);
 }

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The whole truth of this session, told in parts (R11): held claims first, then waiting ones by ticket. What was asked for and
- * never answered is named, too, so that its place is not lost. Other calls wait until Redis has all of it. */
+/* The sync names held claims first, then waiting ones by ticket. It also names claims that were requested
+ * and not answered, so that they keep their places. Other calls wait until Redis has all of them. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/redis/store-redis.h"
 
-static void sync_send(struct store_redis *r);
+#define SYNC_PART 200 /* claims in one part of a sync (R15) */
 
-void sync_reset(struct store_redis *r) {
-    free(r->sync);
-    r->sync = NULL;
-    r->n_sync = r->sync_at = 0;
-    r->sync_begun = r->sync_heard = false;
+static void sync_send(struct store_redis *store);
+
+void sync_reset(struct store_redis *store) {
+    free(store->sync.entries);
+    store->sync = (struct sync) {};
 }
 
-static bool is_held(const struct entry *e) {
-    return e->claim->state == CLAIM_STATE_HELD && !e->lost;
+static bool is_held(const struct claim_entry *entry) {
+    return entry->claim->state == CLAIM_STATE_HELD && !entry->lease_lost;
 }
 
 static int compare(const void *a, const void *b) {
-    const struct entry *x = *(struct entry *const *) a, *y = *(struct entry *const *) b;
+    const struct claim_entry *x = *(struct claim_entry *const *) a, *y = *(struct claim_entry *const *) b;
 
     if (is_held(x) != is_held(y))
         return is_held(x) ? -1 : 1;
@@ -31,177 +31,136 @@ static int compare(const void *a, const void *b) {
     return 0;
 }
 
-static bool is_told_in_sync(const struct entry *e) {
-    return e->sent && !e->lost && !list_is_linked(&e->finish) && e->claim->state != CLAIM_STATE_RELEASING;
+static bool is_part_of_sync(const struct claim_entry *entry) {
+    return entry->sent && !entry->lease_lost && !claim_entry_is_finished(entry) &&
+           entry->claim->state != CLAIM_STATE_RELEASING;
 }
 
-void sync_start(struct store_redis *r) {
+void sync_start(struct store_redis *store) {
+    struct sync *sync = &store->sync;
     size_t n = 0;
 
-    sync_reset(r);
-    claim_doubt_untold(r);
-    list_foreach(e, &r->entries, struct entry, link) {
-        claim_set_named(e, false);
+    sync_reset(store);
+    claims_prepare_sync(store);
+    list_foreach(entry, &store->table.entries, struct claim_entry, link)
         n++;
-    }
-    r->sync = calloc(n + 1, sizeof(struct entry *));
-    if (!r->sync) {
-        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+    sync->entries = calloc(n + 1, sizeof(struct claim_entry *));
+    if (!sync->entries) {
+        link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
         return;
     }
-    list_foreach(e, &r->entries, struct entry, link)
-        if (is_told_in_sync(e))
-            r->sync[r->n_sync++] = e;
-    qsort(r->sync, r->n_sync, sizeof(struct entry *), compare);
-    sync_send(r);
+    list_foreach(entry, &store->table.entries, struct claim_entry, link)
+        if (is_part_of_sync(entry))
+            sync->entries[sync->n++] = entry;
+    qsort(sync->entries, sync->n, sizeof(struct claim_entry *), compare);
+    sync_send(store);
 }
 
-static void put_entry(struct redis_command *w, const struct entry *e) {
-    const struct claim *c = e->claim;
-    const char *kind = is_held(e) ? e->renew ? "K" : "H" : c->ticket > 0 ? "W" : "A";
-    struct demands demands = {.n = c->n_demands};
+static void add_claim(struct redis_command *command, const struct claim_entry *entry) {
+    const struct claim *claim = entry->claim;
+    const char *kind = is_held(entry) ? entry->needs_token ? "K" : "H" : claim->ticket > 0 ? "W" : "A";
+    struct demands demands = {.n = claim->n_demands};
     char text[DEMANDS_TEXT_SIZE];
 
-    memcpy(demands.items, c->demands, c->n_demands * sizeof(*c->demands));
-    command_add(w, c->id);
-    command_add(w, kind);
-    command_add_u64(w, is_held(e) ? c->token : 0);
-    command_add_u64(w, c->ticket);
-    command_add_u64(w, c->head_start_usec);
-    command_add_u64(w, c->since_realtime);
-    command_add_u64(w, c->pid);
-    command_add(w, c->run);
-    command_add(w, c->name);
-    command_add(w, demands_format(&demands, text));
+    memcpy(demands.items, claim->demands, claim->n_demands * sizeof(*claim->demands));
+    command_add(command, claim->id);
+    command_add(command, kind);
+    command_add_u64(command, is_held(entry) ? claim->token : 0);
+    command_add_u64(command, claim->ticket);
+    command_add_u64(command, claim->head_start_usec);
+    command_add_u64(command, claim->since_realtime);
+    command_add_u64(command, claim->pid);
+    command_add(command, claim->run);
+    command_add(command, claim->name);
+    command_add(command, demands_format(&demands, text));
 }
 
-static int hear_claim(struct store_redis *r, const struct redisReply *item) {
-    const char *id = reply_text(reply_at(item, 0)), *state = reply_text(reply_at(item, 1));
-    const char *reason = reply_text(reply_at(item, 6));
-    struct entry *e = id ? claim_find(r, id) : NULL;
-    uint64_t ticket, token, since;
-    uint32_t position;
+static void apply_claim(struct store_redis *store, const struct synced_claim_reply *reply) {
+    struct claim_entry *entry = claim_table_find(store, reply->id);
 
-    if (!id || !state || !reason || reply_u64(reply_at(item, 2), &ticket) < 0 || reply_u64(reply_at(item, 3), &token) < 0 ||
-        reply_u32(reply_at(item, 4), &position) < 0 || reply_u64(reply_at(item, 5), &since) < 0)
-        return -EBADMSG;
-    if (!e)
-        return 0; /* withdrawn meanwhile */
-    if (strcmp(state, "-") == 0) {
-        e->sent = false; /* it never arrived: ask again */
-        if (e->claim->state == CLAIM_STATE_RELEASING)
-            claim_finish(e);
-        return 0;
+    if (!entry)
+        return; /* withdrawn meanwhile */
+    if (reply->state == '-') {
+        claims_handle_unknown(entry);
+        return;
     }
-    claim_set_named(e, true);
-    if (strcmp(state, "H") == 0)
-        claim_hear_held(e, ticket, token, since);
+    claim_table_confirm(entry, true);
+    if (reply->state == 'H')
+        claims_handle_held(entry, reply->ticket, reply->token, reply->since_realtime);
     else
-        claim_hear_waiting(e, strcmp(state, "P") == 0, ticket, position, since);
-    if (*reason)
-        claim_hear_revoked(e);
-    return 0;
+        claims_handle_waiting(entry, reply->state == 'P', reply->ticket, reply->position,
+                              reply->since_realtime);
+    if (reply->is_revoked)
+        claims_handle_revoked(entry, 0);
 }
 
-static int hear_overcommitted(struct store_redis *r, const struct redisReply *list) {
-    const struct redisReply *item;
+static void log_overcommitted(struct store_redis *store, const struct redisReply *list) {
+    struct overcommitted_reply pool;
 
-    for (size_t i = 0; (item = reply_at(list, i)); i++) {
-        const char *pool = reply_text(reply_at(item, 0));
-        uint64_t used, limit;
-
-        if (!pool || reply_u64(reply_at(item, 1), &used) < 0 || reply_u64(reply_at(item, 2), &limit) < 0)
-            return -EBADMSG;
-        event_emit(r->events, &(struct event) {.type = EVENT_OVERCOMMITTED, .pools = pool},
+    for (size_t i = 0; overcommitted_reply_at(list, i, &pool) == 0; i++)
+        event_emit(store->env.events, &(struct event) {.type = EVENT_OVERCOMMITTED, .pools = pool.pool},
                    "%" PRIu64 " permits of pool %s are in use, its limit is %" PRIu64
-                   ": what runs was restored, nothing is granted until use is below the limit", used, pool, limit);
-    }
-    return 0;
+                   ": what runs was restored, nothing is granted until use is below the limit",
+                   pool.used, pool.pool, pool.limit);
 }
 
-static void tell_connected(struct store_redis *r) {
-    _cleanup_free_ char *limits = hello_format_limits(r);
-
-    event_emit(r->events, &(struct event) {.type = EVENT_REDIS_CONNECTED, .limits = limits, .clock = r->cut},
-               "Redis answers and knows what this host holds");
-    r->connected_told = true;
-}
-
-static void sync_finish(struct store_redis *r) {
-    sync_reset(r);
-    r->phase = PHASE_LIVE;
-    r->live_since = clock_boottime();
-    r->lost_told = false;
-    r->last_error[0] = '\0';
-    if (!r->connected_told)
-        tell_connected(r);
-    /* What was given back meanwhile and was not named is gone. */
-    list_foreach(e, &r->entries, struct entry, link)
-        if (e->claim->state == CLAIM_STATE_RELEASING && !e->named && !list_is_linked(&e->finish))
-            claim_finish(e);
-    beat_start(r);
-    if (r->declare_again)
-        hello_declare(r);
+static void sync_finish(struct store_redis *store) {
+    push_skip_to(store, store->sync.last_number);
+    sync_reset(store);
+    link_go_live(store);
+    claims_finish_released(store);
+    heartbeat_start(store);
+    hello_declare_due(store);
 }
 
 static void sync_on_reply(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    const struct redisReply *claims = reply_at(reply, 6);
-    uint64_t more, grace, last, clock;
-    size_t n;
+    struct store_redis *store = userdata;
+    struct sync *sync = &store->sync;
+    struct sync_reply part;
+    struct synced_claim_reply claim;
 
-    if (r->phase != PHASE_SYNC || !link_judge(r, reply, PHASE_SYNC))
+    if (store->link.phase != PHASE_SYNC || !call_handle_common_reply(store, reply, PHASE_SYNC))
         return;
-    if (reply_u64(reply_at(reply, 2), &more) < 0 || reply_u64(reply_at(reply, 3), &grace) < 0 ||
-        reply_u64(reply_at(reply, 4), &last) < 0 || reply_u64(reply_at(reply, 5), &clock) < 0 || reply_count(claims, &n) < 0) {
-        link_bad_reply(r, "sync");
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (hear_claim(r, reply_at(claims, i)) < 0) {
-            link_bad_reply(r, "sync");
-            return;
-        }
-    if (hear_overcommitted(r, reply_at(reply, 7)) < 0) {
-        link_bad_reply(r, "sync");
+    if (sync_reply_parse(reply, &part) < 0) {
+        call_bad_reply(store, "sync");
         return;
     }
-    clock_hear_drawn(r, clock);
-    if (!r->sync_heard) { /* what is granted between two parts may be missing in the first: its push must be awaited */
-        r->sync_heard = true;
-        r->sync_chain = last;
+    for (size_t i = 0; synced_claim_reply_at(part.claims, i, &claim) == 0; i++)
+        apply_claim(store, &claim);
+    log_overcommitted(store, part.overcommitted);
+    clock_observe_drawn(store, part.drawn);
+    if (!sync->is_answered) { /* a claim granted between two parts may be missing in the first: its push is
+                                 awaited */
+        sync->is_answered = true;
+        sync->last_number = part.last_number;
     }
-    if (r->phase != PHASE_SYNC)
+    if (store->link.phase != PHASE_SYNC)
         return;
-    if (r->sync_at == r->n_sync && more > 0 && !beat_may_go_on(r)) {
-        link_down(r, REDIS_ERROR_RETRY, "Redis wants a sync to go on without end");
-        return;
-    }
-    if (r->sync_at < r->n_sync || more > 0) {
-        sync_send(r);
-        return;
-    }
-    push_hear_number(r, r->chain, r->sync_chain);
-    sync_finish(r);
+    if (sync->at == sync->n && part.more > 0 && !heartbeat_take_extra(store))
+        link_fail(store, REDIS_ERROR_RETRY, "Redis wants a sync to go on without end");
+    else if (sync->at < sync->n || part.more > 0)
+        sync_send(store);
+    else
+        sync_finish(store);
 }
 
-static void sync_send(struct store_redis *r) {
-    _cleanup_command_ struct redis_command w = {0};
-    usec_t now = clock_boottime();
-    bool last = r->n_sync - r->sync_at <= SYNC_PART;
+static void sync_send(struct store_redis *store) {
+    _cleanup_command_ struct redis_command command = {0};
+    struct sync *sync = &store->sync;
+    bool is_last = sync->n - sync->at <= SYNC_PART;
 
-    link_begin(r, &w, REDIS_SCRIPT_SYNC);
-    command_add(&w, r->epoch);
-    command_add_u64(&w, clock_latest(r, now));
-    command_add(&w, !r->sync_begun ? "1" : "0");
-    command_add(&w, last ? "1" : "0");
-    for (size_t i = 0; i < SYNC_PART && r->sync_at < r->n_sync; i++) {
-        const struct entry *e = r->sync[r->sync_at++];
+    call_begin(store, &command, REDIS_SCRIPT_SYNC);
+    command_add(&command, store->epoch.id);
+    command_add_u64(&command, clock_latest(store, clock_boottime()));
+    command_add(&command, !sync->is_begun ? "1" : "0");
+    command_add(&command, is_last ? "1" : "0");
+    for (size_t i = 0; i < SYNC_PART && sync->at < sync->n; i++) {
+        const struct claim_entry *entry = sync->entries[sync->at++];
 
-        if (is_told_in_sync(e))
-            put_entry(&w, e);
+        if (is_part_of_sync(entry))
+            add_claim(&command, entry);
     }
-    r->sync_begun = true;
-    if (link_call(r, &w, sync_on_reply, r) == -ENOMEM)
-        link_down(r, REDIS_ERROR_RETRY, strerror(ENOMEM));
+    sync->is_begun = true;
+    if (call_send(store, &command, sync_on_reply, store) == -ENOMEM)
+        link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }

@@ -1,81 +1,87 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Looks once a lease whether Redis still has some of the claims that it confirmed, where they must be: nobody waits for ever because
- * somebody deleted a key. Heartbeats cannot see that, their cost does not depend on claims. */
-
-#include <string.h>
 #include <syslog.h>
 
 #include "store/redis/store-redis.h"
 
-#define LOOK_CLAIMS 8 /* in one call */
-#define LOOK_STEPS 64 /* entries walked over to find them */
+#define VERIFY_CLAIMS 8 /* in one call */
+#define VERIFY_STEPS 64 /* entries searched for them */
 
-void look_forget(struct entry *e) {
-    struct store_redis *r = e->redis;
+static struct claim_entry *next_entry(struct store_redis *store, struct claim_entry *entry) {
+    struct list *entries = &store->table.entries;
 
-    if (r->look == e)
-        r->look = e->link.next == &r->entries ? NULL : list_entry(e->link.next, struct entry, link);
+    return !entry || entry->link.next == entries ? list_first(entries, struct claim_entry, link)
+                                                 : list_entry(entry->link.next, struct claim_entry, link);
 }
 
-static void look_on_reply(const struct redisReply *reply, void *userdata) {
-    struct store_redis *r = userdata;
-    struct reply_line line;
-    uint64_t more, odd;
+void verify_forget(struct claim_entry *entry) {
+    struct store_redis *store = entry->store;
 
-    r->look_under_way = false;
-    if (r->phase != PHASE_LIVE)
+    if (store->verify.next == entry)
+        store->verify.next = entry->link.next == &store->table.entries ? NULL : next_entry(store, entry);
+}
+
+void verify_reset(struct store_redis *store) {
+    store->verify.is_under_way = false;
+}
+
+static void verify_on_reply(const struct redisReply *reply, void *userdata) {
+    struct store_redis *store = userdata;
+    struct verify_reply verify;
+
+    store->verify.is_under_way = false;
+    if (store->link.phase != PHASE_LIVE)
         return;
-    if (reply_is(reply_at(reply, 2), "broken"))
-        journal_log(redis_journal(r), LOG_WARNING,
-                    "somebody deleted keys of this namespace: all hosts tell anew what they hold, nothing is granted for a lease");
-    if (!link_judge(r, reply, PHASE_LIVE))
+    if (verify_reply_is_broken(reply))
+        journal_log(store_redis_journal(store), LOG_WARNING,
+                    "keys of this namespace were deleted: all hosts report their claims again, nothing is "
+                    "granted for a lease");
+    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
         return;
-    if (reply_line_read(reply, &line) < 0 || reply_line_u64(&line, 2, &more) < 0 || reply_line_u64(&line, 3, &odd) < 0) {
-        link_bad_reply(r, "look");
-        return;
+    if (verify_reply_parse(reply, &verify) < 0) {
+        call_bad_reply(store, "verify");
+    } else if (verify.is_incomplete) {
+        journal_log(store_redis_journal(store), LOG_WARNING,
+                    "Redis lost some of this host's claims, resyncing");
+        link_resync(store);
+    } else if (verify.more > 0) {
+        heartbeat_send_extra(store);
     }
-    if (odd > 0) {
-        journal_log(redis_journal(r), LOG_WARNING, "Redis does not have all that this host has told it: it is told anew");
-        link_resync(r);
-    } else if (more > 0) {
-        beat_send_untimely(r);
-    }
 }
 
-static bool is_to_be_seen(const struct entry *e) {
-    return e->named && !e->lost && !e->revoked && !e->renew && !list_is_linked(&e->finish) && e->claim->state != CLAIM_STATE_RELEASING;
+static bool is_verifiable(const struct claim_entry *entry) {
+    return entry->confirmed && !entry->lease_lost && !entry->revoke_notified && !entry->needs_token &&
+           !claim_entry_is_finished(entry) && entry->claim->state != CLAIM_STATE_RELEASING;
 }
 
-static struct entry *next_entry(struct store_redis *r, struct entry *e) {
-    return !e || e->link.next == &r->entries ? list_first(&r->entries, struct entry, link) : list_entry(e->link.next, struct entry, link);
-}
-
-/* Some claims from where the last look ended on, each once. */
-static size_t put_claims(struct store_redis *r, struct redis_command *w) {
-    struct entry *first = r->look ? r->look : next_entry(r, NULL), *e = first;
+/* Adds some claims, starting where the last call ended. */
+static size_t add_claims(struct store_redis *store, struct redis_command *command) {
+    struct claim_entry *first = store->verify.next ? store->verify.next : next_entry(store, NULL),
+                       *entry = first;
     size_t n = 0;
 
-    for (size_t i = 0; e && i < LOOK_STEPS && n < LOOK_CLAIMS && (i == 0 || e != first); i++) {
-        if (is_to_be_seen(e)) {
-            command_add(w, e->claim->id);
+    for (size_t i = 0; entry && i < VERIFY_STEPS && n < VERIFY_CLAIMS && (i == 0 || entry != first); i++) {
+        if (is_verifiable(entry)) {
+            command_add(command, entry->claim->id);
             n++;
         }
-        e = next_entry(r, e);
+        entry = next_entry(store, entry);
     }
-    r->look = e;
+    store->verify.next = entry;
     return n;
 }
 
-void look_send(struct store_redis *r) {
-    _cleanup_command_ struct redis_command w = {0};
+void verify_some(struct store_redis *store) {
+    _cleanup_command_ struct redis_command command = {0};
+    struct verify *verify = &store->verify;
     usec_t now = clock_boottime();
 
-    if (r->phase != PHASE_LIVE || r->look_under_way || now < usec_add(r->looked, r->lease_usec) || r->n_named == 0)
+    if (store->link.phase != PHASE_LIVE || verify->is_under_way ||
+        now < usec_add(verify->sent, store->env.lease_usec) || store->table.n_confirmed == 0)
         return;
-    r->looked = now;
-    link_begin(r, &w, REDIS_SCRIPT_LOOK);
-    command_add(&w, r->epoch);
-    if (put_claims(r, &w) > 0 && link_call(r, &w, look_on_reply, r) == 0)
-        r->look_under_way = true;
+    verify->sent = now;
+    call_begin(store, &command, REDIS_SCRIPT_LOOK);
+    command_add(&command, store->epoch.id);
+    if (add_claims(store, &command) > 0 && call_send(store, &command, verify_on_reply, store) == 0)
+        verify->is_under_way = true;
 }

@@ -101,7 +101,7 @@ static void seeds_over_holders(struct report *r, struct redis_server *s) {
 static void beat(struct rig *g, struct rig_host *h) {
     usec_t before = h->beat;
 
-    beat_send(store_redis_of(h->store));
+    heartbeat_send(store_redis_of(h->store));
     rig_touch(h);
     RIG_UNTIL(g, h->beat > before);
 }

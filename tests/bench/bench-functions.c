@@ -21,26 +21,26 @@ static struct {
 } how;
 
 static unsigned claim(redisContext *c, unsigned number) {
-    const struct store_redis *r = how.store;
+    const struct store_redis *store = how.store;
     char id[ID_TEXT_SIZE], connection[24], who[64];
 
     snprintf(id, sizeof(id), "%032u", number);
-    snprintf(connection, sizeof(connection), "%" PRIu64, r->connection);
-    snprintf(who, sizeof(who), "0 4711 %s pg-dump", r->session);
+    snprintf(connection, sizeof(connection), "%" PRIu64, store->session.connection);
+    snprintf(who, sizeof(who), "0 4711 %s pg-dump", store->session.id);
     redisAppendCommand(c, "%s %s 1 %s %s %s %s %s %s 0 0 busy 1 10000000", how.functions ? "FCALL" : "EVALSHA",
-                       how.functions ? "berth_claim" : redis_script_sha(REDIS_SCRIPT_CLAIM), r->key, r->session, connection, r->epoch, id,
+                       how.functions ? "berth_claim" : redis_script_sha(REDIS_SCRIPT_CLAIM), store->env.key, store->session.id, connection, store->epoch.id, id,
                        who);
     return 1;
 }
 
 static unsigned release(redisContext *c, unsigned number) {
-    const struct store_redis *r = how.store;
+    const struct store_redis *store = how.store;
     char id[ID_TEXT_SIZE], connection[24];
 
     snprintf(id, sizeof(id), "%032u", number);
-    snprintf(connection, sizeof(connection), "%" PRIu64, r->connection);
+    snprintf(connection, sizeof(connection), "%" PRIu64, store->session.connection);
     redisAppendCommand(c, "%s %s 1 %s %s %s %s %s", how.functions ? "FCALL" : "EVALSHA",
-                       how.functions ? "berth_release" : redis_script_sha(REDIS_SCRIPT_RELEASE), r->key, r->session, connection, r->epoch, id);
+                       how.functions ? "berth_release" : redis_script_sha(REDIS_SCRIPT_RELEASE), store->env.key, store->session.id, connection, store->epoch.id, id);
     return 1;
 }
 

@@ -235,7 +235,7 @@ struct slot *rig_slots(struct rig *g, size_t n, size_t host, const char *pool, u
 
 static void say(struct slot *s) {
     if (s->host->rig->singly)
-        ask_say(store_redis_of(s->host->store));
+        batch_flush(store_redis_of(s->host->store));
     rig_touch(s->host);
 }
 

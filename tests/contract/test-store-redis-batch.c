@@ -16,7 +16,7 @@ static bool begin(struct bed *b) {
     if (!bed_init(b, redis_bed_fixture(1), pools, ELEMENTSOF(pools)) || !bed_start(b))
         return false;
     bed_settle(b);
-    BED_UNTIL(b, !store_redis_of(b->stores[0])->beat_under_way);
+    BED_UNTIL(b, !store_redis_of(b->stores[0])->heartbeat.is_under_way);
     return true;
 }
 
@@ -211,8 +211,8 @@ static void test_cut(void) {
             probe_release(held[i]);
         ask_all(&b, asked, 3, "big");
         if (said)
-            ask_say(store_redis_of(b.stores[0]));
-        link_down(store_redis_of(b.stores[0]), REDIS_ERROR_RETRY, "cut by the test");
+            batch_flush(store_redis_of(b.stores[0]));
+        link_fail(store_redis_of(b.stores[0]), REDIS_ERROR_RETRY, "cut by the test");
         await_granted(&b, asked, 3);
         for (size_t i = 0; i < 3; i++)
             BED_UNTIL(&b, held[i]->n_released > 0);

@@ -317,12 +317,12 @@ static void test_untold_grant(void) {
     struct store_redis *one = store_redis_of(b.stores[0]), *other = store_redis_of(b.stores[1]);
     probe_grant(first);
     probe_wait(second);
-    ((struct entry *) first->claim.store_data)->told = false;
-    one->store.deadline = 0;
-    memcpy(other->replaced, one->session, sizeof(other->replaced)); /* ends it as a expiry would */
+    ((struct claim_entry *) first->claim.store_data)->notified = false;
+    one->base.deadline = 0;
+    memcpy(other->session.replaced, one->session.id, sizeof(other->session.replaced)); /* ends it as an expiry would */
     link_resync(other);
     BED_UNTIL(&b, second->n_granted > 0);
-    BED_UNTIL(&b, first->claim.state == CLAIM_STATE_WAITING && one->beaten); /* with its next heartbeat */
+    BED_UNTIL(&b, first->claim.state == CLAIM_STATE_WAITING && one->heartbeat.is_answered); /* with its next heartbeat */
     TEST_INT(bed_used(&b, "one"), 1);
     TEST_INT(bed_count_events(&b, "overcommitted: "), 0);
     probe_release(second);
@@ -434,7 +434,7 @@ static void test_forged_push(void) {
 
     if (!redis_bed_begin(&b, 2))
         return;
-    const struct store_redis *r = store_redis_of(b.stores[0]);
+    const struct store_redis *store = store_redis_of(b.stores[0]);
     struct probe *held = bed_probe(&b, 0, "db:4"), *waiting = bed_probe(&b, 0, "db:1");
     probe_grant(held);
     probe_wait(waiting);
@@ -443,9 +443,9 @@ static void test_forged_push(void) {
         for (size_t k = 0; k < ELEMENTSOF(forms); k++) {
             char text[200];
 
-            (void) snprintf(text, sizeof(text), "%s %s %s %s %s %s 0", forms[k].verb, r->epoch, forms[k].one ? forms[k].one : numbers[i],
+            (void) snprintf(text, sizeof(text), "%s %s %s %s %s %s 0", forms[k].verb, store->epoch.id, forms[k].one ? forms[k].one : numbers[i],
                             forms[k].two ? forms[k].two : numbers[i], waiting->claim.id, forms[k].ticket ? forms[k].ticket : numbers[i]);
-            TEST_INT(redis_number(&redis_bed.server, "PUBLISH berth:{test}:to:%s %s", r->session, text), 1);
+            TEST_INT(redis_number(&redis_bed.server, "PUBLISH berth:{test}:to:%s %s", store->session.id, text), 1);
         }
     bed_settle(&b);
     usec_t end = clock_boottime() + redis_bed.lease / 2; /* heartbeats */
@@ -453,7 +453,7 @@ static void test_forged_push(void) {
         ;
     TEST_INT(waiting->n_granted + waiting->n_lost + held->n_lost, 0);
     CU_ASSERT(waiting->claim.ticket == ticket);
-    CU_ASSERT(r->clock.drawn < token + 60 * USEC_PER_SEC && r->chain < token + 60 * USEC_PER_SEC);
+    CU_ASSERT(store->clock.drawn < token + 60 * USEC_PER_SEC && store->pushes.seq < token + 60 * USEC_PER_SEC);
     _cleanup_free_ char *said = capture_read(&b.capture);
     const char *first = strstr(said, nonsense);
     CU_ASSERT(first && !strstr(first + 1, nonsense)); /* not each */

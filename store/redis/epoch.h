@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The epoch of the namespace and its grace period (R10). */
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "store/redis/replies.h"
+
+#define EPOCH_LENGTH 16 /* digits of an epoch's random id */
+
+struct store_redis;
+
+enum data_loss { /* data of the epoch that Redis has lost */
+                 DATA_LOSS_NONE,
+                 DATA_LOSS_SEEN, /* Redis lacks something that it had */
+                 DATA_LOSS_HALF, /* a script failed, possibly halfway */
+};
+
+struct epoch {
+    char id[REPLY_NUMBER_TEXT_SIZE]; /* "0": none yet */
+    usec_t known_since;              /* boottime */
+    bool in_grace;
+    enum data_loss data_loss; /* reported by the next hello */
+};
+
+void epoch_init(struct store_redis *store);
+/* Returns whether this is the current epoch. */
+bool epoch_is(const struct store_redis *store, const char *id);
+/* Takes the epoch of a reply. A new one makes heartbeat counts and numbers of the old one void. */
+void epoch_observe(struct store_redis *store, const char *id);
+/* Logs the begin or end of grace. */
+void epoch_set_grace(struct store_redis *store, bool in_grace);
+void epoch_note_data_loss(struct store_redis *store, enum data_loss loss);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <string.h>
+
+#include "store/redis/store-redis.h"
+
+void expired_log(struct store_redis *store, const struct sessions_reply *sessions, bool skip_declared) {
+    struct expired_reply session;
+    struct reclaimed_reply claim;
+
+    for (size_t i = 0; expired_reply_at(sessions->expired, i, &session) == 0; i++)
+        if (strcmp(session.session, store->session.replaced) != 0)
+            event_emit(
+                store->env.events,
+                &(struct event) {.type = EVENT_HOST_EXPIRED, .host = session.host, .clock = session.clock},
+                "host %s has not been heard of for a lease: what it held or waited for is given back",
+                session.host);
+    for (size_t i = 0; reclaimed_reply_at(sessions->reclaimed, i, &claim) == 0; i++)
+        event_emit(store->env.events,
+                   &(struct event) {.type = EVENT_RECLAIMED,
+                                   .job = claim.name,
+                                   .run = claim.run,
+                                   .pools = claim.pools,
+                                   .host = claim.host,
+                                   .token = claim.token,
+                                   .clock = claim.clock},
+                   "permits of %s (%s) on host %s are given back: its lease is over", claim.name,
+                   claim.pools, *claim.host ? claim.host : "(its name is lost)");
+    limits_apply_undeclared(store, sessions->undeclared, skip_declared);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A Redis without memory for new claims (R13): waiting claims are requested again in their order, with
+ * growing pauses. */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/clock.h"
+
+struct store_redis;
+
+struct full {
+    sd_event_source *timer; /* requests the first claim again */
+    usec_t pause_usec;      /* until then */
+    usec_t logged;          /* boottime of the last warning; 0: none */
+};
+
+int full_init(struct store_redis *store);
+void full_done(struct store_redis *store);
+/* Redis is full: a claim is requested again after a pause. */
+void full_begin(struct store_redis *store);
+/* Logs that claims wait for memory, once a minute at most. */
+void full_log_waiting(struct store_redis *store);
+/* A claim was answered: Redis has memory again. */
+void full_end(struct store_redis *store);
+void full_reset(struct store_redis *store);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Heartbeats: keep the session alive, extend the deadline (R8), expire dead sessions (R4), end grace (R10),
+ * and detect missed pushes (R11, R12). */
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "base/clock.h"
+
+struct store_redis;
+
+struct heartbeat {
+    sd_event_source *timer, *deadline_timer;
+    bool is_under_way;
+    bool repeat;      /* another one was requested meanwhile */
+    bool is_answered; /* once since the link is live */
+    bool resend_due;  /* everything pending is sent again after the next heartbeat */
+    bool late_logged;
+    usec_t sent;           /* boottime of the last one */
+    uint64_t drawn_before; /* the clock's last number when it was sent */
+    unsigned n_sent;       /* every sixteenth asks for the clock's latest number */
+    unsigned n_extra;      /* calls since the last regular heartbeat that replies and pushes caused */
+};
+
+int heartbeat_init(struct store_redis *store);
+void heartbeat_done(struct store_redis *store);
+/* The link is live: sends the first one and starts the timer. */
+void heartbeat_start(struct store_redis *store);
+/* Forgets the one under way. */
+void heartbeat_reset(struct store_redis *store);
+/* Sends one now, or as soon as the one under way is answered. */
+void heartbeat_send(struct store_redis *store);
+/* Sends one if heartbeat_take_extra() allows it. */
+void heartbeat_send_extra(struct store_redis *store);
+/* Returns whether a reply or push may cause another call. The number between two regular heartbeats is
+ * bounded, so that a Redis that sends false replies cannot keep berthd busy. */
+bool heartbeat_take_extra(struct store_redis *store);
+void heartbeat_reset_extra(struct store_redis *store);
+/* Returns whether calls may be sent: the link is live and a heartbeat was answered. */
+bool heartbeat_is_ready(const struct store_redis *store);
+/* Resends everything that is pending after the next heartbeat. */
+void heartbeat_request_resend(struct store_redis *store);
+/* The session is lost: there is no deadline. */
+void heartbeat_drop_deadline(struct store_redis *store);
+/* Returns whether the lease is over. */
+bool heartbeat_is_past_deadline(const struct store_redis *store);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The link: two connections, for commands and for pushes, that are opened and closed together. Decides what
+ * an error requires. handshake.h checks the server before hello. */
+
+#include "store/redis/client/connection.h"
+#include "store/redis/client/resolve.h"
+#include "store/store.h"
+
+struct store_redis;
+
+enum link_phase {
+    PHASE_DOWN,       /* not connected; a timer tries again */
+    PHASE_CONNECTING, /* until the handshake is complete */
+    PHASE_HELLO,      /* hello was sent, or was refused and is repeated by a timer */
+    PHASE_SYNC,       /* the sync is under way; other calls wait */
+    PHASE_LIVE,
+};
+
+struct redis_link {
+    struct redis_settings settings;          /* its texts are owned */
+    struct redis_connection_options options; /* of both connections */
+    char *password;                          /* owned; or NULL */
+    char client_name[NAME_MAX_LENGTH + 16];
+    enum link_phase phase;
+    bool is_stopping;
+    bool connected_logged, lost_logged;
+    struct redis_resolve *resolve; /* while the host's name is resolved */
+    struct redis_connection *commands, *pushes;
+    sd_event_source *retry;        /* connects again, or repeats hello */
+    sd_event_source *fail_waiting; /* defer: fails administrators' calls while Redis is away */
+    usec_t backoff_usec;           /* the pause before the next try; 0: none */
+    usec_t live_since;             /* boottime of the last complete sync */
+    char last_error[256];          /* logged already */
+    store_reply_fn stop_done;
+    void *stop_userdata;
+};
+
+/* Copies the settings and the password. 0 or a negative errno; link_done() frees in any case. */
+int link_init(struct store_redis *store, const struct redis_settings *settings, const char *password);
+void link_done(struct store_redis *store);
+
+/* --- up and down --- */
+
+/* Connects a turn later. */
+void link_start(struct store_redis *store);
+/* Ends the session; `done` is called once. */
+void link_stop(struct store_redis *store, store_reply_fn done, void *userdata);
+/* Closes both connections and forgets the calls under way. */
+void link_close(struct store_redis *store);
+/* Closes both connections, logs the reason, and tries again after a pause. */
+void link_fail(struct store_redis *store, enum redis_error error, const char *text);
+/* Tries to connect, or repeats hello, after `delay`. */
+void link_retry(struct store_redis *store, usec_t delay);
+/* Repeats hello and sync, or hello alone, on both connections: at once, or after a pause if that happens
+ * repeatedly. */
+void link_resync(struct store_redis *store);
+void link_repeat_hello(struct store_redis *store);
+/* Redis has no scripts: the handshake loads them after a pause. */
+void link_reload_scripts(struct store_redis *store);
+/* A heartbeat sent at `sent` succeeded. Once the link was live for a while, the next failure is retried at
+ * once; not before, or a Redis that sends false replies could keep berthd busy. */
+void link_reset_backoff(struct store_redis *store, usec_t sent);
+
+/* --- progress --- */
+
+/* The handshake is complete: sends hello. */
+void link_begin_session(struct store_redis *store);
+/* hello was accepted: sends the sync. */
+void link_begin_sync(struct store_redis *store);
+/* The sync is complete: logs redis-connected if that is news. */
+void link_go_live(struct store_redis *store);
+/* The next redis-connected is news: the session is a new one. */
+void link_forget_connected(struct store_redis *store);
+
+/* --- Redis is away --- */
+
+/* Notes why Redis is away, for people; the time is now if Redis was not away before. */
+void link_note_away(struct store_redis *store, const char *why);
+/* Sets the store's state and fails everything that does not wait for Redis. */
+void link_enter_away(struct store_redis *store);
+/* Does the same a turn later for administrators' calls, if Redis is still away then. */
+void link_fail_waiting_later(struct store_redis *store);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The session: its id is stored in a file, so that a restarted berthd continues the session, but not after a
+ * reboot. */
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/name.h"
+
+struct store_redis;
+
+struct session {
+    char *path; /* of the file; owned; or NULL */
+    char id[ID_TEXT_SIZE];
+    char replaced[ID_TEXT_SIZE]; /* the session that this one replaces; "": none, or Redis has ended it */
+    char boot[ID_TEXT_SIZE];
+    uint64_t connection; /* number of the current connection */
+    bool is_from_file;   /* continued from an earlier berthd, not yet confirmed by Redis */
+    bool awaits_stops;   /* no hello before all lost claims have stopped */
+    usec_t clock_saved;  /* clock.observed_at of the value in the file */
+};
+
+/* path: copied; or NULL. 0 or -ENOMEM. */
+int session_init(struct store_redis *store, const char *path, const char *boot);
+void session_done(struct store_redis *store);
+/* Reads the file or makes a new id. */
+int session_open(struct store_redis *store);
+/* Gives the next connection its number. */
+void session_begin_connection(struct store_redis *store);
+/* The file was older than Redis's record: numbers continue above this one. */
+void session_skip_connections(struct store_redis *store, uint64_t connection);
+/* Redis confirmed the session. */
+void session_confirm(struct store_redis *store);
+/* Writes the clock to the file if it has changed. */
+void session_save_clock(struct store_redis *store);
+/* Removes the file: the session was ended by a bye. */
+void session_forget(struct store_redis *store);
+/* Returns whether claims of an earlier berthd were lost with a session that Redis does not know. */
+bool session_has_lost_claims(const struct store_redis *store);
+/* Begins the new session if the last lost claim has stopped. */
+void session_check_stops(struct store_redis *store);
+/* The lease is over: claims are lost. A new session begins when they have stopped, or after the margin. */
+void session_lose(struct store_redis *store, const char *why);
