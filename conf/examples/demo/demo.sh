@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The demo of `make demo`: a private Redis and three hosts (ant, bee, cow) on this machine, whose jobs compete for two pools for about
-# 20 seconds. Shows pools, holders and queues meanwhile, and then what an independent witness saw. Leaves nothing behind.
+# 20 seconds. Shows pools, holders and queues meanwhile, then what the commands themselves wrote down. Leaves nothing behind.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
@@ -13,7 +13,7 @@ redis='' daemons='' runs=''
 
 # --- begin and end ---
 
-# A process id is somebody else's once our process has ended: whose child it is tells.
+# A process id may belong to somebody else once our process has ended, so it checks the parent.
 is_ours() {
     [ "$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' "/proc/$1/stat" 2>/dev/null)" = $$ ]
 }
@@ -193,6 +193,12 @@ report() {
     return $bad
 }
 
+# With DEMO_PICTURE=FILE: what the commands wrote down as an SVG (the README has one).
+picture() {
+    [ -n "${DEMO_PICTURE:-}" ] || return 0
+    sort -k1,1n -k2,2 "$folder/witness" | awk -v pools="db:$(limit_of db) net:$(limit_of net)" -f "$here/picture.awk" >"$DEMO_PICTURE"
+}
+
 # --- the demo ---
 
 cp "$here/work.sh" "$folder/work.sh" || fail "cannot write below $folder"
@@ -209,5 +215,6 @@ while [ "$second" -lt "$seconds" ]; do
     second=$((second + 1))
 done
 clean_up
+picture
 report || leave 1
 leave 0
