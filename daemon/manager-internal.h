@@ -22,7 +22,7 @@
 #include "base/message.h"
 #include "base/removals.h"
 #include "daemon/adhoc/hold.h"
-#include "daemon/jobs/job.h"
+#include "daemon/jobs/scheduler.h"
 #include "daemon/manager.h"
 #include "daemon/executor/executor.h"
 #include "daemon/run-log.h"
@@ -56,7 +56,8 @@ struct manager {
     struct executor *executor;
     int recover_error;                /* something that runs could not be taken up: berthd is about to end, and never gets ready */
     struct run_table runs;
-    struct list jobs;                /* struct job: of the config */
+    struct scheduler *scheduler;
+    sd_event_source *schedule_timer; /* of scheduler_run_due() */
     usec_t words_due;                /* MANAGER_WORDS_TIME after start */
     sd_event_source *words_timer;
     usec_t clients_due;              /* until then `berth run`s of runs found at start come back */
@@ -75,6 +76,10 @@ struct manager {
 
 static inline struct manager *manager_of(const struct run *run) {
     return list_entry(run->table, struct manager, runs);
+}
+
+static inline struct run_time manager_now(void) {
+    return (struct run_time) {.realtime = clock_realtime(), .boottime = clock_boottime()};
 }
 
 /* --- manager-run.c --- */
@@ -120,19 +125,6 @@ int manager_take_up(struct manager *m, struct run *r, enum run_state state);
 /* What runs or waits here and cannot be known for lack of memory or descriptors: berthd ends (70), to be started again, rather than
  * grant what may be held. False: this is no start, or waiting would not help; it is in the journal. */
 bool manager_recover_failed(struct manager *m, const char *what, int error);
-
-/* --- manager-job.c --- */
-/* After start and reload: one struct job for each in the settings. Negative errno, and it is in the journal: not for all. */
-int manager_jobs_update(struct manager *m);
-void manager_jobs_free(struct manager *m);
-void manager_jobs_ready(struct manager *m);   /* at-start, every, what is queued behind another */
-void manager_job_begin(struct run *r);        /* triggered before it was known what runs: overlap is judged now */
-void manager_job_begins(struct run *r);       /* its own record is there, and nothing was asked or started yet: so is its job's */
-void manager_job_over(struct run *r);         /* remembers the result; begins a queued one */
-/* Of a run that a report tells: whether the job's memory has its end already, which is written after `exited` is told. So that is in the
- * journal twice, the second time by the next berthd, only where the first was killed between the two. */
-bool manager_is_end_told(const struct run *r);
-void manager_jobs_forget_at_start(struct manager *m);
 
 /* --- manager-service.c --- */
 void manager_service_ready(struct manager *m);

@@ -118,7 +118,7 @@ void manager_run_begin(struct run *r) {
     wait_for_permits(r);
     if (r->kind == RUN_KIND_JOB) {
         state_save_run(&manager_of(r)->state, r); /* from here on a killed berthd does not forget it, */
-        manager_job_begins(r);    /* nor begins it once more for the same reason */
+        scheduler_note_begun(m->scheduler, r); /* nor begins it once more for the same reason */
     }
     if (r->host_claim.n_demands == 0)
         manager_claim_cluster(r);
@@ -295,7 +295,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     release(m->host_store, &r->host_claim);
     FAILPOINT("run-ended");
     run_enter(r, RUN_STATE_DONE);
-    manager_job_over(r);
+    scheduler_run_over(m->scheduler, r, manager_now());
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE)
         run_on_released(&r->host_claim, NULL);
 }
@@ -384,7 +384,7 @@ static void log_job_end(const struct run *r, const struct executor_end *end) {
 
 static void job_on_ended(struct run *r, const struct executor_end *end, _unused_ void *userdata) {
     r->requeue = RUN_REQUEUE_NONE;
-    if (!manager_is_end_told(r))
+    if (!scheduler_is_end_logged(manager_of(r)->scheduler, r))
         log_job_end(r, end);
     FAILPOINT("exited-told");
     manager_run_end(r, end->result);

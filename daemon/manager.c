@@ -131,6 +131,42 @@ static int find_accounts(struct journal *j, struct settings *settings) {
 
 /* --- made and freed --- */
 
+static void job_begin(struct run *run, _unused_ void *userdata) {
+    manager_run_begin(run);
+}
+
+static void job_withdraw(struct run *run, const char *reason, _unused_ void *userdata) {
+    manager_run_withdraw(run, RUN_RESULT_STOPPED, reason);
+}
+
+static int manager_on_schedule(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct manager *m = userdata;
+
+    if (m->phase == MANAGER_PHASE_READY) /* a berthd that stops would only wait for what it begins */
+        scheduler_run_due(m->scheduler, manager_now());
+    return 0;
+}
+
+static void schedule_arm(usec_t boottime, void *userdata) {
+    struct manager *m = userdata;
+
+    /* Neither fails for a source that exists. */
+    (void) sd_event_source_set_time(m->schedule_timer, boottime);
+    (void) sd_event_source_set_enabled(m->schedule_timer, boottime == USEC_INFINITY ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+}
+
+static int make_scheduler(struct manager *m, struct journal *journal) {
+    struct scheduler_handler handler = {.begin = job_begin, .withdraw = job_withdraw, .arm = schedule_arm, .userdata = m};
+    int k = sd_event_add_time(m->event, &m->schedule_timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, manager_on_schedule, m);
+
+    if (k >= 0)
+        k = scheduler_new(&m->scheduler, &m->runs, &m->state, journal, &handler);
+    if (k < 0)
+        return k;
+    scheduler_set_drained(m->scheduler, m->drained);
+    return scheduler_update(m->scheduler, m->settings, manager_now());
+}
+
 /* A hung guard does not enforce its deadline, so the runner must kill it before the lease ends. The last heartbeat was answered before
  * this berthd started; half a lease is a safe bound. Without leases: longer than a machine stalls. */
 static usec_t guard_silence_max(const struct settings *settings) {
@@ -170,7 +206,6 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->settings = settings;
     m->state.lock_fd = -1;
     m->event = sd_event_ref(event);
-    list_init(&m->jobs);
     list_init(&m->idle_watches);
     m->has_service_manager = getenv("NOTIFY_SOCKET") != NULL;
     m->config = strdup(options->config);
@@ -193,7 +228,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = make_stores(m, journal);
     }
     if (k == 0)
-        k = manager_jobs_update(m);
+        k = make_scheduler(m, journal);
     if (k < 0)
         return k;
     *ret = steal_pointer(&m);
@@ -218,7 +253,8 @@ struct manager *manager_free(struct manager *m) {
     if (m->runs.on_change)
         detach_runs(m);
     run_table_done(&m->runs);
-    manager_jobs_free(m);
+    m->scheduler = scheduler_free(m->scheduler);
+    sd_event_source_disable_unref(m->schedule_timer);
     removals_free(m->removals);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->leave_timer);
@@ -269,7 +305,7 @@ static void use_settings(struct manager *m, struct settings *settings) {
     bool is_declared;
 
     m->settings = settings;
-    (void) manager_jobs_update(m); /* one that it could not take up does without; the limits are to be in force */
+    (void) scheduler_update(m->scheduler, settings, manager_now()); /* a job whose state cannot be read is skipped; the new limits must apply anyway */
     is_declared = manager_declare(m, m->host_store) == 0;
     if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)
         is_declared = false;
@@ -342,6 +378,43 @@ struct run *manager_find_run(struct manager *m, const char *id) {
 }
 struct list *manager_runs(struct manager *m, enum run_state state) {
     return &m->runs.lists[state];
+}
+
+int manager_start_job(struct manager *m, const char *job, struct run **ret) {
+    int k;
+
+    if (m->phase >= MANAGER_PHASE_STOPPING)
+        return MANAGER_E_STOPPING;
+    k = scheduler_trigger(m->scheduler, job, manager_now(), ret);
+    switch (k) {
+    case SCHEDULER_E_UNKNOWN:
+        return MANAGER_E_UNKNOWN;
+    case SCHEDULER_E_SKIPPED:
+        return MANAGER_E_SKIPPED;
+    case SCHEDULER_E_DRAINED:
+        return MANAGER_E_DRAINED;
+    default:
+        return k;
+    }
+}
+
+void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret) {
+    const struct job *job = scheduler_find_job(m->scheduler, settings->name);
+
+    *ret = (struct manager_job) {.settings = settings, .last_exit_code = -1, .last_signal = -1};
+    ret->n_runs = scheduler_count_runs(m->scheduler, settings->name, &ret->run);
+    if (!job)
+        return;
+    ret->n_runs += job->queued;
+    ret->last_started_realtime = job->last_started_realtime;
+    ret->last_ended_realtime = job->last_ended_realtime;
+    ret->last_result = job->last_result;
+    memcpy(ret->last_run, job->last_run, sizeof(ret->last_run));
+    ret->last_token = job->last_token;
+    ret->last_exit_code = job->last_exit_code;
+    ret->last_signal = job->last_signal;
+    if (settings->every_usec != USEC_INFINITY && !m->drained)
+        ret->next_realtime = job_next(job, settings->every_usec, clock_realtime());
 }
 
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {

@@ -111,7 +111,7 @@ static void begin_one(struct manager *m, struct run *r) {
     }
     if (r->host_claim.state == CLAIM_STATE_NONE && r->cluster_claim.state == CLAIM_STATE_NONE) {
         if (r->kind == RUN_KIND_JOB)
-            manager_job_begin(r);
+            scheduler_begin_deferred(m->scheduler, r);
         else
             manager_run_begin(r);
         return;
@@ -158,7 +158,7 @@ static void become_ready(struct manager *m) {
     limits = settings_format_limits(m->settings);
     event_emit(m->events, &(struct event) {.type = EVENT_READY, .limits = limits}, "berthd %s takes work; %zu runs found again",
                VERSION, n);
-    manager_jobs_ready(m);
+    scheduler_start(m->scheduler, manager_now());
     manager_idle_check(m);
 }
 

@@ -64,6 +64,7 @@ static int set_drained(struct manager *m, bool drained) {
     k = m->cluster_store ? manager_declare(m, m->cluster_store) : 0;
     if (k < 0)
         m->drained = !drained;
+    scheduler_set_drained(m->scheduler, m->drained);
     return k;
 }
 
@@ -100,7 +101,7 @@ int manager_undrain(struct manager *m, uid_t uid) {
         return k;
     event_emit(m->events, &(struct event) {.type = EVENT_UNDRAINED, .has_uid = true, .uid = uid}, "this host takes work again");
     if (m->phase == MANAGER_PHASE_READY)
-        manager_jobs_ready(m);
+        scheduler_start(m->scheduler, manager_now());
     manager_service_changed(m);
     return 0;
 }
@@ -173,7 +174,7 @@ bool manager_stops_jobs(const struct manager *m) {
 
 static void stop_all(struct manager *m, enum run_state last) {
     /* Now, in case that berthd is killed because this takes too long: the next start is one of the service. */
-    manager_jobs_forget_at_start(m);
+    scheduler_forget_service(m->scheduler);
     run_table_foreach(r, &m->runs, RUN_STATE_PENDING, last)
             manager_stop_run(r, "shutdown");
 }
@@ -182,6 +183,7 @@ static void begin_stop(struct manager *m) {
     usec_t longest = longest_stop(m);
 
     m->phase = MANAGER_PHASE_STOPPING;
+    scheduler_stop(m->scheduler);
     tell_stopping(longest);
     if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
                           USEC_PER_MSEC, manager_on_leave_due, m) < 0)
@@ -204,6 +206,7 @@ void manager_stop(struct manager *m, bool stop_jobs) {
     if (stop_jobs) /* while recovering: what runs is not known, and ends at its deadline */
         stop_all(m, RUN_STATE_PENDING);
     m->phase = MANAGER_PHASE_LEAVING;
+    scheduler_stop(m->scheduler);
     leave(m);
 }
 

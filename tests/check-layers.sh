@@ -19,7 +19,7 @@ store/memory        base store
 store/redis         base store store/redis/client
 store/redis/client  base conf store/redis/lua
 daemon              base base/journal base/process conf store daemon/jobs daemon/executor daemon/adhoc daemon/api
-daemon/jobs         base conf store daemon
+daemon/jobs         base base/journal conf store daemon
 daemon/executor     base base/journal base/process conf store daemon
 daemon/adhoc        base base/process conf store daemon
 daemon/api          base conf store daemon

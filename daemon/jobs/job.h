@@ -10,28 +10,26 @@
 #include "conf/settings.h"
 #include "daemon/run.h"
 
-struct sd_event_source;
-
 struct job {
-    struct manager *manager;
-    struct list link;                 /* on manager->jobs */
+    struct list link;                 /* on scheduler->jobs */
     char name[NAME_MAX_LENGTH + 1];
-    usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never. This and the next six are kept in jobs/NAME */
+    /* Kept in jobs/NAME, all but due: */
+    usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never */
     usec_t last_started_realtime;     /* 0: never */
     usec_t last_ended_realtime;
     enum run_result last_result;
     int last_exit_code, last_signal;  /* -1: none */
-    char last_run[ID_TEXT_SIZE];      /* that these are of; "": none. Kept, too, and so is its token */
+    char last_run[ID_TEXT_SIZE];      /* the run of these; "": none */
     uint64_t last_token;              /* 0: it had none */
-    bool queued;                      /* overlap = "queue": one more is to begin when the run is over, */
-    char queued_run[ID_TEXT_SIZE];    /* this one. Kept, too */
+    bool queued;                      /* overlap = "queue": queued_run begins when the present run is over */
+    char queued_run[ID_TEXT_SIZE];
     bool at_start_done;               /* since the service was started */
-    struct sd_event_source *timer;    /* of `every` */
+    usec_t due;                       /* of `every`, CLOCK_BOOTTIME; USEC_INFINITY: never */
 };
 
 enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP };
 /* What a trigger does while n_runs runs of the job are not over. */
 enum job_decision job_decide(const struct job *j, enum job_overlap overlap, size_t n_runs);
-/* When `every` is due, on CLOCK_REALTIME because it is kept over restarts: the last trigger + every; `now` if there was none or
- * that is in the past or (the clock was set back) more than `every` in the future. USEC_INFINITY without `every`. */
+/* When `every` is due, on CLOCK_REALTIME because that outlasts restarts: the last trigger + every. `now` if there was none, or if that is
+ * in the past or more than `every` in the future (the clock was set back). USEC_INFINITY without `every`. */
 usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime);

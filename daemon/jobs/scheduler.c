@@ -1,353 +1,423 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/jobs/scheduler.h"
 
-/* Jobs of the config: what begins a run of them, and what is remembered of the last one. */
-
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
-#include "daemon/manager-internal.h"
+struct scheduler {
+    struct list jobs;             /* struct job: of the settings */
+    const struct settings *settings;
+    struct run_table *runs;
+    const struct state *state;
+    struct journal *journal;
+    struct scheduler_handler handler;
+    bool is_started;              /* between scheduler_start() and scheduler_stop() */
+    bool is_drained;
+};
 
-static struct job *find_job(struct manager *m, const char *name) {
-    list_foreach(j, &m->jobs, struct job, link)
-        if (strcmp(j->name, name) == 0)
-            return j;
+/* --- jobs --- */
+
+static struct job *find_job(const struct scheduler *scheduler, const char *name) {
+    list_foreach(job, &scheduler->jobs, struct job, link)
+        if (strcmp(job->name, name) == 0)
+            return job;
     return NULL;
 }
 
-static void job_free(struct job *j) {
-    list_unlink(&j->link);
-    sd_event_source_disable_unref(j->timer);
-    free(j);
+const struct job *scheduler_find_job(const struct scheduler *scheduler, const char *name) {
+    return find_job(scheduler, name);
 }
 
-void manager_jobs_free(struct manager *m) {
-    list_foreach_safe(j, &m->jobs, struct job, link)
-        job_free(j);
+static const struct job_settings *settings_of(const struct scheduler *scheduler, const struct job *job) {
+    return settings_find_job(scheduler->settings, job->name);
 }
 
-/* But one that is queued behind them. */
-static size_t count_runs(struct manager *m, const char *job, struct run **ret_oldest) {
+static void job_free(struct job *job) {
+    list_unlink(&job->link);
+    free(job);
+}
+
+/* The time of the next trigger by `every`, from the last trigger, whether that was a timer, a client or a start. */
+static void schedule(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    usec_t next = job_next(job, settings_of(scheduler, job)->every_usec, now.realtime);
+
+    job->due = next == USEC_INFINITY || !scheduler->is_started ? USEC_INFINITY
+                                                               : usec_add(now.boottime, usec_sub(next, now.realtime));
+}
+
+static void arm(const struct scheduler *scheduler) {
+    usec_t next = USEC_INFINITY;
+
+    list_foreach(job, &scheduler->jobs, struct job, link)
+        if (job->due < next)
+            next = job->due;
+    scheduler->handler.arm(next, scheduler->handler.userdata);
+}
+
+static void save(const struct scheduler *scheduler, const struct job *job) {
+    state_save_job(scheduler->state, job);
+}
+
+static void begin(const struct scheduler *scheduler, struct run *run) {
+    scheduler->handler.begin(run, scheduler->handler.userdata);
+}
+
+static void withdraw(const struct scheduler *scheduler, struct run *run, const char *reason) {
+    scheduler->handler.withdraw(run, reason, scheduler->handler.userdata);
+}
+
+/* --- their runs --- */
+
+size_t scheduler_count_runs(const struct scheduler *scheduler, const char *job, struct run **ret_oldest) {
     size_t n = 0;
 
     *ret_oldest = NULL;
-    for (int s = RUN_STATE_DONE - 1; s >= RUN_STATE_PENDING; s--) /* those that are furthest are oldest */
-        list_foreach(r, &m->runs.lists[s], struct run, link)
-            if (r->kind == RUN_KIND_JOB && !r->job.queued_by_overlap && strcmp(r->name, job) == 0 && n++ == 0)
-                *ret_oldest = r;
+    for (int state = RUN_STATE_DONE - 1; state >= RUN_STATE_PENDING; state--) /* the furthest is the oldest */
+        list_foreach(run, &scheduler->runs->lists[state], struct run, link)
+            if (run->kind == RUN_KIND_JOB && !run->job.queued_by_overlap && strcmp(run->name, job) == 0 && n++ == 0)
+                *ret_oldest = run;
     return n;
 }
 
-/* id: NULL for a fresh one. The run is on no list yet. */
-static int make_run(struct manager *m, const struct job_settings *settings, const char *id, struct run **ret) {
+/* id: NULL for a fresh one. The run is in no table yet. */
+static int make_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id, struct run_time now,
+                    struct run **ret) {
     struct run_spec spec = {.kind = RUN_KIND_JOB, .id = id, .name = settings->name, .pools = &settings->pools};
-    struct run *r = NULL;
-    int k;
+    struct run *run = NULL;
+    int r;
 
-    k = run_new(&r, &spec, m->settings);
-    if (k < 0)
-        return k;
-    memcpy(r->job.hash, settings->hash, sizeof(r->job.hash));
-    r->terms.on_lease_lost = settings->on_lease_lost;
-    r->terms.head_start_usec = settings->head_start_usec;
-    r->terms.stop_timeout_usec = settings->stop_timeout_usec;
-    r->terms.queue_timeout_usec = settings->queue_timeout_usec;
-    r->queued.realtime = clock_realtime();
-    r->queued.boottime = clock_boottime();
-    *ret = r;
+    r = run_new(&run, &spec, scheduler->settings);
+    if (r < 0)
+        return r;
+    memcpy(run->job.hash, settings->hash, sizeof(run->job.hash));
+    run->terms.on_lease_lost = settings->on_lease_lost;
+    run->terms.head_start_usec = settings->head_start_usec;
+    run->terms.stop_timeout_usec = settings->stop_timeout_usec;
+    run->terms.queue_timeout_usec = settings->queue_timeout_usec;
+    run->queued = now;
+    *ret = run;
     return 0;
 }
 
-static int add_run(struct manager *m, const struct job_settings *settings, const char *id, bool behind, struct run **ret) {
-    struct run *r = NULL;
-    int k = make_run(m, settings, id, &r);
+static int add_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id, bool is_queued,
+                   struct run_time now, struct run **ret) {
+    struct run *run = NULL;
+    int r = make_run(scheduler, settings, id, now, &run);
 
-    if (k < 0)
-        return k;
-    r->job.queued_by_overlap = behind;
-    k = run_table_add(&m->runs, r, RUN_STATE_PENDING);
-    if (k < 0) {
-        run_free(r);
-        return k;
+    if (r < 0)
+        return r;
+    run->job.queued_by_overlap = is_queued;
+    r = run_table_add(scheduler->runs, run, RUN_STATE_PENDING);
+    if (r < 0) {
+        run_free(run);
+        return r;
     }
-    *ret = r;
+    *ret = run;
     return 0;
 }
 
-static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata);
+/* --- triggers --- */
 
-/* So long after the last trigger, whichever that was. */
-static void arm_every(struct manager *m, struct job *j) {
-    const struct job_settings *settings = settings_find_job(m->settings, j->name);
-    usec_t now = clock_realtime(), next = job_next(j, settings->every_usec, now);
-
-    j->timer = sd_event_source_disable_unref(j->timer);
-    if (next == USEC_INFINITY || m->phase != MANAGER_PHASE_READY)
-        return;
-    if (sd_event_add_time(m->event, &j->timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_sub(next, now)),
-                          USEC_PER_MSEC, job_on_due, j) < 0)
-        manager_log(m, LOG_ERR, "out of memory: job %s is not run again by `every`", j->name);
+static void note_trigger(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    job->last_trigger_realtime = now.realtime;
+    schedule(scheduler, job, now);
 }
 
-static void note_trigger(struct manager *m, struct job *j) {
-    j->last_trigger_realtime = clock_realtime();
-    arm_every(m, j);
+/* The run begins when the job's other run is over. */
+static void note_queued(struct job *job, struct run *run) {
+    run->job.queued_by_overlap = job->queued = true;
+    memcpy(job->queued_run, run->id, sizeof(job->queued_run));
 }
 
-/* r begins when the job's other run is over. */
-static void note_queued(struct job *j, struct run *r) {
-    r->job.queued_by_overlap = j->queued = true;
-    memcpy(j->queued_run, r->id, sizeof(j->queued_run));
-}
-
-static void begin_or_wait(struct manager *m, struct job *j, struct run *r) {
-    if (m->phase == MANAGER_PHASE_READY) {
-        manager_run_begin(r);
+static void begin_or_defer(const struct scheduler *scheduler, const struct job *job, struct run *run) {
+    if (scheduler->is_started) {
+        begin(scheduler, run);
         return;
     }
-    state_save_run(&manager_of(r)->state, r); /* who asked has its id, also where the next berthd begins it */
-    state_save_job(&m->state, j);
+    state_save_run(scheduler->state, run); /* the caller has its id, also if the next berthd begins it */
+    save(scheduler, job);
 }
 
-void manager_job_begins(struct run *r) {
-    struct job *j = find_job(manager_of(r), r->name);
+void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
+    const struct job *job = find_job(scheduler, run->name);
 
-    if (j)
-        state_save_job(&manager_of(r)->state, j);
+    if (job)
+        save(scheduler, job);
 }
 
-/* One trigger, whichever. *ret_run: the run that it began or queued, or the one that is not over. */
-static int trigger(struct manager *m, struct job *j, struct run **ret_run) {
-    const struct job_settings *settings = settings_find_job(m->settings, j->name);
+/* One trigger of any kind. */
+static int trigger(const struct scheduler *scheduler, struct job *job, struct run_time now, struct run **ret) {
+    const struct job_settings *settings = settings_of(scheduler, job);
     enum job_decision decision;
     struct run *run;
-    size_t n = count_runs(m, j->name, &run);
-    int k = MANAGER_E_SKIPPED;
+    size_t n = scheduler_count_runs(scheduler, job->name, &run);
+    int r = SCHEDULER_E_SKIPPED;
 
-    if (m->drained)
-        return MANAGER_E_DRAINED;
-    decision = job_decide(j, settings->overlap, n);
+    if (scheduler->is_drained)
+        return SCHEDULER_E_DRAINED;
+    decision = job_decide(job, settings->overlap, n);
     if (decision != JOB_DECISION_SKIP)
-        k = add_run(m, settings, NULL, decision == JOB_DECISION_QUEUE, &run);
-    *ret_run = run;
-    if (k == 0)
-        note_trigger(m, j);
-    if (k == 0 && decision == JOB_DECISION_QUEUE)
-        note_queued(j, run);
-    if (k == 0 && decision == JOB_DECISION_BEGIN)
-        begin_or_wait(m, j, run);
+        r = add_run(scheduler, settings, NULL, decision == JOB_DECISION_QUEUE, now, &run);
+    *ret = run;
+    if (r == 0)
+        note_trigger(scheduler, job, now);
+    if (r == 0 && decision == JOB_DECISION_QUEUE)
+        note_queued(job, run);
+    if (r == 0 && decision == JOB_DECISION_BEGIN)
+        begin_or_defer(scheduler, job, run);
     else
-        state_save_job(&m->state, j);
-    return k;
-}
-
-void manager_job_begin(struct run *r) {
-    struct manager *m = manager_of(r);
-    const struct job_settings *settings = settings_find_job(m->settings, r->name);
-    struct job *j = find_job(m, r->name);
-    size_t n = 0;
-
-    if (j && j->queued && strcmp(j->queued_run, r->id) == 0) /* noted by a berthd that was killed before it removed the record */
-        j->queued = false;
-    run_table_foreach(other, &m->runs, RUN_STATE_WAITING, RUN_STATE_STOPPING)
-            n += other->kind == RUN_KIND_JOB && strcmp(other->name, r->name) == 0;
-    switch (j ? job_decide(j, settings->overlap, n) : JOB_DECISION_BEGIN) {
-    case JOB_DECISION_BEGIN:
-        manager_run_begin(r);
-        break;
-    case JOB_DECISION_QUEUE:
-        note_queued(j, r);
-        state_save_job(&m->state, j);
-        state_remove_run(&manager_of(r)->state, r); /* now that the job's has it */
-        break;
-    case JOB_DECISION_SKIP:
-        manager_run_withdraw(r, RUN_RESULT_STOPPED, "a run of the job is not over");
-        break;
-    }
-}
-
-int manager_start_job(struct manager *m, const char *job, struct run **ret) {
-    struct job *j = find_job(m, job);
-
-    if (m->phase >= MANAGER_PHASE_STOPPING)
-        return MANAGER_E_STOPPING;
-    if (!j)
-        return MANAGER_E_UNKNOWN;
-    return trigger(m, j, ret);
-}
-
-static int job_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct job *j = userdata;
-    struct run *run;
-
-    if (j->manager->phase != MANAGER_PHASE_READY) /* berthd stops: what is begun now would only be waited for */
-        return 0;
-    note_trigger(j->manager, j); /* also of one that is skipped */
-    if (trigger(j->manager, j, &run) < 0)
-        manager_log(j->manager, LOG_ERR, "out of memory: job %s is skipped once", j->name);
-    return 0;
-}
-
-/* The run that overlap = "queue" keeps; made if it was queued under an earlier berthd. NULL: no memory. */
-static struct run *find_queued(struct manager *m, struct job *j) {
-    struct run *r = manager_find_run(m, j->queued_run);
-
-    return r || add_run(m, settings_find_job(m->settings, j->name), j->queued_run, true, &r) == 0 ? r : NULL;
-}
-
-/* What the job is by now counts, not what it was when this was queued. Without memory it is kept on, for the next end of a run or the next
- * start. */
-static void begin_queued(struct manager *m, struct job *j) {
-    struct run *queued = find_queued(m, j), *r = NULL;
-
-    if (queued && !queued->job.queued_by_overlap) { /* it was begun, and berthd killed before it could note that */
-        j->queued = false;
-        state_save_job(&m->state, j);
-        return;
-    }
-    if (!queued || make_run(m, settings_find_job(m->settings, j->name), j->queued_run, &r) < 0) {
-        manager_log(m, LOG_ERR, "out of memory: the queued run of job %s begins later", j->name);
-        return;
-    }
-    run_table_replace(&m->runs, queued, r);
-    j->queued = false;
-    note_trigger(m, j);
-    manager_run_begin(r);
-}
-
-/* At start. */
-static void resume_queued(struct manager *m, struct job *j) {
-    struct run *r = find_queued(m, j), *other; /* made, so that it can be asked for */
-
-    if (m->drained) {
-        if (r && r->job.queued_by_overlap)
-            manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
-        return;
-    }
-    if ((r && !r->job.queued_by_overlap) || count_runs(m, j->name, &other) == 0)
-        begin_queued(m, j);
-}
-
-void manager_jobs_ready(struct manager *m) {
-    struct run *run;
-
-    list_foreach(j, &m->jobs, struct job, link) {
-        /* Drained: `berth undrain` comes here again. */
-        if (!m->drained && settings_find_job(m->settings, j->name)->at_start && !j->at_start_done) {
-            j->at_start_done = true; /* before it is begun: once, whoever is killed */
-            if (trigger(m, j, &run) < 0) {
-                j->at_start_done = false;
-                state_save_job(&m->state, j);
-            }
-        }
-        if (j->queued)
-            resume_queued(m, j);
-        arm_every(m, j);
-    }
-}
-
-void manager_job_over(struct run *r) {
-    struct manager *m = manager_of(r);
-    struct job *j = r->kind == RUN_KIND_JOB ? find_job(m, r->name) : NULL;
-    struct run *other;
-
-    if (!j)
-        return;
-    if (r->job.queued_by_overlap) /* withdrawn before its turn came */
-        r->job.queued_by_overlap = j->queued = false;
-    if (r->started.realtime > 0)
-        j->last_started_realtime = r->started.realtime;
-    j->last_ended_realtime = r->end.realtime;
-    j->last_result = r->end.result;
-    memcpy(j->last_run, r->id, sizeof(j->last_run));
-    j->last_token = run_token(r);
-    j->last_exit_code = r->end.exit_code;
-    j->last_signal = r->end.signal;
-    if (j->queued && m->phase == MANAGER_PHASE_READY && !m->drained && count_runs(m, j->name, &other) == 0)
-        begin_queued(m, j);
-    else
-        state_save_job(&m->state, j);
-}
-
-bool manager_is_end_told(const struct run *r) {
-    const struct job *j = find_job(manager_of(r), r->name);
-
-    return j && strcmp(j->last_run, r->id) == 0;
-}
-
-void manager_jobs_forget_at_start(struct manager *m) {
-    list_foreach(j, &m->jobs, struct job, link) {
-        j->at_start_done = j->queued = false;
-        state_save_job(&m->state, j);
-    }
-}
-
-static int add_job(struct manager *m, const char *name) {
-    struct job *j = calloc(1, sizeof(*j));
-    int k;
-
-    if (!j)
-        return -ENOMEM;
-    j->manager = m;
-    snprintf(j->name, sizeof(j->name), "%s", name);
-    j->last_exit_code = j->last_signal = -1;
-    list_append(&m->jobs, &j->link);
-    k = state_load_job(&m->state, j);
-    if (k < 0) { /* not known, and so not begun, rather than begun once more */
-        job_free(j);
-        return k;
-    }
-    /* A job that a reload brings was not there when the service started; the berthd after this one must know that, too. */
-    if (m->phase == MANAGER_PHASE_READY) {
-        j->at_start_done = true;
-        state_save_job(&m->state, j);
-    }
-    arm_every(m, j);
-    return 0;
-}
-
-int manager_jobs_update(struct manager *m) {
-    int r = 0;
-
-    list_foreach_safe(j, &m->jobs, struct job, link)
-        if (!settings_find_job(m->settings, j->name)) {
-            struct run *queued = j->queued ? manager_find_run(m, j->queued_run) : NULL;
-
-            if (queued && queued->job.queued_by_overlap)
-                manager_run_withdraw(queued, RUN_RESULT_STOPPED, "its job is not defined any more");
-            job_free(j);
-        }
-    for (size_t i = 0; i < m->settings->n_jobs; i++) {
-        const char *name = m->settings->jobs[i].name;
-        struct job *j = find_job(m, name);
-        int k = 0;
-
-        if (j)
-            arm_every(m, j);
-        else
-            k = add_job(m, name);
-        if (k < 0) {
-            manager_log(m, LOG_ERR, "job %s is unknown until the next reload: what is remembered of it cannot be read: %s", name,
-                        strerror(-k));
-            r = k;
-        }
-    }
+        save(scheduler, job);
     return r;
 }
 
-void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret) {
-    const struct job *j = find_job(m, settings->name);
-    usec_t now = clock_realtime();
+int scheduler_trigger(struct scheduler *scheduler, const char *name, struct run_time now, struct run **ret) {
+    struct job *job = find_job(scheduler, name);
+    int r = SCHEDULER_E_UNKNOWN;
 
-    *ret = (struct manager_job) {.settings = settings, .last_exit_code = -1, .last_signal = -1};
-    ret->n_runs = count_runs(m, settings->name, &ret->run);
-    if (!j)
+    if (job)
+        r = trigger(scheduler, job, now, ret);
+    arm(scheduler);
+    return r;
+}
+
+void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
+    struct job *job = find_job(scheduler, run->name);
+    size_t n = 0;
+
+    if (job && job->queued && strcmp(job->queued_run, run->id) == 0) /* berthd was killed before it removed the record */
+        job->queued = false;
+    run_table_foreach(other, scheduler->runs, RUN_STATE_WAITING, RUN_STATE_STOPPING)
+        n += other->kind == RUN_KIND_JOB && strcmp(other->name, run->name) == 0;
+    switch (job ? job_decide(job, settings_of(scheduler, job)->overlap, n) : JOB_DECISION_BEGIN) {
+    case JOB_DECISION_BEGIN:
+        begin(scheduler, run);
+        break;
+    case JOB_DECISION_QUEUE:
+        note_queued(job, run);
+        save(scheduler, job);
+        state_remove_run(scheduler->state, run); /* now the job's record has it */
+        break;
+    case JOB_DECISION_SKIP:
+        withdraw(scheduler, run, "a run of the job is not over");
+        break;
+    }
+}
+
+static void trigger_by_every(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *run;
+
+    note_trigger(scheduler, job, now); /* also if the run is skipped */
+    if (trigger(scheduler, job, now, &run) < 0)
+        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, skipped once", job->name);
+}
+
+void scheduler_run_due(struct scheduler *scheduler, struct run_time now) {
+    list_foreach(job, &scheduler->jobs, struct job, link)
+        if (scheduler->is_started && job->due <= now.boottime)
+            trigger_by_every(scheduler, job, now);
+    arm(scheduler);
+}
+
+/* --- overlap = "queue" --- */
+
+/* The queued run; made if it was queued under an earlier berthd. NULL: no memory. */
+static struct run *find_queued(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *run = run_table_find(scheduler->runs, job->queued_run);
+
+    if (run || add_run(scheduler, settings_of(scheduler, job), job->queued_run, true, now, &run) == 0)
+        return run;
+    return NULL;
+}
+
+/* Begins the queued run with the job's present settings, not those at the time of queueing. Without memory the run stays queued until the
+ * next end of a run or the next start. */
+static void begin_queued(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *queued = find_queued(scheduler, job, now), *run = NULL;
+
+    if (queued && !queued->job.queued_by_overlap) { /* begun, and berthd was killed before it could note that */
+        job->queued = false;
+        save(scheduler, job);
         return;
-    ret->n_runs += j->queued;
-    ret->last_started_realtime = j->last_started_realtime;
-    ret->last_ended_realtime = j->last_ended_realtime;
-    ret->last_result = j->last_result;
-    memcpy(ret->last_run, j->last_run, sizeof(ret->last_run));
-    ret->last_token = j->last_token;
-    ret->last_exit_code = j->last_exit_code;
-    ret->last_signal = j->last_signal;
-    ret->next_realtime = settings->every_usec == USEC_INFINITY || m->drained ? 0 : job_next(j, settings->every_usec, now);
+    }
+    if (!queued || make_run(scheduler, settings_of(scheduler, job), job->queued_run, now, &run) < 0) {
+        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, its queued run begins later", job->name);
+        return;
+    }
+    run_table_replace(scheduler->runs, queued, run);
+    job->queued = false;
+    note_trigger(scheduler, job, now);
+    begin(scheduler, run);
+}
+
+static void resume_queued(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *run = find_queued(scheduler, job, now), *other; /* made, so that clients find it */
+
+    if (scheduler->is_drained) {
+        if (run && run->job.queued_by_overlap)
+            withdraw(scheduler, run, "drained");
+        return;
+    }
+    if ((run && !run->job.queued_by_overlap) || scheduler_count_runs(scheduler, job->name, &other) == 0)
+        begin_queued(scheduler, job, now);
+}
+
+static void start_job(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *run;
+
+    /* A drained host comes here again at its undrain. */
+    if (!scheduler->is_drained && settings_of(scheduler, job)->at_start && !job->at_start_done) {
+        job->at_start_done = true; /* before it is begun: once, even if berthd is killed */
+        if (trigger(scheduler, job, now, &run) < 0) {
+            job->at_start_done = false;
+            save(scheduler, job);
+        }
+    }
+    if (job->queued)
+        resume_queued(scheduler, job, now);
+    schedule(scheduler, job, now);
+}
+
+void scheduler_start(struct scheduler *scheduler, struct run_time now) {
+    scheduler->is_started = true;
+    list_foreach(job, &scheduler->jobs, struct job, link)
+        start_job(scheduler, job, now);
+    arm(scheduler);
+}
+
+void scheduler_stop(struct scheduler *scheduler) {
+    scheduler->is_started = false;
+}
+
+void scheduler_set_drained(struct scheduler *scheduler, bool drained) {
+    scheduler->is_drained = drained;
+}
+
+void scheduler_forget_service(struct scheduler *scheduler) {
+    list_foreach(job, &scheduler->jobs, struct job, link) {
+        job->at_start_done = job->queued = false;
+        save(scheduler, job);
+    }
+}
+
+/* --- ends --- */
+
+void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now) {
+    struct job *job = run->kind == RUN_KIND_JOB ? find_job(scheduler, run->name) : NULL;
+    struct run *other;
+
+    if (!job)
+        return;
+    if (run->job.queued_by_overlap) /* withdrawn before its turn came */
+        run->job.queued_by_overlap = job->queued = false;
+    if (run->started.realtime > 0)
+        job->last_started_realtime = run->started.realtime;
+    job->last_ended_realtime = run->end.realtime;
+    job->last_result = run->end.result;
+    memcpy(job->last_run, run->id, sizeof(job->last_run));
+    job->last_token = run_token(run);
+    job->last_exit_code = run->end.exit_code;
+    job->last_signal = run->end.signal;
+    if (!job->queued || !scheduler->is_started || scheduler->is_drained ||
+        scheduler_count_runs(scheduler, job->name, &other) > 0) {
+        save(scheduler, job);
+        return;
+    }
+    begin_queued(scheduler, job, now);
+    arm(scheduler);
+}
+
+bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run) {
+    const struct job *job = find_job(scheduler, run->name);
+
+    return job && strcmp(job->last_run, run->id) == 0;
+}
+
+/* --- settings --- */
+
+static int add_job(struct scheduler *scheduler, const char *name, struct run_time now) {
+    struct job *job = calloc(1, sizeof(*job));
+    int r;
+
+    if (!job)
+        return -ENOMEM;
+    snprintf(job->name, sizeof(job->name), "%s", name);
+    job->last_exit_code = job->last_signal = -1;
+    list_append(&scheduler->jobs, &job->link);
+    r = state_load_job(scheduler->state, job);
+    if (r < 0) { /* unknown, and so not begun, rather than begun once more */
+        job_free(job);
+        return r;
+    }
+    /* A job that a reload brings was not there when the service started. The next berthd must know that, too. */
+    if (scheduler->is_started) {
+        job->at_start_done = true;
+        save(scheduler, job);
+    }
+    schedule(scheduler, job, now);
+    return 0;
+}
+
+static void remove_old_jobs(struct scheduler *scheduler) {
+    list_foreach_safe(job, &scheduler->jobs, struct job, link) {
+        struct run *queued = job->queued ? run_table_find(scheduler->runs, job->queued_run) : NULL;
+
+        if (settings_of(scheduler, job))
+            continue;
+        if (queued && queued->job.queued_by_overlap)
+            withdraw(scheduler, queued, "its job is not defined any more");
+        job_free(job);
+    }
+}
+
+int scheduler_update(struct scheduler *scheduler, const struct settings *settings, struct run_time now) {
+    int result = 0;
+
+    scheduler->settings = settings;
+    remove_old_jobs(scheduler);
+    for (size_t i = 0; i < settings->n_jobs; i++) {
+        const char *name = settings->jobs[i].name;
+        struct job *job = find_job(scheduler, name);
+        int r = 0;
+
+        if (job)
+            schedule(scheduler, job, now);
+        else
+            r = add_job(scheduler, name, now);
+        if (r < 0) {
+            journal_log(scheduler->journal, LOG_ERR, "job %s is disabled until the next reload: cannot read its state: %s", name,
+                        strerror(-r));
+            result = r;
+        }
+    }
+    arm(scheduler);
+    return result;
+}
+
+/* --- made and freed --- */
+
+int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct state *state, struct journal *journal,
+                  const struct scheduler_handler *handler) {
+    struct scheduler *scheduler = calloc(1, sizeof(*scheduler));
+
+    if (!scheduler)
+        return -ENOMEM;
+    list_init(&scheduler->jobs);
+    scheduler->runs = runs;
+    scheduler->state = state;
+    scheduler->journal = journal;
+    scheduler->handler = *handler;
+    *ret = scheduler;
+    return 0;
+}
+
+struct scheduler *scheduler_free(struct scheduler *scheduler) {
+    if (!scheduler)
+        return NULL;
+    list_foreach_safe(job, &scheduler->jobs, struct job, link)
+        job_free(job);
+    free(scheduler);
+    return NULL;
 }
