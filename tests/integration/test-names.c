@@ -37,6 +37,7 @@ static void test_label(void) {
 
     TEST_INT(berth(ant, "stop import"), 0);
     TEST_INT(berth_end(first), 143);
+    host_await(ant, "released", "job=import");
     TEST_INT(berth(ant, "stop import"), 65); /* it is over */
     first = run_as("import", a);
     second = run_as("import", b);
