@@ -16,7 +16,7 @@
 #define RECORD "H " NUMBER " " SESSION " busy:1 " NUMBER " " NUMBER " 0 4711 " SESSION " pg-dump "
 
 static const char claim_text[] = "local call, meta, held, c = redis.call, KEYS[1], KEYS[3], ARGV[2]\n"
-                                 "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'debt', 'replid', 'clock', 'l:busy')\n"
+                                 "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'unsettled', 'replid', 'clock', 'l:busy')\n"
                                  "call('SCARD', held)\n"
                                  "call('INFO', 'replication')\n"
                                  "call('TIME')\n"
@@ -42,7 +42,7 @@ static const char grant_text[] = "local call, meta, held, claims, c, next = redi
                                  "call('SREM', held, c)\n"
                                  "call('ZRANGE', KEYS[2], '0', '0')\n"
                                  "call('HGET', claims, next)\n"
-                                 "call('HMGET', meta, 'grace', 'debt', 'l:busy', 'replid', ARGV[1])\n"
+                                 "call('HMGET', meta, 'grace', 'unsettled', 'l:busy', 'replid', ARGV[1])\n"
                                  "call('SCARD', held)\n"
                                  "call('INFO', 'replication')\n"
                                  "call('TIME')\n"
@@ -53,8 +53,8 @@ static const char grant_text[] = "local call, meta, held, claims, c, next = redi
                                  "call('PUBLISH', KEYS[5], ARGV[3])\n";
 
 static const char beat_text[] = "local call, meta, beats = redis.call, KEYS[1], KEYS[2]\n"
-                                "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'debt', 'over', 'over-end', 'clock')\n"
-                                "call('HINCRBY', meta, 'beat', '1')\n"
+                                "call('HMGET', meta, 'epoch', ARGV[1], 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')\n"
+                                "call('HINCRBY', meta, 'heartbeat_count', '1')\n"
                                 "call('ZADD', beats, ARGV[3], ARGV[2])\n"
                                 "call('SCARD', KEYS[3])\n"
                                 "call('ZCOUNT', beats, '0', ARGV[4])\n";
@@ -68,7 +68,7 @@ static void prepare(struct redis_server *s, size_t holders _unused_) {
     if (!listener || listener->err)
         rig_fail("cannot connect");
     peer_check(redisCommand(listener, "SUBSCRIBE z:of"));
-    peer_check(redis_command(s, "HSET z:meta what %s epoch " NUMBER " replid " SESSION " clock 1 l:busy 1000000 c:" SESSION " x",
+    peer_check(redis_command(s, "HSET z:meta about %s epoch " NUMBER " replid " SESSION " clock 1 l:busy 1000000 c:" SESSION " x",
                              "a text that makes this a hash table from the beginning, as it is in a namespace"));
     peer_check(redis_command(s, "ZADD z:queue 1 w"));
     peer_check(redis_command(s, "SADD z:held x"));
@@ -106,7 +106,7 @@ static unsigned grant_back(redisContext *c, unsigned number) {
 }
 
 static unsigned beat(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "EVALSHA %s 3 z:meta z:beats z:of c:" SESSION " " SESSION " %u 0", peer_sha(c, beat_text), 1000000 + number);
+    redisAppendCommand(c, "EVALSHA %s 3 z:meta z:heartbeats z:of c:" SESSION " " SESSION " %u 0", peer_sha(c, beat_text), 1000000 + number);
     return 1;
 }
 

@@ -117,13 +117,13 @@ const struct peer peer_arguments = {"two empty scripts with our arguments", "eva
 #define SESSION "0123456789abcdef0123456789abcdef"
 
 static unsigned commands_acquire(redisContext *c, unsigned number) {
-    redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " grace debt replid clock l:busy");
+    redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " grace unsettled replid clock l:busy");
     redisAppendCommand(c, "SCARD y:pool:busy:held");
     redisAppendCommand(c, "TIME");
     redisAppendCommand(c, "HSETNX y:claims 0123456789abcdef0123456789%06u %s", number,
                        "H 1763640000000000 " SESSION " busy:1 1763640000000000 1763640000000000 0 4711 " SESSION " pg-dump ");
     redisAppendCommand(c, "SADD y:pool:busy:held 0123456789abcdef0123456789%06u#1", number);
-    redisAppendCommand(c, "SADD y:of:" SESSION " 0123456789abcdef0123456789%06u", number);
+    redisAppendCommand(c, "SADD y:session:" SESSION ":claims 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "HSET y:meta clock 1763640000000000 c:" SESSION " 1:1763640000000000");
     return 7;
 }
@@ -131,7 +131,7 @@ static unsigned commands_acquire(redisContext *c, unsigned number) {
 static unsigned commands_release(redisContext *c, unsigned number) {
     redisAppendCommand(c, "HMGET y:meta epoch c:" SESSION " clock");
     redisAppendCommand(c, "HGET y:claims 0123456789abcdef0123456789%06u", number);
-    redisAppendCommand(c, "SREM y:of:" SESSION " 0123456789abcdef0123456789%06u", number);
+    redisAppendCommand(c, "SREM y:session:" SESSION ":claims 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "HDEL y:claims 0123456789abcdef0123456789%06u", number);
     redisAppendCommand(c, "SREM y:pool:busy:held 0123456789abcdef0123456789%06u#1", number);
     redisAppendCommand(c, "ZRANGE y:pool:busy:queue 0 0");

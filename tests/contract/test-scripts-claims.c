@@ -218,7 +218,7 @@ static void test_debt(void) {
     token = (uint64_t) redis_number(&script_server, "EVAL %s 1 berth:{t}:claims",
                                     "return tonumber(string.match(redis.call('HGET', KEYS[1], 'a'), '^H (%d+) '))");
     CU_ASSERT(token > 0 && script_number(6) == token && script_number(5) > token);
-    TEST_INT(redis_number(&script_server, "HEXISTS " META " debt"), 0);
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " unsettled"), 0);
     script_end();
 }
 
@@ -279,7 +279,7 @@ static CU_TestInfo tests[] = {
     {"failover", test_failover},
     {"failover midway", test_failover_midway},
     {"doubtful", test_doubtful},
-    {"debt", test_debt},
+    {"unsettled", test_debt},
     {"debt in parts", test_debt_in_parts},
     {"numbers", test_numbers},
     {"gates", test_gates},

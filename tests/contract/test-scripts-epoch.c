@@ -36,7 +36,7 @@ static void test_failover(void) {
     EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
     TEST_INT(script_state("b"), 'H');
     TEST_INT(script_state("x"), 'H'); /* nothing queued in grace is forgotten */
-    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:debt"), 0);
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 0);
     script_end();
 }
 
@@ -144,7 +144,7 @@ static void test_sync_drops(void) {
     TEST_INT(script_state("w"), 'W');
     EXPECT(script_say("sync s1 1 $ 0 0 1"), "ok $ 1 *");
     EXPECT(script_say("sync s1 1 $ 0 0 1"), "ok $ 0 *");
-    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s1"), 2);
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:session:s1:claims"), 2);
     TEST_INT(redis_number(&script_server, "HLEN berth:{t}:claims"), 3);
     TEST_INT(script_state("w"), 'H');
     TEST_INT(script_used("db"), 3);
@@ -281,7 +281,7 @@ static void test_heartbeat_proves(void) {
         script_begin();
         EXPECT(script_say(beats[i]), "epoch ");
         TEST_STRING(script_field("meta", "epoch"), "nothing");
-        TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 2);
+        TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:heartbeats"), 2);
         EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
         script_learn_new_epoch();
         script_end();

@@ -103,7 +103,8 @@ static void say_hello(const char *session, const char *epoch, unsigned lost) {
 static void check_wiped(const char *session) {
     TEST_INT(script_used("db"), 0);
     TEST_INT(script_used("net"), 0);
-    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:claims berth:{t}:waiting berth:{t}:of:s1 berth:{t}:of:s2"), 0);
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:claims berth:{t}:waiting "
+             "berth:{t}:session:s1:claims berth:{t}:session:s2:claims"), 0);
     TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:pool:db:queue berth:{t}:pool:net:queue berth:{t}:pool:net:parked"), 0);
     TEST_INT(redis_number(&script_server, "HLEN berth:{t}:sessions"), 1);
     TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions %s", session), 1);
@@ -233,8 +234,9 @@ static void test_each_call(void) {
 /* --- keys of a wrong type --- */
 
 static const char *const keys[] = {
-    "claims", "sessions", "beats", "waiting", "debt", "overrides", "of:s1", "of:s2", "pool:db:held", "pool:db:queue", "pool:net:held",
-    "pool:net:parked", "pool:db:limits", "pool:net:elsewhere", "unnamed:s1", "meta",
+    "claims", "sessions", "heartbeats", "waiting", "unsettled", "overrides",
+    "session:s1:claims", "session:s2:claims", "pool:db:held", "pool:db:queue", "pool:net:held",
+    "pool:net:parked", "pool:db:limits", "pool:net:host_scoped", "session:s1:unsynced", "meta",
 };
 
 /* What a host says sooner or later; the first that ends with an error. */

@@ -86,7 +86,7 @@ static void test_parked(void) {
 }
 
 static void test_beats(void) {
-    is_missed("beats", look_2);
+    is_missed("heartbeats", look_2);
 }
 
 static void test_claims(void) {
@@ -151,7 +151,7 @@ static void test_record_of_a_dead_session(void) {
            "ok $ 0 0 *");
     EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 *");
     EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 *");
-    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 1);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:heartbeats"), 1);
     EXPECT(look_2(), "epoch * broken");
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:limits"), 1);
@@ -161,7 +161,7 @@ static void test_record_of_a_dead_session(void) {
 /* All that its claims are known by: a heartbeat's number shows it. */
 static void test_claims_of_a_session(void) {
     fill();
-    delete("of:s1");
+    delete("session:s1:claims");
     EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * * 0 *");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"), "ok $ 0 0 *");
     EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * * 2 *");
@@ -179,7 +179,7 @@ static void test_claims_of_a_dead_session(void) {
         EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *"); /* the second time this is in the way */
         EXPECT(script_claim("s2", "c", waits[i]), "ok $ 0 W *");
         EXPECT(script_say("look s2 1 $ c"), "ok $ 0 0");
-        delete("of:s1");
+        delete("session:s1:claims");
         EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 *");
         EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [] *");
         EXPECT(script_say("look s2 1 $ c"), "epoch * broken");
@@ -203,12 +203,12 @@ static void test_meta(void) {
 /* A visit that is owed to a pool is made by a look of whoever waits first there. */
 static void test_debt(void) {
     fill();
-    script_tell("HSET " META " debt 1");
+    script_tell("HSET " META " unsettled 1");
     EXPECT(script_say("sync s1 1 $ 0 1 0"), "ok $ *"); /* a first part: its claims are not named yet, and stay */
     script_tell("DEL berth:{t}:pool:db:held");
-    script_tell("HDEL " META " debt");
+    script_tell("HDEL " META " unsettled");
     script_tell("HDEL berth:{t}:claims a"); /* as if a had been given back, and nobody had looked */
-    script_tell("SREM berth:{t}:unnamed:s1 a");
+    script_tell("SREM berth:{t}:session:s1:unsynced a");
     EXPECT(look_2(), "ok $ 0 0");
     TEST_INT(script_state("b"), 'H');
     TEST_INT(script_state("c"), 'H');
@@ -220,16 +220,16 @@ static CU_TestInfo tests[] = {
     {"held", test_held},
     {"queue", test_queue},
     {"parked", test_parked},
-    {"beats", test_beats},
+    {"heartbeats", test_beats},
     {"claims", test_claims},
     {"claims, at release", test_claims_at_release},
     {"claims of the dead", test_claims_of_the_dead},
     {"limits, sessions", test_declared},
     {"sessions, of a dead one", test_record_of_a_dead_session},
-    {"of:SESSION", test_claims_of_a_session},
-    {"of:SESSION of the dead", test_claims_of_a_dead_session},
+    {"session:SESSION:claims", test_claims_of_a_session},
+    {"session:SESSION:claims of the dead", test_claims_of_a_dead_session},
     {"meta", test_meta},
-    {"debt", test_debt},
+    {"unsettled", test_debt},
     CU_TEST_INFO_NULL,
 };
 

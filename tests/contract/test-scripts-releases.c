@@ -170,7 +170,7 @@ static void test_releases_failover(void) {
     EXPECT(script_say("releases s1 1 $ a b"), "epoch ");
     TEST_INT(script_state("e"), 'W');
     TEST_INT(script_used("db"), 2);
-    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:debt"), 1); /* paid when grace is over */
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 1); /* paid when grace is over */
     script_end();
 }
 

@@ -29,7 +29,7 @@ static void test_expiry_in_parts(void) {
 
     script_begin();
     _cleanup_reply_ redisReply *r = redis_command(&script_server, "EVAL %s 0",
-        "for i = 1, 9000 do local c = string.format('%032x', i) redis.call('SADD', 'berth:{t}:of:s2', c) "
+        "for i = 1, 9000 do local c = string.format('%032x', i) redis.call('SADD', 'berth:{t}:session:s2:claims', c) "
         "redis.call('HSET', 'berth:{t}:claims', c, 'H 1700000000000000 s2 net:1 1700000000000000 1700000000000000 0 0 r name ') "
         "redis.call('SADD', 'berth:{t}:pool:net:held', c .. '#1') end");
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
@@ -41,8 +41,8 @@ static void test_expiry_in_parts(void) {
     CU_ASSERT(calls > 9000 / 128 && calls < 9000 / 128 + 4);
     TEST_INT(script_used("net"), 1);
     TEST_INT(script_state("a"), 'H');
-    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:of:s2"), 0);
-    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:beats"), 1);
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:session:s2:claims"), 0);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:heartbeats"), 1);
     script_end();
 }
 
@@ -104,8 +104,8 @@ static void test_resend(void) {
     TEST_INT(script_used("db"), 2);
     EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 H *"); /* asked for again by the host's next session: it is that one's */
     TEST_INT(script_used("db"), 2);
-    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s1"), 0);
-    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:of:s2"), 1);
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:session:s1:claims"), 0);
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:session:s2:claims"), 1);
     EXPECT(script_say("release s1 1 $ b"), "ok $ 0");
     TEST_INT(script_used("db"), 2);
     script_end();
@@ -181,7 +181,7 @@ static void test_shorter_lease(void) {
 /* A session whose end was begun counts for nobody, not even for itself when it comes back with another lease. */
 static void test_lease_after_end_begun(void) {
     script_begin();
-    script_tell("ZADD berth:{t}:beats 0 s1");
+    script_tell("ZADD berth:{t}:heartbeats 0 s1");
     EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 $ 0 0 0 ! 0"), "lease-differs *");
     EXPECT(script_say("hello s1 2 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
     script_end();

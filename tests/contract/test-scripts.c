@@ -170,7 +170,7 @@ static void test_pause_of_many(void) {
     EXPECT(script_say("override s1 1 $ db 0 id1 set 0 0 ~"), "ok $ 0 *");
     uint64_t version = script_number(3);
     TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue"), 296);
-    TEST_INT(redis_number(&script_server, "HEXISTS " META " debt"), 0);
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " unsettled"), 0);
     EXPECT(script_claim("s2", "n", "net 2 100"), "ok $ 0 H *");
     for (int i = 0; i < 4; i++)
         (void) script_sayf("release s1 1 $ p%03d", i);
@@ -237,7 +237,7 @@ static void test_override_end(void) {
     uint64_t version = script_number(3);
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 pause 0 1 soon", version), "ok $ 0 *"); /* 1 µs */
     EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 * [[db * 2 0 id2  kept]] [] [] []");
-    TEST_INT(redis_number(&script_server, "HEXISTS " META " over-end"), 0);
+    TEST_INT(redis_number(&script_server, "HEXISTS " META " override_expiry"), 0);
     script_end();
 }
 

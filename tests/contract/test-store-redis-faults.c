@@ -296,7 +296,7 @@ static void test_lost_push(void) {
         "redis.call('HSET', claims, ARGV[1], (string.gsub(record, '^W 0', 'H 2000000000000000'))) "
         "redis.call('HSET', at .. 'meta', 'c:' .. s, (string.gsub(redis.call('HGET', at .. 'meta', 'c:' .. s), ' %d+$', ' 2000000000000000'))) "
         "local other = string.match(redis.call('HGET', claims, ARGV[2]), '^%a %d+ (%S+)') "
-        "redis.call('HDEL', claims, ARGV[2]) redis.call('SREM', at .. 'of:' .. other, ARGV[2]) "
+        "redis.call('HDEL', claims, ARGV[2]) redis.call('SREM', at .. 'session:' .. other .. ':claims', ARGV[2]) "
         "redis.call('SREM', at .. 'pool:db:held', ARGV[2] .. '#1')",
         waiting->claim.id, dropped->claim.id);
     CU_ASSERT(r && r->type != REDIS_REPLY_ERROR);

@@ -217,7 +217,7 @@ static void keep_alive(bool alive) {
                                           : redis_command(&redis_bed.server, "HDEL berth:{test}:sessions ghost");
 
     CU_ASSERT(r && r->type == REDIS_REPLY_INTEGER);
-    redis_bed_command(alive ? "ZADD berth:{test}:beats 1000000000 ghost" : "ZREM berth:{test}:beats ghost");
+    redis_bed_command(alive ? "ZADD berth:{test}:heartbeats 1000000000 ghost" : "ZREM berth:{test}:heartbeats ghost");
 }
 
 static void test_lease_differs(void) {

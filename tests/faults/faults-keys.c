@@ -27,7 +27,7 @@ static void delete_key(struct bed *b, struct injection *i) {
     const char *name = i->fault->name + strlen("deleted-");
     char pattern[64];
 
-    snprintf(pattern, sizeof(pattern), "berth:{test}:%s%s", name, strcmp(name, "of") == 0 ? ":*" : "");
+    snprintf(pattern, sizeof(pattern), "berth:{test}:%s", strcmp(name, "claims-of-sessions") == 0 ? "session:*:claims" : name);
     for (size_t k = 0; k < ELEMENTSOF(of_pool); k++)
         if (strcmp(name, of_pool[k].key) == 0) {
             snprintf(pattern, sizeof(pattern), "berth:{test}:pool:db:%s", name);
@@ -54,13 +54,13 @@ static void restart_and_delete(struct bed *b, struct injection *i) {
 const struct fault faults_keys[] = {
     {"deleted-meta", "key `meta` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-sessions", "key `sessions` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
-    {"deleted-beats", "key `beats` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
-    {"deleted-of", "keys `of:SESSION` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-heartbeats", "key `heartbeats` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
+    {"deleted-claims-of-sessions", "keys `session:SESSION:claims` deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-claims", "key `claims` deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573 dv/redis-semaphore#40"},
     {"deleted-queue", "key `queue` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, "redisson/redisson#3573"},
     {"deleted-limits", "key `limits` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-parked", "key `parked` of a pool deleted, then its limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
     {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
-    {"deleted-debt", "key `debt` deleted in grace", FAULT_REDIS, 0, restart_and_delete, NULL, NULL},
+    {"deleted-unsettled", "key `unsettled` deleted in grace", FAULT_REDIS, 0, restart_and_delete, NULL, NULL},
     {0},
 };

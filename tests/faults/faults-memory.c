@@ -71,7 +71,7 @@ static long long go_back(struct bed *b) {
     if (redis_number(b->master, "EXISTS " META) != 1) /* connects if need be */
         return -1;
     (void) redisAppendCommand(b->master->client, "DEBUG RELOAD NOSAVE");
-    (void) redisAppendCommand(b->master->client, "HGET " META " beat");
+    (void) redisAppendCommand(b->master->client, "HGET " META " heartbeat_count");
     for (size_t k = 0; k < 2; k++) {
         _cleanup_reply_ redisReply *reply = NULL;
 
@@ -105,7 +105,7 @@ static void forget_and_excuse(struct bed *b, struct injection *i) {
         clock = redis_number(b->master, "EVAL %s 2 %s %s %lld %d",
                              "return redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[1], '+inf') >= tonumber(ARGV[2]) and "
                              "redis.call('HGET', KEYS[2], 'clock') or '0'",
-                             "berth:{test}:beats", META, count, LOAD_HOSTS);
+                             "berth:{test}:heartbeats", META, count, LOAD_HOSTS);
     if (clock <= 0)
         CU_FAIL("not all hosts had a heartbeat answered");
     load_excuse(&b->load, from, (uint64_t) clock);

@@ -189,7 +189,7 @@ static void check_expired(struct bed *b) {
     usec_t until = clock_boottime() + 2 * LOAD_LEASE + USEC_PER_SEC;
     long long sessions;
 
-    while ((sessions = redis_number(b->master, "ZCARD berth:{test}:beats")) != LOAD_HOSTS && clock_boottime() < until)
+    while ((sessions = redis_number(b->master, "ZCARD berth:{test}:heartbeats")) != LOAD_HOSTS && clock_boottime() < until)
         child_turn(clock_boottime() + 20 * USEC_PER_MSEC);
     if (sessions != LOAD_HOSTS) {
         printf("%lld sessions, not %d\n", sessions, LOAD_HOSTS);

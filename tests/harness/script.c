@@ -222,7 +222,7 @@ void script_begin(void) {
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 2 0 * [] [] [] [] [] *");
     EXPECT(script_say("sync s1 1 $ 0 1 1"), "ok $ 0 1 0 * [] []");
     EXPECT(script_say("sync s2 1 $ 0 1 1"), "ok $ 0 1 0 * [] []");
-    script_tell("HDEL " META " grace known"); /* as a heartbeat does, but the beat clock does not move on */
+    script_tell("HDEL " META " grace grace_elapsed"); /* as a heartbeat does, but the beat clock does not move on */
 }
 
 long long script_used(const char *pool) {
@@ -230,7 +230,7 @@ long long script_used(const char *pool) {
 }
 
 long long script_claims_of(const char *session) {
-    return redis_number(&script_server, "SCARD berth:{t}:of:%s", session);
+    return redis_number(&script_server, "SCARD berth:{t}:session:%s:claims", session);
 }
 
 const char *script_field(const char *key, const char *field) {
@@ -249,7 +249,7 @@ char script_state(const char *id) {
 
 /* R16: all sessions say bye; what stays does not grow. */
 void script_end(void) {
-    _cleanup_reply_ redisReply *sessions = redis_command(&script_server, "ZRANGE berth:{t}:beats 0 -1");
+    _cleanup_reply_ redisReply *sessions = redis_command(&script_server, "ZRANGE berth:{t}:heartbeats 0 -1");
 
     for (size_t i = 0; sessions && i < sessions->elements; i++)
         do
@@ -258,7 +258,7 @@ void script_end(void) {
     _cleanup_reply_ redisReply *keys = redis_command(&script_server, "KEYS *");
     CU_ASSERT_PTR_NOT_NULL_FATAL(keys);
     for (size_t i = 0; i < keys->elements; i++)
-        if (strcmp(keys->element[i]->str, "berth:{t}:overrides") != 0 && strcmp(keys->element[i]->str, "berth:{t}:debt") != 0)
+        if (strcmp(keys->element[i]->str, "berth:{t}:overrides") != 0 && strcmp(keys->element[i]->str, "berth:{t}:unsettled") != 0)
             TEST_STRING(keys->element[i]->str, META);
     _cleanup_reply_ redisReply *fields = redis_command(&script_server, "HKEYS " META);
     for (size_t i = 0; fields && i < fields->elements; i++)

@@ -16,9 +16,9 @@
 #define RUN "dddddddddddddddddddddddddddddddd"
 #define BYTES "\xff\xfe\x80"
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123456789"
-#define BEATS {"ZADD", NS "beats", "1000000000", SESSION}
+#define BEATS {"ZADD", NS "heartbeats", "1000000000", SESSION}
 #define HELD {"SADD", NS "pool:db:held", CLAIM "#1"}
-#define NO_SESSION {"HDEL", NS "sessions", SESSION}, {"ZREM", NS "beats", SESSION}
+#define NO_SESSION {"HDEL", NS "sessions", SESSION}, {"ZREM", NS "heartbeats", SESSION}
 #define NO_CLAIM {"HDEL", NS "claims", CLAIM}, {"SREM", NS "pool:db:held", CLAIM "#1"}
 
 struct row {
@@ -40,9 +40,9 @@ static const struct row rows[] = {
     {"declared: no pool", {{"HSET", NS "sessions", SESSION, "cow m 1 =4"}, BEATS}, {NO_SESSION}, "sessions", SESSION},
     {"declared: bytes", {{"HSET", NS "sessions", SESSION, "cow m 1 " BYTES "=4"}, BEATS}, {NO_SESSION}, "sessions", SESSION},
     {"declared: too much", {{"HSET", NS "sessions", SESSION, "cow m 1 db=99999999999"}, BEATS}, {NO_SESSION}, "sessions", SESSION},
-    {"session: its id", {{"ZADD", NS "beats", "1000000000", BYTES}}, {{"ZREM", NS "beats", BYTES}}, "sessions", "\\xff\\xfe\\x80"},
-    {"beats: infinite", {{"HSET", NS "sessions", SESSION, "cow m 1 db=4"}, {"ZADD", NS "beats", "inf", SESSION}}, {NO_SESSION}, "sessions", SESSION},
-    {"beats: a fraction", {{"HSET", NS "sessions", SESSION, "cow m 1 db=4"}, {"ZADD", NS "beats", "1000000.5", SESSION}}, {NO_SESSION}, "sessions", SESSION},
+    {"session: its id", {{"ZADD", NS "heartbeats", "1000000000", BYTES}}, {{"ZREM", NS "heartbeats", BYTES}}, "sessions", "\\xff\\xfe\\x80"},
+    {"heartbeats: infinite", {{"HSET", NS "sessions", SESSION, "cow m 1 db=4"}, {"ZADD", NS "heartbeats", "inf", SESSION}}, {NO_SESSION}, "sessions", SESSION},
+    {"heartbeats: a fraction", {{"HSET", NS "sessions", SESSION, "cow m 1 db=4"}, {"ZADD", NS "heartbeats", "1000000.5", SESSION}}, {NO_SESSION}, "sessions", SESSION},
     {"limits: no session", {{"ZADD", NS "pool:net:limits", "0", SESSION}}, {{"ZREM", NS "pool:net:limits", SESSION}}, NULL, NULL},
     {"limits: negative", {{"ZADD", NS "pool:net:limits", "-3", BYTES}}, {{"ZREM", NS "pool:net:limits", BYTES}}, "limits", "\\xff\\xfe\\x80"},
     {"held: no record", {{"SADD", NS "pool:db:held", BYTES}}, {{"SREM", NS "pool:db:held", BYTES}}, "pool:db:held", "\\xff\\xfe\\x80"},
@@ -61,7 +61,7 @@ static const struct row rows[] = {
     {"override: its limit", {{"HSET", NS "meta", "o:net", "5\t99999999999\t0\tid\t\twhy"}}, {{"HDEL", NS "meta", "o:net"}}, "", ""},
     {"override: its reason", {{"HSET", NS "meta", "o:net", "5\t1\t0\tid\t\t" BYTES}}, {{"HDEL", NS "meta", "o:net"}}, NULL, NULL},
     {"override: its end", {{"HSET", NS "meta", "o:net", "5\t1\t99999999999999999999\tid\t\twhy"}}, {{"HDEL", NS "meta", "o:net"}}, "meta", ""},
-    {"known", {{"HSET", NS "meta", "known", BYTES}}, {{"HSET", NS "meta", "known", "0"}}, NULL, NULL},
+    {"grace_elapsed", {{"HSET", NS "meta", "grace_elapsed", BYTES}}, {{"HSET", NS "meta", "grace_elapsed", "0"}}, NULL, NULL},
     {"held of another type", {{"SET", NS "pool:net:held", "x"}}, {{"DEL", NS "pool:net:held"}}, "pool:net:held", ""},
     {"queue of another type", {{"SET", NS "pool:net:queue", "x"}}, {{"DEL", NS "pool:net:queue"}}, "pool:net:queue", ""},
     {"parked of another type", {{"SET", NS "pool:net:parked", "x"}}, {{"DEL", NS "pool:net:parked"}}, "pool:net:parked", ""},

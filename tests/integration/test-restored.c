@@ -145,7 +145,7 @@ static bool play(unsigned round) {
 static void await_expired(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
-    while (redis_number(&cluster.redis, "ZCARD berth:{test}:beats") != ELEMENTSOF(hosts) && clock_boottime() < until)
+    while (redis_number(&cluster.redis, "ZCARD berth:{test}:heartbeats") != ELEMENTSOF(hosts) && clock_boottime() < until)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
 }
 

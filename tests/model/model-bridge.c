@@ -49,7 +49,8 @@ static const char epilogue[] =
     "    for i = 2, #model_reply do words[#words + 1] = model_reply[i] end\n"
     "    model_reply = words\n"
     "end\n"
-    "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'beat', 'debt', 'o:a', 'o:b',\n"
+    "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'heartbeat_count',\n"
+    "    'unsettled', 'o:a', 'o:b',\n"
     "    'o:c', 'began', 'lead')}\n";
 
 /* Whether all that is said of a claim in several places agrees, and what keys there are besides those of a namespace at rest. */
@@ -64,8 +65,9 @@ static const char look_text[] =
     "    local state, token, session, pools, ticket, head, reason =\n"
     "        string.match(text, '^(%a) (%d+) (%S+) (%S+) (%d+) %d+ (%d+) %d+ %S+ %S+ ?(.*)$')\n"
     "    for _, v in ipairs({c, state, token, session, ticket}) do out[#out + 1] = v end\n"
-    "    want(c, call('SISMEMBER', at .. 'of:' .. session, c) + call('SISMEMBER', at .. 'unnamed:' .. session, c) == 1, 'of its session')\n"
-    "    add('of:' .. session, 1)\n"
+    "    want(c, call('SISMEMBER', at .. 'session:' .. session .. ':claims', c)\n"
+    "        + call('SISMEMBER', at .. 'session:' .. session .. ':unsynced', c) == 1, 'of its session')\n"
+    "    add('session:' .. session .. ':claims', 1)\n"
     "    local parked = 0\n"
     "    for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do\n"
     "        local base = at .. 'pool:' .. pool .. ':'\n"
@@ -101,14 +103,14 @@ static const char look_text[] =
     "    end\n"
     "    pool = string.match(name, '^pool:(.*):queue$')\n"
     "    if pool then want(pool, call('SISMEMBER', at .. 'waiting', pool) == 1, 'is not noted as one where somebody waits') end\n"
-    "    if name ~= 'meta' and name ~= 'waiting' and name ~= 'sessions' and name ~= 'beats' and name ~= 'overrides'\n"
+    "    if name ~= 'meta' and name ~= 'waiting' and name ~= 'sessions' and name ~= 'heartbeats' and name ~= 'overrides'\n"
     "        and not string.find(name, '^pool:.*:limits$') then extra[#extra + 1] = name end\n"
     "end\n"
     "local sessions, fields = call('HLEN', at .. 'sessions'), 0\n"
     "for _, field in ipairs(call('HKEYS', at .. 'meta')) do\n"
     "    if string.find(field, '^[ch]:') then fields = fields + 1 end\n"
     "    if string.find(field, '^l:') then want(field, expected[field], 'is noted, and nobody declares it') end\n"
-    "    if field == 'debt' or field == 'grace' then extra[#extra + 1] = 'meta ' .. field end\n"
+    "    if field == 'unsettled' or field == 'grace' then extra[#extra + 1] = 'meta ' .. field end\n"
     "end\n"
     "if fields > 2 * sessions then extra[#extra + 1] = 'meta: ' .. fields .. ' fields of ' .. sessions .. ' sessions' end\n"
     "out[1], out[2] = table.concat(bad, ', '), table.concat(extra, ', ')\n"
@@ -133,7 +135,7 @@ static const struct {
     {"local visits = 256", "local visits = 12"},
     {"local ends = 128", "local ends = 2"},
     {"{}, 500", "{}, 1"},
-    {"'SRANDMEMBER', unnamed, 128", "'SRANDMEMBER', unnamed, 1"},
+    {"'SRANDMEMBER', unsynced, 128", "'SRANDMEMBER', unsynced, 1"},
 };
 
 /* text with each `from` replaced; frees the old one. Counts them. */

@@ -73,7 +73,7 @@ struct m_claim {
     unsigned session;
     uint64_t ticket, token, head;
     uint32_t permits[POOLS_MAX];
-    bool revoked, unnamed;
+    bool revoked, unsynced;
     unsigned parked_at; /* the pool whose limit was too low */
 };
 

@@ -245,7 +245,7 @@ static void apply_told(struct effect *e, char **item, const redisReply *answer) 
         e->w->runs[c].asked_at = 0;
     }
     claim->session = s;
-    claim->unnamed = false;
+    claim->unsynced = false;
     if (*item[1] == 'H' || *item[1] == 'K') {
         claim->state = 'H';
         claim->token = *item[1] == 'H' ? rules_number(item[2]) : token;
@@ -267,13 +267,13 @@ void rules_sync(struct effect *e) {
 
     for (unsigned i = 0; i < e->w->n_runs; i++)
         if (strcmp(e->args[4], "1") == 0 && e->m->claims[i].state && e->m->claims[i].session == s)
-            e->m->claims[i].unnamed = true;
+            e->m->claims[i].unsynced = true;
     for (size_t i = 6; i + 9 < e->n_args; i += 10)
         apply_told(e, e->args + i, reply_at(reply_at(e->reply, 6), n++));
     for (unsigned i = 0; strcmp(e->args[5], "1") == 0 && e->more == 0 && i < e->w->n_runs; i++)
-        if (e->m->claims[i].unnamed && e->m->claims[i].session == s) {
+        if (e->m->claims[i].unsynced && e->m->claims[i].session == s) {
             e->m->claims[i].state = 0;
-            e->m->claims[i].unnamed = false;
+            e->m->claims[i].unsynced = false;
         }
 }
 

@@ -293,7 +293,7 @@ static void apply_partial(struct effect *e) {
         struct m_claim *claim = &e->m->claims[i];
         bool found = false;
 
-        if (claim->state == 0 || (!claim->unnamed && !e->m->sessions[claim->session].ending))
+        if (claim->state == 0 || (!claim->unsynced && !e->m->sessions[claim->session].ending))
             continue;
         for (size_t k = 2; reply_at(look, k); k += 5)
             found = found || id_number(reply_word(reply_at(look, k))) == i;

@@ -36,11 +36,11 @@ score-unlooked       breaks LEASE=2 COUNTS=6 SAVES=1 ROLLBACKS=1 M_SCORE
 grace-halved         breaks LEASE=2 COUNTS=8 SAVES=1 RESTORES=1 GRACE=1
 expiry-early         breaks LEASE=4 COUNTS=8 EXPIRY=3
 lease-from-answer    breaks LEASE=3 COUNTS=7 DELAYS=1 M_FROM_ANSWER
-beats-of-any-epoch   breaks LEASE=2 COUNTS=8 SAVES=1 RESTORES=1 M_ANY_EPOCH
+heartbeats-any-epoch breaks LEASE=2 COUNTS=8 SAVES=1 RESTORES=1 M_ANY_EPOCH
 replid-unlooked      breaks LEASE=2 COUNTS=6 SAVES=1 RESTORES=1 M_NO_REPLID
 any-connection       breaks LEASE=2 COUNTS=8 LATES=1 CUTS=1 M_CONNECTIONS
 clock-untaught       breaks LEASE=2 COUNTS=6 CLOCK WIPES=1 SETBACKS=1 M_UNTAUGHT
-unnamed-kept         breaks LEASE=2 COUNTS=5 CALM=14 CUTS=1 M_SYNC_KEEPS
+unsynced-kept        breaks LEASE=2 COUNTS=5 CALM=14 CUTS=1 M_SYNC_KEEPS
 TABLE
 }
 

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- beat: a session lives. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), expires the dead (R4),
--- pays debts and ends overrides whose time is over. An administrator who knows that a namespace is new ends grace with a `known` of a
+-- settles pools and ends overrides whose time is over. An administrator who knows that a namespace is new ends grace with a known-µs of a
 -- whole lease.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
---       own        the highest count that an answer to this session told in this epoch
+--       own        the highest count that an answer to this session named in this epoch
 --       overrides  the newest version of an override that it knows
 --       given      the highest number given to this session that its host has heard of in this epoch
 --       then, in grace, and where the latest number is wanted:
@@ -24,7 +24,7 @@
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local s = ARGV[1]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'debt', 'over', 'over-end', 'clock')
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')
 if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
@@ -34,12 +34,12 @@ if last ~= ARGV[7] and tonumber(last) < tonumber(ARGV[7]) then -- Redis's memory
     return {'epoch', ''}
 end
 
-local beats, count = at .. 'beats', string.format('%d', call('HINCRBY', meta, 'beat', '1'))
-local claims = call('SCARD', at .. 'of:' .. s)
+local heartbeats, count = at .. 'heartbeats', string.format('%d', call('HINCRBY', meta, 'heartbeat_count', '1'))
+local claims = call('SCARD', at .. 'session:' .. s .. ':claims')
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
 if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and not ARGV[8]
-    and call('ZCOUNT', beats, '0', ARGV[4]) == 0 then
-    call('ZADD', beats, count, s)
+    and call('ZCOUNT', heartbeats, '0', ARGV[4]) == 0 then
+    call('ZADD', heartbeats, count, s)
     return 'ok ' .. m[1] .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
 end
 --#include core
@@ -47,20 +47,20 @@ end
 --#include session
 --#include limits
 -- Before it does anything to others: did Redis's memory go back? Then whom it would expire may live.
-local score = tonumber(call('ZSCORE', beats, s) or 0)
+local score = tonumber(call('ZSCORE', heartbeats, s) or 0)
 if score < tonumber(ARGV[5]) or tonumber(ARGV[4]) >= tonumber(count) then
     end_epoch()
     return {'epoch', ''}
 end
-call('ZADD', beats, count, s)
+call('ZADD', heartbeats, count, s)
 if grace then
-    hear_clock(tonumber(ARGV[9])) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
+    observe_clock(tonumber(ARGV[9])) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
     local known = tonumber(ARGV[8] or 0)
     if known >= tonumber(lease) and in_epoch() then
-        call('HDEL', meta, 'grace', 'known')
+        call('HDEL', meta, 'grace', 'grace_elapsed')
         grace = false
-    elseif known > tonumber(call('HGET', meta, 'known') or 0) then
-        call('HSET', meta, 'known', ARGV[8])
+    elseif known > tonumber(call('HGET', meta, 'grace_elapsed') or 0) then
+        call('HSET', meta, 'grace_elapsed', ARGV[8])
     end
 end
 if override_over and epoch then end_overrides() end

@@ -20,7 +20,7 @@ if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= ARGV[2] then return {'stale'} end
 
--- One pool, nobody waits, nothing is odd: grant.
+-- One pool, nobody waits, nothing is unusual: grant.
 local limit = m[6]
 if limit and not m[3] and not ARGV[11] and ARGV[6] == '0' then
     local base, n = at .. 'pool:' .. pools, ARGV[9]
@@ -44,7 +44,7 @@ if limit and not m[3] and not ARGV[11] and ARGV[6] == '0' then
                 for i = 1, n do list[i] = c .. '#' .. i end
                 call('SADD', base .. ':held', unpack(list))
             end
-            call('SADD', at .. 'of:' .. s, c)
+            call('SADD', at .. 'session:' .. s .. ':claims', c)
             call('HSET', meta, 'clock', text, 'c:' .. s, connection .. ' ' .. text)
             return 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
         end
@@ -52,8 +52,8 @@ if limit and not m[3] and not ARGV[11] and ARGV[6] == '0' then
 end
 --#include core
 --#include queue
---#include ask
-local r = sent_before(c)
+--#include request
+local r = find_resent(c)
 if r then return answer(c, r, last) end
 local d, texts = {list = {}, queue_limits = {}}, {}
 for i = 8, #ARGV, 3 do
@@ -62,6 +62,6 @@ for i = 8, #ARGV, 3 do
     texts[#texts + 1] = ARGV[i] .. ':' .. ARGV[i + 1]
 end
 d.pools = table.concat(texts, ',')
-local line = ask(c, who, ARGV[6], ARGV[7] == '1', d)
+local line = request(c, who, ARGV[6], ARGV[7] == '1', d)
 save_clock()
 return line or {'epoch', ''}

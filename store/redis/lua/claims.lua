@@ -17,7 +17,7 @@ if connection ~= ARGV[2] then return {'stale'} end
 local ids, lines = {}, {}
 for i = 6, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 
--- Nobody waits, nothing is odd, there is room for all: grant all.
+-- Nobody waits, nothing is unusual, there is room for all: grant all.
 local base, limit = at .. 'pool:' .. pool, m[6]
 if limit and string.byte(limit, -1) == 43 and call('EXISTS', base .. ':queue') == 0 then -- a plus
     limit = string.sub(limit, 1, -2)
@@ -42,19 +42,19 @@ if room and call('SCARD', base .. ':held') + #ids <= room and string.find(call('
         end
         call('HSET', at .. 'claims', unpack(records))
         call('SADD', base .. ':held', unpack(held))
-        call('SADD', at .. 'of:' .. s, unpack(ids))
+        call('SADD', at .. 'session:' .. s .. ':claims', unpack(ids))
         call('HSET', meta, 'clock', last, 'c:' .. s, connection .. ' ' .. last)
         return lines
     end
 end
 --#include core
 --#include queue
---#include ask
+--#include request
 local again = {} -- claims that were sent before
-for _, c in ipairs(ids) do again[c] = sent_before(c) and true end
+for _, c in ipairs(ids) do again[c] = find_resent(c) and true end
 local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(ARGV[5])}}
 for k, c in ipairs(ids) do
-    lines[k] = again[c] and answer(c, read_claim(c), last) or ask(c, ARGV[2 * k + 5], '0', false, d)
+    lines[k] = again[c] and answer(c, read_claim(c), last) or request(c, ARGV[2 * k + 5], '0', false, d)
 end
 save_clock()
 return epoch and lines or {'epoch', ''}

@@ -2,19 +2,20 @@
 -- Part of scripts that do more than their fast path (a line "--#include core" stands for this text): the namespace's state,
 -- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
--- meta    hash  schema epoch began replid grace known clock lead beat lease debt over over-end broken(a key was deleted);
+-- meta    hash  schema epoch began replid grace grace_elapsed clock lead heartbeat_count lease unsettled
+--               override_version override_expiry broken(a key was deleted);
 --               epoch: the random id of this epoch; began: the clock when it began; lead: how far the clock runs ahead of TIME, µs
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
 --               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away), with "!"
 --               if parked claims are still to come back;
 --               replid: as INFO prints it, "master_replid:...";
---               what: tells people what this is, in so many bytes that Redis keeps a hash table from the first host on
+--               about: tells people what this is, in so many bytes that Redis keeps a hash table from the first host on
 -- waiting set   pools whose limit is noted with "+" or "!"
 -- Tickets and tokens are numbers of the hybrid clock. All are kept and compared as text where nothing is computed with them,
 -- because `..` and tostring() lose digits of 16-digit numbers.
 
-local f = call('HMGET', meta, 'epoch', 'replid', 'grace', 'debt', 'clock', 'lease', 'lead', 'began')
-local epoch, replid, grace, debt, lease = f[1], f[2], f[3] == '1', f[4], f[6]
+local f = call('HMGET', meta, 'epoch', 'replid', 'grace', 'unsettled', 'clock', 'lease', 'lead', 'began')
+local epoch, replid, grace, unsettled, lease = f[1], f[2], f[3] == '1', f[4], f[6]
 local clock, lead, began = tonumber(f[5]) or 0, tonumber(f[7]) or 0, tonumber(f[8]) or 0
 local clock_read, lead_read, time_read = clock, lead, nil
 local more = 0        -- 1: this call's bound was reached, somebody should call again
@@ -71,7 +72,7 @@ local function is_plausible(number)
 end
 
 -- Takes over what a host remembers of the clock, which outlives a loss of data (R10).
-local function hear_clock(number)
+local function observe_clock(number)
     if number and number > clock and is_plausible(number) then clock = number end
 end
 
@@ -120,6 +121,15 @@ local function parse_claim(text)
     return r.list and r
 end
 
+-- Keys of the claims of a session, and of those that a sync under way has not named yet.
+local function claims_of(session)
+    return at .. 'session:' .. session .. ':claims'
+end
+
+local function unsynced_of(session)
+    return at .. 'session:' .. session .. ':unsynced'
+end
+
 local function read_claim(c)
     local text = call('HGET', at .. 'claims', c)
     return text and parse_claim(text)
@@ -163,7 +173,7 @@ local function is_unsettled(pool)
 end
 
 -- Notes what limit_of() finds for the fast paths, which read it with all else: whatever changes it calls this, and each hello.
-local function note_limit(pool)
+local function cache_limit(pool)
     local base = at .. 'pool:' .. pool
     local mark = is_unsettled(pool) and '!' or call('EXISTS', base .. ':queue') == 1 and '+' or ''
     if mark ~= '' then call('SADD', at .. 'waiting', pool) end

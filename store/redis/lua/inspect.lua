@@ -9,7 +9,7 @@
 --         sessions: {session, record, beat-count, claims} each, 1000 at most
 -- ARGV  pool NAME, then claims whose place in its queue is wanted, 1000 at most
 -- Reply {'ok', limit, lowest, highest, override, used, waiting, parked, holders, queue, positions,
---        elsewhere: sessions that have it with scope host, lowest-session, malformed}
+--        host_scoped: sessions that have it with scope host, lowest-session, malformed}
 --         lowest, highest: declared, '' if by nobody;  lowest-session: a session that declares the lowest, '' if none
 --         override: {} or {limit, until-µs, reason}
 --         holders: {claim, session, name, permits, token, since-µs, pid} each, 1000 at most
@@ -37,10 +37,11 @@ end
 --#include core
 if ARGV[1] == 'sessions' then
     local list = {}
-    for _, s in ipairs(call('ZRANGE', at .. 'beats', 0, 999)) do
-        list[#list + 1] = {s, call('HGET', at .. 'sessions', s) or '', call('ZSCORE', at .. 'beats', s) or '', call('SCARD', at .. 'of:' .. s)}
+    for _, s in ipairs(call('ZRANGE', at .. 'heartbeats', 0, 999)) do
+        list[#list + 1] = {s, call('HGET', at .. 'sessions', s) or '', call('ZSCORE', at .. 'heartbeats', s) or '',
+            call('SCARD', claims_of(s))}
     end
-    return {'ok', epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'known') or 0) or 0, fmt(now()), list, malformed}
+    return {'ok', epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'grace_elapsed') or 0) or 0, fmt(now()), list, malformed}
 end
 
 local pool = ARGV[2]
@@ -98,4 +99,4 @@ local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')
 local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')
 return {'ok', override[1] or lowest[2] or '0', lowest[2] or '', highest[2] or '', override, call('SCARD', base .. ':held'),
     call('ZCARD', base .. ':queue'), call('ZCARD', base .. ':parked'), holders, queue,
-    positions, call('ZCARD', base .. ':elsewhere'), lowest[1] or '', malformed}
+    positions, call('ZCARD', base .. ':host_scoped'), lowest[1] or '', malformed}

@@ -2,12 +2,14 @@
 -- Part of scripts that know overrides (R14). Expects core.lua and queue.lua.
 --
 -- overrides  zset  pool -> version of its override, also of one that was cleared: a late resend must not bring it back
--- meta o:P   the override itself;  over: the newest version;  over-end: the earliest end of one
+-- meta o:P   the override itself;  override_version: the newest;  override_expiry: the earliest
 
 local function write_override(pool, o)
     call('HSET', meta, 'o:' .. pool, table.concat({o.version, o.limit, o.until_usec, o.by, o.restore, o.reason}, '\t'))
     call('ZADD', at .. 'overrides', o.version, pool)
-    if tonumber(o.version) > tonumber(call('HGET', meta, 'over') or 0) then call('HSET', meta, 'over', o.version) end
+    if tonumber(o.version) > tonumber(call('HGET', meta, 'override_version') or 0) then
+        call('HSET', meta, 'override_version', o.version)
+    end
     change_limit(pool)
 end
 
@@ -51,7 +53,7 @@ local function end_overrides()
             if ends_at and (not first or ends_at < first) then first = ends_at end
         end
     end
-    if first then call('HSET', meta, 'over-end', fmt(first)) else call('HDEL', meta, 'over-end') end
+    if first then call('HSET', meta, 'override_expiry', fmt(first)) else call('HDEL', meta, 'override_expiry') end
 end
 
 -- What a host that knows all up to this version does not know yet, oldest first.

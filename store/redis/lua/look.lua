@@ -6,7 +6,7 @@
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch, then claims that Redis confirmed to have
--- Reply, one line: ok epoch more odd   odd 1: what this session declared or asked for is not there: it is to say hello and sync
+-- Reply, one line: ok epoch more incomplete   incomplete 1: some of this session's limits or claims are missing: it sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  4 calls, 2 to 5 a claim, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
@@ -17,16 +17,16 @@ if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
 
-local broken = m[4] or call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'beats')
+local broken = m[4] or call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'heartbeats')
 local own = call('HGET', at .. 'sessions', s)
-local declared, odd, heads, queued = ',' .. string.match(own or '', '(%S*)$'), not own, nil, nil
+local declared, incomplete, heads, queued = ',' .. string.match(own or '', '(%S*)$'), not own, nil, nil
 for i = 4, #ARGV do
     local c = ARGV[i]
     local state, owner, pools, reason = string.match(call('HGET', at .. 'claims', c) or '',
         '^(%a) %d+ (%S+) (%S+) %d+ %d+ %d+ %d+ %S+ %S+ ?(.*)$')
     if not state then
-        odd = true
-        broken = broken or call('SISMEMBER', at .. 'of:' .. s, c) == 1
+        incomplete = true
+        broken = broken or call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 1
     elseif owner == s and reason == '' then -- who was revoked while it waited stands in no queue
         local parked = false
         for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do
@@ -46,7 +46,7 @@ for i = 4, #ARGV do
                 end
             end
             local _, stop = string.find(declared, ',' .. pool .. '=', 1, true)
-            odd = odd or stop and string.find(declared, '^%d', stop + 1) and not call('ZSCORE', base .. ':limits', s)
+            incomplete = incomplete or stop and string.find(declared, '^%d', stop + 1) and not call('ZSCORE', base .. ':limits', s)
         end
         broken = broken or state == 'P' and not parked
     end
@@ -56,7 +56,7 @@ end
 -- was deleted nobody else would ever free them.
 local function is_nobodys(c)
     local owner = string.match(call('HGET', at .. 'claims', c) or '', '^%a %d+ (%S+)')
-    return not owner or not call('ZSCORE', at .. 'beats', owner)
+    return not owner or not call('ZSCORE', at .. 'heartbeats', owner)
 end
 for i = 1, queued and #queued or 0 do
     local base = at .. 'pool:' .. queued[i]
@@ -64,7 +64,7 @@ for i = 1, queued and #queued or 0 do
     broken = broken or member and is_nobodys(string.match(member, '^(.*)#')) or is_nobodys(first)
 end
 broken = broken and not m[3] -- in grace all is told anew already; if it still is then, it will be seen
-if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (odd and 1 or 0) end
+if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (incomplete and 1 or 0) end
 --#include core
 --#include queue
 if broken then
@@ -76,4 +76,4 @@ for i = 1, #heads do touch(heads[i]) end
 settle()
 save_clock()
 if not epoch then return {'epoch', ''} end
-return table.concat({'ok', epoch, more, odd and 1 or 0}, ' ')
+return table.concat({'ok', epoch, more, incomplete and 1 or 0}, ' ')

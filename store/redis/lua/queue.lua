@@ -4,7 +4,7 @@
 -- pool:P:held    set   one member per permit; used = SCARD (R5)
 -- pool:P:queue   zset  waiting claim -> ticket minus head start
 -- pool:P:parked  zset  claim parked because of this pool -> permits wanted of it
--- debt           set   pools that are owed a visit: grace, or a bound was reached (R16)
+-- unsettled      set   pools to settle later: it was grace, or a bound was reached (R16)
 --
 -- A claim stands in the queues of all its pools with the same score. One that is the first of a queue, and wants more than the limit of
 -- one of its pools, is parked at that pool: it would keep others waiting. In a paused pool nobody can be granted anything, so
@@ -23,7 +23,7 @@ local function touch(pool)
     end
 end
 
-local function tell(session, ...)
+local function push(session, ...)
     call('PUBLISH', at .. 'to:' .. session, table.concat({...}, ' '))
 end
 
@@ -36,12 +36,12 @@ local function hold(c, r)
 end
 
 -- Puts a claim into its queues.
-local function place(c, r)
+local function enqueue(c, r)
     local score = fmt(tonumber(r.ticket) - tonumber(r.head))
     for i = 1, #r.list, 2 do
         local queue = at .. 'pool:' .. r.list[i] .. ':queue'
         call('ZADD', queue, score, c)
-        if call('ZCARD', queue) == 1 then note_limit(r.list[i]) end
+        if call('ZCARD', queue) == 1 then cache_limit(r.list[i]) end
     end
     r.state = 'W'
 end
@@ -64,7 +64,7 @@ local function position_of(c, r)
 end
 
 -- Takes a claim out of wherever its state says that it is; its pools are to be settled.
-local function displace(c, r)
+local function dequeue(c, r)
     for i = 1, #r.list, 2 do
         local base = at .. 'pool:' .. r.list[i]
         if r.state == 'H' then
@@ -80,16 +80,16 @@ local function displace(c, r)
 end
 
 local function drop(c, r)
-    displace(c, r)
+    dequeue(c, r)
     call('HDEL', at .. 'claims', c)
 end
 
-local function tell_place(c, r)
-    tell(r.session, r.state == 'P' and 'parked' or 'queued', epoch, position_of(c, r), r.ticket, c, r.ticket, r.since)
+local function push_place(c, r)
+    push(r.session, r.state == 'P' and 'parked' or 'queued', epoch, position_of(c, r), r.ticket, c, r.ticket, r.since)
 end
 
 -- The first of its pools whose limit is below what it wants; nil: none is.
-local function too_low(r)
+local function find_low_limit(r)
     for i = 1, #r.list, 2 do
         if r.list[i + 1] > limit_of(r.list[i]) then return r.list[i], r.list[i + 1] end
     end
@@ -97,14 +97,14 @@ end
 
 -- Takes a claim that is the first of a queue out of the way of others. Its record is the caller's to write.
 local function park(c, r, pool, permits)
-    displace(c, r)
+    dequeue(c, r)
     call('ZADD', at .. 'pool:' .. pool .. ':parked', permits, c)
     r.state = 'P'
 end
 
 -- Brings back who no longer wants more than the limit. False if the bound cut it short: then nothing may be granted in this pool yet, or
 -- somebody would overtake those who are still to come back (R2).
-local function bring_back(pool)
+local function unpark(pool)
     local parked = at .. 'pool:' .. pool .. ':parked'
     local list = call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)), 'LIMIT', 0, moves)
     for _, c in ipairs(list) do
@@ -112,14 +112,14 @@ local function bring_back(pool)
         local r = read_claim(c)
         moves = moves - 1
         if r and r.state == 'P' then
-            place(c, r)
+            enqueue(c, r)
             write_claim(c, r)
-            tell_place(c, r)
+            push_place(c, r)
             for i = 1, #r.list, 2 do touch(r.list[i]) end
         end
     end
-    if #list == 0 and not debt then return true end
-    note_limit(pool)
+    if #list == 0 and not unsettled then return true end
+    cache_limit(pool)
     return not is_unsettled(pool)
 end
 
@@ -139,11 +139,11 @@ end
 -- Records the grant, then tells its session, naming the token granted to it before (R12).
 local function grant(c, r)
     local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
-    displace(c, r)
+    dequeue(c, r)
     if not connection then -- its session is being expired
         call('HDEL', at .. 'claims', c)
-        call('SREM', at .. 'of:' .. r.session, c)
-        call('SREM', at .. 'unnamed:' .. r.session, c)
+        call('SREM', claims_of(r.session), c)
+        call('SREM', unsynced_of(r.session), c)
         return
     end
     local queued = r.since
@@ -151,7 +151,7 @@ local function grant(c, r)
     hold(c, r)
     write_claim(c, r)
     call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. r.token)
-    tell(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued)
+    push(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued)
 end
 
 -- Grants, and parks who stands in the way, until the first of the queue has to wait. False if a bound cut it short.
@@ -163,7 +163,7 @@ local function grant_from(pool, left_out)
         if not r or r.state ~= 'W' then -- somebody deleted keys: heal, never hang
             call('ZREM', at .. 'pool:' .. pool .. ':queue', c)
         else
-            local lowest, permits = too_low(r)
+            local lowest, permits = find_low_limit(r)
             if limit_of(pool) == 0 then return true end
             if not lowest and not can_grant(c, r, left_out) then return true end
             if not in_epoch() then return false end
@@ -171,7 +171,7 @@ local function grant_from(pool, left_out)
             if lowest then
                 park(c, r, lowest, permits)
                 write_claim(c, r)
-                tell_place(c, r)
+                push_place(c, r)
             else
                 grant(c, r)
             end
@@ -181,19 +181,19 @@ local function grant_from(pool, left_out)
     return false
 end
 
--- Does what has become possible in the touched pools and those in debt; what it may not or cannot do yet is remembered.
+-- Does what has become possible in the touched and the unsettled pools; what it may not or cannot do yet is remembered.
 local function settle()
-    local owed, left_out = {}, {}
-    if n_touched == 0 and not debt then return end
+    local remaining, left_out = {}, {}
+    if n_touched == 0 and not unsettled then return end
     if not grace then
-        if debt then
-            for _, pool in ipairs(call('SMEMBERS', at .. 'debt')) do touch(pool) end
+        if unsettled then
+            for _, pool in ipairs(call('SMEMBERS', at .. 'unsettled')) do touch(pool) end
         end
         -- First those who come back, everywhere; then grants. Both may touch more pools meanwhile.
         local i = 1
         while i <= n_touched do
             visits = visits - 1
-            if visits < 0 or not bring_back(touched[i]) then left_out[touched[i]] = true end
+            if visits < 0 or not unpark(touched[i]) then left_out[touched[i]] = true end
             i = i + 1
         end
         local sorted = n_touched
@@ -202,29 +202,29 @@ local function settle()
             local pool = touched[i]
             if i > sorted then visits = visits - 1 end -- the others were counted above
             is_touched[pool] = nil
-            if left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out) then owed[#owed + 1] = pool end
+            if left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out) then remaining[#remaining + 1] = pool end
             is_touched[pool] = nil
             i = i + 1
         end
-        if debt then call('DEL', at .. 'debt') end
-        if #owed > 0 then more = 1 end
+        if unsettled then call('DEL', at .. 'unsettled') end
+        if #remaining > 0 then more = 1 end
     else
-        owed = touched
+        remaining = touched
     end
-    if #owed > 0 then
-        for i = 1, #owed do call('SADD', at .. 'debt', owed[i]) end
-        if not debt then call('HSET', meta, 'debt', 1) end
-        debt = '1'
-    elseif debt and not grace then
-        call('HDEL', meta, 'debt')
-        debt = false
+    if #remaining > 0 then
+        for i = 1, #remaining do call('SADD', at .. 'unsettled', remaining[i]) end
+        if not unsettled then call('HSET', meta, 'unsettled', 1) end
+        unsettled = '1'
+    elseif unsettled and not grace then
+        call('HDEL', meta, 'unsettled')
+        unsettled = false
     end
 end
 
 -- A pool has another limit: who is first of any queue may have to be parked because of it.
 local function change_limit(pool)
     limits[pool] = nil
-    note_limit(pool)
+    cache_limit(pool)
     touch(pool)
     for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end
 end

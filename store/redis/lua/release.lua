@@ -17,7 +17,7 @@ if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
 local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 if not record then
-    if call('SISMEMBER', at .. 'of:' .. s, c) == 0 then return 'ok ' .. m[1] .. ' 0' end
+    if call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 0 then return 'ok ' .. m[1] .. ' 0' end
     call('HDEL', meta, 'epoch') -- what it held cannot be given back: see hello.lua
     call('HSET', meta, 'broken', '1')
     return {'epoch', ''}
@@ -25,7 +25,7 @@ end
 local state, given, session, i = string.match(record, '^(%a) (%d+) (%S+) ()')
 if session ~= s then return 'ok ' .. m[1] .. ' 0' end
 
-call('SREM', at .. 'of:' .. s, c)
+call('SREM', at .. 'session:' .. s .. ':claims', c)
 call('HDEL', claims, c)
 local pool, held, queue, first, queues -- first: of the queue of that pool, the last one that has any; queues: these pools
 repeat
@@ -59,7 +59,7 @@ local told = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
 if not queues then return 'ok ' .. m[1] .. told end
 
 -- One pool, and whoever is next wants this one alone, as nearly always: the same as below in half of the time. It goes on below where
--- anything is odd, and if there may be somebody else to grant to.
+-- anything is unusual, and if there may be somebody else to grant to.
 if #queues == 1 and queues[1] == pool then
     local text = call('HGET', claims, first)
     local owner, middle, of_pool, n, ticket, queued, rest = string.match(text or '',

@@ -25,7 +25,7 @@ for k, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do
 end
 local alike = #lines == #ids
 if alike then
-    call('SREM', at .. 'of:' .. s, unpack(ids))
+    call('SREM', at .. 'session:' .. s .. ':claims', unpack(ids))
     call('HDEL', at .. 'claims', unpack(ids))
     call('SREM', at .. 'pool:' .. pool .. ':held', unpack(held))
     if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then return lines end
@@ -37,10 +37,10 @@ for k = alike and #ids + 1 or 1, #ids do
     local c = ids[k]
     local r = read_claim(c)
     if r and r.session == s then
-        call('SREM', at .. 'of:' .. s, c)
+        call('SREM', claims_of(s), c)
         drop(c, r)
         lines[k] = told .. (r.state == 'H' and r.token or '0')
-    elseif r or call('SISMEMBER', at .. 'of:' .. s, c) == 0 then
+    elseif r or call('SISMEMBER', claims_of(s), c) == 0 then
         lines[k] = 'ok ' .. m[1] .. ' 0'
     else
         call('HSET', meta, 'broken', '1') -- what it held cannot be given back: see hello.lua

@@ -20,7 +20,7 @@ local r = read_claim(c)
 if not r then return {'unknown', epoch} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
 if not connection then
-    call('SREM', at .. 'of:' .. r.session, c)
+    call('SREM', claims_of(r.session), c)
     drop(c, r)
     settle()
     save_clock()
@@ -28,10 +28,10 @@ if not connection then
 end
 local number = fmt(tick())
 r.reason = ARGV[5] == '' and 'revoked' or ARGV[5]
-if r.state ~= 'H' then displace(c, r) end -- gets nothing any more
+if r.state ~= 'H' then dequeue(c, r) end -- gets nothing any more
 write_claim(c, r)
 call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
-tell(r.session, 'revoked', epoch, last, number, c, r.reason)
+push(r.session, 'revoked', epoch, last, number, c, r.reason)
 settle()
 save_clock()
 return {'ok', epoch or '', more, 'told'}

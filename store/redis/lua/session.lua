@@ -2,9 +2,9 @@
 -- Part of scripts that end sessions. Expects core.lua and queue.lua.
 --
 -- sessions   hash  session -> "host machine version pool=limit,..."
--- beats      zset  session -> the beat clock at its last heartbeat; 0: its end was begun, and each heartbeat goes on with it
--- of:S       set   its claims;  unnamed:S: those that a sync under way has not named yet
--- pool:P:limits  zset  session -> the limit that it declares;  pool:P:elsewhere  zset  sessions for which it is of scope host
+-- heartbeats zset  session -> heartbeat_count at its last heartbeat; 0: its end was begun, and each heartbeat goes on with it
+-- session:S:claims  set  its claims;  session:S:unsynced: those that a sync under way has not named yet
+-- pool:P:limits  zset  session -> the limit that it declares;  pool:P:host_scoped  zset  sessions for which it is of scope host
 
 local ends = 128                -- claims and sessions that this call may still end
 -- Told in the answer: {session, host, clock}, {claim, host, name, run, pools, token, clock}, {pool, lowest, clock} of pools of which
@@ -22,7 +22,7 @@ local function parse_declared(text)
 end
 
 local function undeclare(s, pool, limit)
-    local key = at .. 'pool:' .. pool .. (limit == 'host' and ':elsewhere' or ':limits')
+    local key = at .. 'pool:' .. pool .. (limit == 'host' and ':host_scoped' or ':limits')
     call('ZREM', key, s)
     change_limit(pool)
     if limit ~= 'host' then
@@ -38,7 +38,7 @@ local function end_session(s)
     if not record then call('HSET', meta, 'broken', '1') end -- nor is known what it declared: see look.lua
     ends = ends - 1
     call('HDEL', meta, 'c:' .. s) -- nothing is granted to it any more
-    for _, key in ipairs({at .. 'of:' .. s, at .. 'unnamed:' .. s}) do
+    for _, key in ipairs({claims_of(s), unsynced_of(s)}) do
         while ends > 0 do
             local list = call('SRANDMEMBER', key, ends)
             if #list == 0 then break end
@@ -56,15 +56,15 @@ local function end_session(s)
             end
         end
     end
-    if ends <= 0 and call('EXISTS', at .. 'of:' .. s, at .. 'unnamed:' .. s) > 0 then
-        call('ZADD', at .. 'beats', 0, s)
+    if ends <= 0 and call('EXISTS', claims_of(s), unsynced_of(s)) > 0 then
+        call('ZADD', at .. 'heartbeats', 0, s)
         more = 1
         return false
     end
     local list = parse_declared(declared or '')
     for i = 1, #list, 2 do undeclare(s, list[i], list[i + 1]) end
     call('HDEL', at .. 'sessions', s)
-    call('ZREM', at .. 'beats', s)
+    call('ZREM', at .. 'heartbeats', s)
     if host and call('HGET', meta, 'h:' .. host) == s then call('HDEL', meta, 'h:' .. host) end
     ended[#ended + 1] = {s, host or '', fmt(clock)}
     return true
@@ -72,7 +72,7 @@ end
 
 -- Expires whoever has not beaten since a count that some host received a whole lease ago (R4), and goes on with what was begun.
 local function expire(dead, but)
-    for _, s in ipairs(call('ZRANGEBYSCORE', at .. 'beats', '-inf', dead, 'LIMIT', 0, 129)) do
+    for _, s in ipairs(call('ZRANGEBYSCORE', at .. 'heartbeats', '-inf', dead, 'LIMIT', 0, 129)) do
         if s ~= but then
             if ends <= 0 then
                 more = 1

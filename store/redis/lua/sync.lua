@@ -25,15 +25,15 @@ if epoch ~= ARGV[3] or not in_epoch() then return {'epoch', epoch or ''} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if not connection then return {'gone'} end
 if connection ~= ARGV[2] then return {'stale'} end
-if grace then hear_clock(tonumber(ARGV[4])) end
+if grace then observe_clock(tonumber(ARGV[4])) end
 
-local of, unnamed = at .. 'of:' .. s, at .. 'unnamed:' .. s
-if ARGV[5] == '1' and call('EXISTS', of) == 1 then
-    if call('EXISTS', unnamed) == 1 then -- the sync before this one was cut off
-        call('SUNIONSTORE', unnamed, unnamed, of)
-        call('DEL', of)
+local own_claims, unsynced = claims_of(s), unsynced_of(s)
+if ARGV[5] == '1' and call('EXISTS', own_claims) == 1 then
+    if call('EXISTS', unsynced) == 1 then -- the sync before this one was cut off
+        call('SUNIONSTORE', unsynced, unsynced, own_claims)
+        call('DEL', own_claims)
     else
-        call('RENAME', of, unnamed)
+        call('RENAME', own_claims, unsynced)
     end
 end
 
@@ -50,12 +50,12 @@ for i = 7, #ARGV, 10 do
                 since = ARGV[i + 5] ~= '0' and ARGV[i + 5] or ARGV[i + 3], pid = ARGV[i + 6], run = ARGV[i + 7], name = ARGV[i + 8], reason = ''}
             r.list = parse_pools(r.pools)
         elseif r.session ~= s then
-            call('SREM', at .. 'of:' .. r.session, c)
-            call('SREM', at .. 'unnamed:' .. r.session, c)
+            call('SREM', claims_of(r.session), c)
+            call('SREM', unsynced_of(r.session), c)
             r.session, moved = s, true
         end
-        hear_clock(tonumber(ARGV[i + 2]))
-        hear_clock(tonumber(ARGV[i + 3]))
+        observe_clock(tonumber(ARGV[i + 2]))
+        observe_clock(tonumber(ARGV[i + 3]))
         if kind == 'H' or kind == 'K' then
             if kind == 'K' then
                 r.token = fmt(tick())
@@ -65,22 +65,22 @@ for i = 7, #ARGV, 10 do
             end
             r.pid = ARGV[i + 6]
             if was ~= 'H' then
-                if was then displace(c, r) end
+                if was then dequeue(c, r) end
                 hold(c, r)
                 for p = 1, #r.list, 2 do restored[r.list[p]] = true end
             end
         elseif not was then
-            place(c, r)
+            enqueue(c, r)
         elseif is_doubtful(r) then
-            displace(c, r)
+            dequeue(c, r)
             r.token = '0'
-            place(c, r)
+            enqueue(c, r)
         end
         if r.state == 'W' and r.reason == '' then
             for p = 1, #r.list, 2 do touch(r.list[p]) end
         end
         write_claim(c, r)
-        if call('SMOVE', unnamed, of, c) == 0 and call('SADD', of, c) == 1 and was and not moved then
+        if call('SMOVE', unsynced, own_claims, c) == 0 and call('SADD', own_claims, c) == 1 and was and not moved then
             call('HSET', meta, 'broken', '1') -- the set of this session was deleted, and with it who else was in it: see look.lua
         end
         claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason}
@@ -96,19 +96,19 @@ end
 
 local unfinished = 0
 if ARGV[6] == '1' then
-    for _, c in ipairs(call('SRANDMEMBER', unnamed, 128)) do
+    for _, c in ipairs(call('SRANDMEMBER', unsynced, 128)) do
         local r = read_claim(c)
         if r and r.session == s then drop(c, r) end
         if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see look.lua
-        call('SREM', unnamed, c)
+        call('SREM', unsynced, c)
     end
-    unfinished = call('EXISTS', unnamed)
+    unfinished = call('EXISTS', unsynced)
 end
 if ARGV[6] == '1' and unfinished == 0 then
     settle()
 else -- nothing is granted before all of the truth is there
-    for i = 1, n_touched do call('SADD', at .. 'debt', touched[i]) end
-    if n_touched > 0 then call('HSET', meta, 'debt', 1) end
+    for i = 1, n_touched do call('SADD', at .. 'unsettled', touched[i]) end
+    if n_touched > 0 then call('HSET', meta, 'unsettled', 1) end
 end
 save_clock()
 if not epoch then return {'epoch', ''} end

@@ -7,17 +7,17 @@ local function answer(c, r, before)
 end
 
 -- What became of a claim that is sent again (R6), or nil: then it is not there, also if it was held in an epoch before this one.
-local function sent_before(c)
+local function find_resent(c)
     local r = read_claim(c)
     if not r then return nil end
     if r.session ~= s or is_doubtful(r) then -- else: a late call of this host's session before; as in sync
-        call('SREM', at .. 'of:' .. r.session, c)
-        call('SREM', at .. 'unnamed:' .. r.session, c)
+        call('SREM', claims_of(r.session), c)
+        call('SREM', unsynced_of(r.session), c)
         if is_doubtful(r) then
             drop(c, r)
             return nil
         end
-        call('SADD', at .. 'of:' .. s, c)
+        call('SADD', claims_of(s), c)
         r.session = s
         write_claim(c, r)
     end
@@ -37,7 +37,7 @@ local function is_free(score, d)
 end
 
 -- Whether a claim that wants more than a limit is the first of a queue in which others may be granted something.
-local function is_in_the_way(c, r)
+local function blocks_others(c, r)
     for i = 1, #r.list, 2 do
         if limit_of(r.list[i]) > 0 and call('ZRANGE', at .. 'pool:' .. r.list[i] .. ':queue', '0', '0')[1] == c then return true end
     end
@@ -46,17 +46,17 @@ end
 
 -- Grants, queues or refuses a claim that is not there: its line of the answer. nil: Redis is not in the epoch that was named any more.
 -- d: {list = {pool, permits, ...}, pools = the same as text, queue_limits}
-local function ask(c, who, ticket, nowait, d)
+local function request(c, who, ticket, nowait, d)
     local r, before = {token = '0', session = s, reason = '', list = d.list, pools = d.pools}, last
     r.head, r.pid, r.run, r.name = string.match(who, '^(%d+) (%d+) (%S+) (%S+)$')
-    hear_clock(tonumber(ticket))
+    observe_clock(tonumber(ticket))
     r.ticket, r.since = ticket ~= '0' and ticket or fmt(tick()), fmt(now())
 
     if is_free(tonumber(r.ticket) - tonumber(r.head), d) and in_epoch() then -- it is first everywhere, too
         r.token = ticket == '0' and r.ticket or fmt(tick())
         hold(c, r)
         write_claim(c, r)
-        call('SADD', at .. 'of:' .. s, c)
+        call('SADD', claims_of(s), c)
         call('HSET', meta, 'clock', fmt(clock), 'c:' .. s, connection .. ' ' .. r.token)
         clock_read, last = clock, r.token
         return answer(c, r, before)
@@ -69,14 +69,14 @@ local function ask(c, who, ticket, nowait, d)
             return table.concat({'refused', epoch, more, 'queue-full', d.list[i]}, ' ')
         end
     end
-    place(c, r)
-    local lowest, permits = too_low(r)
-    if lowest and is_in_the_way(c, r) then park(c, r, lowest, permits) end
+    enqueue(c, r)
+    local lowest, permits = find_low_limit(r)
+    if lowest and blocks_others(c, r) then park(c, r, lowest, permits) end
     write_claim(c, r)
-    call('SADD', at .. 'of:' .. s, c)
+    call('SADD', claims_of(s), c)
     if grace then -- nobody else looks at these pools on its own
-        for i = 1, #r.list, 2 do call('SADD', at .. 'debt', r.list[i]) end
-        if not debt then call('HSET', meta, 'debt', 1) end
+        for i = 1, #r.list, 2 do call('SADD', at .. 'unsettled', r.list[i]) end
+        if not unsettled then call('HSET', meta, 'unsettled', 1) end
     end
     return answer(c, r, before)
 end
