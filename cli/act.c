@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs that do something: stop, revoke, grace, reload, drain. `berth start` is in cli/start.c. */
+/* Verbs that change something: stop, revoke, grace, reload, drain. `berth start` is in start.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,8 +59,9 @@ static void add_claims(struct candidates *c, const json_t *claims, const char *w
             candidates_add(c, format_get_text(claim, "claim"), format_get_text(claim, "name"));
 }
 
-/* The only run in the cluster that holds permits, or waits for them, and whose id begins so. An id that is whole is not looked up: a pool
- * shows at most 1000 of each. 0 or an exit status, explained. */
+/* Finds the only run in the cluster that holds or awaits permits and whose id begins with the word. A whole
+ * id is not looked up, because a pool lists at most 1000 of each. Returns 0, or an exit status whose reason
+ * was printed. */
 static int find_claim(const char *word, char ret[static ID_TEXT_SIZE]) {
     _cleanup_json_ json_t *answer = NULL;
     struct candidates c = {};
@@ -97,7 +98,7 @@ int verb_revoke(int argc, char **argv) {
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
     if (!id_prefix_is_valid(argv[1]))
-        return options_wrong_usage(argv[0], "%.100s: not the id of a run, nor its first digits (%d at least); `berth pools POOL` shows them", argv[1],
+        return options_wrong_usage(argv[0], "%.100s: not a run's id or its first digits (at least %d); see `berth pools POOL`", argv[1],
                            ID_PREFIX_MIN);
     status = find_claim(argv[1], claim);
     return status != 0 ? status : client_call("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", claim, "reason", reason), NULL);
@@ -111,7 +112,7 @@ int verb_grace(int argc, char **argv) {
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
     if (!end)
-        return options_wrong_usage(argv[0], "--end is needed: only an administrator can know that a namespace is new");
+        return options_wrong_usage(argv[0], "--end is missing; `berth help grace` explains the risk");
     return client_call("io.berth.EndGrace", NULL, NULL);
 }
 

@@ -49,8 +49,8 @@ int verb_version(int argc, char **argv) {
     if (options_parse(argc, argv, NULL, 0, &status) < 0)
         return status;
     puts("berth " VERSION);
-    (void) fflush(stdout); /* what follows may take a while */
-    /* That berthd is not there is no failure here. */
+    (void) fflush(stdout); /* the call to berthd may take a while */
+    /* An unreachable berthd is no failure here. */
     if (client_connect(&c) < 0 || client_send(c, "io.berth.Version", NULL, 0) < 0)
         return 0;
     r = client_receive(c, &reply);

@@ -11,38 +11,38 @@
 enum { IS_NAME = 1, IS_ID = 2 };
 
 int choice_new(struct choice *ret, char **words, size_t n) {
-    unsigned char *heard = calloc(n + 1, 1);
+    unsigned char *matches = calloc(n + 1, 1);
 
-    if (!heard)
+    if (!matches)
         return -ENOMEM;
-    *ret = (struct choice) {.words = words, .n = n, .heard = heard};
+    *ret = (struct choice) {.words = words, .n = n, .matches = matches};
     return 0;
 }
 
 void choice_done(struct choice *c) {
-    free(c->heard);
-    c->heard = NULL;
+    free(c->matches);
+    c->matches = NULL;
 }
 
 void choice_see(struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->words[i], name) == 0)
-            c->heard[i] |= IS_NAME;
+            c->matches[i] |= IS_NAME;
         else if (id_begins_with(run, c->words[i]))
-            c->heard[i] |= IS_ID;
+            c->matches[i] |= IS_ID;
     }
 }
 
 const char *choice_missing(const struct choice *c) {
     for (size_t i = 0; i < c->n; i++)
-        if (c->heard[i] == 0)
+        if (c->matches[i] == 0)
             return c->words[i];
     return NULL;
 }
 
 bool choice_has(const struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++)
-        if (c->heard[i] & IS_NAME ? strcmp(c->words[i], name) == 0 : id_begins_with(run, c->words[i]))
+        if (c->matches[i] & IS_NAME ? strcmp(c->words[i], name) == 0 : id_begins_with(run, c->words[i]))
             return true;
     return c->n == 0;
 }
@@ -62,7 +62,7 @@ void candidates_add(struct candidates *c, const char *run, const char *name) {
 }
 
 int candidates_explain(const struct candidates *c, const char *word) {
-    fprintf(stderr, "berth: %s can be several runs; give more digits of one:\n", word);
+    fprintf(stderr, "berth: %s matches several runs, give more digits:\n", word);
     for (size_t i = 0; i < c->n && i < CANDIDATES_SHOWN; i++)
         fprintf(stderr, "  %s  %s\n", c->items[i].run, c->items[i].name);
     if (c->n > CANDIDATES_SHOWN)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Words that name runs: a job's name or a label, else the first digits of a run's id. A name wins over an id. */
+/* Words that name runs: a job's name or a label, else the first digits of a run's id. A name takes
+ * precedence over an id. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,15 +15,15 @@
 struct choice {
     char **words;
     size_t n;
-    unsigned char *heard; /* of each word: what it is */
+    unsigned char *matches; /* of each word: IS_NAME, IS_ID */
 };
 
-/* words are borrowed. No words: all runs. Negative errno. */
+/* words: borrowed; none: all runs. Negative errno. */
 int choice_new(struct choice *ret, char **words, size_t n);
 void choice_done(struct choice *c);
-/* Called for all runs of the list first. */
+/* Called for all runs of the list, before the two below. */
 void choice_see(struct choice *c, const char *run, const char *name);
-/* A word that no run has, or NULL. */
+/* Returns a word that no run matches, or NULL. */
 const char *choice_missing(const struct choice *c);
 bool choice_has(const struct choice *c, const char *run, const char *name);
 
@@ -31,13 +32,13 @@ bool choice_has(const struct choice *c, const char *run, const char *name);
 #define CANDIDATES_SHOWN 8
 
 struct candidates {
-    size_t n; /* may be more than are kept */
+    size_t n; /* may exceed CANDIDATES_SHOWN */
     struct candidate {
         char run[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
     } items[CANDIDATES_SHOWN];
 };
 
-/* Once for each run that a word may mean; a run that is there already is not added again. */
+/* Adds a run that a word may mean, unless it is there already. */
 void candidates_add(struct candidates *c, const char *run, const char *name);
-/* Says on standard error that a word has several meanings; EXIT_UNKNOWN_NAME. */
+/* Prints on standard error that a word is ambiguous. EXIT_UNKNOWN_NAME. */
 int candidates_explain(const struct candidates *c, const char *word);

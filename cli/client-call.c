@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking berthd and waiting for the answer, however long that takes, as long as berthd is alive: one that says nothing for a while is
- * asked on another connection whether it is (org.varlink.service.GetInfo, which any berthd answers at once). So a reload, a slow Redis
- * and `--wait` may take their time, and what hangs, or is no berthd, keeps nobody. */
+/* Calls to berthd that wait for the reply as long as berthd is alive. If berthd sends nothing for a while, a
+ * second connection probes it (org.varlink.service.GetInfo, which berthd answers at once). A reload, a slow
+ * Redis and `--wait` may therefore take their time, while a hung berthd blocks nobody. */
 #include <errno.h>
 #include <poll.h>
 
@@ -16,7 +16,7 @@ void client_set_patience(usec_t quiet_usec, usec_t answer_usec) {
     answer_time = answer_usec;
 }
 
-/* More callers than berthd has accepted are EAGAIN of connect(2) for Unix sockets, which poll() knows nothing of. */
+/* A full listen queue is EAGAIN of connect(2) for Unix sockets, which poll() cannot wait for. */
 int client_connect_patiently(struct client **ret) {
     usec_t until = usec_add(clock_boottime(), answer_time);
     int r;
@@ -26,7 +26,7 @@ int client_connect_patiently(struct client **ret) {
     return r;
 }
 
-/* 0: it is alive, and says so in Varlink; -ETIMEDOUT: it does not answer; another negative errno. */
+/* Returns 0 if berthd is alive, -ETIMEDOUT if it does not answer, or another negative errno. */
 static int client_probe(void) {
     _cleanup_(client_freep) struct client *c = NULL;
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
@@ -64,7 +64,7 @@ int client_call(const char *method, json_t *params, json_t **ret) {
         json_decref(params);
     else
         r = client_send(c, method, params, 0);
-    if (r == 0 || r == -ECONNRESET) /* berthd may have said why before it closed */
+    if (r == 0 || r == -ECONNRESET) /* berthd may have sent an error before it closed */
         r = c ? client_receive(c, &reply) : r;
     if (r < 0)
         return client_explain_errno(r);

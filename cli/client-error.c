@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What berthd's errors mean: an exit status and a sentence (berth(1), EXIT STATUS). */
+/* berthd's errors as an exit status and a sentence (berth(1), EXIT STATUS). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cli/choice.h"
 #include "cli/client.h"
 
-#define KNOWN_SHOWN 20 /* names, of those that are known */
+#define KNOWN_SHOWN 20 /* known names that are listed */
 
 static const char *text_of(const json_t *params, const char *key) {
     const char *text = json_string_value(json_object_get(params, key));
@@ -91,7 +91,7 @@ static void explain_config(const json_t *params) {
 
 static void explain_stopping(const json_t *params) {
     (void) params;
-    fputs("berth: berthd is about to stop\n", stderr);
+    fputs("berth: berthd is stopping\n", stderr);
 }
 
 static const struct error {
@@ -147,7 +147,7 @@ int client_explain_errno(int error) {
         fprintf(stderr, "berth: cannot reach berthd: %s does not exist (is berthd running? --socket names another)\n", path);
         return EXIT_AWAY;
     case ECONNREFUSED:
-        fprintf(stderr, "berth: cannot reach berthd: nobody listens on %s (is berthd running?)\n", path);
+        fprintf(stderr, "berth: cannot reach berthd: no process listens on %s (is berthd running?)\n", path);
         return EXIT_AWAY;
     case EACCES:
     case EPERM:
@@ -157,15 +157,14 @@ int client_explain_errno(int error) {
         fprintf(stderr, "berth: berthd closed the connection on %s\n", path);
         return EXIT_AWAY;
     case EAGAIN:
-        fprintf(stderr, "berth: berthd takes no more callers on %s: it hangs, or has too many (systemctl status berthd)\n", path);
+        fprintf(stderr, "berth: berthd accepts no more connections on %s: it hangs or is overloaded (systemctl status berthd)\n", path);
         return EXIT_AWAY;
     case ETIMEDOUT:
-        fprintf(stderr, "berth: berthd does not answer on %s: it hangs, or that is not berthd (systemctl status berthd; --socket names "
-                        "another)\n", path);
+        fprintf(stderr, "berth: berthd does not answer on %s: it hangs, or another program listens there (systemctl status berthd)\n", path);
         return EXIT_AWAY;
     case EBADMSG:
     case EMSGSIZE:
-        fprintf(stderr, "berth: what listens on %s does not speak Varlink\n", path);
+        fprintf(stderr, "berth: %s: the listening process does not speak Varlink\n", path);
         return EXIT_INTERNAL;
     case ENOMEM:
         fputs("berth: out of memory\n", stderr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection to berthd: framing, descriptors that come along, waiting or on an event loop. */
+/* One connection to berthd: framing, passed descriptors, blocking or on an event loop. */
 #include "cli/client.h"
 
 #include <errno.h>
@@ -21,11 +21,11 @@ struct client {
     int fd;
     struct buffer in, out;
     size_t scanned;    /* of `in`: no NUL up to here */
-    int received_fd;     /* came with the byte at received_at of `in`; -1: none */
+    int received_fd;     /* arrived with the byte at received_at of `in`; -1: none */
     size_t received_at;
     sd_event_source *source; /* NULL: not on a loop */
     struct client_handler handler;
-    bool busy, dead;   /* in a handler's call; freed meanwhile */
+    bool busy, dead;   /* busy: in a call of a handler; dead: freed meanwhile */
 };
 
 static const char *arg_socket;
@@ -76,7 +76,7 @@ int client_connect(struct client **ret) {
     return 0;
 }
 
-/* What cannot be used any more, whether or not the memory can be freed yet. */
+/* Closes what cannot be used any more, even if the memory cannot be freed yet. */
 static void client_close(struct client *c) {
     c->source = sd_event_source_disable_unref(c->source);
     c->fd = close_fd(c->fd);
@@ -102,7 +102,7 @@ void client_reply_done(struct client_reply *reply) {
     *reply = CLIENT_REPLY_INIT;
 }
 
-/* Writes what the socket takes. 0: all is written; 1: the rest must wait; negative errno. */
+/* Writes what the socket takes. Returns 0 if all is written, 1 if the rest must wait, or a negative errno. */
 static int client_flush(struct client *c) {
     while (c->out.size > 0) {
         ssize_t n = send(c->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -116,7 +116,7 @@ static int client_flush(struct client *c) {
     return 0;
 }
 
-/* -ETIMEDOUT: not until then. */
+/* Returns -ETIMEDOUT if nothing happens until then. */
 static int client_wait(struct client *c, short events, usec_t until) {
     struct pollfd p = {.fd = c->fd, .events = events};
 
@@ -170,7 +170,7 @@ int client_send(struct client *c, const char *method, json_t *params, enum clien
     return r;
 }
 
-/* The descriptors of one recvmsg(): the first is kept, if none is waiting for its message already. */
+/* Keeps the first descriptor of a recvmsg(), unless one already waits for its message. */
 static void client_take_fds(struct client *c, struct msghdr *message) {
     for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
         size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -192,7 +192,7 @@ static void client_take_fds(struct client *c, struct msghdr *message) {
     }
 }
 
-/* 0: something came; -EAGAIN: nothing there; -ECONNRESET: the end; another negative errno. */
+/* Returns 0 if something arrived, -EAGAIN, -ECONNRESET at the end, or another negative errno. */
 static int client_read(struct client *c) {
     union {
         struct cmsghdr align;
@@ -240,7 +240,7 @@ static int reply_parse(struct client_reply *reply, const char *data, size_t size
     return 0;
 }
 
-/* The next whole message that has come. 0; -EAGAIN if there is none; -EBADMSG; -ENOMEM. */
+/* Takes the next whole message. 0; -EAGAIN if there is none; -EBADMSG; -ENOMEM. */
 static int client_take(struct client *c, struct client_reply *ret) {
     struct client_reply reply = CLIENT_REPLY_INIT;
     char *end = c->in.size > c->scanned ? memchr(c->in.data + c->scanned, '\0', c->in.size - c->scanned) : NULL;
@@ -274,7 +274,7 @@ int client_receive_until(struct client *c, struct client_reply *ret, usec_t unti
 
         if (r != -EAGAIN)
             return r;
-        r = clock_boottime() < until ? client_read(c) : -ETIMEDOUT; /* also where there is always a byte more */
+        r = clock_boottime() < until ? client_read(c) : -ETIMEDOUT; /* also if bytes keep coming */
         if (r == -EAGAIN)
             r = client_wait(c, POLLIN, until);
         if (r < 0)
@@ -286,7 +286,7 @@ bool client_has_begun(const struct client *c) {
     return c->in.size > 0;
 }
 
-/* Tells one answer at a time; the handler may free the client in it. */
+/* Hands out one reply at a time; the handler may free the client. */
 static int client_dispatch(struct client *c) {
     while (!c->dead) {
         _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
@@ -310,7 +310,7 @@ static int client_on_io(sd_event_source *source, int fd, uint32_t revents, void 
             r = sd_event_source_set_io_events(source, EPOLLIN);
     }
     c->busy = true;
-    /* What berthd said before it went is told first, whatever became of our own words. */
+    /* Replies that berthd sent before it closed are read even if a write has failed. */
     if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
         int read = client_read(c);
 
@@ -319,7 +319,7 @@ static int client_on_io(sd_event_source *source, int fd, uint32_t revents, void 
         if (read < 0 && read != -EAGAIN)
             r = read;
         else if (r == -ECONNRESET)
-            r = 0; /* the end will be read */
+            r = 0; /* the read will report the end */
     }
     if (r < 0 && !c->dead) {
         client_close(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Values of berthd's answers as people read them. A missing or null value is "". */
+/* Members of berthd's replies as text for people. A missing or null member is "". */
 
 #include <jansson.h>
 
@@ -11,13 +11,13 @@
 
 /* Two units at most: "850ms", "5.1s", "12m30s", "3h20m", "4d3h". */
 const char *format_msec(json_int_t msec, char buffer[static FORMAT_SIZE]);
-/* The same of a member of an object, "" if it is null. */
+/* Of a member of an object. */
 const char *format_duration(const json_t *object, const char *key, char buffer[static FORMAT_SIZE]);
 /* A time (RFC 3339 UTC) against now: "5.1s ago", "in 3h20m". */
 const char *format_when(const json_t *object, const char *key, usec_t now_realtime, char buffer[static FORMAT_SIZE]);
 /* {"db": 2, "net": 1} as "db:2 net:1" */
 const char *format_pools(const json_t *object, const char *key, char buffer[static FORMAT_SIZE]);
-/* How a run or a job's last run ended: "failure (exit 3)", "stopped (signal 15)" */
+/* The result of a run or of a job's last run: "failure (exit 3)", "stopped (signal 15)" */
 const char *format_result(const json_t *object, const char *result, const char *code, const char *signal,
                          char buffer[static FORMAT_SIZE]);
 const char *format_get_text(const json_t *object, const char *key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth history: one line a run, put together from the run's events. */
+/* berth history: one line a run, made from the run's events. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #include "cli/verbs.h"
 #include "cli/when.h"
 
-struct past { /* what is known of a run; texts are the entries' */
+struct past { /* one run; texts are borrowed from entries */
     const char *run, *name, *host, *pools, *result;
-    usec_t first, queued, granted, started, ended; /* realtime; 0: not told */
-    int64_t wait_ms, run_ms, exit_code, signal;    /* -1: not told */
+    usec_t first, queued, granted, started, ended; /* realtime; 0: not logged */
+    int64_t wait_ms, run_ms, exit_code, signal;    /* -1: not logged */
     uint64_t token;
 };
 
@@ -25,7 +25,7 @@ struct filter {
     struct choice runs;
     const char *pool;
     usec_t since, until;
-    bool utc; /* in the table */
+    bool utc; /* times in the table */
 };
 
 /* --- from events to runs --- */
@@ -74,10 +74,10 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     else if (strcmp(e->event, "refused") == 0)
         past_end(p, e, "not-started");
     else if (strcmp(e->event, "reclaimed") == 0 && p->ended == 0)
-        past_end(p, e, "reclaimed"); /* its host was gone; if it was heard of again, it says better how it ended */
+        past_end(p, e, "reclaimed"); /* its host was gone; if that host comes back, its own entry is more exact */
 }
 
-/* entries: those with a run, sorted. */
+/* entries: those of runs, sorted by run. */
 static size_t make_pasts(struct entry **entries, size_t n, struct past *pasts) {
     size_t n_pasts = 0;
 
@@ -97,7 +97,7 @@ static bool past_uses(const struct past *p, const char *pool) {
     return demands_parse(p->pools, &demands) == 0 && demands_get(&demands, pool) > 0;
 }
 
-/* It was there at some time between since and until. */
+/* Whether the run existed at some time between since and until. */
 static bool past_is_wanted(const struct past *p, const struct filter *f) {
     return choice_has(&f->runs, p->run, p->name) && (!f->pool || past_uses(p, f->pool)) && p->first < f->until &&
            (p->ended == 0 || p->ended >= f->since);
@@ -199,7 +199,7 @@ static int show_table(const struct past *pasts, size_t n, bool utc) {
 
 /* --- the verb --- */
 
-/* 0 or an exit status, explained. */
+/* Returns 0, or an exit status whose reason was printed. */
 static int check_choice(struct choice *c, const struct past *pasts, size_t n) {
     const char *missing;
 

@@ -12,7 +12,7 @@
 
 #define INT "%" JSON_INTEGER_FORMAT
 
-/* What other hosts declare, where that is not the limit in force without the override. */
+/* Prints limits that other hosts declare and that differ from the one in force without the override. */
 static void print_declared(const json_t *hosts, const char *pool, const char *this_host) {
     json_t *host, *limit;
     size_t i, k;
@@ -52,7 +52,7 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
     int r;
 
     if (number_parse(argv[2], POOL_LIMIT_MAX, &limit) < 0)
-        return options_wrong_usage(argv[0], "%.100s: a limit is a number of 0 to %d", argv[2], POOL_LIMIT_MAX);
+        return options_wrong_usage(argv[0], "%.100s: a limit is a number from 0 to %d", argv[2], POOL_LIMIT_MAX);
     r = duration ? options_parse_msec(argv[0], "--for", duration, &for_ms) : 0;
     if (r != 0)
         return r;
@@ -77,7 +77,7 @@ int verb_limit(int argc, char **argv) {
     if (status != 0)
         return status;
     if (clear && (words == 2 || duration || reason))
-        return options_wrong_usage(argv[0], "--clear goes with a pool and nothing else");
+        return options_wrong_usage(argv[0], "--clear takes a pool and nothing else");
     if (clear)
         return client_call("io.berth.ClearLimit", json_pack("{s:s}", "pool", argv[1]), NULL);
     if (words == 1)
@@ -85,7 +85,8 @@ int verb_limit(int argc, char **argv) {
     return set_limit(argv, duration, reason);
 }
 
-/* Looks whether all pools are there before it does anything to one: the first failure's status. for_ms 0: without end. */
+/* Changes all pools, once all of them are known to exist. Returns the first failure's status. for_ms 0:
+ * without end. */
 static int each_pool(char **argv, int words, const char *method, json_int_t for_ms, const char *reason) {
     json_t *pools = json_array();
     int first = 0, status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Runs that `berth logs` has read of, found by id, and the streams that they write to. */
+/* The runs of which `berth logs` has read, found by id, and the streams that they write to. */
 
 #include <stdbool.h>
 

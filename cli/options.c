@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options and words of a verb (`berth run` has a parser of its own: what follows its options is a command). */
+/* Options and words of a verb. `berth run` has its own parser, because a command follows its options. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ int options_parse_when(const char *verb, const char *option, const char *text, u
                              "2026-11-20T13:00:00Z", option, text);
 }
 
-/* Long names of short options, as flock(1), journalctl(1) and others have them. */
+/* Long names that flock(1), journalctl(1) and others have for short options. */
 static const struct {
     const char *verb, *option, *name;
 } long_names[] = {
@@ -116,7 +116,7 @@ static int take_value(const char *verb, const struct verb_option *o, const char 
     return 0;
 }
 
-/* The option at argv[*i]; *i is moved over its value. 0 or EXIT_USAGE. */
+/* Takes the option at argv[*i] and moves *i past its value. Returns 0 or EXIT_USAGE. */
 static int take_option(int argc, char **argv, int *i, const struct verb_option *options, size_t n_options) {
     const char *word = argv[*i];
     size_t length = strcspn(word, "=");

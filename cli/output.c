@@ -77,17 +77,17 @@ void output_caveats(const json_t *answer) {
     char text[FORMAT_SIZE];
 
     if (json_is_true(json_object_get(answer, "recovering")))
-        fputs("berth: berthd has just been started: it does not know yet what runs on this host\n", stderr);
+        fputs("berth: berthd is recovering: not all runs of this host are known yet\n", stderr);
     if (json_is_true(json_object_get(answer, "stale"))) {
         const char *since = format_when(redis, "since", clock_realtime(), text), *error = format_get_text(redis, "error");
 
-        if (*error) /* else no attempt has failed yet */
+        if (*error) /* otherwise no attempt has failed yet */
             fprintf(stderr, "berth: Redis is away (lost %s; last error: %s)", since, error);
         else
             fputs("berth: berthd is connecting to Redis", stderr);
-        fputs(": of the cluster this is what this host knows by itself\n", stderr);
+        fputs(": showing what this host knows\n", stderr);
     } else if (format_get_number(redis, "grace_ms") > 0)
-        fprintf(stderr, "berth: grace: nothing is granted for up to %s\n", format_msec(format_get_number(redis, "grace_ms"), text));
+        fprintf(stderr, "berth: grace period: nothing is granted for up to %s\n", format_msec(format_get_number(redis, "grace_ms"), text));
     print_malformed(answer);
 }
 

@@ -8,12 +8,12 @@
 #include "cli/output.h"
 #include "cli/verbs.h"
 
-#define CLAIMS_SHOWN 3 /* in the line of a pool; the others as "+N" */
+#define CLAIMS_SHOWN 3 /* on the line of a pool; the rest as "+N" */
 #define INT "%" JSON_INTEGER_FORMAT
 
 /* --- pools --- */
 
-/* "web-03:pg-dump x2, ant:copy, +3"; which: "holders" or "queue". More may be waiting than the answer lists. */
+/* Formats "web-03:pg-dump x2, ant:copy, +3". which: "holders" or "queue". all: may be more than are listed. */
 static const char *claims_text(const json_t *pool, const char *which, size_t all, char buffer[static FORMAT_SIZE]) {
     const json_t *claims = json_object_get(pool, which);
     size_t n = 0, i;
@@ -49,7 +49,7 @@ const char *override_text(const json_t *pool, char *buffer) {
     return buffer;
 }
 
-/* Where limits differ, who declares the lowest: "bee: 0". */
+/* Formats the host that declares the lowest limit: "bee: 0". */
 static const char *differ_text(const json_t *pool, char buffer[static FORMAT_SIZE]) {
     const json_t *lowest = json_object_get(pool, "lowest"), *limit = json_object_get(lowest, "limit");
     const char *host = format_get_text(lowest, "host");
@@ -57,7 +57,7 @@ static const char *differ_text(const json_t *pool, char buffer[static FORMAT_SIZ
     if (!json_is_object(lowest))
         return "yes"; /* in their scope */
     if (!*host)
-        host = "a session that is no host's";
+        host = "a session without a host";
     if (json_is_integer(limit))
         snprintf(buffer, FORMAT_SIZE, "%.64s: " INT, host, json_integer_value(limit));
     else
@@ -88,7 +88,7 @@ static int print_pools(const json_t *pools) {
     return output_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");
 }
 
-/* How long ago at most a host was alive. */
+/* Adds the time since a host was last seen. */
 static void put_seen(struct table *t, const json_t *object) {
     char text[FORMAT_SIZE];
 
@@ -119,7 +119,7 @@ static int print_holders(const json_t *holders, const char *pool) {
                                                   {"TOKEN", true},   {"PID", true},   {"SINCE", false}, {"SEEN", false}};
     char text[FORMAT_SIZE];
 
-    snprintf(text, sizeof(text), "nobody holds permits of %.64s", pool);
+    snprintf(text, sizeof(text), "no holders of %.64s", pool);
     return output_items(holders, columns, ELEMENTSOF(columns), add_holder, text);
 }
 
@@ -129,7 +129,7 @@ static void add_waiter(struct table *t, const json_t *w) {
     if (format_get_number(w, "position") > 0)
         table_cell(t, TABLE_PLAIN, INT, format_get_number(w, "position"));
     else
-        table_cell(t, TABLE_NOTICE, "parked"); /* asks for more than the limit in force */
+        table_cell(t, TABLE_NOTICE, "parked"); /* needs more than the limit in force */
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(w, "claim"));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(w, "host"));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(w, "name"));
@@ -141,7 +141,7 @@ static int print_queue(const json_t *queue) {
     static const struct table_column columns[] = {{"POSITION", true}, {"WAITING CLAIM", false}, {"HOST", false},
                                                   {"NAME", false},    {"PERMITS", true},        {"FOR", true}};
 
-    return output_items(queue, columns, ELEMENTSOF(columns), add_waiter, "nobody waits");
+    return output_items(queue, columns, ELEMENTSOF(columns), add_waiter, "no waiting claims");
 }
 
 static int print_each_pool(const json_t *pools) {

@@ -79,7 +79,7 @@ static int print_runs(const json_t *answer, bool all) {
                        all ? "nothing has run yet" : "nothing waits or runs (--all shows what is over)");
 }
 
-/* Leaves those that the words name. 0 or an exit status, explained. */
+/* Removes the runs that the words do not name. Returns 0, or an exit status whose reason was printed. */
 static int choose_runs(json_t *runs, char **words, size_t n) {
     _cleanup_(choice_done) struct choice choice = {};
     const char *missing;

@@ -13,10 +13,10 @@ int sources_explain(const char *verb, const char *directory, int error) {
         return EXIT_INTERNAL;
     }
     if (error == -EACCES)
-        fprintf(stderr, "berth %s: %s: you may not read it: root and the groups systemd-journal and adm may\n", verb,
+        fprintf(stderr, "berth %s: %s: no permission to read it (root and the groups systemd-journal and adm have)\n", verb,
                 directory ? directory : "the journal");
     else if (error == -ENODATA)
-        fprintf(stderr, "berth %s: %s: no journal is there\n", verb, directory ? directory : "the journal");
+        fprintf(stderr, "berth %s: %s: no journal found\n", verb, directory ? directory : "the journal");
     else
         fprintf(stderr, "berth %s: %s: cannot be read: %s\n", verb, directory ? directory : "the journal", strerror(-error));
     return EXIT_UNKNOWN_NAME;
@@ -34,7 +34,7 @@ int sources_read(const char *verb, const struct sources *s, struct entries *ret)
     int status = 0;
 
     if (s->merged && s->directories.n > 0)
-        return options_wrong_usage(verb, "either -m or --directory");
+        return options_wrong_usage(verb, "-m and --directory exclude each other");
     if (s->directories.n == 0)
         return read_one(verb, s, NULL, ret);
     for (size_t i = 0; i < s->directories.n && status == 0; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Which journals a verb reads: this machine's, all that it has collected (-m), or folders (--directory). */
+/* The journals that a verb reads: this machine's, all that it has collected (-m), or directories
+ * (--directory). */
 
 #include <stdbool.h>
 
@@ -14,12 +15,12 @@ struct sources {
     const char *unit;             /* NULL: the default */
 };
 
-/* The options of these, to stand in a verb's table. */
+/* The options that fill a struct sources, for a verb's table. */
 #define SOURCES_OPTIONS(s) \
     OPTION_LIST("--directory", &(s)->directories), OPTION_FLAG("-m", &(s)->merged), OPTION_VALUE("--unit", &(s)->unit)
 
-/* All events of all of them, appended. 0, or an exit status whose reason was printed: EXIT_UNKNOWN_NAME (65) where a journal is not
- * there or cannot be read. */
+/* Appends all events of all journals. Returns 0, or an exit status whose reason was printed:
+ * EXIT_UNKNOWN_NAME (65) if a journal is missing or cannot be read. */
 int sources_read(const char *verb, const struct sources *s, struct entries *ret);
-/* What went wrong with one (NULL: the machine's): explained; the exit status. */
+/* Prints why a journal (NULL: the machine's) cannot be read. Returns the exit status. */
 int sources_explain(const char *verb, const char *directory, int error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth start: begins runs of jobs; with --wait it hears their end, also from a berthd that was started anew meanwhile. */
+/* berth start: starts jobs; with --wait it waits for the ends of the runs, across restarts of berthd. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,17 +14,17 @@
 #define RETRY_MIN 100                /* ms */
 #define RETRY_MAX 2000
 
-struct waited { /* a run that is started, and whose end somebody wants to know */
+struct waited { /* a started run */
     const char *job;
     bool wait, printed;
-    char run[ID_TEXT_SIZE];  /* "": not told yet */
+    char run[ID_TEXT_SIZE];  /* "": not known yet */
 };
 
 static int text_is(const json_t *object, const char *key, const char *text) {
     return strcmp(format_get_text(object, key), text) == 0;
 }
 
-/* How the command itself ended; -1: it never ran. */
+/* Returns the command's own exit status; -1: it never ran. */
 static int command_status(const json_t *run) {
     const json_t *code = json_object_get(run, "exit_code"), *signal = json_object_get(run, "signal");
 
@@ -44,7 +44,7 @@ int run_exit_status(const json_t *run) {
         if (text_is(run, "result", own[i].result))
             return own[i].status;
     if (text_is(run, "result", "not-started"))
-        /* Refused: it asked for permits and got none. */
+        /* Refused: it needed permits and got none. */
         return json_object_size(json_object_get(run, "pools")) > 0 && !json_is_integer(json_object_get(run, "token"))
                    ? EXIT_NO_PERMIT
                    : EXIT_FAILED;
@@ -63,7 +63,7 @@ static void explain_result(const json_t *run) {
     fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", format_get_text(run, "name"), text, reason);
 }
 
-/* One answer. 0: more will come; 1: it was the last, *ret_status is how it ended. */
+/* Takes one reply. Returns 0 if more follow; 1 if it was the last, with *ret_status. */
 static int take_answer(struct waited *w, const struct client_reply *reply, int *ret_status) {
     const json_t *run = json_object_get(reply->params, "run");
     const char *id = format_get_text(run, "run");
@@ -74,14 +74,14 @@ static int take_answer(struct waited *w, const struct client_reply *reply, int *
     }
     if (!w->printed)
         printf("%s\n", id);
-    (void) fflush(stdout); /* the one who waits may want to know it before */
+    (void) fflush(stdout); /* a pipe's reader may want the id before the run is over */
     w->printed = true;
     snprintf(w->run, sizeof(w->run), "%s", id);
     if (reply->continues)
         return 0;
     if (!text_is(run, "state", "done")) {
         if (text_is(run, "blocked_by", "overlap"))
-            fprintf(stderr, "berth: %s: waits for the run before it\n", w->job);
+            fprintf(stderr, "berth: %s: waits for the previous run\n", w->job);
         else if (w->wait || text_is(run, "state", "waiting"))
             fprintf(stderr, "berth: %s: %s\n", w->job, format_get_text(run, "state"));
         *ret_status = 0;
@@ -94,7 +94,7 @@ static int take_answer(struct waited *w, const struct client_reply *reply, int *
 
 /* --- when berthd was away --- */
 
-/* Whether it may be otherwise under the next berthd, or a moment later. */
+/* Whether the error is transient: retrying, or a restarted berthd, may help. */
 static bool may_come_back(int r, const struct client_reply *reply) {
     if (r < 0)
         return r != -EACCES && r != -EPERM && r != -EBADMSG && r != -EMSGSIZE && r != -ENOMEM;
@@ -102,12 +102,12 @@ static bool may_come_back(int r, const struct client_reply *reply) {
 }
 
 static int explain_lost(const struct waited *w) {
-    fprintf(stderr, "berth: %s: this berthd knows nothing of run %s: how it ended may be in `berth history %s`\n", w->job, w->run,
+    fprintf(stderr, "berth: %s: run %s is not known to this berthd; its result may be in `berth history %s`\n", w->job, w->run,
             w->run);
     return EXIT_AWAY;
 }
 
-/* Asks a berthd that is back for the run: the first answer to that, or what is wrong. */
+/* Asks a berthd that is back for the run. */
 static int ask_again(struct client **c, const char *run, struct client_reply *ret) {
     int r;
 
@@ -118,12 +118,12 @@ static int ask_again(struct client **c, const char *run, struct client_reply *re
     return r == 0 ? client_receive(*c, ret) : r;
 }
 
-/* 0: *ret is an answer; else an exit status, explained. */
+/* Waits until berthd is back. Returns 0 with a reply, or an exit status whose reason was printed. */
 static int come_back(struct waited *w, struct client **c, struct client_reply *ret) {
     usec_t until = usec_add(clock_boottime(), AWAY_MAX);
     int pause = RETRY_MIN, r;
 
-    fprintf(stderr, "berth: %s: berthd is away; run %s is asked for when it is back\n", w->job, w->run);
+    fprintf(stderr, "berth: %s: berthd is away; waiting for it and run %s\n", w->job, w->run);
     for (;;) {
         (void) poll(NULL, 0, pause);
         pause = pause < RETRY_MAX / 2 ? 2 * pause : RETRY_MAX;
@@ -138,7 +138,7 @@ static int come_back(struct waited *w, struct client **c, struct client_reply *r
     }
 }
 
-/* Waits for the answers of one start. */
+/* Waits for the replies of one start. */
 static int start_finish(struct client **c, const char *job, bool wait) {
     struct waited w = {.job = job, .wait = wait};
     int status = 0;
@@ -147,7 +147,7 @@ static int start_finish(struct client **c, const char *job, bool wait) {
         _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
         int r = client_receive(*c, &reply);
 
-        /* Nobody can be asked for a run that has no id yet. */
+        /* A run without an id cannot be asked for again. */
         if ((r < 0 || reply.error) && w.run[0] && may_come_back(r, &reply)) {
             status = come_back(&w, c, &reply);
             if (status != 0)
@@ -162,7 +162,7 @@ static int start_finish(struct client **c, const char *job, bool wait) {
     }
 }
 
-/* All are started before one is waited for. */
+/* Starts all jobs before it waits for one. */
 static int start_all(size_t n, char **jobs, bool wait) {
     _cleanup_free_ struct client **clients = calloc(n, sizeof(struct client *));
     int status = clients ? 0 : client_explain_errno(-ENOMEM), r;
@@ -185,7 +185,7 @@ static int start_all(size_t n, char **jobs, bool wait) {
     return status;
 }
 
-/* Nothing is started if one of the names is wrong. 0 or an exit status, explained. */
+/* Checks all names before anything is started. Returns 0, or an exit status whose reason was printed. */
 static int check_jobs(int argc, char **argv) {
     _cleanup_json_ json_t *found = NULL;
     int status = argc > 1 ? find_names("start", argv, argc, &found) : options_check_name("start", "job", argv[0]);

@@ -7,7 +7,7 @@
 
 struct table {
     struct libscols_table *scols;
-    struct libscols_line *line; /* being filled */
+    struct libscols_line *line; /* the current line */
     size_t column, n_lines;
     bool colours;
     int error; /* the first negative errno */

@@ -13,11 +13,11 @@
 
 #define DAY_SEC 86400
 #define DAY ((usec_t) DAY_SEC * USEC_PER_SEC)
-#define TEXT_MAX 64 /* longer than any time that is one */
+#define TEXT_MAX 64 /* longer than any valid time */
 
 /* --- parts --- */
 
-/* Takes exactly n digits. Returns their number, or -1 if they are not there or above max. */
+/* Takes exactly n digits. Returns their value; -1 if they are missing or above max. */
 static int take_digits(const char **text, size_t n, int max) {
     int value = 0;
 
@@ -30,7 +30,7 @@ static int take_digits(const char **text, size_t n, int max) {
     return value <= max ? value : -1;
 }
 
-/* The same after a separator. */
+/* Takes a separator, then n digits. */
 static int take(const char **text, char separator, size_t n, int max) {
     if (**text != separator)
         return -1;
@@ -77,9 +77,9 @@ static bool take_word(const char **text, const char *word) {
 /* --- a point of the calendar --- */
 
 struct point {
-    struct tm wall; /* as a clock on the wall shows it */
+    struct tm wall; /* as a wall clock shows it */
     usec_t fraction;
-    bool has_offset; /* else the wall is where this machine is */
+    bool has_offset; /* else local time */
     long east;
 };
 
@@ -89,8 +89,8 @@ static long offset_at(time_t t) {
     return localtime_r(&t, &tm) ? tm.tm_gmtoff : 0;
 }
 
-/* The local time in seconds since 1970, see when.h for times that exist twice or not at all. Clocks change at most once in two days, so
- * one of the offsets a day before and a day after is the one in force. */
+/* Returns the local time in seconds since 1970; when.h explains ambiguous and skipped times. Clocks change
+ * at most once in two days, so the offset in force is that of a day before or of a day after. */
 static time_t from_local(const struct tm *wall) {
     struct tm copy = *wall;
     time_t t = timegm(&copy), before = t - offset_at(t - DAY_SEC), after = t - offset_at(t + DAY_SEC);
@@ -111,7 +111,7 @@ static int point_to_usec(const struct point *p, usec_t *ret) {
     return 0;
 }
 
-/* Midnight of the day so many days after the one of now. */
+/* Sets midnight, `days` days after the day of now. */
 static void set_day(struct point *p, usec_t now, int days) {
     time_t seconds = (time_t) (now / USEC_PER_SEC);
     struct tm tm = {};

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-/* The fields that are texts, and where they go. */
+/* The fields that are texts. */
 static const struct {
     const char *field;
     size_t offset;
@@ -29,7 +29,7 @@ static void entry_done(struct entry *e) {
     free(e->process);
 }
 
-/* The fields that are numbers. One that is none, or above all reason, is not there. */
+/* The fields that are numbers. Malformed or huge ones count as missing. */
 static const struct {
     const char *field;
     size_t offset; /* of 64 bits */
@@ -42,7 +42,7 @@ static const struct {
     {"BERTH_SIGNAL", offsetof(struct entry, signal)},
 };
 
-struct filling { /* of an entry */
+struct filling { /* an entry being read */
     struct entry *entry;
     char *machine, *pid, *lease_lost;
     bool has_number[ELEMENTSOF(numbers)];
@@ -52,7 +52,7 @@ static bool is_field(const char *field, const char *data, size_t length) {
     return strncmp(field, data, length) == 0 && field[length] == '\0';
 }
 
-/* Of a field that comes again the first value counts. */
+/* The first value of a repeated field counts. */
 static int take_text(char **to, const char *value, size_t size) {
     if (!*to)
         *to = strndup(value, size);
@@ -65,7 +65,7 @@ static void take_number(struct filling *f, size_t i, const char *value, size_t s
 
     if (!f->has_number[i] && size < sizeof(text)) {
         snprintf(text, sizeof(text), "%.*s", (int) size, value);
-        if (number_parse(text, INT64_MAX, &number) == 0) /* which fits both signs */
+        if (number_parse(text, INT64_MAX, &number) == 0) /* fits both signs */
             memcpy((char *) f->entry + numbers[i].offset, &number, sizeof(number));
     }
     f->has_number[i] = true;
@@ -100,7 +100,7 @@ static int set_process(const struct filling *f) {
     return -ENOMEM;
 }
 
-/* All fields are looked at once: to ask for each by its name takes the journal five times as long. */
+/* Reads all fields in one pass: looking each up by name takes the journal five times as long. */
 static int fill(struct journal_reader *r, struct entry *e) {
     struct filling f = {.entry = e};
     const char *data;
@@ -140,7 +140,7 @@ static int take_entry(struct entries *e, struct journal_reader *r) {
     if (!entry)
         return -ENOMEM;
     k = fill(r, entry);
-    if (k < 0 || !entry->event) /* berthd's own words have no event */
+    if (k < 0 || !entry->event) /* berthd's plain log lines have no event */
         entry_done(entry);
     else
         e->n++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` and its command: started in the caller's context, waited for with all its descendants, stopped when it must be. */
+/* The command of `berth run`: started in the caller's context, awaited with all its descendants, stopped
+ * when necessary. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +12,8 @@
 #include "base/duration.h"
 #include "cli/run/run-adhoc.h"
 
-#define STOP_TIMEOUT (5 * USEC_PER_SEC) /* where berthd told none (nested) */
-#define HOLD_FD_MIN 20 /* out of the way of a script's `exec 3>file`, which would end the hold */
+#define STOP_TIMEOUT (5 * USEC_PER_SEC) /* if berthd sent none (nested) */
+#define HOLD_FD_MIN 20 /* above the descriptors of a script's `exec 3>file`, which would close the hold */
 
 static const char *exec_text(const char *command, int error, char *buffer, size_t size) {
     snprintf(buffer, size, error == ENOENT ? "%s: command not found" : "cannot execute %s: ", command);
@@ -21,7 +22,7 @@ static const char *exec_text(const char *command, int error, char *buffer, size_
     return buffer;
 }
 
-/* The command never ran: says why, and what that is as an exit status. */
+/* Prints why the command never ran. Returns the exit status. */
 static int not_started_status(const struct adhoc *a, const struct supervise_result *result) {
     const char *command = a->options.command[0];
     char text[512];
@@ -36,7 +37,7 @@ static int not_started_status(const struct adhoc *a, const struct supervise_resu
 
 static void command_begin(struct adhoc *a);
 
-/* How it ended, for berthd (NULL: by itself) and as an exit status. */
+/* Returns the exit status, and stores the result for berthd (NULL: the command ended by itself). */
 static int ended_status(const struct adhoc *a, const struct supervise_result *result, const char **ret_text) {
     int own = result->code == CLD_EXITED ? result->status : EXIT_SIGNAL + result->status;
     char limit[DURATION_TEXT_SIZE];
@@ -72,32 +73,28 @@ static void command_on_started(struct supervise *s, pid_t pid, void *userdata) {
         run_connection_report_started(a);
 }
 
-static void command_on_stopping(struct supervise *s, enum supervise_reason reason, void *userdata) {
+static void command_on_stopping(_unused_ struct supervise *s, enum supervise_reason reason, void *userdata) {
     struct adhoc *a = userdata;
 
-    (void) s;
     if (a->options.verbose)
         fprintf(stderr, "berth: stopping the command (%s)\n", supervise_reason_name(reason));
 }
 
-/* Whether the user looks at us: our process group has the terminal. */
+/* Whether this process group has the terminal. */
 static bool is_foreground(void) {
     _cleanup_close_ int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
     return tty >= 0 && tcgetpgrp(tty) == getpgrp();
 }
 
-/* The command stopped itself (many programs answer Ctrl-Z that way). The shell waits for us, so we stop, too; but not for a SIGSTOP
- * from elsewhere, where nobody would continue us. */
-static void command_on_suspended(struct supervise *s, void *userdata) {
-    (void) s;
-    (void) userdata;
+/* The command stopped itself, as many programs do on Ctrl-Z. The shell waits for this process, so it stops,
+ * too. It ignores a SIGSTOP from elsewhere, because then nobody would continue it. */
+static void command_on_suspended(_unused_ struct supervise *s, _unused_ void *userdata) {
     if (is_foreground())
         run_signals_suspend();
 }
 
-static void command_on_left(struct supervise *s, void *userdata) {
-    (void) s;
+static void command_on_left(_unused_ struct supervise *s, void *userdata) {
     run_waiting_on_left(userdata);
 }
 
@@ -106,7 +103,7 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     const char *text = "not-started";
     int status;
 
-    if (result->exec_errno == ETIME) { /* it took too long to get to its exec */
+    if (result->exec_errno == ETIME) { /* the deadline was too near when the child came to its exec */
         a->command.supervise = supervise_free(s);
         if (a->grant.is_lost)
             run_connection_give_back(a);
@@ -122,12 +119,12 @@ static void command_on_done(struct supervise *s, const struct supervise_result *
     report_end(a, status, result, text);
 }
 
-/* Between fork and exec: the caller's context as it was, and the hold. */
+/* Runs between fork and exec: restores the caller's context and passes the hold on. */
 static int command_child(void *userdata, const char **ret_stage) {
     struct adhoc *a = userdata;
     int r;
 
-    *ret_stage = "parent"; /* who that was before the fork: asked for now it may be the one who took us over from a killed one */
+    *ret_stage = "parent"; /* the pid before the fork: getppid() may return another process if the parent was killed */
     r = supervise_child_die_with_parent(a->command.own_pid);
     if (r != 0)
         return r;
@@ -151,7 +148,7 @@ static int put_environment(const struct adhoc *a) {
     char token[24], hold[16];
     int r;
 
-    if (a->grant.is_nested) /* the run around it is the one that holds the permits: its variables stay */
+    if (a->grant.is_nested) /* the outer run holds the permits: its variables stay */
         return 0;
     snprintf(token, sizeof(token), "%" PRIu64, a->grant.token);
     snprintf(hold, sizeof(hold), "%d", a->grant.hold_fd);
@@ -169,7 +166,7 @@ static void move_hold(struct adhoc *a) {
     int fd = a->grant.hold_fd >= 0 ? fcntl(a->grant.hold_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN) : -1;
 
     if (fd < 0)
-        return; /* a low limit of descriptors: it stays where it is */
+        return; /* a low limit on descriptors: the hold stays where it is */
     close_fd(a->grant.hold_fd);
     a->grant.hold_fd = fd;
 }
@@ -202,14 +199,13 @@ static int command_start(struct adhoc *a) {
     return r < 0 ? r : supervise_start(a->command.supervise, command_child, a);
 }
 
-static int command_on_start(sd_event_source *source, void *userdata) {
+static int command_on_start(_unused_ sd_event_source *source, void *userdata) {
     struct adhoc *a = userdata;
     int r;
 
-    (void) source;
     a->command.start = sd_event_source_disable_unref(a->command.start);
     if (!deadline_leaves_time(a->grant.deadline, command_stop_timeout(a), clock_boottime()))
-        return 0; /* berthd moves the deadline with each heartbeat that is answered, or says that the run is to stop (R12) */
+        return 0; /* each answered heartbeat moves the deadline, or berthd sends a stop (R12) */
     r = command_start(a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
@@ -218,7 +214,8 @@ static int command_on_start(sd_event_source *source, void *userdata) {
     return 0;
 }
 
-/* Once everything that berthd has said by now was read: of a process that was frozen the deadline may have been moved meanwhile. */
+/* Starts the command after everything from berthd was read: a process that was frozen may find a later
+ * deadline there. */
 static void command_begin(struct adhoc *a) {
     int r = a->command.start ? 0 : sd_event_add_defer(a->event, &a->command.start, command_on_start, a);
 
@@ -256,7 +253,7 @@ void run_command_stop(struct adhoc *a, enum supervise_reason reason) {
         run_connection_give_back(a);
         return;
     }
-    /* Granted, and stopped before it was started. */
+    /* Granted, but stopped before the start. */
     a->command.start = sd_event_source_disable_unref(a->command.start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
     report_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");

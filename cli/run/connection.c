@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` and berthd: the call Hold with its many answers, and coming back when berthd was away. */
+/* The connection of `berth run` to berthd: the call Hold with its many replies, and reconnecting after
+ * berthd was away. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +9,10 @@
 
 #define RETRY_MIN (100 * USEC_PER_MSEC)
 #define RETRY_MAX (2 * USEC_PER_SEC)
-#define AWAY_MAX (60 * USEC_PER_SEC)    /* a queued claim waits so long for a berthd that restarts */
-#define WAIT_GRACE (1 * USEC_PER_SEC)   /* for berthd to say itself that --wait is over */
-#define FIRST_MAX (CLIENT_QUIET_TIME + CLIENT_ANSWER_TIME) /* for the first answer on a connection: berthd gives that at once */
-#define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even on a berthd that does not answer */
+#define AWAY_MAX (60 * USEC_PER_SEC)    /* limit for a queued claim to wait for a berthd that restarts */
+#define WAIT_GRACE (1 * USEC_PER_SEC)   /* for berthd to report the end of --wait itself */
+#define FIRST_MAX (CLIENT_QUIET_TIME + CLIENT_ANSWER_TIME) /* for the first reply on a connection, which berthd sends at once */
+#define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even if berthd does not answer */
 
 static void connection_away(struct adhoc *a, usec_t retry_usec);
 static int arm_wait_limit(struct adhoc *a);
@@ -20,49 +21,8 @@ static usec_t now(void) {
     return clock_boottime();
 }
 
-static int put_msec(json_t *params, const char *key, usec_t usec) {
-    return json_object_set_new(params, key, json_integer((json_int_t) ((usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC)));
-}
-
-static int put_pools(const struct adhoc *a, json_t *pools) {
-    for (size_t i = 0; i < a->options.pools.n; i++) {
-        const struct demand *d = &a->options.pools.items[i];
-
-        if (json_array_append_new(pools, json_sprintf("%s:%" PRIu32, d->pool, d->permits)) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-/* The parameters of Hold; NULL: no memory. */
-static json_t *hold_params(const struct adhoc *a) {
-    const struct run_options *o = &a->options;
-    const char *around = getenv("BERTH_RUN");
-    json_t *pools = json_array(), *params = json_pack("{s:o, s:s}", "pools", pools, "name", o->name);
-    int r = params ? put_pools(a, pools) : -ENOMEM;
-
-    if (o->nowait)
-        r |= json_object_set_new(params, "nowait", json_true());
-    if (a->connection.wait_deadline != USEC_INFINITY && !o->nowait)
-        r |= put_msec(params, "wait_ms", usec_sub(a->connection.wait_deadline, now()));
-    if (o->head_start_usec > 0)
-        r |= put_msec(params, "head_start_ms", o->head_start_usec);
-    if (o->on_lease_lost == ON_LEASE_LOST_CONTINUE)
-        r |= json_object_set_new(params, "on_lease_lost", json_string("continue"));
-    if (o->stop_timeout_usec != USEC_INFINITY)
-        r |= put_msec(params, "stop_timeout_ms", o->stop_timeout_usec);
-    if (around && id_is_valid(around) && a->phase == ADHOC_PHASE_CLAIMING)
-        r |= json_object_set_new(params, "nested", json_string(around));
-    if (a->run[0])
-        r |= json_object_set_new(params, "run", json_string(a->run));
-    if (r == 0)
-        return params;
-    json_decref(params);
-    return NULL;
-}
-
 static int connection_claim(struct adhoc *a) {
-    json_t *params = hold_params(a);
+    json_t *params = run_hold_params(a);
 
     if (!params)
         return -ENOMEM;
@@ -81,7 +41,7 @@ static const char *string_of(const json_t *params, const char *key) {
     return json_string_value(json_object_get(params, key));
 }
 
-/* What was granted is given up, and nothing was begun with it. */
+/* Gives up a grant under which no command was begun. */
 static void wait_again(struct adhoc *a) {
     a->phase = ADHOC_PHASE_CLAIMING;
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
@@ -118,7 +78,7 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     if (a->phase != ADHOC_PHASE_CLAIMING)
         return;
     if (reply->fd < 0 || a->run[0] == '\0') {
-        /* Without the hold's FIFO berthd would give the permits to somebody else while the command runs. */
+        /* Without the hold's FIFO berthd would grant the permits to another run while the command runs. */
         fputs("berth: granted without a hold: no descriptor is left for it here (ulimit -n), or berthd sent none\n", stderr);
         adhoc_exit(a, EXIT_FAILED);
         return;
@@ -130,7 +90,8 @@ static void on_granted(struct adhoc *a, struct client_reply *reply) {
     run_command_start(a);
 }
 
-/* The only answer: the run around us keeps to its deadline, and takes us with it. */
+/* A single reply ("nested" without "continues"): the outer run enforces its deadline for this one, so there
+ * is none here. */
 static void on_nested(struct adhoc *a) {
     if (a->phase != ADHOC_PHASE_CLAIMING)
         return;
@@ -145,29 +106,30 @@ static void on_stop(struct adhoc *a, const char *reason) {
     enum supervise_reason r = SUPERVISE_REASON_STOPPED;
 
     if (reason)
-        (void) supervise_reason_parse(reason, &r); /* one that we do not know yet is a stop, too */
+        (void) supervise_reason_parse(reason, &r); /* a reason that is not known here is a stop, too */
     if (a->phase == ADHOC_PHASE_CLAIMING && r == SUPERVISE_REASON_LEASE_LOST)
-        run_connection_give_back(a); /* this berthd has not heard it */
+        run_connection_give_back(a); /* this berthd has not received the report */
     else if (a->phase == ADHOC_PHASE_CLAIMING)
         connection_refused(a, reason ? reason : "stopped");
     else
         run_command_stop(a, r);
 }
 
-/* The call has ended in a good answer. */
+/* The call has ended without an error. */
 static void on_over(struct adhoc *a, const char *reason) {
     if (a->phase == ADHOC_PHASE_CLAIMING)
         connection_refused(a, reason ? reason : "berthd ended the run");
     else if (a->phase == ADHOC_PHASE_RUNNING)
-        connection_away(a, RETRY_MAX); /* our command runs still: what berthd knows is wrong */
+        connection_away(a, RETRY_MAX); /* the command still runs: berthd's state is wrong */
 }
 
-/* Our place is kept meanwhile: a berthd that cannot start now, its config being wrong, may be one that can in a moment. */
+/* Whether the error may pass: a berthd whose config is wrong now may start in a moment. The claim keeps its
+ * place. */
 static bool may_come_back(const struct adhoc *a, const char *error) {
     return a->connection.is_attaching && strcmp(error, "io.berth.Away") == 0 && (a->connection.away_since == 0 || usec_sub(now(), a->connection.away_since) < AWAY_MAX);
 }
 
-/* Not as the run that it was: that is unknown. */
+/* Claims as a new run, because berthd does not know the old one. */
 static void claim_again(struct adhoc *a) {
     a->run[0] = '\0';
     wait_again(a);
@@ -179,9 +141,10 @@ static void on_error(struct adhoc *a, struct client_reply *reply) {
     bool unknown = strcmp(reply->error, "io.berth.NoSuchRun") == 0;
 
     if (a->phase == ADHOC_PHASE_RUNNING && !a->command.supervise && unknown) {
-        claim_again(a); /* nothing was begun: what was granted is nobody's any more */
+        claim_again(a); /* no command was begun, and the grant is void */
     } else if (a->phase == ADHOC_PHASE_RUNNING) {
-        /* No deadline will come any more from this berthd; another one may know us. At the deadline the command is stopped. */
+        /* This berthd will send no deadline; another one may know the run. At the deadline the command is
+         * stopped. */
         connection_away(a, RETRY_MAX);
     } else if (unknown && a->connection.is_attaching) {
         claim_again(a);
@@ -203,7 +166,7 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
     if (run && id_is_valid(run) && a->phase == ADHOC_PHASE_CLAIMING)
         memcpy(a->run, run, ID_TEXT_SIZE);
     if (!state && !reply->continues)
-        on_over(a, "berthd's last answer says nothing");
+        on_over(a, "berthd's last reply has no state");
     if (!state)
         return;
     if (strcmp(state, "waiting") == 0)
@@ -220,10 +183,9 @@ static void on_state(struct adhoc *a, struct client_reply *reply) {
         on_over(a, reason);
 }
 
-static void connection_on_reply(struct client *client, struct client_reply *reply, void *userdata) {
+static void connection_on_reply(_unused_ struct client *client, struct client_reply *reply, void *userdata) {
     struct adhoc *a = userdata;
 
-    (void) client;
     if (a->phase == ADHOC_PHASE_DONE)
         return;
     if (a->phase == ADHOC_PHASE_REPORTING) {
@@ -240,10 +202,9 @@ static void connection_on_reply(struct client *client, struct client_reply *repl
     on_state(a, reply);
 }
 
-static void connection_on_gone(struct client *client, int error, void *userdata) {
+static void connection_on_gone(_unused_ struct client *client, int error, void *userdata) {
     struct adhoc *a = userdata;
 
-    (void) client;
     if (a->phase == ADHOC_PHASE_CLAIMING && (error != -ECONNRESET || a->options.nowait))
         adhoc_exit(a, client_explain_errno(error));
     else if (a->phase == ADHOC_PHASE_REPORTING)
@@ -259,7 +220,7 @@ static void connection_give_up(struct adhoc *a) {
     adhoc_exit(a, EXIT_AWAY);
 }
 
-/* Somebody listens and says nothing, not even that we wait: berthd hangs, or it is not berthd. */
+/* A process accepts connections and sends no reply: berthd hangs, or it is another program. */
 static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
 
@@ -289,17 +250,15 @@ static int connection_open(struct adhoc *a) {
     a->connection.client = steal_pointer(&client);
     r = connection_claim(a);
     if (r == 0 && a->command.pid > 0)
-        run_connection_report_started(a); /* the berthd before may not have kept it */
+        run_connection_report_started(a); /* an earlier berthd may not have recorded it */
     if (r < 0)
         a->connection.client = client_free(a->connection.client);
     return r;
 }
 
-static int connection_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static int connection_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
 
-    (void) source;
-    (void) usec;
     if (a->phase == ADHOC_PHASE_DONE)
         return 0;
     if (connection_open(a) == 0)
@@ -313,7 +272,7 @@ static int connection_on_retry(sd_event_source *source, uint64_t usec, void *use
     return 0;
 }
 
-/* Drops what there is of a connection and tries again later. */
+/* Drops the connection and tries again later. */
 static void connection_away(struct adhoc *a, usec_t retry_usec) {
     int r;
 
@@ -329,14 +288,13 @@ static void connection_away(struct adhoc *a, usec_t retry_usec) {
     r = sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, retry_usec, 0, connection_on_retry, a);
     if (r < 0 && a->phase == ADHOC_PHASE_CLAIMING)
         adhoc_exit(a, client_explain_errno(r));
-    /* While the command runs: without a new deadline it is stopped at the last one, as it must be. */
+    /* Without a new deadline the running command is stopped at the last one. */
 }
 
-static int connection_on_wait_limit(sd_event_source *source, uint64_t usec, void *userdata) {
+static int connection_on_wait_limit(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct adhoc *a = userdata;
     int r;
 
-    (void) usec;
     if (a->phase != ADHOC_PHASE_CLAIMING)
         return 0;
     if (a->connection.client && !a->connection.wait_grace) {
@@ -388,10 +346,11 @@ void run_connection_give_back(struct adhoc *a) {
 
     if (a->options.verbose)
         fputs("berth: the lease was lost before the command was started; waiting again\n", stderr);
-    /* Before the hold is over: a hold that is over before berthd hears why is a client that has gone. */
+    /* Must be sent before the hold is closed: berthd takes a closed hold without a report for a client that
+     * has gone. */
     if (!a->connection.client || !params) {
         json_decref(params);
-        connection_away(a, RETRY_MIN); /* it is told when berthd says so once more */
+        connection_away(a, RETRY_MIN); /* reported when berthd sends the stop again */
     } else if (client_send(a->connection.client, "io.berth.Ended", params, CLIENT_ONEWAY) < 0) {
         connection_away(a, RETRY_MIN);
     }
@@ -401,7 +360,7 @@ void run_connection_give_back(struct adhoc *a) {
 void run_connection_report_started(struct adhoc *a) {
     json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->command.pid, "started_usec", (json_int_t) a->command.started);
 
-    /* That it cannot be sent shows as the connection's end. */
+    /* A failed send shows as the end of the connection. */
     if (a->connection.client && params)
         (void) client_send(a->connection.client, "io.berth.Started", params, CLIENT_ONEWAY);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of `berth run`. Own parser rather than getopt: each error in one wording, no abbreviations that a later option
- * would make ambiguous, no global state. */
+/* The command line of `berth run`. It has its own parser instead of getopt: one wording for each error, no
+ * abbreviations that later options would make ambiguous, no global state. */
 #include "cli/run/options.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static _printf_(2, 3) int fail(struct parser *p, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(p->error, RUN_OPTIONS_ERROR_SIZE, format, arguments);
     va_end(arguments);
-    text_make_printable(p->error); /* what was typed may hold what a terminal obeys */
+    text_make_printable(p->error); /* the text may contain control characters */
     return RUN_OPTIONS_E_USAGE;
 }
 
@@ -49,16 +49,12 @@ static int on_pool(struct parser *p, const char *name, const char *value) {
     return r == 0 ? 0 : fail(p, "%s %.100s: %s", name, value, demands_explain(r));
 }
 
-static int on_nowait(struct parser *p, const char *name, const char *value) {
-    (void) name;
-    (void) value;
+static int on_nowait(struct parser *p, _unused_ const char *name, _unused_ const char *value) {
     p->options.nowait = true;
     return 0;
 }
 
-static int on_verbose(struct parser *p, const char *name, const char *value) {
-    (void) name;
-    (void) value;
+static int on_verbose(struct parser *p, _unused_ const char *name, _unused_ const char *value) {
     p->options.verbose = true;
     return 0;
 }
@@ -107,10 +103,7 @@ static int on_status(struct parser *p, const char *name, const char *value) {
     return 0;
 }
 
-static int on_help(struct parser *p, const char *name, const char *value) {
-    (void) p;
-    (void) name;
-    (void) value;
+static int on_help(_unused_ struct parser *p, _unused_ const char *name, _unused_ const char *value) {
     return RUN_OPTIONS_HELP;
 }
 
@@ -154,7 +147,7 @@ static int fail_unknown(struct parser *p, const char *text, size_t n) {
     return fail(p, "unknown option %.*s", (int) (n < 100 ? n : 100), text);
 }
 
-/* value: what was written with the option itself, or NULL; then the next argument is it. */
+/* value: written with the option itself; NULL: it is the next argument. */
 static int apply(struct parser *p, const struct option *o, const char *value) {
     unsigned bit = 1U << (o - options);
 
@@ -198,7 +191,7 @@ static int parse_short(struct parser *p, const char *text) {
     return 0;
 }
 
-/* The basename of the command, what a name may not hold made '_'. */
+/* Derives the name from the command's basename; characters that a name may not have become '_'. */
 static void default_name(const char *command, char name[static NAME_MAX_LENGTH + 1]) {
     const char *slash = strrchr(command, '/');
     size_t n = 0;
@@ -219,7 +212,7 @@ static int check(struct parser *p) {
 
     if (o->nowait && o->wait_usec != USEC_INFINITY)
         return fail(p, "-n and --wait exclude each other");
-    if (o->wait_usec == 0) { /* a wait of nothing is -n: it takes what is free */
+    if (o->wait_usec == 0) { /* --wait 0s is -n: it takes what is free */
         o->nowait = true;
         o->wait_usec = USEC_INFINITY;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The command line of `berth run`, from text to values. Prints nothing, asks nobody. */
+/* The command line of `berth run`, from text to values. Prints nothing. */
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@
 struct run_options {
     struct demands pools;         /* at least one */
     bool nowait, verbose;
-    usec_t wait_usec;             /* USEC_INFINITY: without end */
+    usec_t wait_usec;             /* USEC_INFINITY: no limit */
     usec_t timeout_usec;          /* USEC_INFINITY: none; above 0 */
     usec_t head_start_usec;
     usec_t stop_timeout_usec;     /* USEC_INFINITY: berthd's default */
@@ -24,7 +24,7 @@ struct run_options {
 };
 
 enum { /* named answers */
-    RUN_OPTIONS_E_USAGE = 1, /* ret_error says what is wrong, and what would be right */
+    RUN_OPTIONS_E_USAGE = 1, /* ret_error: what is wrong and what is right */
     RUN_OPTIONS_HELP,        /* --help */
 };
 #define RUN_OPTIONS_ERROR_SIZE 256

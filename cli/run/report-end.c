@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How the command ended, for berthd's journal. It is said on Hold's connection, whose last answer is that it was heard; or, if berthd was
- * away just then, to the next one, on a new connection. Then the hold is kept meanwhile: as long as it is open nobody decides that the end
- * is not known. */
+/* Reports how the command ended, for berthd's journal. The report goes out on Hold's connection, whose last
+ * reply confirms it. If berthd is away, it goes to the next berthd on a new connection, and the hold stays
+ * open meanwhile: while it is open no berthd decides that the end is unknown. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include "cli/run/run-adhoc.h"
 
 #define REPORT_TIME (3 * USEC_PER_SEC) /* berth(1), EXIT STATUS; more than berthd.service's RestartSec= */
-#define REPORT_RETRY (100 * USEC_PER_MSEC) /* a new berthd waits ten times as long for what it may be told */
+#define REPORT_RETRY (100 * USEC_PER_MSEC) /* a new berthd waits ten times as long for a report */
 
 static int put_ended(const struct adhoc *a, json_t *params, const struct supervise_result *ended) {
     int r = json_object_set_new(params, ended->code == CLD_EXITED ? "code" : "signal", json_integer(ended->status));
@@ -51,7 +51,7 @@ static void report_on_reply(_unused_ struct client *client, struct client_reply 
     if (a->phase == ADHOC_PHASE_DONE)
         return;
     if (reply->error && (strcmp(reply->error, "io.berth.Away") == 0 || strcmp(reply->error, "io.berth.Stopping") == 0))
-        report_later(a); /* one that cannot start, or is about to stop */
+        report_later(a); /* a berthd that cannot start or is stopping */
     else
         adhoc_exit(a, a->report.status);
 }
@@ -70,7 +70,7 @@ static int report_connect(struct adhoc *a) {
 
     if (r == 0)
         r = client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler);
-    if (r >= 0) /* where nobody accepts yet the words wait for berthd, also when we cannot wait any more */
+    if (r >= 0) /* with socket activation the message stays in the socket's queue for the next berthd, even if this process exits first */
         r = client_send(client, "io.berth.Ended", json_incref(a->report.params), 0);
     if (r >= 0)
         a->connection.client = steal_pointer(&client);
@@ -91,7 +91,7 @@ void report_end_on_reply(struct adhoc *a, const struct client_reply *reply) {
 
     if (reply->error || (state && strcmp(state, "over") == 0))
         adhoc_exit(a, a->report.status);
-    /* Else it was said before berthd heard us. */
+    /* Any other reply was sent before berthd received the report. */
 }
 
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result) {
@@ -106,7 +106,7 @@ void report_end(struct adhoc *a, int status, const struct supervise_result *ende
     }
     a->phase = ADHOC_PHASE_REPORTING;
     if (a->connection.client && a->connection.away_since == 0 && client_send(a->connection.client, "io.berth.Ended", json_incref(a->report.params), CLIENT_ONEWAY) == 0)
-        a->grant.hold_fd = close_fd(a->grant.hold_fd); /* berthd reads before it looks at the hold: the next one in the queue need not wait for us */
+        a->grant.hold_fd = close_fd(a->grant.hold_fd); /* berthd reads the report before it looks at the hold, so the next claim in the queue need not wait for this process */
     else
         report_end_retry(a);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One `berth run`, the root object of its event loop. Edges work on it: run-talk.c speaks with berthd, run-tell.c tells it the end,
- * run-command.c has the command, run-waiting.c says what is waited for, run-signals.c hears the user. It begins by asking; a grant starts the command; adhoc_exit() ends it. */
+/* One `berth run`: the root object of its event loop. connection.c talks to berthd, report-end.c reports the
+ * end, command.c runs the command, waiting.c shows what is waited for, signals.c passes signals on. It
+ * begins with a claim; a grant starts the command; adhoc_exit() ends the loop. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -14,15 +15,15 @@
 #include "cli/client.h"
 #include "cli/run/options.h"
 
-/* What berthd says is read before any deadline of ours is looked at: after a suspend or a SIGSTOP the new deadline may be waiting in
- * the socket. A CONT is passed on only after both. */
-#define ADHOC_PRIORITY_CONNECTION (SD_EVENT_PRIORITY_IMPORTANT - 10) /* supervise has its timer at IMPORTANT */
+/* Replies are read before a deadline is checked: after a suspend or a SIGSTOP the new deadline may wait in
+ * the socket. CONT is passed on after both. */
+#define ADHOC_PRIORITY_CONNECTION (SD_EVENT_PRIORITY_IMPORTANT - 10) /* supervise's timer is at IMPORTANT */
 #define ADHOC_PRIORITY_CONTINUE (SD_EVENT_PRIORITY_NORMAL + 10)
 
 enum adhoc_phase {
-    ADHOC_PHASE_CLAIMING,  /* connected or trying to be again; queued or not yet */
-    ADHOC_PHASE_RUNNING, /* granted: the command runs (supervise), or is about to start, maybe when there is time */
-    ADHOC_PHASE_REPORTING, /* the command is over; a berthd that was away just now is to hear how */
+    ADHOC_PHASE_CLAIMING,  /* connected or reconnecting; queued or not yet */
+    ADHOC_PHASE_RUNNING, /* granted: the command runs (supervise), or starts when there is time */
+    ADHOC_PHASE_REPORTING, /* the command is over; the report is not confirmed */
     ADHOC_PHASE_DONE,    /* the exit status is known */
 };
 
@@ -78,35 +79,38 @@ struct adhoc {
 /* Ends the loop with this status; the first one counts. */
 void adhoc_exit(struct adhoc *a, int status);
 
-/* Asks berthd. 0, or an exit status whose reason was printed. */
+/* Packs the parameters of Hold; NULL: no memory. */
+json_t *run_hold_params(const struct adhoc *a);
+/* Sends the claim to berthd. Returns 0, or an exit status whose reason was printed. */
 int run_connection_start(struct adhoc *a);
-/* Closes the connection: a claim that waits is withdrawn by that. */
+/* Closes the connection, which withdraws a waiting claim. */
 void run_connection_stop(struct adhoc *a);
 void run_connection_report_started(struct adhoc *a);
-/* The lease was lost, and the command was not begun: tells berthd so, which then waits again for the permits. */
+/* The lease was lost before the command began: reports that to berthd and claims the permits again. */
 void run_connection_give_back(struct adhoc *a);
-/* Says what is waited for, where somebody reads it: an answer "waiting" came (params), or berthd is away (NULL); the command has ended
- * and left processes behind. */
+/* Shows on standard error what is waited for: a reply "waiting" came (params), or berthd is away (NULL); the
+ * command left processes behind. */
 void run_waiting_update(struct adhoc *a, const json_t *params);
 void run_waiting_on_left(struct adhoc *a);
 void run_waiting_stop(struct adhoc *a);
 
-/* The command is over, or will never be there: tells berthd, then exits with this status; if berthd is away just now, when it is back or
- * after a short while. ended: NULL if it never ran. result: as io.berth.Ended, or NULL. */
+/* The command is over or will never start: reports that to berthd, then exits with this status. If berthd is
+ * away, it retries for a short while. ended: NULL if the command never ran. result: as in io.berth.Ended, or
+ * NULL. */
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);
-/* For run-talk.c, while telling: Hold has an answer; its connection is lost. */
+/* For connection.c, in ADHOC_PHASE_REPORTING: a reply to Hold; the connection is lost. */
 void report_end_on_reply(struct adhoc *a, const struct client_reply *reply);
 void report_end_retry(struct adhoc *a);
 
-/* The grant is there: starts the command once everything that berthd has said by now was read, and as soon as the deadline leaves time
- * for it. */
+/* After a grant: starts the command once everything from berthd was read and the deadline leaves enough
+ * time. */
 void run_command_start(struct adhoc *a);
 void run_command_set_deadline(struct adhoc *a, usec_t deadline);
 void run_command_stop(struct adhoc *a, enum supervise_reason reason);
 
-/* Takes over the signals; those that the caller ignores stay ignored. Negative errno. */
+/* Takes over the signals, except those that the caller ignores. Negative errno. */
 int run_signals_init(struct adhoc *a);
-/* For the child before its exec: as the caller had it. 0 or an errno, positive. */
+/* Restores the caller's signals in the child. 0 or a positive errno. */
 int run_signals_restore(const struct adhoc *a);
 /* Stops this process, as a terminal's Ctrl-Z does; returns after SIGCONT. */
 void run_signals_suspend(void);

@@ -13,26 +13,25 @@
 const char verb_run_help[] =
     "berth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n"
     "\n"
-    "Waits until it is this command's turn, runs it while it holds the permits, and\n"
-    "exits as it did.\n"
+    "Waits for the permits, runs the command while it holds them, and exits as the\n"
+    "command did.\n"
     "\n"
-    "  -p POOL[:N]             N permits (1 to 1000; default 1) of this pool; may be\n"
-    "                          repeated: all pools or none\n"
-    "  -n                      do not wait: 75 if the permits are not free at once\n"
-    "  --wait DURATION         wait no longer: 75\n"
-    "  --timeout DURATION      stop the command after so long: 124\n"
-    "  --head-start DURATION   count as if it had already waited so long\n"
-    "  --name LABEL            what others see (default: the command's name)\n"
-    "  --on-lease-lost WHAT    stop (default) or continue\n"
+    "  -p POOL[:N]             N permits (1 to 1000; default 1) of POOL; may be\n"
+    "                          repeated: all pools are granted together\n"
+    "  -n                      do not wait: exit with 75 unless the permits are free\n"
+    "  --wait DURATION         wait at most that long, then exit with 75\n"
+    "  --timeout DURATION      stop the command after that time, exit with 124\n"
+    "  --head-start DURATION   queue as if it had already waited that long\n"
+    "  --name LABEL            shown to others (default: the command's name)\n"
+    "  --on-lease-lost ACTION  stop (default) or continue\n"
     "  --stop-timeout DURATION from the stop signal to the kill of all its processes\n"
     "  -E CODE                 exit with CODE instead of 75\n"
-    "  -v                      say on standard error what it waits for, also where\n"
-  "                          that is no terminal\n"
+    "  -v                      print what it waits for, also without a terminal\n"
     "\n"
     "Exit status: the command's, 128+N if signal N ended it; 64 wrong usage,\n"
-    "65 no such pool, 69 berthd not reachable, 75 no permit, 76 lease lost,\n"
+    "65 no such pool, 69 berthd not reachable, 75 no permits, 76 lease lost,\n"
     "77 not allowed, 78 config error, 124 timeout, 125 berth failed after the grant,\n"
-    "126 the command cannot be executed, 127 there is no such command.\n";
+    "126 command not executable, 127 command not found.\n";
 
 void adhoc_exit(struct adhoc *a, int status) {
     if (a->phase == ADHOC_PHASE_DONE)
@@ -47,7 +46,7 @@ static void adhoc_done(struct adhoc *a) {
     a->report.limit = sd_event_source_disable_unref(a->report.limit);
     json_decref(a->report.params);
     a->command.supervise = supervise_free(a->command.supervise);
-    /* The connection is closed first: how the command ended was told on it, before the hold says that it is over. */
+    /* The connection is closed first: it carried the report, which must arrive before the end of the hold. */
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
     free(a->grant.pools);
@@ -56,7 +55,7 @@ static void adhoc_done(struct adhoc *a) {
 }
 
 static int adhoc_init(struct adhoc *a) {
-    int r = standard_fds_fill(); /* the command finds them closed, as before */
+    int r = standard_fds_fill(); /* the command still finds them closed */
 
     if (r < 0)
         return r;

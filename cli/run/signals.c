@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` and its signals. The command stays in our process group, so what a terminal sends reaches it by itself; what a process
- * sends to us alone is passed on (berth(1)). */
+/* Signals of `berth run`. The command stays in this process group, so the terminal's signals reach it
+ * directly; those sent to this process alone are passed on (berth(1)). */
 #include <errno.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -20,8 +20,8 @@ void run_signals_suspend(void) {
     (void) raise(SIGSTOP);
 }
 
-/* Whether the command must hear of it from us. Not if the terminal sent it (SI_KERNEL) to our whole group, and not if it comes from
- * inside the command's own tree (`kill 0` in a script), which has chosen its targets itself. */
+/* Whether the signal must be passed on: not if the terminal sent it (SI_KERNEL) to the whole group, and not
+ * if it comes from the command's own tree (`kill 0` in a script), which chose its targets itself. */
 static bool is_to_be_passed_on(const struct signalfd_siginfo *info) {
     if (info->ssi_code == SI_KERNEL)
         return false;
@@ -40,11 +40,10 @@ static void end_wait(struct adhoc *a, int signal) {
     adhoc_exit(a, EXIT_SIGNAL + signal);
 }
 
-static int signals_on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+static int signals_on_signal(_unused_ sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
     struct adhoc *a = userdata;
     int signal = (int) info->ssi_signo;
 
-    (void) source;
     if (a->phase == ADHOC_PHASE_CLAIMING || (a->phase == ADHOC_PHASE_RUNNING && !a->command.supervise)) { /* no command yet */
         if (ends_wait(signal))
             end_wait(a, signal);
@@ -53,11 +52,11 @@ static int signals_on_signal(sd_event_source *source, const struct signalfd_sigi
         return 0;
     }
     if (a->phase == ADHOC_PHASE_REPORTING && ends_wait(signal))
-        adhoc_exit(a, a->report.status); /* enough: the command is over, and its status is known */
+        adhoc_exit(a, a->report.status); /* the command is over and its status known: no need to wait for berthd */
     if (a->phase == ADHOC_PHASE_REPORTING || a->phase == ADHOC_PHASE_DONE)
         return 0;
     if (is_to_be_passed_on(info))
-        (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: it has ended, its children have not */
+        (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: the command has ended, its children have not */
     if (signal == SIGTSTP)
         run_signals_suspend();
     return 0;
@@ -74,8 +73,8 @@ int run_signals_init(struct adhoc *a) {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL}, action;
     sigset_t mine;
 
-    /* Standard error may be a pipe whose reader has gone: no reason to end, with a command running. A caller that ignores SIGCHLD
-     * hands that down, and nobody could be waited for (wait(2), notes). */
+    /* A closed pipe on standard error must not end this process while the command runs. SIGCHLD that a
+     * caller ignores is inherited, and then no child could be awaited (wait(2), notes). */
     if (sigprocmask(SIG_SETMASK, NULL, &a->caller.mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller.sigpipe) < 0 ||
         sigaction(SIGCHLD, &standard, &a->caller.sigchld) < 0)
         return -errno;
@@ -83,7 +82,7 @@ int run_signals_init(struct adhoc *a) {
     for (size_t i = 0; i < ELEMENTSOF(signals); i++) {
         if (sigaction(signals[i].signal, NULL, &action) < 0)
             return -errno;
-        if (action.sa_handler != SIG_IGN) /* nohup, and a shell's jobs in the background */
+        if (action.sa_handler != SIG_IGN) /* nohup, and background jobs of a shell */
             sigaddset(&mine, signals[i].signal);
     }
     if (sigprocmask(SIG_BLOCK, &mine, NULL) < 0)

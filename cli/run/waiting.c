@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` says on standard error what it waits for: before the command for its permits, after it for what that left behind. On a
- * terminal after a second, and when it changes; with -v also elsewhere. */
+/* `berth run` shows on standard error what it waits for: its permits before the command, leftover processes
+ * after it. On a terminal it does so after a second and on changes; with -v also elsewhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "cli/run/run-adhoc.h"
 
 #define FIRST_AFTER USEC_PER_SEC
-#define AGAIN_AFTER (10 * USEC_PER_SEC) /* a look at the pools costs Redis something */
-#define NAMED_MAX 3                     /* holders of a pool; processes that are left */
+#define AGAIN_AFTER (10 * USEC_PER_SEC) /* a call of Pools costs Redis something */
+#define NAMED_MAX 3                     /* holders of a pool; leftover processes */
 
 static const char *string_of(const json_t *params, const char *key) {
     const char *text = json_string_value(json_object_get(params, key));
@@ -37,10 +37,10 @@ static void print_once(struct adhoc *a, const char *text) {
 
 static int waiting_on_due(sd_event_source *source, uint64_t usec, void *userdata);
 
-/* Replaces what is due. */
+/* Replaces the timer. */
 static void arm(struct adhoc *a, usec_t after) {
     a->waiting.timer = sd_event_source_disable_unref(a->waiting.timer);
-    /* Without it nothing is said, and all else goes on. */
+    /* A failure only suppresses the messages. */
     (void) sd_event_add_time_relative(a->event, &a->waiting.timer, CLOCK_BOOTTIME, after, 0, waiting_on_due, a);
 }
 
@@ -64,7 +64,7 @@ static void put_holders(FILE *f, const json_t *holders) {
         fprintf(f, ", +%zu", i - NAMED_MAX);
 }
 
-/* Before whom this run stands in the queue: the first one and how many. */
+/* Adds how many claims are ahead of this run in the queue, and the first of them. */
 static void put_queue(FILE *f, const json_t *queue, const char *run) {
     const json_t *waiter, *first = json_array_get(queue, 0);
     size_t i;
@@ -141,7 +141,7 @@ static void print_waiting(struct adhoc *a) {
 
     if (!a->connection.client) {
         print_once(a, "waiting: berthd is away");
-    } else if (a->waiting.blocked_by[0]) { /* berthd says so without a look at the pools: grace, or why Redis is away */
+    } else if (a->waiting.blocked_by[0]) { /* known without Pools: grace period, or why Redis is away */
         snprintf(text, sizeof(text), "waiting: %s", a->waiting.blocked_by);
         print_once(a, text);
     } else if (!a->waiting.pools_client) {

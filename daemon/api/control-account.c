@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What each user has of the control server, and who is not heard for a while. */
+/* What each user holds of the control server, and which users it refuses for a while. */
 
 #include <stdio.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "daemon/api/control-internal.h"
 
 #define REFUSED_TIME (60 * USEC_PER_SEC)
-#define ACCOUNTS_MAX 1024 /* of users who have no connection, but are refused: more than that many are not remembered */
+#define ACCOUNTS_MAX 1024 /* limit on accounts without a connection that are kept because their user is refused */
 
 static bool account_is_needed(const struct control_account *a, usec_t now) {
     return a->n_clients > 0 || a->refused_until > now;
@@ -50,8 +50,9 @@ bool account_is_trusted(uid_t uid) {
     return uid == 0 || uid == geteuid();
 }
 
-/* In all. Runs need descriptors, too, so half of them are kept from clients. An eighth of the room is for each greater right alone: who
- * may only look does not keep out who runs, nor these who operates; and a last part is for root and berthd's own user. */
+/* Returns the number of connections for callers with this right. Half of the descriptors are kept for runs.
+ * Each greater right has an eighth to itself, so that those who may only look cannot keep out those who run,
+ * nor these the operators. A last part is for root and berthd's own user. */
 static size_t clients_max(const struct control *c, const struct control_account *a, enum right right, size_t connections) {
     size_t most = connections < file_limit_get() / 2 ? connections : file_limit_get() / 2;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One connection of a control client. Three ends are told apart: it says nothing more (shutdown(2); it still gets its answers), it
- * is gone (hang-up), it is thrown out (too slow, no Varlink). A client is dropped only at the end of one of its own callbacks,
- * so nobody who answers a call finds it freed under his hands. */
+/* One connection of a control client. It can end in three ways: the client shuts down its sending side (and
+ * still gets its replies), it hangs up, or the server drops it (too slow, or not Varlink). A client is freed
+ * only at the end of one of its own callbacks, never while one of its calls is answered. */
 
 #include <errno.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "base/discard.h"
 #include "daemon/api/control-internal.h"
 
-#define ROOM_BYTES ((size_t) 1024) /* of a client's input, first; it grows with what the client says; a silent one has none */
-#define CALLS_A_TURN 4             /* then others have their turn */
+#define ROOM_BYTES ((size_t) 1024) /* first size of the input buffer, which grows with the input; a silent client has none */
+#define CALLS_A_TURN 4             /* then other clients are served */
 
 static void client_forget_input(struct control_client *c) {
     account_give(c->control, c->account, c->in.allocated);
@@ -43,7 +43,7 @@ struct control_client *control_client_free(struct control_client *c) {
     list_unlink(&c->link);
     c->control->n_clients--;
     c->account->n_clients--;
-    /* Closing alone would leave it there while a child that was just forked has a copy. */
+    /* A close alone would leave the socket in the epoll while a forked child has a copy of it. */
     (void) epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     discard_connection(c->control->discard, c->fd);
     client_forget_input(c);
@@ -53,19 +53,21 @@ struct control_client *control_client_free(struct control_client *c) {
 
 /* --- reading --- */
 
-/* So much unanswered input, or so many unread answers, that it is not read for now. */
+/* Reading pauses while this much input is unanswered, or this many replies are unread. */
 static bool client_is_full(const struct control_client *c) {
     return c->in.size > c->control->limits.message_bytes;
 }
 static bool client_is_slow(const struct control_client *c) {
     return c->out_bytes > c->control->limits.message_bytes;
 }
-/* Who says "oneway" need not wait for answers before it calls again. Who has hung up is heard to the end and dropped in one turn. */
+/* A client that sends "oneway" need not wait for replies before its next call. A client that hung up has all
+ * its input processed and is freed in one turn. */
 static bool client_is_busy(const struct control_client *c) {
     return !c->hung_up && c->n_calls >= c->control->limits.calls;
 }
 
-/* No Varlink. It is told if that cannot be taken for the answer to an earlier call. */
+/* Ends a connection that is not Varlink. The client gets an error unless it could take that for the reply to
+ * an earlier call. */
 static void client_refuse(struct control_client *c, const char *why) {
     if (c->current) {
         c->failed = true;
@@ -77,7 +79,7 @@ static void client_refuse(struct control_client *c, const char *why) {
     c->in.since = 0;
 }
 
-/* Room for something more. False: there is none, and the client was refused. */
+/* Makes room for more input. Returns false if the client was refused or has failed. */
 static bool client_reserve(struct control_client *c) {
     size_t allocated = c->in.allocated > 0 ? 2 * c->in.allocated : ROOM_BYTES;
     char text[ACCOUNT_TEXT_SIZE], *in;
@@ -135,7 +137,7 @@ static bool get_flag(const json_t *document, const char *key, bool *ret) {
     return !flag || json_is_boolean(flag) || json_is_null(flag);
 }
 
-/* What is wrong with a call; NULL: nothing. */
+/* Returns what is wrong with a call, or NULL. */
 static const char *check_call(json_t *document, bool *ret_more, bool *ret_oneway) {
     const json_t *params = json_object_get(document, "parameters");
     bool upgrade;
@@ -174,7 +176,7 @@ static void client_run(struct control_client *c, json_t *document, bool more, bo
     json_decref(params);
 }
 
-/* A whole message: runs it, or, if an answer is owed and this is not oneway, leaves it where it is. */
+/* Runs a whole message; leaves it in place if an earlier call is unanswered and this one is not oneway. */
 static void client_take_message(struct control_client *c, size_t begin, size_t size) {
     json_t *document = json_loadb(c->in.data + begin, size - 1, JSON_REJECT_DUPLICATES, NULL);
     bool more = false, oneway = false;
@@ -193,9 +195,9 @@ static void client_take_message(struct control_client *c, size_t begin, size_t s
     json_decref(document);
 }
 
-/* The next message that can be taken now. False: there is none. */
+/* Runs the next message that can be taken now. Returns false if there is none. */
 static bool client_take(struct control_client *c) {
-    bool again = !c->current && c->in.kept > 0; /* one that was left before */
+    bool again = !c->current && c->in.kept > 0; /* left in place before */
     size_t begin = c->current ? c->in.kept : 0, from = again ? 0 : c->in.scanned;
     const char *end;
 
@@ -214,12 +216,12 @@ static bool client_take(struct control_client *c) {
 
 /* --- what it waits for now --- */
 
-/* A message that has begun, and that is being waited for. */
+/* Whether the rest of a message is awaited. */
 static bool client_is_unfinished(const struct control_client *c) {
     return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) && c->in.size > c->in.kept;
 }
 
-/* Owes it to us to take its answers: there is more than a little of them, or nothing else is left to do. */
+/* Whether the client must read its replies now: there are many, or nothing else is left to do. */
 static bool client_must_listen(const struct control_client *c) {
     return !list_is_empty(&c->out) && (client_is_slow(c) || c->closing || (c->eof && !c->current));
 }
@@ -248,8 +250,8 @@ static void client_arm(struct control_client *c) {
     if (events != c->events && epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->fd, &wanted) < 0)
         r = -errno;
     c->events = events;
-    /* Only when it changes: setting the time makes sd-event forget that a timer is due, so a client that says one byte after the
-     * other would never see it fire. */
+    /* Only on a change: setting the time resets a pending timer, so that a client which sends one byte after
+     * the other would never see it fire. */
     if (r >= 0 && deadline != c->deadline) {
         r = sd_event_source_set_time(c->timer, deadline);
         if (r >= 0)
@@ -265,14 +267,14 @@ static void client_arm(struct control_client *c) {
 static bool client_is_over(const struct control_client *c) {
     if (c->failed)
         return true;
-    if (client_is_busy(c)) /* what it said behind its calls is still to be heard */
+    if (client_is_busy(c)) /* calls behind the current ones are still to be run */
         return false;
     if (c->hung_up && (c->eof || c->closing || client_is_full(c)))
         return true;
     return list_is_empty(&c->out) && (c->closing || (c->eof && !c->current));
 }
 
-/* Takes what has come; then drops the client or arranges for the next turn. The client may be freed. */
+/* Takes the input that has arrived, then frees the client or arranges for the next turn. */
 void control_client_work(struct control_client *c) {
     unsigned n = 0;
 
@@ -317,7 +319,7 @@ static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t us
 void control_client_wake(struct control_client *c) {
     if (!list_is_linked(&c->woken))
         list_insert_before(account_is_trusted(c->peer.uid) ? c->control->woken.next : &c->control->woken, &c->woken);
-    /* Fails only for what is no source of a living loop. */
+    /* Cannot fail for a source of a living loop. */
     (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
 }
 
@@ -351,7 +353,7 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     if (r >= 0)
         r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
     if (r >= 0)
-        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY - 2); /* before bytes that keep coming */
+        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY - 2); /* before a client that keeps sending bytes */
     if (r < 0)
         control_client_free(c);
     return r < 0 ? r : 0;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The end of a control server whose listening socket goes on: who was accepted is answered by it, who was not by its successor. */
+/* Graceful end of a control server whose listening socket goes on: it answers the clients it has accepted,
+ * its successor accepts the others. */
 
 #include "daemon/api/control.h"
 
 #include "base/listener.h"
 #include "daemon/api/control-internal.h"
 
-/* Has called before and waits for nothing. Who listens to a stream ("more") knows how to come again. */
+/* Whether the client has called before and awaits no reply. A client of a stream ("more") knows how to
+ * reconnect. */
 static bool client_is_drained(const struct control_client *c) {
     list_foreach(call, &c->calls, struct control_call, link)
         if (!call->more)
@@ -46,7 +48,7 @@ int control_drain(struct control *c, usec_t within, void (*on_drained)(void *use
         return -EALREADY;
     r = sd_event_add_time_relative(c->event, &c->drain_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC, control_on_drain_due, c);
     if (r >= 0)
-        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT); /* looks whether all is quiet already */
+        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT); /* checks whether all clients are drained already */
     if (r < 0)
         return r;
     c->listener = listener_free(c->listener);

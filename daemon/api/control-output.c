@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a control client is still to be sent: whole messages in order, each with a descriptor if need be. */
+/* Outgoing messages of a control client: whole messages in order, each with a descriptor if need be. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ void output_flush(struct control_client *c) {
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
-        if (n < 0) { /* it is gone; what it said before is still read */
+        if (n < 0) { /* the client is gone; its earlier input is still processed */
             c->hung_up = true;
             output_discard(c);
             return;
@@ -67,7 +67,7 @@ void output_flush(struct control_client *c) {
     }
 }
 
-struct text { /* of a message, as it grows */
+struct text { /* a message being formatted */
     char *data;
     size_t size, room;
     bool failed;
@@ -93,7 +93,8 @@ static int text_add(const char *bytes, size_t size, void *userdata) {
     return 0;
 }
 
-/* With its NUL; NULL: no memory. jansson does not look at every answer of what it writes to, and would leave a word out in silence. */
+/* Returns the document as text with its NUL; NULL: no memory. jansson ignores some failures of its callback,
+ * so text_add() remembers them. */
 static char *text_of(const json_t *document, size_t *ret_size) {
     struct text t = {};
 
@@ -135,7 +136,7 @@ static void output_add(struct control_client *c, struct control_output *o) {
     account_take(c->control, c->account, o->size);
 }
 
-/* Its user has no room for the answer: the client hears that instead, and no more. */
+/* The user has no memory left for the reply: the client gets this error instead, and nothing more. */
 static int output_refuse(struct control_client *c, struct control_output **o, const char *why) {
     json_t *error = json_pack("{s:s, s:{s:s}}", "error", "io.berth.Away", "parameters", "text", why);
     struct control_output *instead = NULL;
@@ -172,13 +173,13 @@ int control_client_send(struct control_client *c, json_t *document, int fd) {
     if (o)
         output_add(c, o);
     if (r < 0 || c->out_bytes > c->control->limits.output_bytes) {
-        c->failed = true; /* an answer is lost: the client must not take the next one for it */
+        c->failed = true; /* a reply is lost: the client must not take the next one for it */
         control_client_wake(c);
         return r;
     }
     if (was_empty)
         output_flush(c);
     if (!list_is_empty(&c->out) || c->closing)
-        control_client_wake(c); /* asks to be told when it can be written */
+        control_client_wake(c); /* enables EPOLLOUT */
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* org.varlink.service, which every Varlink service has (varlink.org/Service): what there is, for `varlinkctl introspect`. */
+/* org.varlink.service, which every Varlink service has (varlink.org/Service), for `varlinkctl introspect`. */
 
 #include <errno.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const char service_description[] =
     "error PermissionDenied ()\n"
     "error ExpectedMore ()\n";
 
-/* "io.berth" of "io.berth.Runs"; 0: it is no method's name. */
+/* Returns the length of "io.berth" in "io.berth.Runs"; 0: not a method's name. */
 static size_t interface_length(const char *method) {
     const char *dot = strrchr(method, '.');
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The control server: who connects, what may be called, and the calls until they are answered. */
+/* The control server: connections, rights, and calls until they are answered. */
 
 #include "daemon/api/control.h"
 
@@ -43,7 +43,7 @@ static int call_send(struct control_call *call, json_t *document, int fd) {
     return control_client_send(call->client, document, fd);
 }
 
-/* {"parameters": params}, and what else belongs to a reply. */
+/* Packs {"parameters": params} with one more member. NULL: no memory. */
 static json_t *pack(json_t *params, const char *key, json_t *value) {
     json_t *document = json_object();
     int r;
@@ -124,7 +124,7 @@ void control_call_keep(struct control_call *call, void (*on_gone)(struct control
     call->userdata = userdata;
 }
 
-/* Whether the call cannot be made by this caller, whatever it is about. */
+/* Whether this caller may not make the call, whatever its target. */
 static bool lacks_right(const struct control_call *call, enum right right) {
     return (right == RIGHT_RUN || right == RIGHT_OPERATE) && client_right(call->client->control, call->client->fd) < right;
 }
@@ -146,7 +146,7 @@ static int call_dispatch(struct control_call *call, const char *name, json_t *pa
         call->method = m;
         if (lacks_right(call, m->right))
             return refuse_all(call, m->right);
-        if (call->oneway && m->right == RIGHT_LOOK) /* nobody hears it, and it changes nothing: who may only look piles up nothing here */
+        if (call->oneway && m->right == RIGHT_LOOK) /* nobody reads the result; unprivileged callers must not queue work here */
             return control_call_reply(call, NULL);
         return m->fn(call, params, c->userdata);
     }
@@ -179,7 +179,7 @@ int control_call_run(struct control_client *client, const char *method, json_t *
 
 /* --- connections --- */
 
-/* One too many, or one who is not heard. The words may be lost; nobody waits for them to be read. */
+/* Refuses a connection. The error may be lost; the server does not wait until it is read. */
 static void turn_away(struct control *c, int fd, const char *why) {
     char text[ACCOUNT_TEXT_SIZE + 64];
     int n = snprintf(text, sizeof(text), "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"%s\"}}", why);
@@ -200,7 +200,7 @@ static void control_on_connection(int fd, void *userdata) {
         return;
     }
     if (account_is_refused(account))
-        why = "your user passed a descriptor to berthd, which takes none: it is not heard for a minute";
+        why = "your user passed a descriptor to berthd, which takes none; its connections are refused for a minute";
     else
         why = account_connection(c, account, client_right(c, fd), text, sizeof(text));
     if (why)
@@ -215,7 +215,7 @@ static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused
     struct epoll_event events[CLIENTS_A_TURN];
     int n = epoll_wait(epoll_fd, events, CLIENTS_A_TURN, 0);
 
-    /* Each may free itself and no other: what was collected stays there. */
+    /* Each may free itself and no other, so the collected pointers stay valid. */
     for (int i = 0; i < n; i++)
         control_client_io(events[i].data.ptr, events[i].events);
     control_drain_check(userdata);
@@ -252,7 +252,8 @@ static int control_listen(struct control *c, const char *path, int listen_fd) {
         (void) unlink(path);
         return -ENOMEM;
     }
-    /* Whoever is not root can give it only to a group of his own; then the socket is for his own user. */
+    /* A user other than root can give the socket only to a group of its own; otherwise it stays with the
+     * user's own group. */
     if (group->is_known && chown(path, (uid_t) -1, group->id) < 0 && errno != EPERM)
         return -errno;
     return 0;
@@ -319,7 +320,7 @@ int control_new(struct control **ret, sd_event *event, const char *path, int lis
     return 0;
 }
 
-/* Who waits to be accepted by a socket that ends with us has sent something, perhaps. */
+/* Clients not yet accepted may have sent something; a plain close would reset them. */
 static void control_close(struct control *c) {
     int fd;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The control socket: a Varlink server (NUL-terminated JSON objects over SOCK_STREAM). It knows sockets, framing, peers and who
- * may call what; what a method does is in daemon/verbs*.c. One of the places that use jansson. A client has a bounded buffer in
- * both directions, a time limit for an unfinished message, and cannot delay anybody else. */
+/* The control socket: a Varlink server (NUL-terminated JSON objects over SOCK_STREAM). It handles sockets,
+ * framing, peers and rights; the methods are in verbs*.c. Each client has bounded buffers and a time limit
+ * for an unfinished message, and cannot delay other clients. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,12 +15,12 @@
 #include "daemon/rights.h"
 
 #define CONTROL_MESSAGE_MAX (256 * 1024)  /* bytes of one message from a client */
-#define CONTROL_OUTPUT_MAX (16 * 1024 * 1024) /* bytes waiting for a client; one that reads slower is disconnected */
-#define CONTROL_CALLS_MAX 32 /* of one connection that are not answered; more wait where they are */
+#define CONTROL_OUTPUT_MAX (16 * 1024 * 1024) /* bytes waiting for a client; a client that reads slower is disconnected */
+#define CONTROL_CALLS_MAX 32 /* unanswered calls of one connection; more stay in its input */
 #define CONTROL_MESSAGE_TIME (10 * USEC_PER_SEC) /* for the rest of a message that has begun */
 
 struct control;
-struct control_call; /* one method call, until it was answered for the last time; calls of one connection are answered in order */
+struct control_call; /* one method call until its last reply; calls of one connection are answered in order */
 
 /* Answers the call, or keeps it and answers later. params: borrowed, an object. A negative errno is answered with io.berth.Internal;
  * any other result means that the call was answered or kept. */
@@ -29,55 +29,59 @@ typedef int (*control_method_fn)(struct control_call *call, json_t *params, void
 struct control_method {
     const char *name;      /* "io.berth.Runs" */
     control_method_fn fn;
-    enum right right;      /* that its caller needs; others get io.berth.NotAllowed. What needs RIGHT_LOOK alone changes nothing, and is
-                              not run if it is oneway */
-    const char *verb;      /* of `berth`: what a refusal begins with */
+    enum right right;      /* that the caller needs; others get io.berth.NotAllowed. A oneway call with RIGHT_LOOK changes nothing and is not run */
+    const char *verb;      /* of `berth`: begins the text of a refusal */
 };
 
 struct control_service {
     const struct control_method *methods; /* end with a NULL name */
-    const char *description;              /* the Varlink interface's text; vendor etc. are fixed here */
-    const struct settings *(*get_settings)(void *userdata); /* those in force: they say who has which right */
+    const char *description;              /* text of the Varlink interface */
+    const struct settings *(*get_settings)(void *userdata); /* in force now: rights depend on them */
 };
 
-/* service: stays the caller's. Listens on path (mode 0660, of run-group where that exists and berthd may give it), or takes listen_fd if
- * that is >= 0. -EINVAL: a method has no right. */
+/* service: borrowed. Listens on path (mode 0660, of run-group where that exists and berthd may set it), or
+ * on listen_fd if that is >= 0. -EINVAL: a method has no right. */
 int control_new(struct control **ret, sd_event *event, const char *path, int listen_fd, const struct control_service *service,
                 void *userdata);
-struct control *control_free(struct control *c); /* every pending call ends; on_gone is called for each */
+struct control *control_free(struct control *c); /* on_gone is called for each pending call */
 DEFINE_CLEANUP(struct control, control_free)
 
-/* on_abuse: a client passed a descriptor, which none is for; its user is not heard for a minute. Told once for that. */
+/* on_abuse: called once when a client passes a descriptor, which no method takes; its user is refused for a
+ * minute. */
 void control_watch_abuse(struct control *c, void (*on_abuse)(uid_t uid, pid_t pid, void *userdata), void *userdata);
 
-/* Before the end of this server, where the listening socket was handed in and a successor will have it: accepts nobody more, and calls
- * on_drained once, from the loop, when all who were accepted have called and been answered, or after `within`. CONTROL_E_OURS: the socket
- * ends with this server, and nothing was done; negative errno, -EALREADY if it is leaving. */
+/* Graceful shutdown when the listening socket outlives this process (socket activation). Stops accepting;
+ * calls on_drained once, from the loop, when all accepted clients have called and been answered, or after
+ * `within`. CONTROL_E_OURS: the socket ends with this server, nothing was done; negative errno, -EALREADY if
+ * it is draining. */
 enum { CONTROL_E_OURS = 1 };
 int control_drain(struct control *c, usec_t within, void (*on_drained)(void *userdata), void *userdata);
 
-/* For tests: other bounds than those above. Before the loop runs. */
+/* For tests, before the loop runs: other bounds than those above. */
 struct control_limits {
     size_t message_bytes, output_bytes, clients;
     usec_t message_usec;
-    size_t calls; /* of one connection that are not answered */
+    size_t calls; /* unanswered, of one connection */
 };
 void control_set_limits(struct control *c, const struct control_limits *limits);
 
-/* All take params (stolen; NULL: {}, but for what is said below) and return 0 or -ENOMEM; a client that is gone or too slow is told by
- * on_gone alone, never from inside these. After reply or error the call is gone. notify is {"continues": true}: only if the client said
- * "more" (control_call_wants_more). fd, if >= 0, is passed along with SCM_RIGHTS (a duplicate: the caller keeps its own). */
+/* All steal params (NULL: {}, unless noted) and return 0 or -ENOMEM. A client that is gone or too slow is
+ * reported by on_gone alone, never from inside these. After reply, answer or error the call is gone. notify
+ * sends {"continues": true}, only if the client said "more". fd, if >= 0, is duplicated and passed along
+ * with SCM_RIGHTS. */
 int control_call_reply(struct control_call *call, json_t *params);
-/* The same, for params that were made for it: NULL is -ENOMEM, and the client is thrown out rather than told nothing as if that were
- * all. So it is by control_call_notify(). */
+/* Like control_call_reply(), but NULL params are -ENOMEM: the client is dropped, because it would take an
+ * empty reply for the whole answer. control_call_notify() does the same. */
 int control_call_answer(struct control_call *call, json_t *params);
 int control_call_notify(struct control_call *call, json_t *params, int fd);
 int control_call_error(struct control_call *call, const char *name /* "io.berth.NoSuchPool" */, json_t *params);
-/* The caller lacks this right: io.berth.NotAllowed, "VERB: " and the text. */
+/* Answers io.berth.NotAllowed with "VERB: " and the text: the caller lacks this right. */
 int control_call_refuse(struct control_call *call, enum right right, const char *format, ...) _printf_(3, 4);
-/* Who calls, for rights_...(); without memory for it somebody without supplementary groups. To be freed by caller_done(). */
+/* Stores the caller, for rights_*(); without memory, one without supplementary groups. Freed with
+ * caller_done(). */
 void control_call_get_caller(const struct control_call *call, struct caller *ret);
 bool control_call_wants_more(const struct control_call *call);
 const struct peer *control_call_peer(const struct control_call *call);
-/* For a kept call: on_gone(userdata) when the client has gone before the last answer; the call is gone when it returns. */
+/* Keeps a call to be answered later. on_gone(userdata) is called if the client goes before the last reply;
+ * the call is gone when it returns. */
 void control_call_keep(struct control_call *call, void (*on_gone)(struct control_call *call, void *userdata), void *userdata);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What an administrator does to a store: the call is kept until the store has answered. */
+/* Methods that change a store: the call is kept until the store has answered. */
 
 #include <errno.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 struct act { /* one such call */
     struct manager *manager;
-    struct control_call *call; /* NULL: the client has gone; it is done all the same */
-    bool is_claim;             /* what may be unknown: a claim, else a pool */
+    struct control_call *call; /* NULL: the client has gone; the change goes on */
+    bool is_claim;             /* the name is a claim's, else a pool's */
     char name[NAME_MAX_LENGTH + 1];
 };
 
@@ -51,7 +51,7 @@ static void act_on_reply(int r, void *userdata) {
     else if (r == STORE_E_UNKNOWN)
         (void) answer_unknown(act);
     else if (r == STORE_E_CONFLICT)
-        (void) answer_text(act->call, "io.berth.Conflict", "somebody else has changed this just now: look, and try again");
+        (void) answer_text(act->call, "io.berth.Conflict", "changed by another client at the same time; check, then try again");
     else if (r == -ENOTCONN || r == -ETIMEDOUT)
         (void) answer_away(act);
     else
@@ -72,7 +72,7 @@ static int act_new(struct act **ret, struct control_call *call, struct manager *
     return 0;
 }
 
-/* k: what the store said when it was asked. Takes the act over. */
+/* k: what the store returned for the request. Steals the act. */
 static int act_begin(struct act *act, int k) {
     if (k < 0) {
         free(act);
@@ -84,7 +84,8 @@ static int act_begin(struct act *act, int k) {
 
 /* --- overrides --- */
 
-/* The store that grants of a pool; NULL: there is no such pool. One that is not in this host's config may be in another's. */
+/* Returns the store that grants permits of a pool; NULL: no such pool. A pool that this host's config lacks
+ * may be in another's. */
 static struct store *store_of_pool(struct manager *m, const char *pool) {
     const struct pool_settings *p = settings_find_pool(manager_settings(m), pool);
 
@@ -98,7 +99,7 @@ static int override(struct control_call *call, struct manager *m, const struct s
 
     if (params_check_name(call, "pool", o->pool) != 0 || params_check_reason(call, o->reason) != 0)
         return 0;
-    if (manager_is_recovering(m)) /* what is in force would be told before, and not after, what is declared */
+    if (manager_is_recovering(m)) /* otherwise the override would be logged before the declared limits */
         return verbs_refused(call, MANAGER_E_RECOVERING);
     if (!s)
         return verbs_no_such_pool(call, m, o->pool);
@@ -106,7 +107,7 @@ static int override(struct control_call *call, struct manager *m, const struct s
     return k < 0 ? k : act_begin(act, store_override(s, o, act_on_reply, act));
 }
 
-/* 0: until it is cleared. */
+/* 0: until cleared. */
 static usec_t duration_of(json_int_t for_ms) {
     return for_ms > 0 ? (usec_t) for_ms * USEC_PER_MSEC : USEC_INFINITY;
 }
@@ -167,7 +168,7 @@ int verbs_resume(struct control_call *call, json_t *params, void *userdata) {
 
 /* --- claims and grace --- */
 
-/* A claim that only this host's own store knows; any other one may be anywhere in the cluster. */
+/* Whether only this host's own store knows the claim; any other claim may be anywhere in the cluster. */
 static bool is_host_claim(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Drain and Undrain: this host takes nothing new. With `wait` the call is kept until the last run is over. */
+/* Drain and Undrain: this host begins no more runs. With `wait` the call is kept until the last run is over. */
 
 #include <errno.h>
 
 #include "daemon/api/verbs-internal.h"
 
-struct drainer { /* a client that waits */
+struct drainer { /* a waiting client */
     struct manager_idle_watch watch;
     struct control_call *call;
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Find: what the names that people type stand for. Each is the name of a job, or the whole id of a run; else the one run on this host
- * that has it as its label, or whose id begins with it. Nobody can take a run's name or id away from it with a label: that makes it
- * ambiguous. A verb asks for all its names here before it does anything to one of them. */
+/* Find: resolves the names that people type. A name is a job's name or a whole run id; else the label or the
+ * leading digits of one run on this host. A label equal to another run's name or id makes that name
+ * ambiguous, so nobody can redirect it. A verb resolves all its names before it acts on the first. */
 
 #include <string.h>
 
 #include "daemon/api/verbs-internal.h"
 
-#define CANDIDATES_MAX 16 /* told of a name that is ambiguous */
+#define CANDIDATES_MAX 16 /* candidates sent for an ambiguous name */
 
 struct candidates {
     const struct run *runs[CANDIDATES_MAX];
@@ -48,7 +48,7 @@ static int not_found(struct control_call *call, struct manager *m, const char *n
     return id_prefix_is_valid(name) ? verbs_no_such_run(call, name) : verbs_no_such_job(call, m, name);
 }
 
-/* *ret: a Found. VERBS_ANSWERED: there is none, or not one alone. */
+/* Stores a Found. VERBS_ANSWERED: none or several match. */
 static int find(struct control_call *call, struct manager *m, const char *name, json_t **ret) {
     struct candidates c = {};
     int k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hold: one `berth run`, from its question to its end. Each change of its run is told, if it changes anything for the client; the
- * hold's descriptor goes with the first `granted`. */
+/* Hold: one `berth run` from its claim to its end. Each change of the run that concerns the client is sent;
+ * the hold's descriptor goes with the first `granted`. */
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct holder { /* one call of Hold */
     struct manager *manager;
     struct control_call *call;
     struct run *run;
-    char *last_sent;         /* the last reply, as text: that takes a tenth of the object, and thousands may wait */
+    char *last_sent;         /* the last reply, as text: a tenth of the object's size, and thousands may wait */
     bool granted_sent;
 };
 
@@ -38,7 +38,7 @@ static usec_t hold_deadline(struct manager *m, const struct run *r) {
     return s->deadline;
 }
 
-/* Where the claim stood when it was queued; which pool that was is known only if there is one. */
+/* Returns the claim's position when it was queued, if it needs one pool only; else null. */
 static json_t *position_of(const struct run *r) {
     const struct claim *c = r->host_claim.state == CLAIM_STATE_WAITING ? &r->host_claim : &r->cluster_claim;
 
@@ -54,7 +54,7 @@ static json_t *waiting(struct manager *m, const struct run *r) {
                      json_text(manager_blocked_by(m, r, NULL, NULL, why, sizeof(why))));
 }
 
-/* One answer about a run that holds its permits. */
+/* Packs one reply about a run that holds its permits. */
 static json_t *json_hold(struct manager *m, const struct run *r, const char *state, const char *reason) {
     usec_t deadline = hold_deadline(m, r);
     char pools[DEMANDS_TEXT_SIZE];
@@ -118,7 +118,7 @@ static int send_state(struct holder *h) {
         return 0;
     free(h->last_sent);
     h->last_sent = steal_pointer(&text);
-    h->granted_sent = h->run->state >= RUN_STATE_STARTING; /* it may wait again */
+    h->granted_sent = h->run->state >= RUN_STATE_STARTING; /* the run may wait again */
     if (h->run->state >= RUN_STATE_STARTING)
         fd = manager_take_hold_fd(h->run);
     return control_call_notify(h->call, steal_pointer(&now), fd);
@@ -128,14 +128,14 @@ static void holder_on_change(struct run_watch *watch, struct run *run) {
     struct holder *h = list_entry(watch, struct holder, watch);
 
     if (!run_is_over(run) && !run->adhoc.end_reported) {
-        (void) send_state(h); /* without memory for it the client is thrown out, and comes back */
+        (void) send_state(h); /* without memory the client is dropped, and reconnects */
         return;
     }
     (void) send_end(h);
     holder_free(h);
 }
 
-/* Whether a client of the run listens: others watch it, too. */
+/* Whether a client of the run is connected; others watch runs, too. */
 static bool has_holder(const struct run *run) {
     list_foreach(w, &run->watches, struct run_watch, link)
         if (w->on_change == holder_on_change)
@@ -146,12 +146,12 @@ static bool has_holder(const struct run *run) {
 static void holder_on_gone(_unused_ struct control_call *call, void *userdata) {
     struct holder *h = userdata;
     struct manager *m = h->manager;
-    /* The client of a berthd that leaves is not gone: it comes back to the next one, and so keeps its place. */
+    /* When berthd exits, its clients are not gone: they reconnect to the next berthd and keep their place. */
     bool leaving = sd_event_get_state(manager_event(m)) == SD_EVENT_FINISHED;
     struct run *run = list_is_linked(&h->watch.link) ? h->run : NULL;
 
     holder_free(h);
-    /* Whoever attached with a newer connection is not gone with this one. */
+    /* A client that attached with a newer connection is not gone with this one. */
     if (run && !leaving && !has_holder(run))
         manager_client_gone(run);
 }
@@ -293,7 +293,7 @@ int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
 
 /* --- what the client tells --- */
 
-/* The caller's own run: the process that asked for it tells of it. NULL: there is none. */
+/* Returns the caller's own run: its `berth run` is the calling process. NULL: none. */
 static struct run *find_own(struct control_call *call, struct manager *m, const char *id, bool gone_too) {
     const struct peer *peer = control_call_peer(call);
     struct run *r = manager_find_run(m, id);
@@ -345,7 +345,7 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     parsed = result ? run_result_parse(result) : RUN_RESULT_NONE;
     if ((result && parsed == RUN_RESULT_NONE) || (code >= 0 && signal >= 0) || (!result && code < 0 && signal < 0))
         return verbs_bad_request(call, "a command ends with a code or by a signal, or it has a result");
-    r = find_own(call, userdata, id, true); /* its connection may have been lost with an earlier berthd */
+    r = find_own(call, userdata, id, true); /* the connection to an earlier berthd may have been lost */
     if (!r)
         return verbs_no_such_run(call, id);
     manager_client_ended(r,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What the verbs' own files share; nobody else includes it. Which file does what:
+/* Shared by the verbs' own files; not included elsewhere.
  *     verbs.c         the table of methods; those that answer at once
  *     verbs-params.c  parameters, strictly
- *     verbs-rights.c  what the caller may do with the job, run or pools that a call names
+ *     verbs-rights.c  rights to the job, run or pools that a call names
  *     verbs-json.c    runs, jobs, names as JSON
- *     verbs-pools.c   pools and hosts as JSON, from snapshots or what berthd knows by itself
- *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have told
+ *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
+ *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
  *     verbs-find.c    Find: names that people type
- *     verbs-act.c     SetLimit and its like: answered when a store has done it
- *     verbs-start.c   Start, Await: waiting for a run's end
+ *     verbs-act.c     SetLimit and others: answered when a store has changed
+ *     verbs-start.c   Start, Await: the end of a run
  *     verbs-drain.c   Drain, Undrain
  *     verbs-hold.c    Hold, Started, Ended: one `berth run` */
 
@@ -32,15 +32,16 @@ struct param {
     const char *name;
     enum param_type type;
     bool required;
-    void *ret;            /* const char *, json_int_t, bool, json_t * (borrowed): untouched where it is missing or null */
+    void *ret;            /* const char *, json_int_t, bool, json_t * (borrowed): untouched if missing or null */
     json_int_t min, max;  /* of PARAM_INT */
 };
 
-enum { VERBS_ANSWERED = 1 }; /* named answer: the call was answered (with an error) and is gone */
+enum { VERBS_ANSWERED = 1 }; /* the call was answered with an error and is gone */
 
-/* 0, VERBS_ANSWERED (InvalidParameter, which names it), or a negative errno. */
+/* Returns 0, VERBS_ANSWERED (InvalidParameter, with the name), or a negative errno. */
 int params_read(struct control_call *call, json_t *params, const struct param *table, size_t n);
-/* 0 or VERBS_ANSWERED (BadRequest): names by the rule of berth.conf(5), reasons of one line. text may be NULL. */
+/* Return 0 or VERBS_ANSWERED (BadRequest). Names follow berth.conf(5), reasons are one line. text may be
+ * NULL. */
 int params_check_name(struct control_call *call, const char *kind, const char *text);
 int params_check_reason(struct control_call *call, const char *text);
 
@@ -50,14 +51,15 @@ int verbs_bad_request(struct control_call *call, const char *format, ...) _print
 int verbs_no_such_pool(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name);
 int verbs_no_such_run(struct control_call *call, const char *name);
-/* What the manager may answer to any request: _STOPPING, _DRAINED, _RECOVERING, or a negative errno. */
+/* Answers what the manager may return for any request: _STOPPING, _DRAINED, _RECOVERING, or a negative
+ * errno. */
 int verbs_refused(struct control_call *call, int answer);
 
 /* --- verbs-rights.c: 0, or VERBS_ANSWERED (NotAllowed, or that there is no such thing) --- */
 
 int verbs_check_job(struct control_call *call, struct manager *m, const char *job);
 int verbs_check_stop(struct control_call *call, struct manager *m, const char *target); /* a job or a run */
-/* A new `berth run`. A pool that is not in the config is left to the manager. */
+/* A new `berth run`. The manager refuses pools that are not in the config. */
 int verbs_check_hold(struct control_call *call, struct manager *m, const struct demands *pools, usec_t head_start_usec);
 
 /* --- verbs-json.c; NULL: no memory --- */
@@ -65,14 +67,15 @@ int verbs_check_hold(struct control_call *call, struct manager *m, const struct 
 json_t *json_text(const char *text);           /* NULL: null */
 json_t *json_time(usec_t realtime);            /* 0: null */
 json_t *json_msec(usec_t usec);
-json_t *json_number(json_int_t n, bool known); /* null if it is not known */
+json_t *json_number(json_int_t n, bool known); /* null if not known */
 /* position, blocked_by: stolen; NULL: null. */
 json_t *json_run(const struct run *r, json_t *position, const char *blocked_by);
 json_t *json_job(struct manager *m, const struct job_settings *settings);
 
 /* --- verbs-pools.c --- */
 
-/* cluster: NULL if Redis is away or there is none. wanted: NULL or the names to show; a name that nobody knows: *ret_unknown. */
+/* cluster: NULL if Redis is away or not configured. wanted: the names to show, or NULL. *ret_unknown: a name
+ * that is not known. */
 json_t *json_pools(struct manager *m, const struct snapshot *host, const struct snapshot *cluster, json_t *wanted,
                    const char **ret_unknown);
 json_t *json_hosts(struct manager *m, const struct snapshot *cluster);

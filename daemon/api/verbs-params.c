@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Parameters of a call: what is unknown, missing or of another type is an error that names it. */
+/* Parameters of a call. An unknown or missing one, or one of another type, is an error that names it. */
 
 #include <stdarg.h>
 #include <string.h>

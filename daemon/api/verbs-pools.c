@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Pools and hosts as JSON. A host pool is told by the host's store, a cluster pool by Redis; while that is away, by what this berthd
- * knows itself: its config and its own runs. */
+/* Pools and hosts as JSON. Host pools come from the host's store, cluster pools from Redis; while Redis is
+ * away, from this host's config and runs. */
 
 #include <string.h>
 
@@ -25,7 +25,8 @@ static json_t *json_seen(usec_t usec) {
 
 /* --- from a snapshot --- */
 
-/* A host does not call Redis to tell a pid, so what is there may be missing or old. Of its own runs this berthd knows it. */
+/* Hosts do not report pids to Redis in a call of their own, so a pid there may be missing or old. This
+ * berthd knows those of its own runs. */
 static uint32_t find_pid(struct manager *m, const char *claim) {
     const struct run *r = manager_find_run(m, claim);
 
@@ -200,7 +201,7 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
     for (size_t i = 0; i < s->n_pools; i++)
         k |= add_pool(m, pools, wanted, &s->pools[i],
                       find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name));
-    for (size_t i = 0; cluster && i < cluster->n_pools; i++) /* of other hosts' configs */
+    for (size_t i = 0; cluster && i < cluster->n_pools; i++) /* pools of other hosts' configs */
         if (!settings_find_pool(s, cluster->pools[i].name))
             k |= add_pool(m, pools, wanted, NULL, &cluster->pools[i]);
     if (k < 0)
@@ -225,7 +226,7 @@ static json_t *json_session(const struct snapshot_session *session) {
                      session->version, "drained", session->drained, "claims", (json_int_t) session->claims, "seen_ms", json_seen(session->seen_usec), "limits", limits);
 }
 
-/* Without Redis there is this host alone. */
+/* Without Redis, this host alone. */
 static json_t *json_own_host(struct manager *m) {
     json_int_t claims = 0;
 
@@ -274,7 +275,7 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster) {
 
     if (!s)
         state = "none";
-    else if (cluster || s->state != STORE_STATE_AWAY) /* it has just answered, or is known to be there */
+    else if (cluster || s->state != STORE_STATE_AWAY) /* Redis has just answered, or is known to be there */
         state = "connected";
     else if (s->is_connecting)
         state = "connecting";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Rights that depend on what a call names: a job, a run, pools. The table in verbs.c marks these methods RIGHT_BY_TARGET. */
+/* Rights that depend on the target of a call: a job, a run, pools. The table in verbs.c marks these methods
+ * RIGHT_BY_TARGET. */
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is shown from snapshots of the stores: the call is kept until both have told; without Redis what is known is told at once,
- * and marked as stale. */
+/* Methods that show snapshots of the stores. The call is kept until both stores have answered. Without Redis
+ * it is answered at once, from what this host knows, and marked as stale. */
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 struct show { /* one such call */
     struct manager *manager;
     struct control_call *call;   /* NULL: the client has gone */
-    unsigned n_pending;          /* stores that have not told yet */
+    unsigned n_pending;          /* stores that have not answered yet */
     struct snapshot *host, *cluster;
     int (*answer)(struct show *show);
     json_t *wanted;              /* Pools: names, or NULL */
@@ -32,7 +32,7 @@ DEFINE_CLEANUP(struct show, show_free)
 static void show_on_gone(_unused_ struct control_call *call, void *userdata) {
     struct show *show = userdata;
 
-    show->call = NULL; /* the stores answer all the same */
+    show->call = NULL; /* the stores still answer */
 }
 
 static void show_finish(struct show *show) {
@@ -63,7 +63,7 @@ static void show_on_cluster(int r, struct snapshot *snapshot, void *userdata) {
     show_on_snapshot(show);
 }
 
-/* Takes the show over. Stores answer later, never from inside store_inspect(). */
+/* Steals `show`. Stores answer later, never from inside store_inspect(). */
 static int show_begin(struct show *show) {
     struct store *host = manager_host_store(show->manager), *cluster = manager_cluster_store(show->manager);
     int k = 0;
@@ -98,7 +98,7 @@ static bool show_is_stale(const struct show *show) {
     return manager_cluster_store(show->manager) && !show->cluster;
 }
 
-/* Ends the look's call. what: stolen. */
+/* Answers the call. what: stolen. */
 static int show_reply(struct show *show, const char *name, json_t *what) {
     struct control_call *call = steal_pointer(&show->call);
 
@@ -167,7 +167,8 @@ static void sort_positions(struct snapshot *s) {
         qsort(s->mine, s->n_mine, sizeof(*s->mine), compare_positions);
 }
 
-/* A view of the snapshot with the positions of one claim alone: thousands may wait, and each is looked up. s is sorted. */
+/* Returns a view of the sorted snapshot with the positions of one claim alone. Thousands may wait, and each
+ * is looked up. */
 static const struct snapshot *narrow(const struct snapshot *s, const struct claim *c, struct snapshot *view) {
     size_t low = 0, high;
 
@@ -215,7 +216,7 @@ static json_t *json_run_shown(struct show *show, const struct run *r) {
     return json_run(r, position, manager_blocked_by(show->manager, r, host, cluster, why, sizeof(why)));
 }
 
-/* Roughly in the order of time: what is over, what runs, what waits. */
+/* Roughly in the order of time: done, running, waiting. */
 static int runs_answer(struct show *show) {
     static const enum run_state order[] = {RUN_STATE_DONE,     RUN_STATE_STOPPING, RUN_STATE_RUNNING,
                                            RUN_STATE_STARTING, RUN_STATE_WAITING,  RUN_STATE_PENDING};
@@ -252,5 +253,5 @@ int verbs_runs(struct control_call *call, json_t *params, void *userdata) {
     show->all = all;
     if (!list_is_empty(manager_runs(m, RUN_STATE_WAITING)))
         return show_begin(steal_pointer(&show));
-    return runs_answer(show); /* nobody waits: the stores need not be asked */
+    return runs_answer(show); /* nothing waits: no need of the stores */
 }

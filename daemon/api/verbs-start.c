@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Start: a manual trigger of a job, and, if the client wants that, the end of its run. Await: that of one started before. */
+/* Start: triggers a job, and reports the end of its run if the client wants that. Await: reports the end of
+ * a run started before. */
 
 #include <errno.h>
 #include <string.h>
@@ -91,7 +92,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
 
 /* --- one that was started before --- */
 
-/* What is remembered of a job's last run. NULL: no memory. */
+/* Packs what the job's state has of its last run. NULL: no memory. */
 static json_t *pack_last(const char *name, const struct manager_job *job) {
     return json_pack("{s:{s:s, s:s, s:s, s:s, s:{}, s:n, s:n, s:o, s:n, s:n, s:o, s:o, s:i, s:n, s:o, s:o, s:o, s:n}}", "run", "run",
                      job->last_run, "name", name, "kind", "job", "state", run_state_name(RUN_STATE_DONE), "pools", "position",

@@ -83,7 +83,7 @@ static const struct settings *verbs_get_settings(void *userdata) {
     return manager_settings(userdata);
 }
 
-/* Each method's right stands here, and in the interface's text for those who read that; a test holds the two together. */
+/* Each method's right stands here and in the interface's text; a test compares the two. */
 static const struct control_method methods[] = {
     {"io.berth.Version", verbs_version, RIGHT_LOOK, "version"},
     {"io.berth.Pools", verbs_pools, RIGHT_LOOK, "pools"},
@@ -103,7 +103,8 @@ static const struct control_method methods[] = {
     {"io.berth.Resume", verbs_resume, RIGHT_OPERATE, "resume"},
     {"io.berth.Revoke", verbs_revoke, RIGHT_OPERATE, "revoke"},
     {"io.berth.EndGrace", verbs_end_grace, RIGHT_OPERATE, "grace"},
-    /* Who has begun a run may lose the right to run meanwhile. The run goes on under its lease, and its end is recorded. */
+    /* A user may lose the right to run while their run goes on. The run keeps its lease, and its end is
+     * recorded. */
     {"io.berth.Hold", verbs_hold, RIGHT_BY_TARGET, "run"},
     {"io.berth.Started", verbs_started, RIGHT_BY_TARGET, "run"},
     {"io.berth.Ended", verbs_ended, RIGHT_BY_TARGET, "run"},

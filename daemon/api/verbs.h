@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* io.berth (daemon/api/io.berth.varlink) on the control socket: what clients ask, translated to the manager and its stores, and back. */
+/* io.berth (io.berth.varlink) on the control socket: translates calls to the manager and its stores. */
 
 #include "daemon/api/control.h"
 #include "daemon/manager.h"
 
-/* The methods of io.berth with their rights, and its text. */
+/* The methods of io.berth with their rights, and the interface's text. */
 extern const struct control_service verbs_service;
 
-/* As control_new(). The control must be freed before the manager. */
+/* As control_new(). Freed before the manager. */
 int verbs_new_control(struct control **ret, sd_event *event, struct manager *m, const char *path, int listen_fd);

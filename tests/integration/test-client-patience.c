@@ -48,7 +48,7 @@ static void end(struct fake *f, int status, const char *before, const char *afte
 
 static void end_silent(struct fake *f) {
     end(f, 69, "berthd does not answer on ",
-        ": it hangs, or that is not berthd (systemctl status berthd; --socket names another)");
+        ": it hangs, or another program listens there (systemctl status berthd)");
 }
 
 static void test_never_accepts(void) {
@@ -87,7 +87,7 @@ static void test_garbage(void) {
 
     begin_heard(&f);
     fake_say(&f, "SSH-2.0-OpenSSH_9.2");
-    end(&f, 70, "what listens on ", " does not speak Varlink");
+    end(&f, 70, "", ": the listening process does not speak Varlink");
 }
 
 /* Always a byte more, never the last one. */
@@ -115,7 +115,7 @@ static void test_full(void) {
     CU_ASSERT(n < MANY);
     fake_in_child = ask;
     fake_run(&f, "", NULL);
-    end(&f, 69, "berthd takes no more callers on ", ": it hangs, or has too many (systemctl status berthd)");
+    end(&f, 69, "berthd accepts no more connections on ", ": it hangs or is overloaded (systemctl status berthd)");
     while (n > 0)
         close_fd(others[--n]);
 }

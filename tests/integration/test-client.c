@@ -109,7 +109,7 @@ static void refuses(const char *reply) {
 
     begin(&f);
     fake_say(&f, reply);
-    end(&f, 70, about_socket(&f, "berth: what listens on ", " does not speak Varlink\n"));
+    end(&f, 70, about_socket(&f, "berth: ", ": the listening process does not speak Varlink\n"));
 }
 
 static void test_no_varlink(void) {

@@ -148,7 +148,7 @@ static void test_no_journal(void) {
     snprintf(path, sizeof(path), "%s/empty", journal_folder);
     (void) mkdir(path, 0755);
     TEST_INT(berth(NULL, "history --directory %s", path), 65);
-    CU_ASSERT(strstr(berth_err, "no journal is there") != NULL);
+    CU_ASSERT(strstr(berth_err, "no journal found") != NULL);
     snprintf(path, sizeof(path), "%s/empty/x.journal", journal_folder);
     f = fopen(path, "we");
     fputs("this is no journal", f);

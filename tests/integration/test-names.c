@@ -42,7 +42,7 @@ static void test_label(void) {
     first = run_as("import", a);
     second = run_as("import", b);
     TEST_INT(berth(ant, "stop import"), 65);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: import can be several runs; give more digits of one:\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: import matches several runs, give more digits:\n"));
     CU_ASSERT(strstr(berth_err, a) != NULL && strstr(berth_err, b) != NULL);
     TEST_INT(host_count(ant, "stopping", "job=import"), 0);
     TEST_INT(berth(ant, "stop %.10s", b), 0);

@@ -170,7 +170,7 @@ static void who_parks(void) {
     AT_STRING(json, "pools.name=db.lowest.session", SESSION);
     json_decref(json);
     TEST_INT(berth(ant, "pools"), 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "a session that is no host's: 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "a session without a host: 0"));
     say((const char *const[5]) {"ZREM", NS "pool:db:limits", SESSION});
 }
 

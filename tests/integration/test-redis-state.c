@@ -36,7 +36,7 @@ static void connecting_and_away(void) {
     await_state(ant, "connecting");
     /* Nobody says that it is away before an attempt has failed. */
     TEST_INT(berth(ant, "pools"), 0);
-    TEST_STRING(berth_err, "berth: berthd is connecting to Redis: of the cluster this is what this host knows by itself\n");
+    TEST_STRING(berth_err, "berth: berthd is connecting to Redis: showing what this host knows\n");
     TEST_INT(berth(ant, "grace --end"), 69);
     TEST_STRING(berth_err, "berth: berthd is connecting to Redis: nothing was changed; try again\n");
     waiter = berth_start(ant, "run -p db --name early -- true");

@@ -355,7 +355,7 @@ static void test_stopping_while_waiting(void) {
     fake_say(&f, FAKE_WAITING);
     fake_say(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
     TEST_INT(fake_await_exit(&f), 69);
-    TEST_STRING(fake_errors(&f), "berth: berthd is about to stop\n");
+    TEST_STRING(fake_errors(&f), "berth: berthd is stopping\n");
     fake_done(&f);
 }
 

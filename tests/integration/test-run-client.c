@@ -149,7 +149,7 @@ static void test_refused(void) {
     refused_with("-p db x", "{'error': 'io.berth.NotAllowed', 'parameters': {'text': 'not in the group berth'}}", 77,
                  "berth: not in the group berth\n");
     refused_with("-p db x", "{'error': 'io.berth.Away', 'parameters': {'text': 'Redis is away'}}", 69, "berth: Redis is away\n");
-    refused_with("-p db x", "{'error': 'io.berth.Stopping'}", 69, "berth: berthd is about to stop\n");
+    refused_with("-p db x", "{'error': 'io.berth.Stopping'}", 69, "berth: berthd is stopping\n");
     refused_with("-p db x", "{'error': 'io.berth.ConfigRefused', 'parameters': {'errors': ['a:1: x', 'a:2: y']}}", 78,
                  "a:1: x\na:2: y\nberth: the config has errors; nothing was changed\n");
     refused_with("-p db x", "{'error': 'io.berth.Internal', 'parameters': {'text': 'out of memory'}}", 70, "berth: out of memory\n");
@@ -179,7 +179,7 @@ static void test_wrong_usage(void) {
     TEST_INT(fake_await_exit(&f), 64);
     TEST_STRING(fake_errors(&f), "berth run: unknown option --frob\nberth run -p POOL[:N] [OPTION...] [--] COMMAND [ARG...]\n");
     fake_run(&f, "--help", NULL);
-    fake_await_output(&f, "127 there is no such command.\n");
+    fake_await_output(&f, "127 command not found.\n");
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);
 }
@@ -192,7 +192,7 @@ static void test_no_server(void) {
     fake_stop(&f);
     fake_run(&f, "-p db x", NULL);
     TEST_INT(fake_await_exit(&f), 69);
-    snprintf(error, sizeof(error), "berth: cannot reach berthd: nobody listens on %s (is berthd running?)\n", f.socket);
+    snprintf(error, sizeof(error), "berth: cannot reach berthd: no process listens on %s (is berthd running?)\n", f.socket);
     TEST_STRING(fake_errors(&f), error);
 
     (void) unlink(f.socket);

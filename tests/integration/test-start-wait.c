@@ -49,8 +49,8 @@ static void killed_while_it_runs(void) {
 
     host_await(ant, "queued", "job=next");
     host_kill(ant);
-    await_text(c, 2, "berthd is away; run ");
-    await_text(next, 2, "berthd is away; run ");
+    await_text(c, 2, "berthd is away; waiting for it and run ");
+    await_text(next, 2, "berthd is away; waiting for it and run ");
     host_start(ant);
     TEST_INT(witness_count_alive(cluster.witness), 1);
     gate_open(&cluster.gate);
@@ -69,8 +69,8 @@ static void killed_while_it_is_behind(void) {
     await_text(next, 1, "\n");
     CU_ASSERT(strncmp(child_text(next, 1), child_text(c, 1), ID_TEXT_SIZE - 1) != 0);
     host_kill(ant);
-    await_text(c, 2, "berthd is away; run ");
-    await_text(next, 2, "berthd is away; run ");
+    await_text(c, 2, "berthd is away; waiting for it and run ");
+    await_text(next, 2, "berthd is away; waiting for it and run ");
     host_start(ant);
     runs = berth_json(ant, "runs");
     run = json_array_get(json_object_get(runs, "runs"), 1); /* what waits comes last */
@@ -105,7 +105,7 @@ static void ends_while_berthd_is_away(void) {
     host_kill(ant);
     gate_open(&cluster.gate);
     witness_await_alive(cluster.witness, 0);
-    await_text(c, 2, "berthd is away; run ");
+    await_text(c, 2, "berthd is away; waiting for it and run ");
     host_start(ant);
     TEST_INT(berth_end(c), 7);
 }
@@ -189,7 +189,7 @@ static void asks_again(void) {
     come_back(&f);
     fake_say(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', "
                  "'exit_code': 9}}}");
-    end(&f, 9, "nightly: berthd is away; run " FAKE_RUN);
+    end(&f, 9, "nightly: berthd is away; waiting for it and run " FAKE_RUN);
 }
 
 static void is_not_known_any_more(void) {
@@ -200,7 +200,7 @@ static void is_not_known_any_more(void) {
     fake_hang_up(&f);
     come_back(&f);
     fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
-    end(&f, 69, "berth: nightly: this berthd knows nothing of run " FAKE_RUN ": how it ended may be in `berth history " FAKE_RUN "`\n");
+    end(&f, 69, "berth: nightly: run " FAKE_RUN " is not known to this berthd; its result may be in `berth history " FAKE_RUN "`\n");
 }
 
 /* Before there is an id there is nothing to come back to. */

@@ -94,25 +94,25 @@ static void test_unknown(void) {
 static void test_values(void) {
     refuses("limit|db|--for|5m", 64, "berth limit: a limit is missing");
     refuses("pause|db|--for|5", 64, "berth pause: --for 5: must be a duration such as 30s, 10m or 1h30m");
-    refuses("limit|db|010", 64, "berth limit: 010: a limit is a number of 0 to 1000000");
-    refuses("limit|db|--|-1", 64, "berth limit: -1: a limit is a number of 0 to 1000000");
-    refuses("limit|db|1000001", 64, "berth limit: 1000001: a limit is a number of 0 to 1000000");
+    refuses("limit|db|010", 64, "berth limit: 010: a limit is a number from 0 to 1000000");
+    refuses("limit|db|--|-1", 64, "berth limit: -1: a limit is a number from 0 to 1000000");
+    refuses("limit|db|1000001", 64, "berth limit: 1000001: a limit is a number from 0 to 1000000");
     refuses("limit|db|3|--for|5", 64, "berth limit: --for 5: must be a duration such as 30s, 10m or 1h30m");
     refuses("limit|db|3|--for|0s", 64, "berth limit: --for 0s: must be a duration such as 30s, 10m or 1h30m");
     refuses("limit|db|3|--for|4000d", 64, "berth limit: --for 4000d: must be at most 3650d");
-    refuses("limit|db|3|--clear", 64, "berth limit: --clear goes with a pool and nothing else");
-    refuses("limit|db|--clear|--reason|x", 64, "berth limit: --clear goes with a pool and nothing else");
+    refuses("limit|db|3|--clear", 64, "berth limit: --clear takes a pool and nothing else");
+    refuses("limit|db|--clear|--reason|x", 64, "berth limit: --clear takes a pool and nothing else");
     refuses("limit|d b|3", 64, "berth limit: the name of a pool has a space");
     refuses("pools|d\"b", 64, "berth pools: the name of a pool has a character that is not one of A-Z a-z 0-9 . _ -");
     refuses("pause|db|.db", 64, "berth pause: the name of a pool begins with '.' or '-'");
     refuses("start|", 64, "berth start: the name of a job is empty");
     refuses("stop|a\nb", 64, "berth stop: the name of a job or run has a character that is not one of A-Z a-z 0-9 . _ -");
-    refuses("revoke|db", 64, "berth revoke: db: not the id of a run, nor its first digits (4 at least); `berth pools POOL` shows them");
-    refuses("revoke|012", 64, "berth revoke: 012: not the id of a run, nor its first digits (4 at least); `berth pools POOL` shows them");
+    refuses("revoke|db", 64, "berth revoke: db: not a run's id or its first digits (at least 4); see `berth pools POOL`");
+    refuses("revoke|012", 64, "berth revoke: 012: not a run's id or its first digits (at least 4); see `berth pools POOL`");
     refuses("history|a b", 64, "berth history: the name of a job or run has a space");
     refuses("history|--since|soon", 64, "berth history: --since soon: must be a time such as today, -2h, \"2 hours ago\", 14:00, "
             "\"2026-11-20 14:00\" or 2026-11-20T13:00:00Z");
-    refuses("grace", 64, "berth grace: --end is needed: only an administrator can know that a namespace is new");
+    refuses("grace", 64, "berth grace: --end is missing; `berth help grace` explains the risk");
 }
 
 static void test_away(void) {

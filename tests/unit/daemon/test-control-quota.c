@@ -220,7 +220,7 @@ static void test_abuse(void) {
     fd = client_of(NOBODY);
     TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
     expect_refused(fd, "a descriptor came along; berthd takes none");
-    expect_refused(client_of(NOBODY), "your user passed a descriptor to berthd, which takes none: it is not heard for a minute");
+    expect_refused(client_of(NOBODY), "your user passed a descriptor to berthd, which takes none; its connections are refused for a minute");
     fd = client_of(NOBODY - 1);
     peer_expect_ok(fd);
     close(fd);
