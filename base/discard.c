@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/connection.h"
 #include "base/list.h"
+#include "base/timer.h"
 
 #define CHILDREN_MAX 8                      /* at once: an ending process may be kept by a file system that hangs */
 #define AGAIN_TIME (100 * USEC_PER_MSEC)    /* between two children: whoever sends much has few forks for it */
@@ -31,7 +31,7 @@ struct discard {
     size_t n, allocated;
     struct list children;
     size_t n_children;
-    sd_event_source *timer;   /* on while there are some to be given up */
+    struct timer timer;       /* on while there are some to be given up */
     usec_t next;              /* boottime: not before then */
 };
 
@@ -107,20 +107,13 @@ static int discard_all(struct discard *d) {
     return 0;
 }
 
-static void discard_arm(struct discard *d) {
-    /* Neither fails for a source that exists. */
-    (void) sd_event_source_set_time(d->timer, d->next);
-    (void) sd_event_source_set_enabled(d->timer, d->n > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
-}
-
-static int discard_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void discard_on_time(void *userdata) {
     struct discard *d = userdata;
 
     d->next = usec_add(clock_boottime(), AGAIN_TIME);
     if (d->n_children < CHILDREN_MAX)
         (void) discard_all(d); /* no process, no memory: they wait */
-    discard_arm(d);
-    return 0;
+    timer_set(&d->timer, d->n > 0 ? d->next : USEC_INFINITY);
 }
 
 void discard_connection(struct discard *d, int fd) {
@@ -141,7 +134,7 @@ void discard_connection(struct discard *d, int fd) {
     }
     d->fds[d->n++] = fd;
     if (d->n == 1)
-        discard_arm(d);
+        timer_set(&d->timer, d->next);
 }
 
 int discard_new(struct discard **ret, sd_event *event) {
@@ -152,9 +145,7 @@ int discard_new(struct discard **ret, sd_event *event) {
         return -ENOMEM;
     d->event = sd_event_ref(event);
     list_init(&d->children);
-    r = sd_event_add_time(event, &d->timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, discard_on_time, d);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(d->timer, SD_EVENT_OFF);
+    r = timer_init(&d->timer, event, SD_EVENT_PRIORITY_NORMAL, discard_on_time, d);
     if (r < 0)
         return r;
     *ret = steal_pointer(&d);
@@ -171,7 +162,7 @@ struct discard *discard_free(struct discard *d) {
 
         (void) child_on_end(NULL, c->pidfd, 0, c);
     }
-    sd_event_source_disable_unref(d->timer);
+    timer_done(&d->timer);
     sd_event_unref(d->event);
     free(d->fds);
     free(d);

@@ -6,30 +6,27 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
+#include "base/timer.h"
 
 #define ACCEPTS_A_TURN 64
-#define AGAIN_TIME (200 * USEC_PER_MSEC)
+#define RETRY (200 * USEC_PER_MSEC)
 
 struct listener {
     listener_fn fn;
     void *userdata;
     sd_event_source *source;
-    sd_event_source *timer; /* on while it is left alone */
+    struct timer timer; /* on while the socket is paused */
 };
 
-static int listener_on_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void listener_on_retry(void *userdata) {
     struct listener *l = userdata;
 
     (void) sd_event_source_set_enabled(l->source, SD_EVENT_ON);
-    return 0;
 }
 
-/* None of these fails for a source that exists. */
 static void listener_pause(struct listener *l) {
     (void) sd_event_source_set_enabled(l->source, SD_EVENT_OFF);
-    (void) sd_event_source_set_time_relative(l->timer, AGAIN_TIME);
-    (void) sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT);
+    timer_set_in(&l->timer, RETRY);
 }
 
 static int listener_on_io(_unused_ sd_event_source *source, int listen_fd, _unused_ uint32_t revents, void *userdata) {
@@ -62,9 +59,7 @@ int listener_new(struct listener **ret, sd_event *event, int fd, int64_t priorit
     if (r >= 0)
         r = sd_event_source_set_priority(l->source, priority);
     if (r >= 0)
-        r = sd_event_add_time(event, &l->timer, CLOCK_BOOTTIME, USEC_INFINITY, 0, listener_on_again, l);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(l->timer, SD_EVENT_OFF);
+        r = timer_init(&l->timer, event, SD_EVENT_PRIORITY_NORMAL, listener_on_retry, l);
     if (r < 0)
         return r;
     *ret = steal_pointer(&l);
@@ -75,7 +70,7 @@ struct listener *listener_free(struct listener *l) {
     if (!l)
         return NULL;
     sd_event_source_disable_unref(l->source);
-    sd_event_source_disable_unref(l->timer);
+    timer_done(&l->timer);
     free(l);
     return NULL;
 }

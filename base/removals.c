@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/timer.h"
 
-#define AGAIN USEC_PER_SEC
+#define RETRY USEC_PER_SEC
 
 struct removals {
-    sd_event_source *timer; /* on while there is anything */
+    struct timer timer; /* on while there are paths */
     char **paths;
     size_t n;
 };
@@ -31,18 +31,12 @@ static void try_all(struct removals *r) {
     r->n = kept;
 }
 
-static void arm(struct removals *r) {
-    /* Neither fails for a source that exists. */
-    (void) sd_event_source_set_time_relative(r->timer, AGAIN);
-    (void) sd_event_source_set_enabled(r->timer, r->n > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
-}
+static void removals_on_timer(void *userdata) {
+    struct removals *removals = userdata;
 
-static int removals_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct removals *r = userdata;
-
-    try_all(r);
-    arm(r);
-    return 0;
+    try_all(removals);
+    if (removals->n > 0)
+        timer_set_in(&removals->timer, RETRY);
 }
 
 int removals_new(struct removals **ret, sd_event *event) {
@@ -51,9 +45,7 @@ int removals_new(struct removals **ret, sd_event *event) {
 
     if (!r)
         return -ENOMEM;
-    k = sd_event_add_time(event, &r->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, removals_on_timer, r);
-    if (k >= 0)
-        k = sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+    k = timer_init(&r->timer, event, SD_EVENT_PRIORITY_NORMAL, removals_on_timer, r);
     if (k < 0)
         return k;
     *ret = steal_pointer(&r);
@@ -67,7 +59,7 @@ struct removals *removals_free(struct removals *r) {
     for (size_t i = 0; i < r->n; i++)
         free(r->paths[i]);
     free(r->paths);
-    sd_event_source_disable_unref(r->timer);
+    timer_done(&r->timer);
     free(r);
     return NULL;
 }
@@ -85,6 +77,7 @@ int removals_remove(struct removals *r, const char *path) {
     r->paths[r->n] = strdup(path);
     if (r->paths[r->n])
         r->n++;
-    arm(r);
+    if (r->n > 0)
+        timer_set_in(&r->timer, RETRY);
     return k;
 }

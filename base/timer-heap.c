@@ -4,128 +4,118 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-static void put(struct dues *d, struct due *due, size_t i) {
-    d->heap[i] = due;
-    due->place = i + 1;
+static void put(struct timer_heap *heap, struct heap_timer *timer, size_t i) {
+    heap->items[i] = timer;
+    timer->heap_index = i + 1;
 }
 
-static void swap(struct dues *d, size_t a, size_t b) {
-    struct due *due = d->heap[a];
+static void swap(struct timer_heap *heap, size_t a, size_t b) {
+    struct heap_timer *timer = heap->items[a];
 
-    put(d, d->heap[b], a);
-    put(d, due, b);
+    put(heap, heap->items[b], a);
+    put(heap, timer, b);
 }
 
-/* Moves what stands at i to where it belongs. */
-static void settle(struct dues *d, size_t i) {
-    for (; i > 0 && d->heap[i]->at < d->heap[(i - 1) / 2]->at; i = (i - 1) / 2)
-        swap(d, i, (i - 1) / 2);
+/* Moves the timer at i up or down to where its time belongs. */
+static void sift(struct timer_heap *heap, size_t i) {
+    for (; i > 0 && heap->items[i]->at < heap->items[(i - 1) / 2]->at; i = (i - 1) / 2)
+        swap(heap, i, (i - 1) / 2);
     for (;;) {
         size_t first = i, left = 2 * i + 1, right = left + 1;
 
-        if (left < d->n && d->heap[left]->at < d->heap[first]->at)
+        if (left < heap->n && heap->items[left]->at < heap->items[first]->at)
             first = left;
-        if (right < d->n && d->heap[right]->at < d->heap[first]->at)
+        if (right < heap->n && heap->items[right]->at < heap->items[first]->at)
             first = right;
         if (first == i)
             return;
-        swap(d, i, first);
+        swap(heap, i, first);
         i = first;
     }
 }
 
-/* Neither call fails for a source of a living loop. */
-static void arm(struct dues *d) {
-    if (d->n > 0)
-        (void) sd_event_source_set_time(d->timer, d->heap[0]->at);
-    (void) sd_event_source_set_enabled(d->timer, d->n > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+static void arm(struct timer_heap *heap) {
+    timer_set(&heap->timer, heap->n > 0 ? heap->items[0]->at : USEC_INFINITY);
 }
 
-static void take_out(struct dues *d, struct due *due) {
-    size_t i = due->place - 1;
-    struct due *last = d->heap[--d->n];
+static void take_out(struct heap_timer *timer) {
+    struct timer_heap *heap = timer->heap;
+    size_t i = timer->heap_index - 1;
+    struct heap_timer *last = heap->items[--heap->n];
 
-    due->place = 0;
-    if (last == due)
+    timer->heap_index = 0;
+    if (last == timer)
         return;
-    put(d, last, i);
-    settle(d, i);
+    put(heap, last, i);
+    sift(heap, i);
 }
 
-static int dues_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-    struct dues *d = userdata;
+static void timer_heap_on_timer(void *userdata) {
+    struct timer_heap *heap = userdata;
     usec_t now = clock_boottime();
 
-    (void) source, (void) usec;
-    while (d->n > 0 && d->heap[0]->at <= now) {
-        struct due *due = d->heap[0];
+    while (heap->n > 0 && heap->items[0]->at <= now) {
+        struct heap_timer *elapsed = heap->items[0];
 
-        take_out(d, due);
-        d->fn(due, d->userdata);
+        take_out(elapsed);
+        heap->fn(elapsed, heap->userdata);
     }
-    arm(d);
-    return 0;
+    arm(heap);
 }
 
-int dues_init(struct dues *d, sd_event *event, int64_t priority, due_fn fn, void *userdata) {
-    int k;
-
-    *d = (struct dues) {.fn = fn, .userdata = userdata};
-    k = sd_event_add_time(event, &d->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, dues_on_timer, d);
-    if (k >= 0)
-        k = sd_event_source_set_priority(d->timer, priority);
-    return k < 0 ? k : sd_event_source_set_enabled(d->timer, SD_EVENT_OFF);
+int timer_heap_init(struct timer_heap *heap, sd_event *event, int64_t priority, timer_heap_fn fn, void *userdata) {
+    *heap = (struct timer_heap) {.fn = fn, .userdata = userdata};
+    return timer_init(&heap->timer, event, priority, timer_heap_on_timer, heap);
 }
 
-void dues_done(struct dues *d) {
-    d->timer = sd_event_source_disable_unref(d->timer);
-    for (size_t i = 0; i < d->n; i++)
-        d->heap[i]->place = 0;
-    free(d->heap);
-    d->heap = NULL;
-    d->n = d->room = d->allocated = 0;
+void timer_heap_done(struct timer_heap *heap) {
+    timer_done(&heap->timer);
+    for (size_t i = 0; i < heap->n; i++)
+        heap->items[i]->heap_index = 0;
+    free(heap->items);
+    heap->items = NULL;
+    heap->n = heap->reserved = heap->allocated = 0;
 }
 
-int dues_make_room(struct dues *d) {
-    size_t allocated = d->allocated > 0 ? 2 * d->allocated : 16;
-    struct due **heap;
+int timer_heap_reserve(struct timer_heap *heap) {
+    size_t allocated = heap->allocated > 0 ? 2 * heap->allocated : 16;
+    struct heap_timer **items;
 
-    if (d->room == d->allocated) {
-        heap = reallocarray(d->heap, allocated, sizeof(struct due *));
-        if (!heap)
+    if (heap->reserved == heap->allocated) {
+        items = reallocarray(heap->items, allocated, sizeof(struct heap_timer *));
+        if (!items)
             return -ENOMEM;
-        d->heap = heap;
-        d->allocated = allocated;
+        heap->items = items;
+        heap->allocated = allocated;
     }
-    d->room++;
+    heap->reserved++;
     return 0;
 }
 
-void dues_give_room(struct dues *d) {
-    assert(d->room > d->n);
-    d->room--;
+void timer_heap_unreserve(struct timer_heap *heap) {
+    assert(heap->reserved > heap->n);
+    heap->reserved--;
 }
 
-void dues_set(struct dues *d, struct due *due, usec_t at) {
-    if (at == USEC_INFINITY || (due->place > 0 && due->dues != d))
-        dues_unset(due);
-    if (at == USEC_INFINITY)
+void timer_heap_set(struct timer_heap *heap, struct heap_timer *timer, usec_t boottime) {
+    if (boottime == USEC_INFINITY || (timer->heap_index > 0 && timer->heap != heap))
+        timer_heap_unset(timer);
+    if (boottime == USEC_INFINITY)
         return;
-    due->at = at;
-    if (due->place == 0) {
-        assert(d->n < d->room);
-        due->dues = d;
-        put(d, due, d->n++);
+    timer->at = boottime;
+    if (timer->heap_index == 0) {
+        assert(heap->n < heap->reserved);
+        timer->heap = heap;
+        put(heap, timer, heap->n++);
     }
-    settle(d, due->place - 1);
-    arm(d);
+    sift(heap, timer->heap_index - 1);
+    arm(heap);
 }
 
-void dues_unset(struct due *due) {
-    if (due->place == 0)
+void timer_heap_unset(struct heap_timer *timer) {
+    if (timer->heap_index == 0)
         return;
-    take_out(due->dues, due);
-    arm(due->dues);
+    take_out(timer);
+    arm(timer->heap);
 }

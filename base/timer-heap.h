@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Thousands of things, each with a time at which something is due: a heap of pointers to them and one timer. An event source for each
- * would take 300 bytes. What may fail for lack of memory is making room; setting a time never does. */
+/* Timers of thousands of objects on one event source: a heap of pointers to them. An event source for each would take 300 bytes. Memory
+ * is reserved first, so setting a timer cannot fail. */
 
 #include <stddef.h>
-#include <systemd/sd-event.h>
 
-#include "base/clock.h"
+#include "base/timer.h"
 
-struct dues;
+struct timer_heap;
 
-struct due {            /* inside of the thing; all zero: not set */
-    usec_t at;          /* CLOCK_BOOTTIME */
-    struct dues *dues;  /* where it is set */
-    size_t place;       /* in the heap of those, from 1; 0: not set */
+struct heap_timer {          /* embedded in the object; all zero: not set */
+    usec_t at;               /* CLOCK_BOOTTIME */
+    struct timer_heap *heap; /* the heap in which it is set */
+    size_t heap_index;       /* from 1; 0: not set */
 };
 
-typedef void (*due_fn)(struct due *due, void *userdata); /* it is not set any more; may set any */
+typedef void (*timer_heap_fn)(struct heap_timer *elapsed, void *userdata); /* elapsed is not set any more; may set timers */
 
-struct dues {
-    struct due **heap; /* [0] is the earliest */
-    size_t n, room, allocated;
-    sd_event_source *timer;
-    due_fn fn;
+struct timer_heap {
+    struct heap_timer **items; /* [0] is the earliest */
+    size_t n, reserved, allocated;
+    struct timer timer;
+    timer_heap_fn fn;
     void *userdata;
 };
 
-/* A negative errno, or 0 with no room. */
-int dues_init(struct dues *d, sd_event *event, int64_t priority, due_fn fn, void *userdata);
-/* Nothing is due any more; the things are the caller's. All zero or after a failed dues_init(), too. */
-void dues_done(struct dues *d);
-/* Room for one thing more; 0 or -ENOMEM. And given back, when it is not set. */
-int dues_make_room(struct dues *d);
-void dues_give_room(struct dues *d);
-/* At another time, or among other dues, if it is set already. USEC_INFINITY: never. */
-void dues_set(struct dues *d, struct due *due, usec_t at);
-void dues_unset(struct due *due);
+/* Without reserved places at first. 0 or a negative errno. */
+int timer_heap_init(struct timer_heap *heap, sd_event *event, int64_t priority, timer_heap_fn fn, void *userdata);
+/* Unsets all timers. May follow a failed timer_heap_init(), or none on an all-zero heap. */
+void timer_heap_done(struct timer_heap *heap);
+/* Reserves a place for one timer more: 0 or -ENOMEM. Gives back the place of a timer that is not set. */
+int timer_heap_reserve(struct timer_heap *heap);
+void timer_heap_unreserve(struct timer_heap *heap);
+/* Sets a timer, or moves it from another time or heap. USEC_INFINITY unsets it. */
+void timer_heap_set(struct timer_heap *heap, struct heap_timer *timer, usec_t boottime);
+void timer_heap_unset(struct heap_timer *timer);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void run_table_on_elapsed(struct due *due, _unused_ void *userdata) {
+static void run_table_on_elapsed(struct heap_timer *due, _unused_ void *userdata) {
     struct run *run = list_entry(due, struct run, timer.due);
 
     run->timer.on_elapsed(run);
@@ -19,10 +19,10 @@ int run_table_init(struct run_table *table, sd_event *event, void (*on_change)(s
     for (size_t i = 0; i < RUN_STATES; i++)
         list_init(&table->lists[i]);
     table->on_change = on_change;
-    r = dues_init(&table->timers, event, SD_EVENT_PRIORITY_NORMAL, run_table_on_elapsed, table);
+    r = timer_heap_init(&table->timers, event, SD_EVENT_PRIORITY_NORMAL, run_table_on_elapsed, table);
     if (r < 0)
         return r;
-    return dues_init(&table->patient_timers, event, SD_EVENT_PRIORITY_NORMAL + 10, run_table_on_elapsed, table);
+    return timer_heap_init(&table->patient_timers, event, SD_EVENT_PRIORITY_NORMAL + 10, run_table_on_elapsed, table);
 }
 
 static void keep_run(_unused_ void *run) {
@@ -36,8 +36,8 @@ void run_table_done(struct run_table *table) {
         run_disarm(run);
         run_free(run);
     }
-    dues_done(&table->timers);
-    dues_done(&table->patient_timers);
+    timer_heap_done(&table->timers);
+    timer_heap_done(&table->patient_timers);
 }
 
 /* --- which runs there are --- */
@@ -95,17 +95,17 @@ static void forget_old_runs(struct run_table *table) {
 }
 
 static void unreserve_timer(struct run_table *table) {
-    dues_give_room(&table->timers);
-    dues_give_room(&table->patient_timers);
+    timer_heap_unreserve(&table->timers);
+    timer_heap_unreserve(&table->patient_timers);
 }
 
 /* Now, so that no time limit of a run can fail for lack of memory later. */
 static int reserve_timer(struct run_table *table) {
-    if (dues_make_room(&table->timers) < 0)
+    if (timer_heap_reserve(&table->timers) < 0)
         return -ENOMEM;
-    if (dues_make_room(&table->patient_timers) == 0)
+    if (timer_heap_reserve(&table->patient_timers) == 0)
         return 0;
-    dues_give_room(&table->timers);
+    timer_heap_unreserve(&table->timers);
     return -ENOMEM;
 }
 
@@ -129,7 +129,7 @@ int run_table_add(struct run_table *table, struct run *run, enum run_state state
 void run_table_replace(struct run_table *table, struct run *old, struct run *fresh) {
     struct run **slot = tfind(old, &table->by_id, compare_ids);
 
-    assert(slot && *slot == old && old->state == RUN_STATE_PENDING && old->timer.due.place == 0);
+    assert(slot && *slot == old && old->state == RUN_STATE_PENDING && old->timer.due.heap_index == 0);
     *slot = fresh;
     fresh->table = table;
     fresh->timer.is_reserved = old->timer.is_reserved;
@@ -174,7 +174,7 @@ void run_enter(struct run *run, enum run_state state) {
 }
 
 void run_disarm(struct run *run) {
-    dues_unset(&run->timer.due);
+    timer_heap_unset(&run->timer.due);
 }
 
 void run_release_timer(struct run *run) {
@@ -184,11 +184,11 @@ void run_release_timer(struct run *run) {
     run->timer.is_reserved = false;
 }
 
-static void arm(struct run *run, struct dues *timers, usec_t boottime, void (*on_elapsed)(struct run *run)) {
+static void arm(struct run *run, struct timer_heap *timers, usec_t boottime, void (*on_elapsed)(struct run *run)) {
     if (!run->timer.is_reserved)
         return;
     run->timer.on_elapsed = on_elapsed;
-    dues_set(timers, &run->timer.due, boottime);
+    timer_heap_set(timers, &run->timer.due, boottime);
 }
 
 void run_arm(struct run *run, usec_t boottime, void (*on_elapsed)(struct run *run)) {

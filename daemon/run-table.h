@@ -14,8 +14,8 @@ struct run_table {
     struct list lists[RUN_STATES]; /* struct run, each on one; DONE: newest last */
     void *by_id;                   /* tsearch(3) tree of struct run */
     size_t n_done;                 /* on lists[RUN_STATE_DONE] */
-    struct dues timers;
-    struct dues patient_timers;    /* elapse only after pending input was handled, as after a freeze */
+    struct timer_heap timers;
+    struct timer_heap patient_timers;    /* elapse only after pending input was handled, as after a freeze */
     struct events *events;         /* of runs (daemon/run-log.h); the owner's */
     void (*on_change)(struct run_table *table); /* a run has changed its state */
 };

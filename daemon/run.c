@@ -110,7 +110,7 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
 struct run *run_free(struct run *r) {
     if (!r)
         return NULL;
-    assert(!r->job.guard && !r->adhoc.hold && r->timer.due.place == 0 && r->adhoc.hold_fd < 0);
+    assert(!r->job.guard && !r->adhoc.hold && r->timer.due.heap_index == 0 && r->adhoc.hold_fd < 0);
     list_foreach_safe(w, &r->watches, struct run_watch, link)
         list_unlink(&w->link);
     list_unlink(&r->link);

@@ -72,7 +72,7 @@ struct run_end {
 };
 
 struct run_timer { /* the one time limit that is armed: queue timeout, later a kill by the runner when the guard hangs */
-    struct due due;
+    struct heap_timer due;
     void (*on_elapsed)(struct run *run);
     bool is_reserved;          /* room in the run table's heaps, from run_table_add() until the run is over */
 };

@@ -21,6 +21,7 @@
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/process/supervise.h"
+#include "base/timer.h"
 #include "runner/bounds.h"
 #include "runner/exec.h"
 
@@ -48,7 +49,7 @@ struct guard {
     sd_event_source *source;
     struct outbox outbox;
     struct message_writer report;     /* once it is done */
-    sd_event_source *again;           /* on while nobody is there to be told and it could not be left, either; or while it has no time */
+    struct timer again;               /* on while nobody is there to be told and it could not be left, either; or while it has no time */
 };
 
 static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
@@ -128,14 +129,13 @@ static _Noreturn void guard_end(struct guard *g) {
     _exit(0);
 }
 
-static int guard_on_again(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void guard_on_again(void *userdata) {
     struct guard *g = userdata;
 
     if (guard_is_waiting(g))
         guard_fail(g, ETIME, "deadline"); /* nothing of it ran, and berthd is to know */
     else if (g->fd < 0)
         guard_leave_report(g);
-    return 0;
 }
 
 /* Nobody is there to be told: a file will tell. */
@@ -143,9 +143,7 @@ static void guard_leave_report(struct guard *g) {
     FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
         guard_end(g);
-    /* Neither fails for a source that exists. */
-    (void) sd_event_source_set_time_relative(g->again, REPORT_AGAIN);
-    (void) sd_event_source_set_enabled(g->again, SD_EVENT_ONESHOT);
+    timer_set_in(&g->again, REPORT_AGAIN);
 }
 
 static void report_put_usage(struct message_writer *w, const struct rusage *usage) {
@@ -394,13 +392,11 @@ static void guard_exec(struct guard *g) {
  * the run is to stop (R12). */
 static void guard_begin(struct guard *g) {
     if (deadline_leaves_time(g->record.deadline, g->start->job->stop_timeout_usec, clock_boottime())) {
-        (void) sd_event_source_set_enabled(g->again, SD_EVENT_OFF);
+        timer_off(&g->again);
         guard_exec(g);
         return;
     }
-    /* Neither fails for a source that exists. */
-    (void) sd_event_source_set_time_relative(g->again, WORD_TIME);
-    (void) sd_event_source_set_enabled(g->again, SD_EVENT_ONESHOT);
+    timer_set_in(&g->again, WORD_TIME);
 }
 
 static int guard_run(struct guard *g) {
@@ -415,11 +411,8 @@ static int guard_run(struct guard *g) {
     if (r >= 0)
         r = listener_new(&g->listener, g->event, LISTEN_FD, SD_EVENT_PRIORITY_NORMAL, guard_on_connection, g);
     if (r >= 0)
-        r = sd_event_add_time(g->event, &g->again, CLOCK_BOOTTIME, USEC_INFINITY, 0, guard_on_again, g);
-    if (r >= 0)
-        r = sd_event_source_set_priority(g->again, SD_EVENT_PRIORITY_NORMAL + 10); /* after a freeze berthd is heard first */
-    if (r >= 0)
-        r = sd_event_source_set_enabled(g->again, SD_EVENT_OFF);
+        /* After the messages of berthd that arrived during a freeze. */
+        r = timer_init(&g->again, g->event, SD_EVENT_PRIORITY_NORMAL + 10, guard_on_again, g);
     if (r < 0)
         return r;
     r = record_add_guard(RECORD_FD, getpid());

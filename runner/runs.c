@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/process/process-tree.h"
 #include "base/protocol.h"
+#include "base/timer.h"
 #include "runner/bounds.h"
 #include "runner/guard.h"
 #include "runner/reap.h"
@@ -43,7 +44,8 @@ struct runs {
     const struct access *access;
     char *directory, *cgroup;
     struct list entries;          /* struct entry */
-    sd_event_source *timer, *signal;
+    struct timer timer;
+    sd_event_source *signal;
     usec_t again;
     int recover_error;             /* a run that was found could not be noted */
     size_t room;                  /* so many may be started before runs are counted again */
@@ -93,11 +95,6 @@ static int entry_watch(struct entry *e, pid_t pid, int pidfd) {
     return 0;
 }
 
-static void runs_set_timer(struct runs *r, usec_t after) {
-    (void) sd_event_source_set_time(r->timer, usec_add(clock_boottime(), after));
-    (void) sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
-}
-
 /* --- sweeping --- */
 
 /* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
@@ -140,7 +137,7 @@ static void runs_sweep(struct runs *r) {
         if (e->is_sweeping)
             sweep_entry(e, is_nothing_inherited);
     if (runs_is_sweeping(r)) {
-        runs_set_timer(r, r->again);
+        timer_set_in(&r->timer, r->again);
         r->again = r->again < SWEEP_AGAIN_MAX / 2 ? 2 * r->again : SWEEP_AGAIN_MAX;
     } else
         r->handler.on_swept(r->handler.userdata);
@@ -150,7 +147,7 @@ static void entry_sweep(struct entry *e) {
     e->source = sd_event_source_disable_unref(e->source);
     e->is_sweeping = true;
     e->runs->again = SWEEP_AGAIN_FIRST;
-    runs_set_timer(e->runs, 0);
+    timer_set_in(&e->runs->timer, 0);
 }
 
 /* A guard has ended: as it should (it left nothing, or a report), or it died (it left its record). */
@@ -198,12 +195,12 @@ static void entry_adopt(struct entry *e) {
     if (is_locked == 0)
         entry_ended(e);
     else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
-        runs_set_timer(r, ADOPT_AGAIN);
+        timer_set_in(&r->timer, ADOPT_AGAIN);
     else if (e->must_die)
         (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
 
-static int runs_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void runs_on_timer(void *userdata) {
     struct runs *r = userdata;
     bool again = false;
 
@@ -214,8 +211,7 @@ static int runs_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t use
         }
     runs_sweep(r);
     if (again && !runs_is_sweeping(r))
-        runs_set_timer(r, ADOPT_AGAIN);
-    return 0;
+        timer_set_in(&r->timer, ADOPT_AGAIN);
 }
 
 /* Guards are known by their pidfds; here children are but taken away, orphans among them. */
@@ -426,8 +422,8 @@ static int runs_add_sources(struct runs *r) {
         return -errno;
     k = sd_event_add_signal(r->event, &r->signal, SIGCHLD, runs_on_sigchld, r);
     if (k >= 0)
-        k = sd_event_add_time(r->event, &r->timer, CLOCK_BOOTTIME, UINT64_MAX, USEC_PER_MSEC, runs_on_timer, r);
-    return k < 0 ? k : sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+        k = timer_init(&r->timer, r->event, SD_EVENT_PRIORITY_NORMAL, runs_on_timer, r);
+    return k;
 }
 
 int runs_new(struct runs **ret, sd_event *event, const char *directory, const char *cgroup, const struct access *access,
@@ -459,7 +455,7 @@ struct runs *runs_free(struct runs *r) {
         return NULL;
     list_foreach_safe(e, &r->entries, struct entry, link)
         entry_free(e);
-    sd_event_source_disable_unref(r->timer);
+    timer_done(&r->timer);
     sd_event_source_disable_unref(r->signal);
     free(r->directory);
     free(r->cgroup);

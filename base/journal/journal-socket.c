@@ -18,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/list.h"
+#include "base/timer.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 #define SEND_BUFFER (8 << 20)            /* as sd_journal_send(3) has it; the kernel may allow less */
@@ -35,7 +36,7 @@ struct journal_socket {
     struct list kept;        /* struct kept, the oldest first */
     size_t kept_bytes, n_kept;
     uint64_t n_lost;         /* since the last time that nothing was kept */
-    sd_event_source *timer;  /* NULL: no loop yet */
+    struct timer timer;      /* all zero: no loop yet */
     usec_t retry;            /* how long the next attempt is put off */
     journal_socket_fn on_lost;
     void *userdata;
@@ -125,19 +126,16 @@ static void flush(struct journal_socket *s) {
 static void set_timer(struct journal_socket *s) {
     if (list_is_empty(&s->kept) && s->n_lost == 0)
         s->retry = RETRY_MIN;
-    else if (s->timer) {
-        (void) sd_event_source_set_time_relative(s->timer, s->retry);
-        (void) sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
-    }
+    else
+        timer_set_in(&s->timer, s->retry);
 }
 
-static int journal_socket_on_time(_unused_ sd_event_source *source, _unused_ uint64_t at, void *userdata) {
+static void journal_socket_on_time(void *userdata) {
     struct journal_socket *s = userdata;
 
     s->retry = usec_add(s->retry, s->retry) < RETRY_MAX ? 2 * s->retry : RETRY_MAX;
     flush(s);
     set_timer(s);
-    return 0;
 }
 
 /* --- the module --- */
@@ -169,20 +167,17 @@ struct journal_socket *journal_socket_free(struct journal_socket *s) {
         return NULL;
     while (!list_is_empty(&s->kept))
         drop(s, list_first(&s->kept, struct kept, in_kept));
-    if (s->timer)
-        (void) sd_event_source_set_enabled(s->timer, SD_EVENT_OFF);
-    sd_event_source_unref(s->timer);
+    timer_done(&s->timer);
     close_fd(s->fd);
     free(s);
     return NULL;
 }
 
 int journal_socket_attach(struct journal_socket *s, sd_event *event) {
-    int r = sd_event_add_time(event, &s->timer, CLOCK_MONOTONIC, UINT64_MAX, USEC_PER_MSEC, journal_socket_on_time, s);
+    int r = timer_init(&s->timer, event, SD_EVENT_PRIORITY_NORMAL, journal_socket_on_time, s);
 
     if (r < 0)
         return r;
-    (void) sd_event_source_set_enabled(s->timer, SD_EVENT_OFF);
     set_timer(s);
     return 0;
 }

@@ -28,6 +28,7 @@
 #include "base/deadline.h"
 #include "base/process/process-tree.h"
 #include "base/process/supervise-child.h"
+#include "base/timer.h"
 
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
 #define KILL_AGAIN_FIRST (20 * USEC_PER_MSEC)
@@ -35,10 +36,10 @@
 /* The kernel tells late (at most every 10 ms) and counts late that a cgroup has emptied: looked at again after so long. */
 #define LOOK_AGAIN_FIRST USEC_PER_MSEC
 #define LOOK_AGAIN_MAX USEC_PER_SEC
-#define TIMER_ACCURACY USEC_PER_MSEC
 
 struct supervise {
-    sd_event_source *signal_source, *pipe_source, *timer_source, *cgroup_source;
+    sd_event_source *signal_source, *pipe_source, *cgroup_source;
+    struct timer timer;
     struct supervise_handler handler;
     struct supervise_result result;
     sigset_t mask_before;
@@ -121,12 +122,7 @@ static bool supervise_is_running(const struct supervise *s) {
 
 /* To be called whenever what supervise_next() is made of has changed. */
 static void supervise_set_timer(struct supervise *s) {
-    usec_t next = supervise_is_running(s) ? supervise_next(s) : USEC_INFINITY;
-
-    /* Neither fails for a source that exists (sd_event_source_set_time(3)). */
-    if (next != USEC_INFINITY)
-        (void) sd_event_source_set_time(s->timer_source, next);
-    (void) sd_event_source_set_enabled(s->timer_source, next == USEC_INFINITY ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+    timer_set(&s->timer, supervise_is_running(s) ? supervise_next(s) : USEC_INFINITY);
 }
 
 static void supervise_signal_tree(struct supervise *s, int signal) {
@@ -328,7 +324,7 @@ static int supervise_on_pipe(_unused_ sd_event_source *source, _unused_ int fd, 
     return 0;
 }
 
-static int supervise_on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void supervise_on_timer(void *userdata) {
     struct supervise *s = userdata;
     usec_t now = clock_boottime();
 
@@ -344,7 +340,6 @@ static int supervise_on_timer(_unused_ sd_event_source *source, _unused_ uint64_
     else
         supervise_set_timer(s);
     supervise_check(s);
-    return 0;
 }
 
 static int supervise_add_sources(struct supervise *s, sd_event *event) {
@@ -356,14 +351,8 @@ static int supervise_add_sources(struct supervise *s, sd_event *event) {
     r = sd_event_add_signal(event, &s->signal_source, SIGCHLD, supervise_on_sigchld, s);
     if (r < 0)
         return r;
-    r = sd_event_add_time(event, &s->timer_source, CLOCK_BOOTTIME, UINT64_MAX, TIMER_ACCURACY, supervise_on_timer, s);
-    if (r < 0)
-        return r;
-    /* Deadlines come before anything else that a turn of the loop has to do. */
-    r = sd_event_source_set_priority(s->timer_source, SD_EVENT_PRIORITY_IMPORTANT);
-    if (r < 0)
-        return r;
-    return sd_event_source_set_enabled(s->timer_source, SD_EVENT_OFF);
+    /* Deadlines come before all else in a turn of the loop. */
+    return timer_init(&s->timer, event, SD_EVENT_PRIORITY_IMPORTANT, supervise_on_timer, s);
 }
 
 static int supervise_set_cgroup(struct supervise *s, sd_event *event, const char *path) {
@@ -422,7 +411,7 @@ struct supervise *supervise_free(struct supervise *s) {
         return NULL;
     sd_event_source_disable_unref(s->signal_source);
     sd_event_source_disable_unref(s->pipe_source);
-    sd_event_source_disable_unref(s->timer_source);
+    timer_done(&s->timer);
     sd_event_source_disable_unref(s->cgroup_source);
     close_fd(s->pipe_fd);
     close_fd(s->pidfd);
@@ -464,7 +453,7 @@ int supervise_start(struct supervise *s, supervise_child_fn child, void *userdat
     reader = fds[0], writer = fds[1];
     if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    r = sd_event_add_io(sd_event_source_get_event(s->timer_source), &s->pipe_source, reader, EPOLLIN, supervise_on_pipe, s);
+    r = sd_event_add_io(sd_event_source_get_event(s->signal_source), &s->pipe_source, reader, EPOLLIN, supervise_on_pipe, s);
     if (r < 0)
         return r;
     pid = supervise_fork(&birth, writer);

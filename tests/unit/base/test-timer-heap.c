@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Many times and one timer: the right ones are due, in order, and none that was moved away or unset. */
+/* Thousands of timers on one source: each elapses in order, and none that was moved away or unset. */
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,28 +13,28 @@
 #define THINGS 1000
 
 static struct thing {
-    struct due due;
+    struct heap_timer timer;
     usec_t wanted; /* USEC_INFINITY: never */
-    bool was_due;
+    bool has_elapsed;
 } things[THINGS];
-static struct dues dues;
+static struct timer_heap heap;
 static usec_t last;
-static unsigned n_due;
+static unsigned n_elapsed;
 
-static void on_due(struct due *due, _unused_ void *userdata) {
-    struct thing *t = list_entry(due, struct thing, due);
+static void on_elapsed(struct heap_timer *timer, _unused_ void *userdata) {
+    struct thing *t = list_entry(timer, struct thing, timer);
 
-    CU_ASSERT(due->place == 0);
+    CU_ASSERT(timer->heap_index == 0);
     CU_ASSERT(t->wanted <= clock_boottime() && t->wanted >= last);
-    CU_ASSERT_FALSE(t->was_due);
+    CU_ASSERT_FALSE(t->has_elapsed);
     last = t->wanted;
-    t->was_due = true;
-    n_due++;
+    t->has_elapsed = true;
+    n_elapsed++;
 }
 
 static void set(struct thing *t, usec_t at) {
     t->wanted = at;
-    dues_set(&dues, &t->due, at);
+    timer_heap_set(&heap, &t->timer, at);
 }
 
 static void test_order(void) {
@@ -43,9 +43,9 @@ static void test_order(void) {
     unsigned expected = 0;
 
     srand(1);
-    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && dues_init(&dues, event, SD_EVENT_PRIORITY_NORMAL, on_due, NULL) >= 0);
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && timer_heap_init(&heap, event, SD_EVENT_PRIORITY_NORMAL, on_elapsed, NULL) >= 0);
     for (size_t i = 0; i < THINGS; i++) {
-        CU_ASSERT_FATAL(dues_make_room(&dues) == 0);
+        CU_ASSERT_FATAL(timer_heap_reserve(&heap) == 0);
         set(&things[i], now + (usec_t) (rand() % 20000));
     }
     for (size_t i = 0; i < THINGS; i++) { /* some at another time, some never, some much later */
@@ -58,73 +58,73 @@ static void test_order(void) {
     }
     for (size_t i = 0; i < THINGS; i++)
         expected += things[i].wanted <= now + 20000;
-    while (n_due < expected && clock_boottime() < now + 10 * USEC_PER_SEC)
+    while (n_elapsed < expected && clock_boottime() < now + 10 * USEC_PER_SEC)
         CU_ASSERT_FATAL(sd_event_run(event, USEC_PER_SEC) >= 0);
-    TEST_INT(n_due, expected);
+    TEST_INT(n_elapsed, expected);
     for (size_t i = 0; i < THINGS; i++) {
-        CU_ASSERT(things[i].was_due == (things[i].wanted <= now + 20000));
-        dues_unset(&things[i].due);
-        dues_give_room(&dues);
+        CU_ASSERT(things[i].has_elapsed == (things[i].wanted <= now + 20000));
+        timer_heap_unset(&things[i].timer);
+        timer_heap_unreserve(&heap);
     }
-    TEST_INT(dues.n, 0);
-    dues_done(&dues);
-    dues_done(&dues);
+    TEST_INT(heap.n, 0);
+    timer_heap_done(&heap);
+    timer_heap_done(&heap);
     sd_event_unref(event);
 }
 
 static struct thing again = {.wanted = 1};
 
-static void on_due_again(struct due *due, void *userdata) {
-    n_due++;
-    if (n_due < 3)
-        dues_set(userdata, due, clock_boottime() + 1000);
+static void on_elapsed_again(struct heap_timer *timer, void *userdata) {
+    n_elapsed++;
+    if (n_elapsed < 3)
+        timer_heap_set(userdata, timer, clock_boottime() + 1000);
 }
 
-/* What is set from inside is due in its turn. */
+/* A timer that the callback sets elapses in its turn. */
 static void test_again(void) {
-    struct dues d;
+    struct timer_heap d;
     sd_event *event = NULL;
 
-    n_due = 0;
-    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && dues_init(&d, event, SD_EVENT_PRIORITY_NORMAL, on_due_again, &d) >= 0 &&
-                    dues_make_room(&d) == 0);
-    dues_set(&d, &again.due, 1);
-    while (n_due < 3)
+    n_elapsed = 0;
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && timer_heap_init(&d, event, SD_EVENT_PRIORITY_NORMAL, on_elapsed_again, &d) >= 0 &&
+                    timer_heap_reserve(&d) == 0);
+    timer_heap_set(&d, &again.timer, 1);
+    while (n_elapsed < 3)
         CU_ASSERT_FATAL(sd_event_run(event, 10 * USEC_PER_SEC) > 0);
-    CU_ASSERT(again.due.place == 0);
-    dues_done(&d);
+    CU_ASSERT(again.timer.heap_index == 0);
+    timer_heap_done(&d);
     sd_event_unref(event);
 }
 
-/* It is due where it was set last, alone. */
+/* A timer elapses only in the heap in which it was set last. */
 static void test_other(void) {
-    struct dues first, second;
+    struct timer_heap first, second;
     sd_event *event = NULL;
 
-    n_due = 0;
-    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && dues_init(&first, event, SD_EVENT_PRIORITY_NORMAL, on_due, NULL) >= 0);
-    CU_ASSERT_FATAL(dues_init(&second, event, SD_EVENT_PRIORITY_NORMAL + 10, on_due_again, &second) >= 0);
-    CU_ASSERT_FATAL(dues_make_room(&first) == 0 && dues_make_room(&second) == 0);
-    dues_set(&first, &again.due, 1);
-    dues_set(&second, &again.due, 1);
+    n_elapsed = 0;
+    CU_ASSERT_FATAL(sd_event_new(&event) >= 0 && timer_heap_init(&first, event, SD_EVENT_PRIORITY_NORMAL, on_elapsed, NULL) >= 0);
+    CU_ASSERT_FATAL(timer_heap_init(&second, event, SD_EVENT_PRIORITY_NORMAL + 10, on_elapsed_again, &second) >= 0);
+    CU_ASSERT_FATAL(timer_heap_reserve(&first) == 0 && timer_heap_reserve(&second) == 0);
+    timer_heap_set(&first, &again.timer, 1);
+    timer_heap_set(&second, &again.timer, 1);
     TEST_INT(first.n, 0);
     TEST_INT(second.n, 1);
-    while (n_due < 3)
+    while (n_elapsed < 3)
         CU_ASSERT_FATAL(sd_event_run(event, 10 * USEC_PER_SEC) > 0);
-    dues_done(&first);
-    dues_done(&second);
+    timer_heap_done(&first);
+    timer_heap_done(&second);
     sd_event_unref(event);
 }
 
 static CU_TestInfo tests[] = {
-    {"due: in order, moved, unset", test_order},
-    {"due: set from inside", test_again},
-    {"due: set among others", test_other},
+    {"in-order-moved-unset", test_order},
+    {"set-by-the-callback", test_again},
+    {"moved-to-another-heap", test_other},
     CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "due", .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "timer-heap", .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

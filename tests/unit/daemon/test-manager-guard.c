@@ -201,8 +201,8 @@ static void test_bad_state(void) {
 
 /* Its time is over; not when the clock says so, which would take seconds. */
 static void stop_is_overdue(struct run *r) {
-    CU_ASSERT_FATAL(r->timer.due.place > 0);
-    dues_unset(&r->timer.due);
+    CU_ASSERT_FATAL(r->timer.due.heap_index > 0);
+    timer_heap_unset(&r->timer.due);
     r->timer.on_elapsed(r);
 }
 
@@ -230,7 +230,7 @@ static void test_hangs_in_stop(void) {
         play_make_report(&report, r, "lost", 1, "none");
         play_reports(&report);
         TEST_INT(r->state, RUN_STATE_DONE);
-        TEST_INT(r->timer.due.place, 0);
+        TEST_INT(r->timer.due.heap_index, 0);
     }
 }
 
