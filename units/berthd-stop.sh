@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ExecStop= of berthd.service: tells berthd whether this is a stop, which stops its runs and gives their permits back, or a restart, which
-# leaves them running. Both end in SIGTERM, so a stop is announced by SIGUSR1 before. Where it cannot be told it counts as a
-# restart: nothing is stopped that should not be, and runs that hold permits of the cluster end at their deadline anyway.
-# A stop is meant: its socket goes with berthd, else the next client would start it again.
+# ExecStop= of berthd.service. A stop ends runs and gives their permits back; a restart leaves them running. Both send SIGTERM, so this
+# script announces a stop by SIGUSR1 before. If it cannot find out, it assumes a restart: then no run is stopped by mistake, and runs
+# that hold permits of the cluster end at their deadline. On a stop it also closes the socket, else the next client would start berthd.
 set -u
 pid=${MAINPID:-}
 [ -n "$pid" ] || exit 0
 
-# UNIT JOB-ID TYPE STATE of what the service manager is about to do; needs no D-Bus daemon.
+# The service manager's jobs: UNIT JOB-ID TYPE STATE; this needs no D-Bus daemon.
 jobs=$(systemctl list-jobs --no-legend --no-pager --plain 2>/dev/null) || exit 0
 unit=${BERTH_UNIT:-berthd.service}
 case $(printf '%s\n' "$jobs" | awk -v unit="$unit" '{for (i = 1; i <= NF; i++) if ($i == unit) print $(i + 1), $(i + 2)}') in
@@ -18,7 +17,7 @@ case $(printf '%s\n' "$jobs" | awk -v unit="$unit" '{for (i = 1; i <= NF; i++) i
     systemctl stop --no-block "${unit%.service}.socket" 2>/dev/null
     ;;
 *)
-    # A shutdown of the host brings many jobs; the unit's own may not be listed any more.
+    # At shutdown the job of this unit may not be listed any more.
     case $(systemctl is-system-running 2>/dev/null) in stopping) kill -USR1 "$pid" ;; esac
     ;;
 esac
