@@ -21,7 +21,7 @@
 
 #include "base/message.h"
 #include "base/removals.h"
-#include "daemon/adhoc/hold.h"
+#include "daemon/adhoc/adhoc.h"
 #include "daemon/jobs/scheduler.h"
 #include "daemon/manager.h"
 #include "daemon/executor/executor.h"
@@ -32,7 +32,6 @@
 #define MANAGER_CLIENT_TIME (30 * USEC_PER_SEC)   /* a restored run waits so long for its `berth run` to come back; not longer than */
 #define MANAGER_CLIENT_TIME_MIN (3 * USEC_PER_SEC) /* a lease (R4) where that is more than this: it tries again every 2 s at least */
 #define MANAGER_SILENCE_MAX (10 * USEC_PER_SEC)   /* of a guard found at start, where there are no leases */
-#define MANAGER_WORDS_TIME (1 * USEC_PER_SEC)     /* since start: a hold that is over and whose client says nothing is judged no sooner */
 #define MANAGER_LEAVE_SLACK (4 * USEC_PER_SEC) /* when all is stopped: what is not gone so long after its stop timeout is left */
 
 enum manager_phase {
@@ -58,9 +57,7 @@ struct manager {
     struct run_table runs;
     struct scheduler *scheduler;
     sd_event_source *schedule_timer; /* of scheduler_run_due() */
-    usec_t words_due;                /* MANAGER_WORDS_TIME after start */
-    sd_event_source *words_timer;
-    usec_t clients_due;              /* until then `berth run`s of runs found at start come back */
+    struct adhoc *adhoc;
     bool drained;                    /* `berth drain`; also a file in the runtime directory */
     bool has_service_manager;        /* NOTIFY_SOCKET */
     bool stop_jobs_wanted;           /* the service manager stops, not restarts, us (manager_expect_stop) */
@@ -96,6 +93,7 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
 void manager_arm_queue_timeout(struct run *r); /* pending or waiting; a nowait one is bounded by the Redis timeout */
 /* Whether its processes must be gone by the cluster's deadline, and which one that is (USEC_INFINITY: none). */
 usec_t manager_run_deadline(const struct run *r);
+extern const struct adhoc_handler manager_adhoc_handler; /* .userdata: NULL, to be set */
 extern const struct executor_handler manager_executor_handler; /* .userdata: NULL, to be set */
 extern const struct store_listener manager_listener; /* .userdata: NULL, to be set */
 
@@ -105,20 +103,13 @@ extern const struct store_listener manager_listener; /* .userdata: NULL, to be s
 bool manager_run_wait_again(struct run *r);
 void manager_requeue_go_on(struct run *r); /* its permits are free, or nothing of the attempt is left: claims once more when both are so */
 
-/* --- manager-hold.c --- */
-void adhoc_stop(struct run *r);
-int manager_hold_await_words(struct manager *m);                 /* at start, before holds are found */
-bool manager_hold_is_lost(struct run *r);                        /* its client asks for it, and it is over: then the run is, too */
-void manager_hold_start(struct run *r);                          /* granted: makes the hold, tells the client */
-void manager_hold_found(const char *run, const struct message *record, void *userdata); /* of hold_recover() */
-void manager_hold_write(struct run *r);
-void manager_hold_done(struct run *r);                           /* lets go of the hold and of the client */
-
 /* --- manager-recover.c --- */
 int manager_recover(struct manager *m);
 void manager_recover_progress(void *manager); /* READY once everything that runs is known */
-/* Of struct executor_handler. */
+/* Of struct executor_handler and struct adhoc_handler. */
 int manager_recover_job_run(const struct message *state, const char *id, struct run **ret, void *manager);
+int manager_recover_adhoc_run(struct run *run, void *manager);
+void manager_recover_hold_failed(const char *what, int error, void *manager);
 bool manager_recover_run_failed(const char *id, int error, void *manager);
 /* A run found at start becomes known, and its held or waiting claims to the stores. The run is taken over, also on failure. */
 int manager_take_up(struct manager *m, struct run *r, enum run_state state);

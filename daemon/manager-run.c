@@ -37,7 +37,7 @@ static void run_granted(struct run *r) {
         run_enter(r, RUN_STATE_STARTING);
         executor_start(manager_of(r)->executor, r);
     } else {
-        manager_hold_start(r);
+        adhoc_start(manager_of(r)->adhoc, r);
     }
 }
 
@@ -290,7 +290,7 @@ void manager_run_end(struct run *r, enum run_result result) {
     if (r->end.boottime == 0)
         r->end.boottime = clock_boottime();
     state_remove_run(&manager_of(r)->state, r);
-    manager_hold_done(r);
+    adhoc_release_hold(r);
     release(m->cluster_store, &r->cluster_claim);
     release(m->host_store, &r->host_claim);
     FAILPOINT("run-ended");
@@ -347,13 +347,13 @@ void manager_stop_run(struct run *r, const char *reason) {
         manager_run_end(r, RUN_RESULT_STOPPED);
 }
 
-/* --- what the executor reports --- */
+/* --- what the executor and adhoc report --- */
 
-static usec_t job_get_deadline(const struct run *r, _unused_ void *userdata) {
+static usec_t run_get_deadline(const struct run *r, _unused_ void *userdata) {
     return manager_run_deadline(r);
 }
 
-static void job_on_started(struct run *r, pid_t pid, usec_t started_realtime, _unused_ void *userdata) {
+static void run_on_started(struct run *r, pid_t pid, usec_t started_realtime, _unused_ void *userdata) {
     manager_run_started(r, pid, started_realtime);
 }
 
@@ -363,7 +363,7 @@ static void job_on_stopping(struct run *r, enum supervise_reason reason, _unused
     run_enter(r, RUN_STATE_STOPPING);
 }
 
-static bool job_on_not_begun(struct run *r, _unused_ void *userdata) {
+static bool run_on_not_begun(struct run *r, _unused_ void *userdata) {
     return manager_run_wait_again(r);
 }
 
@@ -395,16 +395,34 @@ static void job_on_config_differs(void *userdata) {
 }
 
 const struct executor_handler manager_executor_handler = {
-    .get_deadline = job_get_deadline,
-    .on_started = job_on_started,
+    .get_deadline = run_get_deadline,
+    .on_started = run_on_started,
     .on_stopping = job_on_stopping,
-    .on_not_begun = job_on_not_begun,
+    .on_not_begun = run_on_not_begun,
     .on_cleared = job_on_cleared,
     .on_ended = job_on_ended,
     .on_recovered = manager_recover_job_run,
     .on_unrecoverable = manager_recover_run_failed,
     .on_recovery_progress = manager_recover_progress,
     .on_config_differs = job_on_config_differs,
+};
+
+static void adhoc_on_client_gone(struct run *r, _unused_ void *userdata) {
+    manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
+}
+
+static void adhoc_on_ended(struct run *r, enum run_result result, _unused_ void *userdata) {
+    manager_run_end(r, result);
+}
+
+const struct adhoc_handler manager_adhoc_handler = {
+    .get_deadline = run_get_deadline,
+    .on_started = run_on_started,
+    .on_not_begun = run_on_not_begun,
+    .on_client_gone = adhoc_on_client_gone,
+    .on_ended = adhoc_on_ended,
+    .on_recovered = manager_recover_adhoc_run,
+    .on_unrecoverable = manager_recover_hold_failed,
 };
 
 const struct store_listener manager_listener = {

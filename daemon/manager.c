@@ -190,6 +190,17 @@ static int make_executor(struct manager *m, struct journal *journal, const struc
     return executor_new(&m->executor, m->event, journal, &m->runs, &o, &handler);
 }
 
+static int make_adhoc(struct manager *m, struct journal *journal) {
+    struct adhoc_handler handler = manager_adhoc_handler;
+    struct adhoc_options options = {
+        .lease_usec = m->settings->lease_usec,
+        .margin_usec = settings_margin(m->settings->lease_usec),
+    };
+
+    handler.userdata = m;
+    return adhoc_new(&m->adhoc, m->event, journal, &m->runs, &m->state, &options, &handler);
+}
+
 static void manager_on_run_change(struct run_table *table) {
     manager_service_changed(list_entry(table, struct manager, runs));
 }
@@ -222,6 +233,8 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     if (k >= 0)
         k = make_executor(m, journal, options);
     if (k >= 0)
+        k = make_adhoc(m, journal);
+    if (k >= 0)
         k = state_open(&m->state, settings->runtime_directory, journal, m->removals);
     if (k == 0) {
         m->drained = state_is_drained(&m->state);
@@ -239,8 +252,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
 static void detach_runs(struct manager *m) {
     run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_DONE) {
         executor_detach(r);
-        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd);
-        r->adhoc.hold = hold_detach(r->adhoc.hold);
+        adhoc_detach(r);
     }
 }
 
@@ -258,7 +270,7 @@ struct manager *manager_free(struct manager *m) {
     removals_free(m->removals);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->leave_timer);
-    sd_event_source_disable_unref(m->words_timer);
+    m->adhoc = adhoc_free(m->adhoc);
     events_free(m->events);
     settings_free(m->settings);
     state_close(&m->state);
@@ -378,6 +390,84 @@ struct run *manager_find_run(struct manager *m, const char *id) {
 }
 struct list *manager_runs(struct manager *m, enum run_state state) {
     return &m->runs.lists[state];
+}
+
+static int adhoc_answer(int k) {
+    switch (k) {
+    case ADHOC_E_UNKNOWN:
+        return MANAGER_E_UNKNOWN;
+    case ADHOC_E_INVALID:
+        return MANAGER_E_INVALID;
+    case ADHOC_E_QUOTA:
+        return MANAGER_E_QUOTA;
+    default:
+        return k;
+    }
+}
+
+static void begin_adhoc(struct manager *m, struct run *run) {
+    if (m->phase == MANAGER_PHASE_READY)
+        manager_run_begin(run);
+    else if (run->terms.nowait)
+        manager_run_withdraw(run, RUN_RESULT_NOT_STARTED, "berthd is still recovering");
+    else
+        manager_arm_queue_timeout(run);
+}
+
+int manager_hold(struct manager *m, const struct adhoc_request *request, struct run **ret, bool *ret_nested, const char **ret_text) {
+    struct run *outer;
+    int k;
+
+    *ret_nested = false;
+    *ret_text = m->text;
+    if (m->phase >= MANAGER_PHASE_STOPPING)
+        return MANAGER_E_STOPPING;
+    k = adhoc_check_pools(request, m->settings, m->text);
+    if (k != 0)
+        return adhoc_answer(k);
+    outer = adhoc_find_outer(&m->runs, request, executor_guard_pid);
+    if (outer && adhoc_is_covered(outer, request)) {
+        *ret = outer;
+        *ret_nested = true;
+        return 0;
+    }
+    if (m->drained)
+        return MANAGER_E_DRAINED;
+    k = adhoc_check_admission(&m->runs, request, outer, m->settings, m->text);
+    if (k == 0)
+        k = adhoc_add_run(&m->runs, request, m->settings, manager_now(), ret);
+    if (k == 0)
+        begin_adhoc(m, *ret);
+    return adhoc_answer(k);
+}
+
+int manager_attach(struct manager *m, const char *id, uid_t uid, pid_t pid, struct run **ret) {
+    struct run *run = run_table_find(&m->runs, id);
+
+    if (!run) /* a waiting one is recovered last: a client that came before that would lose its place */
+        return m->phase < MANAGER_PHASE_READY ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
+    if (adhoc_attach(m->adhoc, run, uid, pid) != 0)
+        return MANAGER_E_UNKNOWN;
+    if (run->state == RUN_STATE_WAITING)
+        manager_arm_queue_timeout(run);
+    *ret = run;
+    return 0;
+}
+
+void manager_client_gone(struct run *run) {
+    adhoc_client_gone(manager_of(run)->adhoc, run);
+}
+
+int manager_take_hold_fd(struct run *run) {
+    return adhoc_take_hold_fd(run);
+}
+
+void manager_client_started(struct run *run, pid_t pid, usec_t started) {
+    adhoc_client_started(manager_of(run)->adhoc, run, pid, started);
+}
+
+void manager_client_ended(struct run *run, const struct adhoc_report *report) {
+    adhoc_client_ended(manager_of(run)->adhoc, run, report);
 }
 
 int manager_start_job(struct manager *m, const char *job, struct run **ret) {

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "conf/settings.h"
 #include "base/journal/event.h"
+#include "daemon/adhoc/adhoc.h"
 #include "daemon/run.h"
 #include "store/store.h"
 
@@ -85,20 +86,9 @@ enum { /* named answers */
 /* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */
 int manager_start_job(struct manager *m, const char *job, struct run **ret);
 
-struct manager_hold { /* a `berth run` */
-    const struct demands *pools;     /* at least one */
-    const char *name;                /* label */
-    bool nowait;
-    usec_t wait_usec;                /* USEC_INFINITY: without end */
-    usec_t head_start_usec, stop_timeout_usec; /* stop_timeout USEC_INFINITY: the default */
-    enum on_lease_lost on_lease_lost;
-    uid_t uid;
-    const char *nested;              /* BERTH_RUN of the caller's environment, or NULL */
-    pid_t pid;                       /* the client's */
-};
 /* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
  * ret_text: static or in the manager, until the next call. */
-int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text);
+int manager_hold(struct manager *m, const struct adhoc_request *request, struct run **ret, bool *ret_nested, const char **ret_text);
 /* The client of a restored or orphaned ad hoc run came back. MANAGER_E_UNKNOWN if there is none (any more), _RECOVERING if that is not
  * known yet. */
 int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret);
@@ -106,17 +96,9 @@ int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, str
 void manager_client_gone(struct run *r);
 /* The write end of a granted ad hoc run's FIFO, once: the caller sends and closes it. -1 if it was taken already. */
 int manager_take_hold_fd(struct run *r);
-struct manager_ended {               /* what the client tells of its command's end */
-    enum run_result result;          /* NONE: by code and signal */
-    int code, signal;                /* -1: not this one */
-    usec_t at, deadline;             /* boottime: its last process was gone, and by when it had to be; 0: not told */
-    pid_t pid;                       /* of the command, and */
-    usec_t started;                  /* boottime: since when; 0: it never ran, or not told */
-};
-/* What cannot be is not believed: a start before it was asked for, an end before the start, and what is still to come. started: boottime;
- * 0: not told. */
+/* As adhoc_client_started() and _ended(). */
 void manager_client_started(struct run *r, pid_t pid, usec_t started);
-void manager_client_ended(struct run *r, const struct manager_ended *ended);
+void manager_client_ended(struct run *r, const struct adhoc_report *report);
 
 /* Stops a run, waiting or running; idempotent. */
 void manager_stop_run(struct run *r, const char *reason);

@@ -37,7 +37,7 @@ int manager_take_up(struct manager *m, struct run *r, enum run_state state) {
     int k = run_table_add(&m->runs, r, state);
 
     if (k < 0) {
-        r->adhoc.hold = hold_detach(r->adhoc.hold);
+        adhoc_detach(r);
         run_free(r);
         return k;
     }
@@ -62,11 +62,6 @@ bool manager_recover_failed(struct manager *m, const char *what, int error) {
     }
     m->recover_error = error;
     return true;
-}
-
-static void run_on_client_overdue(struct run *r) {
-    if (r->state == RUN_STATE_WAITING && r->adhoc.client_pid == 0)
-        manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
 }
 
 static void waiting_found(const struct message *record, void *userdata) {
@@ -118,7 +113,7 @@ static void begin_one(struct manager *m, struct run *r) {
     }
     manager_run_resume(r);
     if (r->kind == RUN_KIND_ADHOC && r->state == RUN_STATE_WAITING && r->adhoc.client_pid == 0)
-        run_arm(r, m->clients_due, run_on_client_overdue);
+        adhoc_await_client(m->adhoc, r);
 }
 
 /* Runs that were pending because we recovered, and those found waiting, in the order of their queueing. None of them stays pending, but
@@ -146,7 +141,7 @@ static void become_ready(struct manager *m) {
     if (m->recover_error < 0)
         return;
     m->phase = MANAGER_PHASE_READY;
-    m->clients_due = usec_add(clock_boottime(), client_time(m));
+    adhoc_set_clients_due(m->adhoc, usec_add(clock_boottime(), client_time(m)));
     n = run_table_count(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
     if (run_table_sort_pending(&m->runs) < 0 || store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
         manager_log(m, LOG_CRIT, "out of memory at start");
@@ -167,6 +162,14 @@ void manager_recover_progress(void *manager) {
 
     if (m->phase == MANAGER_PHASE_RECOVERING && m->recover_error == 0 && executor_is_recovered(m->executor))
         become_ready(m);
+}
+
+int manager_recover_adhoc_run(struct run *run, void *manager) {
+    return manager_take_up(manager, run, RUN_STATE_STARTING);
+}
+
+void manager_recover_hold_failed(const char *what, int error, void *manager) {
+    (void) manager_recover_failed(manager, what, error);
 }
 
 bool manager_recover_run_failed(const char *id, int error, void *manager) {
@@ -204,16 +207,10 @@ int manager_recover_job_run(const struct message *state, const char *id, struct 
 }
 
 int manager_recover(struct manager *m) {
-    char path[STATE_PATH_SIZE];
     int k;
 
     m->phase = MANAGER_PHASE_RECOVERING;
     manager_service_changed(m); /* should that take long */
-    k = manager_hold_await_words(m);
-    if (k < 0)
-        return k;
-    k = hold_recover(state_holds_path(&m->state, path), manager_hold_found, m);
-    if (k < 0)
-        manager_log(m, LOG_ERR, "%s cannot be read: %s", path, strerror(-k));
+    k = adhoc_recover(m->adhoc, m->settings);
     return k < 0 ? k : m->recover_error;
 }

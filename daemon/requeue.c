@@ -37,7 +37,7 @@ bool manager_run_wait_again(struct run *r) {
     r->adhoc.hold_state = HOLD_STATE_NONE;
     run_clear_reason(r);
     state_save_run(&manager_of(r)->state, r); /* before the hold's record goes: a killed berthd keeps the place */
-    manager_hold_done(r);
+    adhoc_release_hold(r);
     manager_arm_queue_timeout(r);
     run_enter(r, RUN_STATE_WAITING);
     if (r->cluster_claim.state != CLAIM_STATE_NONE)

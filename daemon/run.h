@@ -21,6 +21,7 @@
 
 struct run;
 struct run_table;
+struct adhoc;
 struct executor;
 struct guard_link;
 struct hold;
@@ -100,7 +101,8 @@ enum hold_state {
     HOLD_STATE_FAILED,   /* granted, and the hold could not be made; the reason says why */
 };
 
-struct adhoc_run {                  /* a run of `berth run`, which executes its command itself */
+struct adhoc_run {                  /* a run of `berth run`, which executes its command itself (daemon/adhoc) */
+    struct adhoc *owner;            /* NULL: none yet */
     uid_t uid;                      /* of the caller; 0 for a job's run */
     pid_t client_pid;               /* of `berth run`; 0: not connected */
     bool awaits_client;             /* recovered, and its client has not come back yet */

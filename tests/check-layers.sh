@@ -21,7 +21,7 @@ store/redis/client  base conf store/redis/lua
 daemon              base base/journal base/process conf store daemon/jobs daemon/executor daemon/adhoc daemon/api
 daemon/jobs         base base/journal conf store daemon
 daemon/executor     base base/journal base/process conf store daemon
-daemon/adhoc        base base/process conf store daemon
+daemon/adhoc        base base/journal base/process conf store daemon
 daemon/api          base conf store daemon
 runner              base base/journal base/process conf
 cli                 base base/journal conf cli/run

@@ -1,191 +1,243 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/adhoc/adhoc.h"
 
-/* Runs of `berth run`, asked for: by whom, inside of what, and clients that come back or go. What is held is in manager-hold.c. */
-
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <syslog.h>
 
-#include "base/duration.h"
 #include "base/failpoint.h"
-#include "base/process/process-tree.h"
-#include "base/protocol.h"
-#include "daemon/manager-internal.h"
+#include "daemon/adhoc/hold.h"
+#include "daemon/run-log.h"
 
-/* --- asking --- */
+/* Since start: a recovered hold that is released waits that long for the report of its client. */
+#define REPORT_WINDOW USEC_PER_SEC
 
-static int check_pools(struct manager *m, const struct manager_hold *hold, const char **ret_text) {
-    char text[DURATION_TEXT_SIZE];
+struct adhoc {
+    sd_event *event;
+    struct journal *journal;
+    struct run_table *runs;
+    const struct state *state;
+    struct adhoc_options options;
+    struct adhoc_handler handler;
+    usec_t report_window_end;
+    sd_event_source *report_timer;
+    usec_t clients_due; /* until then the clients of recovered runs come back */
+};
 
-    for (size_t i = 0; i < hold->pools->n; i++) {
-        const struct demand *d = &hold->pools->items[i];
-        const struct pool_settings *p = settings_find_pool(m->settings, d->pool);
+#define call(adhoc, callback, ...) (adhoc)->handler.callback(__VA_ARGS__, (adhoc)->handler.userdata)
 
-        if (!p) {
-            *ret_text = d->pool;
-            return MANAGER_E_UNKNOWN;
-        }
-        /* A limit of 0 pauses the pool: its claims wait (R2). */
-        if ((p->limit > 0 && d->permits > p->limit) || (p->host_limit > 0 && d->permits > p->host_limit)) {
-            snprintf(m->text, sizeof(m->text), "%u permits of pool \"%s\" are more than its %s of %u", d->permits, d->pool,
-                     p->limit > 0 && d->permits > p->limit ? "limit" : "host-limit",
-                     p->limit > 0 && d->permits > p->limit ? p->limit : p->host_limit);
-            *ret_text = m->text;
-            return MANAGER_E_INVALID;
-        }
-    }
-    if (hold->stop_timeout_usec != USEC_INFINITY && hold->on_lease_lost == ON_LEASE_LOST_STOP &&
-        settings_needs_cluster(m->settings, hold->pools) &&
-        hold->stop_timeout_usec > settings_stop_timeout_max(m->settings)) {
-        snprintf(m->text, sizeof(m->text), "the lease allows a stop timeout of at most %s",
-                 duration_format(settings_stop_timeout_max(m->settings), text));
-        *ret_text = m->text;
-        return MANAGER_E_INVALID;
-    }
-    return 0;
-}
+/* --- the end --- */
 
-static bool covers(const struct run *outer, const struct demands *wanted) {
-    struct demands held;
+static void log_unreported_end(struct run *run, enum run_result result) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
 
-    run_get_pools(outer, &held);
-    for (size_t i = 0; i < wanted->n; i++)
-        if (demands_get(&held, wanted->items[i].pool) < wanted->items[i].permits)
-            return false;
-    return true;
-}
-
-/* Who ends all below him before the run's lease is over; 0: nobody is there. */
-static pid_t supervisor_of(const struct run *r) {
-    return r->kind == RUN_KIND_JOB ? executor_guard_pid(r) : r->adhoc.client_pid;
-}
-
-static bool is_below(pid_t root, pid_t pid) {
-    return root > 0 && process_tree_contains(root, pid) > 0;
-}
-
-/* Below the command, too: after a restart of berthd the run's `berth run` may not be back yet. */
-static bool is_inside(const struct run *outer, pid_t pid) {
-    return is_below(supervisor_of(outer), pid) || is_below(outer->adhoc.hold ? hold_get_command(outer->adhoc.hold) : 0, pid);
-}
-
-/* The run around a client, if it holds its permits and the client's process is inside. NULL: there is none. */
-static struct run *find_outer(struct manager *m, const struct manager_hold *hold) {
-    struct run *outer = hold->nested ? manager_find_run(m, hold->nested) : NULL;
-
-    /* The name alone proves nothing: everybody may look at it. */
-    return outer && outer->granted && !run_is_over(outer) && is_inside(outer, hold->pid) ? outer : NULL;
-}
-
-/* Each takes memory and up to three descriptors, and lasts as long as the client's user likes. */
-static int check_quota(struct manager *m, uid_t uid, const char **ret_text) {
-    size_t n = 0;
-
-    if (uid == 0 || uid == geteuid())
-        return 0;
-    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
-            n += r->kind == RUN_KIND_ADHOC && r->adhoc.uid == uid;
-    if (n < m->settings->user_runs)
-        return 0;
-    snprintf(m->text, sizeof(m->text), "your user has %zu runs of `berth run` waiting and running, as many as user-runs = %u allows", n,
-             m->settings->user_runs);
-    *ret_text = m->text;
-    return MANAGER_E_QUOTA;
-}
-
-static int new_adhoc(struct manager *m, const struct manager_hold *hold, struct run **ret) {
-    struct run_spec spec = {.kind = RUN_KIND_ADHOC, .name = hold->name, .pools = hold->pools};
-    struct run *r = NULL;
-    int k;
-
-    k = run_new(&r, &spec, m->settings);
-    if (k < 0)
-        return k;
-    r->adhoc.uid = hold->uid;
-    r->adhoc.client_pid = hold->pid;
-    r->terms.nowait = hold->nowait;
-    r->terms.queue_timeout_usec = hold->wait_usec;
-    r->terms.head_start_usec = hold->head_start_usec;
-    r->terms.on_lease_lost = hold->on_lease_lost;
-    r->terms.stop_timeout_usec =
-        hold->stop_timeout_usec == USEC_INFINITY ? settings_stop_timeout_default(m->settings) : hold->stop_timeout_usec;
-    r->queued.realtime = clock_realtime();
-    r->queued.boottime = clock_boottime();
-    k = run_table_add(&m->runs, r, RUN_STATE_PENDING);
-    if (k < 0) {
-        run_free(r);
-        return k;
-    }
-    *ret = r;
-    return 0;
-}
-
-int manager_hold(struct manager *m, const struct manager_hold *hold, struct run **ret, bool *ret_nested, const char **ret_text) {
-    struct run *outer;
-    int k;
-
-    *ret_nested = false;
-    if (m->phase >= MANAGER_PHASE_STOPPING)
-        return MANAGER_E_STOPPING;
-    k = check_pools(m, hold, ret_text);
-    if (k != 0)
-        return k;
-    outer = find_outer(m, hold);
-    if (outer && covers(outer, hold->pools)) {
-        *ret = outer;
-        *ret_nested = true;
-        return 0;
-    }
-    if (m->drained)
-        return MANAGER_E_DRAINED;
-    if (outer && !hold->nowait && hold->wait_usec == USEC_INFINITY) {
-        snprintf(m->text, sizeof(m->text),
-                 "inside run %s (%s) this asks for more than that holds: give -n or --wait, nobody waits without bound "
-                 "while holding",
-                 outer->id, outer->name);
-        *ret_text = m->text;
-        return MANAGER_E_INVALID;
-    }
-    k = check_quota(m, hold->uid, ret_text);
-    if (k == 0)
-        k = new_adhoc(m, hold, ret);
-    if (k != 0)
-        return k;
-    if (m->phase == MANAGER_PHASE_READY)
-        manager_run_begin(*ret);
-    else if (hold->nowait)
-        manager_run_withdraw(*ret, RUN_RESULT_NOT_STARTED, "berthd is still recovering");
+    if (run->adhoc.awaits_client)
+        run_set_reason(run, "it ended while berthd was down; its exit status is known only to the caller of `berth run`");
+    else if (result == RUN_RESULT_GUARD_DIED)
+        run_set_reason(run, "`berth run` could not report how its command ended; all processes that had its hold are gone");
     else
-        manager_arm_queue_timeout(*ret);
+        run_set_reason(run, "its client has gone");
+    e = run_event(run, EVENT_EXITED, pools);
+    e.result = run_result_name(result);
+    run_log(run, &e, "%s is over: %s", run->name, run->reason);
+}
+
+/* The hold is released, and no report is waited for. */
+static void finish(struct adhoc *adhoc, struct run *run) {
+    bool has_started = run->started.pid > 0 || run->started.realtime > 0 || run->adhoc.awaits_client;
+    enum run_result result = has_started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED;
+
+    if (run->adhoc.end_reported)
+        result = run->end.result;
+    else
+        log_unreported_end(run, result);
+    call(adhoc, on_ended, run, result);
+}
+
+static void hold_on_over(_unused_ struct hold *hold, void *userdata) {
+    struct run *run = userdata;
+    struct adhoc *adhoc = run->adhoc.owner;
+
+    if (run_is_over(run))
+        return;
+    FAILPOINT("hold-over");
+    run->adhoc.hold_state = HOLD_STATE_RELEASED;
+    if (!run->adhoc.awaits_client || run->adhoc.end_reported || clock_boottime() >= adhoc->report_window_end)
+        finish(adhoc, run);
+}
+
+static int adhoc_on_report_window_end(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+    struct adhoc *adhoc = userdata;
+
+    run_table_foreach(run, adhoc->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+        if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
+            finish(adhoc, run);
     return 0;
 }
 
-int manager_attach(struct manager *m, const char *run, uid_t uid, pid_t pid, struct run **ret) {
-    struct run *r = manager_find_run(m, run);
+static int open_report_window(struct adhoc *adhoc) {
+    adhoc->report_window_end = usec_add(clock_boottime(), REPORT_WINDOW);
+    return sd_event_add_time(adhoc->event, &adhoc->report_timer, CLOCK_BOOTTIME, adhoc->report_window_end, USEC_PER_MSEC,
+                             adhoc_on_report_window_end, adhoc);
+}
 
-    if (!r && m->phase < MANAGER_PHASE_READY)
-        return MANAGER_E_RECOVERING; /* a waiting one is found last: whoever came before that would lose its place */
-    if (!r || r->kind != RUN_KIND_ADHOC || run_is_over(r) || (uid != r->adhoc.uid && uid != 0) || r->adhoc.end_reported)
-        return MANAGER_E_UNKNOWN;
-    if (manager_hold_is_lost(r)) /* it asks anew */
-        return MANAGER_E_UNKNOWN;
-    r->adhoc.client_pid = pid;
-    r->adhoc.awaits_client = false;
-    if (r->state == RUN_STATE_WAITING)
-        manager_arm_queue_timeout(r);
-    *ret = r;
+/* --- the record of a hold --- */
+
+static void put_end(struct message_writer *w, const struct run *run) {
+    message_put(w, "result", run_result_name(run->end.result));
+    if (run->end.exit_code >= 0)
+        message_put_u64(w, "code", (uint64_t) run->end.exit_code);
+    if (run->end.signal >= 0)
+        message_put_u64(w, "signal", (uint64_t) run->end.signal);
+    message_put_u64(w, "ended", run->end.realtime);
+    message_put_u64(w, "ended-boot", run->end.boottime);
+}
+
+static void put_hold(struct message_writer *w, struct adhoc *adhoc, const struct run *run) {
+    usec_t deadline = call(adhoc, get_deadline, run);
+
+    message_begin(w, "hold");
+    state_put_run(w, run);
+    if (deadline != USEC_INFINITY)
+        message_put_u64(w, "deadline", deadline);
+    if (run->started.pid > 0)
+        message_put_u64(w, "pid", (uint64_t) run->started.pid); /* for people; the hold keeps the identity of the process itself */
+    if (run->adhoc.end_reported)
+        put_end(w, run);
+}
+
+/* The end that an earlier berthd has logged: `exited` must not be in the journal twice. */
+static void read_end(struct run *run, const struct message *record) {
+    const char *result = message_get(record, "result");
+    uint64_t value;
+
+    if (!result)
+        return;
+    run->end.result = run_result_parse(result);
+    run->adhoc.end_reported = run->end.result != RUN_RESULT_NONE;
+    if (message_get_u64(record, "code", &value) == 0)
+        run->end.exit_code = (int) value;
+    if (message_get_u64(record, "signal", &value) == 0)
+        run->end.signal = (int) value;
+    (void) message_get_u64(record, "ended", &run->end.realtime);
+    (void) message_get_u64(record, "ended-boot", &run->end.boottime);
+}
+
+static void write_record(struct adhoc *adhoc, struct run *run) {
+    struct message_writer w;
+    int r;
+
+    if (!run->adhoc.hold)
+        return;
+    put_hold(&w, adhoc, run);
+    r = hold_write_record(run->adhoc.hold, &w);
+    if (r < 0)
+        journal_log(adhoc->journal, LOG_WARNING, "the record of hold %s cannot be written: %s", run->id, strerror(-r));
+}
+
+/* --- holding --- */
+
+static void run_on_client_overdue(struct run *run) {
+    if (run->adhoc.client_pid == 0)
+        adhoc_client_gone(run->adhoc.owner, run);
+}
+
+static void log_no_hold(struct run *run, const char *directory, int error) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e;
+
+    run->adhoc.hold_state = HOLD_STATE_FAILED;
+    run_set_reason(run, "%s/%s: %s", directory, run->id, strerror(-error));
+    e = run_event(run, EVENT_EXITED, pools);
+    e.result = run_result_name(RUN_RESULT_NOT_STARTED);
+    run_log(run, &e, "%s cannot be given its hold: %s", run->name, run->reason);
+}
+
+void adhoc_start(struct adhoc *adhoc, struct run *run) {
+    struct hold_handler handler = {.on_over = hold_on_over, .userdata = run, .removals = adhoc->state->removals};
+    char path[STATE_PATH_SIZE];
+    struct message_writer w;
+    int r;
+
+    run->adhoc.owner = adhoc;
+    put_hold(&w, adhoc, run);
+    state_holds_path(adhoc->state, path);
+    r = hold_new(&run->adhoc.hold, adhoc->event, path, run->id, &w, &handler, &run->adhoc.hold_fd);
+    if (r < 0) {
+        log_no_hold(run, path, r);
+        call(adhoc, on_ended, run, RUN_RESULT_NOT_STARTED);
+        return;
+    }
+    FAILPOINT("hold-made");
+    state_remove_run(adhoc->state, run); /* the hold's record has it now */
+    if (run->adhoc.client_pid == 0)
+        run_arm(run, adhoc->clients_due, run_on_client_overdue);
+    run_enter(run, RUN_STATE_STARTING);
+}
+
+void adhoc_stop(struct run *run) {
+    run_disarm(run);
+    if (run->adhoc.client_pid == 0)
+        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* no client came for it: that releases the hold */
+}
+
+void adhoc_release_hold(struct run *run) {
+    run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
+    run->adhoc.hold = hold_free(run->adhoc.hold);
+}
+
+void adhoc_detach(struct run *run) {
+    run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
+    run->adhoc.hold = hold_detach(run->adhoc.hold);
+}
+
+int adhoc_take_hold_fd(struct run *run) {
+    return steal_fd(&run->adhoc.hold_fd);
+}
+
+/* --- clients --- */
+
+void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime) {
+    adhoc->clients_due = boottime;
+}
+
+void adhoc_await_client(struct adhoc *adhoc, struct run *run) {
+    run->adhoc.owner = adhoc;
+    run_arm(run, adhoc->clients_due, run_on_client_overdue);
+}
+
+/* A client asks for a hold that is released already: the run is over, and the client begins another. */
+static void finish_lost(struct adhoc *adhoc, struct run *run) {
+    run->adhoc.awaits_client = false;
+    run_set_reason(run, "its client did not get the hold");
+    finish(adhoc, run);
+}
+
+int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
+    if (run->kind != RUN_KIND_ADHOC || run_is_over(run) || (uid != run->adhoc.uid && uid != 0) || run->adhoc.end_reported)
+        return ADHOC_E_UNKNOWN;
+    if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
+        finish_lost(adhoc, run);
+        return ADHOC_E_UNKNOWN;
+    }
+    run->adhoc.client_pid = pid;
+    run->adhoc.awaits_client = false;
     return 0;
 }
 
-void manager_client_gone(struct run *r) {
-    r->adhoc.client_pid = 0;
-    switch (r->state) {
+void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
+    run->adhoc.client_pid = 0;
+    switch (run->state) {
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
-        manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
+        call(adhoc, on_client_gone, run);
         break;
     case RUN_STATE_STARTING:
     case RUN_STATE_STOPPING:
-        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd); /* nobody got it: the hold is over */
+        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* no client got it: that releases the hold */
         break;
     case RUN_STATE_RUNNING:
     case RUN_STATE_DONE:
@@ -193,8 +245,165 @@ void manager_client_gone(struct run *r) {
     }
 }
 
-void adhoc_stop(struct run *r) {
-    run_disarm(r);
-    if (r->adhoc.client_pid == 0)
-        r->adhoc.hold_fd = close_fd(r->adhoc.hold_fd); /* nobody came for it: the hold is over */
+/* --- what clients report --- */
+
+/* A berthd that was down, or hung, gets the report of a start when the command has ended. */
+static void report_start(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t reported) {
+    usec_t now = clock_boottime(), at = reported >= run->queued.boottime && reported <= now ? reported : now;
+
+    call(adhoc, on_started, run, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
+}
+
+void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started) {
+    int r;
+
+    if (run->state < RUN_STATE_STARTING || run_is_over(run) || run->started.pid > 0 || !run->adhoc.hold)
+        return;
+    r = hold_watch_command(run->adhoc.hold, run->adhoc.client_pid, pid);
+    if (r < 0 && r != -ESRCH)
+        journal_log(adhoc->journal, LOG_WARNING, "run %s: process %d cannot be watched: %s", run->id, (int) pid, strerror(-r));
+    report_start(adhoc, run, pid, started);
+    FAILPOINT("hold-started-seen");
+    write_record(adhoc, run);
+}
+
+/* The deadline that the client was enforcing. It may be older than ours: the client may have missed later extensions. */
+static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {
+    usec_t latest = usec_sub(usec_add(clock_boottime(), adhoc->options.lease_usec), adhoc->options.margin_usec);
+
+    return reported > 0 && reported <= latest ? reported : call(adhoc, get_deadline, run);
+}
+
+static usec_t sanitize_reported_end(const struct run *run, usec_t reported) {
+    usec_t now = clock_boottime();
+    usec_t begin = run->started.boottime > 0 ? run->started.boottime : run->queued.boottime;
+
+    return reported > 0 && reported <= now && reported >= begin ? reported : now;
+}
+
+static void log_fenced(const struct adhoc *adhoc, const struct run *run, usec_t deadline) {
+    usec_t lease_end = usec_add(deadline, adhoc->options.margin_usec);
+
+    if (deadline == 0) /* of an earlier berthd */
+        run_log_fenced(run, RUN_SPARE_UNKNOWN);
+    else if (deadline != USEC_INFINITY)
+        run_log_fenced(run, (int64_t) (lease_end - run->end.boottime));
+}
+
+static void take_report(struct run *run, const struct adhoc_report *report) {
+    run->adhoc.end_reported = true;
+    run->end.exit_code = report->code;
+    run->end.signal = report->signal;
+    run->end.boottime = sanitize_reported_end(run, report->at);
+    run->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), run->end.boottime));
+    run->end.result = report->result;
+    if (report->result == RUN_RESULT_NONE)
+        run->end.result = report->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
+}
+
+void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc_report *report) {
+    if (run_is_over(run) || run->adhoc.end_reported || run->state < RUN_STATE_STARTING)
+        return;
+    if (report->result == RUN_RESULT_NOT_STARTED && run->stop_reason == SUPERVISE_REASON_LEASE_LOST &&
+        call(adhoc, on_not_begun, run))
+        return;
+    FAILPOINT("hold-ended-seen");
+    if (report->pid > 0 && run->started.pid == 0 && run->started.realtime == 0)
+        report_start(adhoc, run, report->pid, report->started);
+    take_report(run, report);
+    if (run->end.result == RUN_RESULT_LEASE_LOST)
+        log_fenced(adhoc, run, sanitize_reported_deadline(adhoc, run, report->deadline));
+    run_log_exited(run, run->end.result);
+    FAILPOINT("hold-ended-told");
+    write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
+    run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
+    run->adhoc.client_pid = 0; /* it reports nothing more */
+    run_changed(run);
+    if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
+        finish(adhoc, run);
+}
+
+/* --- holds found at start --- */
+
+struct recovery {
+    struct adhoc *adhoc;
+    const struct settings *settings;
+};
+
+static int open_hold(struct adhoc *adhoc, struct run *run, const char *id, const struct message *record) {
+    struct hold_handler handler = {.on_over = hold_on_over, .userdata = run, .removals = adhoc->state->removals};
+    char path[STATE_PATH_SIZE];
+    uint64_t pid = 0;
+
+    if (strcmp(run->id, id) != 0)
+        return -EBADMSG;
+    if (message_get_u64(record, "pid", &pid) == 0)
+        run->started.pid = (pid_t) pid;
+    read_end(run, record);
+    run->granted = run->adhoc.awaits_client = true;
+    run->adhoc.owner = adhoc;
+    return hold_open(&run->adhoc.hold, adhoc->event, state_holds_path(adhoc->state, path), id, record, &handler);
+}
+
+static void hold_on_found(const char *id, const struct message *record, void *userdata) {
+    const struct recovery *recovery = userdata;
+    struct adhoc *adhoc = recovery->adhoc;
+    char what[ID_TEXT_SIZE + 8];
+    struct run *run = NULL;
+    int r;
+
+    r = state_parse_run(record, RUN_KIND_ADHOC, recovery->settings, &run);
+    if (r == 0)
+        r = open_hold(adhoc, run, id, record);
+    if (r < 0)
+        run_free(run);
+    else
+        r = call(adhoc, on_recovered, run);
+    if (r < 0) {
+        snprintf(what, sizeof(what), "hold %s", id);
+        call(adhoc, on_unrecoverable, what, r);
+        return;
+    }
+    if (run->started.realtime > 0)
+        run_enter(run, RUN_STATE_RUNNING);
+}
+
+int adhoc_recover(struct adhoc *adhoc, const struct settings *settings) {
+    struct recovery recovery = {.adhoc = adhoc, .settings = settings};
+    char path[STATE_PATH_SIZE];
+    int r = open_report_window(adhoc);
+
+    if (r < 0)
+        return r;
+    r = hold_recover(state_holds_path(adhoc->state, path), hold_on_found, &recovery);
+    if (r < 0)
+        journal_log(adhoc->journal, LOG_ERR, "%s cannot be read: %s", path, strerror(-r));
+    return r;
+}
+
+/* --- made and freed --- */
+
+int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, struct run_table *runs, const struct state *state,
+              const struct adhoc_options *options, const struct adhoc_handler *handler) {
+    struct adhoc *adhoc = calloc(1, sizeof(*adhoc));
+
+    if (!adhoc)
+        return -ENOMEM;
+    adhoc->event = sd_event_ref(event);
+    adhoc->journal = journal;
+    adhoc->runs = runs;
+    adhoc->state = state;
+    adhoc->options = *options;
+    adhoc->handler = *handler;
+    *ret = adhoc;
+    return 0;
+}
+
+struct adhoc *adhoc_free(struct adhoc *adhoc) {
+    if (!adhoc)
+        return NULL;
+    sd_event_source_disable_unref(adhoc->report_timer);
+    sd_event_unref(adhoc->event);
+    free(adhoc);
+    return NULL;
 }

@@ -232,7 +232,7 @@ static usec_t usec_of(json_int_t msec, usec_t missing) {
 static int begin(struct control_call *call, struct manager *m, const struct hold_request *q) {
     const struct peer *peer = control_call_peer(call);
     struct demands pools = {};
-    struct manager_hold hold = {
+    struct adhoc_request hold = {
         .pools = &pools,
         .name = q->name,
         .nowait = q->nowait,
@@ -349,7 +349,7 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     if (!r)
         return verbs_no_such_run(call, id);
     manager_client_ended(r,
-                         &(struct manager_ended) {.result = parsed, .code = (int) code, .signal = (int) signal,
+                         &(struct adhoc_report) {.result = parsed, .code = (int) code, .signal = (int) signal,
                                                   .at = (usec_t) ended, .deadline = (usec_t) until, .pid = (pid_t) pid,
                                                   .started = (usec_t) started});
     return control_call_reply(call, NULL);

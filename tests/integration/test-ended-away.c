@@ -97,7 +97,7 @@ static void nobody_tells(void) {
     TEST_INT(berth_end(c), 137);
     host_start(ant);
     line = host_await(ant, "exited", "job=held result=guard-died");
-    TEST_STRING(event_get(line, "reason"), "it ended while berthd was away: how, the caller of `berth run` alone knows");
+    TEST_STRING(event_get(line, "reason"), "it ended while berthd was down; its exit status is known only to the caller of `berth run`");
     TEST_STRING(event_get(line, "exit_code"), "");
     host_await(ant, "released", "job=held");
     check_last_run("guard-died", -1);

@@ -12,7 +12,7 @@
 
 static void test_ad_hoc(void) {
     struct demands pools, two;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
                                 .uid = getuid(), .pid = getpid()};
     const char *text = NULL;
     struct run *r, *other;
@@ -53,7 +53,7 @@ static void test_ad_hoc(void) {
     CU_ASSERT_PTR_EQUAL(other, r);
 
     /* An end before the start is not believed, nor one that is still to come. */
-    manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = 1});
+    manager_client_ended(r, &(struct adhoc_report) {.code = 0, .signal = -1, .at = 1});
     TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
     CU_ASSERT(r->end.boottime >= r->started.boottime && r->end.boottime <= clock_boottime());
     CU_ASSERT(!run_is_over(r)); /* the hold is what counts */
@@ -64,7 +64,7 @@ static void test_ad_hoc(void) {
 /* Once its client told its command, the next berthd knows both: since when it runs, and what process to wait for. */
 static void test_found_again(void) {
     struct demands pools;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
                                 .uid = getuid(), .pid = getpid()};
     char id[ID_TEXT_SIZE];
     usec_t started;
@@ -94,7 +94,7 @@ static void test_found_again(void) {
 /* A run that asked 10 s ago, and whose start is told as of 5 s ago, so much later, and its end a second after that. */
 static struct run *tell_late(usec_t later, usec_t *ret_started) {
     struct demands pools;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
                                 .uid = getuid(), .pid = getpid()};
     const char *text = NULL;
     struct run *r;
@@ -106,7 +106,7 @@ static struct run *tell_late(usec_t later, usec_t *ret_started) {
     r->queued.boottime = clock_boottime() - 10 * USEC_PER_SEC;
     *ret_started = r->queued.boottime + 5 * USEC_PER_SEC + later;
     manager_client_started(r, getpid(), *ret_started);
-    manager_client_ended(r, &(struct manager_ended) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
+    manager_client_ended(r, &(struct adhoc_report) {.code = 0, .signal = -1, .at = *ret_started + USEC_PER_SEC});
     return r;
 }
 
@@ -129,7 +129,7 @@ static void test_told_early(void) {
 
 static void test_client_gone(void) {
     struct demands pools;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
                                 .uid = getuid(), .pid = getpid()};
     const char *text = NULL;
     struct run *r, *w;
@@ -151,7 +151,7 @@ static void test_client_gone(void) {
 
 static void test_nowait_and_queue_timeout(void) {
     struct demands pools;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .nowait = true, .wait_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .nowait = true, .wait_usec = USEC_INFINITY,
                                 .stop_timeout_usec = USEC_INFINITY, .uid = getuid(), .pid = getpid()};
     const char *text = NULL;
     struct run *r;
@@ -184,7 +184,7 @@ static void test_attach_while_recovering(void) {
 static void test_quota(void) {
     struct demands pools;
     uid_t user = geteuid() + 1; /* neither root nor who runs this berthd */
-    struct manager_hold hold = {
+    struct adhoc_request hold = {
         .pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY, .uid = user, .pid = getpid()};
     struct run *runs[3], *other;
     const char *text = NULL;

@@ -69,7 +69,7 @@ static int hold_fd;
 
 static struct run *ask(const char *text) {
     struct demands pools;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
                                 .uid = getuid(), .pid = getpid()};
     const char *why = NULL;
     struct run *r = NULL;

@@ -170,7 +170,7 @@ static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
 
 static void test_drain(void) {
     struct demands pools;
-    struct manager_hold hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
+    struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
                                 .uid = getuid(), .pid = getpid()};
     struct manager_idle_watch watch = {.on_idle = watch_on_idle};
     const char *text = NULL;
