@@ -66,7 +66,7 @@ complete -c berth -n $run -s p -x -a '(__berth_live name pools)' -d 'pool and pe
 complete -c berth -n $run -s n -d 'do not wait'
 complete -c berth -n $run -l wait -x -a '10s 1m 10m 1h' -d 'wait at most'
 complete -c berth -n $run -l timeout -x -a '10s 1m 10m 1h' -d 'stop it after'
-complete -c berth -n $run -l head-start -x -a '10s 1m 10m 1h' -d 'as if it had waited so long'
+complete -c berth -n $run -l head-start -x -a '10s 1m 10m 1h' -d 'queue as if it had waited this long'
 complete -c berth -n $run -l name -x -d label
 complete -c berth -n $run -l on-lease-lost -x -a 'stop continue' -d 'when the lease is lost'
 complete -c berth -n $run -l stop-timeout -x -a '10s 1m' -d 'from stop signal to kill'

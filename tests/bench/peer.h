@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What ours is held against, spoken to Redis directly: the floor (an empty script), the same commands without a script, and other
- * people's semaphores. Their algorithms are written anew from what is published about them. */
+/* The references for the scripts, called on Redis directly: the floor (an empty script), the same commands without a script, and other
+ * people's semaphores. Their algorithms are reimplemented from their published descriptions. */
 
 #include "tests/harness/redis.h"
 

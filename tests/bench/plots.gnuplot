@@ -33,7 +33,7 @@ do for [format in "svg png"] {
 
     if (exists_file("handover-lock.dat")) {
         set output "handover." . format
-        set title "From a release to the next one: share that took at most so long"
+        set title "From a release to the next one: share that took at most this long"
         set xlabel "µs"
         set ylabel "share"
         set logscale x

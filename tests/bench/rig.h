@@ -2,8 +2,8 @@
 #pragma once
 
 /* Many simulated hosts in one process: each has its own store on Redis, as in berthd, all on one private redis-server. Some hosts share
- * an event loop; an epoll around those loops turns the ones that have something to do, because sd-event polls anew for each event that
- * it dispatches, which with thousands of connections on one loop would be all that is measured. Nothing here asserts: what goes wrong
+ * an event loop; an epoll around those loops turns the ones that have something to do, because sd-event polls again for each event that
+ * it dispatches; with thousands of connections on one loop that would be most of the measured time. Nothing here asserts: an error
  * ends the program with a message. */
 
 #include <stdbool.h>
@@ -67,7 +67,7 @@ _Noreturn void rig_fail(const char *format, ...) _printf_(1, 2);
 /* Starts the server and all hosts, and ends the grace of the new namespace. */
 void rig_up(struct rig *g, const struct rig_options *options);
 void rig_down(struct rig *g);
-/* One turn of the loop, for at most so long. */
+/* Runs one turn of the loop, at most for this time. */
 void rig_turn(struct rig *g, usec_t at_most);
 #define RIG_UNTIL(g, condition)                                                  \
     do {                                                                         \

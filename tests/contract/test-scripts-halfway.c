@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Scripts that end with an error in the middle of their work, because berth's user lacks a right or a key is of a wrong type. Redis undoes
- * nothing. The host that saw the error says so in its next hello: then all is thrown away but the clock and overrides, and told anew. */
+ * nothing. The host that saw the error reports it in its next hello: the script then drops all but clock and overrides, and hosts report again. */
 
 #include <fnmatch.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static void check_limits(const char *when) {
     CU_assertImplementation(db <= 4 && net <= 2, __LINE__, when, __FILE__, "", CU_FALSE);
 }
 
-/* --- all is told anew --- */
+/* --- all hosts report again --- */
 
 static void tell_truth(const char *session) {
     char line[2048];
@@ -180,7 +180,7 @@ static const struct halfway calls[] = {
     {.session = "s2", .line = "look s2 1 $ n b d"},
 };
 
-/* Somebody else asks before anybody could start anew. */
+/* Another host claims before any could report again. */
 static void ask_meanwhile(const char *failed) {
     const char *reply;
 

@@ -88,7 +88,7 @@ static void forget_connections(struct bed *b, struct injection *i) {
             CU_FAIL("a connection cannot be dropped");
 }
 
-/* The port of a host's subscriber, as Redis tells it; 0: there is none. */
+/* Returns the port of a host's subscriber, from CLIENT LIST, or 0. */
 static unsigned subscriber_port(struct bed *b, size_t host) {
     _cleanup_reply_ redisReply *reply = redis_command(b->master, "CLIENT LIST TYPE pubsub");
     char address[48];

@@ -61,7 +61,7 @@ void load_up(struct load *l, uint64_t seed);
 void load_turn(struct load *l, usec_t until);
 /* Awaits the end of all runs; the number of those that did not end in time. */
 size_t load_drain(struct load *l, usec_t within);
-/* Two runs of this host, first in line, that go on for so long unless they are stopped: a fault of that length must stop them. */
+/* Starts two runs of this host, first in the queue, that last this long: a fault of that length must stop them. */
 void load_begin_long(struct load *l, size_t host, unsigned msec);
 void load_touch(struct load *l, size_t host, usec_t until);
 /* Whether a host did it. */

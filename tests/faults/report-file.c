@@ -77,16 +77,16 @@ static void write_margins(FILE *f, struct report *r) {
         return;
     qsort(r->margins, r->n_margins, sizeof(*r->margins), by_size);
     fprintf(f,
-            "\n## Margins\n\n%zu times a command was stopped because its lease was about to end. Its last process was gone so long before the\n"
+            "\n## Margins\n\n%zu times a command was stopped because its lease was about to end. Its last process was gone this long before the\n"
             "end of the lease (`fenced` names it each time): least %.0f ms, 1 %% %.0f ms, median %.0f ms, most %.0f ms.\n",
             r->n_margins, part(r, 0), part(r, 1), part(r, 50), part(r, 100));
 }
 
 static void write_doubts(FILE *f, const struct report *r) {
     fputs("\n## What `berth audit` says\n\n"
-          "The journals of each case are given to `berth audit`, too, and it may find no violation, but for the order of claims where a key\n"
-          "that holds it is deleted by hand, which no journal tells of. Where a berthd or a host is killed, what would have told the end of\n"
-          "a grant may be in no journal: then what was granted afterwards is no violation, and not proved (berth-audit(1)). That came of:\n\n",
+          "`berth audit` also checks the journals of each case. It may find no violation, except of the order of claims where a key with that\n"
+          "order is deleted by hand, which no journal has. Where a berthd or a host is killed, the end of a grant may be in no journal: a later\n"
+          "grant is then no violation, but not proved (berth-audit(1)). That happened in:\n\n",
           f);
     fputs(r->n_doubts > 0 ? "| case | in cases | grants not proved, unless an earlier one was over |\n|---|---|---|\n" : "Nothing.\n", f);
     for (size_t i = 0; i < r->n_doubts; i++)
@@ -137,17 +137,17 @@ static void write_head(FILE *f, const struct report *r) {
     fprintf(f,
             "# Faults survived\n\n"
             "Made by `make faults SEED=%" PRIu64 " MIXES=%" PRIu64 "` on %s with berth %s, %s, %s %s, in %" PRIu64 " s: %" PRIu64
-            " runs asked for on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
-            "setsid.\nWhat ran when is told by the commands themselves and by kernel locks; the checker knows nothing of berth but the "
-            "tickets\nthat hosts tell.\n\n"
+            " runs on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
+            "setsid.\nThe commands themselves and kernel locks record what ran when; the checker knows nothing of berth but the "
+            "tickets\nthat hosts log.\n\n"
             "Runs started twice: %" PRIu64 ". Exit statuses lost or changed: %" PRIu64 ", of all runs whose command ended by itself (%" PRIu64
-            " of them jobs,\nwhose status is looked for in the journals).\n\n"
+            " of them jobs,\nwhose status the journals must have).\n\n"
             "%u cases were run once more because the machine itself stood still for more than 150 ms, which uses up the margin of so short a lease.\n\n"
             "Injected: how often. Kept: limit, order, exit statuses, no run twice, every waiting claim served, nothing left behind. Idle: the\n"
-            "longest time that somebody waited while all that it asked for was unused and nobody was ahead of it. That may be 4/3 of a lease\n"
-            "until what a dead host had is free (R4), or as long as a host lives and cannot start what it was granted (its runner, guards or\n"
-            "clients hang), and a second for the machine. While Redis is broken nobody can be granted anything; then comes a lease of grace,\n"
-            "and a second. In a mix the faults of several hosts may come one after the other.\n\n",
+            "longest time that a claim waited while its permits were free and no claim was ahead of it. That may be 4/3 of a lease until the\n"
+            "permits of a dead host are free (R4), or as long as a live host cannot start a granted run (its runner, guards or clients hang),\n"
+            "and a second for the machine. While Redis is broken nothing is granted; then follow a lease of grace and a second. In a mix the\n"
+            "faults of several hosts may follow each other.\n\n",
             r->seed, r->mixes, date, VERSION, server, name.sysname, name.release, (clock_boottime() - r->since) / USEC_PER_SEC, runs,
             r->doubled, r->lost, r->jobs, r->again);
 }
@@ -157,11 +157,11 @@ static const char assumptions[] =
     "The limit depends on these assumptions; `tests/faults/test-assumptions` breaks each of them on purpose and shows the overlap.\n\n"
     "| assumption | broken by | what berth does about it |\n|---|---|---|\n"
     "| a machine's processes run | the whole host frozen with its commands (a paused virtual machine) for longer than a lease, then thawed | "
-    "commands are stopped as soon as it runs again; the token (`BERTH_TOKEN`) tells the old holder from the new one |\n"
+    "commands are stopped as soon as it runs again; the token (`BERTH_TOKEN`) distinguishes the old holder from the new one |\n"
     "| one Redis master takes writes | a split: hosts on either side of it have a master that accepts writes | "
     "set `min-replicas-to-write`; berthd warns when Redis has replicas and it is 0 |\n"
-    "| Redis keeps what it was told | the key `held` of a pool deleted by hand | within a lease or so a host sees it, and all of the namespace is told "
-    "anew, in grace; so it is with any other key, without which waiting takes longer, and the order of who waits may be lost |\n"
+    "| Redis keeps its data | the key `held` of a pool deleted by hand | within about a lease a host notices it, and all hosts report again, in "
+    "grace; the same holds for any other key, but claims wait longer meanwhile, and the order of the queue may be lost |\n"
     "| a guard, or `berth run`, can act at its deadline | it was frozen or its processes outlive a SIGKILLed `berth run`, and the lease is lost, too | "
     "berthd has the runner kill what a guard does not report in time; `berth run` has nobody behind it |\n";
 

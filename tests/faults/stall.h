@@ -9,6 +9,6 @@
 #define STALL_NOTED (50 * USEC_PER_MSEC) /* shorter ones are not noted */
 
 void stall_start(void);
-/* The longest one of which any part is between these two times (boottime). */
+/* Returns the longest stall that overlaps these two times (boottime). */
 usec_t stall_between(usec_t from, usec_t until);
 void stall_stop(void); /* idempotent */

@@ -96,7 +96,7 @@ static void frozen_run(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which says bye */
 }
 
-/* Somebody deletes the key `held` by hand: what is held is not known any more, until a host looks and sees that; then all is told anew
+/* Somebody deletes the key `held` by hand: Redis does not know what is held until a host notices; then all hosts report again
  * (redisson/redisson#3573, dv/redis-semaphore#40). */
 static void deleted_keys(void) {
     unsigned n = 0;

@@ -50,7 +50,7 @@ static const char *job(const char *name, const char *options) {
     return text;
 }
 
-/* A job and a `berth run`, both of which run until they are stopped. */
+/* A job and a `berth run`; both run until they are stopped. */
 static struct child *begin_long(void) {
     struct child *run;
 

@@ -75,7 +75,7 @@ static void judge_item(const struct load_item *item, const struct witness *w, st
              item->status, item->expected, !run ? "did not run" : run->end ? "has ended" : "was killed");
 }
 
-/* The `exited` event of a run, in any of the journals; NULL: there is none. */
+/* Returns the `exited` event of a run, from any of the journals, or NULL. */
 static const char *find_exited(char *const logs[static LOAD_HOSTS], const char *id) {
     char search[96];
 
@@ -143,7 +143,7 @@ static bool is_of(const struct entry *e, const struct load_item *item) {
     return e->run && (item->job ? strcmp(e->run, item->run) == 0 : e->job && strcmp(e->job, item->id) == 0);
 }
 
-/* The last place in the queue that it had: who asked a berthd that was killed asks the next one anew. The recorder wrote the times. */
+/* The last ticket of the item: a client of a killed berthd claims again at the next one. The recorder wrote the times. */
 static void fill_ticket(const struct entries *told, const struct load_item *item, struct judge_wait *wait) {
     usec_t ahead = clock_realtime() - clock_boottime();
 

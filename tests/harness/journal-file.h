@@ -40,7 +40,7 @@ void journal_file_begin(struct journal_file *f, const char *host, unsigned numbe
 void journal_file_event(struct journal_file *f, long at_msec, const char *event, const char *fields);
 /* Any entry; fields as above. */
 void journal_file_entry(struct journal_file *f, long at_msec, const char *fields, const char *message);
-/* Another berthd: its count begins anew. new_boot: after a reboot. */
+/* Begins another berthd, which counts its events from 1. new_boot: after a reboot. */
 void journal_file_restart(struct journal_file *f, bool new_boot);
 /* A journal DIRECTORY/HOST.journal that is written while others read it: entries are there after journal_file_flush(). Ended by
  * journal_file_close(). False after a failed assertion. */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define TOLERANCE (200 * USEC_PER_MSEC)
-#define LATE USEC_PER_SEC /* from the outside: asking, and starting what was granted, may take so long on a busy machine */
+#define LATE USEC_PER_SEC /* time for a claim or a start on a busy machine, seen from outside */
 
 static unsigned limit_at(const struct judge *j, const char *pool, usec_t at) {
     unsigned limit = 0;
@@ -206,7 +206,7 @@ static bool is_due(const struct judge *j, const struct judge_wait *w, usec_t at)
     return waits_at(w, at) && !is_held_up(j, w, at, seen);
 }
 
-/* All times between two of which nothing changes. */
+/* All times of changes; between two of them nothing changes. */
 static usec_t *list_times(const struct judge *j, size_t *ret_n) {
     usec_t *times = calloc(2 * j->w->n + 3 * j->n_waits + j->n_limits + 1, sizeof(*times));
     size_t n = 0;

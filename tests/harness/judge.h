@@ -39,7 +39,7 @@ struct judge {
     size_t n_waits;
     const struct judge_excuse *excuses;
     size_t n_excuses;
-    /* A lowered limit counts so long after it was asked for: what was granted before may start a little later. */
+    /* A lowered limit counts this long after the request: a run that was granted before may start a little later. */
     usec_t slack;
 };
 

@@ -16,5 +16,5 @@ void linger_end(void);
 
 /* sendmsg(2) of these bytes with the descriptor attached. fd: stays the caller's. */
 ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags);
-/* The same with a new lingering socket, of which the message has the only reference. */
+/* The same with a new lingering socket; the message has its only reference. */
 ssize_t linger_attack(int socket, const void *data, size_t size, int flags);

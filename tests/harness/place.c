@@ -84,7 +84,7 @@ static void copy_programs(const char *build) {
 
     copied_by = getpid();
     (void) atexit(remove_copies);
-    if (getenv(COPIES)) { /* this program made them, and executed itself anew (clock-file.c) */
+    if (getenv(COPIES)) { /* this program made them before it executed itself again (clock-file.c) */
         snprintf(copies, sizeof(copies), "%s", getenv(COPIES));
         (void) unsetenv(COPIES);
         return;

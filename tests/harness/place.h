@@ -10,7 +10,7 @@ const char *place_build(void);
 /* Where its programs are. This is place_build(), or a copy below /tmp if that path has characters that a shell or a config would need
  * quoted, or if root tests a build that other users may not enter. The copy goes when the test program ends. */
 const char *place_programs(void);
-/* Right before the test program executes itself anew: it goes on with the copy, and removes it. */
+/* Called right before the test program executes itself again: that goes on with the copy, and removes it. */
 void place_keep_over_exec(void);
 /* A program there ("berthd", "tests/tools/witness"). Returns buffer. */
 const char *place_program(char *buffer, size_t size, const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A private redis-server: its own temporary directory, a unix socket alone, nothing saved. A test that fails to stop it loses it
- * all the same: the server gets PDEATHSIG. Blocking, for tests only. */
+/* A private redis-server: its own temporary directory, a unix socket alone, nothing saved. If a test fails to stop it, PDEATHSIG
+ * does. Blocking, for tests only. */
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@ bool redis_server_is_idle(const struct redis_server *s);
 void redis_server_done(struct redis_server *s);
 
 /* One command, words separated by spaces with hiredis's format (%s, %b). The reply is to be freed; NULL when Redis is not there.
- * Connects anew when the old connection is broken. */
+ * Connects again when the old connection is broken. */
 redisReply *redis_command(struct redis_server *s, const char *format, ...);
 /* The same for commands whose answer is a number (or a text that is one); -1 if it is not. */
 long long redis_number(struct redis_server *s, const char *format, ...);

@@ -109,7 +109,7 @@ static const char *say(const char *line, unsigned at) {
             for (char *c = word; (c = strchr(c, '_'));)
                 *c = ' ';
         }
-    script_tell("PING"); /* connects anew if need be */
+    script_tell("PING"); /* connects again if needed */
     reply = script_server.client ? redisCommandArgv(script_server.client, argc, argv, NULL) : NULL;
     return show_reply(reply);
 }

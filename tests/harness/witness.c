@@ -250,7 +250,7 @@ size_t witness_count_alive(const char *folder) {
 }
 
 /* Locked, but not yet told of: it has only just begun. */
-static bool has_untold(const char *folder, size_t n) {
+static bool has_unwritten(const char *folder, size_t n) {
     struct witness w = {0};
 
     witness_read(&w, folder);
@@ -264,7 +264,7 @@ void witness_await_alive(const char *folder, size_t n) {
     usec_t until = clock_boottime() + 20 * USEC_PER_SEC;
     size_t is;
 
-    while (((is = witness_count_alive(folder)) != n || has_untold(folder, n)) && clock_boottime() < until)
+    while (((is = witness_count_alive(folder)) != n || has_unwritten(folder, n)) && clock_boottime() < until)
         child_turn(clock_boottime() + 2 * USEC_PER_MSEC);
     if (is != n)
         printf("%zu commands are alive, not %zu\n", is, n);

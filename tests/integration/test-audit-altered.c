@@ -209,7 +209,7 @@ static bool alter_job(struct entry *e) {
 
 static bool alter_ticket(struct entry *e) {
     e->ticket -= 1000000;
-    return strcmp(e->event, "granted") == 0 && e->pools && strcmp(e->pools, "own:1") != 0; /* a host draws its own anew */
+    return strcmp(e->event, "granted") == 0 && e->pools && strcmp(e->pools, "own:1") != 0; /* a host draws the tokens of its own pools itself */
 }
 
 static bool alter_release(struct entry *e) {
@@ -236,7 +236,7 @@ static bool alter_event(struct entry *e) {
             e->event = strdup(swaps[i][1]);
             is_swapped = true;
         }
-    return is_swapped && strcmp(e->job, "last") != 0; /* of which more may have been to come */
+    return is_swapped && strcmp(e->job, "last") != 0; /* more entries of it may have followed */
 }
 
 static const struct alteration {

@@ -186,7 +186,7 @@ static void test_frozen(void) {
     host_signal(ant, SIGCONT);
     child_kill(held, SIGTERM);
     TEST_INT(berth_end(held), 143);
-    TEST_INT(berth(ant, "undrain"), 0); /* what was asked before is done all the same */
+    TEST_INT(berth(ant, "undrain"), 0); /* berthd has carried out the earlier call */
     TEST_INT(berth(ant, "run -n -p slot -- true"), 0);
 }
 

@@ -83,8 +83,8 @@ static struct counts count(void) {
     return c;
 }
 
-/* How many calls besides heartbeats there are until the next one has come. What a host that has lost its connection says anew does not
- * count: a busy machine is too late for any. */
+/* Counts the calls besides heartbeats until the next heartbeat. Calls of a host that reconnects do not count, because a busy machine
+ * makes hosts late. */
 static long long other_calls(struct host *h) {
     usec_t until = clock_boottime() + 2 * HOST_PATIENCE;
     struct counts before, after;

@@ -29,7 +29,7 @@ static bool make_journals(void) {
     journal_file_event(&ant, 1020, "started", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_WAIT_MS=1000");
     /* Anybody can write this; it is not of berthd. */
     journal_file_entry(&ant, 1500, "BERTH_EVENT=exited BERTH_RUN=" RUN_A " BERTH_RESULT=failure _SYSTEMD_UNIT=evil.service", "forged");
-    /* Of a field with several values the first counts; a number that is none is not there. */
+    /* The first value of a field counts; a malformed number counts as absent. */
     journal_file_event(&ant, 3520, "exited", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_RESULT=success BERTH_RESULT=failed BERTH_EXIT_CODE=0 "
                                              "BERTH_RUN_MS=2500 BERTH_RUN_MS=77 BERTH_SIGNAL=9a BERTH_SIGNAL=9 BERTH_WAIT_MS=-3");
     journal_file_restart(&ant, true);

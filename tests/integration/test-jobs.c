@@ -344,7 +344,7 @@ static void check_to_a_full_disk(void) {
     TEST_INT(berth_end(child_start(argv, NULL)), 70);
 }
 
-/* A check names what the machine does not have. A berthd takes the config all the same: the other jobs run, and this one says why not. */
+/* A check names what the machine does not have. berthd accepts the config: the other jobs run, and the event of this one says why it did not. */
 static void check_of_commands(void) {
     char shell[] = "sh", flag[] = "-c", command[512], expected[256];
     char *argv[] = {shell, flag, command, NULL};

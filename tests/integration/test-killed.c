@@ -96,7 +96,7 @@ static void command_without_hold(void) {
     TEST_INT(witness_count_alive(cluster.witness), 0);
 }
 
-/* Nobody is there who could stop what a killed `berth run` left: berthd ends all the same, and the permits stay taken. */
+/* No process can stop what a killed `berth run` left: berthd still exits, and the permits stay taken. */
 static void berthd_stops_beside_an_orphan(void) {
     struct child *c;
 

@@ -180,7 +180,7 @@ static void pool_of_the_host(void) {
     TEST_INT(berth(ant, "run --wait 10s -p disk:2 -- true"), 0);
 }
 
-/* Started anew with a config that has the pool no longer: who waited for it is told that. */
+/* A berthd restarted with a config without the pool reports that to the waiting client. */
 static void pool_that_is_gone(void) {
     struct child *waiter;
 
@@ -192,7 +192,7 @@ static void pool_that_is_gone(void) {
     host_start(ant);
     host_await(ant, "refused", "job=a");
     CU_ASSERT(strstr(host_log(ant), "the config has this pool no longer: disk") != NULL);
-    TEST_INT(berth_end(waiter), 65); /* it asks anew */
+    TEST_INT(berth_end(waiter), 65); /* it claims again */
 }
 
 /* What is remembered of one new job cannot be read: the other changes of the reload are in force. */

@@ -52,7 +52,7 @@ static void test_lines(void) {
     if (!journal_files_once(make_journals))
         return;
     shows("dump", "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n"
-                  "dump[20000000]: c1 without a cgroup\n"); /* what a run of copy calls dump is none of it */
+                  "dump[20000000]: c1 without a cgroup\n"); /* a line of copy with dump's identifier does not count */
     shows(RUN_A, "dump[00000000]: a1\ndump[00000000]: a2 \\x1b[31m \\x9b \xc3\xa4\n");
     shows(RUN_C, "dump[20000000]: c1 without a cgroup\n");
     shows("copy", "copy[10000000]: b1 of copy\n");

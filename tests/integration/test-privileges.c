@@ -149,7 +149,7 @@ static void test_no_cgroup(void) {
 
 /* --- keys --- */
 
-/* This program as a job: prints its session keyring's id and owner. Status 1: there is none to see. */
+/* This program as a job: prints its session keyring's id and owner. Status 1: it sees no keyring. */
 static int print_keyring(void) {
     char text[256] = "";
     long id = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0);
@@ -260,7 +260,7 @@ static void refuses(const char *job, const char *hash, const char *reason) {
     TEST_FIELD(&m, "reason", reason);
 }
 
-/* Only what the runner's own config defines is started, and a config that somebody else could write is none. */
+/* berth-runner starts only jobs of its own config, and refuses a config that others may write. */
 static void test_only_what_is_configured(void) {
     char path[160], old[17], new[17];
 

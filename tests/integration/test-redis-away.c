@@ -37,7 +37,7 @@ static void missing_at_start(void) {
     ant = host_add("ant", POOLS "job \"kept\" { %s pools = {\"db\"} }\n", witness_command("--id kept"));
     host_start(ant);
     TEST_INT(berth(ant, "start kept"), 0);
-    host_kill(ant); /* it had no answer yet, and is there all the same */
+    host_kill(ant); /* it had no answer yet, and still it is there */
     host_start(ant);
     TEST_INT(count_runs(ant), 1);
     host_await(ant, "redis-lost", " ");

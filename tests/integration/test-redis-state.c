@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `berth pools` and `berth hosts` say of Redis and of other hosts is true: connecting or away, seen so long ago or not known. */
+/* What `berth pools` and `berth hosts` say of Redis and of other hosts is true: connecting or away, last seen or not known. */
 
 #include <signal.h>
 #include <string.h>

@@ -333,7 +333,7 @@ static void test_restart_while_waiting(void) {
     attach(&f, FAKE_RUN);
     fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     {
-        json_t *params = fake_hear(&f, "io.berth.Hold"); /* anew, on the same connection */
+        json_t *params = fake_hear(&f, "io.berth.Hold"); /* again, on the same connection */
 
         CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
         json_decref(params);

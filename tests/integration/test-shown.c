@@ -277,7 +277,7 @@ static void await_drained(struct host *at, const struct host *of, bool drained) 
     TEST_INT(is, drained);
 }
 
-/* A drained host is shown as that: here, on other hosts, and also by a berthd that was started anew. */
+/* A drained host is shown as drained: here, on other hosts, and after a restart of berthd. */
 static void test_drained(void) {
     struct host *bee = host_up("bee", CONFIG "job \"often\" { command = {\"/bin/true\"} every = \"1d\" output = \"null\" }\n");
     json_t *json;

@@ -64,7 +64,7 @@ static void not_begun(void) {
     TEST_INT(berth(ant, "undrain"), 0);
 }
 
-/* The others are started all the same, and the first failure counts. */
+/* The others are started, too, and the first failure counts. */
 static void several(void) {
     TEST_INT(berth(ant, "start missing fine nobody --wait"), 65); /* nothing is begun if a name is unknown */
     TEST_INT(host_count(ant, "granted", " "), 0);

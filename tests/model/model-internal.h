@@ -277,8 +277,8 @@ static inline bool model_failed(const struct world *w) {
     return w->failure[0] != '\0';
 }
 uint64_t model_mix(uint64_t a, uint64_t b);
-uint64_t reply_number(const struct redisReply *r); /* 0 if it is none */
-const char *reply_word(const struct redisReply *r); /* "" if it is none */
+uint64_t reply_number(const struct redisReply *r); /* 0 if it is no number */
+const char *reply_word(const struct redisReply *r); /* "" if it is no word */
 unsigned id_number(const char *id);                 /* of "c12" or "s3" */
 
 /* --- model-rules.c (its parts: model-rules.h) --- */

@@ -4,7 +4,7 @@
  * HOST_CLOCK says, from the moment on that it says so. The file has three 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a
  * machine was suspended; for CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. Timers on either
  * fire when the clock that they are on says so, also when it jumps while a program waits: each wait is cut into slices, between which
- * timers are armed anew. What is due on a clock that stands is seen by the next wait, before anything that comes later. CLOCK_MONOTONIC,
+ * timers are armed again. What is due on a clock that stands is seen by the next wait, before anything that comes later. CLOCK_MONOTONIC,
  * by which witnesses tell what ran when, is left alone. */
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  *
  *     witness FOLDER [--id TEXT] [--for MSEC] [--gate FIFO] [--ignore-term] [--child] [--exit CODE]
  *
- * --for: end by itself so long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
+ * --for: end by itself this long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
  * TERM is noted, not obeyed; --child: leave a process behind (double fork) that goes on in this one's place, and end at once;
  * --exit: with this code; --id @run: the run's id, from BERTH_RUN. FOLDER/records gets the lines, FOLDER/locks the locks.
  *

@@ -297,7 +297,7 @@ static void test_order_outside(void) {
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 0);
     waits[1].head_start = 0;
-    waits[0].from = 11 * USEC_PER_SEC; /* asking may take so long */
+    waits[0].from = 11 * USEC_PER_SEC; /* a claim may take this long */
     judge(&j, &got);
     TEST_INT(got.n_overtaken, 0);
     waits[0].from = 10 * USEC_PER_SEC;

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Checks that phrases which HACKING.md (English, Glossary) rules out stay out of sources, tests and documents.
+set -u
+bad=0
+# One extended regular expression a line.
+words='
+gather(s|ed|ing)?
+bur(y|ies|ied|ial|ying)
+unsaid
+of whom
+whose each
+says? its
+is one all the same
+'
+while read -r word; do
+    [ -n "$word" ] || continue
+    if git grep -nIiwE -e "$word" -- . ':!tests/check-words.sh' ':!tests/lessons.txt' ':!tests/fuzz/corpus'; then
+        echo "words: \"$word\": HACKING.md has the words to use instead"
+        bad=1
+    fi
+done <<END
+$words
+END
+exit $bad
