@@ -8,14 +8,13 @@ words='
 gather(s|ed|ing)?
 bur(y|ies|ied|ial|ying)
 unsaid
-of whom
 whose each
 says? its
 is one all the same
 '
 while read -r word; do
     [ -n "$word" ] || continue
-    if git grep -nIiwE -e "$word" -- . ':!tests/check-words.sh' ':!tests/lessons.txt' ':!tests/fuzz/corpus'; then
+    if grep -rnIiwE --exclude-dir=.git --exclude-dir=build --exclude-dir=corpus --exclude=lessons.txt --exclude=check-words.sh -e "$word" .; then
         echo "words: \"$word\": HACKING.md has the words to use instead"
         bad=1
     fi

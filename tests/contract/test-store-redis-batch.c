@@ -11,7 +11,7 @@
 static const struct store_pool pools[] = {{.name = "big", .limit = 100, .queue_limit = 200}, {.name = "db", .limit = 4, .queue_limit = 3}};
 
 static bool begin(struct bed *b) {
-    redis_bed.lease = 600 * USEC_PER_SEC; /* no heartbeat comes among the calls, nor in time for what they left unsaid */
+    redis_bed.lease = 600 * USEC_PER_SEC; /* no heartbeat comes between the calls, and no resend */
     redis_bed.heartbeat = 100 * USEC_PER_SEC;
     if (!bed_init(b, redis_bed_fixture(1), pools, ELEMENTSOF(pools)) || !bed_start(b))
         return false;

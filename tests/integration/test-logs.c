@@ -169,7 +169,7 @@ static void test_closed_pipe(void) {
     child_free(c);
 }
 
-/* What a job says of itself in the journal's own protocol is what it says: whose line it is says its cgroup. */
+/* Fields that a job writes into the journal itself attribute no line: the cgroup does. */
 static void test_forged(void) {
     struct journal_file f;
     char folder[64];
