@@ -7,7 +7,7 @@ each_up
 script_each <<'END'
     [ "$(stat -c '%a %U:%G' /run/berth/control.sock)" = "660 root:berth" ] || fail "control.sock is $(stat -c '%a %U:%G' /run/berth/control.sock)"
     [ "$(stat -c '%a %U:%G' /run/berth)" = "755 root:root" ] || fail "/run/berth"
-    [ "$(stat -c '%a %U:%G' /run/berth/runner/runner.sock)" = "600 berth:root" ] || fail "runner.sock"
+    [ "$(stat -c '%a %U:%G' /run/berth/runner/runner.sock)" = "600 berth:berth" ] || fail "runner.sock is $(stat -c "%a %U:%G" /run/berth/runner/runner.sock)"
     active berthd.socket && active berth-runner.socket
 
     # A restart takes as long as the gate is closed. Clients of all kinds wait, and are answered.
