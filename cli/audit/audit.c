@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth audit: replays journals and says what breaks the rules. The checks are in audit-check.h. */
+/* berth audit: replays journals and reports violations of the rules. check.h describes the checks. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static void finding_print(const struct audit_finding *f, const char *how) {
            e->run ? ", run " : "", e->run ? e->run : "", f->text, e->cursor);
 }
 
-/* list: NULL: printed. */
+/* list: NULL: print. */
 static void show_findings(json_t *list, const struct audit_finding *findings, size_t n, const char *how) {
     for (size_t i = 0; i < n; i++)
         if (list)
@@ -154,22 +154,22 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
     printf("%s: %zu hosts, %zu starts of berthd, %zu events, %zu grants of %zu pools, %zu without an end yet\n",
            t->n_findings > 0 || s->n_unproved > 0 ? "NOT proved" : "proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools,
            s->n_running);
-    printf("limits: as the journals tell%s%s%s; order and ends: numbers of Redis's; clocks of hosts: tolerance %s, in doubt by up to %s\n",
+    printf("limits: from the journals%s%s%s; order and ends: Redis's numbers; host clocks: tolerance %s, uncertain by up to %s\n",
            config ? ", else " : "", config ? config : "", o->n_limits > 0 && o->limits[o->n_limits - 1].fixed ? ", instead --limit" : "",
            duration_format(o->tolerance, tolerance), duration_format(s->doubt + USEC_PER_MSEC - 1, doubt));
     if (s->n_by_clock > 0)
-        printf("%zu grants ended where Redis's answer was lost: when is told by their hosts' clocks\n", s->n_by_clock);
+        printf("%zu grants ended while a reply of Redis was lost: their ends are known by their hosts' clocks\n", s->n_by_clock);
     if (s->n_explained > 0)
-        printf("%zu times somebody was overtaken for a reason that the journals tell: it was parked, or its host was taken for dead\n",
+        printf("%zu overtakings with a logged reason: the claim was parked, or its host was expired\n",
                s->n_explained);
     if (s->n_unproved > s->n_unseen)
-        printf("%zu grants (unproved) are no violation and not proved: whether others, which were in the way, had ended nobody can have "
-               "told (a berthd or host was killed, or the answer that told of it was lost)\n", s->n_unproved - s->n_unseen);
+        printf("%zu grants (unproved) are within the limit only if earlier ones had ended, which no journal can show (a berthd or "
+               "host was killed, or a reply was lost)\n", s->n_unproved - s->n_unseen);
     if (s->n_unseen > 0)
-        printf("%zu entries (unproved no-journal) tell of others of whom nothing is here: give the journals of all hosts that share the "
-               "pools, from before the time that is to be proved (--since)\n", s->n_unseen);
+        printf("%zu entries (unproved no-journal) show that a journal is missing: give the journals of all hosts that share the "
+               "pools, from before the time to prove (--since)\n", s->n_unseen);
     if (s->n_continued > 0)
-        printf("%zu grants were made beside runs that go on after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
+        printf("%zu grants were made beside runs that continue after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
 }
 
 /* --- the verb --- */
@@ -190,7 +190,7 @@ static int check_namespace(const struct entries *entries, struct audit_options *
     return k;
 }
 
-/* Each namespace, as it is first met. */
+/* Checks each namespace once. */
 static int check_all(const struct entries *entries, struct audit_options *options, struct totals *totals) {
     struct audit_names met = {.tree = NULL};
     int k = 0;

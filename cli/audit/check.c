@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The record itself: is it whole, and does every grant end? */
+/* Whether the event log is complete, and all checks. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -91,7 +91,7 @@ void audit_report_unproved(struct audit *a, enum audit_kind kind, const struct e
 
 /* --- BERTH_SEQ --- */
 
-struct place { /* of an event in the record */
+struct place { /* an event in the log */
     const struct entry *entry;
     size_t start; /* which berthd's, in the order of their first entries */
     size_t at;
@@ -119,7 +119,7 @@ static int compare_places(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Each berthd counts from 1. A pid may come again; the same entry may, too, where a journal is given twice. -ENOMEM. */
+/* Each berthd counts from 1. A pid may be reused, and a journal may be given twice. -ENOMEM. */
 static int find_start(struct starts *s, const struct entry *e, size_t *ret) {
     struct audit_name *process = audit_names_add(&s->processes, e->process, NULL);
     size_t found;
@@ -145,8 +145,8 @@ static int find_start(struct starts *s, const struct entry *e, size_t *ret) {
     return 0;
 }
 
-/* Journals number their entries (systemd.journal-fields(7)): __CURSOR begins with "s=SOURCE;i=HEX;". False: these two were not numbered
- * by one and the same. */
+/* Journals number their entries (systemd.journal-fields(7)): __CURSOR begins with "s=SOURCE;i=HEX;". Returns
+ * false if the two entries have different sources. */
 static bool compare_numbers(const struct entry *x, const struct entry *y, int *ret) {
     size_t length = strcspn(x->cursor, ";");
     unsigned long long first, second;
@@ -158,7 +158,7 @@ static bool compare_numbers(const struct entry *x, const struct entry *y, int *r
     return true;
 }
 
-/* The same entry in two files, or in one that is read twice. */
+/* Whether this is the same entry, from two files or from one that is read twice. */
 static bool is_copy(const struct entry *x, const struct entry *y) {
     int order;
 
@@ -180,7 +180,7 @@ static void check_place(struct audit *a, const struct place *before, const struc
         audit_report_violation(a, AUDIT_SEQ_TWICE, p->entry, "a second entry with BERTH_SEQ %" PRIu64, p->entry->seq);
     else if (first)
         audit_report_violation(a, AUDIT_SEQ_GAP, p->entry,
-                   "the record of this berthd begins with BERTH_SEQ %" PRIu64 ": what was before is missing, or was rotated away "
+                   "the record of this berthd begins with BERTH_SEQ %" PRIu64 ": earlier entries are missing or were rotated away "
                    "(then --since a later time can be proved)", p->entry->seq);
     else
         audit_report_violation(a, AUDIT_SEQ_GAP, p->entry, "BERTH_SEQ %" PRIu64 " follows %" PRIu64 ": %" PRIu64 " missing", p->entry->seq,
@@ -210,7 +210,7 @@ static int find_places(struct audit *a, const struct entries *entries, struct pl
     return k;
 }
 
-/* Puts the events in order, too. */
+/* Also sorts the events. */
 static int order_events(struct audit *a, const struct entries *entries) {
     _cleanup_free_ struct place *places = calloc(entries->n + 1, sizeof(*places));
     const struct place *before = NULL;

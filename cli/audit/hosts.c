@@ -26,7 +26,7 @@ static int compare_processes(const void *a, const void *b) {
     return strcmp(((const struct audit_process *) a)->process, ((const struct audit_process *) b)->process);
 }
 
-/* Several of one process are of hosts that cannot be (check_processes() in audit-lives.c). */
+/* A process that names several hosts is reported by check_processes() in lifecycle.c. */
 static int compare_berthds(const void *a, const void *b) {
     const struct audit_process *x = a, *y = b;
     int c = compare_processes(x, y);
@@ -52,7 +52,7 @@ static const struct audit_process *find_berthd(const struct audit *a, const char
     return NULL;
 }
 
-static void process_hear(struct audit *a, struct audit_process *p, const struct entry *e) {
+static void process_add_event(struct audit *a, struct audit_process *p, const struct entry *e) {
     bool wiped = strcmp(e->event, "grace-begun") == 0;
     bool lost = wiped || strcmp(e->event, "redis-lost") == 0 || strcmp(e->event, "session-lost") == 0;
 
@@ -61,7 +61,8 @@ static void process_hear(struct audit *a, struct audit_process *p, const struct 
     a->last_wipe = wiped && e->time > a->last_wipe ? e->time : a->last_wipe;
 }
 
-/* Each process and host once. The host of the first event of a process is that of all that it wrote about others. */
+/* Keeps each pair of process and host once. Events about other hosts are attributed to the host of the
+ * process's first event. */
 static void merge_processes(struct audit *a) {
     struct audit_process *p = a->processes;
     size_t n = 0, first = 0;
@@ -103,7 +104,7 @@ static int make_processes(struct audit *a) {
             p = &a->processes[a->n_processes++];
             *p = (struct audit_process) {.process = e->process, .host = e->host, .order = i};
         }
-        process_hear(a, p, e);
+        process_add_event(a, p, e);
     }
     qsort(a->processes, a->n_processes, sizeof(*a->processes), compare_berthds);
     merge_processes(a);
@@ -129,9 +130,9 @@ static bool is_other_boot(const struct entry *x, const struct entry *y) {
     return !x->boot || !y->boot || strcmp(x->boot, y->boot) != 0;
 }
 
-/* Of moments that know their boot alone. */
+/* Among moments whose boot is known. */
 static void set_next_boots(struct audit_host *h) {
-    size_t next = h->n_moments; /* the next that knows its boot */
+    size_t next = h->n_moments; /* the next moment whose boot is known */
 
     for (size_t i = h->n_moments; i-- > 0;) {
         struct audit_moment *m = &h->moments[i];
@@ -220,7 +221,7 @@ static int compare_boots(const void *a, const void *b) {
     return c != 0 ? c : x->boot && y->boot ? strcmp(x->boot, y->boot) : (x->boot != NULL) - (y->boot != NULL);
 }
 
-/* The last moment of each boot of each host. */
+/* Finds the last moment of each boot of each host. */
 static int make_boots(struct audit *a) {
     size_t n = 0, kept = 0;
 
@@ -262,7 +263,7 @@ const struct entry *audit_hosts_last_of_boot(const struct audit *a, const struct
 
 /* --- clocks --- */
 
-/* Who wrote it: the process's other events tell. */
+/* Returns the host that wrote the entry, known from the process's other events. */
 static const char *writer(const struct audit *a, const struct entry *e) {
     const struct audit_process *p = audit_event_is_of_another(e) ? find_process(a, e->process) : NULL;
 
@@ -280,7 +281,7 @@ usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e) {
     return usec_add(audit_hosts_time(a, e), usec_add(a->report->doubt, a->options->tolerance));
 }
 
-/* A grant was logged after its token was drawn; one that was made at once was asked for before that. */
+/* A grant is logged after its token was drawn. A grant without a wait was claimed before that. */
 static void learn_clock(struct audit_host *h, const struct entry *granted) {
     int64_t after = (int64_t) granted->time - (int64_t) granted->token, before = after - (granted->wait_ms + 1) * 1000;
 
@@ -295,7 +296,7 @@ static void settle_clock(struct audit *a, struct audit_host *h) {
 
     if (h->highest == INT64_MAX)
         return;
-    h->offset = h->lowest > h->highest ? h->lowest : h->highest; /* lowest above highest: the clock was moved meanwhile */
+    h->offset = h->lowest > h->highest ? h->lowest : h->highest; /* lowest above highest: the clock was set meanwhile */
     doubt = h->lowest == INT64_MIN ? 0 : h->lowest > h->highest ? h->lowest - h->highest : h->highest - h->lowest;
     if ((usec_t) doubt > a->report->doubt)
         a->report->doubt = (usec_t) doubt;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of one run, or by one berthd: does it fit together, and does every grant end? */
+/* Whether the entries of one run, or of one berthd, agree, and whether every grant has an end. */
 #include <string.h>
 
 #include "cli/audit/model.h"
 
 /* --- ends --- */
 
-/* Whether Redis lost its data since: there is nothing to give back. */
+/* Whether Redis lost its data since: then nothing was released. */
 static bool was_wiped(const struct audit *a, const struct entry *after) {
     return a->last_wipe > after->time;
 }
@@ -15,7 +15,7 @@ static void check_begin(struct audit *a, const struct audit_run *r) {
     const struct entry *e = r->started ? r->started : r->exited ? r->exited : r->released;
 
     if (e && (r->queued || (!r->withdrawn && audit_hosts_have_earlier_berthd(a, e))))
-        audit_report_violation(a, AUDIT_NOT_GRANTED, e, "%s, and nothing tells that it was granted its permits", e->event);
+        audit_report_violation(a, AUDIT_NOT_GRANTED, e, "%s without a logged grant", e->event);
 }
 
 static void check_end(struct audit *a, const struct audit_run *r) {
@@ -30,14 +30,14 @@ static void check_end(struct audit *a, const struct audit_run *r) {
     if (!r->exited)
         a->report->n_running++;
     if (r->n_uses == 0 || r->of_host)
-        return; /* permits of its own host end with its last process */
+        return; /* permits of the run's own host end with its last process */
     if (r->exited && audit_hosts_process_goes_on(a, r->exited))
-        audit_report_violation(a, AUDIT_NOT_ENDED, r->exited, "it is over, and nothing tells that its permits were released or reclaimed");
+        audit_report_violation(a, AUDIT_NOT_ENDED, r->exited, "the run is over, and no entry releases or reclaims its permits");
     else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted) && lost_answers_silent_since(a, r->granted) > 0)
-        audit_report_unproved(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed: "
+        audit_report_unproved(a, AUDIT_NOT_ENDED, r->granted, "its host was rebooted since, and no entry reclaims its permits: "
                     AUDIT_SILENT);
     else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted))
-        audit_report_violation(a, AUDIT_NOT_ENDED, r->granted, "its host was booted anew since, and nothing tells that its permits were reclaimed");
+        audit_report_violation(a, AUDIT_NOT_ENDED, r->granted, "its host was rebooted since, and no entry reclaims its permits");
 }
 
 /* --- what entries say of one another --- */
@@ -46,13 +46,14 @@ static bool differ(const char *x, const char *y) {
     return x && y && strcmp(x, y) != 0;
 }
 
-/* What is taken back may be a grant that its host had not heard of: it waited again, and was granted anew later. */
+/* A reclaimed grant may be one that its host never learned of: then the run waited again and was granted
+ * later. */
 static bool is_token_of_grant(const struct entry *e, const struct entry *granted) {
     return strcmp(granted->event, "granted") == 0 &&
            (granted->token == e->token || (audit_event_is_of_another(e) && e->token < granted->token));
 }
 
-/* Of one of this run's grants, most often the last one that was told before. */
+/* Whether the token is one of the run's grants; most often it is that of the last one before. */
 static bool is_token_of(const struct audit_run *r, size_t place) {
     for (size_t i = place + 1; i-- > 0;)
         if (is_token_of_grant(r->events[place], r->events[i]))
@@ -63,18 +64,19 @@ static bool is_token_of(const struct audit_run *r, size_t place) {
     return !r->granted;
 }
 
-/* A berthd that knows nothing of a grant asks anew, until it was started: then what follows is of the grant that it tells. */
-static bool is_asked_anew(const struct entry *e, const struct entry *granted) {
+/* A berthd that does not know of a grant claims again before the start; later entries belong to the new
+ * grant. */
+static bool is_claimed_again(const struct entry *e, const struct entry *granted) {
     return granted && strcmp(e->event, "granted") == 0 && strcmp(e->process, granted->process) != 0;
 }
 
-/* Whether this entry has another ticket than the grant that it is about. */
+/* Whether this entry has another ticket than its grant. */
 static bool has_other_ticket(const struct audit_run *r, const struct entry *e, const struct entry *granted) {
     return r->granted && !r->of_host && e->ticket > 0 && r->granted->ticket > 0 && e->ticket != granted->ticket &&
            strcmp(e->event, "queued") != 0 && strcmp(e->event, "parked") != 0;
 }
 
-/* Returns the field of the run's entry i that contradicts the run's first entry or the grant in force; NULL: none. */
+/* Returns the field of entry i that contradicts the run's first entry or the current grant; NULL: none. */
 static const char *find_contradiction(const struct audit_run *r, size_t i, const struct entry *first,
                                       const struct entry *granted) {
     const struct entry *e = r->events[i];
@@ -101,7 +103,7 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
         const char *field;
 
         started |= e == r->started;
-        granted = !started && is_asked_anew(e, granted) ? e : granted;
+        granted = !started && is_claimed_again(e, granted) ? e : granted;
         field = find_contradiction(r, i, first, granted);
         if (field)
             audit_report_violation(a, AUDIT_DIFFERS, e, "its %s is not that of this run's other entries (%s)", field,
@@ -122,7 +124,8 @@ static int turn_of(const char *event) {
     return 0;
 }
 
-/* One berthd wrote these in this order. Permits that are held again after a lost lease are granted while it runs. */
+/* One berthd writes these in this order. Permits that are claimed again after a lost lease are granted while
+ * the run goes on. */
 static void check_turns(struct audit *a, const struct audit_run *r) {
     const struct entry *before = NULL;
 
@@ -132,17 +135,17 @@ static void check_turns(struct audit *a, const struct audit_run *r) {
         if (turn_of(e->event) == 0 || (r->continues && strcmp(e->event, "granted") == 0))
             continue;
         if (before && strcmp(before->process, e->process) == 0 && turn_of(before->event) > turn_of(e->event))
-            audit_report_violation(a, AUDIT_DIFFERS, e, "%s is told after %s", e->event, before->event);
-        before = audit_event_gives_back(e) ? NULL : e; /* its life begins once more */
+            audit_report_violation(a, AUDIT_DIFFERS, e, "%s is logged after %s", e->event, before->event);
+        before = audit_event_gives_back(e) ? NULL : e; /* the run begins again */
     }
 }
 
-/* A command that ended had begun; permits are given back when their run is over. */
+/* A command that ended was started; permits are released after the end of their run. */
 static void check_whole(struct audit *a, const struct audit_run *r) {
     if (r->granted && r->exited && !r->started && (r->exited->exit_code >= 0 || r->exited->signal >= 0))
-        audit_report_violation(a, AUDIT_DIFFERS, r->exited, "its command ended, and nothing tells that it was started");
+        audit_report_violation(a, AUDIT_DIFFERS, r->exited, "its command ended without a logged start");
     if (r->granted && r->released && !r->exited && !lost_answers_is_unused_run(r))
-        audit_report_violation(a, AUDIT_DIFFERS, r->released, "its permits were given back, and nothing tells that it was over");
+        audit_report_violation(a, AUDIT_DIFFERS, r->released, "its permits were released without a logged end of the run");
 }
 
 static void check_run(struct audit *a, const struct audit_run *r) {
@@ -150,11 +153,11 @@ static void check_run(struct audit *a, const struct audit_run *r) {
     check_fields(a, r);
     check_turns(a, r);
     if (r->granted && r->withdrawn && !lost_answers_is_unused_run(r))
-        audit_report_violation(a, AUDIT_DIFFERS, r->withdrawn, "it was granted its permits, and cannot have been withdrawn");
+        audit_report_violation(a, AUDIT_DIFFERS, r->withdrawn, "withdrawn after its grant");
     check_end(a, r);
 }
 
-/* A berthd is one host's. */
+/* A berthd belongs to one host. */
 static void check_processes(struct audit *a) {
     const struct entry *first = NULL;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* R1: no grant that the limit does not allow. Use above a limit that was lowered, or that was restored, is none; a grant then is. Permits
- * that were taken back count as long as the processes that had them were there, but for on-lease-lost = "continue". */
+/* R1: no grant exceeds the limit. Use above a lowered or restored limit is allowed; a grant is not.
+ * Reclaimed permits count as long as their processes may exist, unless on-lease-lost = "continue". */
 #include <errno.h>
 #include <string.h>
 
@@ -9,40 +9,41 @@
 
 #define HOLDERS_SHOWN 4
 
-struct holder { /* one that has permits of a pool, or will have or had them */
+struct holder { /* one holder of permits of a pool: past, present or future */
     const struct audit_run *run;
-    uint64_t number;     /* of its grant; grants are judged by it in ascending order */
-    uint64_t last;       /* it is judged as a holder up to this number */
+    uint64_t number;     /* of its grant; grants are checked in ascending order */
+    uint64_t last;       /* the last number at which it counts as a holder */
     uint64_t end, there; /* of its permits, of its processes */
     uint64_t unlogged_after;
     const char *why;
     uint32_t permits;
-    bool is_active;       /* it is judged as a holder now */
-    bool is_unlogged;       /* ... whose end may be untold already */
-    size_t before, after; /* a list of those that are active, by number */
-    /* What changes when this one is judged, in lists, too: whose time is over, and whose end may be untold from then on. */
+    bool is_active;       /* counts as a holder now */
+    bool is_unlogged;       /* ... and may have ended already, without an entry */
+    size_t before, after; /* a list of the active holders, by number */
+    /* When this grant is checked: the holders whose time is over, and those that may have ended without an
+     * entry from then on. */
     size_t first_over, next_over;
     size_t first_unlogged, next_unlogged;
 };
 
 #define NONE SIZE_MAX /* at the ends of lists */
 
-struct sweep { /* over the grants of one pool, in their order; what is in use is kept as it changes */
+struct sweep { /* over the grants of one pool, in their order; use is updated step by step */
     struct audit *a;
     size_t pool;
-    struct holder *holders; /* all that there ever were, by number */
+    struct holder *holders; /* all of the pool, by number */
     size_t n;
     size_t first, last, n_active;
-    uint64_t used;       /* by those that are active */
-    size_t n_unlogged;     /* of those, and what they use */
+    uint64_t used;       /* of the active holders */
+    size_t n_unlogged;     /* of these, those that may have ended without an entry, and their permits */
     uint64_t unlogged_after;
-    size_t n_taken;      /* those whose permits are taken back while their processes are there: if there are any each must be looked at */
-    size_t *of_run;      /* the last holder that each run was, in this pool or in one before */
-    uint64_t logged_at;       /* when the grant that is judged was told, as a number; 0: nobody asks */
+    size_t n_taken;      /* those with reclaimed permits and remaining processes; if there are any, each is looked at */
+    size_t *of_run;      /* the last holder of each run, in this pool or an earlier one */
+    uint64_t logged_at;       /* when the current grant was logged, as a number; 0: not needed */
 };
 
-/* Its permits were taken back, and its processes were gone before the grant at this number was told, but not before that number: when that
- * was drawn is not known. Where Redis's clock was set back its numbers are behind the time. */
+/* Reclaimed: its processes ended somewhere between this grant's token and its log entry, so which came first
+ * cannot be decided. After Redis's clock was set back, its numbers lag behind time. */
 static bool may_be_gone(const struct sweep *s, const struct holder *h, uint64_t number) {
     return h->end < number && h->there < s->logged_at;
 }
@@ -52,10 +53,10 @@ static bool may_be_over(const struct sweep *s, const struct holder *h, uint64_t 
 }
 
 static const char *why_over(const struct sweep *s, const struct holder *h, uint64_t number) {
-    return may_be_gone(s, h, number) ? "its permits were taken back, and nobody told in time of this grant" : h->why;
+    return may_be_gone(s, h, number) ? "its permits were reclaimed, and this grant was logged late" : h->why;
 }
 
-/* All of them, or those that may be over at this number and why (unknown). */
+/* Lists all holders, or with `unknown` those that may have ended at this number, and why. */
 static const char *holders_text(const struct sweep *s, uint64_t number, bool unknown, char *buffer, size_t size) {
     bool is_counted = !unknown || s->n_taken == 0;
     size_t length = 0, n = 0;
@@ -75,7 +76,8 @@ static const char *holders_text(const struct sweep *s, uint64_t number, bool unk
     return buffer;
 }
 
-/* excused: what of it runs on after a lost lease as its config wants it to; unknown: what may have ended untold. */
+/* excused: permits of runs that go on after a lost lease as configured. unknown: permits of holders that may
+ * have ended without an entry. */
 static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
     *ret_excused = 0;
     *ret_unknown = s->unlogged_after;
@@ -99,7 +101,7 @@ static void sweep_check_grant(struct sweep *s, const struct entry *entry, const 
 
     if (!limit) {
         if (!p->complained)
-            audit_report_violation(s->a, AUDIT_NO_LIMIT, entry, "nothing tells the limit of pool %s: give it by --limit %s=N", p->name, p->name);
+            audit_report_violation(s->a, AUDIT_NO_LIMIT, entry, "the limit of pool %s is not logged: give it with --limit %s=N", p->name, p->name);
         p->complained = true;
         return;
     }
@@ -143,7 +145,8 @@ static void sweep_set_unlogged(struct sweep *s, struct holder *h) {
     s->n_unlogged++;
 }
 
-/* Those whose time is over at this number; and what its run had before, which is renewed. */
+/* Removes the holders whose time is over at this number, and the run's previous grant, which this one
+ * renews. */
 static void sweep_move(struct sweep *s, size_t i) {
     size_t run = (size_t) (s->holders[i].run - s->a->runs), before = s->of_run[run];
 
@@ -156,7 +159,7 @@ static void sweep_move(struct sweep *s, size_t i) {
     s->of_run[run] = i;
 }
 
-/* The first one after i that is judged at a number after this one; n: none. */
+/* Returns the first holder after i that is checked at a higher number; n: none. */
 static size_t find_after(const struct sweep *s, size_t i, uint64_t number) {
     size_t found = number == UINT64_MAX ? s->n : index_count_below(&s->holders->number, sizeof(*s->holders), s->n, number + 1);
 
@@ -211,7 +214,7 @@ static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_
 
         sweep_move(s, i);
         s->logged_at = audit_hosts_time(s->a, h->entry);
-        if (!h->renewed) /* else it is beyond the limit if need be, as all that is restored */
+        if (!h->renewed) /* a renewed grant may exceed the limit, like all that is restored */
             sweep_check_grant(s, h->entry, h->run, h->token, known ? &limit : NULL);
         sweep_add(s, i);
     }
@@ -219,7 +222,7 @@ static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_
 
 /* --- pools of one host: its journal tells the order --- */
 
-/* What nobody told to be over is so when its host was booted anew. */
+/* A reboot of the host ends holders without a logged end. */
 static void sweep_drop_booted(struct sweep *s, const char *boot) {
     for (size_t i = s->first, after; i != NONE; i = after) {
         struct holder *h = &s->holders[i];

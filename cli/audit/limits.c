@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which limit was in force when: of the cluster's pools by numbers of the namespace's clock, of a host's own by its journal. */
+/* The limit in force at any time: of cluster pools by numbers of the namespace's clock, of host pools by the
+ * host's journal. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,14 +13,14 @@ enum limit_kind {
     LIMIT_HOST,     /* "db:4/host" */
 };
 
-struct word { /* of BERTH_LIMITS */
-    char pool[NAME_MAX_LENGTH + 1]; /* "": it makes no sense */
+struct word { /* one word of BERTH_LIMITS */
+    char pool[NAME_MAX_LENGTH + 1]; /* "": malformed */
     enum limit_kind kind;
     bool none;
     uint32_t limit;
 };
 
-/* What follows it, or NULL at the end. */
+/* Parses one word. Returns the rest, or NULL at the end. */
 static const char *next_word(const char *text, struct word *ret) {
     static const struct {
         const char *suffix;
@@ -47,7 +48,8 @@ static const char *next_word(const char *text, struct word *ret) {
     return text[length] == ',' ? text + length + 1 : NULL;
 }
 
-/* Whether a pool is of scope host on this host: as the last event tells that names it, and its first word of the pool. */
+/* Learns which pools have scope host on which host, from the first word of the last event that names the
+ * pool. */
 int audit_limits_read_names(struct audit *a) {
     struct word w;
 
@@ -61,9 +63,9 @@ int audit_limits_read_names(struct audit *a) {
             name = audit_names_add(&a->pool_names, w.pool, a->events[i]->host);
             if (!name)
                 return -ENOMEM;
-            if (name->told_by != a->events[i])
-                name->told_as_host = w.kind == LIMIT_HOST;
-            name->told_by = a->events[i];
+            if (name->logged_by != a->events[i])
+                name->logged_as_host = w.kind == LIMIT_HOST;
+            name->logged_by = a->events[i];
         }
     return 0;
 }
@@ -82,8 +84,8 @@ static int add_step(struct audit_limits_steps *s, const struct audit_limits_step
     return 0;
 }
 
-/* A pool that redis-connected tells without an override has none: first it is heard which have one. */
-static void hear_overrides(struct audit *a, const struct entry *e, size_t order) {
+/* A pool without an override in redis-connected has none. So the overrides are read first. */
+static void read_overrides(struct audit *a, const struct entry *e, size_t order) {
     struct word w;
 
     for (const char *at = e->limits; at;) {
@@ -102,11 +104,11 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
     int k;
 
     if (i == SIZE_MAX || e->clock == 0)
-        return 0; /* nobody uses it; or what a host alone declares, which redis-connected tells again */
+        return 0; /* no run uses it; or a host's declaration, which redis-connected repeats */
     if (w->kind == LIMIT_OVERRIDE)
         return add_step(&a->pools[i].overrides, &step);
     k = add_step(&a->pools[i].declared, &step);
-    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order) /* see hear_overrides() */
+    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order) /* see read_overrides() */
         return k;
     step.none = true;
     return add_step(&a->pools[i].overrides, &step);
@@ -137,7 +139,7 @@ int audit_limits_make(struct audit *a) {
 
     for (size_t i = 0; i < a->n_events && k == 0; i++) {
         if (strcmp(a->events[i]->event, "redis-connected") == 0)
-            hear_overrides(a, a->events[i], i + 1);
+            read_overrides(a, a->events[i], i + 1);
         for (const char *at = a->events[i]->limits; at && k == 0;) {
             at = next_word(at, &w);
             if (w.pool[0] == '\0')
@@ -155,7 +157,7 @@ int audit_limits_make(struct audit *a) {
     return k;
 }
 
-/* The step that was in force when this number was drawn; NULL: none is known. */
+/* Returns the step in force when this number was drawn; NULL: not known. */
 static const struct audit_limits_step *find_step(const struct audit_limits_steps *s, uint64_t number) {
     size_t n = s->n == 0 ? 0 : index_count_below(&s->items->number, sizeof(*s->items), s->n, number);
 
@@ -185,8 +187,8 @@ bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32
     return true;
 }
 
-/* A grant is decided before it is told, and its number is its host's time then: what was logged before it, or had that time, may have been
- * in force. */
+/* A grant is decided before it is logged, and its number is the host's time of the decision. A limit logged
+ * before it, or at its time, may have been in force. */
 bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest) {
     const struct audit_pool *p = &a->pools[pool];
     const struct audit_limits_step *by_order, *by_time;

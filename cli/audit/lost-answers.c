@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants whose end nobody could tell, because who knew of it was killed, or its answer was lost. */
+/* Grants whose end is in no journal, because the berthd that knew of it was killed or a reply of Redis was
+ * lost. */
 #include <string.h>
 
 #include "cli/audit/model.h"
@@ -8,22 +9,22 @@ static bool is_event(const struct entry *e, const char *event) {
     return strcmp(e->event, event) == 0;
 }
 
-/* Of this host, written by itself, in this boot. */
+/* Whether its host wrote it, in this boot. */
 static bool is_same_boot(const struct entry *e, const struct entry *other) {
     return !audit_event_is_of_another(other) && strcmp(other->host, e->host) == 0 &&
            (!other->boot || !e->boot || strcmp(other->boot, e->boot) == 0);
 }
 
-/* Something was told of it but that it was granted. */
-static bool was_heard_of(const struct audit_run *r, uint64_t token) {
+/* Whether an entry besides granted and withdrawn mentions the grant. */
+static bool was_mentioned(const struct audit_run *r, uint64_t token) {
     for (size_t i = 0; i < r->n_events; i++)
         if (r->events[i]->token == token && !is_event(r->events[i], "granted") && !is_event(r->events[i], "withdrawn"))
             return true;
     return false;
 }
 
-/* The connection of the next berthd of the host of this grant. What that does not name is given back then, not before. NULL: there
- * is none in this boot, or nothing happened to the one that heard of the grant. */
+/* Returns the connection of the next berthd on the host of this grant. It releases what that berthd does not
+ * claim. NULL: none in this boot, or the berthd of the grant was not replaced. */
 static const struct entry *next_connection(const struct audit *a, const struct audit_hold *h) {
     const struct event_index *t = &a->connections;
     size_t at = event_index_begin(t, h->entry->host);
@@ -49,7 +50,7 @@ bool lost_answers_is_unused_run(const struct audit_run *r) {
     return true;
 }
 
-static bool was_asked_anew(const struct audit_run *r, const struct audit_hold *h) {
+static bool was_claimed_again(const struct audit_run *r, const struct audit_hold *h) {
     for (size_t i = 0; i < r->n_events && !r->continues; i++)
         if (is_event(r->events[i], "granted") && r->events[i]->token > h->token && strcmp(r->events[i]->process, h->entry->process) != 0)
             return true;
@@ -59,7 +60,7 @@ static bool was_asked_anew(const struct audit_run *r, const struct audit_hold *h
 bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret) {
     const struct entry *next;
 
-    if (!is_event(h->entry, "granted") || was_heard_of(h->run, h->token) || !(lost_answers_is_unused_run(h->run) || was_asked_anew(h->run, h)))
+    if (!is_event(h->entry, "granted") || was_mentioned(h->run, h->token) || !(lost_answers_is_unused_run(h->run) || was_claimed_again(h->run, h)))
         return false;
     next = next_connection(a, h);
     if (next)
@@ -69,7 +70,8 @@ bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, u
 
 /* --- answers that were lost --- */
 
-/* The last word of a berthd that was killed: there is a later one of its host. *ret: the first word of that. */
+/* Whether this is the last entry of a killed berthd: a later berthd wrote on the same host. *ret: that one's
+ * first entry. */
 static bool was_killed(const struct audit *a, const struct event_index *begins, size_t i, const struct entry **ret) {
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
 
@@ -112,8 +114,8 @@ void lost_answers_done(struct audit *a) {
     event_index_done(&a->sessions_lost);
 }
 
-/* Whether somebody else may have lost an answer after this time that would have told that this host was taken for dead: what was asked
- * was done, and who had asked did not hear of it. */
+/* Whether another host may have expired this one without logging it, because the reply that said so was
+ * lost. */
 static bool was_answer_lost(const struct audit *a, const char *host, usec_t after) {
     for (size_t i = 0; i < a->n_hosts; i++)
         if (strcmp(a->hosts[i].name, host) != 0 && a->hosts[i].answer_lost > 0 && a->hosts[i].answer_lost >= after)
@@ -127,7 +129,8 @@ uint64_t lost_answers_silent_since(const struct audit *a, const struct entry *gr
     return was_answer_lost(a, granted->host, audit_hosts_time(a, last)) ? audit_hosts_time(a, last) : 0;
 }
 
-/* Its host says itself that its session was ended, since this grant. Processes of a run that had started count until they were gone. */
+/* Returns when the host itself logged the end of its session after this grant. A started run counts until
+ * its processes are gone. */
 static uint64_t session_lost(const struct audit *a, const struct audit_hold *h) {
     const struct entry *e = event_index_first(&a->sessions_lost, h->entry->process, h->entry->seq + 1);
 
@@ -145,7 +148,7 @@ void lost_answers_set_unlogged_end(const struct audit *a, struct audit_hold *h) 
     h->why = "its host's session was lost before the start";
     if (h->unlogged_after > 0 || h->run->exited || h->run->released)
         return;
-    next = was_heard_of(h->run, h->token) ? NULL : next_connection(a, h);
+    next = was_mentioned(h->run, h->token) ? NULL : next_connection(a, h);
     h->unlogged_after = next ? next->clock : lost_answers_silent_since(a, h->entry);
-    h->why = next ? "its berthd was killed, and the next one knew nothing of it" : AUDIT_SILENT;
+    h->why = next ? "its berthd was killed, and the next one did not know it" : AUDIT_SILENT;
 }

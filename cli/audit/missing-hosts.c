@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts whose journal is missing. Redis numbers a queue whoever stands in it: where more claims were ahead than all journals tell of, or
- * somebody tells of a host that wrote nothing, there is a host that is not heard. A doubt, not a violation: nothing breaks a rule.
+/* Hosts whose journal is missing. Redis numbers a queue: if more claims were ahead than all journals have, or an entry names a host
+ * without entries, a journal is missing. That is unproved, not a violation.
  *
- * What a claim's host had not heard of when it was killed, or lost Redis, no journal can tell: around such times nothing is concluded. */
+ * No journal has the claims of which a host had not learned when it was killed or lost Redis, so such times are left out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "cli/audit/index.h"
 #include "cli/audit/model.h"
 
-#define UNHEARD (10 * USEC_PER_SEC)       /* a claim is answered within this, or Redis counts as lost (redis.timeout) */
-#define DEAD (UNHEARD + AUDIT_RELEASE_USEC) /* before it was said to be dead, or its next berthd's first word, a host may have been that */
-#define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after this who has withdrawn is in no queue */
+#define REPLY_TIME (10 * USEC_PER_SEC)       /* a claim is answered within this, or Redis counts as lost (redis.timeout) */
+#define DEAD (REPLY_TIME + AUDIT_RELEASE_USEC) /* a host may have been dead that long before its expiry or its next berthd's first entry */
+#define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after this a withdrawn claim is in no queue */
 
 static bool is_event(const struct entry *e, const char *event) {
     return strcmp(e->event, event) == 0;
@@ -20,7 +20,7 @@ static bool is_event(const struct entry *e, const char *event) {
 
 /* --- hosts --- */
 
-/* Each is named once. */
+/* Reports each host once. */
 static int check_hosts(struct audit *a) {
     struct audit_names logged_at = {.tree = NULL};
     int k = 0;
@@ -35,7 +35,7 @@ static int check_hosts(struct audit *a) {
         if (!name)
             k = -ENOMEM;
         else if (name->index == SIZE_MAX)
-            audit_report_unproved(a, AUDIT_NO_JOURNAL, e, "no journal of host %s is there", e->host);
+            audit_report_unproved(a, AUDIT_NO_JOURNAL, e, "the journal of host %s is missing", e->host);
         if (name)
             name->index = i;
     }
@@ -58,16 +58,17 @@ static void add_trouble(struct troubles *t, usec_t from, usec_t to) {
     t->items[t->n++] = (struct trouble) {from, to};
 }
 
-/* One berthd: around its start, and from a loss of Redis to the next connection. i: its first event; the first one behind it. */
+/* Adds one berthd's start, and each time from a loss of Redis to the next connection. i: its first event.
+ * Returns the index after its last. */
 static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
     const struct entry *first = a->events[i];
-    usec_t from = usec_sub(audit_hosts_time(a, first), first->seq == 1 ? DEAD : 0); /* 0: all is well */
+    usec_t from = usec_sub(audit_hosts_time(a, first), first->seq == 1 ? DEAD : 0); /* 0: no trouble */
 
     for (; i < a->n_events && strcmp(a->events[i]->process, first->process) == 0; i++) {
         const struct entry *e = a->events[i];
 
         if (from == 0 && (is_event(e, "redis-lost") || is_event(e, "session-lost") || is_event(e, "grace-begun"))) {
-            from = usec_sub(audit_hosts_time(a, e), UNHEARD);
+            from = usec_sub(audit_hosts_time(a, e), REPLY_TIME);
         } else if (from > 0 && (is_event(e, "redis-connected") || is_event(e, "grace-ended"))) {
             add_trouble(t, from, audit_hosts_time_latest(a, e));
             from = 0;
@@ -78,9 +79,10 @@ static size_t add_berthd(const struct audit *a, struct troubles *t, size_t i) {
     return i;
 }
 
-/* A host that others say is dead; or that has said nothing since, and others have not had the time to. */
+/* Adds hosts that others expired, and the time after the last entries, in which others could not expire a
+ * host yet. */
 static void add_silence(const struct audit *a, struct troubles *t) {
-    usec_t end = 0, heard = USEC_INFINITY; /* heard: of each host something is told after all times before it */
+    usec_t end = 0, heard = USEC_INFINITY; /* heard: every host has entries after this time */
 
     for (size_t i = 0; i < a->n_events; i++) {
         usec_t at = audit_hosts_time_latest(a, a->events[i]);
@@ -130,7 +132,7 @@ static void troubles_done(struct troubles *t) {
 
 /* --- queues --- */
 
-struct claim { /* of pools of the cluster */
+struct claim { /* of cluster pools */
     const struct audit_run *run;
     uint64_t score;
     uint64_t gone; /* it is in no queue at numbers after this one */
@@ -138,9 +140,9 @@ struct claim { /* of pools of the cluster */
     size_t group;
 };
 
-struct group { /* all claims that want the same pools of the cluster: they stand in the same queues */
-    size_t first, n, n_vague; /* claims; those that are vague stand behind the n others */
-    const struct audit_run *counted; /* already, of those before this run */
+struct group { /* all claims of the same cluster pools: they stand in the same queues */
+    size_t first, n, n_vague; /* claims; the vague ones follow the n others */
+    const struct audit_run *counted; /* by the run whose place is checked now */
 };
 
 struct queues {
@@ -152,7 +154,7 @@ struct queues {
     struct places waiting;    /* of the claims */
 };
 
-/* Asked again with another ticket, or never told where it stood: it may have been ahead of anybody. */
+/* Claimed again with another ticket, or without a logged place: it may have been ahead of any claim. */
 static bool is_vague(const struct audit_run *r) {
     if (!r->has_place)
         return true;
@@ -168,13 +170,13 @@ static uint64_t gone_after(const struct audit *a, const struct audit_run *r) {
     return r->withdrawn ? usec_add(audit_hosts_time_latest(a, r->withdrawn), WITHDRAWN_GONE) : UINT64_MAX;
 }
 
-static bool is_told_place(const struct claim *c) {
+static bool is_place_logged(const struct claim *c) {
     const struct entry *queued = c->run->queued;
 
     return queued && queued->position > 1 && queued->ticket == c->run->ticket;
 }
 
-/* By score, if it is the same pools that they want; those of hosts make no difference. */
+/* By score within the same cluster pools; host pools do not matter. */
 static int compare_claims(const void *a, const void *b) {
     const struct claim *x = a, *y = b;
     int c = audit_compare_cluster_pools(x->run, y->run);
@@ -248,8 +250,8 @@ static void check_place(struct audit *a, struct queues *q, const struct troubles
         }
     }
     if (ahead < logged_at && was_calm(t, r->ticket))
-        audit_report_unproved(a, AUDIT_NO_JOURNAL, r->queued, "%" PRId64 " claims were ahead of it, and the journals tell of %" PRId64
-                    ": is that of a host missing?", logged_at, ahead);
+        audit_report_unproved(a, AUDIT_NO_JOURNAL, r->queued, "%" PRId64 " claims were ahead of it, and the journals have %" PRId64
+                    ": a host's journal may be missing", logged_at, ahead);
 }
 
 static int compare_tickets(const void *a, const void *b) {
@@ -264,7 +266,7 @@ static int compare_gone(const void *a, const void *b) {
     return x->gone < y->gone ? -1 : x->gone > y->gone;
 }
 
-/* Those whose place is known, as they come and go. */
+/* Replays the claims whose place is known. */
 static int check_places(struct audit *a, struct queues *q, const struct troubles *t) {
     _cleanup_free_ const struct claim **come = calloc(q->n_claims + 1, sizeof(*come));
     _cleanup_free_ const struct claim **go = calloc(q->n_claims + 1, sizeof(*go));
@@ -282,9 +284,9 @@ static int check_places(struct audit *a, struct queues *q, const struct troubles
         const struct audit_run *r = come[i]->run;
 
         for (; n_gone < n && go[n_gone]->gone < r->ticket; n_gone++)
-            if (go[n_gone]->gone >= go[n_gone]->run->ticket) /* else it never came */
+            if (go[n_gone]->gone >= go[n_gone]->run->ticket) /* otherwise it was never in a queue */
                 places_leave(&q->waiting, (size_t) (go[n_gone] - q->claims));
-        if (is_told_place(come[i]))
+        if (is_place_logged(come[i]))
             check_place(a, q, t, r);
         if (come[i]->gone >= r->ticket)
             places_take(&q->waiting, (size_t) (come[i] - q->claims));

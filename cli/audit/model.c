@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From events to runs, and what they held. */
+/* From events to runs, and to the permits that they held. */
 #include <errno.h>
 #include <string.h>
 
@@ -58,10 +58,10 @@ static int compare_by_run(const void *a, const void *b) {
     const struct entry *const *x = *(const struct entry *const *const *) a, *const *y = *(const struct entry *const *const *) b;
     int c = strcmp((*x)->run, (*y)->run);
 
-    return c != 0 ? c : x < y ? -1 : x > y; /* else as they stand */
+    return c != 0 ? c : x < y ? -1 : x > y; /* otherwise in log order */
 }
 
-static void run_hear(struct audit_run *r, const struct entry *e, size_t order) {
+static void run_add_event(struct audit_run *r, const struct entry *e, size_t order) {
     static const struct {
         const char *event;
         size_t offset;
@@ -120,7 +120,7 @@ static void run_set_place(struct audit *a, struct audit_run *r) {
     if (!r->of_host && r->granted && r->granted->token == 0)
         audit_report_violation(a, AUDIT_MALFORMED, r->granted, "a grant without a token");
     if (!e || e->ticket == 0 || (r->n_cluster > 0 && r->n_cluster < r->n_uses && !r->granted))
-        return; /* the ticket that was told may be its host's, and it waits for the cluster's, too */
+        return; /* the logged ticket may be the host's, while the run waits for cluster pools, too */
     r->has_place = true;
     r->ticket = e->ticket;
     r->score = usec_sub(r->ticket, e->head_start_ms > 0 ? (usec_t) e->head_start_ms * USEC_PER_MSEC : 0);
@@ -143,7 +143,7 @@ static int make_runs(struct audit *a) {
         a->run_events[i] = *sorted[i];
         if (i == 0 || strcmp((*sorted[i])->run, (*sorted[i - 1])->run) != 0)
             a->runs[a->n_runs++] = (struct audit_run) {.id = (*sorted[i])->run, .events = &a->run_events[i]};
-        run_hear(&a->runs[a->n_runs - 1], *sorted[i], (size_t) (sorted[i] - a->events) + 1);
+        run_add_event(&a->runs[a->n_runs - 1], *sorted[i], (size_t) (sorted[i] - a->events) + 1);
     }
     for (size_t i = 0; i < a->n_runs && k == 0; i++) {
         k = run_set_uses(a, &a->runs[i]);
@@ -155,8 +155,8 @@ static int make_runs(struct audit *a) {
 
 /* --- what they held --- */
 
-/* When its command was started, by its host's clock. A berthd that hung meanwhile told of it late: how long it had waited, for its
- * permits and until then, says when it was. */
+/* Returns when the command was started, by its host's clock. A berthd that hung may log it late; the logged
+ * wait gives the exact time. */
 static usec_t run_start(const struct audit *a, const struct audit_run *r) {
     usec_t start = audit_hosts_time(a, r->started), logged_at;
     int64_t after;
@@ -168,7 +168,8 @@ static usec_t run_start(const struct audit *a, const struct audit_run *r) {
     return logged_at < start ? logged_at : start;
 }
 
-/* When its processes were gone, by its host's clock; 0: not told. What was logged later than it happened is told by the run's length. */
+/* Returns when the processes were gone, by the host's clock; 0: not logged. For a late entry the run's
+ * length gives the exact time. */
 static usec_t run_end(const struct audit *a, const struct audit_run *r) {
     usec_t end = r->exited ? audit_hosts_time(a, r->exited) : r->released ? audit_hosts_time(a, r->released) : 0, logged_at;
 
@@ -179,7 +180,7 @@ static usec_t run_end(const struct audit *a, const struct audit_run *r) {
     return end;
 }
 
-/* Whether that is when it was gone, not when the next berthd found that it is: a guard's report tells, and whoever saw it himself. */
+/* Whether the entry has the exact time of the end: not if the next berthd only found that the run was over. */
 static bool knows_end(const struct audit_run *r) {
     return strcmp(r->exited->process, r->started->process) == 0 || r->fenced ||
            (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
@@ -210,7 +211,7 @@ static int make_ends(struct audit *a) {
     return 0;
 }
 
-/* What ended this grant, of this or a later token; NULL: nothing tells. */
+/* Returns the entry that ended this grant, with this or a later token; NULL: none. */
 static const struct entry *find_end(const struct audit_hold *h) {
     const struct audit_run *r = h->run;
 
@@ -220,7 +221,7 @@ static const struct entry *find_end(const struct audit_hold *h) {
     return NULL;
 }
 
-/* It was given back, and no number tells when: its session was lost. NULL: it was not, or one does. */
+/* Returns the entry of a release without a number, because the session was lost; NULL: none. */
 static const struct entry *find_given_back(const struct audit_hold *h, const struct entry *ended) {
     for (size_t i = 0; i < h->run->n_ends && !(ended && ended->token == h->token); i++)
         if (h->run->ends[i].entry->token == h->token && audit_event_gives_back(h->run->ends[i].entry))
@@ -228,7 +229,7 @@ static const struct entry *find_given_back(const struct audit_hold *h, const str
     return NULL;
 }
 
-/* The end of this grant: by a number where Redis's answer told it, else by its host's clock. */
+/* Sets the end of a grant: by Redis's number if there is one, else by its host's clock. */
 static void hold_set_end(struct audit *a, struct audit_hold *h) {
     const struct audit_run *r = h->run;
     const struct entry *ended = find_end(h), *given_back = find_given_back(h, ended);
@@ -240,7 +241,7 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
         a->report->n_by_clock++;
         return;
     }
-    /* A release of the same run under a later token does not end this grant: the next berthd was granted it again. */
+    /* A release under a later token does not end this grant: the next berthd was granted the permits again. */
     if (!(ended && ended->token == h->token) && lost_answers_is_unused(a, h, &h->end))
         return;
     h->end = ended ? ended->clock : UINT64_MAX;
@@ -259,12 +260,12 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
 static void add_hold(struct audit *a, const struct audit_run *r, const struct entry *e, size_t first) {
     for (size_t i = first; i < a->n_holds; i++)
         if (a->holds[i].token == e->token)
-            return; /* told again by the next berthd */
+            return; /* logged again by the next berthd */
     if (e->token > 0)
         a->holds[a->n_holds++] = (struct audit_hold) {.run = r, .entry = e, .token = e->token};
 }
 
-/* A grant that its host did not hear of before it withdrew, or was taken for dead, is told only by its end. */
+/* A grant of which its host never learned is logged only by its end. */
 static void add_holds(struct audit *a, const struct audit_run *r) {
     size_t first = a->n_holds, i;
 

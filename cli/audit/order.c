@@ -16,8 +16,8 @@ static void check_twice(struct audit *a) {
                        a->holds[i - 1].run->id);
 }
 
-/* Whoever asked after somebody else's grant was logged gets a higher token. (That a lower one was logged later proves nothing: its
- * host may have heard of it late.) */
+/* A claim made after another grant was logged gets a higher token. A lower token that is logged later proves
+ * nothing: its host may have received it late. */
 static void check_growth(struct audit *a) {
     usec_t first_logged = USEC_INFINITY, slack = usec_add(a->options->tolerance, a->report->doubt);
     const struct audit_hold *first = NULL;
@@ -29,7 +29,7 @@ static void check_growth(struct audit *a) {
         if (h->entry->wait_ms >= 0 && first &&
             usec_sub(logged, (usec_t) (h->entry->wait_ms + 1) * USEC_PER_MSEC) > usec_add(first_logged, slack))
             audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below %" PRIu64
-                       " of run %s, which was granted before this one asked", h->token, first->token, first->run->id);
+                       " of run %s, which was granted before this claim was made", h->token, first->token, first->run->id);
         if (logged < first_logged) {
             first_logged = logged;
             first = h;
@@ -48,15 +48,15 @@ struct grant {
     uint64_t token;
 };
 
-struct queues { /* of claims of which it is known until when they waited */
-    const struct audit_run **by_score; /* all of them; a claim's place is its index */
+struct queues { /* of claims whose waiting time is known */
+    const struct audit_run **by_score; /* a claim's place is its index */
     size_t n;
-    struct audit_pool_users users; /* the places of those that want each pool: its queue, if all were in it at once */
-    struct maxima until;      /* of each of users: until when it waits; 0: it has not asked yet, or stands in no queue of that pool */
+    struct audit_pool_users users; /* for each pool the places of its claims: its queue, if all waited at once */
+    struct maxima until;      /* for each of users, until when it waits; 0: not yet, or not in a queue of that pool */
     const struct audit_run **found; /* see find_overtaken() */
 };
 
-/* Whoever wants more than a limit is in no queue as long as that is so. */
+/* A claim that needs more than a limit is in no queue meanwhile. */
 static bool is_parked(const struct audit *a, const struct audit_run *r, const struct grant *g) {
     for (size_t i = 0; i < r->n_uses; i++) {
         size_t pool = r->uses[i].pool;
@@ -73,7 +73,7 @@ static bool is_before(const struct audit_run *waiting, const struct audit_run *g
     return waiting->score < granted->score || (waiting->score == granted->score && waiting->ticket < granted->ticket);
 }
 
-/* Whether its numbers, and so its place, are those of this pool's queue. */
+/* Whether the run's numbers are of this pool's clock. */
 static bool has_place_in(const struct audit *a, const struct audit_run *r, size_t pool) {
     return !a->pools[pool].host == !r->of_host;
 }
@@ -106,7 +106,7 @@ static void queues_done(struct queues *q) {
     maxima_done(&q->until);
 }
 
-/* How many of by_score are before this run: those whose places in by_score are lower. */
+/* Returns how many claims stand before this run. */
 static size_t count_before(const struct queues *q, const struct audit_run *r) {
     size_t low = 0, high = q->n;
 
@@ -121,7 +121,7 @@ static size_t count_before(const struct queues *q, const struct audit_run *r) {
     return low;
 }
 
-/* Where the users of a pool begin whose places in by_score are not lower. */
+/* Returns the first user of a pool at this place or behind it. */
 static size_t find_user(const struct queues *q, size_t pool, size_t place) {
     size_t first = q->users.first[pool];
 
@@ -143,7 +143,7 @@ static int compare_tickets(const void *a, const void *b) {
     return x->ticket != y->ticket ? (x->ticket < y->ticket ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* Those before it in a queue of both that wait still, by ticket, in `found`. */
+/* Finds the claims that stand before it in a common queue and still wait, by ticket, in `found`. */
 static size_t find_overtaken(const struct audit *a, struct queues *q, const struct grant *g) {
     size_t place = count_before(q, g->run), n = 0, n_once = 0;
 
@@ -158,12 +158,12 @@ static size_t find_overtaken(const struct audit *a, struct queues *q, const stru
     if (n > 1)
         qsort(q->found, n, sizeof(*q->found), compare_tickets);
     for (size_t i = 0; i < n; i++)
-        if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* else it stands in another queue of both, too */
+        if (n_once == 0 || q->found[i] != q->found[n_once - 1]) /* otherwise they share another queue, too */
             q->found[n_once++] = q->found[i];
     return n_once;
 }
 
-/* Against those that wait at this moment. */
+/* Compares a grant with the claims that wait at this moment. */
 static void check_grant(struct audit *a, struct queues *q, const struct grant *g) {
     size_t n = find_overtaken(a, q, g);
 
@@ -186,8 +186,9 @@ static int compare_grants(const void *a, const void *b) {
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* Those that have a place in a queue that is known. A grant beyond a lost lease has none. One whose host never heard of it, and which asked
- * anew in its next session, had another place than the ticket that was told later. */
+/* Lists the grants whose place is known. A grant after a lost lease has none. A claim whose host never
+ * learned of its grant, and which was made again in the next session, had another ticket than the logged
+ * one. */
 static size_t list_grants(const struct audit *a, struct grant *grants) {
     size_t n = 0;
 

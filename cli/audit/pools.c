@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools by name: those that runs used, whether they are the cluster's or one host's, and who uses which. */
+/* Pools by name: which runs used them, and whether they are the cluster's or one host's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ size_t audit_pools_find(const struct audit *a, const char *name, const char *hos
     return found ? found->index : SIZE_MAX;
 }
 
-/* What the user gives of a pool is kept with its name in the cluster. */
+/* Limits that the user gives are kept with the cluster's name of the pool. */
 static int read_options(struct audit *a) {
     for (size_t i = 0; i < a->options->n_limits; i++) {
         const struct audit_limit *limit = &a->options->limits[i];
@@ -58,7 +58,7 @@ int audit_pools_find_or_add(struct audit *a, const char *name, const char *host,
     const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
     const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
     bool is_added = (of_host && of_host->index < SIZE_MAX) || (of_cluster && of_cluster->index < SIZE_MAX);
-    bool is_host = of_host && of_host->told_by ? of_host->told_as_host : of_cluster && of_cluster->given_as_host;
+    bool is_host = of_host && of_host->logged_by ? of_host->logged_as_host : of_cluster && of_cluster->given_as_host;
     if (!is_added && add_pool(a, name, is_host ? host : NULL) < 0)
         return -ENOMEM;
     *ret = audit_pools_find(a, name, host);
@@ -76,7 +76,7 @@ int audit_pools_make_users(const struct audit *a, const struct audit_run *const 
     ret->items = calloc(ret->n + 1, sizeof(*ret->items));
     if (!ret->first || !ret->items)
         return -ENOMEM;
-    /* Where each pool's begin, one pool too far; filling them moves that to its place. */
+    /* Counts are stored two pools ahead, so that filling moves each begin to its place. */
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < runs[i]->n_uses; k++)
             ret->first[runs[i]->uses[k].pool + 2]++;

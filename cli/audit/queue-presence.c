@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Until when each claim stood in its queues, and when the queues may not have known it: its host was taken for dead, or Redis had lost
- * its data and the host had not told yet. */
+/* Until when each claim stood in its queues, and when the queues may have lacked it: its host was expired,
+ * or Redis had lost its data and the host had not sent it again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- hosts --- */
 
-static int add_absence(struct audit_host *h, uint64_t from, uint64_t asked) {
+static int add_absence(struct audit_host *h, uint64_t from, uint64_t claimed_until) {
     if (h->n_absences == h->absences_allocated) {
         size_t allocated = h->absences_allocated > 0 ? 2 * h->absences_allocated : 16;
         struct audit_absence *grown = reallocarray(h->absences, allocated, sizeof(*grown));
@@ -19,21 +19,21 @@ static int add_absence(struct audit_host *h, uint64_t from, uint64_t asked) {
         h->absences = grown;
         h->absences_allocated = allocated;
     }
-    h->absences[h->n_absences++] = (struct audit_absence) {.from = from, .to = UINT64_MAX, .asked = asked};
+    h->absences[h->n_absences++] = (struct audit_absence) {.from = from, .to = UINT64_MAX, .claimed_until = claimed_until};
     return 0;
 }
 
-/* What it asks for from now on stands in its queues at once, and so does what it had asked for. */
+/* Later claims of the host, and those it sends again, are in the queues at once. */
 static void end_absence(const struct audit *a, struct audit_absence *x, const struct entry *e) {
     usec_t to = audit_hosts_time_latest(a, e);
 
     x->to = to > e->clock ? to : e->clock;
     if (strcmp(e->event, "redis-connected") == 0 && e->clock > 0)
-        x->asked = e->clock;
+        x->claimed_until = e->clock;
 }
 
-static int hear_own(struct audit *a, struct audit_host *h, const struct entry *e) {
-    /* Up to this number its host had heard of everything. */
+static int add_own(struct audit *a, struct audit_host *h, const struct entry *e) {
+    /* the host had received all replies up to this number */
     uint64_t from = e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance);
 
     if (strcmp(e->event, "redis-connected") == 0 || strcmp(e->event, "grace-ended") == 0)
@@ -49,8 +49,8 @@ struct returns { /* of each host */
     struct event_index all;         /* and ends of grace, by the latest that they can have been */
 };
 
-/* Told by others: it is back with the first connection after that. */
-static int hear_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
+/* From events of other hosts: the host is back with its first connection after that. */
+static int add_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
     bool expired = strcmp(e->event, "host-expired") == 0;
     const struct entry *back = expired ? event_index_first(&r->connections, h->name, e->clock)
                                       : event_index_first(&r->all, h->name, audit_hosts_time(a, e) + 1);
@@ -90,15 +90,15 @@ bool queue_presence_is_absent(const struct audit *a, const struct audit_run *r, 
     size_t n = h && h->n_absences > 0 ? index_count_below(&h->absences->from, sizeof(*h->absences), h->n_absences, number + 1) : 0;
 
     for (size_t i = 0; n > 0 && (i = maxima_next(&h->ends, i, number)) < n; i++)
-        if (r->ticket <= h->absences[i].asked)
+        if (r->ticket <= h->absences[i].claimed_until)
             return true;
     return false;
 }
 
 /* --- claims --- */
 
-/* A client of `berth run` that waits while its berthd is killed asks again when there is another; what a job waits for is kept. */
-static bool was_asked_again(const struct audit_run *r) {
+/* A waiting client of `berth run` claims again at the next berthd; a job's claim is kept. */
+static bool is_of_next_berthd(const struct audit_run *r) {
     const struct entry *last = r->granted ? r->granted : r->withdrawn;
 
     return r->queued && last && strcmp(r->queued->process, last->process) != 0 &&
@@ -106,11 +106,11 @@ static bool was_asked_again(const struct audit_run *r) {
 }
 
 static void set_until(const struct audit *a, struct audit_run *r) {
-    if (!r->has_place || r->n_uses == 0 || was_asked_again(r))
+    if (!r->has_place || r->n_uses == 0 || is_of_next_berthd(r))
         return;
     if (r->granted)
         r->until = r->granted->token;
-    else if (r->released && r->released->token > 0) /* granted when it was withdrawn already */
+    else if (r->released && r->released->token > 0) /* granted after its withdrawal */
         r->until = r->released->token;
     else if (r->withdrawn && r->of_host)
         r->until = usec_sub(r->withdrawn->time, a->options->tolerance);
@@ -118,15 +118,15 @@ static void set_until(const struct audit *a, struct audit_run *r) {
         r->until = r->withdrawn->clock;
     if (r->revoked && !r->granted && r->revoked->clock < r->until)
         r->until = r->revoked->clock;
-    for (size_t i = 0; i < r->n_events; i++) /* granted, and taken back before its host heard of it: then it waited again */
+    for (size_t i = 0; i < r->n_events; i++) /* granted and reclaimed before its host learned of it: then it waited again */
         if (strcmp(r->events[i]->event, "reclaimed") == 0 && r->events[i]->token > 0 && r->events[i]->token < r->until)
             r->until = r->events[i]->token;
     if (r->until <= r->ticket)
         r->until = 0;
 }
 
-/* What a host says of itself, and what all others say: whose data Redis lost, and who was taken for dead. */
-static int hear_hosts(struct audit *a, const struct returns *r) {
+/* Reads what hosts log about themselves, and about others: lost data and expired hosts. */
+static int read_hosts(struct audit *a, const struct returns *r) {
     _cleanup_free_ const struct entry **logged_at = calloc(a->n_events + 1, sizeof(*logged_at));
     size_t n = 0;
     int k = logged_at ? 0 : -ENOMEM;
@@ -137,14 +137,14 @@ static int hear_hosts(struct audit *a, const struct returns *r) {
         if (e->run)
             continue;
         if (!audit_event_is_of_another(e))
-            k = hear_own(a, audit_hosts_find(a, e->host), e);
+            k = add_own(a, audit_hosts_find(a, e->host), e);
         if (strcmp(e->event, "host-expired") == 0 || strcmp(e->event, "grace-begun") == 0)
             logged_at[n++] = e;
     }
     for (size_t j = 0; j < a->n_hosts; j++)
         for (size_t i = 0; i < n && k == 0; i++)
             if (!audit_event_is_of_another(logged_at[i]) != (strcmp(logged_at[i]->host, a->hosts[j].name) == 0))
-                k = hear_of_others(a, &a->hosts[j], r, logged_at[i]);
+                k = add_of_others(a, &a->hosts[j], r, logged_at[i]);
     return k;
 }
 
@@ -153,7 +153,7 @@ int queue_presence_make(struct audit *a) {
     int k = event_index_make(&r.connections, a, false, is_connection, event_key_clock);
 
     k = k < 0 ? k : event_index_make(&r.all, a, false, is_return, event_key_latest);
-    k = k < 0 ? k : hear_hosts(a, &r);
+    k = k < 0 ? k : read_hosts(a, &r);
     for (size_t i = 0; i < a->n_hosts && k == 0; i++)
         k = sort_absences(&a->hosts[i]);
     for (size_t i = 0; i < a->n_runs; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Records of two hosts, ant and bee, that a test makes up for the audit, and what it is to say of them. Times are in ms from the begin,
- * by Redis's clock. Texts that are given live as long as the program. */
+/* Event logs of two hosts, ant and bee, that a test makes up for the audit, and the expected findings. Times
+ * are ms since the beginning, by Redis's clock. Texts are borrowed for the life of the program. */
 
 #include "cli/audit/check.h"
 
@@ -18,28 +18,28 @@ extern struct entries record;
 extern struct audit_report report;
 extern struct audit_options options;
 
-/* An empty record of hosts that were just started. */
+/* Begins an empty log of hosts that have just started. */
 void audit_fixture_begin(void);
 struct entry audit_fixture_entry(struct writer *w, long msec, const char *event, const char *run, const char *pools);
 void audit_fixture_add(const struct entry *e);
 void audit_fixture_add_event(struct writer *w, long msec, const char *event, const char *run, const char *pools);
 void audit_fixture_limits(struct writer *w, long msec, const char *event, const char *text);
-/* In force for what is granted after this millisecond. */
+/* In force for grants after this millisecond. */
 void audit_fixture_declare(struct writer *w, long msec, const char *event, const char *text);
 void audit_fixture_up(struct writer *w, long msec, const char *text);
-/* asked: milliseconds, its ticket; granted: its token. Heard of 1 ms later. */
+/* asked: the ticket's millisecond; granted: the token's. Logged 1 ms later. */
 void audit_fixture_grant(struct writer *w, long asked, long granted, const char *run, const char *pools);
-/* The last entry is of the grant of this run. */
+/* Makes the last entry one of this run's grant. */
 void audit_fixture_set_token(const char *run);
-/* Given back before anything that is granted in the millisecond after. */
+/* Ends and releases a run, before any grant of the next millisecond. */
 void audit_fixture_end(struct writer *w, long msec, const char *run, const char *pools);
-/* Told by bee of a run on ant. */
+/* Logged by bee about a run on ant. */
 void audit_fixture_reclaim(long msec, const char *run);
-/* Asks the audit; it finds nothing; it finds one thing, of this run ("-": none), told with this text in it. */
+/* Run the audit; expect no finding; expect one finding about this run ("-": none) with this text. */
 void audit_fixture_check(void);
 void audit_fixture_expect_proof(void);
 void audit_fixture_expect_violation(enum audit_kind kind, const char *run, const char *text);
 /* Two hosts, one permit: a on ant, then b on bee, then c on ant. */
 void audit_fixture_add_good_runs(void);
-/* Suite clean-up. */
+/* Cleans up a suite. */
 int audit_fixture_done(void);

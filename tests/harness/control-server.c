@@ -16,7 +16,7 @@
 #include "tests/harness/test.h"
 
 struct server server;
-struct peer_heard peer_heard;
+struct peer_received peer_received;
 
 const struct control_limits server_small = {
     .message_bytes = 4096, .output_bytes = 1024 * 1024, .clients = 16, .message_usec = 100 * USEC_PER_MSEC, .calls = 8};
@@ -160,12 +160,12 @@ void peer_put(int fd, const void *data, size_t size) {
     TEST_INT(send(fd, data, size, MSG_NOSIGNAL), (ssize_t) size);
 }
 
-void peer_say(int fd, const char *text) {
+void peer_send(int fd, const char *text) {
     peer_put(fd, text, strlen(text) + 1);
     server_turn();
 }
 
-ssize_t peer_hear(int fd, void *data, size_t size, int *ret_fd) {
+ssize_t peer_receive(int fd, void *data, size_t size, int *ret_fd) {
     union {
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];
@@ -183,10 +183,10 @@ ssize_t peer_hear(int fd, void *data, size_t size, int *ret_fd) {
 const char *peer_answer(int fd) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
 
-    peer_heard.size = 0;
-    peer_heard.fd = -1;
-    while (clock_boottime() < until && peer_heard.size < sizeof(peer_heard.text)) {
-        ssize_t n = peer_hear(fd, peer_heard.text + peer_heard.size, 1, &peer_heard.fd);
+    peer_received.size = 0;
+    peer_received.fd = -1;
+    while (clock_boottime() < until && peer_received.size < sizeof(peer_received.text)) {
+        ssize_t n = peer_receive(fd, peer_received.text + peer_received.size, 1, &peer_received.fd);
 
         if (n == 0 || (n < 0 && errno == ECONNRESET))
             return "";
@@ -195,8 +195,8 @@ const char *peer_answer(int fd) {
                 return "(nothing)";
             continue;
         }
-        if (peer_heard.text[peer_heard.size++] == '\0')
-            return peer_heard.text;
+        if (peer_received.text[peer_received.size++] == '\0')
+            return peer_received.text;
     }
     return "(too much)";
 }
@@ -215,6 +215,6 @@ const char *peer_late_answer(int fd) {
 }
 
 void peer_expect_ok(int fd) {
-    peer_say(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"still\":\"here\"}}");
+    peer_send(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"still\":\"here\"}}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"still\":\"here\"}}");
 }

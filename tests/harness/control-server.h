@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A real control server (daemon/api/control.h) with a table of its own; its clients are sockets of the same process, so that every order
- * of events can be had. Nothing is waited for by time but the time limits themselves. */
+/* A real control server (daemon/api/control.h) with its own table of methods. Its clients are sockets of the
+ * same process, so tests control the order of events. Only time limits take time. */
 
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ extern struct server {
     struct control *control;
     struct control_call *kept[16]; /* NULL: gone */
     size_t n_kept;
-    unsigned n_notes, n_gone;      /* calls of Note and Look; kept calls whose client is gone */
+    unsigned n_notes, n_gone;      /* calls of Note and Look; kept calls whose client has gone */
     int pass_fd;                   /* of the test */
     struct settings settings;      /* of the test: run_group and operate_group */
 } server;
@@ -29,35 +29,35 @@ extern struct server {
 int server_make(void);
 int server_remove(void);
 
-/* A server with these limits (NULL: as berthd has them), and nothing counted; and its end. */
+/* A server with these limits (NULL: berthd's) and all counts 0; and its end. */
 extern const struct control_limits server_small; /* 4 KiB a message, 1 MiB of answers, 16 clients, 100 ms a message, 8 calls */
 void server_up(const struct control_limits *limits);
 /* One whose listening socket is handed in. */
 void server_up_on(int listen_fd);
-void server_down(void); /* which is the test's to close and remove; this looks that none is left */
-/* Lets the server do all that it can do now. */
+void server_down(void); /* of the test, which closes and removes it; checks that no client is left */
+/* Lets the server finish all current work. */
 void server_turn(void);
 /* A new connection, to be closed. */
 int server_client(void);
 
-/* What the client at the other end of fd does: sends bytes; sends a text with its NUL and lets the server answer. */
+/* The client at the other end of fd: sends bytes; sends a text with its NUL and lets the server reply. */
 void peer_put(int fd, const void *data, size_t size);
-void peer_say(int fd, const char *text);
-/* One recvmsg(), as recv(2); *ret_fd is set if a descriptor came along. */
-ssize_t peer_hear(int fd, void *data, size_t size, int *ret_fd);
-/* The next message, or "" at the end of the connection, or "(nothing)" if none comes without one of us doing anything. In peer_heard,
- * with the descriptor that came along or -1, until the next call. */
+void peer_send(int fd, const char *text);
+/* One recvmsg(), like recv(2); sets *ret_fd if a descriptor was passed. */
+ssize_t peer_receive(int fd, void *data, size_t size, int *ret_fd);
+/* Returns the next message, "" at the end of the connection, or "(nothing)" if none arrives. peer_received
+ * has it until the next call, with its descriptor or -1. */
 const char *peer_answer(int fd);
-/* As peer_answer(), but waits for the server's time limits. */
+/* Like peer_answer(), but waits for the server's time limits. */
 const char *peer_late_answer(int fd);
-/* Calls Echo, and is answered. */
+/* Calls Echo and expects its reply. */
 void peer_expect_ok(int fd);
 
-extern struct peer_heard {
+extern struct peer_received {
     char text[70000];
     size_t size;
     int fd;
-} peer_heard;
+} peer_received;
 
 #define ECHO "{\"method\":\"io.test.Echo\",\"parameters\":{\"a\":[1,\"\\u00e9\",null]}}"
 #define ECHOED "{\"parameters\":{\"a\":[1,\"é\",null]}}"

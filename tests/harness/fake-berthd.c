@@ -79,7 +79,7 @@ static _Noreturn void child_main(struct fake *f, int input, int output, const ch
     char *copy = strdup(words), *argv[WORDS_MAX + 3] = {(char[]) {"run"}}, *word;
     int argc = 1, errors = open(f->errors, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
 
-    /* A test run in the background of a script has these ignored, and `berth run` would leave that so. */
+    /* The background jobs of a script ignore these, and `berth run` would inherit that. */
     (void) signal(SIGINT, SIG_DFL);
     (void) signal(SIGQUIT, SIG_DFL);
     (void) signal(SIGHUP, SIG_DFL);
@@ -125,7 +125,7 @@ void fake_accept(struct fake *f) {
     CU_ASSERT_TRUE_FATAL(f->connection >= 0);
 }
 
-/* More input. False at the end of the connection. */
+/* Reads more input. Returns false at the end of the connection. */
 static bool read_more(struct fake *f) {
     ssize_t n;
 
@@ -137,7 +137,7 @@ static bool read_more(struct fake *f) {
     return n > 0;
 }
 
-json_t *fake_hear(struct fake *f, const char *method) {
+json_t *fake_expect(struct fake *f, const char *method) {
     json_t *call, *params;
     char *end;
     size_t n;
@@ -155,7 +155,7 @@ json_t *fake_hear(struct fake *f, const char *method) {
     return params;
 }
 
-void fake_hear_end(struct fake *f) {
+void fake_expect_end(struct fake *f) {
     TEST_INT(f->input_size, 0);
     TEST_INT(read_more(f), false);
 }
@@ -171,7 +171,7 @@ char *fake_quote(const char *json) {
     return text;
 }
 
-void fake_say_fd(struct fake *f, const char *json, int fd) {
+void fake_reply_fd(struct fake *f, const char *json, int fd) {
     union {
         struct cmsghdr align;
         char space[CMSG_SPACE(sizeof(int))];
@@ -194,11 +194,11 @@ void fake_say_fd(struct fake *f, const char *json, int fd) {
     TEST_INT(sendmsg(f->connection, &message, MSG_NOSIGNAL), iov.iov_len);
 }
 
-void fake_say(struct fake *f, const char *json) {
-    fake_say_fd(f, json, -1);
+void fake_reply(struct fake *f, const char *json) {
+    fake_reply_fd(f, json, -1);
 }
 
-void fake_say_granted(struct fake *f, usec_t deadline, bool with_hold) {
+void fake_reply_granted(struct fake *f, usec_t deadline, bool with_hold) {
     char json[512], until[32] = "null";
     int fds[2] = {-1, -1};
 
@@ -213,18 +213,18 @@ void fake_say_granted(struct fake *f, usec_t deadline, bool with_hold) {
         TEST_INT(pipe2(fds, O_CLOEXEC), 0);
         f->hold = fds[0];
     }
-    fake_say_fd(f, json, fds[1]);
+    fake_reply_fd(f, json, fds[1]);
     close_fd(fds[1]);
 }
 
 void fake_grant(struct fake *f, usec_t deadline) {
     fake_accept(f);
-    json_decref(fake_hear(f, "io.berth.Hold"));
-    fake_say_granted(f, deadline, true);
+    json_decref(fake_expect(f, "io.berth.Hold"));
+    fake_reply_granted(f, deadline, true);
 }
 
-void fake_hear_started(struct fake *f) {
-    json_t *params = fake_hear(f, "io.berth.Started");
+void fake_expect_started(struct fake *f) {
+    json_t *params = fake_expect(f, "io.berth.Started");
     usec_t started;
 
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
@@ -235,15 +235,15 @@ void fake_hear_started(struct fake *f) {
     json_decref(params);
 }
 
-void fake_hear_ended(struct fake *f, int code, int signal, const char *result) {
-    json_t *params = fake_hear(f, "io.berth.Ended"), *c = json_object_get(params, "code"), *s = json_object_get(params, "signal");
+void fake_expect_ended(struct fake *f, int code, int signal, const char *result) {
+    json_t *params = fake_expect(f, "io.berth.Ended"), *c = json_object_get(params, "code"), *s = json_object_get(params, "signal");
 
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
     TEST_INT(json_is_integer(c) ? json_integer_value(c) : -1, code);
     TEST_INT(json_is_integer(s) ? json_integer_value(s) : -1, signal);
     TEST_STRING(json_string_value(json_object_get(params, "result")), result);
     json_decref(params);
-    fake_say(f, "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}");
+    fake_reply(f, "{'parameters': {'state': 'over', 'run': '" FAKE_RUN "'}}");
 }
 
 bool fake_is_hold_over(struct fake *f) {

@@ -64,7 +64,7 @@ static void test_proved(void) {
         return;
     TEST_INT(audit("good", ""), 0);
     CU_ASSERT(strncmp(berth_out, "proved: 2 hosts, 2 starts of berthd, 10 events, 2 grants of 1 pools, 1 without an end yet\n", 80) == 0);
-    CU_ASSERT(strstr(berth_out, "limits: as the journals tell; ") != NULL);
+    CU_ASSERT(strstr(berth_out, "limits: from the journals; ") != NULL);
     CU_ASSERT(strstr(berth_out, "tolerance 100ms") != NULL);
     TEST_INT(audit("good", " --limit db=0"), 1);
     TEST_INT(audit("good", " --limit db=0 --since 2025-11-20T13:00:00Z"), 0);

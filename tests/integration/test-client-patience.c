@@ -33,7 +33,7 @@ static void begin(struct fake *f) {
 static void begin_heard(struct fake *f) {
     begin(f);
     fake_accept(f);
-    json_decref(fake_hear(f, "io.berth.Stop"));
+    json_decref(fake_expect(f, "io.berth.Stop"));
 }
 
 static void end(struct fake *f, int status, const char *before, const char *after) {
@@ -86,7 +86,7 @@ static void test_garbage(void) {
     struct fake f;
 
     begin_heard(&f);
-    fake_say(&f, "SSH-2.0-OpenSSH_9.2");
+    fake_reply(&f, "SSH-2.0-OpenSSH_9.2");
     end(&f, 70, "", ": the listening process does not speak Varlink");
 }
 
@@ -124,9 +124,9 @@ static void answer_probe(struct fake *f) {
     struct fake probe = {.listener = f->listener, .connection = -1};
 
     fake_accept(&probe);
-    json_decref(fake_hear(&probe, "org.varlink.service.GetInfo"));
-    fake_say(&probe, "{'parameters': {}}");
-    fake_hear_end(&probe);
+    json_decref(fake_expect(&probe, "org.varlink.service.GetInfo"));
+    fake_reply(&probe, "{'parameters': {}}");
+    fake_expect_end(&probe);
     fake_hang_up(&probe);
     free(probe.input);
 }
@@ -138,7 +138,7 @@ static void test_slow_and_alive(void) {
     begin_heard(&f);
     for (unsigned i = 0; i < 3; i++)
         answer_probe(&f);
-    fake_say(&f, "{'parameters': {}}");
+    fake_reply(&f, "{'parameters': {}}");
     end(&f, 0, NULL, "");
 }
 

@@ -42,7 +42,7 @@ static void begin(struct fake *f) {
     fake_in_child = ask;
     fake_run(f, "", NULL);
     fake_accept(f);
-    params = fake_hear(f, "io.berth.Stop");
+    params = fake_expect(f, "io.berth.Stop");
     TEST_STRING(json_string_value(json_object_get(params, "target")), "nightly");
     json_decref(params);
 }
@@ -57,7 +57,7 @@ static void test_answer(void) {
     struct fake f;
 
     begin(&f);
-    fake_say(&f, "{'parameters': {'text': 'done'}}");
+    fake_reply(&f, "{'parameters': {'text': 'done'}}");
     fake_await_output(&f, "done\n");
     end(&f, 0, "");
 }
@@ -66,7 +66,7 @@ static void test_no_parameters(void) {
     struct fake f;
 
     begin(&f);
-    fake_say(&f, "{}");
+    fake_reply(&f, "{}");
     fake_await_output(&f, "no text\n");
     end(&f, 0, "");
 }
@@ -80,7 +80,7 @@ static void test_large_answer(void) {
     n = snprintf(text, 64, "{'parameters': {'text': '");
     memset(text + n, 'x', LARGE);
     snprintf(text + n + LARGE, 32, "end'}}");
-    fake_say(&f, text);
+    fake_reply(&f, text);
     fake_await_output(&f, "3145731 bytes\n");
     end(&f, 0, "");
 }
@@ -89,10 +89,10 @@ static void test_error(void) {
     struct fake f;
 
     begin(&f);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': 'nightly'}}");
+    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': 'nightly'}}");
     end(&f, 65, "berth: no such run: nightly\n");
     begin(&f);
-    fake_say(&f, "{'error': 'io.berth.Skipped', 'parameters': {'job': 'nightly', 'run': null}}");
+    fake_reply(&f, "{'error': 'io.berth.Skipped', 'parameters': {'job': 'nightly', 'run': null}}");
     end(&f, 75, "berth: skipped: a run of nightly is not over\n");
 }
 
@@ -108,7 +108,7 @@ static void refuses(const char *reply) {
     struct fake f;
 
     begin(&f);
-    fake_say(&f, reply);
+    fake_reply(&f, reply);
     end(&f, 70, about_socket(&f, "berth: ", ": the listening process does not speak Varlink\n"));
 }
 

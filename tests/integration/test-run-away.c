@@ -23,7 +23,7 @@ static void await_stopped(struct fake *f) {
 static void come_back(struct fake *f, int code, int signal, const char *result) {
     fake_listen(f);
     fake_accept(f);
-    fake_hear_ended(f, code, signal, result);
+    fake_expect_ended(f, code, signal, result);
 }
 
 #define BEGIN (1000 * USEC_PER_SEC)
@@ -82,7 +82,7 @@ static void test_continue_without_server(void) {
     fake_init(&f);
     fake_run(&f, "-p db --on-lease-lost continue -- sh -c", WAITS);
     fake_grant(&f, DEADLINE);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "ready");
     fake_stop(&f);
     stand_at(LATER);
@@ -104,7 +104,7 @@ static void meet_again(struct fake *f) {
     fake_hang_up(f);
     clock_file_go_on(&own_clock);
     fake_accept(f);
-    params = fake_hear(f, "io.berth.Hold");
+    params = fake_expect(f, "io.berth.Hold");
     stand_at(BEGIN);
     TEST_STRING(text_in(params, "run"), FAKE_RUN);
     json_decref(params);
@@ -119,12 +119,12 @@ static void test_waits_for_time(void) {
     fake_run(&f, "-p db -- sh -c", "echo started; exit 3");
     fake_grant(&f, BEGIN + NEEDED - 1);
     meet_again(&f);
-    fake_say_granted(&f, BEGIN + NEEDED - 1, false);
+    fake_reply_granted(&f, BEGIN + NEEDED - 1, false);
     meet_again(&f);
     TEST_STRING(f.text, "");
-    fake_say_granted(&f, BEGIN + NEEDED, false);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, 3, -1, NULL);
+    fake_reply_granted(&f, BEGIN + NEEDED, false);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, 3, -1, NULL);
     TEST_INT(fake_await_exit(&f), 3);
     TEST_STRING(fake_errors(&f), "");
     clock_file_go_on(&own_clock);
@@ -132,7 +132,7 @@ static void test_waits_for_time(void) {
 }
 
 static void hear_not_begun(struct fake *f) {
-    json_t *params = fake_hear(f, "io.berth.Ended");
+    json_t *params = fake_expect(f, "io.berth.Ended");
 
     TEST_STRING(text_in(params, "run"), FAKE_RUN);
     TEST_STRING(text_in(params, "result"), "not-started");
@@ -141,7 +141,7 @@ static void hear_not_begun(struct fake *f) {
 }
 
 static void lose_lease(struct fake *f) {
-    fake_say(f, "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': 'lease-lost'}, 'continues': true}");
+    fake_reply(f, "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': 'lease-lost'}, 'continues': true}");
 }
 
 /* The lease was lost before there was time: it waits again, as the same run, and runs under its next grant. A berthd that was started
@@ -156,13 +156,13 @@ static void test_lost_before_the_begin(void) {
     hear_not_begun(&f);
     fake_hang_up(&f);
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
+    json_decref(fake_expect(&f, "io.berth.Hold"));
     lose_lease(&f);
     hear_not_begun(&f);
-    fake_say(&f, FAKE_WAITING);
-    fake_say_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, 3, -1, NULL);
+    fake_reply(&f, FAKE_WAITING);
+    fake_reply_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, 3, -1, NULL);
     TEST_INT(fake_await_exit(&f), 3);
     CU_ASSERT_PTR_NOT_NULL(strstr(fake_errors(&f), "berth: the lease was lost before the command was started; waiting again\n"));
     fake_done(&f);
@@ -178,15 +178,15 @@ static void test_unknown_before_the_begin(void) {
     fake_grant(&f, clock_boottime());
     fake_hang_up(&f);
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'run': '" FAKE_RUN "'}}");
-    params = fake_hear(&f, "io.berth.Hold");
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'run': '" FAKE_RUN "'}}");
+    params = fake_expect(&f, "io.berth.Hold");
     CU_ASSERT_PTR_NULL(text_in(params, "run"));
     json_decref(params);
     fake_await_hold_over(&f);
-    fake_say_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, 3, -1, NULL);
+    fake_reply_granted(&f, clock_boottime() + 100 * USEC_PER_SEC, true);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, 3, -1, NULL);
     TEST_INT(fake_await_exit(&f), 3);
     fake_done(&f);
 }
@@ -200,7 +200,7 @@ static void test_interrupted_before_the_begin(void) {
     fake_grant(&f, clock_boottime());
     fake_hang_up(&f);
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
+    json_decref(fake_expect(&f, "io.berth.Hold"));
     TEST_INT(kill(f.pid, SIGINT), 0);
     TEST_INT(fake_await_exit(&f), 130);
     fake_done(&f);
@@ -211,13 +211,13 @@ static void start_with_deadline(struct fake *f) {
     fake_init(f);
     fake_run(f, "-p db -- sh -c", WAITS);
     fake_grant(f, DEADLINE);
-    fake_hear_started(f);
+    fake_expect_started(f);
     fake_await_output(f, "ready");
 }
 
 static void end_by_itself(struct fake *f) {
     end_command(f);
-    fake_hear_ended(f, 5, -1, NULL);
+    fake_expect_ended(f, 5, -1, NULL);
     TEST_INT(fake_await_exit(f), 5);
     fake_done(f);
 }
@@ -226,7 +226,7 @@ static void test_deadline_pushed(void) {
     struct fake f;
 
     start_with_deadline(&f);
-    fake_say_granted(&f, MUCH_LATER, false);
+    fake_reply_granted(&f, MUCH_LATER, false);
     settle(&f);
     stand_at(LATER);
     settle(&f);
@@ -241,7 +241,7 @@ static void test_deadline_pushed_while_stopped(void) {
     TEST_INT(kill(f.pid, SIGSTOP), 0);
     while (fake_process_state(f.pid) != 'T')
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
-    fake_say_granted(&f, MUCH_LATER, false);
+    fake_reply_granted(&f, MUCH_LATER, false);
     stand_at(LATER);
     TEST_INT(kill(f.pid, SIGCONT), 0);
     settle(&f);
@@ -252,7 +252,7 @@ static void attach(struct fake *f, const char *run) {
     json_t *params;
 
     fake_accept(f);
-    params = fake_hear(f, "io.berth.Hold");
+    params = fake_expect(f, "io.berth.Hold");
     TEST_STRING(text_in(params, "run"), run);
     TEST_STRING(text_in(params, "name"), "sh");
     json_decref(params);
@@ -270,9 +270,9 @@ static void test_restart_while_running(void) {
     fake_listen(&f);
     clock_file_go_on(&own_clock);
     attach(&f, FAKE_RUN);
-    fake_hear_started(&f); /* told again: this berthd may not know */
+    fake_expect_started(&f); /* told again: this berthd may not know */
     TEST_INT(f.command, command);
-    fake_say_granted(&f, MUCH_LATER, false);
+    fake_reply_granted(&f, MUCH_LATER, false);
     settle(&f);
     stand_at(LATER);
     settle(&f);
@@ -287,7 +287,7 @@ static void test_ended_while_away(void) {
     end_command(&f); /* before the first try to come back */
     clock_file_go_on(&own_clock);
     fake_accept(&f);
-    fake_hear_ended(&f, 5, -1, NULL);
+    fake_expect_ended(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
@@ -304,7 +304,7 @@ static void test_unknown_while_running(void) {
     clock_file_go_on(&own_clock);
     fake_hang_up(&f);
     attach(&f, FAKE_RUN);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     fake_stop(&f);
     stand_at(BEFORE(302));
     settle(&f);
@@ -322,25 +322,25 @@ static void test_restart_while_waiting(void) {
     fake_init(&f);
     fake_run(&f, "-v -p db -- sh -c", "exit 4");
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, FAKE_WAITING);
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply(&f, FAKE_WAITING);
     while (!strstr(fake_errors(&f), "waiting")) /* it has heard that, and which run it is */
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
     fake_hang_up(&f);
     attach(&f, FAKE_RUN);
-    fake_say(&f, FAKE_WAITING);
+    fake_reply(&f, FAKE_WAITING);
     fake_hang_up(&f);
     attach(&f, FAKE_RUN);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     {
-        json_t *params = fake_hear(&f, "io.berth.Hold"); /* again, on the same connection */
+        json_t *params = fake_expect(&f, "io.berth.Hold"); /* again, on the same connection */
 
         CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
         json_decref(params);
     }
-    fake_say_granted(&f, 0, true);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, 4, -1, NULL);
+    fake_reply_granted(&f, 0, true);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, 4, -1, NULL);
     TEST_INT(fake_await_exit(&f), 4);
     fake_done(&f);
 }
@@ -351,9 +351,9 @@ static void test_stopping_while_waiting(void) {
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c", "exit 4");
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, FAKE_WAITING);
-    fake_say(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply(&f, FAKE_WAITING);
+    fake_reply(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
     TEST_INT(fake_await_exit(&f), 69);
     TEST_STRING(fake_errors(&f), "berth: berthd is stopping\n");
     fake_done(&f);
@@ -367,10 +367,10 @@ static void test_wait_is_over(void) {
     fake_init(&f);
     fake_run(&f, "-v -p db --wait 300ms -E 9 x", NULL);
     fake_accept(&f);
-    params = fake_hear(&f, "io.berth.Hold");
+    params = fake_expect(&f, "io.berth.Hold");
     TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300); /* what is left of it when we are heard */
     json_decref(params);
-    fake_say(&f, FAKE_WAITING);
+    fake_reply(&f, FAKE_WAITING);
     fake_stop(&f); /* and nobody comes back in time */
     while (!strstr(fake_errors(&f), "berthd is away"))
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
@@ -388,7 +388,7 @@ static void test_wait_on_a_silent_server(void) {
     fake_init(&f);
     fake_run(&f, "-p db --wait 50ms x", NULL);
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
+    json_decref(fake_expect(&f, "io.berth.Hold"));
     TEST_INT(fake_await_exit(&f), 75);
     fake_done(&f);
 }
@@ -401,10 +401,10 @@ static void test_wait_is_over_says_berthd(void) {
     fake_init(&f);
     fake_run(&f, "-p db --wait 50ms x", NULL);
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
+    json_decref(fake_expect(&f, "io.berth.Hold"));
     stand_at(BEGIN + USEC_PER_SEC);
     TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
-    fake_say(&f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'queue-timeout', 'pool': 'db'}}");
+    fake_reply(&f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'queue-timeout', 'pool': 'db'}}");
     TEST_INT(fake_await_exit(&f), 75);
     TEST_STRING(fake_errors(&f), "berth: no permit: queue-timeout (pool db)\n");
     fake_done(&f);

@@ -27,12 +27,12 @@ static void ends(const char *script, int status, int code, int signal) {
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, code, signal, NULL);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, code, signal, NULL);
     TEST_INT(fake_await_exit(&f), status);
     TEST_INT(fake_is_hold_over(&f), true);
     TEST_STRING(fake_errors(&f), "");
-    fake_hear_end(&f);
+    fake_expect_end(&f);
     fake_done(&f);
 }
 
@@ -59,7 +59,7 @@ static void not_started(const char *command, int status, const char *error) {
     snprintf(words, sizeof(words), "-p db -- %s", command);
     fake_run(&f, words, NULL);
     fake_grant(&f, 0);
-    fake_hear_ended(&f, -1, -1, "not-started");
+    fake_expect_ended(&f, -1, -1, "not-started");
     TEST_INT(fake_await_exit(&f), status);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);
@@ -79,13 +79,13 @@ static void test_environment(void) {
     fake_run(&f, "-p db --name nightly -- sh -c",
              "echo $BERTH_JOB $BERTH_RUN $BERTH_POOLS $BERTH_TOKEN $BERTH_HOST $BERTH_NAMESPACE $HOME.; ls -l /proc/self/fd; echo end");
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "end\n");
     CU_ASSERT_PTR_EQUAL(strstr(f.text, "nightly " FAKE_RUN " db:1 1700000000000001 ant test /"), f.text);
     CU_ASSERT_PTR_NOT_NULL(strstr(f.text, " 20 -> pipe:")); /* the hold, out of the way of 3 to 9 */
     CU_ASSERT_PTR_NULL(strstr(f.text, "socket:"));          /* not the connection, which carries our rights */
     CU_ASSERT_PTR_NULL(strstr(f.text, "anon_inode:"));
-    fake_hear_ended(&f, 0, -1, NULL);
+    fake_expect_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);
 }
@@ -96,7 +96,7 @@ static void check_params(struct fake *f, const char *words, const char *expected
 
     fake_run(f, words, NULL);
     fake_accept(f);
-    params = fake_hear(f, "io.berth.Hold");
+    params = fake_expect(f, "io.berth.Hold");
     wanted = json_loads(copy, 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(wanted);
     if (!json_equal(params, wanted)) {
@@ -105,7 +105,7 @@ static void check_params(struct fake *f, const char *words, const char *expected
     }
     json_decref(params);
     json_decref(wanted);
-    fake_say(f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'busy', 'pool': 'db'}}");
+    fake_reply(f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'busy', 'pool': 'db'}}");
     TEST_INT(fake_await_exit(f), 75);
 }
 
@@ -126,8 +126,8 @@ static void refused_with(const char *words, const char *reply, int status, const
     fake_init(&f);
     fake_run(&f, words, NULL);
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, reply);
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply(&f, reply);
     TEST_INT(fake_await_exit(&f), status);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);
@@ -165,7 +165,7 @@ static void test_no_varlink(void) {
     fake_init(&f);
     fake_run(&f, "-p db x", NULL);
     fake_accept(&f);
-    fake_say(&f, "SSH-2.0-OpenSSH_9.2");
+    fake_reply(&f, "SSH-2.0-OpenSSH_9.2");
     TEST_INT(fake_await_exit(&f), 70);
     CU_ASSERT_PTR_NOT_NULL(strstr(fake_errors(&f), "does not speak Varlink"));
     fake_done(&f);
@@ -239,13 +239,13 @@ static void test_nested(void) {
     fake_in_child = be_nested;
     fake_run(&f, "-p db -- sh -c", "echo $BERTH_RUN $BERTH_JOB; exit 6");
     fake_accept(&f);
-    params = fake_hear(&f, "io.berth.Hold");
+    params = fake_expect(&f, "io.berth.Hold");
     TEST_STRING(text_in(params, "nested"), OUTER);
     json_decref(params);
-    fake_say(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "', 'token': 1, 'deadline_usec': 1}}"); /* the outer run's */
+    fake_reply(&f, "{'parameters': {'state': 'nested', 'run': '" OUTER "', 'token': 1, 'deadline_usec': 1}}"); /* the outer run's */
     fake_await_output(&f, OUTER " outer\n");
     TEST_INT(fake_await_exit(&f), 6);
-    fake_hear_end(&f); /* nothing more to say */
+    fake_expect_end(&f); /* nothing more to say */
     fake_done(&f);
 }
 
@@ -269,8 +269,8 @@ static void test_granted_without_hold(void) {
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c", "echo started");
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say_granted(&f, 0, false);
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply_granted(&f, 0, false);
     TEST_INT(fake_await_exit(&f), 125);
     TEST_STRING(fake_errors(&f), "berth: granted without a hold: no descriptor is left for it here (ulimit -n), or berthd sent none\n");
     fake_done(&f);
@@ -283,17 +283,17 @@ static void test_answers_in_pieces(void) {
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c", "exit 2");
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
+    json_decref(fake_expect(&f, "io.berth.Hold"));
     for (size_t i = 0; i < ELEMENTSOF(parts); i++) {
         _cleanup_free_ char *part = fake_quote(parts[i]);
 
         TEST_INT(send(f.connection, part, strlen(part) + (i == ELEMENTSOF(parts) - 1), MSG_NOSIGNAL) > 0, true);
     }
-    fake_say(&f, FAKE_WAITING);
-    fake_say_granted(&f, 0, true); /* several at once: the descriptor belongs to this one */
-    fake_say(&f, "{'parameters': {'state': 'from the future'}, 'continues': true}");
-    fake_hear_started(&f);
-    fake_hear_ended(&f, 2, -1, NULL);
+    fake_reply(&f, FAKE_WAITING);
+    fake_reply_granted(&f, 0, true); /* several at once: the descriptor belongs to this one */
+    fake_reply(&f, "{'parameters': {'state': 'from the future'}, 'continues': true}");
+    fake_expect_started(&f);
+    fake_expect_ended(&f, 2, -1, NULL);
     TEST_INT(fake_await_exit(&f), 2);
     fake_done(&f);
 }
@@ -311,10 +311,10 @@ static void test_closed_standard_fds(void) {
     fake_in_child = close_standard_fds;
     fake_run(&f, "-p db -- sh -c", "for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && echo has $i; done; echo end");
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "end");
     TEST_STRING(f.text, "has 1\nend\n"); /* as the caller had it; the connection did not land there */
-    fake_hear_ended(&f, 0, -1, NULL);
+    fake_expect_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);
 }

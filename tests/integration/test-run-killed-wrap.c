@@ -54,9 +54,9 @@ static void test_not_killed(void) {
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c", "echo started");
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "started");
-    fake_hear_ended(&f, 0, -1, NULL);
+    fake_expect_ended(&f, 0, -1, NULL);
     TEST_INT(fake_await_exit(&f), 0);
     fake_done(&f);
 }

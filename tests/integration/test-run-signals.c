@@ -17,13 +17,13 @@ static void withdraws(int signal) {
     fake_init(&f);
     fake_run(&f, "-p db -v -- sh -c", "echo started");
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, FAKE_WAITING);
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply(&f, FAKE_WAITING);
     while (!strstr(fake_errors(&f), "waiting"))
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
     TEST_STRING(fake_errors(&f), "berth: waiting: pool full: db\n");
     TEST_INT(kill(f.pid, signal), 0);
-    fake_hear_end(&f);
+    fake_expect_end(&f);
     TEST_INT(fake_await_exit(&f), 128 + signal);
     fake_done(&f);
 }
@@ -47,12 +47,12 @@ static void test_ignored_stays_ignored(void) {
     fake_in_child = ignore_hangup;
     fake_run(&f, "-p db -- sh -c", "kill -HUP $$; kill -PIPE $$; echo not here");
     fake_accept(&f);
-    json_decref(fake_hear(&f, "io.berth.Hold"));
-    fake_say(&f, FAKE_WAITING);
+    json_decref(fake_expect(&f, "io.berth.Hold"));
+    fake_reply(&f, FAKE_WAITING);
     TEST_INT(kill(f.pid, SIGHUP), 0); /* nohup berth run */
-    fake_say_granted(&f, 0, true);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, -1, SIGPIPE, NULL);
+    fake_reply_granted(&f, 0, true);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, -1, SIGPIPE, NULL);
     TEST_INT(fake_await_exit(&f), 128 + SIGPIPE); /* HUP ignored for the command, too, PIPE not */
     fake_done(&f);
 }
@@ -69,8 +69,8 @@ static void test_ignored_children(void) {
     fake_in_child = ignore_children;
     fake_run(&f, "-p db -- sh -c", "exit 3");
     fake_grant(&f, 0);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, 3, -1, NULL);
+    fake_expect_started(&f);
+    fake_expect_ended(&f, 3, -1, NULL);
     TEST_INT(fake_await_exit(&f), 3);
     fake_done(&f);
 }
@@ -82,11 +82,11 @@ static void test_signals_while_running(void) {
     fake_run(&f, "-p db -- sh -c",
              "trap 'exit 9' USR1; trap 'exit 7' TERM; kill -USR1 $PPID; echo ready; while :; do read x; done");
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "ready");
     /* The command's own USR1 to us comes before this TERM, and must not have come back to it. */
     TEST_INT(kill(f.pid, SIGTERM), 0);
-    fake_hear_ended(&f, 7, -1, NULL);
+    fake_expect_ended(&f, 7, -1, NULL);
     TEST_INT(fake_await_exit(&f), 7);
     fake_done(&f);
 }
@@ -99,10 +99,10 @@ static void passes_on(int signal) {
     snprintf(script, sizeof(script), "trap 'exit 7' %d; echo ready; while :; do read x; done", signal);
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "ready");
     TEST_INT(kill(f.pid, signal), 0);
-    fake_hear_ended(&f, 7, -1, NULL);
+    fake_expect_ended(&f, 7, -1, NULL);
     TEST_INT(fake_await_exit(&f), 7);
     fake_done(&f);
 }
@@ -124,14 +124,14 @@ static void stops(const char *reason, const char *script, int status, const char
     fake_init(&f);
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "ready");
     snprintf(json, sizeof(json), "{'parameters': {'state': 'stop', 'run': '" FAKE_RUN "', 'reason': '%s'}, 'continues': true}", reason);
-    fake_say(&f, json);
+    fake_reply(&f, json);
     if (status == 128 + SIGTERM || status == 76)
-        fake_hear_ended(&f, -1, SIGTERM, result);
+        fake_expect_ended(&f, -1, SIGTERM, result);
     else
-        fake_hear_ended(&f, status, -1, result);
+        fake_expect_ended(&f, status, -1, result);
     TEST_INT(fake_await_exit(&f), status);
     TEST_STRING(fake_errors(&f), error);
     fake_done(&f);
@@ -151,8 +151,8 @@ static void test_timeout(void) {
     fake_init(&f);
     fake_run(&f, "-p db --timeout 500ms -- sh -c", "while :; do read x; done");
     fake_grant(&f, 0);
-    fake_hear_started(&f);
-    fake_hear_ended(&f, -1, SIGTERM, "timeout");
+    fake_expect_started(&f);
+    fake_expect_ended(&f, -1, SIGTERM, "timeout");
     TEST_INT(fake_await_exit(&f), 124);
     TEST_STRING(fake_errors(&f), "berth: stopped after its timeout of 500ms\n");
     fake_done(&f);
@@ -169,7 +169,7 @@ static void test_whole_tree_is_awaited(void) {
     snprintf(script, sizeof(script), "(read x <%s) & echo ready; exit 5", fifo);
     fake_run(&f, "-p db -- sh -c", script);
     fake_grant(&f, 0);
-    fake_hear_started(&f);
+    fake_expect_started(&f);
     fake_await_output(&f, "ready");
     while (fake_process_state(f.command) != 'X') /* the command is gone, its child is not */
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
@@ -178,7 +178,7 @@ static void test_whole_tree_is_awaited(void) {
     TEST_INT(recv(f.connection, script, 1, MSG_PEEK | MSG_DONTWAIT), -1); /* and it has told no end */
     fd = open(fifo, O_WRONLY | O_CLOEXEC);
     close(fd);
-    fake_hear_ended(&f, 5, -1, NULL);
+    fake_expect_ended(&f, 5, -1, NULL);
     TEST_INT(fake_await_exit(&f), 5);
     TEST_INT(unlink(fifo), 0);
     fake_done(&f);

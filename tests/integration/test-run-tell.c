@@ -14,7 +14,7 @@ static void begin(struct fake *f) {
     fake_init(f);
     fake_run(f, "-p db -- sh -c", "trap 'exit 5' USR1; echo ready; while :; do read x; done");
     fake_grant(f, 0);
-    fake_hear_started(f);
+    fake_expect_started(f);
     fake_await_output(f, "ready");
 }
 
@@ -36,7 +36,7 @@ static usec_t end_while_away(struct fake *f) {
 
 /* All that a berthd hears which was away. */
 static void hear(struct fake *f) {
-    json_t *params = fake_hear(f, "io.berth.Ended");
+    json_t *params = fake_expect(f, "io.berth.Ended");
 
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
     TEST_INT(json_integer_value(json_object_get(params, "code")), 5);
@@ -69,7 +69,7 @@ static void test_comes_back(void) {
     fake_accept(&f);
     hear(&f);
     TEST_INT(fake_is_hold_over(&f), false); /* until it is sure */
-    fake_say(&f, "{'parameters': {}}");
+    fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     TEST_INT(clock_boottime() - begun < TELL_MAX, true);
     fake_done(&f);
@@ -84,7 +84,7 @@ static void test_unknown(void) {
     end_command(&f);
     fake_accept(&f);
     hear(&f);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
@@ -98,12 +98,12 @@ static void test_again(void) {
     end_command(&f);
     fake_accept(&f);
     hear(&f);
-    fake_say(&f, "{'error': 'io.berth.Stopping'}");
+    fake_reply(&f, "{'error': 'io.berth.Stopping'}");
     fake_accept(&f);
     hear(&f);
     fake_accept(&f); /* and hangs up on the one before */
     hear(&f);
-    fake_say(&f, "{'parameters': {}}");
+    fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
@@ -115,14 +115,14 @@ static void test_not_heard(void) {
 
     begin(&f);
     end_command(&f);
-    params = fake_hear(&f, "io.berth.Ended");
+    params = fake_expect(&f, "io.berth.Ended");
     json_decref(params);
     fake_await_hold_over(&f);
-    fake_say_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false); /* a deadline that was pushed at this moment is no answer */
+    fake_reply_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false); /* a deadline that was pushed at this moment is no answer */
     TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true);
     fake_accept(&f);
     hear(&f);
-    fake_say(&f, "{'parameters': {}}");
+    fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
@@ -138,7 +138,7 @@ static void test_nobody_accepts(void) {
     TEST_INT(fake_await_exit(&f), 5);
     fake_accept(&f);
     hear(&f);
-    fake_hear_end(&f);
+    fake_expect_end(&f);
     fake_done(&f);
 }
 

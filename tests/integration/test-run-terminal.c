@@ -112,13 +112,13 @@ static void begin(struct terminal *t, const char *script) {
     hear_shell(t, line, sizeof(line));
     TEST_INT(sscanf(line, "J%d", &t->job), 1);
     fake_grant(&t->fake, 0);
-    fake_hear_started(&t->fake);
+    fake_expect_started(&t->fake);
 }
 
 static void end(struct terminal *t, int code, int signal, const char *expected) {
     char line[32];
 
-    fake_hear_ended(&t->fake, code, signal, NULL);
+    fake_expect_ended(&t->fake, code, signal, NULL);
     hear_shell(t, line, sizeof(line));
     TEST_STRING(line, expected);
     close(t->shell);

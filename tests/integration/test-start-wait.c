@@ -151,14 +151,14 @@ static void begin(struct fake *f) {
     fake_in_child = start_in_child;
     fake_run(f, "", NULL);
     fake_accept(f);
-    json_decref(fake_hear(f, "io.berth.Start"));
+    json_decref(fake_expect(f, "io.berth.Start"));
 }
 
 static void come_back(struct fake *f) {
     json_t *params;
 
     fake_accept(f);
-    params = fake_hear(f, "io.berth.Await");
+    params = fake_expect(f, "io.berth.Await");
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
     json_decref(params);
 }
@@ -175,19 +175,19 @@ static void asks_again(void) {
     struct fake f;
 
     begin(&f);
-    fake_say(&f, RUNS(""));
+    fake_reply(&f, RUNS(""));
     fake_await_output(&f, FAKE_RUN "\n");
     fake_stop(&f);
     fake_listen(&f);
     come_back(&f);
-    fake_say(&f, "{'error': 'io.berth.Away', 'parameters': {'text': 'not yet'}}");
+    fake_reply(&f, "{'error': 'io.berth.Away', 'parameters': {'text': 'not yet'}}");
     come_back(&f);
     fake_hang_up(&f);
     come_back(&f);
-    fake_say(&f, RUNS(""));
+    fake_reply(&f, RUNS(""));
     fake_hang_up(&f); /* and once more */
     come_back(&f);
-    fake_say(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', "
+    fake_reply(&f, "{'parameters': {'run': {'run': '" FAKE_RUN "', 'name': 'nightly', 'state': 'done', 'result': 'failure', "
                  "'exit_code': 9}}}");
     end(&f, 9, "nightly: berthd is away; waiting for it and run " FAKE_RUN);
 }
@@ -196,10 +196,10 @@ static void is_not_known_any_more(void) {
     struct fake f;
 
     begin(&f);
-    fake_say(&f, RUNS(""));
+    fake_reply(&f, RUNS(""));
     fake_hang_up(&f);
     come_back(&f);
-    fake_say(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
+    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     end(&f, 69, "berth: nightly: run " FAKE_RUN " is not known to this berthd; its result may be in `berth history " FAKE_RUN "`\n");
 }
 
@@ -211,7 +211,7 @@ static void has_no_id(void) {
     fake_hang_up(&f);
     end(&f, 69, "closed the connection");
     begin(&f);
-    fake_say(&f, "{'parameters': {}}");
+    fake_reply(&f, "{'parameters': {}}");
     end(&f, 70, "does not speak Varlink");
 }
 

@@ -105,7 +105,7 @@ script ant <<'END'
     # All of a host's journal is missing: others tell.
     exits 0 berth audit --directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow
     says '^NOT proved'
-    says 'unproved no-journal: .* claims were ahead of it, and the journals tell of'
+    says 'unproved no-journal: .* claims were ahead of it, and the journals have'
     says 'give the journals of all hosts'
     # More than there was, if the limit had been 2.
     exits 1 berth audit $where --limit db=2

@@ -53,7 +53,7 @@ static void test_places(void) {
     doubts(NULL);
     queue(3);
     later();
-    doubts("2 claims were ahead of it, and the journals tell of 1");
+    doubts("2 claims were ahead of it, and the journals have 1");
     queue(0); /* not told */
     later();
     doubts(NULL);
@@ -64,13 +64,13 @@ static void test_not_ahead(void) {
     queue(2);
     queued(&bee, 50000, "d", 2); /* a, b and c are over */
     later();
-    doubts("1 claims were ahead of it, and the journals tell of 0");
+    doubts("1 claims were ahead of it, and the journals have 0");
     queue(2);
     queued(&ant, 50000, "d", 1);
     queued(&ant, 50100, "e", 2);
     record.items[record.n - 1].head_start_ms = 200;
     later();
-    doubts("1 claims were ahead of it, and the journals tell of 0");
+    doubts("1 claims were ahead of it, and the journals have 0");
 }
 
 /* Withdrawn before it was told its place: it may have stood there. */
@@ -146,12 +146,12 @@ static void test_host_told(void) {
     e.host = (char *) "cow";
     e.clock = BASE + UINT64_C(49999) * USEC_PER_MSEC;
     audit_fixture_add(&e);
-    doubts("no journal of host cow");
+    doubts("the journal of host cow is missing");
     e = audit_fixture_entry(&bee, 51000, "host-expired", NULL, NULL);
     e.host = (char *) "cow";
     e.clock = BASE + UINT64_C(50999) * USEC_PER_MSEC;
     audit_fixture_add(&e);
-    doubts("no journal of host cow"); /* once */
+    doubts("the journal of host cow is missing"); /* once */
 }
 
 static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_ahead}, {"place not told", test_place_not_told},

@@ -205,146 +205,12 @@ static void test_host_pools(void) {
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "w", "pool own");
 }
 
-static void test_order(void) {
-    /* e asked first and got its permit last */
-    audit_fixture_add_good_runs();
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-    audit_fixture_end(&bee, 2000, "f", "db:1");
-    audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "granted before run e on ant");
-    audit_fixture_add_event(&ant, 1250, "redis-lost", NULL, NULL); /* that is no reason: its session lived, and its place was there */
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    audit_fixture_add_event(&ant, 1260, "session-lost", NULL, NULL);
-    record.items[record.n - 1].clock = BASE + 1240 * USEC_PER_MSEC;
-    audit_fixture_expect_proof();
-    TEST_INT(report.n_explained, 1);
-    audit_fixture_declare(&ant, 1300, "redis-connected", "db:1/declared"); /* it was back before f was granted */
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    /* f counts as if it had waited already */
-    audit_fixture_add_good_runs();
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-    record.items[record.n - 1].head_start_ms = 150;
-    audit_fixture_end(&bee, 2000, "f", "db:1");
-    audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
-    audit_fixture_expect_proof();
-    record.items[record.n - 4].head_start_ms = 50;
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    /* e gave up after it had been overtaken */
-    audit_fixture_add_good_runs();
-    audit_fixture_add_event(&ant, 1201, "queued", "e", "db:1");
-    record.items[record.n - 1].ticket = BASE + 1200 * USEC_PER_MSEC;
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-    audit_fixture_add_event(&ant, 1800, "withdrawn", "e", "db:1");
-    record.items[record.n - 1].clock = BASE + 1700 * USEC_PER_MSEC;
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    record.items[record.n - 1].clock = BASE + 1500 * USEC_PER_MSEC; /* it is not known to have waited longer */
-    audit_fixture_expect_proof();
-    /* parked: the limit was below what e wants */
-    audit_fixture_add_good_runs();
-    audit_fixture_declare(&ant, 1, "limit-changed", "db:2/declared");
-    audit_fixture_declare(&ant, 1199, "limit-changed", "db:1");
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-    audit_fixture_end(&bee, 2000, "f", "db:1");
-    audit_fixture_declare(&ant, 2000, "limit-changed", "db:-");
-    audit_fixture_grant(&ant, 1200, 2001, "e", "db:2");
-    audit_fixture_expect_proof();
-    TEST_INT(report.n_explained, 1);
-    record.items[record.n - 2].clock = BASE + 1400 * USEC_PER_MSEC; /* it was back before that */
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    /* other pools are other queues */
-    audit_fixture_add_good_runs();
-    audit_fixture_declare(&ant, 1200, "limit-changed", "net:1/declared");
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 1300, 1501, "f", "net:1");
-    audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
-    audit_fixture_expect_proof();
-}
-
-/* d was granted when its host had given up its session, which gave that back; then it asked anew. With which ticket it had asked before
- * nobody tells, so that nothing says that it overtook e. */
-static void test_asked_again(void) {
-    struct entry back;
-
-    audit_fixture_add_good_runs();
-    audit_fixture_end(&ant, 1000, "c", "db:1");
-    back = audit_fixture_entry(&ant, 1203, "reclaimed", "d", "db:1");
-    back.token = BASE + 1200 * USEC_PER_MSEC;
-    back.clock = BASE + 1202 * USEC_PER_MSEC;
-    audit_fixture_add(&back);
-    audit_fixture_grant(&bee, 1100, 1300, "e", "db:1");
-    audit_fixture_end(&bee, 1350, "e", "db:1");
-    audit_fixture_grant(&ant, 1204, 1400, "d", "db:1");
-    audit_fixture_expect_proof();
-    record.items[record.n - 1].ticket = BASE + 1190 * USEC_PER_MSEC; /* that is the ticket with which it was granted first */
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "d", "granted before run e on bee");
-}
-
-/* A host that was taken for dead is in no queue until it is back; so is everybody when Redis has lost its data. */
-static void test_absent(void) {
-    for (int i = 0; i < 3; i++) {
-        audit_fixture_add_good_runs();
-        audit_fixture_end(&ant, 1500, "c", "db:1");
-        audit_fixture_add_event(&bee, 1250, i == 0 ? "host-expired" : i == 1 ? "grace-begun" : "host-expired", NULL, NULL);
-        if (i != 1)
-            record.items[record.n - 1].clock = BASE + 1249 * USEC_PER_MSEC;
-        if (i == 0)
-            record.items[record.n - 1].host[0] = 'a', record.items[record.n - 1].host[1] = 'n', record.items[record.n - 1].host[2] = 't';
-        audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-        audit_fixture_end(&bee, 2000, "f", "db:1");
-        audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
-        if (i == 2) /* bee was expired, not ant */
-            audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-        else
-            audit_fixture_expect_proof();
-    }
-    /* What was asked for when it was back is there. */
-    audit_fixture_add_good_runs();
-    audit_fixture_add_event(&ant, 1000, "session-lost", NULL, NULL);
-    audit_fixture_declare(&ant, 1050, "redis-connected", "db:1/declared");
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
-    audit_fixture_end(&bee, 2000, "f", "db:1");
-    audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
-    audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-}
-
-static void test_tokens(void) {
-    int twice = 0;
-
-    audit_fixture_add_good_runs();
-    audit_fixture_end(&ant, 1500, "c", "db:1");
-    audit_fixture_grant(&bee, 150, 501, "f", "db:1");
-    audit_fixture_check();
-    for (size_t i = 0; i < report.n_findings; i++)
-        twice += report.findings[i].kind == AUDIT_TOKEN_TWICE;
-    TEST_INT(twice, 1);
-    /* A token below one that was granted before this run asked. */
-    audit_fixture_begin();
-    audit_fixture_up(&ant, 0, "db:9/declared");
-    audit_fixture_up(&bee, 0, "db:9/declared");
-    audit_fixture_grant(&ant, 100, 100, "a", "db:1");
-    audit_fixture_grant(&ant, 3000, 3000, "b", "db:1");
-    audit_fixture_grant(&bee, 200, 200, "x", "db:1");
-    audit_fixture_grant(&bee, 1000, 1000, "c", "db:1");
-    audit_fixture_expect_proof();
-    record.items[record.n - 1].time += 5 * USEC_PER_SEC; /* heard late: no harm */
-    record.items[record.n - 1].wait_ms += 5000;
-    audit_fixture_expect_proof();
-    record.items[record.n - 1].wait_ms = 10; /* but it had asked at 6 s */
-    record.items[record.n - 1].ticket--;
-    audit_fixture_expect_violation(AUDIT_TOKEN_ORDER, "c", "of run b");
-}
-
 static void test_ends(void) {
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 2000, "exited", "c", "db:1");
     audit_fixture_expect_proof(); /* its release may be under way */
     audit_fixture_add_event(&ant, 100000, "lease-late", NULL, NULL);
-    audit_fixture_expect_violation(AUDIT_NOT_ENDED, "c", "it is over");
+    audit_fixture_expect_violation(AUDIT_NOT_ENDED, "c", "the run is over");
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 2000, "exited", "c", "db:1");
     audit_fixture_add_event(&ant, 2001, "redis-lost", NULL, NULL);
@@ -354,7 +220,7 @@ static void test_ends(void) {
     audit_fixture_add_good_runs();
     ant = (struct writer) {"ant", "ant/2", "boot-a2", 0, 0};
     audit_fixture_up(&ant, 100000, "db:1/declared");
-    audit_fixture_expect_violation(AUDIT_NOT_ENDED, "c", "booted anew");
+    audit_fixture_expect_violation(AUDIT_NOT_ENDED, "c", "rebooted");
     audit_fixture_reclaim(40000, "c");
     audit_fixture_expect_proof();
     audit_fixture_grant(&bee, 39999, 40000, "d", "db:1"); /* granted in the same call */
@@ -362,42 +228,12 @@ static void test_ends(void) {
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&bee, 1000, "queued", "d", "db:1");
     audit_fixture_add_event(&bee, 1001, "started", "d", "db:1");
-    audit_fixture_expect_violation(AUDIT_NOT_GRANTED, "d", "nothing tells");
-}
-
-/* Its lease was lost, others have its permits: wanted so with `continue`, else a violation. */
-static void test_continue(void) {
-    for (int i = 0; i < 3; i++) {
-        audit_fixture_add_good_runs();
-        record.items[record.n - 2].continues = i == 1;
-        audit_fixture_reclaim(40000, "c");
-        audit_fixture_grant(&bee, 40000, 40000, "d", "db:1");
-        audit_fixture_add_event(&ant, i == 2 ? 39990 : 60000, "exited", "c", "db:1");
-        audit_fixture_set_token("c");
-        if (i == 0)
-            audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
-        else
-            audit_fixture_expect_proof();
-        TEST_INT(report.n_continued, i == 1);
-    }
-    /* It holds its permits again, under a new token, beyond the limit; nothing is granted until use is below it. */
-    audit_fixture_add_good_runs();
-    record.items[record.n - 2].continues = true;
-    audit_fixture_reclaim(40000, "c");
-    audit_fixture_grant(&bee, 40000, 40000, "d", "db:1");
-    audit_fixture_grant(&ant, 600, 50000, "c", "db:1");
-    audit_fixture_end(&bee, 51000, "d", "db:1");
-    audit_fixture_end(&ant, 52000, "c", "db:1");
-    record.items[record.n - 1].token = record.items[record.n - 2].token = BASE + 50000 * USEC_PER_MSEC;
-    audit_fixture_grant(&bee, 51001, 52001, "e", "db:1");
-    audit_fixture_expect_proof();
-    record.items[record.n - 1].token = BASE + 51500 * USEC_PER_MSEC;
-    audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: c on ant");
+    audit_fixture_expect_violation(AUDIT_NOT_GRANTED, "d", "without a logged grant");
 }
 
 /* ant's berthd hung, its lease was lost, and it tells of c's start and end when d was granted c's permit: how long c had waited and ran
  * says whether it was gone by then. */
-static void test_told_late(void) {
+static void test_logged_late(void) {
     static const struct {
         int64_t wait_ms, run_ms;
         bool overlaps;
@@ -416,32 +252,6 @@ static void test_told_late(void) {
             audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
         else
             audit_fixture_expect_proof();
-    }
-}
-
-/* ant's lease was lost, c's processes were gone at 3000, and then d was granted c's permit, which its host never heard: it is told at 4000
- * that it was taken back. Its number says 2500: if Redis's clock was set back by a second that is no violation. */
-static void test_set_back(void) {
-    for (int i = 0; i < 2; i++) {
-        struct entry back;
-
-        audit_fixture_add_good_runs();
-        audit_fixture_reclaim(2400, "c");
-        audit_fixture_add_event(&ant, 3000, "exited", "c", "db:1");
-        audit_fixture_set_token("c");
-        audit_fixture_add_event(&bee, 2450, "queued", "d", "db:1");
-        record.items[record.n - 1].ticket = BASE + 2449 * USEC_PER_MSEC;
-        back = audit_fixture_entry(&bee, i == 0 ? 4000 : 2600, "reclaimed", "d", "db:1");
-        back.token = BASE + 2500 * USEC_PER_MSEC;
-        back.clock = BASE + 2501 * USEC_PER_MSEC;
-        audit_fixture_add(&back);
-        if (i == 1) { /* it was told when they were still there */
-            audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
-            continue;
-        }
-        audit_fixture_expect_proof();
-        TEST_INT(report.n_unproved, 1);
-        CU_ASSERT(report.n_doubts == 1 && strstr(report.doubts[0].text, "c on ant (its permits were taken back"));
     }
 }
 
@@ -465,10 +275,10 @@ static void test_differs(void) {
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 2000, "released", "c", "db:1");
     audit_fixture_add_event(&ant, 2000, "exited", "c", "db:1");
-    audit_fixture_expect_violation(AUDIT_DIFFERS, "c", "exited is told after released");
+    audit_fixture_expect_violation(AUDIT_DIFFERS, "c", "exited is logged after released");
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 2000, "withdrawn", "c", "db:1");
-    audit_fixture_expect_violation(AUDIT_DIFFERS, "c", "cannot have been withdrawn");
+    audit_fixture_expect_violation(AUDIT_DIFFERS, "c", "withdrawn after its grant");
 }
 
 /* The journal's own numbers tell where an entry stands. */
@@ -495,13 +305,20 @@ static void test_malformed(void) {
     audit_fixture_expect_proof();
 }
 
-static CU_TestInfo tests[] = {{"good", test_good},     {"clocks", test_clocks}, {"cut", test_cut},     {"seq", test_seq},
-                              {"limit", test_limit},   {"release", test_release}, {"absent", test_absent}, {"differs", test_differs}, {"moved", test_moved},
-                              {"given-limits", test_given_limits}, {"host-pools", test_host_pools},
-                              {"order", test_order},   {"tokens", test_tokens}, {"ends", test_ends},   {"continue", test_continue},
-                              {"asked again", test_asked_again}, {"set back", test_set_back},
-                              {"told late", test_told_late},
-                              {"malformed", test_malformed}, CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {{"good", test_good},
+                              {"clocks", test_clocks},
+                              {"cut", test_cut},
+                              {"seq", test_seq},
+                              {"limit", test_limit},
+                              {"release", test_release},
+                              {"differs", test_differs},
+                              {"moved", test_moved},
+                              {"given-limits", test_given_limits},
+                              {"host-pools", test_host_pools},
+                              {"ends", test_ends},
+                              {"logged late", test_logged_late},
+                              {"malformed", test_malformed},
+                              CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};

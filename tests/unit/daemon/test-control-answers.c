@@ -25,7 +25,7 @@ static void test_slow_reader(void) {
     server_up(&patient);
     slow = server_client();
     other = server_client();
-    peer_say(slow, "{\"method\":\"io.test.Keep\",\"more\":true}");
+    peer_send(slow, "{\"method\":\"io.test.Keep\",\"more\":true}");
     while (server.kept[0] && n < 10000) {
         char text[1000] = {};
 
@@ -78,7 +78,7 @@ static void test_large_answers(void) {
     for (int i = 0; i < 20; i++)
         peer_put(fd, BIG("300000"), sizeof(BIG("300000")));
     while (ends < 20 && clock_boottime() < until) {
-        ssize_t n = peer_hear(fd, data, sizeof(data), &ignored);
+        ssize_t n = peer_receive(fd, data, sizeof(data), &ignored);
 
         server_turn();
         for (ssize_t i = 0; i < n; i++)
@@ -98,24 +98,24 @@ static void test_fd(void) {
     server.pass_fd = pipe_fds[1];
     server_up(NULL);
     fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Pass\",\"more\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Pass\",\"more\":true}");
     TEST_STRING(peer_answer(fd), "{\"continues\":true,\"parameters\":{\"state\":\"first\"}}");
-    TEST_INT(peer_heard.fd, -1);
+    TEST_INT(peer_received.fd, -1);
     TEST_STRING(peer_answer(fd), "{\"continues\":true,\"parameters\":{\"state\":\"granted\"}}");
-    given = peer_heard.fd;
+    given = peer_received.fd;
     CU_ASSERT(given >= 0);
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"state\":\"over\"}}");
-    TEST_INT(peer_heard.fd, -1);
+    TEST_INT(peer_received.fd, -1);
     TEST_INT(write(given, "z", 1), 1);
     TEST_INT(read(pipe_fds[0], &byte, 1), 1);
     TEST_INT(byte, 'z');
     close(given);
     /* Without "more" there is the last answer alone. */
-    peer_say(fd, "{\"method\":\"io.test.Pass\"}");
+    peer_send(fd, "{\"method\":\"io.test.Pass\"}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"state\":\"over\"}}");
-    TEST_INT(peer_heard.fd, -1);
+    TEST_INT(peer_received.fd, -1);
     /* One that was sent but never read is closed with the client: the pipe ends. */
-    peer_say(fd, "{\"method\":\"io.test.Pass\",\"more\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Pass\",\"more\":true}");
     close(fd);
     server_turn();
     close(pipe_fds[1]);
@@ -134,10 +134,10 @@ static void test_fd_in_parts(void) {
     server.pass_fd = STDERR_FILENO;
     server_up(NULL);
     fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.PassBig\",\"more\":true}");
+    peer_send(fd, "{\"method\":\"io.test.PassBig\",\"more\":true}");
     while (ends < 2 && clock_boottime() < until) {
         int given = -1;
-        ssize_t n = peer_hear(fd, data, sizeof(data), &given);
+        ssize_t n = peer_receive(fd, data, sizeof(data), &given);
 
         server_turn();
         for (ssize_t i = 0; i < n; i++)

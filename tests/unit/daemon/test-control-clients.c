@@ -24,10 +24,10 @@ static void test_full(void) {
 
     server_up(&server_small);
     fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Keep\"}");
+    peer_send(fd, "{\"method\":\"io.test.Keep\"}");
     for (int i = 0; i < 200; i++) {
         snprintf(text, sizeof(text), "{\"method\":\"io.test.Echo\",\"parameters\":{\"i\":%d}}", i);
-        peer_say(fd, text);
+        peer_send(fd, text);
     }
     TEST_STRING(peer_answer(fd), "(nothing)");
     TEST_INT(control_call_reply(server.kept[0], NULL), 0);
@@ -40,9 +40,9 @@ static void test_full(void) {
     /* Gone while full. */
     fd = server_client();
     server.n_kept = 0;
-    peer_say(fd, "{\"method\":\"io.test.Keep\"}");
+    peer_send(fd, "{\"method\":\"io.test.Keep\"}");
     for (int i = 0; i < 200; i++)
-        peer_say(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{}}");
+        peer_send(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{}}");
     close(fd);
     server_turn();
     TEST_INT(server.n_gone, 1);
@@ -57,7 +57,7 @@ static void test_unfinished(void) {
     fd = server_client();
     other = server_client();
     idle = server_client();
-    peer_say(other, "{\"method\":\"io.test.Keep\"}");
+    peer_send(other, "{\"method\":\"io.test.Keep\"}");
     peer_put(other, ECHO, 5);
     begin = clock_boottime();
     peer_put(fd, ECHO, 10);
@@ -141,7 +141,7 @@ static void test_gone(void) {
 
     server_up(NULL);
     fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Keep\",\"more\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Keep\",\"more\":true}");
     TEST_INT(control_call_notify(server.kept[0], json_pack("{s:i}", "n", 1), -1), 0);
     peer_put(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}", sizeof("{\"method\":\"io.test.Note\",\"oneway\":true}"));
     close(fd);
@@ -154,8 +154,8 @@ static void test_gone(void) {
     server.n_notes = 0;
     fd = server_client();
     for (int i = 0; i < 1000; i++)
-        memcpy(peer_heard.text + i * sizeof(note), note, sizeof(note));
-    peer_put(fd, peer_heard.text, 1000 * sizeof(note));
+        memcpy(peer_received.text + i * sizeof(note), note, sizeof(note));
+    peer_put(fd, peer_received.text, 1000 * sizeof(note));
     close(fd);
     server_turn();
     TEST_INT(server.n_notes, 1000);
@@ -177,10 +177,10 @@ static void test_freed(void) {
     server_up(NULL);
     fd = server_client();
     other = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Keep\",\"more\":true}");
-    peer_say(other, "{\"method\":\"io.test.Keep\"}");
-    peer_say(other, "{\"method\":\"io.test.Keep\",\"oneway\":true}");
-    peer_say(other, "{\"method\":\"io.test.Echo\"}");
+    peer_send(fd, "{\"method\":\"io.test.Keep\",\"more\":true}");
+    peer_send(other, "{\"method\":\"io.test.Keep\"}");
+    peer_send(other, "{\"method\":\"io.test.Keep\",\"oneway\":true}");
+    peer_send(other, "{\"method\":\"io.test.Echo\"}");
     peer_put(fd, ECHO, 10);
     TEST_INT(server.n_kept, 3);
     server_down();
@@ -223,9 +223,9 @@ static void test_silent(void) {
         peer_expect_ok(fds[i]);
     }
     snprintf(big, sizeof(big), "{\"method\":\"io.test.Note\",\"parameters\":{}%*s}", 2900, "");
-    peer_say(fds[0], big);
+    peer_send(fds[0], big);
     TEST_STRING(peer_answer(fds[0]), "{\"parameters\":{}}");
-    peer_say(fds[1], "{\"method\":\"io.test.Keep\"}");
+    peer_send(fds[1], "{\"method\":\"io.test.Keep\"}");
     list_foreach(c, &server.control->clients, struct control_client, link) {
         CU_ASSERT_PTR_NULL(c->in.data);
         TEST_INT(c->in.allocated, 0);
@@ -268,7 +268,7 @@ static void test_not_allowed(void) {
 
     server_up(NULL);
     fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Secret\"}");
+    peer_send(fd, "{\"method\":\"io.test.Secret\"}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{}}"); /* its own user may */
     close(fd);
     if (geteuid() != 0) {

@@ -68,7 +68,7 @@ static void test_answered_first(void) {
     idle = server_client();
     peer_expect_ok(idle);
     waits = server_client();
-    peer_say(waits, KEEP);
+    peer_send(waits, KEEP);
     silent = server_client();
     leave(LONG);
     TEST_INT(n_quiet, 0);
@@ -82,7 +82,7 @@ static void test_answered_first(void) {
     TEST_INT(control_call_reply(server.kept[0], NULL), 0);
     server_turn();
     TEST_INT(n_quiet, 0);
-    peer_say(silent, "od\":\"io.test.Note\"}");
+    peer_send(silent, "od\":\"io.test.Note\"}");
     TEST_INT(n_quiet, 1);
     TEST_STRING(peer_answer(waits), "{\"parameters\":{}}");
     TEST_STRING(peer_answer(silent), "{\"parameters\":{}}");
@@ -98,7 +98,7 @@ static void test_stream(void) {
 
     up();
     stream = server_client();
-    peer_say(stream, KEEP_MORE);
+    peer_send(stream, KEEP_MORE);
     leave(LONG);
     TEST_INT(n_quiet, 1);
     down();
@@ -109,7 +109,7 @@ static void test_gone(void) {
 
     up();
     waits = server_client();
-    peer_say(waits, KEEP);
+    peer_send(waits, KEEP);
     leave(LONG);
     TEST_INT(n_quiet, 0);
     waits = close_fd(waits);
@@ -124,13 +124,13 @@ static void test_slow_reader(void) {
 
     up();
     slow = server_client();
-    peer_say(slow, "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":2000000}}");
+    peer_send(slow, "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":2000000}}");
     leave(LONG);
     TEST_INT(n_quiet, 0);
     for (size_t size = 0; size < 2000000;) {
         char data[65536];
         int fd = -1;
-        ssize_t n = peer_hear(slow, data, sizeof(data), &fd);
+        ssize_t n = peer_receive(slow, data, sizeof(data), &fd);
 
         CU_ASSERT_FATAL(n > 0 || errno == EAGAIN);
         size += n > 0 ? (size_t) n : 0;

@@ -120,8 +120,8 @@ static size_t say_halves(int *fds, uid_t uid, size_t most, const char *words) {
         }
         if (strcmp(peer_answer(fds[n]), "(nothing)") == 0)
             continue;
-        if (!strstr(peer_heard.text, words))
-            TEST_STRING(peer_heard.text, words);
+        if (!strstr(peer_received.text, words))
+            TEST_STRING(peer_received.text, words);
         close(fds[n]);
         break;
     }
@@ -168,7 +168,7 @@ static void test_answers(void) {
     server.settings.user_buffer = MEBIBYTE;
     for (size_t i = 0; i < 2; i++) {
         fds[i] = client_of(NOBODY);
-        peer_say(fds[i], big);
+        peer_send(fds[i], big);
     }
     expect_refused(fds[1], "calls and answers of your user would take more than user-buffer = 1048576 bytes");
     close(fds[0]);

@@ -84,10 +84,10 @@ static void test_errors(void) {
     server_up(NULL);
     fd = server_client(); /* one connection: none of these ends it */
     for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-        peer_say(fd, cases[i].call);
+        peer_send(fd, cases[i].call);
         TEST_STRING(peer_answer(fd), cases[i].answer);
     }
-    peer_say(fd, "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.varlink.service\"}}");
+    peer_send(fd, "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.varlink.service\"}}");
     CU_ASSERT_PTR_NOT_NULL(strstr(peer_answer(fd), "interface org.varlink.service"));
     close(fd);
     server_down();
@@ -120,7 +120,7 @@ static void test_malformed(void) {
         char expected[256];
         int fd = server_client();
 
-        peer_say(fd, cases[i].text);
+        peer_send(fd, cases[i].text);
         snprintf(expected, sizeof(expected), "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"%s\"}}", cases[i].why);
         TEST_STRING(peer_answer(fd), expected);
         TEST_STRING(peer_answer(fd), "");
@@ -129,8 +129,8 @@ static void test_malformed(void) {
     }
     /* An answer is owed: an error would be taken for it. */
     int fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Keep\"}");
-    peer_say(fd, "hello");
+    peer_send(fd, "{\"method\":\"io.test.Keep\"}");
+    peer_send(fd, "hello");
     TEST_STRING(peer_answer(fd), "");
     TEST_INT(server.n_gone, 1);
     close(fd);
@@ -182,13 +182,13 @@ static void test_oneway_look(void) {
     server_up(NULL);
     fd = server_client();
     for (int i = 0; i < 8; i++) {
-        peer_say(fd, "{\"method\":\"io.test.Await\",\"oneway\":true}");
-        peer_say(fd, "{\"method\":\"io.test.Look\",\"oneway\":true}");
+        peer_send(fd, "{\"method\":\"io.test.Await\",\"oneway\":true}");
+        peer_send(fd, "{\"method\":\"io.test.Look\",\"oneway\":true}");
     }
     TEST_INT(server.n_kept, 0);
     TEST_INT(server.n_notes, 0);
     TEST_STRING(peer_answer(fd), "(nothing)");
-    peer_say(fd, "{\"method\":\"io.test.Look\"}");
+    peer_send(fd, "{\"method\":\"io.test.Look\"}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{}}");
     TEST_INT(server.n_notes, 1);
     close(fd);
@@ -200,18 +200,18 @@ static void test_oneway(void) {
 
     server_up(NULL);
     fd = server_client();
-    peer_say(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
     TEST_INT(server.n_notes, 1);
     TEST_STRING(peer_answer(fd), "(nothing)");
-    peer_say(fd, "{\"method\":\"io.test.Nope\",\"oneway\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Nope\",\"oneway\":true}");
     TEST_STRING(peer_answer(fd), "(nothing)");
     /* While an answer is owed, oneway calls are run at once, others wait in order. */
-    peer_say(fd, "{\"method\":\"io.test.Keep\"}");
-    peer_say(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"n\":1}}");
-    peer_say(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
-    peer_say(fd, "{\"method\":\"io.test.Keep\"}");
-    peer_say(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"n\":2}}");
-    peer_say(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Keep\"}");
+    peer_send(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"n\":1}}");
+    peer_send(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Keep\"}");
+    peer_send(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"n\":2}}");
+    peer_send(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
     TEST_INT(server.n_notes, 3);
     TEST_INT(server.n_kept, 1);
     TEST_STRING(peer_answer(fd), "(nothing)");
@@ -219,7 +219,7 @@ static void test_oneway(void) {
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"kept\":0}}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"n\":1}}");
     TEST_STRING(peer_answer(fd), "(nothing)");
-    peer_say(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
+    peer_send(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
     TEST_INT(server.n_notes, 4);
     TEST_INT(server.n_kept, 2);
     TEST_INT(control_call_error(server.kept[1], "io.test.Error", NULL), 0);
