@@ -54,7 +54,7 @@ int manager_declare(struct manager *m, struct store *s) {
 
         if (host && cluster && p->host_limit == 0)
             continue;
-        pools[n].elsewhere = !host && !cluster;
+        pools[n].is_host_scoped = !host && !cluster;
         memcpy(pools[n].name, p->name, sizeof(pools[n].name));
         pools[n].limit = host && cluster ? p->host_limit : p->limit;
         pools[n++].queue_limit = p->queue_limit;

@@ -56,7 +56,7 @@ struct store_listener {
 struct store_pool { /* as this host's config declares it */
     char name[NAME_MAX_LENGTH + 1];
     uint32_t limit, queue_limit;
-    bool elsewhere; /* only to say that this host has it with the other scope (R14): nothing is claimed of it in this store */
+    bool is_host_scoped; /* declared only to report the other scope (R14): no claim in this store names it */
 };
 
 /* A handler gets each answer once, at the latest from store_free(): r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis

@@ -10,7 +10,7 @@
 
 static void override_done(struct pool_override *o) {
     free(o->reason);
-    *o = (struct pool_override){.is_set = false};
+    *o = (struct pool_override) {.is_set = false};
 }
 
 static int override_make(uint32_t limit, usec_t until, const char *reason, struct pool_override *ret) {
@@ -18,7 +18,7 @@ static int override_make(uint32_t limit, usec_t until, const char *reason, struc
 
     if (reason && !(copy = strdup(reason)))
         return -ENOMEM;
-    *ret = (struct pool_override){.is_set = true, .limit = limit, .until = until, .reason = copy};
+    *ret = (struct pool_override) {.is_set = true, .limit = limit, .until = until, .reason = copy};
     return 0;
 }
 
@@ -53,7 +53,7 @@ void pool_resume(struct pool *pool, usec_t now) {
         return;
     override_done(&pool->override);
     pool->override = pool->replaced;
-    pool->replaced = (struct pool_override){.is_set = false};
+    pool->replaced = (struct pool_override) {.is_set = false};
     if (pool->override.is_set && pool->override.until <= now)
         override_done(&pool->override);
 }

@@ -39,7 +39,8 @@ static int fill_holders(struct pool *pool, const char *host, struct snapshot_poo
     return 0;
 }
 
-static void fill_waiters(struct list *list, bool parked, const char *host, usec_t now_realtime, size_t max, struct snapshot_pool *s) {
+static void fill_waiters(struct list *list, bool parked, const char *host, usec_t now_realtime, size_t max,
+                         struct snapshot_pool *s) {
     uint32_t position = 0;
 
     list_foreach(part, list, struct pool_part, link) {
@@ -69,7 +70,8 @@ static int fill_queue(struct pool *pool, const char *host, usec_t now_realtime, 
     return 0;
 }
 
-static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now_realtime, struct snapshot_pool *s) {
+static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now_realtime,
+                     struct snapshot_pool *s) {
     int r;
 
     snprintf(s->name, sizeof(s->name), "%s", pool->name);
@@ -113,7 +115,8 @@ static int fill_mine(struct pools *p, struct snapshot *s) {
     return 0;
 }
 
-int pools_snapshot(struct pools *p, const char *host, usec_t now, usec_t now_realtime, struct snapshot **ret) {
+int pools_snapshot(struct pools *p, const char *host, usec_t now, usec_t now_realtime,
+                   struct snapshot **ret) {
     _cleanup_(snapshot_freep) struct snapshot *s = calloc(1, sizeof(*s));
     size_t n = list_length_to(&p->pools, SIZE_MAX);
     int r;

@@ -12,10 +12,11 @@
 
 struct store_redis;
 
-enum data_loss { /* data of the epoch that Redis has lost */
-                 DATA_LOSS_NONE,
-                 DATA_LOSS_SEEN, /* Redis lacks something that it had */
-                 DATA_LOSS_HALF, /* a script failed, possibly halfway */
+/* Data of the epoch that Redis has lost. */
+enum data_loss {
+    DATA_LOSS_NONE,
+    DATA_LOSS_SEEN, /* Redis lacks something that it had */
+    DATA_LOSS_HALF, /* a script failed, possibly halfway */
 };
 
 struct epoch {

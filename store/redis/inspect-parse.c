@@ -149,7 +149,7 @@ static int collect_pools(const struct store_redis *store, struct snapshot *s) {
     if (!s->pools)
         return -ENOMEM;
     for (size_t i = 0; i < store->limits.n_declared; i++)
-        if (!store->limits.declared[i].pool.elsewhere)
+        if (!store->limits.declared[i].pool.is_host_scoped)
             collect_pool(s, store->limits.declared[i].pool.name, store->limits.declared[i].pool.limit);
     for (size_t i = 0; i < s->n_sessions; i++)
         for (size_t k = 0; k < s->sessions[i].n_limits; k++)

@@ -25,7 +25,7 @@ static struct declared *find_any_scope(const struct store_redis *store, const ch
 struct declared *limits_find(struct store_redis *store, const char *pool) {
     struct declared *declared = find_any_scope(store, pool);
 
-    return declared && !declared->pool.elsewhere ? declared : NULL;
+    return declared && !declared->pool.is_host_scoped ? declared : NULL;
 }
 
 uint32_t limits_queue_limit(const struct store_redis *store, const char *pool) {
@@ -166,7 +166,7 @@ void limits_add_to(struct store_redis *store, struct redis_command *command) {
     command_add_u64(command, limits->n_declared);
     for (size_t i = 0; i < limits->n_declared; i++) {
         command_add(command, limits->declared[i].pool.name);
-        if (limits->declared[i].pool.elsewhere)
+        if (limits->declared[i].pool.is_host_scoped)
             command_add(command, "host");
         else
             command_add_u64(command, limits->declared[i].pool.limit);
@@ -184,7 +184,7 @@ static void log_differing(struct store_redis *store, struct declared *declared,
     const struct event event = {.type = EVENT_LIMITS_DIFFER, .pools = pool->name};
     bool is_new = reply->lowest != declared->lowest || reply->highest != declared->highest;
 
-    if (reply->lowest != reply->highest && is_new && !pool->elsewhere)
+    if (reply->lowest != reply->highest && is_new && !pool->is_host_scoped)
         event_emit(store->env.events, &event,
                    "hosts declare limits of %" PRIu64 " to %" PRIu64 " for pool %s, this one %" PRIu32
                    ": the lowest is in force",
@@ -193,7 +193,7 @@ static void log_differing(struct store_redis *store, struct declared *declared,
         event_emit(store->env.events, &event,
                    "%" PRIu64 " hosts count pool %s each by itself (scope host), others share it "
                    "(scope cluster); this one has scope %s",
-                   reply->host_scoped, pool->name, pool->elsewhere ? "host" : "cluster");
+                   reply->host_scoped, pool->name, pool->is_host_scoped ? "host" : "cluster");
     declared->lowest = reply->lowest;
     declared->highest = reply->highest;
     declared->host_scoped = reply->host_scoped;
@@ -240,7 +240,7 @@ void limits_apply_differing(struct store_redis *store, const struct redisReply *
     for (size_t i = 0; i < limits->n_declared; i++) { /* redis-connected logs the first ones */
         const struct declared *declared = &limits->declared[i];
 
-        if (!declared->pool.elsewhere && declared->in_force != UINT64_MAX)
+        if (!declared->pool.is_host_scoped && declared->in_force != UINT64_MAX)
             log_lowest(store, declared->pool.name, lowest_of(declared), effective_after);
     }
 }
@@ -263,7 +263,7 @@ char *limits_format(struct store_redis *store) {
         struct declared *declared = &limits->declared[i];
         const char *override = override_limit(store, declared->pool.name), *comma = ftello(f) > 0 ? "," : "";
 
-        if (declared->pool.elsewhere)
+        if (declared->pool.is_host_scoped)
             continue;
         declared->in_force = lowest_of(declared);
         fprintf(f, "%s%s:%" PRIu64 "/declared", comma, declared->pool.name, declared->in_force);

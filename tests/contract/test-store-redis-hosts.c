@@ -303,7 +303,7 @@ static void test_scopes_differ(void) {
     if (!redis_bed_begin(&b, 2))
         return;
     memcpy(changed, redis_bed_pools, sizeof(changed));
-    changed[0].elsewhere = true;
+    changed[0].is_host_scoped = true;
     TEST_INT(bed_declare(&b, 1, changed, ELEMENTSOF(changed)), 0);
     BED_UNTIL(&b, bed_has_event(&b, "limits-differ: "));
     _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);

@@ -297,7 +297,7 @@ static void administer(struct store *s, uint8_t which) {
 }
 
 static void declare(struct store *s, uint8_t limit) {
-    const struct store_pool pools[] = {{.name = "db", .limit = limit, .queue_limit = 10}, {.name = "local", .elsewhere = true}};
+    const struct store_pool pools[] = {{.name = "db", .limit = limit, .queue_limit = 10}, {.name = "local", .is_host_scoped = true}};
 
     FUZZ_ASSERT(store_declare(s, pools, ELEMENTSOF(pools), false) == 0);
 }

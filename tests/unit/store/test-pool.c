@@ -87,7 +87,7 @@ static void test_nothing_before_open(void) {
     CU_ASSERT_PTR_EQUAL(pool, pools_find(&p, "db"));
     pools_open(&p, NOW);
     TEST_INT(a->in_pools->state, POOL_CLAIM_STATE_HELD);
-    CU_ASSERT_FALSE(list_is_empty(&p.news)); /* not its own doing */
+    CU_ASSERT_FALSE(list_is_empty(&p.changed)); /* not its own doing */
     give_back(&p, a, NOW);
     give_back(&p, now, NOW);
     pools_done(&p);
@@ -114,7 +114,7 @@ static void test_undeclared(void) {
     struct asker *a = ask(&p, "db:4", NOW), *b = ask(&p, "db:2", NOW), *late = ask_new("db");
     pools_undeclare(&p);
     declare(&p, "net", 1, 10);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     TEST_INT(pools_claim(&p, &late->claim, NOW, &late->in_pools, &pool), -ENOENT);
     CU_ASSERT_PTR_NOT_NULL(pools_find(&p, "db"));
     give_back(&p, a, NOW);
@@ -154,7 +154,7 @@ static void test_overrides_end(void) {
     TEST_INT(pool_override(db, 3, 1000, "less"), 0);
     TEST_INT(pool_override(net, 3, USEC_INFINITY, NULL), 0);
     CU_ASSERT(pool_has_new_limit(db));
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     CU_ASSERT_FALSE(pool_has_new_limit(db));
     CU_ASSERT(pools_expire(&p, 999) == 1000);
     TEST_INT(pool_limit(db), 3);
@@ -190,11 +190,11 @@ static void test_unpark_before_grant(void) {
     struct pool *db = pools_find(&p, "db"), *net = pools_find(&p, "net");
     TEST_INT(pool_pause(net, USEC_INFINITY, NULL), 0);
     TEST_INT(pool_pause(db, USEC_INFINITY, NULL), 0);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     struct asker *old = ask(&p, "net:1,db:4", NOW), *late = ask(&p, "db:4", NOW);
     pool_resume(db, 0);
     pool_resume(net, 0);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     TEST_INT(old->in_pools->state, POOL_CLAIM_STATE_HELD);
     TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_WAITING);
     give_back(&p, old, NOW);
@@ -209,13 +209,13 @@ static void test_unpark_all_before_grant(void) {
     begin(&p); /* db, net */
     declare(&p, "one", 0, 10);
     declare(&p, "db", 0, 10);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     struct asker *old = ask(&p, "net,one", NOW), *late = ask(&p, "db,net", NOW);
     TEST_INT(old->in_pools->state, POOL_CLAIM_STATE_PARKED);
     TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_PARKED);
     declare(&p, "one", 1, 10);
     declare(&p, "db", 1, 10);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     TEST_INT(old->in_pools->state, POOL_CLAIM_STATE_HELD);
     TEST_INT(late->in_pools->state, POOL_CLAIM_STATE_WAITING);
     give_back(&p, old, NOW);
@@ -305,10 +305,10 @@ static void test_many(void) {
     TEST_INT(a[MANY - 1]->in_pools->position, MANY - 1);
     struct pool *db = pools_find(&p, "db");
     TEST_INT(pool_pause(db, USEC_INFINITY, NULL), 0);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     TEST_INT(db->n_parked, MANY - 1);
     pool_resume(db, 0);
-    pools_settle(&p, NOW);
+    pools_reevaluate(&p, NOW);
     TEST_INT(db->n_queue, MANY - 1);
     for (size_t i = 0; i < MANY; i++) {
         if (a[i]->in_pools->state != POOL_CLAIM_STATE_HELD)
