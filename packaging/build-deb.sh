@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build-deb.sh VERSION FOLDER [TAR]: Debian packages of what is committed, or of the tar file, into FOLDER. DEB_REVISION (default: 1)
-# for a package that is to be newer than another of the same version. DEBEMAIL and DEBFULLNAME: the maintainer. Equal sources give equal packages. Tests are not run
-# (DEB_BUILD_OPTIONS=nocheck), unless DEB_BUILD_OPTIONS is set: `make check` does.
+# build-deb.sh VERSION FOLDER [TAR]: builds Debian packages of the commit, or of the tar file, into FOLDER. DEB_REVISION (default: 1) makes a
+# package newer than another of the same version. DEBEMAIL and DEBFULLNAME: the maintainer. Equal sources give equal packages. Tests do not
+# run (DEB_BUILD_OPTIONS=nocheck) unless DEB_BUILD_OPTIONS is set; `make check` runs them.
 set -eu
 version=$1 folder=$2 revision=${DEB_REVISION:-1}
 export LC_ALL=C.UTF-8 TZ=UTC DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-nocheck}"
@@ -22,7 +22,7 @@ else
 fi
 cp -r "$source/packaging/debian" "$source/debian"
 sed -i "1s/([^)]*)/($version-$revision)/" "$source/debian/changelog"
-# Who builds it for others is who they may write to.
+# Users of the package write to whoever builds it.
 if [ -n "${DEBEMAIL:-}" ]; then
     sed -i "s|^Maintainer: .*|Maintainer: ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|" "$source/debian/control"
     sed -i "s|^ -- .* <[^>]*>| -- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>|" "$source/debian/changelog"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build-rpm.sh VERSION FOLDER [TAR]: an rpm package of what is committed, or of the tar file, into FOLDER. RPM_RELEASE (default: 1) for a
-# package that is to be newer than another of the same version. Works with Debian's rpm, too: dependencies of the build are then not
-# looked for, as rpm knows nothing of them there. Equal sources give equal packages.
+# build-rpm.sh VERSION FOLDER [TAR]: builds an rpm package of the commit, or of the tar file, into FOLDER. RPM_RELEASE (default: 1) makes a
+# package newer than another of the same version. Works with Debian's rpm, too, without checking build dependencies, which rpm does not
+# know there. Equal sources give equal packages.
 set -eu
 version=$1 folder=$2
 export LC_ALL=C.UTF-8 TZ=UTC

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# As root: runs what was built under $BUILD as most people would, in the ways in which they differ from a continuous integration: as an
-# ordinary user (nobody), niced, with umask 077 and a bare environment, in a copy of the checkout whose path has a space. Tests that need
-# root are skipped. Arguments and output are those of tests/run.sh.
+# As root: runs the built tests of $BUILD as most users would: as an ordinary user (nobody), niced, with umask 077 and a bare environment,
+# in a copy of the source tree whose path has a space. Tests that need root are skipped. Arguments and output are those of tests/run.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}

@@ -62,7 +62,7 @@ systemd/sd-daemon daemon/service.c runner/main.c base/activation.c
 libsmartcols cli/table*
 EOF
 
-# The core decides with what it is given: no clock, no library.
+# The core gets all it needs as arguments: it reads no clock and uses no library.
 for file in store/claim.h daemon/run.[ch] daemon/jobs/job.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
     if grep -nE 'clock_(boottime|realtime)\(|#include <(systemd|hiredis|jansson)' "$file"; then
         complain "$file is core: no clock read, no library"

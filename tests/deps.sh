@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs with apt what building and testing need and is missing; says what it does first. PACKAGE=deb or PACKAGE=rpm: what building that
-# package needs instead. Of Redis it takes redis-tools, not redis-server: the server is in there, too (redis-check-rdb is it, when called
-# redis-server), and no service comes with it that would start on port 6379 now or at the next boot.
+# Installs missing packages for building and testing with apt, and prints the command first. PACKAGE=deb or PACKAGE=rpm: those for building
+# that package. redis-tools has the server, too (redis-check-rdb, called as redis-server), without a service that would start on port 6379.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
     libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables"
-# What boots real systemd in containers (make check-system); linters, spin (make prove), and shells whose completions are tested where they are there.
+# For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
 case ${PACKAGE:-} in

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Looks at all sources without running them: cppcheck, gcc -fanalyzer, clang-tidy (.clang-tidy) and shellcheck. Called by `make lint`,
-# which gives the compiler's flags as LINT_FLAGS. Arguments: names of checks (all if there are none). Shows findings alone; ends with
-# "N passed, N failed, N skipped", counted in checks.
-set -u
+# Checks all sources with cppcheck, gcc -fanalyzer, clang-tidy (.clang-tidy) and shellcheck. Called by `make lint`, which sets LINT_FLAGS
+# to the compiler's flags. Arguments: names of checks (default: all). Prints findings alone; ends with "N passed, N failed, N skipped",
+# counted in checks.
 jobs=$(nproc 2>/dev/null || echo 2)
 passed=0 failed=0
 folder=$(mktemp -d) || exit 1
@@ -13,7 +12,7 @@ trap 'exit 130' INT TERM
 sources=$(find base conf store daemon runner cli tests -name '*.c' | sort)
 flags=${LINT_FLAGS:?run make lint} # quoted for a shell
 
-# Runs a compiler's command line on each of the sources that are read, some at once; shows what it says only if it fails.
+# Runs a compiler's command line on each source of standard input, some in parallel; prints the output of those that fail.
 each_source() {
     # shellcheck disable=SC2016
     printf 'out=$(%s "$1" 2>&1) || { printf "%%s\\n" "$out"; exit 1; }\n' "$1" >"$folder/one"
@@ -25,8 +24,7 @@ check_cppcheck() {
         -DSYSCONFDIR='"/"' --include=tests/cppcheck.h --enable=warning,performance,portability --suppressions-list=tests/cppcheck.suppress \
         base conf store daemon runner cli tests
 }
-# What gcc 12 does not follow: who owns what, and which elements are on a list and which have left it. The sanitizers do. Tests may end
-# where memory does.
+# Without the checks for which gcc 12 cannot follow ownership and lists; the sanitizers check these. Tests may end when memory is short.
 check_analyzer() {
     analyze="gcc $flags -O0 -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-null-dereference -Wno-analyzer-use-after-free"
     analyze="$analyze -Wno-analyzer-double-free -Wno-format-truncation"
@@ -38,14 +36,14 @@ check_analyzer() {
         printf '%s\n' "$sources" | grep '^tests/' |
         each_source "$in_tests -c -o /dev/null"
 }
-# The static analyzer follows all paths for its checks of va_list, which takes nine tenths of the time: where there is no va_list they have
-# nothing to find. The others of .clang-tidy look at calls and loops alone; clang itself runs these without paths.
+# The checks of va_list follow all paths and take nine tenths of the time, so only files with va_list get them. The other checks of
+# .clang-tidy look at calls and loops; clang itself runs these without paths.
 check_tidy() {
     # shellcheck disable=SC2086
     variadic=$(grep -lE 'va_(list|start|copy|arg)' $sources)
     calls="clang --analyze --analyzer-no-default-checks -Xclang -analyzer-werror -Xclang -analyzer-checker=security"
     calls="$calls -Xclang -analyzer-disable-checker=security.insecureAPI.DeprecatedOrUnsafeBufferHandling -o /dev/null"
-    # clang-tidy wants the file first.
+    # clang-tidy expects the file first.
     printf '%s\n' "$variadic" | each_source "f() { clang-tidy --quiet \"\$1\" -- $flags; }; f" &&
         printf '%s\n' "$sources" | grep -vxF "$variadic" |
         each_source "f() { clang-tidy --quiet --checks=-clang-analyzer-\* \"\$1\" -- $flags && $calls $flags \"\$1\"; }; f"

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Whether the end-to-end tests notice when berth is broken: each mutation of tests/mutations/*.txt is made in a copy of this tree, built,
-# and the tests that it names must go red. tests/mutate.sh [WORD...]: those alone whose name contains
-# one. Needs some minutes. tests/mutate.sh --check: only whether all of them apply still, which `make check` asks each time.
+# Checks that tests find each mutation of tests/mutations/*.txt: makes it in a copy of this tree and builds that; the tests that the
+# mutation names must fail. tests/mutate.sh [WORD...] runs those whose name contains a word, in some minutes. tests/mutate.sh --check only
+# checks that all mutations apply; `make check` runs it.
 #
 #   == a name
 #   file daemon/manager-run.c
-#   tests test-handover test-jobs:overlap        programs; behind a colon, tests of it whose name contains that word
-#   - text that stands in the file once          several such lines follow one another there
-#   + what stands there instead                  none: nothing
+#   tests test-handover test-jobs:overlap        programs; after a colon a word in the names of the tests to run
+#   - text that occurs once in the file          several such lines are consecutive there
+#   + its replacement                            none: the text is deleted
 #
-# A mutation that does not apply or build, or whose tests are red without it, is a failure: the list has to stay true.
+# A mutation that does not apply or build, or whose tests fail without it, is a failure.
 set -uo pipefail
 shopt -s nullglob
 cd "$(dirname "$0")/.." || exit 1
@@ -23,7 +23,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/berth-mutate.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# What a broken berth leaves behind ends with its test, where that is possible.
+# Processes that a broken berth leaves behind end with the test, where that is possible.
 # shellcheck disable=SC2016
 alone=(unshare --pid --fork --kill-child=KILL --mount-proc sh -c '"$@"; exit $?' sh) # no test is process 1: berthd watches none of that number
 "${alone[@]}" true 2>/dev/null || alone=()
@@ -43,7 +43,7 @@ read_list() {
     done <"$1"
 }
 
-# apply FOLDER N: no if the text is not there once. Where white space stands, any does: an indentation or a broken line changes nothing.
+# apply FOLDER N: replaces the text; fails unless it occurs exactly once. White space matches any other white space.
 apply() {
     OLD=${olds[$2]} NEW=${news[$2]} perl -0777 -pi -e '
         my $old = join "\\s+", map { quotemeta } split " ", $ENV{OLD};
@@ -54,19 +54,19 @@ apply() {
         substr($_, $places[0][0], $places[0][1]) = $ENV{NEW};' "$1/${files[$2]}"
 }
 
-# Builds the programs and those tests.
+# build FOLDER TESTS: builds the programs and these tests.
 build() {
     local program targets=()
     for program in $2; do targets+=("build/tests/$(folder "${program%%:*}")/${program%%:*}"); done
     MAKEFLAGS='' make -s -j2 -C "$1" all build/tests/tools/witness build/tests/preload/host-clock.so "${targets[@]}" >"$1/mutate.log" 2>&1
 }
 
-# Its folder below tests/.
+# folder TEST: its folder below tests/.
 folder() {
     find tests -name "$1.c" -printf '%P\n' | sed 's|/[^/]*$||'
 }
 
-# green FOLDER TEST: says why if it is not
+# green FOLDER TEST: prints why if the test fails
 green() {
     local program=${2%%:*} word=''
     [ "$program" = "$2" ] || word=${2#*:}
@@ -76,7 +76,7 @@ green() {
     return 1
 }
 
-# Tries number $2 in folder $1: a line "caught|SURVIVED|FAILED name ...".
+# try FOLDER N: prints a line "caught|SURVIVED|FAILED name ...".
 try() {
     local test why
     for test in ${tests[$2]}; do

@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2020
 # Completion of berth(1) for bash: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
 
-# KEY (name, run, claim) of each object that `berth VERB --json` tells, with the caller's --socket. Each key on a line of its own;
-# a quote inside of a text stands behind a backslash there, so only keys begin a line. Holders and queue have names, too.
+# KEY (name, run, claim) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
+# a quote inside a text follows a backslash there, so only keys begin a line. Holders and queue have names, too.
 _berth_live() {
     local key=$1 drop='s/^$//' i
     local -a command=(berth)

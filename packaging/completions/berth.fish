@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Completion of berth(1) for fish: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
 
-# KEY (name, run, claim) of each object that `berth VERB --json` tells, with the caller's --socket. Each key on a line of its own;
-# a quote inside of a text stands behind a backslash there, so only keys begin a line. Holders and queue have names, too.
+# KEY (name, run, claim) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
+# a quote inside a text follows a backslash there, so only keys begin a line. Holders and queue have names, too.
 function __berth_live -a key verb
     set -l words (commandline -opc)
     set -l socket

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make bench: fetches what the peers need into $BUILD/bench (nothing is installed and no service is started), runs berth-bench, draws
-# the plots; with BENCH_WRITE=yes puts table and plots into doc/bench.md. Arguments: parts to run (all if there are none). What cannot be
-# had is skipped with a word.
+# make bench: fetches what the peers need into $BUILD/bench (installs nothing, starts no service), runs berth-bench and draws the plots.
+# BENCH_WRITE=yes puts table and plots into doc/bench.md. Arguments: parts to run (default: all). A part whose program cannot be fetched
+# is skipped with a message.
 set -eu
 build=$(cd "${BUILD:-build}" && pwd)
 out=$build/bench
 mkdir -p "$out/peers"
 export BUILD="$build" BENCH_STAMP="$build/tests/bench/tools/stamp"
 
-# The program NAME of a Debian package, unpacked here if it is not installed.
+# Finds the program NAME of a Debian package, and unpacks it here if it is not installed.
 peer() {
     name=$1 package=$2
     command -v "$name" && return

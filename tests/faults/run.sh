@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the limit depends on, clocks that jump (of a slice one of them), restarts with fifty jobs, grants during stalls of each length (not of
-# a slice: make check has some), and the faults (arguments: see test-faults.c); ends with one line "N passed, N failed, N skipped" that sums them.
+# Runs the assumptions of the limit, clocks that jump (of a slice one), restarts with fifty jobs, grants during stalls of each length (not of
+# a slice) and the faults (arguments: see test-faults.c). Ends with one line "N passed, N failed, N skipped", the sum.
 set -u
 programs=${BERTH_BUILD:-build}/tests/faults
 log=$(mktemp) || exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs every fuzzer under $BUILD/tests/fuzz for so many seconds ($1), as many at a time as there are cores. What they find of new inputs
-# goes to $BUILD/corpus, an input that breaks something to $BUILD/crashes. Ends with "N passed, N failed, N skipped".
+# Runs each fuzzer of $BUILD/tests/fuzz for $1 seconds, one on each core. New inputs go to $BUILD/corpus, an input that crashes to
+# $BUILD/crashes. Ends with "N passed, N failed, N skipped".
 set -u
 seconds=${1:-20}
 build=${BUILD:-build/fuzz}

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Checks the model of the permit protocol (berth.pml) with spin: the true rules in several configurations, each to its last state, and each
-# mutation of a rule, which must break. Ends with one line "N passed, N failed, 0 skipped".
+# Checks the model of the permit protocol (berth.pml) with spin: the true rules in several configurations, each to its last state, must
+# hold; each mutation of a rule must break. Ends with one line "N passed, N failed, 0 skipped".
 #   tests/prove/run.sh           all, two at a time (JOBS=n)
-#   tests/prove/run.sh WORD ...  those whose name contains one of these words; the trail of what broke stays in build/prove/NAME/trail
+#   tests/prove/run.sh WORD ...  those whose name contains one of these words; the trail of a violation is build/prove/NAME/trail
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 source=$PWD/tests/prove/berth.pml
@@ -53,7 +53,7 @@ is_wanted() {
     return 1
 }
 
-# Writes one line to $out/NAME/result: "passed" or "failed", then what to show.
+# Writes "passed" or "failed" to $out/NAME/result, then the text to show.
 check() {
     local name=$1 expected=$2 begin=$SECONDS macro found states
     local dir=$out/$name
@@ -67,7 +67,7 @@ check() {
         echo "failed $name: does not compile, see $dir" >result
         return
     fi
-    # -E: who has nothing left to do is no error. A search that is cut short (memory, depth) is one.
+    # -E: a process with nothing left to do is no error. A search that is cut short (memory, depth) is an error.
     timeout 900 ./pan -E -m100000 -w24 >pan.log 2>&1
     states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' pan.log)
     if grep -q 'errors: 0$' pan.log && ! grep -q 'Search not completed\|max search depth\|memory' <(grep -v 'memory usage\|memory used\|Memory' pan.log); then

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Installs the packages on real systemd, in containers, and goes through stories that administrators live through. Needs root,
-# mmdebstrap and systemd-nspawn. Arguments: names of stories (all if there are none), or --prepare: images and packages alone, which
-# a later call then finds, or waits for. What is committed is tested.
-# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system); results, with each host's journal, are in
-# build/system/results. Ends with "N passed, N failed, N skipped", counted in stories.
+# Installs the packages on real systemd, in containers, and runs stories of an administrator's work. Needs root, mmdebstrap and
+# systemd-nspawn. Arguments: names of stories (default: all), or --prepare: builds images and packages, which a later call finds or waits
+# for. Tests the commit, not the work tree.
+# Images and packages are kept in $BERTH_SYSTEM_CACHE (default: /var/cache/berth-system); results, with the journal of each host, are in
 # shellcheck disable=SC2154,SC1090 # variables and stories of files that are sourced
 set -u
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1
@@ -27,14 +26,14 @@ done
 if [ -n "${missing:-}" ]; then
     say "skipped, without:$missing (apt-get install mmdebstrap systemd-container util-linux iproute2 git)"
     echo "0 passed, 0 failed, 1 skipped"
-    # On a machine that could have all of it, a skip would hide that nothing was tested.
+    # On a machine that could run them, a skip would hide that nothing was tested.
     [ "${CI:-}" != true ]
     exit
 fi
 . tests/system/images.sh
 . tests/system/hosts.sh
 
-# Each story in a process of its own, which takes its hosts down however it ends.
+# Each story runs in its own process, which takes its hosts down however it ends.
 if [ "${1:-}" = --tell ]; then
     story=$2
     set -e

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2086,SC2034
-# Hosts: systemd-nspawn containers with an address each on one bridge, in a network namespace of its own, so that nothing of it is
-# seen outside. Sourced.
+# Hosts: systemd-nspawn containers, each with an address on one bridge, in a network namespace that nothing outside can see. Sourced.
 
 subnet=10.77.7
 declare -A host_pid=() nspawn_pid=() host_address=() host_suite=()
@@ -21,7 +20,7 @@ boot() {
     image "$suite" host
     host_address[$name]=$subnet.$((${#host_address[@]} + 1))
     host_suite[$name]=$suite
-    # Its own cgroup: without one all containers would share ours.
+    # Without its own cgroup all containers would share ours.
     for group in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd; do
         [ -f $group/cgroup.procs ] && mkdir -p "$group/berth-system-$$-$name"
     done
@@ -90,7 +89,7 @@ install_berth() {
     }
 }
 
-# up NAME...: they have booted, with berth on each. In a story's own process: it keeps where their namespaces are.
+# up NAME...: boots them and installs berth on each. Runs in a story's own process, which keeps their namespaces.
 up() {
     local name pids='' pid
     await_boot "$@"
@@ -106,7 +105,7 @@ each_up() {
     for suite in $suites; do boot "$suite" "$suite"; done
     up $suites
 }
-# script_each: script() on each of those, at the same time; what they say comes one after the other.
+# script_each: script() on each of those, in parallel; prints their outputs one after the other.
 script_each() {
     local text suite failed=''
     local -A pids=()
@@ -122,13 +121,13 @@ script_each() {
     [ -z "$failed" ] || fail "the script on$failed"
 }
 
-# redis_installed NAME: what installing a server starts listens to its machine alone; ours is started by hand, on the bridge.
+# redis_installed NAME: the installed service listens on its own machine alone; a story starts its server by hand, on the bridge.
 redis_installed() {
     on "$1" systemctl mask redis-server.service valkey-server.service
     on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install redis-server valkey-server >"$results/$story/$1.apt" 2>&1
     cp packaging/redis.acl "$shared/"
 }
-# redis_serve NAME redis|valkey: for the user berth with password "secret", and for nobody else.
+# redis_serve NAME redis|valkey: serves the user berth with password "secret" alone.
 redis_serve() {
     script "$1" <<END
         printf '%s\n' 'port 6379' 'bind * -::*' 'dir /tmp' 'save ""' 'daemonize yes' 'aclfile /tmp/users.acl' >/tmp/server.conf
@@ -139,7 +138,7 @@ redis_serve() {
 END
 }
 
-# The journal of each host is the story's evidence, also of one that is down: it is below $shared/journals/NAME.
+# The journal of each host, also of one that is down, is the story's evidence: $shared/journals/NAME.
 keep_journals() {
     local name
     for name in "${!host_address[@]}"; do
@@ -151,7 +150,7 @@ keep_journals() {
 
 hosts_down() {
     local name group
-    # The first process of a host takes all others with it, and systemd-nspawn ends for that.
+    # When the first process of a host ends, the kernel kills the others, and systemd-nspawn ends.
     for name in "${!host_pid[@]}"; do [ -z "${host_pid[$name]}" ] || kill -KILL "${host_pid[$name]}" 2>/dev/null; done
     for group in /sys/fs/cgroup/{.,unified,systemd}/"berth-system-$$-"*; do
         [ -d "$group" ] || continue

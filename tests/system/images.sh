@@ -18,8 +18,8 @@ runtime_packages() { # SUITE: what apt is to find in its cache
     esac
 }
 
-# image SUITE host|build: sets included, downloads (for apt's cache), and image: where it is. What it is made of names it, so that trees
-# which want something else do not take it from one another.
+# image SUITE host|build: sets included, downloads (for apt's cache), and image, the path. The path has a hash of its ingredients, so that trees
+# with different ingredients do not share it.
 image() {
     included=$build_packages downloads=''
     case $2-$1 in
@@ -50,14 +50,14 @@ make_image() {
         tail -n 20 "$image.log" >&2
         return 1
     }
-    # A machine of its own, with a name of its own, each time it boots.
+    # A new machine id and name at each boot.
     : >"$image/etc/machine-id"
     rm -f "$image/etc/hostname" "$image/etc/resolv.conf"
     touch "$image.made"
 }
 
-# make_package SUITE REVISION: prints the path of the .deb built from what is committed. A higher revision than 1 is the same with a
-# higher number, so that apt upgrades to it.
+# make_package SUITE REVISION: prints the path of the .deb of the commit. A revision above 1 is the same package with a higher number, so that
+# apt upgrades to it.
 make_package() {
     local suite=$1 revision=$2 version commit out
     version=$(sed -n '1s/^berth \([^ ]*\).*/\1/p' NEWS.md)

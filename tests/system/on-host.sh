@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# What each script that runs on a host begins with (hosts.sh: script).
+# The beginning of each script that runs on a host (hosts.sh: script).
 
 fail() {
     echo "FAILED on $(hostname): $*"
     exit 1
 }
-# exits STATUS COMMAND...: what it said is in /run/said.
+# exits STATUS COMMAND...: checks its exit status; its output is in /run/said.
 exits() {
     local expected=$1 status=0
     shift

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# Install the package, use it at once, look at what is there, take it away again. On each Debian.
+# Installs the package on each Debian, uses it at once, checks what is there, and removes it.
 
 each_up
 cp packaging/debian/tests/smoke "$shared/"
-# Memory to write and to execute, as a JIT compiler asks for: 3 is what the job is to exit with.
+# Memory to write and to execute, as a JIT compiler needs; the job is to exit with 3.
 cat >"$shared/jit.pl" <<'END'
 use POSIX;
 my $mmap = {x86_64 => 9, aarch64 => 222}->{(POSIX::uname())[4]} // exit 3;
@@ -32,7 +32,7 @@ script_each <<'END'
     berth pools heavy
     berthd --check
 
-    # two at once, not three; a run inside of another goes ahead under its permits
+    # two at once, not three; a nested run uses the permits of the outer one
     mkfifo /tmp/started
     berth run -p heavy:2 --name holder -- sh -c 'berth run -n -p heavy -- echo nested >/tmp/started; exec sleep 1000' &
     [ "$(cat /tmp/started)" = nested ]
@@ -70,7 +70,7 @@ CONF
     grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
     [ "$(stat -c %U /home/worker/kept)" = worker ] || fail "a job cannot write to its home"
 
-    # every line is attributed, also of processes that are gone before journald looks, in runs beside one another
+    # each line is attributed, also of processes that end before journald reads it, in parallel runs
     printf 'job "lines" { command = {"/bin/sh", "-c", "/bin/echo one; /bin/echo two; echo three"}  overlap = "allow"  user = "worker" }\n' \
         >/etc/berth/berth.conf.d/lines.conf
     systemctl reload berthd.service
@@ -84,14 +84,14 @@ CONF
         [ "$(berth logs "$run" | sed 's/.*: //' | tr '\n' ' ')" = "one two three " ] || fail "of $run: $(berth logs "$run")"
     done
 
-    # a bad config changes nothing, and says so
+    # a bad config changes nothing and is reported
     echo 'pool "x" { limt = 1 }' >/etc/berth/berth.conf.d/bad.conf
     systemctl reload berthd.service && fail "reload of a bad config succeeds"
     exits 78 berth check-config
     rm /etc/berth/berth.conf.d/bad.conf
     [ "$(berth run -p heavy -- echo done)" = done ]
 
-    # who may what
+    # rights
     useradd --groups berth ann
     useradd --groups berth,berth-admin ops
     chmod o+x /root
@@ -113,7 +113,7 @@ CONF
     runuser -u nobody -- cat /run/credentials/berthd.service/redis-password && fail "nobody reads the password"
     [ "$(berth run -p heavy -- echo done)" = done ]
 
-    # what systemd thinks of the units
+    # systemd-analyze accepts the units
     systemd-analyze verify berthd.service berthd.socket berth-runner.service berth-runner.socket berth.slice
     systemd-analyze security --no-pager --threshold=15 berthd.service | tail -n 1
     systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
@@ -121,7 +121,7 @@ CONF
     # the journal explains itself
     journalctl -x --no-pager -t berthd | grep -q 'It has found the runs that were under way on this host'
     journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'Support\|fencing token'
-    # each event, also those that did not happen today: its subject, with the fields filled in, and what it means
+    # each event of the catalog: its subject, with the fields filled in, and its text
     catalog=/usr/lib/systemd/catalog/berth.catalog
     awk '/^# / { event = $2 } /^-- / { print event, $2 }' "$catalog" >/tmp/events
     [ "$(wc -l </tmp/events)" -ge 30 ]

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034,SC2086
-# Four hosts, both Debians, and a Redis of their own (then a Valkey in its place), which they may use as packaging/redis.acl says and
-# no further. 40 runs of jobs of four users, limit 3: never more than three at once, and three at times. The journals prove it, too; one
-# with an entry cut out does not.
+# Four hosts, both Debians, and their own Redis (then a Valkey in its place) with the rights of packaging/redis.acl alone. 40 runs of jobs of
+# four users, limit 3: never more than three at once, and at times three. The journals prove it, but not if an entry is cut out of one.
 
 boot ant trixie
 boot bee trixie
@@ -41,7 +40,7 @@ CONF
 END
 done
 
-# Most at once, by what the jobs wrote themselves (all hosts have one clock), and how many there were.
+# Prints the most runs at once and their number, from what the jobs wrote (all hosts have one clock).
 most() {
     sort -n "$shared"/????????????????????????????????  | awk '{ n += $2; if (n > most) most = n } END { print most, NR / 2 }'
 }
@@ -102,12 +101,12 @@ script ant <<'END'
     exits 0 berth audit $where --json
     says '"hosts": *4,'
     says '"grants": *80,'
-    # All of a host's journal is missing: others tell.
+    # The journal of a host is missing: those of the others show it.
     exits 0 berth audit --directory /shared/journals/ant --directory /shared/journals/bee --directory /shared/journals/cow
     says '^NOT proved'
     says 'unproved no-journal: .* claims were ahead of it, and the journals have'
     says 'give the journals of all hosts'
-    # More than there was, if the limit had been 2.
+    # With a limit of 2 there would be a violation.
     exits 1 berth audit $where --limit db=2
 
     # One entry is cut out of the journal of one host: each kind in turn.
@@ -125,7 +124,7 @@ script ant <<'END'
         cat /run/said
         says "of bee.*BERTH_SEQ $((seq + 1)) follows $((seq - 1)): 1 missing"
     done
-    # The same way without a cut: all is well.
+    # The same without a cut is proved.
     rm -rf /tmp/cut && mkdir /tmp/cut
     journalctl -q --directory /shared/journals/bee -t berthd -o export | /usr/lib/systemd/systemd-journal-remote --output=/tmp/cut/bee.journal - 2>/dev/null
     exits 0 berth audit --directory /shared/journals/ant --directory /tmp/cut --directory /shared/journals/cow --directory /shared/journals/dog
@@ -165,7 +164,7 @@ script ant <<'END'
     says '"hosts": *4,'
     says '"grants": *80,'
     says '"proved": *true'
-    # What the jobs wrote, and what one of another host did.
+    # The output of the jobs, and of one of another host.
     [ "$(berth logs work-alice -n 100 | grep -c 'ran on ant')" -eq 6 ] || fail "logs: $(berth logs work-alice -n 100)"
     for host in ant bee cow dog; do
         [ "$(berth logs work-alice -m -n 100 | grep -c "ran on $host")" -eq 6 ] || fail "logs -m lacks lines of $host"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2086,SC2016
-# Ten runs on each host, jobs and `berth run`; restarts, kills, a berthd that hangs, an upgrade of the package: none of them is touched,
-# and each exits as it should.
+# Ten runs on each host, jobs and `berth run`. Restarts, kills, a berthd that hangs and an upgrade of the package leave them alone, and each
+# exits with its own status.
 
 pids=''
 each_up
@@ -15,7 +15,7 @@ for suite in $suites; do
                 mkfifo -m 666 "/run/go-$n" "/run/go-$((n + 5))"
             done
         } >/etc/berth/berth.conf.d/ten.conf
-        # a watchdog that does not keep us waiting
+        # a shorter watchdog, to save time
         mkdir -p /etc/systemd/system/berthd.service.d
         printf '[Service]\nWatchdogSec=2s\n' >/etc/systemd/system/berthd.service.d/watchdog.conf
         systemctl daemon-reload
@@ -52,7 +52,7 @@ END
         while [ "$(pid berthd.service)" = "$old" ]; do read -rt 0.1 <> <(:) || :; done
         ten "watchdog"
 END
-    # Whoever calls during the upgrade is answered: the sockets stay.
+    # Callers during the upgrade are answered, because the sockets stay.
     on "$suite" sh -c 'stat -c %i /run/berth/control.sock >/run/inode'
     on "$suite" sh -c 'n=0; until [ -e /run/upgraded ]; do berth pools ten >/run/calls 2>&1 || exit 1; n=$((n + 1)); done; echo $n >/run/called' &
     caller=$!
@@ -75,7 +75,7 @@ END
 done
 wait $pids
 for suite in $suites; do
-    # What a job exited with is in the journal.
+    # The journal has the exit status of each job.
     script "$suite" <<'END'
         for n in 1 2 3 4 5; do
             until journalctl -q -t berthd BERTH_EVENT=exited "BERTH_JOB=job-$n" | grep -q .; do read -rt 0.1 <> <(:) || :; done

@@ -20,7 +20,7 @@ job "polite" {
     user = "worker"
 }
 CONF
-    # less than the jobs may take: berthd extends it
+    # less than the jobs need: berthd extends it
     mkdir -p /etc/systemd/system/berthd.service.d
     printf '[Service]\nTimeoutStopSec=1s\n' >/etc/systemd/system/berthd.service.d/short.conf
     systemctl daemon-reload
@@ -30,12 +30,12 @@ CONF
     cgroups=$(find /sys/fs/cgroup/berth.slice/berth-runner.service -mindepth 1 -type d | wc -l)
     [ "$cgroups" -ge 2 ] || fail "no cgroup for each run"
 
-    # a restart first: nothing happens to them
+    # a restart first leaves them alone
     systemctl restart berthd.service
     [ "$(pgrep -fc '^sleep 710')" -ge 4 ] || fail "a restart stopped them"
     await sh -c '[ "$(systemctl show -P StatusText berthd.service)" = "2 running, 0 waiting" ]'
 
-    # drained: what runs goes on, nothing begins, also after a restart
+    # drained: running ones go on, none begins, also after a restart
     berth drain
     systemctl restart berthd.service
     exits 75 berth start polite

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# The control socket is systemd's: it stays while berthd restarts, so clients wait instead of failing; a stop closes it; a berthd
-# that cannot start says so. Who may connect, and who may do what then.
+# systemd has the control socket: it stays while berthd restarts, so clients wait instead of failing. A stop closes it. A berthd that cannot
+# start reports that to its clients. Rights of those who may connect.
 
 each_up
 script_each <<'END'
@@ -43,14 +43,14 @@ script_each <<'END'
     rm /etc/systemd/system/berthd.service.d/gate.conf
     systemctl daemon-reload
 
-    # The same when it was killed: who calls next is answered by its successor.
+    # The same when berthd was killed: its successor answers the next caller.
     kill -9 "$(pid berthd.service)"
     exits 0 berth pools
     [ "$(stat -c %i /run/berth/control.sock)" = "$inode" ] || fail "another socket after kill -9"
     kill -9 "$(pid berth-runner.service)"
     exits 0 berth run -p heavy -- true
 
-    # A stop is a stop: no client starts it again.
+    # After a stop no client starts berthd again.
     systemctl stop berthd.service
     await sh -c '! systemctl is-active --quiet berthd.socket'
     exits 69 berth pools
@@ -59,14 +59,14 @@ script_each <<'END'
     systemctl start berthd.service
     active berthd.socket
     exits 0 berth pools
-    # Who wants it started by the first client may have that.
+    # A socket that is started alone starts berthd at the first client.
     systemctl stop berthd.service
     await sh -c '! systemctl is-active --quiet berthd.socket'
     systemctl start berthd.socket
     not active berthd.service
     exits 0 berth pools
     active berthd.service
-    # A stop of the socket is one of berthd; a restart of it leaves runs alone.
+    # A stop of the socket stops berthd; a restart of it leaves runs alone.
     berth run -p heavy -- sh -c 'read x </run/go; exit 5' &
     holder=$!
     await pgrep -f '^sh -c read x </run/go'
@@ -77,7 +77,7 @@ script_each <<'END'
     status=0; wait $holder || status=$?
     [ $status -eq 5 ] || fail "a restart of the socket: the run exits with $status"
 
-    # Stopped and started, sockets and services, again and again: somebody is always there.
+    # After repeated stops and starts of sockets and services berthd is there.
     for n in $(seq 10); do
         systemctl stop berthd.service
         systemctl start berthd.service
@@ -88,7 +88,7 @@ script_each <<'END'
         exits 0 berth run -p heavy -- true
     done 2>/dev/null
 
-    # A berthd whose config is wrong answers, and is well again when the config is.
+    # A berthd with a wrong config answers, and works again once the config is right.
     cp /etc/berth/berth.conf /run/good.conf
     echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
     not systemctl restart berthd.service
@@ -97,7 +97,7 @@ script_each <<'END'
     [ "$(systemctl show -P ExecMainStatus berthd.service)" = 78 ] || fail "status $(systemctl show -P ExecMainStatus berthd.service)"
     cp /run/good.conf /etc/berth/berth.conf
     exits 0 berth pools
-    # Callers without end do not have it tried without end.
+    # Endless callers do not start berthd endlessly.
     echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
     not systemctl restart berthd.service
     for n in $(seq 40); do exits 69 berth pools; done
@@ -109,7 +109,7 @@ script_each <<'END'
     systemctl start berthd.service
     active berthd.socket && exits 0 berth pools
 
-    # One that ends at each start keeps nobody waiting for ever, either.
+    # A berthd that exits at each start keeps no client waiting for ever.
     printf '[Service]\nExecStart=\nExecStart=/bin/false\n' >/etc/systemd/system/berthd.service.d/false.conf
     systemctl daemon-reload
     not systemctl restart berthd.service
@@ -121,7 +121,7 @@ script_each <<'END'
     systemctl start berthd.service
     exits 0 berth pools
 
-    # berth-runner is well again by itself, too: berthd calls it each second.
+    # berth-runner recovers by itself, too, because berthd connects each second.
     echo 'pool "x" { limt = 1 }' >>/etc/berth/berth.conf
     not systemctl restart berth-runner.service
     cp /run/good.conf /etc/berth/berth.conf
@@ -131,7 +131,7 @@ script_each <<'END'
     systemctl reload berthd.service
     exits 0 berth start --wait true
 
-    # Who may connect, and who may do what.
+    # Rights of those who may connect.
     useradd --groups berth ann
     useradd --groups berth,berth-admin ops
     useradd --groups berth-admin outside

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# A berthd that was taken over: what its user can do with berth-runner's socket, and what of the machine it can read or write; with the
-# rights of its user alone, and inside its own sandbox.
+# A berthd that was taken over: what its user can do with berth-runner's socket, and read or write on the machine, with the rights of that
+# user alone and inside berthd's sandbox.
 
 each_up
 cp tests/system/speak.pl "$shared/"
@@ -32,7 +32,7 @@ CONF
     rest="token=1 ticket=1 pools= namespace=berth host=x queued=1"
     systemctl kill --signal=STOP berthd.service # else it comes back in the middle and takes the runner from us
     ask() { runuser -u berth -- perl /shared/speak.pl $sock "$@" >/run/said || fail "speak.pl: $*"; tail -n 1 /run/said; }
-    # Not a job of the config; not a job as it is there; nothing of one's own.
+    # Not a job of the config, or not as defined there, or a command of one's own: all refused.
     ask "start run=$r job=mine hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=unknown-job' || fail "$(cat /run/said)"
     ask "start run=$r job=as-root hash=0123456789abcdef claim= $rest" | grep -q 'refused .*reason=config-differs' || fail "$(cat /run/said)"
     ask "start run=$r job=as-root hash=0123456789abcdef claim= command=/bin/sh $rest" | grep -q refused || fail "$(cat /run/said)"
@@ -81,7 +81,7 @@ refused setpriv --reuid 0 true
 exit $bad
 TRY
     runuser -u berth -- sh /run/try.sh "$runner" "$guard" "$job" "$run" || fail "berthd's user may do too much"
-    # in berthd's own sandbox, where more is closed
+    # in berthd's own sandbox, which forbids more
     sed -i 's/^exit .bad//' /run/try.sh
     cat >>/run/try.sh <<'TRY'
 refused ls /home/worker
@@ -94,14 +94,14 @@ TRY
     cp /run/try.sh /usr/local/try.sh
     nsenter --target "$(pid berthd.service)" --mount -- setpriv --reuid berth --regid berth --clear-groups --no-new-privs \
         --bounding-set=-all --inh-caps=-all sh /usr/local/try.sh "$runner" "$guard" "$job" "$run" || fail "the sandbox lets through"
-    # What it runs with, as the kernel says.
+    # Its privileges, as the kernel reports them.
     for cap in CapInh CapPrm CapEff CapBnd CapAmb; do
         grep -q "^$cap:.0000000000000000$" "/proc/$(pid berthd.service)/status" || fail "berthd has $cap"
     done
     grep -q '^NoNewPrivs:.1$' "/proc/$(pid berthd.service)/status"
     grep -q '^Seccomp:.2$' "/proc/$(pid berthd.service)/status"
     [ "$(awk '/^Groups:/ { print NF - 1 }' "/proc/$(pid berthd.service)/status")" -le 1 ] || fail "berthd has groups"
-    # Nobody reads the config that is not for all.
+    # Others cannot read a private config.
     not runuser -u nobody -- cat /etc/berth/berth.conf.d/jobs.conf
     not runuser -u nobody -- sh -c "cat /proc/$job/environ"
     # The config must be root's: a job that somebody else may rewrite would be root's job.

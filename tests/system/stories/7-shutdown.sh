@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034
-# A host is shut down, another one's berthd is stopped, while they hold all permits of a pool that others wait for: their runs are stopped in
-# their stop timeouts, and the others have the permits at once. The lease is a minute: a expiry would take longer than this story.
+# A host shuts down, and the berthd of another stops, while they hold all permits of a pool for which others wait. Their runs are stopped in their
+# stop timeouts, and the others get the permits at once. The lease is a minute, so an expiry would take longer than this story.
 
 boot ant trixie
 boot bee "${suites##* }"
@@ -39,7 +39,7 @@ END
 done
 on cow berth grace --end
 
-# holds HOST: two polite runs and a stubborn one, and they have begun. waits: cow wants all three permits.
+# holds HOST: begins two polite runs and a stubborn one. waits: cow needs all three permits.
 holds() {
     on "$1" berth start polite polite stubborn
     script "$1" <<END
@@ -54,7 +54,7 @@ END
 }
 # The time in front of the last line, µs since 1970.
 usec() { tail -n 1 | sed 's/^\([0-9]*\)\.\([0-9]\{6\}\) .*/\1\2/'; }
-# granted_after USEC N: when cow got them, and how the permits came free; N: how many runs of `next` that makes.
+# granted_after USEC N: checks when cow got the permits and how they became free; N: number of runs of `next` so far.
 granted_after() {
     script cow <<END
         await sh -c '[ "\$(journalctl -q -t berthd -o cat BERTH_EVENT=exited BERTH_JOB=next | wc -l)" -eq $2 ]'
@@ -79,7 +79,7 @@ down=$(date +%s%N)
 unset "host_pid[ant]"
 echo "ant was down after $(((down - begun) / 1000000)) ms"
 [ "$(wc -l <"$shared/over-ant")" -eq 2 ] || fail "the polite runs were not stopped in order"
-# What it had to say until its end is in its journal: all three were stopped, and their permits given back by berthd itself.
+# Its journal shows until its end that all three were stopped, and that berthd gave their permits back.
 said() { on bee journalctl -q --no-pager --directory /shared/journals/ant -t berthd -o short-unix "$@"; }
 [ "$(said BERTH_EVENT=exited BERTH_RESULT=stopped | wc -l)" -eq 3 ] || { said && fail "not three runs stopped"; }
 [ "$(said BERTH_EVENT=released | wc -l)" -eq 3 ] || { said && fail "not three releases"; }
@@ -91,7 +91,7 @@ granted_after "$last" 1
 on cow berth hosts
 [ "$(on cow berth hosts --json | tr -d ' \n' | grep -o '"host":"ant"' | wc -l)" -eq 0 ] || fail "ant has not said goodbye"
 
-# berthd is stopped on another.
+# berthd stops on another.
 holds bee
 script bee <<'END'
     begun=$(date +%s%N)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# memory-max, cpu-weight, tasks-max: in force where the kernel has the controllers, said aloud where not; and the groups of runs that go on
-# never keep systemd (252 is the touchy one) from starting berth-runner again.
+# memory-max, cpu-weight, tasks-max are in force where the kernel has the controllers, and logged where not. The groups of remaining runs do not
+# keep systemd (252 is the critical version) from restarting berth-runner.
 
 each_up
 script_each <<'END'
@@ -35,7 +35,7 @@ CONF
         [ "$(cat "$group/memory.max") $(cat "$group/cpu.weight") $(cat "$group/pids.max")" = "67108864 50 16" ] || fail "$1: not in force"
     }
     in_force start
-    # The runner is started again while the groups of its runs are there, however it ended, and again.
+    # berth-runner restarts repeatedly while the groups of its runs are there, however it ended.
     for how in restart kill restart; do
         old=$(pid berth-runner.service)
         if [ $how = kill ]; then kill -9 "$old"; else systemctl restart berth-runner.service; fi
@@ -57,13 +57,13 @@ CONF
         exits 124 berth start --wait forks
         journalctl -q -t forks -o cat | grep -qi 'fork' || fail "forks was not bounded"
     else
-        # A bound that cannot be kept is said, for each run, with the names.
+        # Each run logs its missing bounds by name.
         journalctl -q -t berth-runner -o cat | grep -x 'bounded runs without the bounds that its config asks for: no cgroup controller here for cpu, memory, pids'
     fi
     active berthd.service && active berth-runner.service
 END
 for suite in $suites; do
-    # What this machine's kernel cannot do is no failure, but said: LEGAL SKIP in the log.
+    # A kernel without the controllers is no failure: LEGAL SKIP in the log.
     on "$suite" grep -qw memory /sys/fs/cgroup/berth.slice/cgroup.controllers ||
         echo "LEGAL SKIP on $suite: no cgroup controllers on this machine; tests/system/in-vm.sh sees them in force"
 done
