@@ -3,6 +3,7 @@
 # Checks all sources with cppcheck, gcc -fanalyzer, clang-tidy (.clang-tidy) and shellcheck. Called by `make lint`, which sets LINT_FLAGS
 # to the compiler's flags. Arguments: names of checks (default: all). Prints findings alone; ends with "N passed, N failed, N skipped",
 # counted in checks.
+set -u
 jobs=$(nproc 2>/dev/null || echo 2)
 passed=0 failed=0
 folder=$(mktemp -d) || exit 1
