@@ -141,7 +141,7 @@ void heartbeat_send(struct store_redis *store) {
         heartbeat->repeat = true;
         return;
     }
-    call_begin(store, &command, REDIS_SCRIPT_BEAT);
+    call_begin(store, &command, REDIS_SCRIPT_HEARTBEAT);
     command_add(&command, store->epoch.id);
     command_add_u64(&command, samples_dead_count(store, now));
     command_add_u64(&command, store->samples.own.count);

@@ -307,13 +307,13 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
 /* Who declares the lowest limit where limits differ: who parks a pool, if that is 0. */
 static void read_lowest(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *reply) {
     const struct snapshot_session *session = find_session(s, reply_at(reply, 12));
-    uint64_t elsewhere = 0;
+    uint64_t host_scoped = 0;
     char lowest[32], highest[32];
 
     reply_escape(reply_at(reply, 2), lowest, sizeof(lowest));
     reply_escape(reply_at(reply, 3), highest, sizeof(highest));
-    (void) reply_u64(reply_at(reply, 11), &elsewhere);
-    p->limits_differ = strcmp(lowest, highest) != 0 || elsewhere > 0;
+    (void) reply_u64(reply_at(reply, 11), &host_scoped);
+    p->limits_differ = strcmp(lowest, highest) != 0 || host_scoped > 0;
     if (strcmp(lowest, highest) == 0)
         return;
     (void) snprintf(p->lowest, sizeof(p->lowest), "%s", lowest);

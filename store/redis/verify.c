@@ -80,7 +80,7 @@ void verify_some(struct store_redis *store) {
         now < usec_add(verify->sent, store->env.lease_usec) || store->table.n_confirmed == 0)
         return;
     verify->sent = now;
-    call_begin(store, &command, REDIS_SCRIPT_LOOK);
+    call_begin(store, &command, REDIS_SCRIPT_VERIFY);
     command_add(&command, store->epoch.id);
     if (add_claims(store, &command) > 0 && call_send(store, &command, verify_on_reply, store) == 0)
         verify->is_under_way = true;

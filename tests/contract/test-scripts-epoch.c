@@ -25,7 +25,7 @@ static void test_failover(void) {
     EXPECT(script_beat("s1", 0, 0), "epoch "); /* none, before somebody says hello */
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     script_learn_new_epoch();
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("heartbeat s1 1 %s 0 0 0 0", old), "epoch $");
     EXPECT(script_sayf("claim s1 1 %s x 0_0_r_name 0 0 net 1 100", old), "epoch $");
     EXPECT(script_sayf("sync s1 1 %s 0 1 1", old), "epoch $");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 * 1 *");
@@ -48,7 +48,7 @@ static void test_failover_at_claim(void) {
     script_fail_over();
     snprintf(old, sizeof(old), "%s", script_epoch);
     EXPECT(script_claim("s1", "a", "db 1 100"), "epoch ");
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch ");
+    EXPECT(script_sayf("heartbeat s1 1 %s 0 0 0 0", old), "epoch ");
     TEST_INT(script_used("db"), 0);
     TEST_INT(script_state("a"), '-');
     script_end();
@@ -272,9 +272,9 @@ static void test_partly_gone(void) {
 /* Redis's memory went back, and others have caught up since: only what this session wrote itself shows it. Nobody is expired by that call. */
 static void test_heartbeat_proves(void) {
     static const char *const beats[] = {
-        "beat s1 1 $ 0 5 0 0 0 0", /* its own count was higher */
-        "beat s1 1 $ 9 1 0 0",     /* it remembers one that nobody has reached */
-        "beat s1 1 $ 0 1 0 99",    /* it was given a higher token */
+        "heartbeat s1 1 $ 0 5 0 0 0 0", /* its own count was higher */
+        "heartbeat s1 1 $ 9 1 0 0",     /* it remembers one that nobody has reached */
+        "heartbeat s1 1 $ 0 1 0 99",    /* it was given a higher token */
     };
 
     for (size_t i = 0; i < ELEMENTSOF(beats); i++) {
@@ -295,7 +295,7 @@ static void test_clock_remembered(void) {
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 *");
     CU_ASSERT(script_number(6) > 1767225600000000);
     script_tell("HSET " META " grace 1");
-    EXPECT(script_sayf("beat s1 1 $ 0 0 0 0 %d 1893456000000000", LEASE), "ok $ 0 0 *");
+    EXPECT(script_sayf("heartbeat s1 1 $ 0 0 0 0 %d 1893456000000000", LEASE), "ok $ 0 0 *");
     EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 H 1893456000000001 *");
     script_end();
 }

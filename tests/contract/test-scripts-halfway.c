@@ -121,7 +121,7 @@ static void start_anew(const char *first) {
     script_learn_new_epoch();
     check_wiped(first);
     tell_truth(first);
-    EXPECT(script_sayf("beat %s 1 %s 0 0 0 0", other, old), "epoch $");
+    EXPECT(script_sayf("heartbeat %s 1 %s 0 0 0 0", other, old), "epoch $");
     say_hello(other, old, 0);
     tell_truth(other);
     for (size_t i = 0; i < ELEMENTSOF(known); i++)
@@ -165,8 +165,8 @@ struct halfway {
 static const struct halfway calls[] = {
     {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 2 db 3 net 2"},
     {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 1 ! 2 db 4 net 2"},
-    {.session = "s1", .line = "beat s1 1 $ 0 0 0 0 0 0"},
-    {.session = "s1", .line = "beat s1 1 $ 2 0 0 0"}, /* it expires s2 */
+    {.session = "s1", .line = "heartbeat s1 1 $ 0 0 0 0 0 0"},
+    {.session = "s1", .line = "heartbeat s1 1 $ 2 0 0 0"}, /* it expires s2 */
     {.session = "s1", .line = "claim s1 1 $ x 0_7_r-x_name 0 0 db 1 100", .asks = "x"},
     {.session = "s1", .line = "claims s1 1 $ db 100 x 0_7_r-x_name z 0_7_r-z_name", .asks = "x"},
     {.session = "s1", .line = "sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"},
@@ -176,8 +176,8 @@ static const struct halfway calls[] = {
     {.session = "s2", .line = "revoke s2 1 $ b enough"},
     {.session = "s1", .line = "revoke s1 1 $ n enough"},
     {.session = "s1", .line = "override s1 1 $ db 0 id2 set 3 0 why"},
-    {.session = "s1", .line = "look s1 1 $ a c e"},
-    {.session = "s2", .line = "look s2 1 $ n b d"},
+    {.session = "s1", .line = "verify s1 1 $ a c e"},
+    {.session = "s2", .line = "verify s2 1 $ n b d"},
 };
 
 /* Another host claims before any could report again. */
@@ -242,7 +242,7 @@ static const char *const keys[] = {
 /* What a host says sooner or later; the first that ends with an error. */
 static const char *meet_error(void) {
     static const char *const lines[] = {
-        "look s1 1 $ a c e", "look s2 1 $ n b d", "beat s1 1 $ 0 0 0 0 0 0", "claim s2 1 $ y 0_7_r-y_name 0 0 db 1 100",
+        "verify s1 1 $ a c e", "verify s2 1 $ n b d", "heartbeat s1 1 $ 0 0 0 0 0 0", "claim s2 1 $ y 0_7_r-y_name 0 0 db 1 100",
         "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 2 db 3 net 2", "sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4",
         "override s2 1 $ db 0 id2 set 4 0 why", "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 1 ! 2 db 4 net 2",
     };

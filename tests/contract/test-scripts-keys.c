@@ -22,11 +22,11 @@ static void delete(const char *key) {
 }
 
 static const char *look_1(void) {
-    return script_say("look s1 1 $ a c");
+    return script_say("verify s1 1 $ a c");
 }
 
 static const char *look_2(void) {
-    return script_say("look s2 1 $ b n d");
+    return script_say("verify s2 1 $ b n d");
 }
 
 /* Both hosts tell their truth; then a gives its permits back, and the others have what they waited for. */
@@ -36,7 +36,7 @@ static void heal(void) {
     snprintf(old, sizeof(old), "%s", script_epoch);
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     script_learn_new_epoch();
-    EXPECT(script_sayf("beat s1 1 %s 0 0 0 0", old), "epoch $");
+    EXPECT(script_sayf("heartbeat s1 1 %s 0 0 0 0", old), "epoch $");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"), "ok $ 0 1 *");
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 1 *");
     EXPECT(script_say("sync s2 1 $ 0 1 1 n H 14 14 0 0 7 r-n name net:1 b W 0 12 0 0 7 r-b name db:2 d W 0 15 0 0 7 r-d name net:3"),
@@ -64,10 +64,10 @@ static void test_nothing(void) {
     fill();
     EXPECT(look_1(), "ok $ 0 0");
     EXPECT(look_2(), "ok $ 0 0");
-    EXPECT(script_say("look s1 1 0 a"), "epoch $");
-    EXPECT(script_say("look s9 1 $ a"), "gone");
-    EXPECT(script_say("look s1 7 $ a"), "stale");
-    EXPECT(script_say("look s1 1 $ none"), "ok $ 0 1"); /* this host is to tell it again */
+    EXPECT(script_say("verify s1 1 0 a"), "epoch $");
+    EXPECT(script_say("verify s9 1 $ a"), "gone");
+    EXPECT(script_say("verify s1 7 $ a"), "stale");
+    EXPECT(script_say("verify s1 1 $ none"), "ok $ 0 1"); /* this host is to tell it again */
     EXPECT(script_say("revoke s2 1 $ c reason"), "ok *");
     EXPECT(look_1(), "ok $ 0 0"); /* c stands in no queue any more */
     script_end();
@@ -112,14 +112,14 @@ static void test_claims_of_the_dead(void) {
         EXPECT(script_say(ends[i]), "ok $ *");
         EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W *");
         TEST_INT(script_used("db"), 4);
-        EXPECT(script_say("look s2 1 $ b"), "epoch * broken");
+        EXPECT(script_say("verify s2 1 $ b"), "epoch * broken");
         EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
         script_learn_new_epoch();
         TEST_INT(script_used("db"), 0);
         EXPECT(script_say("sync s2 1 $ 0 1 1 b W 0 12 0 0 7 r-b name db:2"), "ok $ 0 1 *");
         EXPECT(script_beat("s2", 0, LEASE), "ok $ 0 0 *");
         TEST_INT(script_state("b"), 'H');
-        EXPECT(script_say("look s2 1 $ b"), "ok $ 0 0");
+        EXPECT(script_say("verify s2 1 $ b"), "ok $ 0 0");
         script_end();
     }
 }
@@ -178,11 +178,11 @@ static void test_claims_of_a_dead_session(void) {
         EXPECT(script_claim(i == 0 ? "s1" : "s2", "a", "db 3 100"), "ok $ 0 H *");
         EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *"); /* the second time this is in the way */
         EXPECT(script_claim("s2", "c", waits[i]), "ok $ 0 W *");
-        EXPECT(script_say("look s2 1 $ c"), "ok $ 0 0");
+        EXPECT(script_say("verify s2 1 $ c"), "ok $ 0 0");
         delete("session:s1:claims");
         EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 *");
         EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [] *");
-        EXPECT(script_say("look s2 1 $ c"), "epoch * broken");
+        EXPECT(script_say("verify s2 1 $ c"), "epoch * broken");
         EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
         TEST_INT(script_used("db"), 0);
         script_end();

@@ -55,7 +55,7 @@ static void test_connections(void) {
     EXPECT(script_say("sync s1 1 $ 0 1 1"), "stale");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "stale 2");
     EXPECT(script_say("bye s1 1"), "stale");
-    EXPECT(script_say("beat s1 2 $ 0 0 0 0"), "ok *");
+    EXPECT(script_say("heartbeat s1 2 $ 0 0 0 0"), "ok *");
     script_end();
 }
 

@@ -171,14 +171,14 @@ static void test_same_lie(void) {
         {"claim: no memory", REDIS_SCRIPT_CLAIM, PEER_ERROR, 0, "OOM", 30},
         {"override: epoch", REDIS_SCRIPT_OVERRIDE, PEER_WORD, 0, "epoch", 30}, /* said again whenever it is live */
         {"override: stale", REDIS_SCRIPT_OVERRIDE, PEER_RAW, 0, STALE, 30},
-        {"beat: stale", REDIS_SCRIPT_BEAT, PEER_RAW, 0, STALE, 30},
-        {"beat: gone", REDIS_SCRIPT_BEAT, PEER_WORD, 0, "gone", 30},
-        {"beat: epoch", REDIS_SCRIPT_BEAT, PEER_WORD, 0, "epoch", 30},
-        {"beat: no script", REDIS_SCRIPT_BEAT, PEER_ERROR, 0, "NOSCRIPT", 30},
-        {"beat: lost", REDIS_SCRIPT_BEAT, PEER_LOST, 0, "", 30},
-        {"beat: nonsense", REDIS_SCRIPT_BEAT, PEER_WORD, 0, "nonsense", 30},
-        {"beat: another number of claims", REDIS_SCRIPT_BEAT, PEER_RAW, 0, "$23\r\nok 1 0 0 5 0 77 1000000", 30},
-        {"beat: more", REDIS_SCRIPT_BEAT, PEER_RAW, 0, "$22\r\nok 1 1 0 5 0 0 1000000", 300},
+        {"heartbeat: stale", REDIS_SCRIPT_HEARTBEAT, PEER_RAW, 0, STALE, 30},
+        {"heartbeat: gone", REDIS_SCRIPT_HEARTBEAT, PEER_WORD, 0, "gone", 30},
+        {"heartbeat: epoch", REDIS_SCRIPT_HEARTBEAT, PEER_WORD, 0, "epoch", 30},
+        {"heartbeat: no script", REDIS_SCRIPT_HEARTBEAT, PEER_ERROR, 0, "NOSCRIPT", 30},
+        {"heartbeat: lost", REDIS_SCRIPT_HEARTBEAT, PEER_LOST, 0, "", 30},
+        {"heartbeat: nonsense", REDIS_SCRIPT_HEARTBEAT, PEER_WORD, 0, "nonsense", 30},
+        {"heartbeat: another number of claims", REDIS_SCRIPT_HEARTBEAT, PEER_RAW, 0, "$23\r\nok 1 0 0 5 0 77 1000000", 30},
+        {"heartbeat: more", REDIS_SCRIPT_HEARTBEAT, PEER_RAW, 0, "$22\r\nok 1 1 0 5 0 0 1000000", 300},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(lies); i++) {

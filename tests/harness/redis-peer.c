@@ -272,7 +272,7 @@ static void answer_script(struct answer *a, int script, const redisReply *comman
         put(a, "[ ok %u 0 0 %llu 1 %llu [ ] [ [ db 2 4 1 ] ] [ ] [ ] [ ] %llu ]", p.epoch, ++p.count, p.clock, p.clock);
         break;
     case REDIS_SCRIPT_BYE: put(a, "[ ok %u 0 [ ] ]", p.epoch); break;
-    case REDIS_SCRIPT_BEAT:
+    case REDIS_SCRIPT_HEARTBEAT:
         a->line = ++p.count % 2 == 1;
         put(a, a->line ? "ok %u 0 0 %llu %llu %zu %llu" : "[ ok_%u_0_0_%llu_%llu_%zu_%llu", p.epoch, p.count, p.last, p.n, p.clock);
         if (!a->line)

@@ -197,7 +197,7 @@ void script_fail_over(void) {
 }
 
 const char *script_beat(const char *session, uint64_t dead, uint64_t known) {
-    return script_sayf("beat %s 1 $ %" PRIu64 " 0 0 0 %" PRIu64 " 0", session, dead, known);
+    return script_sayf("heartbeat %s 1 $ %" PRIu64 " 0 0 0 %" PRIu64 " 0", session, dead, known);
 }
 
 static void load(void) {

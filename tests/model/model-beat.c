@@ -122,7 +122,7 @@ void vbeat_say(struct world *w, struct host *h) {
     h->beat_again = false;
     h->early_sent = h->n_early > 0;
     h->beat_under_way = true;
-    world_send(w, h, REDIS_SCRIPT_BEAT, &words, HOST_LIVE, NULL);
+    world_send(w, h, REDIS_SCRIPT_HEARTBEAT, &words, HOST_LIVE, NULL);
 }
 
 static void say_look(struct world *w, struct host *h) {
@@ -134,7 +134,7 @@ static void say_look(struct world *w, struct host *h) {
     vhost_begin(h, &words);
     command_add(&words, h->epoch);
     vclaim_put_named(w, h, &words);
-    world_send(w, h, REDIS_SCRIPT_LOOK, &words, HOST_LIVE, NULL);
+    world_send(w, h, REDIS_SCRIPT_VERIFY, &words, HOST_LIVE, NULL);
 }
 
 void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {

@@ -28,13 +28,13 @@ void vhello_say(struct world *w, struct host *h) {
     (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
     command_add(&words, fresh);
     for (unsigned p = 0; p < w->n_pools; p++)
-        declared += h->limits[p] > 0 || h->elsewhere[p];
+        declared += h->limits[p] > 0 || h->host_scoped[p];
     command_add_u64(&words, declared);
     for (unsigned p = 0; p < w->n_pools; p++) {
-        if (h->limits[p] == 0 && !h->elsewhere[p])
+        if (h->limits[p] == 0 && !h->host_scoped[p])
             continue;
         command_add(&words, (char[]) {(char) ('a' + p), '\0'});
-        if (h->elsewhere[p])
+        if (h->host_scoped[p])
             command_add(&words, "host");
         else
             command_add_u64(&words, h->limits[p]);

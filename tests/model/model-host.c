@@ -262,11 +262,11 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
         vhello_on_declared(w, h, reply);
     else if (e->script == REDIS_SCRIPT_SYNC)
         vhello_on_sync(w, h, reply);
-    else if (e->script == REDIS_SCRIPT_BEAT)
+    else if (e->script == REDIS_SCRIPT_HEARTBEAT)
         vbeat_on_answer(w, h, reply);
     else if (e->ask.n > 0)
         vask_on_answer(w, h, &e->ask, reply);
-    else if (e->script == REDIS_SCRIPT_LOOK && reply_number(reply_at(reply, 3)) > 0)
+    else if (e->script == REDIS_SCRIPT_VERIFY && reply_number(reply_at(reply, 3)) > 0)
         vhost_resync(w, h); /* Redis lost it, and came back as another one */
     else if (reply_number(reply_at(reply, 2)) > 0)
         vbeat_say(w, h);

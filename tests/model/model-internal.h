@@ -63,7 +63,7 @@ struct m_session {
     unsigned host, name; /* host: the machine */
     bool superseded;     /* its host has a newer session: the name is that one's */
     uint64_t connection, last, count;
-    bool is_declared[POOLS_MAX], is_elsewhere[POOLS_MAX];
+    bool is_declared[POOLS_MAX], is_host_scoped[POOLS_MAX];
     uint32_t limits[POOLS_MAX];
     usec_t beat; /* when its last heartbeat was executed */
 };
@@ -164,7 +164,7 @@ struct host {
     uint64_t sync_chain;
     /* config and administrators */
     uint32_t limits[POOLS_MAX];
-    bool elsewhere[POOLS_MAX]; /* there it is of scope host */
+    bool host_scoped[POOLS_MAX]; /* there it is of scope host */
     bool declare_again;
     struct known_override overrides[POOLS_MAX];
     uint64_t overrides_version;

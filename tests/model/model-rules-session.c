@@ -103,7 +103,7 @@ static void judge_admission(struct effect *e, unsigned s, uint64_t dead, bool ma
 
 struct declared {
     uint32_t lowest, highest; /* 0: nobody */
-    unsigned elsewhere;
+    unsigned host_scoped;
 };
 
 static struct declared declared_of(const struct effect *e, unsigned pool) {
@@ -117,7 +117,7 @@ static struct declared declared_of(const struct effect *e, unsigned pool) {
             d.lowest = limit;
         if (limit > d.highest)
             d.highest = limit;
-        d.elsewhere += session->live && session->is_elsewhere[pool];
+        d.host_scoped += session->live && session->is_host_scoped[pool];
     }
     return d;
 }
@@ -128,7 +128,7 @@ static void judge_differing(struct effect *e, const struct m_session *session) {
 
     for (unsigned p = 0; p < e->w->n_pools && e->more == 0; p++) {
         struct declared want = declared_of(e, p), told = {0};
-        bool differ = want.lowest > 0 && (want.lowest != want.highest || want.elsewhere > 0), found = false;
+        bool differ = want.lowest > 0 && (want.lowest != want.highest || want.host_scoped > 0), found = false;
 
         for (size_t i = 0; (item = reply_at(list, i)); i++)
             if (*reply_word(reply_at(item, 0)) == 'a' + (char) p) {
@@ -136,10 +136,10 @@ static void judge_differing(struct effect *e, const struct m_session *session) {
                 told = (struct declared) {(uint32_t) reply_number(reply_at(item, 1)), (uint32_t) reply_number(reply_at(item, 2)),
                                           (unsigned) reply_number(reply_at(item, 3))};
             }
-        if (found != (differ && (session->is_declared[p] || session->is_elsewhere[p])) ||
-            (found && (told.lowest != want.lowest || told.highest != want.highest || told.elsewhere != want.elsewhere)))
+        if (found != (differ && (session->is_declared[p] || session->is_host_scoped[p])) ||
+            (found && (told.lowest != want.lowest || told.highest != want.highest || told.host_scoped != want.host_scoped)))
             model_fail(e->w, "R14: of pool %c hosts declare %u to %u, %u have it elsewhere; told is %s %u to %u, %u", 'a' + p, want.lowest,
-                       want.highest, want.elsewhere, found ? "that it differs:" : "nothing", told.lowest, told.highest, told.elsewhere);
+                       want.highest, want.host_scoped, found ? "that it differs:" : "nothing", told.lowest, told.highest, told.host_scoped);
     }
 }
 
@@ -173,12 +173,12 @@ static void declare(struct effect *e, struct m_session *session) {
     unsigned n = (unsigned) rules_number(e->args[HELLO_LIMITS]);
 
     memset(session->is_declared, 0, sizeof(session->is_declared));
-    memset(session->is_elsewhere, 0, sizeof(session->is_elsewhere));
+    memset(session->is_host_scoped, 0, sizeof(session->is_host_scoped));
     for (size_t i = HELLO_LIMITS + 1; i < HELLO_LIMITS + 1 + 2 * n; i += 2) {
         unsigned p = (unsigned) (e->args[i][0] - 'a');
 
-        session->is_elsewhere[p] = strcmp(e->args[i + 1], "host") == 0;
-        session->is_declared[p] = !session->is_elsewhere[p];
+        session->is_host_scoped[p] = strcmp(e->args[i + 1], "host") == 0;
+        session->is_declared[p] = !session->is_host_scoped[p];
         session->limits[p] = (uint32_t) rules_number(e->args[i + 1]);
     }
 }

@@ -230,7 +230,7 @@ static bool proves_loss(const struct effect *e) {
     const struct m_state *m = e->m;
     uint64_t own;
 
-    if (e->script == REDIS_SCRIPT_BEAT) /* by its own count only where it does anything to others: see rules_beat() */
+    if (e->script == REDIS_SCRIPT_HEARTBEAT) /* by its own count only where it does anything to others: see rules_beat() */
         return rules_number(e->args[6]) > m->sessions[id_number(e->args[0])].last || rules_number(e->args[3]) > m->beat ||
                (rules_number(e->args[4]) > m->sessions[id_number(e->args[0])].count && strcmp(e->word, "epoch") == 0);
     if (e->script != REDIS_SCRIPT_HELLO || !*m->epoch)
@@ -249,7 +249,7 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_BYE:
         rules_bye(e);
         break;
-    case REDIS_SCRIPT_BEAT:
+    case REDIS_SCRIPT_HEARTBEAT:
         rules_beat(e);
         break;
     case REDIS_SCRIPT_CLAIM:
@@ -268,7 +268,7 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_REVOKE:
         rules_revoke(e);
         break;
-    case REDIS_SCRIPT_LOOK: /* finds nothing where nobody deletes keys; another epoch would be one without a reason */
+    case REDIS_SCRIPT_VERIFY: /* finds nothing where nobody deletes keys; another epoch would be one without a reason */
     case REDIS_SCRIPT_OVERRIDE:
     case REDIS_SCRIPT_INSPECT:
     case REDIS_SCRIPT_PROBE:
@@ -307,7 +307,7 @@ static void judge(struct effect *e) {
     const char *barred;
 
     apply_epoch(e);
-    if (e->ended && e->script == REDIS_SCRIPT_BEAT && reply_number(reply_at(e->state, 3)) > e->m->beat) /* it had beaten before it saw */
+    if (e->ended && e->script == REDIS_SCRIPT_HEARTBEAT && reply_number(reply_at(e->state, 3)) > e->m->beat) /* it had beaten before it saw */
         e->m->sessions[id_number(e->args[0])].count = reply_number(reply_at(e->state, 3));
     barred = gate(e, was_mismatch);
     if (barred && strcmp(e->word, barred) != 0)
@@ -340,7 +340,7 @@ static void judge(struct effect *e) {
         model_fail(e->w, "R10: grace %s", e->m->grace ? "has ended without a reason" : "has begun without a new epoch");
     /* Debts are paid by whoever comes next and looks, a heartbeat at the latest. */
     if (strcmp(e->word, "ok") == 0 && e->more == 0 && !e->mismatch && !e->ended && !e->m->grace && !model_failed(e->w) &&
-        (e->script == REDIS_SCRIPT_BEAT || !*reply_word(reply_at(e->state, 4))))
+        (e->script == REDIS_SCRIPT_HEARTBEAT || !*reply_word(reply_at(e->state, 4))))
         check_idle(e->w);
 }
 

@@ -38,13 +38,13 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
                        .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};
     for (unsigned p = 0; p < w->n_pools; p++) {
         r->permits[p] = (uint32_t) (s->a >> (8 * p)) & 0xff;
-        if (h->limits[p] == 0 || h->elsewhere[p])
+        if (h->limits[p] == 0 || h->host_scoped[p])
             r->permits[p] = 0;
         if (r->permits[p] > w->limits[p])
             r->permits[p] = w->limits[p];
         sum += r->permits[p];
     }
-    if (sum == 0 && h->elsewhere[0]) /* that is none of Redis' business */
+    if (sum == 0 && h->host_scoped[0]) /* that is none of Redis' business */
         return;
     if (sum == 0)
         r->permits[0] = 1;
@@ -374,7 +374,7 @@ void world_step(struct world *w, const struct step *s) {
         w->replid++; /* nobody reads it before it is promoted */
         break;
     case STEP_SCOPE:
-        h->elsewhere[p] = s->b == 1;
+        h->host_scoped[p] = s->b == 1;
         vhost_declare(w, h);
         break;
     case STEPS:
@@ -401,7 +401,7 @@ void world_heal(struct world *w) {
         h->lose_call = h->lose_answer = h->lose_push = h->twice = false;
         h->stall_call = h->stall_answer = h->stall_push = 0;
         memcpy(h->limits, w->limits, sizeof(h->limits));
-        memset(h->elsewhere, 0, sizeof(h->elsewhere));
+        memset(h->host_scoped, 0, sizeof(h->host_scoped));
         if (h->up && (h->name != i || h->lease != w->lease))
             vhost_crash(w, h);
         change_config(w, h, i, w->lease);

@@ -207,7 +207,7 @@ static void on_call(struct world *w, struct model_event *e) {
     if (h->cut_until > w->now)
         return;
     reply = world_call(w, e->script, &e->words);
-    if (e->script == REDIS_SCRIPT_BEAT && is_present)
+    if (e->script == REDIS_SCRIPT_HEARTBEAT && is_present)
         note_beat(w, h, reply);
     if (!is_present || h->wire_dead || e->unheard) {
         freeReplyObject(reply);

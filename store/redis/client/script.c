@@ -11,8 +11,8 @@ static const struct {
     [REDIS_SCRIPT_BYE] = {"bye",
 #include "store/redis/lua/bye.lua.inc"
     },
-    [REDIS_SCRIPT_BEAT] = {"beat",
-#include "store/redis/lua/beat.lua.inc"
+    [REDIS_SCRIPT_HEARTBEAT] = {"heartbeat",
+#include "store/redis/lua/heartbeat.lua.inc"
     },
     [REDIS_SCRIPT_CLAIM] = {"claim",
 #include "store/redis/lua/claim.lua.inc"
@@ -29,8 +29,8 @@ static const struct {
     [REDIS_SCRIPT_SYNC] = {"sync",
 #include "store/redis/lua/sync.lua.inc"
     },
-    [REDIS_SCRIPT_LOOK] = {"look",
-#include "store/redis/lua/look.lua.inc"
+    [REDIS_SCRIPT_VERIFY] = {"verify",
+#include "store/redis/lua/verify.lua.inc"
     },
     [REDIS_SCRIPT_OVERRIDE] = {"override",
 #include "store/redis/lua/override.lua.inc"

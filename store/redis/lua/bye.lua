@@ -8,12 +8,13 @@
 -- Cost  about 10 calls, 6 a claim (128 claims a call)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local connection = string.match(call('HGET', meta, 'c:' .. ARGV[1]) or '', '^%d+')
-if connection and tonumber(connection) > tonumber(ARGV[2]) then return {'stale'} end
+local s, own_connection = unpack(ARGV)
+local connection = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
+if connection and tonumber(connection) > tonumber(own_connection) then return {'stale'} end
 --#include core
 --#include queue
 --#include session
-if call('HEXISTS', at .. 'sessions', ARGV[1]) == 1 then end_session(ARGV[1]) end
+if call('HEXISTS', at .. 'sessions', s) == 1 then end_session(s) end
 local unfinished = more
 settle()
 save_clock()

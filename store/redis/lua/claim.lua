@@ -13,29 +13,30 @@
 -- Cost  granted: 8 calls for one pool; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, c, who, pools = ARGV[1], ARGV[4], ARGV[5], ARGV[8]
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pools)
-if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+local FIRST_POOL = 8
+local s, own_connection, own_epoch, c, who, ticket, nowait, pool, n, _, second_pool = unpack(ARGV)
+local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
+if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
-if connection ~= ARGV[2] then return {'stale'} end
+if connection ~= own_connection then return {'stale'} end
 
 -- One pool, nobody waits, nothing is unusual: grant.
 local limit = m[6]
-if limit and not m[3] and not ARGV[11] and ARGV[6] == '0' then
-    local base, n = at .. 'pool:' .. pools, ARGV[9]
+if limit and not m[3] and not second_pool and ticket == '0' then
+    local base = at .. 'pool:' .. pool
     local room = tonumber(limit)
     if not room and string.byte(limit, -1) == 43 and call('ZCARD', base .. ':queue') == 0 then -- a plus
         limit = string.sub(limit, 1, -2)
         room = tonumber(limit)
-        call('HSET', meta, 'l:' .. pools, limit)
-        if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pools) end
+        call('HSET', meta, 'l:' .. pool, limit)
+        if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pool) end
     end
     if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
         local text = #m[5] == #since and m[5] < since and since or string.format('%d', math.max(m[5] + 1, since))
-        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pools .. ':' .. n .. ' ' .. text .. ' '
+        if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':' .. n .. ' ' .. text .. ' '
                 .. since .. ' ' .. who .. ' ') == 1 then
             if n == '1' then
                 call('SADD', base .. ':held', c .. '#1')
@@ -56,12 +57,13 @@ end
 local r = find_resent(c)
 if r then return answer(c, r, last) end
 local d, texts = {list = {}, queue_limits = {}}, {}
-for i = 8, #ARGV, 3 do
-    d.list[#d.list + 1], d.list[#d.list + 2] = ARGV[i], tonumber(ARGV[i + 1])
-    d.queue_limits[#d.queue_limits + 1] = tonumber(ARGV[i + 2])
-    texts[#texts + 1] = ARGV[i] .. ':' .. ARGV[i + 1]
+for i = FIRST_POOL, #ARGV, 3 do
+    local name, permits, queue_limit = unpack(ARGV, i, i + 2)
+    d.list[#d.list + 1], d.list[#d.list + 2] = name, tonumber(permits)
+    d.queue_limits[#d.queue_limits + 1] = tonumber(queue_limit)
+    texts[#texts + 1] = name .. ':' .. permits
 end
 d.pools = table.concat(texts, ',')
-local line = request(c, who, ARGV[6], ARGV[7] == '1', d)
+local line = request(c, who, ticket, nowait == '1', d)
 save_clock()
 return line or {'epoch', ''}

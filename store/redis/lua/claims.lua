@@ -8,14 +8,18 @@
 -- Cost  all granted: 9 calls; else as many claims
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, pool = ARGV[1], ARGV[4]
+local FIRST_CLAIM = 6
+local s, own_connection, own_epoch, pool, queue_limit = unpack(ARGV, 1, 5)
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
-if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
-if connection ~= ARGV[2] then return {'stale'} end
-local ids, lines = {}, {}
-for i = 6, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+if connection ~= own_connection then return {'stale'} end
+local n, ids, who, lines = 0, {}, {}, {}
+for i = FIRST_CLAIM, #ARGV, 2 do
+    n = n + 1
+    ids[n], who[n] = ARGV[i], ARGV[i + 1]
+end
 
 -- Nobody waits, nothing is unusual, there is room for all: grant all.
 local base, limit = at .. 'pool:' .. pool, m[6]
@@ -25,17 +29,17 @@ if limit and string.byte(limit, -1) == 43 and call('EXISTS', base .. ':queue') =
     if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pool) end
 end
 local room = not m[3] and tonumber(limit or '')
-if room and call('SCARD', base .. ':held') + #ids <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
-    local known = false
-    for _, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do known = known or record end
-    if not known then
+if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
+    local is_resent = false
+    for _, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do is_resent = is_resent or record end
+    if not is_resent then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
         local token, records, held = math.max(m[5] + 1, since), {}, {}
-        for k = 1, #ids do
+        for k = 1, n do
             local text = string.format('%d', token + k - 1)
             records[2 * k - 1] = ids[k]
-            records[2 * k] = 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':1 ' .. text .. ' ' .. since .. ' ' .. ARGV[2 * k + 5] .. ' '
+            records[2 * k] = 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':1 ' .. text .. ' ' .. since .. ' ' .. who[k] .. ' '
             held[k] = ids[k] .. '#1'
             lines[k] = 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
             last = text
@@ -52,9 +56,9 @@ end
 --#include request
 local again = {} -- claims that were sent before
 for _, c in ipairs(ids) do again[c] = find_resent(c) and true end
-local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(ARGV[5])}}
+local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(queue_limit)}}
 for k, c in ipairs(ids) do
-    lines[k] = again[c] and answer(c, read_claim(c), last) or request(c, ARGV[2 * k + 5], '0', false, d)
+    lines[k] = again[c] and answer(c, read_claim(c), last) or request(c, who[k], '0', false, d)
 end
 save_clock()
 return epoch and lines or {'epoch', ''}

@@ -9,7 +9,7 @@
 --       host machine version lease-µs
 --       drawn      the highest ticket or token that this host has heard of
 --       latest     no number drawn so far can be higher, as far as this host remembers; heard in grace (R10)
---       epoch      that it knew last, 0 if none;  own: as in beat, 0 if that call was sent a lease ago;  dead: as in beat
+--       epoch      that it knew last, 0 if none;  own: as in heartbeat, 0 if that call was sent a lease ago;  dead: as in heartbeat
 --       lost       1: Redis has lost data of that epoch;  2: a script ended with an error in it, half of its work may be done;  0
 --       fresh      the id of the epoch that begins here if there is none: random, never used before
 --       limits     how many, then for each: pool limit; limit "host": there it is of scope host
@@ -18,7 +18,7 @@
 --         reclaimed, limits_effective_after}
 --         differing: {pool, lowest, highest, host_scoped} of its pools that live sessions declare differently; host_scoped: so many
 --           have it with scope host, and others share it
---         the rest as in beat
+--         the rest as in heartbeat
 --         limits_effective_after: the last number drawn before what is declared here took effect
 --       {'lease-differs', epoch, more, count, lease-µs, latest, ended, reclaimed, undeclared}: a session lives by another lease (R4)
 --       {'name-taken', the same}: a live session of this host name on another machine
@@ -28,6 +28,15 @@
 -- Cost  about 15 calls and 6 a pool declared
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
+local FIRST_LIMIT = 16
+local s, connection, replaced, host, machine, version, own_lease, highest_number, remembered_clock, own_epoch, own_count,
+    expired_count, lost, fresh_epoch, n_limits = unpack(ARGV, 1, FIRST_LIMIT - 1)
+local FIRST_OVERRIDE, OVERRIDE_WORDS = FIRST_LIMIT + 2 * tonumber(n_limits), 7
+local declared, scope = {}, {} -- declared: {pool, limit or 'host', ...};  scope: pool -> 'host' or 'limit'
+for i = FIRST_LIMIT, FIRST_OVERRIDE - 1, 2 do
+    declared[#declared + 1], declared[#declared + 2] = ARGV[i], ARGV[i + 1]
+    scope[ARGV[i]] = ARGV[i + 1] == 'host' and 'host' or 'limit'
+end
 if call('TYPE', meta)['ok'] ~= 'hash' then call('UNLINK', meta) end
 local schema, broken = unpack(call('HMGET', meta, 'schema', 'broken'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
@@ -35,7 +44,6 @@ if schema and tonumber(schema) > 1 then return {'schema', schema} end
 --#include queue
 --#include session
 --#include limits
-local s, connection, host = ARGV[1], ARGV[2], ARGV[4]
 local old_connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if old_connection and tonumber(old_connection) > tonumber(connection) then return {'stale', old_connection} end
 
@@ -83,119 +91,148 @@ local function wipe()
     return true
 end
 
--- Redis's memory may go back although it is the same Redis: a host has seen more than is there.
-local named = epoch == ARGV[10]
-if named and (ARGV[13] ~= '0' or tonumber(call('ZSCORE', at .. 'heartbeats', s) or 0) < tonumber(ARGV[11]))
-    or clock < tonumber(ARGV[8]) and (named or not grace) then end_epoch() end
-if ARGV[13] == '2' and (not epoch or named or grace or ARGV[10] == '0') then broken = '1' end -- grace: that script may have begun it
-if not schema and call('EXISTS', at .. 'claims', at .. 'sessions', at .. 'heartbeats') > 0 then
-    call('UNLINK', at .. 'overrides') -- hosts remember them
-    broken = '1'
+local named = epoch == own_epoch -- whether this host's counts are of this epoch
+
+-- The heartbeat_count of a session's last heartbeat; 0: there is no such session, or its end was begun.
+local function count_of(id)
+    return tonumber(call('ZSCORE', at .. 'heartbeats', id) or 0)
 end
-if broken then
+
+-- Ends the epoch if Redis's memory went back although it is the same Redis: the host has seen more than is there.
+local function end_forgotten_epoch()
+    if named and (lost ~= '0' or count_of(s) < tonumber(own_count))
+        or clock < tonumber(highest_number) and (named or not grace) then end_epoch() end
+end
+
+-- Whether keys are missing or a script did half of its work. In grace the script that failed may have begun this epoch.
+local function is_broken()
+    if not schema and call('EXISTS', at .. 'claims', at .. 'sessions', at .. 'heartbeats') > 0 then
+        call('UNLINK', at .. 'overrides') -- hosts remember them
+        return true
+    end
+    return broken or lost == '2' and (not epoch or named or grace or own_epoch == '0')
+end
+
+local function begin_epoch()
+    named = false -- counts of another epoch mean nothing
+    observe_clock(tonumber(remembered_clock))
+    replid, epoch, grace, trusted = string.match(call('INFO', 'replication'), 'master_replid:%w+'), fresh_epoch, true, true
+    began = tick()
+    call('HSET', meta, 'about', 'a namespace of berth, changed by its scripts alone: see doc/protocol.md there',
+        'schema', 1, 'epoch', epoch, 'began', fmt(began), 'replid', replid, 'grace', 1, 'grace_elapsed', 0)
+end
+
+-- Whether a session is another machine's. A copied runtime directory or machine neither continues such a session nor ends it.
+local function is_of_another_machine(id)
+    local owner = string.match(call('HGET', at .. 'sessions', id) or '', '^%S+ (%S+)')
+    return owner and owner ~= machine
+end
+
+local function is_name_taken()
+    local namesake = call('HGET', meta, 'h:' .. host)
+    return namesake and namesake ~= s and count_of(namesake) > 0 and is_of_another_machine(namesake)
+end
+
+-- Takes over this host's lease, or returns that the namespace is bound to another one. Claims that the session got under a longer
+-- lease may be in use until that lease is over (R8), so they bind it like other sessions do.
+local function is_lease_refused()
+    if lease == own_lease then return false end
+    local others, own = call('ZCOUNT', at .. 'heartbeats', 1, '+inf'), count_of(s)
+    if own > 0 then others = others - 1 end
+    local bound = own > 0 and lease and tonumber(lease) > tonumber(own_lease) and not (named and own <= tonumber(expired_count))
+        and call('EXISTS', claims_of(s), unsynced_of(s)) > 0
+    if lease and others > 0 or bound then return true end
+    call('HSET', meta, 'lease', own_lease)
+    return false
+end
+
+-- Replaces what the session declared before, and the name that it had.
+local function declare()
+    local name, before = string.match(call('HGET', at .. 'sessions', s) or '', '^(%S+) %S+ %S+ (%S*)$')
+    if name and name ~= host and call('HGET', meta, 'h:' .. name) == s then call('HDEL', meta, 'h:' .. name) end
+    before = parse_declared(before or '')
+    for i = 1, #before, 2 do
+        if scope[before[i]] ~= (before[i + 1] == 'host' and 'host' or 'limit') then undeclare(s, before[i], before[i + 1]) end
+    end
+    local texts = {}
+    for i = 1, #declared, 2 do
+        local pool, limit = declared[i], declared[i + 1]
+        texts[#texts + 1] = pool .. '=' .. limit
+        if limit == 'host' then
+            call('ZADD', at .. 'pool:' .. pool .. ':host_scoped', 0, s)
+        elseif call('ZADD', at .. 'pool:' .. pool .. ':limits', 'CH', limit, s) == 1 then
+            change_limit(pool)
+        else
+            cache_limit(pool)
+        end
+    end
+    call('HSET', at .. 'sessions', s, table.concat({host, machine, version, table.concat(texts, ',')}, ' '))
+end
+
+-- Takes over each override that is newer than the one that is there.
+local function merge_overrides()
+    for i = FIRST_OVERRIDE, #ARGV, OVERRIDE_WORDS do
+        local pool, o = ARGV[i], {}
+        o.version, o.limit, o.until_usec, o.by, o.restore, o.reason = unpack(ARGV, i + 1, i + OVERRIDE_WORDS - 1)
+        observe_clock(tonumber(o.version))
+        local stored = call('ZSCORE', at .. 'overrides', pool)
+        if not stored or tonumber(stored) < tonumber(o.version) then write_override(pool, o) end
+    end
+    if FIRST_OVERRIDE <= #ARGV then end_overrides() end
+end
+
+-- The declared pools of which live sessions declare different limits or scopes.
+local function find_differing()
+    local differing = {}
+    for i = 1, #declared, 2 do
+        local base = at .. 'pool:' .. declared[i]
+        local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]
+        local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2]
+        local host_scoped = call('ZCARD', base .. ':host_scoped')
+        if lowest ~= highest or (lowest and host_scoped > 0) then
+            differing[#differing + 1] = {declared[i], lowest, highest, host_scoped}
+        end
+    end
+    return differing
+end
+
+end_forgotten_epoch()
+if is_broken() then
     call('HSET', meta, 'broken', '1') -- a wipe that is cut short goes on with the next hello
     end_epoch()
     if not wipe() then return {'again'} end
     last, old_connection = nil, nil
 end
 if not is_plausible(clock) then clock = 0 end
-observe_clock(tonumber(ARGV[8]))
+observe_clock(tonumber(highest_number))
 if in_epoch() then
-    if grace then observe_clock(tonumber(ARGV[9])) end
-    if named then expire(tonumber(ARGV[12]), s) end
+    if grace then observe_clock(tonumber(remembered_clock)) end
+    if named then expire(tonumber(expired_count), s) end
 else
-    named = false -- counts of another epoch mean nothing
-    observe_clock(tonumber(ARGV[9]))
-    replid, epoch, grace, trusted = string.match(call('INFO', 'replication'), 'master_replid:%w+'), ARGV[14], true, true
-    began = tick()
-    call('HSET', meta, 'about', 'a namespace of berth, changed by its scripts alone: see doc/protocol.md there',
-        'schema', 1, 'epoch', epoch, 'began', fmt(began), 'replid', replid, 'grace', 1, 'grace_elapsed', 0)
-end
-
--- Who copied a runtime directory, or a whole machine, neither takes over a session of another machine nor ends it.
-local function is_of_another_machine(id)
-    local machine = string.match(call('HGET', at .. 'sessions', id) or '', '^%S+ (%S+)')
-    return machine and machine ~= ARGV[5]
+    begin_epoch()
 end
 if is_of_another_machine(s) then
     settle()
     save_clock()
     return {'gone'}
 end
-if ARGV[3] ~= '' and ARGV[3] ~= s and call('HEXISTS', at .. 'sessions', ARGV[3]) == 1 and not is_of_another_machine(ARGV[3]) then
-    end_session(ARGV[3])
-end
-
-local refusal
-local namesake = call('HGET', meta, 'h:' .. host)
-if namesake and namesake ~= s and (tonumber(call('ZSCORE', at .. 'heartbeats', namesake) or 0)) > 0 then
-    if is_of_another_machine(namesake) then refusal = 'name-taken' end
-end
-if not refusal and lease ~= ARGV[7] then
-    local others, own = call('ZCOUNT', at .. 'heartbeats', 1, '+inf'), tonumber(call('ZSCORE', at .. 'heartbeats', s) or 0)
-    if own > 0 then others = others - 1 end
-    -- What a session held under a longer lease may be in use until that is over (R8): so long it is bound to it as others are.
-    local bound = own > 0 and lease and tonumber(lease) > tonumber(ARGV[7]) and not (named and own <= tonumber(ARGV[12]))
-        and call('EXISTS', claims_of(s), unsynced_of(s)) > 0
-    if lease and others > 0 or bound then
-        refusal = 'lease-differs'
-    else
-        call('HSET', meta, 'lease', ARGV[7])
-    end
-end
+if replaced ~= '' and replaced ~= s and call('HEXISTS', at .. 'sessions', replaced) == 1
+    and not is_of_another_machine(replaced) then end_session(replaced) end
+local refusal = is_name_taken() and 'name-taken' or is_lease_refused() and 'lease-differs'
 if refusal then
     settle()
     save_clock()
-    return {refusal, epoch, more, tonumber(call('HGET', meta, 'heartbeat_count') or 0), lease or ARGV[7],
+    return {refusal, epoch, more, tonumber(call('HGET', meta, 'heartbeat_count') or 0), lease or own_lease,
         latest(), ended, reclaimed, undeclared}
 end
 
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, s)
 local count = call('HINCRBY', meta, 'heartbeat_count', 1)
 call('ZADD', at .. 'heartbeats', count, s)
-
-local declared, kind, first_override = {}, {}, 16 + 2 * tonumber(ARGV[15])
-for i = 16, first_override - 1, 2 do kind[ARGV[i]] = ARGV[i + 1] == 'host' and 'host' or 'limit' end
-local name, before = string.match(call('HGET', at .. 'sessions', s) or '', '^(%S+) %S+ %S+ (%S*)$')
-if name and name ~= host and call('HGET', meta, 'h:' .. name) == s then call('HDEL', meta, 'h:' .. name) end -- it has another now
-before = parse_declared(before or '')
-for i = 1, #before, 2 do
-    if kind[before[i]] ~= (before[i + 1] == 'host' and 'host' or 'limit') then undeclare(s, before[i], before[i + 1]) end
-end
-for i = 16, first_override - 1, 2 do
-    declared[#declared + 1] = ARGV[i] .. '=' .. ARGV[i + 1]
-    local key = at .. 'pool:' .. ARGV[i] .. ':limits'
-    if ARGV[i + 1] == 'host' then
-        call('ZADD', at .. 'pool:' .. ARGV[i] .. ':host_scoped', 0, s)
-    else
-        if call('ZADD', key, 'CH', ARGV[i + 1], s) == 1 then
-            change_limit(ARGV[i])
-        else
-            cache_limit(ARGV[i])
-        end
-    end
-end
-call('HSET', at .. 'sessions', s, table.concat({host, ARGV[5], ARGV[6], table.concat(declared, ',')}, ' '))
-
+declare()
 local limits_effective_after = fmt(clock)
-for i = first_override, #ARGV, 7 do
-    local known = call('ZSCORE', at .. 'overrides', ARGV[i])
-    observe_clock(tonumber(ARGV[i + 1]))
-    if not known or tonumber(known) < tonumber(ARGV[i + 1]) then
-        write_override(ARGV[i], {version = ARGV[i + 1], limit = ARGV[i + 2], until_usec = ARGV[i + 3], by = ARGV[i + 4],
-            restore = ARGV[i + 5], reason = ARGV[i + 6]})
-    end
-end
-if first_override <= #ARGV then end_overrides() end
-
-local differing = {}
-for i = 16, first_override - 1, 2 do
-    local base = at .. 'pool:' .. ARGV[i]
-    local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')[2]
-    local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')[2]
-    local host_scoped = call('ZCARD', base .. ':host_scoped')
-    if lowest ~= highest or (lowest and host_scoped > 0) then differing[#differing + 1] = {ARGV[i], lowest, highest, host_scoped} end
-end
+merge_overrides()
+local differing = find_differing()
 settle()
 save_clock()
 return {'ok', epoch or '', more, grace and 1 or 0, count, old_connection and 1 or 0, latest(), newer_overrides(0), differing, undeclared,

@@ -17,7 +17,8 @@
 --         positions: of the claims asked for, 0: not in this queue
 --         malformed: {key, id, text} each, 100 at most: what stands in this key (under this id) and is no record
 -- Cost  one call a session, claim and holder; at most some 5000
-local meta = KEYS[1]
+local meta, what, pool = KEYS[1], ARGV[1], ARGV[2]
+local FIRST_CLAIM = 3
 local at = string.sub(meta, 1, -5)
 local malformed, nothing = {}, {HMGET = {}, ZRANGE = {}, SRANDMEMBER = {}, SMEMBERS = {}, SCARD = 0, ZCARD = 0, ZCOUNT = 0}
 
@@ -35,7 +36,7 @@ local function call(command, ...)
     return r
 end
 --#include core
-if ARGV[1] == 'sessions' then
+if what == 'sessions' then
     local list = {}
     for _, s in ipairs(call('ZRANGE', at .. 'heartbeats', 0, 999)) do
         list[#list + 1] = {s, call('HGET', at .. 'sessions', s) or '', call('ZSCORE', at .. 'heartbeats', s) or '',
@@ -44,7 +45,6 @@ if ARGV[1] == 'sessions' then
     return {'ok', epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'grace_elapsed') or 0) or 0, fmt(now()), list, malformed}
 end
 
-local pool = ARGV[2]
 local base = at .. 'pool:' .. pool
 
 -- What of a claim stands in a key of this pool; nil: it is no record. It may be no claim's id either.
@@ -81,8 +81,8 @@ for _, c in ipairs(call('ZRANGE', base .. ':parked', 0, 999 - #queue)) do
 end
 
 local positions = {}
-for i = 3, math.min(#ARGV, 1002) do
-    positions[i - 2] = (call('ZRANK', base .. ':queue', ARGV[i]) or -1) + 1
+for i = FIRST_CLAIM, math.min(#ARGV, FIRST_CLAIM + 999) do
+    positions[#positions + 1] = (call('ZRANK', base .. ':queue', ARGV[i]) or -1) + 1
 end
 
 local override = {}

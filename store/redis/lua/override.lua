@@ -14,38 +14,38 @@
 -- Cost  about 20 calls, and what it parks, brings back and grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
+local s, own_connection, own_epoch, pool, version, id, kind, limit, for_usec, reason = unpack(ARGV)
 --#include core
 --#include queue
 --#include limits
-local pool, kind = ARGV[4], ARGV[7]
-if epoch ~= ARGV[3] then return {'epoch', epoch or ''} end
-local connection = string.match(call('HGET', meta, 'c:' .. ARGV[1]) or '', '^%d+')
+if epoch ~= own_epoch then return {'epoch', epoch or ''} end
+local connection = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
 if not connection then return {'gone'} end
-if connection ~= ARGV[2] then return {'stale'} end
+if connection ~= own_connection then return {'stale'} end
 
 local text = call('HGET', meta, 'o:' .. pool)
 local o = parse_override(text or '0\t-\t0\t\t\t')
 if not text and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0 then return {'unknown', epoch} end
-if o.by == ARGV[6] then return {'ok', epoch, 0, o.version} end
-if o.version ~= ARGV[5] then return {'conflict', epoch, o.version} end
+if o.by == id then return {'ok', epoch, 0, o.version} end
+if o.version ~= version then return {'conflict', epoch, o.version} end
 if o.until_usec ~= '0' and tonumber(o.until_usec) <= now() then restore_override(o) end
 
-local until_usec = ARGV[9] ~= '0' and fmt(now() + tonumber(ARGV[9])) or '0'
+local until_usec = for_usec ~= '0' and fmt(now() + tonumber(for_usec)) or '0'
 if kind == 'set' then
-    o.limit, o.until_usec, o.restore, o.reason = ARGV[8], until_usec, '', ARGV[10]
+    o.limit, o.until_usec, o.restore, o.reason = limit, until_usec, '', reason
 elseif kind == 'clear' then
     o.limit, o.until_usec, o.restore, o.reason = '-', '0', '', ''
 elseif kind == 'pause' then
     if o.restore == '' then
         o.restore = o.limit == '-' and '-' or table.concat({o.limit, o.until_usec, o.reason}, ' ')
     end
-    o.limit, o.until_usec, o.reason = '0', until_usec, ARGV[10]
+    o.limit, o.until_usec, o.reason = '0', until_usec, reason
 elseif o.restore ~= '' then
     restore_override(o)
 else -- not paused
     return {'ok', epoch, 0, o.version}
 end
-o.version, o.by = fmt(tick()), ARGV[6]
+o.version, o.by = fmt(tick()), id
 write_override(pool, o)
 end_overrides()
 settle()

@@ -9,11 +9,11 @@
 -- Cost  6 calls for one pool, 16 with a grant
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, c = ARGV[1], ARGV[4]
+local s, own_connection, own_epoch, c = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'clock')
-if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
-if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
+if string.match(m[2], '^%d+') ~= own_connection then return {'stale'} end
 local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 if not record then

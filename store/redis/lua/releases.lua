@@ -8,12 +8,12 @@
 -- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and what it grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s, ids, lines = ARGV[1], {}, {}
+local FIRST_CLAIM = 4
+local s, own_connection, own_epoch, ids, lines = ARGV[1], ARGV[2], ARGV[3], {unpack(ARGV, FIRST_CLAIM)}, {}
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'clock')
-if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
-if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
-for i = 4, #ARGV do ids[#ids + 1] = ARGV[i] end
+if string.match(m[2], '^%d+') ~= own_connection then return {'stale'} end
 
 local told, pool, held = 'ok ' .. m[1] .. ' 0 ' .. (m[3] or '0') .. ' ', nil, {}
 for k, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do

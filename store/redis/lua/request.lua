@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Part of scripts that ask for permits where it takes more than their fast path. Expects core.lua, queue.lua, and of the session that
--- asks: `s`, `connection`, and `last`, its token before.
+-- asks: `s`, `own_epoch`, `connection`, and `last`, its token before.
 
 local function answer(c, r, before)
     return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, before, position_of(c, r), r.since}, ' ')
@@ -61,7 +61,7 @@ local function request(c, who, ticket, nowait, d)
         clock_read, last = clock, r.token
         return answer(c, r, before)
     end
-    if epoch ~= ARGV[3] then return nil end
+    if epoch ~= own_epoch then return nil end
     if nowait then return table.concat({'refused', epoch, more, 'busy', d.list[1]}, ' ') end
     for i = 1, #d.list, 2 do
         local base = at .. 'pool:' .. d.list[i]

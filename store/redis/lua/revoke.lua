@@ -9,13 +9,13 @@
 -- Cost  about 10 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
+local s, own_connection, own_epoch, c, reason = unpack(ARGV)
 --#include core
 --#include queue
-local c = ARGV[4]
-if epoch ~= ARGV[3] then return {'epoch', epoch or ''} end
-local own = string.match(call('HGET', meta, 'c:' .. ARGV[1]) or '', '^%d+')
-if not own then return {'gone'} end
-if own ~= ARGV[2] then return {'stale'} end
+if epoch ~= own_epoch then return {'epoch', epoch or ''} end
+local current = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
+if not current then return {'gone'} end
+if current ~= own_connection then return {'stale'} end
 local r = read_claim(c)
 if not r then return {'unknown', epoch} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
@@ -27,7 +27,7 @@ if not connection then
     return {'ok', epoch or '', more, 'freed'}
 end
 local number = fmt(tick())
-r.reason = ARGV[5] == '' and 'revoked' or ARGV[5]
+r.reason = reason == '' and 'revoked' or reason
 if r.state ~= 'H' then dequeue(c, r) end -- gets nothing any more
 write_claim(c, r)
 call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)

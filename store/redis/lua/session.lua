@@ -35,7 +35,7 @@ end
 local function end_session(s)
     local record = call('HGET', at .. 'sessions', s)
     local host, _, _, declared = string.match(record or '', '^(%S+) (%S+) (%S+) (%S*)$')
-    if not record then call('HSET', meta, 'broken', '1') end -- nor is known what it declared: see look.lua
+    if not record then call('HSET', meta, 'broken', '1') end -- nor is known what it declared: see verify.lua
     ends = ends - 1
     call('HDEL', meta, 'c:' .. s) -- nothing is granted to it any more
     for _, key in ipairs({claims_of(s), unsynced_of(s)}) do
@@ -46,7 +46,7 @@ local function end_session(s)
                 local r = read_claim(c)
                 call('SREM', key, c)
                 ends = ends - 1
-                if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see look.lua
+                if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see verify.lua
                 if r and r.session == s then
                     drop(c, r)
                     if r.state == 'H' then

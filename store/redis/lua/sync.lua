@@ -17,18 +17,19 @@
 -- Cost  about 5 calls a claim
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
+local FIRST_CLAIM, WORDS_A_CLAIM = 7, 10
+local s, own_connection, own_epoch, remembered_clock, first, last_part = unpack(ARGV, 1, 6)
 --#include core
 --#include queue
 --#include session
-local s = ARGV[1]
-if epoch ~= ARGV[3] or not in_epoch() then return {'epoch', epoch or ''} end
+if epoch ~= own_epoch or not in_epoch() then return {'epoch', epoch or ''} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if not connection then return {'gone'} end
-if connection ~= ARGV[2] then return {'stale'} end
-if grace then observe_clock(tonumber(ARGV[4])) end
+if connection ~= own_connection then return {'stale'} end
+if grace then observe_clock(tonumber(remembered_clock)) end
 
 local own_claims, unsynced = claims_of(s), unsynced_of(s)
-if ARGV[5] == '1' and call('EXISTS', own_claims) == 1 then
+if first == '1' and call('EXISTS', own_claims) == 1 then
     if call('EXISTS', unsynced) == 1 then -- the sync before this one was cut off
         call('SUNIONSTORE', unsynced, unsynced, own_claims)
         call('DEL', own_claims)
@@ -38,32 +39,32 @@ if ARGV[5] == '1' and call('EXISTS', own_claims) == 1 then
 end
 
 local claims, restored = {}, {}
-for i = 7, #ARGV, 10 do
-    local c, kind = ARGV[i], ARGV[i + 1]
+for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
+    local c, kind, token, ticket, head, since, pid, run, name, pools = unpack(ARGV, i, i + WORDS_A_CLAIM - 1)
     local r = read_claim(c)
     local was, moved = r and r.state, false
     if kind == 'A' and not r then
         claims[#claims + 1] = {c, '-', '0', '0', 0, '0', ''}
     else
         if not r then
-            r = {token = ARGV[i + 2], session = s, pools = ARGV[i + 9], ticket = ARGV[i + 3], head = ARGV[i + 4],
-                since = ARGV[i + 5] ~= '0' and ARGV[i + 5] or ARGV[i + 3], pid = ARGV[i + 6], run = ARGV[i + 7], name = ARGV[i + 8], reason = ''}
+            r = {token = token, session = s, pools = pools, ticket = ticket, head = head,
+                since = since ~= '0' and since or ticket, pid = pid, run = run, name = name, reason = ''}
             r.list = parse_pools(r.pools)
         elseif r.session ~= s then
             call('SREM', claims_of(r.session), c)
             call('SREM', unsynced_of(r.session), c)
             r.session, moved = s, true
         end
-        observe_clock(tonumber(ARGV[i + 2]))
-        observe_clock(tonumber(ARGV[i + 3]))
+        observe_clock(tonumber(token))
+        observe_clock(tonumber(ticket))
         if kind == 'H' or kind == 'K' then
             if kind == 'K' then
                 r.token = fmt(tick())
                 last = r.token
             else
-                r.token = ARGV[i + 2]
+                r.token = token
             end
-            r.pid = ARGV[i + 6]
+            r.pid = pid
             if was ~= 'H' then
                 if was then dequeue(c, r) end
                 hold(c, r)
@@ -81,7 +82,7 @@ for i = 7, #ARGV, 10 do
         end
         write_claim(c, r)
         if call('SMOVE', unsynced, own_claims, c) == 0 and call('SADD', own_claims, c) == 1 and was and not moved then
-            call('HSET', meta, 'broken', '1') -- the set of this session was deleted, and with it who else was in it: see look.lua
+            call('HSET', meta, 'broken', '1') -- the set of this session was deleted, and with it who else was in it: see verify.lua
         end
         claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason}
     end
@@ -95,16 +96,16 @@ for pool in pairs(restored) do
 end
 
 local unfinished = 0
-if ARGV[6] == '1' then
+if last_part == '1' then
     for _, c in ipairs(call('SRANDMEMBER', unsynced, 128)) do
         local r = read_claim(c)
         if r and r.session == s then drop(c, r) end
-        if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see look.lua
+        if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see verify.lua
         call('SREM', unsynced, c)
     end
     unfinished = call('EXISTS', unsynced)
 end
-if ARGV[6] == '1' and unfinished == 0 then
+if last_part == '1' and unfinished == 0 then
     settle()
 else -- nothing is granted before all of the truth is there
     for i = 1, n_touched do call('SADD', at .. 'unsettled', touched[i]) end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- look: whether some of a session's claims are where they must be. A host asks once a lease, of other claims each time, so that a key
+-- verify: whether some of a session's claims are where they must be. A host asks once a lease, of other claims each time, so that a key
 -- which somebody deleted does not keep anybody waiting for ever. A claim at the head of its queue has its pools settled, too; of what is in
 -- the way of one that waits, some are looked at each time.
 --
@@ -11,16 +11,17 @@
 -- Cost  4 calls, 2 to 5 a claim, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s = ARGV[1]
+local FIRST_CLAIM = 4
+local s, own_connection, own_epoch = ARGV[1], ARGV[2], ARGV[3]
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'broken')
-if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
-if string.match(m[2], '^%d+') ~= ARGV[2] then return {'stale'} end
+if string.match(m[2], '^%d+') ~= own_connection then return {'stale'} end
 
 local broken = m[4] or call('HLEN', at .. 'sessions') ~= call('ZCARD', at .. 'heartbeats')
 local own = call('HGET', at .. 'sessions', s)
 local declared, incomplete, heads, queued = ',' .. string.match(own or '', '(%S*)$'), not own, nil, nil
-for i = 4, #ARGV do
+for i = FIRST_CLAIM, #ARGV do
     local c = ARGV[i]
     local state, owner, pools, reason = string.match(call('HGET', at .. 'claims', c) or '',
         '^(%a) %d+ (%S+) (%S+) %d+ %d+ %d+ %d+ %S+ %S+ ?(.*)$')

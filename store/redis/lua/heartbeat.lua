@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- beat: a session lives. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), expires the dead (R4),
+-- heartbeat: keeps a session alive. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), expires the dead (R4),
 -- settles pools and ends overrides whose time is over. An administrator who knows that a namespace is new ends grace with a known-µs of a
 -- whole lease.
 --
@@ -23,13 +23,14 @@
 -- Cost  5 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
-local s = ARGV[1]
+local s, own_connection, own_epoch, expired_count, own_count, override_version, highest_token, known_usec, remembered_clock =
+    unpack(ARGV)
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'unsettled', 'override_version', 'override_expiry', 'clock')
-if m[1] ~= ARGV[3] then return {'epoch', m[1] or ''} end
+if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
-if connection ~= ARGV[2] then return {'stale'} end
-if last ~= ARGV[7] and tonumber(last) < tonumber(ARGV[7]) then -- Redis's memory went back, though it is the same Redis
+if connection ~= own_connection then return {'stale'} end
+if last ~= highest_token and tonumber(last) < tonumber(highest_token) then -- Redis's memory went back, though it is the same Redis
     call('HDEL', meta, 'epoch')
     return {'epoch', ''}
 end
@@ -37,8 +38,8 @@ end
 local heartbeats, count = at .. 'heartbeats', string.format('%d', call('HINCRBY', meta, 'heartbeat_count', '1'))
 local claims = call('SCARD', at .. 'session:' .. s .. ':claims')
 local override_over = m[6] and call('TIME')[1] * 1000000 >= tonumber(m[6]) - 1000000
-if not m[3] and not m[4] and not override_over and (m[5] or '0') == ARGV[6] and not ARGV[8]
-    and call('ZCOUNT', heartbeats, '0', ARGV[4]) == 0 then
+if not m[3] and not m[4] and not override_over and (m[5] or '0') == override_version and not known_usec
+    and call('ZCOUNT', heartbeats, '0', expired_count) == 0 then
     call('ZADD', heartbeats, count, s)
     return 'ok ' .. m[1] .. ' 0 0 ' .. count .. ' ' .. last .. ' ' .. claims .. ' ' .. m[7]
 end
@@ -48,26 +49,26 @@ end
 --#include limits
 -- Before it does anything to others: did Redis's memory go back? Then whom it would expire may live.
 local score = tonumber(call('ZSCORE', heartbeats, s) or 0)
-if score < tonumber(ARGV[5]) or tonumber(ARGV[4]) >= tonumber(count) then
+if score < tonumber(own_count) or tonumber(expired_count) >= tonumber(count) then
     end_epoch()
     return {'epoch', ''}
 end
 call('ZADD', heartbeats, count, s)
 if grace then
-    observe_clock(tonumber(ARGV[9])) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
-    local known = tonumber(ARGV[8] or 0)
+    observe_clock(tonumber(remembered_clock)) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
+    local known = tonumber(known_usec or 0)
     if known >= tonumber(lease) and in_epoch() then
         call('HDEL', meta, 'grace', 'grace_elapsed')
         grace = false
     elseif known > tonumber(call('HGET', meta, 'grace_elapsed') or 0) then
-        call('HSET', meta, 'grace_elapsed', ARGV[8])
+        call('HSET', meta, 'grace_elapsed', known_usec)
     end
 end
 if override_over and epoch then end_overrides() end
-if epoch then expire(math.max(tonumber(ARGV[4]), 0), s) end
+if epoch then expire(math.max(tonumber(expired_count), 0), s) end
 settle()
 save_clock()
 if not epoch then return {'epoch', ''} end
 connection, last = string.match(call('HGET', meta, 'c:' .. s), '^(%d+) (%d+)$')
 return {table.concat({'ok', epoch, more, grace and 1 or 0, count, last, claims, fmt(clock), latest()}, ' '),
-    newer_overrides(tonumber(ARGV[6])), ended, reclaimed, undeclared}
+    newer_overrides(tonumber(override_version)), ended, reclaimed, undeclared}
