@@ -98,10 +98,13 @@ int verb_revoke(int argc, char **argv) {
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
     if (!id_prefix_is_valid(argv[1]))
-        return options_wrong_usage(argv[0], "%.100s: not a run's id or its first digits (at least %d); see `berth pools POOL`", argv[1],
-                           ID_PREFIX_MIN);
+        return options_wrong_usage(
+            argv[0], "%.100s: not a run's id or its first digits (at least %d); see `berth pools POOL`",
+            argv[1], ID_PREFIX_MIN);
     status = find_claim(argv[1], claim);
-    return status != 0 ? status : client_call("io.berth.Revoke", json_pack("{s:s, s:s*}", "claim", claim, "reason", reason), NULL);
+    return status != 0 ? status
+                       : client_call("io.berth.Revoke",
+                                     json_pack("{s:s, s:s*}", "claim", claim, "reason", reason), NULL);
 }
 
 int verb_grace(int argc, char **argv) {

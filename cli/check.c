@@ -60,8 +60,9 @@ int verb_version(int argc, char **argv) {
         return 0;
     }
     if (!reply.error)
-        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "%s\n", format_get_text(reply.params, "version"),
-               format_get_text(reply.params, "host"), format_get_text(reply.params, "namespace"), format_get_number(reply.params, "pid"),
+        printf("berthd %s on %s, namespace %s, process %" JSON_INTEGER_FORMAT "%s\n",
+               format_get_text(reply.params, "version"), format_get_text(reply.params, "host"),
+               format_get_text(reply.params, "namespace"), format_get_number(reply.params, "pid"),
                json_is_true(json_object_get(reply.params, "drained")) ? ", drained" : "");
     return 0;
 }

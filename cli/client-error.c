@@ -157,10 +157,16 @@ int client_explain_errno(int error) {
         fprintf(stderr, "berth: berthd closed the connection on %s\n", path);
         return EXIT_AWAY;
     case EAGAIN:
-        fprintf(stderr, "berth: berthd accepts no more connections on %s: it hangs or is overloaded (systemctl status berthd)\n", path);
+        fprintf(stderr,
+                "berth: berthd accepts no more connections on %s: it hangs or is overloaded (systemctl "
+                "status berthd)\n",
+                path);
         return EXIT_AWAY;
     case ETIMEDOUT:
-        fprintf(stderr, "berth: berthd does not answer on %s: it hangs, or another program listens there (systemctl status berthd)\n", path);
+        fprintf(stderr,
+                "berth: berthd does not answer on %s: it hangs, or another program listens there (systemctl "
+                "status berthd)\n",
+                path);
         return EXIT_AWAY;
     case EBADMSG:
     case EMSGSIZE:

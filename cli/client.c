@@ -102,7 +102,8 @@ void client_reply_done(struct client_reply *reply) {
     *reply = CLIENT_REPLY_INIT;
 }
 
-/* Writes what the socket takes. Returns 0 if all is written, 1 if the rest must wait, or a negative errno. */
+/* Writes what the socket takes. Returns 0 if all is written, 1 if the rest must wait, or a negative errno.
+ */
 static int client_flush(struct client *c) {
     while (c->out.size > 0) {
         ssize_t n = send(c->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT);

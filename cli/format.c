@@ -44,7 +44,8 @@ const char *format_duration(const json_t *object, const char *key, char buffer[s
     return json_is_integer(value) ? format_msec(json_integer_value(value), buffer) : "";
 }
 
-const char *format_when(const json_t *object, const char *key, usec_t now_realtime, char buffer[static FORMAT_SIZE]) {
+const char *format_when(const json_t *object, const char *key, usec_t now_realtime,
+                        char buffer[static FORMAT_SIZE]) {
     const char *text = format_get_text(object, key);
     char duration[FORMAT_SIZE];
     struct tm tm = {};
@@ -66,7 +67,8 @@ const char *format_pools(const json_t *object, const char *key, char buffer[stat
     buffer[0] = '\0';
     json_object_foreach(pools, pool, permits)
         if (n < FORMAT_SIZE)
-            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s:" INT, n > 0 ? " " : "", pool, json_integer_value(permits));
+            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s:" INT, n > 0 ? " " : "", pool,
+                                   json_integer_value(permits));
     return buffer;
 }
 

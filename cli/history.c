@@ -74,7 +74,8 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     else if (strcmp(e->event, "refused") == 0)
         past_end(p, e, "not-started");
     else if (strcmp(e->event, "reclaimed") == 0 && p->ended == 0)
-        past_end(p, e, "reclaimed"); /* its host was gone; if that host comes back, its own entry is more exact */
+        past_end(p, e,
+                 "reclaimed"); /* its host was gone; if that host comes back, its own entry is more exact */
 }
 
 /* entries: those of runs, sorted by run. */
@@ -240,9 +241,10 @@ int verb_history(int argc, char **argv) {
     struct sources sources = {};
     const char *since = NULL, *until = NULL;
     bool json = false;
-    const struct verb_option options[] = {OPTION_FLAG("--json", &json),         OPTION_FLAG("--utc", &filter.utc),
-                                          OPTION_VALUE("--pool", &filter.pool), OPTION_VALUE("--since", &since),
-                                          OPTION_VALUE("--until", &until),     SOURCES_OPTIONS(&sources)};
+    const struct verb_option options[] = {
+        OPTION_FLAG("--json", &json),         OPTION_FLAG("--utc", &filter.utc),
+        OPTION_VALUE("--pool", &filter.pool), OPTION_VALUE("--since", &since),
+        OPTION_VALUE("--until", &until),      SOURCES_OPTIONS(&sources)};
     int words, status;
 
     words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);

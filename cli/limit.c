@@ -19,8 +19,10 @@ static void print_declared(const json_t *hosts, const char *pool, const char *th
 
     json_array_foreach(hosts, i, host)
         json_array_foreach(json_object_get(host, "limits"), k, limit)
-            if (strcmp(format_get_text(limit, "pool"), pool) == 0 && strcmp(format_get_text(host, "host"), this_host) != 0)
-                printf("declared: " INT " by %s\n", format_get_number(limit, "limit"), format_get_text(host, "host"));
+            if (strcmp(format_get_text(limit, "pool"), pool) == 0 &&
+                strcmp(format_get_text(host, "host"), this_host) != 0)
+                printf("declared: " INT " by %s\n", format_get_number(limit, "limit"),
+                       format_get_text(host, "host"));
 }
 
 static int show_limit(const char *name) {
@@ -52,7 +54,8 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
     int r;
 
     if (number_parse(argv[2], POOL_LIMIT_MAX, &limit) < 0)
-        return options_wrong_usage(argv[0], "%.100s: a limit is a number from 0 to %d", argv[2], POOL_LIMIT_MAX);
+        return options_wrong_usage(argv[0], "%.100s: a limit is a number from 0 to %d", argv[2],
+                                   POOL_LIMIT_MAX);
     r = duration ? options_parse_msec(argv[0], "--for", duration, &for_ms) : 0;
     if (r != 0)
         return r;
@@ -67,7 +70,8 @@ static int set_limit(char **argv, const char *duration, const char *reason) {
 int verb_limit(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
     bool clear = false;
-    const struct verb_option options[] = {OPTION_FLAG("--clear", &clear), OPTION_VALUE("--for", &duration), OPTION_VALUE("--reason", &reason)};
+    const struct verb_option options[] = {OPTION_FLAG("--clear", &clear), OPTION_VALUE("--for", &duration),
+                                          OPTION_VALUE("--reason", &reason)};
     int words, status;
 
     words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
@@ -112,7 +116,8 @@ static int each_pool(char **argv, int words, const char *method, json_int_t for_
 
 int verb_pause(int argc, char **argv) {
     const char *duration = NULL, *reason = NULL;
-    const struct verb_option options[] = {OPTION_VALUE("--for", &duration), OPTION_VALUE("--reason", &reason)};
+    const struct verb_option options[] = {OPTION_VALUE("--for", &duration),
+                                          OPTION_VALUE("--reason", &reason)};
     json_int_t for_ms = 0;
     int words, status;
 

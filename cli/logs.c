@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* berth logs: the output of jobs. A line is attributed to a run by cgroup (_SYSTEMD_CGROUP, below berth-runner's unit), because journald
- * determines that itself; an identifier can be forged. A line without a cgroup is attributed by its stream. The last resort is the
- * identifier, while exactly one run of that name is running. */
+/* berth logs: the output of jobs. A line is attributed to a run by cgroup (_SYSTEMD_CGROUP, below
+ * berth-runner's unit), because journald determines that itself; an identifier can be forged. A line without
+ * a cgroup is attributed by its stream. The last resort is the identifier, while exactly one run of that
+ * name is running. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,13 +21,14 @@
 #define FOLLOW_LINES 10     /* shown first with -f */
 #define LINES_MAX 1000000   /* of -n */
 #define RUN_SHOWN 8         /* digits */
-#define LAST_LINES_TIME USEC_PER_SEC /* after the end of a run: its last lines may still be on their way to the journal */
+#define LAST_LINES_TIME                                                                                     \
+    USEC_PER_SEC /* after the end of a run: its last lines may still be on their way to the journal */
 
 struct logs {
     struct journal_reader *reader;
     const char *unit;           /* of berthd */
     const char *run;            /* requested; NULL: all of the job */
-    const char *word;           /* a job's name or the first digits of a run, not decided yet; NULL: decided */
+    const char *word; /* a job's name or the first digits of a run, not decided yet; NULL: decided */
     struct candidates candidates;
     bool utc;                   /* of the lines' times */
     char job[NAME_MAX_LENGTH + 1]; /* requested, or of the run; "": not known yet */
@@ -59,7 +61,8 @@ static int note_event(struct logs *l, const char *event) {
         return -ENOMEM;
     begins = strcmp(event, "granted") == 0 || strcmp(event, "started") == 0;
     ends = strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0;
-    log_filter_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0, begins || (source->is_active && !ends));
+    log_filter_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0,
+                   begins || (source->is_active && !ends));
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
     l->has_any |= l->run ? strcmp(run, l->run) == 0 : source->is_wanted;
     return 0;
@@ -88,8 +91,9 @@ static const char *only_active(const struct logs *l) {
     return first && first->link.next == &l->runs.active ? first->id : "";
 }
 
-/* Stores the run that wrote the current entry, from its cgroup or else its stream, which journald also sets itself. journald finds no
- * cgroup of a process that has exited before its line is read. Returns 1, 0 (not known) or a negative errno. */
+/* Stores the run that wrote the current entry, from its cgroup or else its stream, which journald also sets
+ * itself. journald finds no cgroup of a process that has exited before its line is read. Returns 1, 0 (not
+ * known) or a negative errno. */
 static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     _cleanup_free_ char *cgroup = NULL, *stream = NULL;
     struct log_source *source;
@@ -324,7 +328,9 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
     }
     if (l->has_any)
         return 0;
-    fprintf(stderr, "berth logs: the journal has no job or run %s; `berth jobs` and `berth history` list them\n", name);
+    fprintf(stderr,
+            "berth logs: the journal has no job or run %s; `berth jobs` and `berth history` list them\n",
+            name);
     return EXIT_UNKNOWN_NAME;
 }
 
@@ -353,8 +359,9 @@ int verb_logs(int argc, char **argv) {
     struct sources sources = {};
     const char *lines = NULL, *since = NULL;
     bool wants_follow = false;
-    const struct verb_option options[] = {OPTION_FLAG("-f", &wants_follow), OPTION_VALUE("-n", &lines), OPTION_VALUE("--since", &since),
-                                          OPTION_FLAG("--utc", &l.utc), SOURCES_OPTIONS(&sources)};
+    const struct verb_option options[] = {OPTION_FLAG("-f", &wants_follow), OPTION_VALUE("-n", &lines),
+                                          OPTION_VALUE("--since", &since), OPTION_FLAG("--utc", &l.utc),
+                                          SOURCES_OPTIONS(&sources)};
     int status;
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)

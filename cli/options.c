@@ -48,7 +48,8 @@ int options_wrong_usage(const char *verb, const char *format, ...) {
 }
 
 int options_check_name(const char *verb, const char *kind, const char *name) {
-    return name_is_valid(name) ? 0 : options_wrong_usage(verb, "the name of a %s %s", kind, name_explain(name));
+    return name_is_valid(name) ? 0
+                               : options_wrong_usage(verb, "the name of a %s %s", kind, name_explain(name));
 }
 
 int options_parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret) {
@@ -58,7 +59,8 @@ int options_parse_msec(const char *verb, const char *option, const char *text, j
     if (r == -ERANGE)
         return options_wrong_usage(verb, "%s %.100s: must be at most 3650d", option, text);
     if (r < 0 || usec == 0)
-        return options_wrong_usage(verb, "%s %.100s: must be a duration such as 30s, 10m or 1h30m", option, text);
+        return options_wrong_usage(verb, "%s %.100s: must be a duration such as 30s, 10m or 1h30m", option,
+                                   text);
     *ret = (json_int_t) (usec / USEC_PER_MSEC);
     return 0;
 }
@@ -66,8 +68,11 @@ int options_parse_msec(const char *verb, const char *option, const char *text, j
 int options_parse_when(const char *verb, const char *option, const char *text, usec_t *ret) {
     if (!text || when_parse(text, clock_realtime(), ret) == 0)
         return 0;
-    return options_wrong_usage(verb, "%s %.100s: must be a time such as today, -2h, \"2 hours ago\", 14:00, \"2026-11-20 14:00\" or "
-                             "2026-11-20T13:00:00Z", option, text);
+    return options_wrong_usage(
+        verb,
+        "%s %.100s: must be a time such as today, -2h, \"2 hours ago\", 14:00, \"2026-11-20 14:00\" or "
+        "2026-11-20T13:00:00Z",
+        option, text);
 }
 
 /* Long names that flock(1), journalctl(1) and others have for short options. */
@@ -101,7 +106,8 @@ static int unknown_option(const char *verb, const char *word, size_t length, con
         known[i + 1] = options[i].name;
     snprintf(name, sizeof(name), "%.*s", (int) length, word);
     near = option_nearest(verb, name, known, (n_options < OPTIONS_MAX ? n_options : OPTIONS_MAX) + 1);
-    return near ? options_wrong_usage(verb, "unknown option %s; did you mean %s?", name, near) : options_wrong_usage(verb, "unknown option %s", name);
+    return near ? options_wrong_usage(verb, "unknown option %s; did you mean %s?", name, near)
+                : options_wrong_usage(verb, "unknown option %s", name);
 }
 
 static int take_value(const char *verb, const struct verb_option *o, const char *value) {
@@ -154,11 +160,13 @@ static int count_words(const struct verb *verb, int n) {
     if (n < verb->min_words)
         return missing_word(verb, n);
     if (n > verb->max_words)
-        return options_wrong_usage(verb->name, "%d argument%s too many", n - verb->max_words, n - verb->max_words == 1 ? "" : "s");
+        return options_wrong_usage(verb->name, "%d argument%s too many", n - verb->max_words,
+                                   n - verb->max_words == 1 ? "" : "s");
     return 0;
 }
 
-int options_parse(int argc, char **argv, const struct verb_option *options, size_t n_options, int *ret_status) {
+int options_parse(int argc, char **argv, const struct verb_option *options, size_t n_options,
+                  int *ret_status) {
     const struct verb *verb = verb_find(argv[0]);
     bool only_words = false;
     int n = 0;

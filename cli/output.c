@@ -40,8 +40,8 @@ int output_table(struct table *t, const char *nothing) {
     return EXIT_INTERNAL;
 }
 
-int output_items(const json_t *items, const struct table_column *columns, size_t n, void (*add)(struct table *t, const json_t *item),
-                       const char *nothing) {
+int output_items(const json_t *items, const struct table_column *columns, size_t n,
+                 void (*add)(struct table *t, const json_t *item), const char *nothing) {
     _cleanup_(table_freep) struct table *t = NULL;
     int r = table_new(&t, columns, n);
     json_t *item;
@@ -67,8 +67,8 @@ static void print_malformed(const json_t *answer) {
             fprintf(stderr, "berth: and %zu more; --json lists them\n", json_array_size(list) - i);
             return;
         }
-        fprintf(stderr, "berth: malformed in Redis: %s %s: %s\n", format_get_text(item, "key"), format_get_text(item, "id"),
-                format_get_text(item, "record"));
+        fprintf(stderr, "berth: malformed in Redis: %s %s: %s\n", format_get_text(item, "key"),
+                format_get_text(item, "id"), format_get_text(item, "record"));
     }
 }
 
@@ -79,7 +79,8 @@ void output_caveats(const json_t *answer) {
     if (json_is_true(json_object_get(answer, "recovering")))
         fputs("berth: berthd is recovering: not all runs of this host are known yet\n", stderr);
     if (json_is_true(json_object_get(answer, "stale"))) {
-        const char *since = format_when(redis, "since", clock_realtime(), text), *error = format_get_text(redis, "error");
+        const char *since = format_when(redis, "since", clock_realtime(), text),
+                   *error = format_get_text(redis, "error");
 
         if (*error) /* otherwise no attempt has failed yet */
             fprintf(stderr, "berth: Redis is away (lost %s; last error: %s)", since, error);
@@ -87,7 +88,8 @@ void output_caveats(const json_t *answer) {
             fputs("berth: berthd is connecting to Redis", stderr);
         fputs(": showing what this host knows\n", stderr);
     } else if (format_get_number(redis, "grace_ms") > 0)
-        fprintf(stderr, "berth: grace period: nothing is granted for up to %s\n", format_msec(format_get_number(redis, "grace_ms"), text));
+        fprintf(stderr, "berth: grace period: nothing is granted for up to %s\n",
+                format_msec(format_get_number(redis, "grace_ms"), text));
     print_malformed(answer);
 }
 

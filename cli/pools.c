@@ -13,8 +13,10 @@
 
 /* --- pools --- */
 
-/* Formats "web-03:pg-dump x2, ant:copy, +3". which: "holders" or "queue". all: may be more than are listed. */
-static const char *claims_text(const json_t *pool, const char *which, size_t all, char buffer[static FORMAT_SIZE]) {
+/* Formats "web-03:pg-dump x2, ant:copy, +3". which: "holders" or "queue". all: may be more than are listed.
+ */
+static const char *claims_text(const json_t *pool, const char *which, size_t all,
+                               char buffer[static FORMAT_SIZE]) {
     const json_t *claims = json_object_get(pool, which);
     size_t n = 0, i;
     json_t *h;
@@ -25,8 +27,8 @@ static const char *claims_text(const json_t *pool, const char *which, size_t all
 
         if (i == CLAIMS_SHOWN)
             break;
-        n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s:%.64s", i > 0 ? ", " : "", format_get_text(h, "host"),
-                               format_get_text(h, "name"));
+        n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s:%.64s", i > 0 ? ", " : "",
+                               format_get_text(h, "host"), format_get_text(h, "name"));
         if (permits > 1)
             n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, " x" INT, permits);
     }
@@ -42,8 +44,8 @@ const char *override_text(const json_t *pool, char *buffer) {
 
     if (!json_is_object(o))
         return "";
-    snprintf(buffer, FORMAT_SIZE, json_is_string(json_object_get(o, "until")) ? INT ", ends %.64s" : INT, format_get_number(o, "limit"),
-             format_when(o, "until", clock_realtime(), when));
+    snprintf(buffer, FORMAT_SIZE, json_is_string(json_object_get(o, "until")) ? INT ", ends %.64s" : INT,
+             format_get_number(o, "limit"), format_when(o, "until", clock_realtime(), when));
     if (reason[0])
         snprintf(buffer + strlen(buffer), FORMAT_SIZE - strlen(buffer), " (%.200s)", reason);
     return buffer;
@@ -66,7 +68,8 @@ static const char *differ_text(const json_t *pool, char buffer[static FORMAT_SIZ
 }
 
 static void add_pool(struct table *t, const json_t *pool) {
-    json_int_t limit = format_get_number(pool, "limit"), used = format_get_number(pool, "used"), waiting = format_get_number(pool, "waiting");
+    json_int_t limit = format_get_number(pool, "limit"), used = format_get_number(pool, "used"),
+               waiting = format_get_number(pool, "waiting");
     bool differ = json_is_true(json_object_get(pool, "limits_differ"));
     char text[FORMAT_SIZE];
 
@@ -77,13 +80,15 @@ static void add_pool(struct table *t, const json_t *pool) {
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
     table_cell(t, differ ? TABLE_BAD : TABLE_PLAIN, "%s", differ ? differ_text(pool, text) : "");
     table_cell(t, TABLE_NOTICE, "%s", override_text(pool, text));
-    table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "holders", json_array_size(json_object_get(pool, "holders")), text));
+    table_cell(t, TABLE_PLAIN, "%s",
+               claims_text(pool, "holders", json_array_size(json_object_get(pool, "holders")), text));
     table_cell(t, TABLE_PLAIN, "%s", claims_text(pool, "queue", (size_t) waiting, text));
 }
 
 static int print_pools(const json_t *pools) {
-    static const struct table_column columns[] = {{"POOL", false},    {"SCOPE", false},  {"LIMIT", true},     {"USED", true},
-                                                  {"WAITING", true}, {"DIFFER", false}, {"OVERRIDE", false}, {"HOLDERS", false}, {"QUEUE", false}};
+    static const struct table_column columns[] = {{"POOL", false},     {"SCOPE", false},   {"LIMIT", true},
+                                                  {"USED", true},      {"WAITING", true},  {"DIFFER", false},
+                                                  {"OVERRIDE", false}, {"HOLDERS", false}, {"QUEUE", false}};
 
     return output_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");
 }
@@ -115,8 +120,9 @@ static void add_holder(struct table *t, const json_t *h) {
 }
 
 static int print_holders(const json_t *holders, const char *pool) {
-    static const struct table_column columns[] = {{"HOLDER", false}, {"HOST", false}, {"NAME", false}, {"PERMITS", true},
-                                                  {"TOKEN", true},   {"PID", true},   {"SINCE", false}, {"SEEN", false}};
+    static const struct table_column columns[] = {{"HOLDER", false}, {"HOST", false}, {"NAME", false},
+                                                  {"PERMITS", true}, {"TOKEN", true}, {"PID", true},
+                                                  {"SINCE", false},  {"SEEN", false}};
     char text[FORMAT_SIZE];
 
     snprintf(text, sizeof(text), "no holders of %.64s", pool);
@@ -138,8 +144,9 @@ static void add_waiter(struct table *t, const json_t *w) {
 }
 
 static int print_queue(const json_t *queue) {
-    static const struct table_column columns[] = {{"POSITION", true}, {"WAITING CLAIM", false}, {"HOST", false},
-                                                  {"NAME", false},    {"PERMITS", true},        {"FOR", true}};
+    static const struct table_column columns[] = {{"POSITION", true}, {"WAITING CLAIM", false},
+                                                  {"HOST", false},    {"NAME", false},
+                                                  {"PERMITS", true},  {"FOR", true}};
 
     return output_items(queue, columns, ELEMENTSOF(columns), add_waiter, "no waiting claims");
 }
@@ -150,7 +157,9 @@ static int print_each_pool(const json_t *pools) {
     size_t i;
 
     json_array_foreach(pools, i, pool) {
-        if (json_array_size(json_object_get(pool, "holders")) + json_array_size(json_object_get(pool, "queue")) == 0)
+        if (json_array_size(json_object_get(pool, "holders")) +
+                json_array_size(json_object_get(pool, "queue")) ==
+            0)
             continue;
         printf("\n%s:\n", format_get_text(pool, "name"));
         r = print_holders(json_object_get(pool, "holders"), format_get_text(pool, "name"));
@@ -201,8 +210,8 @@ static const char *limits_text(const json_t *host, char buffer[static FORMAT_SIZ
     buffer[0] = '\0';
     json_array_foreach(limits, i, l)
         if (n < FORMAT_SIZE)
-            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s " INT, i > 0 ? ", " : "", format_get_text(l, "pool"),
-                                   format_get_number(l, "limit"));
+            n += (size_t) snprintf(buffer + n, FORMAT_SIZE - n, "%s%.64s " INT, i > 0 ? ", " : "",
+                                   format_get_text(l, "pool"), format_get_number(l, "limit"));
     return buffer;
 }
 
@@ -222,11 +231,13 @@ static void add_host(struct table *t, const json_t *h) {
 }
 
 static int print_hosts(const json_t *answer) {
-    static const struct table_column columns[] = {
-        {"HOST", false}, {"VERSION", false}, {"STATE", false}, {"CLAIMS", true}, {"SEEN", false}, {"OTHER LIMITS", false}};
+    static const struct table_column columns[] = {{"HOST", false},  {"VERSION", false},
+                                                  {"STATE", false}, {"CLAIMS", true},
+                                                  {"SEEN", false},  {"OTHER LIMITS", false}};
 
     output_caveats(answer);
-    return output_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host, "no host is alive");
+    return output_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host,
+                        "no host is alive");
 }
 
 int verb_hosts(int argc, char **argv) {

@@ -23,7 +23,9 @@ static enum table_colour state_colour(const char *state) {
 }
 
 static enum table_colour result_colour(const char *result) {
-    return strcmp(result, "success") == 0 ? TABLE_GOOD : strcmp(result, "stopped") == 0 ? TABLE_NOTICE : TABLE_BAD;
+    return strcmp(result, "success") == 0   ? TABLE_GOOD
+           : strcmp(result, "stopped") == 0 ? TABLE_NOTICE
+                                            : TABLE_BAD;
 }
 
 static void add_job(struct table *t, const json_t *j) {
@@ -42,11 +44,13 @@ static void add_job(struct table *t, const json_t *j) {
 }
 
 static int print_jobs(const json_t *answer) {
-    static const struct table_column columns[] = {{"JOB", false},         {"STATE", false}, {"RUNS", true}, {"POOLS", false},
-                                                  {"LAST RESULT", false}, {"ENDED", false}, {"NEXT", false}, {"DESCRIPTION", false}};
+    static const struct table_column columns[] = {{"JOB", false},   {"STATE", false},       {"RUNS", true},
+                                                  {"POOLS", false}, {"LAST RESULT", false}, {"ENDED", false},
+                                                  {"NEXT", false},  {"DESCRIPTION", false}};
 
     output_caveats(answer);
-    return output_items(json_object_get(answer, "jobs"), columns, ELEMENTSOF(columns), add_job, "no jobs are defined");
+    return output_items(json_object_get(answer, "jobs"), columns, ELEMENTSOF(columns), add_job,
+                        "no jobs are defined");
 }
 
 int verb_jobs(int argc, char **argv) {
@@ -65,14 +69,15 @@ static void add_run(struct table *t, const json_t *run) {
     table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "position", text));
     table_cell(t, TABLE_PLAIN, "%s", format_duration(run, "wait_ms", text));
     table_cell(t, TABLE_PLAIN, "%s", format_duration(run, "run_ms", text));
-    table_cell(t, result_colour(format_get_text(run, "result")), "%s", format_result(run, "result", "exit_code", "signal", text));
+    table_cell(t, result_colour(format_get_text(run, "result")), "%s",
+               format_result(run, "result", "exit_code", "signal", text));
     table_cell(t, TABLE_NOTICE, "%s", why[0] ? why : format_get_text(run, "reason"));
 }
 
 static int print_runs(const json_t *answer, bool all) {
-    static const struct table_column columns[] = {{"RUN", false},     {"NAME", false}, {"KIND", false}, {"STATE", false},
-                                                  {"POOLS", false},   {"POSITION", false}, {"WAITED", true}, {"RAN", true},
-                                                  {"RESULT", false}, {"WHY", false}};
+    static const struct table_column columns[] = {
+        {"RUN", false},      {"NAME", false},  {"KIND", false}, {"STATE", false},  {"POOLS", false},
+        {"POSITION", false}, {"WAITED", true}, {"RAN", true},   {"RESULT", false}, {"WHY", false}};
 
     output_caveats(answer);
     return output_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,
@@ -92,7 +97,8 @@ static int choose_runs(json_t *runs, char **words, size_t n) {
         choice_see(&choice, format_get_text(run, "run"), format_get_text(run, "name"));
     missing = choice_missing(&choice);
     if (missing) {
-        fprintf(stderr, "berth: no such run: %s (`berth runs --all` and `berth history` list them)\n", missing);
+        fprintf(stderr, "berth: no such run: %s (`berth runs --all` and `berth history` list them)\n",
+                missing);
         return EXIT_UNKNOWN_NAME;
     }
     for (i = json_array_size(runs); i-- > 0;) {

@@ -13,8 +13,10 @@ int sources_explain(const char *verb, const char *directory, int error) {
         return EXIT_INTERNAL;
     }
     if (error == -EACCES)
-        fprintf(stderr, "berth %s: %s: no permission to read it (root and the groups systemd-journal and adm have)\n", verb,
-                directory ? directory : "the journal");
+        fprintf(
+            stderr,
+            "berth %s: %s: no permission to read it (root and the groups systemd-journal and adm have)\n",
+            verb, directory ? directory : "the journal");
     else if (error == -ENODATA)
         fprintf(stderr, "berth %s: %s: no journal found\n", verb, directory ? directory : "the journal");
     else

@@ -60,7 +60,8 @@ static void explain_result(const json_t *run) {
     if (text_is(run, "result", "success"))
         return;
     format_result(run, "result", "exit_code", "signal", text);
-    fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", format_get_text(run, "name"), text, reason);
+    fprintf(stderr, reason[0] ? "berth: %s: %s: %s\n" : "berth: %s: %s\n", format_get_text(run, "name"),
+            text, reason);
 }
 
 /* Takes one reply. Returns 0 if more follow; 1 if it was the last, with *ret_status. */
@@ -102,8 +103,9 @@ static bool may_come_back(int r, const struct client_reply *reply) {
 }
 
 static int explain_lost(const struct waited *w) {
-    fprintf(stderr, "berth: %s: run %s is not known to this berthd; its result may be in `berth history %s`\n", w->job, w->run,
-            w->run);
+    fprintf(stderr,
+            "berth: %s: run %s is not known to this berthd; its result may be in `berth history %s`\n",
+            w->job, w->run, w->run);
     return EXIT_AWAY;
 }
 
@@ -188,7 +190,8 @@ static int start_all(size_t n, char **jobs, bool wait) {
 /* Checks all names before anything is started. Returns 0, or an exit status whose reason was printed. */
 static int check_jobs(int argc, char **argv) {
     _cleanup_json_ json_t *found = NULL;
-    int status = argc > 1 ? find_names("start", argv, argc, &found) : options_check_name("start", "job", argv[0]);
+    int status = argc > 1 ? find_names("start", argv, argc, &found)
+                          : options_check_name("start", "job", argv[0]);
 
     for (int i = 0; status == 0 && i < (int) json_array_size(found); i++)
         if (!json_is_true(json_object_get(json_array_get(found, (size_t) i), "is_job"))) {

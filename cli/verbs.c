@@ -183,7 +183,8 @@ static int unknown_verb(const char *name) {
         known[i] = verbs[i].name;
     near = nearest(name, known, ELEMENTSOF(known));
     if (near)
-        return options_refuse("unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all", name, near);
+        return options_refuse("unknown verb \"%.100s\"; did you mean \"%s\"? `berth help` lists them all",
+                              name, near);
     return options_refuse("unknown verb \"%.100s\"; `berth help` lists them all", name);
 }
 
@@ -225,7 +226,9 @@ static int find_verb(int argc, char **argv, int *ret_status) {
         } else {
             *ret_status = strncmp(argv[i], "--socket", 8) == 0
                               ? options_refuse("--socket needs a path")
-                              : options_refuse("unknown option \"%.100s\" before the verb; `berth help` lists them", argv[i]);
+                              : options_refuse(
+                                    "unknown option \"%.100s\" before the verb; `berth help` lists them",
+                                    argv[i]);
             return 0;
         }
     }

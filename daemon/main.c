@@ -27,7 +27,7 @@ static const char *arg_runner = NULL; /* --with-runner=PATH */
 /* FileDescriptorName= of berthd.socket */
 #define SOCKET_NAME "control"
 
-#define LEAVE_TIME (250 * USEC_PER_MSEC) /* for clients that are in the middle of a call, before a restart */
+#define DRAIN_TIME (250 * USEC_PER_MSEC) /* for clients that are in the middle of a call, before a restart */
 
 static void help(void) {
     puts("berthd [OPTIONS]\n"
@@ -194,7 +194,7 @@ struct daemon {
     struct control *control;
 };
 
-static void main_on_quiet(void *userdata) {
+static void main_on_drained(void *userdata) {
     manager_stop(userdata, false);
 }
 
@@ -204,7 +204,7 @@ static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const st
 
     if (manager_stops_jobs(d->manager))
         manager_stop(d->manager, true);
-    else if (control_drain(d->control, LEAVE_TIME, main_on_quiet, d->manager) != 0)
+    else if (control_drain(d->control, DRAIN_TIME, main_on_drained, d->manager) != 0)
         manager_stop(d->manager, false);
     return 0;
 }

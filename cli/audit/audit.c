@@ -48,7 +48,8 @@ static int given_limits_add_word(struct limits *l, const char *word) {
         return options_wrong_usage("audit", "--limit %.100s: must be POOL=N", word);
     snprintf(limit.pool, sizeof(limit.pool), "%.*s", (int) (equals - word), word);
     limit.limit = (uint32_t) value;
-    return name_is_valid(limit.pool) ? given_limits_add(l, &limit) : options_check_name("audit", "pool", limit.pool);
+    return name_is_valid(limit.pool) ? given_limits_add(l, &limit)
+                                     : options_check_name("audit", "pool", limit.pool);
 }
 
 static int given_limits_add_config(struct limits *l, const char *file) {
@@ -126,7 +127,7 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
     t->sum.n_explained += r->n_explained;
     t->sum.n_by_clock += r->n_by_clock;
     t->sum.n_unproved += r->n_unproved;
-    t->sum.n_unseen += r->n_unseen;
+    t->sum.n_no_journal += r->n_no_journal;
     t->sum.n_continued += r->n_continued;
     t->sum.doubt = r->doubt > t->sum.doubt ? r->doubt : t->sum.doubt;
 }
@@ -154,22 +155,30 @@ static void show_sum(const struct totals *t, const struct audit_options *o, cons
     printf("%s: %zu hosts, %zu starts of berthd, %zu events, %zu grants of %zu pools, %zu without an end yet\n",
            t->n_findings > 0 || s->n_unproved > 0 ? "NOT proved" : "proved", s->n_hosts, s->n_starts, s->n_events, s->n_granted, s->n_pools,
            s->n_running);
-    printf("limits: from the journals%s%s%s; order and ends: Redis's numbers; host clocks: tolerance %s, uncertain by up to %s\n",
-           config ? ", else " : "", config ? config : "", o->n_limits > 0 && o->limits[o->n_limits - 1].fixed ? ", instead --limit" : "",
+    printf("limits: from the journals%s%s%s; order and ends: Redis's numbers; host clocks: tolerance %s, "
+           "uncertain by up to %s\n",
+           config ? ", else " : "", config ? config : "",
+           o->n_limits > 0 && o->limits[o->n_limits - 1].fixed ? ", instead --limit" : "",
            duration_format(o->tolerance, tolerance), duration_format(s->doubt + USEC_PER_MSEC - 1, doubt));
     if (s->n_by_clock > 0)
-        printf("%zu grants ended while a reply of Redis was lost: their ends are known by their hosts' clocks\n", s->n_by_clock);
+        printf("%zu grants ended while a reply of Redis was lost: their ends are known by their hosts' "
+               "clocks\n",
+               s->n_by_clock);
     if (s->n_explained > 0)
         printf("%zu overtakings with a logged reason: the claim was parked, or its host was expired\n",
                s->n_explained);
-    if (s->n_unproved > s->n_unseen)
-        printf("%zu grants (unproved) are within the limit only if earlier ones had ended, which no journal can show (a berthd or "
-               "host was killed, or a reply was lost)\n", s->n_unproved - s->n_unseen);
-    if (s->n_unseen > 0)
-        printf("%zu entries (unproved no-journal) show that a journal is missing: give the journals of all hosts that share the "
-               "pools, from before the time to prove (--since)\n", s->n_unseen);
+    if (s->n_unproved > s->n_no_journal)
+        printf("%zu grants (unproved) are within the limit only if earlier ones had ended, which no journal can "
+               "show (a berthd or host was killed, or a reply was lost)\n",
+               s->n_unproved - s->n_no_journal);
+    if (s->n_no_journal > 0)
+        printf("%zu entries (unproved no-journal) show that a journal is missing: give the journals of all hosts that "
+               "share the pools, from before the time to prove (--since)\n",
+               s->n_no_journal);
     if (s->n_continued > 0)
-        printf("%zu grants were made beside runs that continue after a lost lease (on-lease-lost = \"continue\")\n", s->n_continued);
+        printf("%zu grants were made beside runs that continue after a lost lease (on-lease-lost = "
+               "\"continue\")\n",
+               s->n_continued);
 }
 
 /* --- the verb --- */
@@ -237,16 +246,20 @@ int verb_audit(int argc, char **argv) {
     struct string_list given = {};
     const char *since = NULL, *tolerance = NULL, *config = NULL;
     bool json = false;
-    const struct verb_option known[] = {OPTION_FLAG("--json", &json),           OPTION_VALUE("--since", &since),
-                                        OPTION_LIST("--limit", &given),         OPTION_VALUE("-c", &config),
-                                        OPTION_VALUE("--tolerance", &tolerance), SOURCES_OPTIONS(&sources)};
+    const struct verb_option known[] = {OPTION_FLAG("--json", &json),
+                                        OPTION_VALUE("--since", &since),
+                                        OPTION_LIST("--limit", &given),
+                                        OPTION_VALUE("-c", &config),
+                                        OPTION_VALUE("--tolerance", &tolerance),
+                                        SOURCES_OPTIONS(&sources)};
     int status;
 
     if (options_parse(argc, argv, known, ELEMENTSOF(known), &status) < 0)
         return status;
     status = options_parse_when("audit", "--since", since, &options.since);
     if (status == 0 && tolerance && duration_parse(tolerance, &options.tolerance) < 0)
-        status = options_wrong_usage("audit", "--tolerance %.100s: must be a duration such as 100ms", tolerance);
+        status = options_wrong_usage("audit", "--tolerance %.100s: must be a duration such as 100ms",
+                                     tolerance);
     if (status == 0)
         status = given_limits_make(&limits, &given, config);
     options.limits = limits.items;

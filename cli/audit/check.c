@@ -44,7 +44,8 @@ static _printf_(4, 0) bool note(struct audit_finding *f, enum audit_kind kind, c
     return vasprintf(&f->text, format, arguments) >= 0;
 }
 
-void audit_report_violation(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
+void audit_report_violation(struct audit *a, enum audit_kind kind, const struct entry *entry,
+                            const char *format, ...) {
     struct audit_report *r = a->report;
     va_list arguments;
 
@@ -69,14 +70,15 @@ void audit_report_violation(struct audit *a, enum audit_kind kind, const struct 
     va_end(arguments);
 }
 
-void audit_report_unproved(struct audit *a, enum audit_kind kind, const struct entry *entry, const char *format, ...) {
+void audit_report_unproved(struct audit *a, enum audit_kind kind, const struct entry *entry,
+                           const char *format, ...) {
     struct audit_report *r = a->report;
     va_list arguments;
 
     if (entry->time < a->options->since)
         return;
     r->n_unproved++;
-    r->n_unseen += kind == AUDIT_NO_JOURNAL;
+    r->n_no_journal += kind == AUDIT_NO_JOURNAL;
     if (r->n_doubts == AUDIT_DOUBTS_MAX)
         return;
     if (!r->doubts)
@@ -173,18 +175,24 @@ static void check_place(struct audit *a, const struct place *before, const struc
 
     a->report->n_starts += first;
     if (!first && p->entry->seq > before->entry->seq && compare_numbers(p->entry, before->entry, &order) && order < 0)
-        audit_report_violation(a, AUDIT_SEQ_ORDER, p->entry, "it stands before BERTH_SEQ %" PRIu64 ", which was written before it", before->entry->seq);
+        audit_report_violation(a, AUDIT_SEQ_ORDER, p->entry,
+                               "it stands before BERTH_SEQ %" PRIu64 ", which was written before it",
+                               before->entry->seq);
     if (p->entry->seq == expected)
         return;
     if (!first && p->entry->seq < expected)
-        audit_report_violation(a, AUDIT_SEQ_TWICE, p->entry, "a second entry with BERTH_SEQ %" PRIu64, p->entry->seq);
+        audit_report_violation(a, AUDIT_SEQ_TWICE, p->entry, "a second entry with BERTH_SEQ %" PRIu64,
+                               p->entry->seq);
     else if (first)
         audit_report_violation(a, AUDIT_SEQ_GAP, p->entry,
-                   "the record of this berthd begins with BERTH_SEQ %" PRIu64 ": earlier entries are missing or were rotated away "
-                   "(then --since a later time can be proved)", p->entry->seq);
+                               "the record of this berthd begins with BERTH_SEQ %" PRIu64
+                               ": earlier entries are missing or were rotated away "
+                               "(then --since a later time can be proved)",
+                               p->entry->seq);
     else
-        audit_report_violation(a, AUDIT_SEQ_GAP, p->entry, "BERTH_SEQ %" PRIu64 " follows %" PRIu64 ": %" PRIu64 " missing", p->entry->seq,
-                   before->entry->seq, p->entry->seq - expected);
+        audit_report_violation(a, AUDIT_SEQ_GAP, p->entry,
+                               "BERTH_SEQ %" PRIu64 " follows %" PRIu64 ": %" PRIu64 " missing",
+                               p->entry->seq, before->entry->seq, p->entry->seq - expected);
 }
 
 static int find_places(struct audit *a, const struct entries *entries, struct place *places, size_t *ret_n) {

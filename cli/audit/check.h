@@ -73,7 +73,7 @@ struct audit_report {
     size_t n_explained; /* overtakings with a logged reason: parked, or the host was gone */
     size_t n_by_clock;  /* grants whose end is known only by their host's clock */
     size_t n_unproved;  /* grants that are within the limit only if earlier ones had ended without a log entry (lost-answers.c); and runs without a logged end on a lost host */
-    size_t n_unseen;    /* of n_unproved: signs of a host whose journal is missing (missing-hosts.c) */
+    size_t n_no_journal; /* of n_unproved: signs of a host whose journal is missing (missing-hosts.c) */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
     usec_t doubt;       /* largest uncertainty of a host's clock */
     bool out_of_memory;

@@ -25,11 +25,13 @@ static int compare_processes(const void *a, const void *b) {
     return c != 0 ? c : x < y ? -1 : x > y;
 }
 
-int event_index_make(struct event_index *t, const struct audit *a, bool by_process, bool (*is_in)(const struct entry *),
+int event_index_make(struct event_index *t, const struct audit *a, bool by_process,
+                     bool (*is_in)(const struct entry *),
                      uint64_t (*key)(const struct audit *, const struct entry *)) {
     size_t n = 0;
 
-    *t = (struct event_index) {.owner = by_process ? offsetof(struct entry, process) : offsetof(struct entry, host)};
+    *t = (struct event_index){.owner = by_process ? offsetof(struct entry, process)
+                                                  : offsetof(struct entry, host)};
     for (size_t i = 0; i < a->n_events; i++)
         n += is_in(a->events[i]);
     t->items = calloc(n + 1, sizeof(*t->items));
@@ -61,7 +63,8 @@ size_t event_index_begin(const struct event_index *t, const char *owner) {
     return low;
 }
 
-const struct entry *event_index_next(const struct event_index *t, const char *owner, size_t *at, uint64_t least) {
+const struct entry *event_index_next(const struct event_index *t, const char *owner, size_t *at,
+                                     uint64_t least) {
     *at = maxima_next(&t->keys, *at, least);
     return *at < t->n && strcmp(owner_of(t, *t->items[*at]), owner) == 0 ? *t->items[*at] : NULL;
 }

@@ -296,7 +296,8 @@ static void settle_clock(struct audit *a, struct audit_host *h) {
 
     if (h->highest == INT64_MAX)
         return;
-    h->offset = h->lowest > h->highest ? h->lowest : h->highest; /* lowest above highest: the clock was set meanwhile */
+    h->offset = h->lowest > h->highest ? h->lowest
+                                       : h->highest; /* lowest above highest: the clock was set meanwhile */
     doubt = h->lowest == INT64_MIN ? 0 : h->lowest > h->highest ? h->lowest - h->highest : h->highest - h->lowest;
     if ((usec_t) doubt > a->report->doubt)
         a->report->doubt = (usec_t) doubt;

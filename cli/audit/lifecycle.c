@@ -32,12 +32,16 @@ static void check_end(struct audit *a, const struct audit_run *r) {
     if (r->n_uses == 0 || r->of_host)
         return; /* permits of the run's own host end with its last process */
     if (r->exited && audit_hosts_process_goes_on(a, r->exited))
-        audit_report_violation(a, AUDIT_NOT_ENDED, r->exited, "the run is over, and no entry releases or reclaims its permits");
-    else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted) && lost_answers_silent_since(a, r->granted) > 0)
-        audit_report_unproved(a, AUDIT_NOT_ENDED, r->granted, "its host was rebooted since, and no entry reclaims its permits: "
-                    AUDIT_SILENT);
+        audit_report_violation(a, AUDIT_NOT_ENDED, r->exited,
+                               "the run is over, and no entry releases or reclaims its permits");
+    else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted) &&
+             lost_answers_silent_since(a, r->granted) > 0)
+        audit_report_unproved(
+            a, AUDIT_NOT_ENDED, r->granted,
+            "its host was rebooted since, and no entry reclaims its permits: " AUDIT_SILENT);
     else if (!r->exited && audit_hosts_other_boot_goes_on(a, r->granted) && !was_wiped(a, r->granted))
-        audit_report_violation(a, AUDIT_NOT_ENDED, r->granted, "its host was rebooted since, and no entry reclaims its permits");
+        audit_report_violation(a, AUDIT_NOT_ENDED, r->granted,
+                               "its host was rebooted since, and no entry reclaims its permits");
 }
 
 /* --- what entries say of one another --- */
@@ -72,8 +76,9 @@ static bool is_claimed_again(const struct entry *e, const struct entry *granted)
 
 /* Whether this entry has another ticket than its grant. */
 static bool has_other_ticket(const struct audit_run *r, const struct entry *e, const struct entry *granted) {
-    return r->granted && !r->of_host && e->ticket > 0 && r->granted->ticket > 0 && e->ticket != granted->ticket &&
-           strcmp(e->event, "queued") != 0 && strcmp(e->event, "parked") != 0;
+    return r->granted && !r->of_host && e->ticket > 0 && r->granted->ticket > 0 &&
+           e->ticket != granted->ticket && strcmp(e->event, "queued") != 0 &&
+           strcmp(e->event, "parked") != 0;
 }
 
 /* Returns the field of entry i that contradicts the run's first entry or the current grant; NULL: none. */
@@ -106,7 +111,8 @@ static void check_fields(struct audit *a, const struct audit_run *r) {
         granted = !started && is_claimed_again(e, granted) ? e : granted;
         field = find_contradiction(r, i, first, granted);
         if (field)
-            audit_report_violation(a, AUDIT_DIFFERS, e, "its %s is not that of this run's other entries (%s)", field,
+            audit_report_violation(a, AUDIT_DIFFERS, e,
+                                   "its %s is not that of this run's other entries (%s)", field,
                                    first->event);
     }
 }
@@ -116,7 +122,8 @@ static int turn_of(const char *event) {
     static const struct {
         const char *event;
         int turn;
-    } turns[] = {{"queued", 1}, {"parked", 1}, {"granted", 2}, {"started", 3}, {"exited", 4}, {"released", 5}};
+    } turns[] = {{"queued", 1},  {"parked", 1}, {"granted", 2},
+                 {"started", 3}, {"exited", 4}, {"released", 5}};
 
     for (size_t i = 0; i < ELEMENTSOF(turns); i++)
         if (strcmp(turns[i].event, event) == 0)
@@ -145,7 +152,8 @@ static void check_whole(struct audit *a, const struct audit_run *r) {
     if (r->granted && r->exited && !r->started && (r->exited->exit_code >= 0 || r->exited->signal >= 0))
         audit_report_violation(a, AUDIT_DIFFERS, r->exited, "its command ended without a logged start");
     if (r->granted && r->released && !r->exited && !lost_answers_is_unused_run(r))
-        audit_report_violation(a, AUDIT_DIFFERS, r->released, "its permits were released without a logged end of the run");
+        audit_report_violation(a, AUDIT_DIFFERS, r->released,
+                               "its permits were released without a logged end of the run");
 }
 
 static void check_run(struct audit *a, const struct audit_run *r) {
@@ -169,7 +177,8 @@ static void check_processes(struct audit *a) {
         if (!first || strcmp(first->process, e->process) != 0)
             first = e;
         else if (strcmp(first->host, e->host) != 0)
-            audit_report_violation(a, AUDIT_DIFFERS, e, "the berthd that wrote it is one of host %s", first->host);
+            audit_report_violation(a, AUDIT_DIFFERS, e, "the berthd that wrote it is one of host %s",
+                                   first->host);
     }
 }
 

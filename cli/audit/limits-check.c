@@ -37,7 +37,8 @@ struct sweep { /* over the grants of one pool, in their order; use is updated st
     uint64_t used;       /* of the active holders */
     size_t n_unlogged;     /* of these, those that may have ended without an entry, and their permits */
     uint64_t unlogged_after;
-    size_t n_taken;      /* those with reclaimed permits and remaining processes; if there are any, each is looked at */
+    size_t n_taken; /* those with reclaimed permits and remaining processes; if there are any, each is looked
+                       at */
     size_t *of_run;      /* the last holder of each run, in this pool or an earlier one */
     uint64_t logged_at;       /* when the current grant was logged, as a number; 0: not needed */
 };
@@ -49,7 +50,8 @@ static bool may_be_gone(const struct sweep *s, const struct holder *h, uint64_t 
 }
 
 static bool may_be_over(const struct sweep *s, const struct holder *h, uint64_t number) {
-    return !(h->end < number && h->run->continues) && ((h->unlogged_after > 0 && h->unlogged_after < number) || may_be_gone(s, h, number));
+    return !(h->end < number && h->run->continues) &&
+           ((h->unlogged_after > 0 && h->unlogged_after < number) || may_be_gone(s, h, number));
 }
 
 static const char *why_over(const struct sweep *s, const struct holder *h, uint64_t number) {
@@ -78,7 +80,8 @@ static const char *holders_text(const struct sweep *s, uint64_t number, bool unk
 
 /* excused: permits of runs that go on after a lost lease as configured. unknown: permits of holders that may
  * have ended without an entry. */
-static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64_t *ret_excused, uint64_t *ret_unknown) {
+static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64_t *ret_excused,
+                                  uint64_t *ret_unknown) {
     *ret_excused = 0;
     *ret_unknown = s->unlogged_after;
     if (s->n_taken == 0)
@@ -94,14 +97,17 @@ static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64
     }
 }
 
-static void sweep_check_grant(struct sweep *s, const struct entry *entry, const struct audit_run *r, uint64_t number, const uint32_t *limit) {
+static void sweep_check_grant(struct sweep *s, const struct entry *entry, const struct audit_run *r,
+                              uint64_t number, const uint32_t *limit) {
     struct audit_pool *p = &s->a->pools[s->pool];
     uint64_t excused, unknown, used = s->used + audit_run_permits(r, s->pool);
     char holders[1024];
 
     if (!limit) {
         if (!p->complained)
-            audit_report_violation(s->a, AUDIT_NO_LIMIT, entry, "the limit of pool %s is not logged: give it with --limit %s=N", p->name, p->name);
+            audit_report_violation(s->a, AUDIT_NO_LIMIT, entry,
+                                   "the limit of pool %s is not logged: give it with --limit %s=N", p->name,
+                                   p->name);
         p->complained = true;
         return;
     }
@@ -115,8 +121,10 @@ static void sweep_check_grant(struct sweep *s, const struct entry *entry, const 
                     "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s", used, p->name, *limit,
                     holders_text(s, number, true, holders, sizeof(holders)));
     } else {
-        audit_report_violation(s->a, AUDIT_ABOVE_LIMIT, entry, "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
-                   p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
+        audit_report_violation(
+            s->a, AUDIT_ABOVE_LIMIT, entry,
+            "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
+            p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
     }
 }
 
@@ -168,7 +176,8 @@ static size_t find_after(const struct sweep *s, size_t i, uint64_t number) {
 
 static void sweep_add(struct sweep *s, size_t i) {
     struct holder *h = &s->holders[i];
-    size_t over = find_after(s, i, h->last), unlogged_after = h->unlogged_after > 0 ? find_after(s, i, h->unlogged_after) : s->n;
+    size_t over = find_after(s, i, h->last),
+           unlogged_after = h->unlogged_after > 0 ? find_after(s, i, h->unlogged_after) : s->n;
 
     h->before = s->last;
     h->after = NONE;
@@ -191,7 +200,8 @@ static void sweep_add(struct sweep *s, size_t i) {
 static void sweep_begin(struct sweep *s, size_t pool, size_t n) {
     *s = (struct sweep) {.a = s->a, .holders = s->holders, .of_run = s->of_run, .pool = pool, .n = n, .first = NONE, .last = NONE};
     for (size_t i = 0; i < n; i++)
-        s->holders[i].first_over = s->holders[i].next_over = s->holders[i].first_unlogged = s->holders[i].next_unlogged = NONE;
+        s->holders[i].first_over = s->holders[i].next_over = s->holders[i].first_unlogged =
+            s->holders[i].next_unlogged = NONE;
 }
 
 /* --- pools of the cluster --- */
@@ -203,8 +213,14 @@ static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_
     for (size_t i = 0; i < n; i++) {
         const struct audit_hold *h = &s->a->holds[of_pool[i]];
 
-        s->holders[i] = (struct holder) {.run = h->run, .number = h->token, .last = h->end > h->there ? h->end : h->there, .end = h->end,
-                                         .there = h->there, .unlogged_after = h->unlogged_after, .why = h->why, .permits = audit_run_permits(h->run, pool)};
+        s->holders[i] = (struct holder){.run = h->run,
+                                        .number = h->token,
+                                        .last = h->end > h->there ? h->end : h->there,
+                                        .end = h->end,
+                                        .there = h->there,
+                                        .unlogged_after = h->unlogged_after,
+                                        .why = h->why,
+                                        .permits = audit_run_permits(h->run, pool)};
     }
     sweep_begin(s, pool, n);
     for (size_t i = 0; i < n; i++) {
@@ -233,7 +249,8 @@ static void sweep_drop_booted(struct sweep *s, const char *boot) {
     }
 }
 
-static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run *const *by_order, const struct audit_pool_users *users) {
+static void check_host_pool(struct sweep *s, size_t pool, const struct audit_run *const *by_order,
+                            const struct audit_pool_users *users) {
     const uint64_t *of_pool = &users->items[users->first[pool]];
     size_t n = users->first[pool + 1] - users->first[pool];
     const char *boot = NULL;
@@ -265,7 +282,8 @@ static int compare_orders(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int list_users(struct audit *a, const struct audit_run **by_order, struct audit_pool_users *ret_holds, struct audit_pool_users *ret_grants) {
+static int list_users(struct audit *a, const struct audit_run **by_order, struct audit_pool_users *ret_holds,
+                      struct audit_pool_users *ret_grants) {
     _cleanup_free_ const struct audit_run **of_holds = calloc(a->n_holds + 1, sizeof(*of_holds));
     size_t n = 0;
     int k;

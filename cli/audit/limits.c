@@ -108,7 +108,8 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
     if (w->kind == LIMIT_OVERRIDE)
         return add_step(&a->pools[i].overrides, &step);
     k = add_step(&a->pools[i].declared, &step);
-    if (k < 0 || strcmp(e->event, "redis-connected") != 0 || a->pools[i].overridden == order) /* see read_overrides() */
+    if (k < 0 || strcmp(e->event, "redis-connected") != 0 ||
+        a->pools[i].overridden == order) /* see read_overrides() */
         return k;
     step.none = true;
     return add_step(&a->pools[i].overrides, &step);
@@ -143,7 +144,8 @@ int audit_limits_make(struct audit *a) {
         for (const char *at = a->events[i]->limits; at && k == 0;) {
             at = next_word(at, &w);
             if (w.pool[0] == '\0')
-                audit_report_violation(a, AUDIT_MALFORMED, a->events[i], "BERTH_LIMITS is \"%.100s\"", a->events[i]->limits);
+                audit_report_violation(a, AUDIT_MALFORMED, a->events[i], "BERTH_LIMITS is \"%.100s\"",
+                                       a->events[i]->limits);
             else if (w.kind == LIMIT_HOST)
                 k = add_host(a, a->events[i], &w, i + 1);
             else
@@ -189,11 +191,13 @@ bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32
 
 /* A grant is decided before it is logged, and its number is the host's time of the decision. A limit logged
  * before it, or at its time, may have been in force. */
-bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r, uint32_t *ret_lowest, uint32_t *ret_highest) {
+bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r,
+                             uint32_t *ret_lowest, uint32_t *ret_highest) {
     const struct audit_pool *p = &a->pools[pool];
     const struct audit_limits_step *by_order, *by_time;
     size_t n;
-    uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token : audit_hosts_time(a, r->granted);
+    uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token
+                                                          : audit_hosts_time(a, r->granted);
 
     if (limit_given(p, true, ret_lowest)) {
         *ret_highest = *ret_lowest;

@@ -60,7 +60,8 @@ static bool was_claimed_again(const struct audit_run *r, const struct audit_hold
 bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, uint64_t *ret) {
     const struct entry *next;
 
-    if (!is_event(h->entry, "granted") || was_mentioned(h->run, h->token) || !(lost_answers_is_unused_run(h->run) || was_claimed_again(h->run, h)))
+    if (!is_event(h->entry, "granted") || was_mentioned(h->run, h->token) ||
+        !(lost_answers_is_unused_run(h->run) || was_claimed_again(h->run, h)))
         return false;
     next = next_connection(a, h);
     if (next)
@@ -72,10 +73,12 @@ bool lost_answers_is_unused(const struct audit *a, const struct audit_hold *h, u
 
 /* Whether this is the last entry of a killed berthd: a later berthd wrote on the same host. *ret: that one's
  * first entry. */
-static bool was_killed(const struct audit *a, const struct event_index *begins, size_t i, const struct entry **ret) {
+static bool was_killed(const struct audit *a, const struct event_index *begins, size_t i,
+                       const struct entry **ret) {
     const struct entry *last = a->events[i], *next = i + 1 < a->n_events ? a->events[i + 1] : NULL;
 
-    if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") || audit_event_is_of_another(last))
+    if ((next && strcmp(next->process, last->process) == 0) || is_event(last, "stopping-daemon") ||
+        audit_event_is_of_another(last))
         return false;
     *ret = event_index_first(begins, last->host, last->time + 1);
     return *ret;
@@ -103,7 +106,8 @@ int lost_answers_make(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_host *h = audit_hosts_find(a, e->host);
 
-        if ((is_event(e, "redis-lost") || was_killed(a, &begins, i, &e)) && audit_hosts_time_latest(a, e) > h->answer_lost)
+        if ((is_event(e, "redis-lost") || was_killed(a, &begins, i, &e)) &&
+            audit_hosts_time_latest(a, e) > h->answer_lost)
             h->answer_lost = audit_hosts_time_latest(a, e);
     }
     return k;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts whose journal is missing. Redis numbers a queue: if more claims were ahead than all journals have, or an entry names a host
- * without entries, a journal is missing. That is unproved, not a violation.
+/* Hosts whose journal is missing. Redis numbers a queue: if more claims were ahead than all journals have,
+ * or an entry names a host without entries, a journal is missing. That is unproved, not a violation.
  *
- * No journal has the claims of which a host had not learned when it was killed or lost Redis, so such times are left out. */
+ * No journal has the claims of which a host had not learned when it was killed or lost Redis, so such times
+ * are left out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,11 @@
 #include "cli/audit/index.h"
 #include "cli/audit/model.h"
 
-#define REPLY_TIME (10 * USEC_PER_SEC)       /* a claim is answered within this, or Redis counts as lost (redis.timeout) */
-#define DEAD (REPLY_TIME + AUDIT_RELEASE_USEC) /* a host may have been dead that long before its expiry or its next berthd's first entry */
+#define REPLY_TIME                                                                                          \
+    (10 * USEC_PER_SEC) /* a claim is answered within this, or Redis counts as lost (redis.timeout) */
+#define DEAD                                                                                                \
+    (REPLY_TIME + AUDIT_RELEASE_USEC) /* a host may have been dead that long before its expiry or its next  \
+                                         berthd's first entry */
 #define WITHDRAWN_GONE AUDIT_RELEASE_USEC /* after this a withdrawn claim is in no queue */
 
 static bool is_event(const struct entry *e, const char *event) {
@@ -29,7 +33,8 @@ static int check_hosts(struct audit *a) {
         const struct entry *e = a->events[i];
         struct audit_name *name;
 
-        if (!audit_event_is_of_another(e) || !*e->host || audit_hosts_find(a, e->host)) /* "": Redis has lost the name */
+        if (!audit_event_is_of_another(e) || !*e->host ||
+            audit_hosts_find(a, e->host)) /* "": Redis has lost the name */
             continue;
         name = audit_names_add(&logged_at, e->host, NULL);
         if (!name)
@@ -250,8 +255,10 @@ static void check_place(struct audit *a, struct queues *q, const struct troubles
         }
     }
     if (ahead < logged_at && was_calm(t, r->ticket))
-        audit_report_unproved(a, AUDIT_NO_JOURNAL, r->queued, "%" PRId64 " claims were ahead of it, and the journals have %" PRId64
-                    ": a host's journal may be missing", logged_at, ahead);
+        audit_report_unproved(a, AUDIT_NO_JOURNAL, r->queued,
+                              "%" PRId64 " claims were ahead of it, and the journals have %" PRId64
+                              ": a host's journal may be missing",
+                              logged_at, ahead);
 }
 
 static int compare_tickets(const void *a, const void *b) {

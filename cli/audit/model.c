@@ -171,7 +171,10 @@ static usec_t run_start(const struct audit *a, const struct audit_run *r) {
 /* Returns when the processes were gone, by the host's clock; 0: not logged. For a late entry the run's
  * length gives the exact time. */
 static usec_t run_end(const struct audit *a, const struct audit_run *r) {
-    usec_t end = r->exited ? audit_hosts_time(a, r->exited) : r->released ? audit_hosts_time(a, r->released) : 0, logged_at;
+    usec_t end = r->exited     ? audit_hosts_time(a, r->exited)
+                 : r->released ? audit_hosts_time(a, r->released)
+                               : 0,
+           logged_at;
 
     if (r->exited && r->started && r->exited->run_ms >= 0) {
         logged_at = run_start(a, r) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
@@ -180,7 +183,8 @@ static usec_t run_end(const struct audit *a, const struct audit_run *r) {
     return end;
 }
 
-/* Whether the entry has the exact time of the end: not if the next berthd only found that the run was over. */
+/* Whether the entry has the exact time of the end: not if the next berthd only found that the run was over.
+ */
 static bool knows_end(const struct audit_run *r) {
     return strcmp(r->exited->process, r->started->process) == 0 || r->fenced ||
            (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
@@ -237,11 +241,13 @@ static void hold_set_end(struct audit *a, struct audit_hold *h) {
     usec_t end;
 
     if (given_back) {
-        h->end = usec_sub(audit_hosts_time(a, given_back), usec_add(a->options->tolerance, a->report->doubt));
+        h->end = usec_sub(audit_hosts_time(a, given_back),
+                          usec_add(a->options->tolerance, a->report->doubt));
         a->report->n_by_clock++;
         return;
     }
-    /* A release under a later token does not end this grant: the next berthd was granted the permits again. */
+    /* A release under a later token does not end this grant: the next berthd was granted the permits again.
+     */
     if (!(ended && ended->token == h->token) && lost_answers_is_unused(a, h, &h->end))
         return;
     h->end = ended ? ended->clock : UINT64_MAX;

@@ -12,8 +12,9 @@
 static void check_twice(struct audit *a) {
     for (size_t i = 1; i < a->n_holds; i++)
         if (a->holds[i].token == a->holds[i - 1].token)
-            audit_report_violation(a, AUDIT_TOKEN_TWICE, a->holds[i].entry, "token %" PRIu64 " was granted to run %s, too", a->holds[i].token,
-                       a->holds[i - 1].run->id);
+            audit_report_violation(a, AUDIT_TOKEN_TWICE, a->holds[i].entry,
+                                   "token %" PRIu64 " was granted to run %s, too", a->holds[i].token,
+                                   a->holds[i - 1].run->id);
 }
 
 /* A claim made after another grant was logged gets a higher token. A lower token that is logged later proves
@@ -28,15 +29,18 @@ static void check_growth(struct audit *a) {
 
         if (h->entry->wait_ms >= 0 && first &&
             usec_sub(logged, (usec_t) (h->entry->wait_ms + 1) * USEC_PER_MSEC) > usec_add(first_logged, slack))
-            audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below %" PRIu64
-                       " of run %s, which was granted before this claim was made", h->token, first->token, first->run->id);
+            audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry,
+                                   "its token %" PRIu64 " is below %" PRIu64
+                                   " of run %s, which was granted before this claim was made",
+                                   h->token, first->token, first->run->id);
         if (logged < first_logged) {
             first_logged = logged;
             first = h;
         }
         if (h->entry->ticket > h->token)
-            audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry, "its token %" PRIu64 " is below its own ticket %" PRIu64, h->token,
-                       h->entry->ticket);
+            audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry,
+                                   "its token %" PRIu64 " is below its own ticket %" PRIu64, h->token,
+                                   h->entry->ticket);
     }
 }
 
@@ -51,8 +55,10 @@ struct grant {
 struct queues { /* of claims whose waiting time is known */
     const struct audit_run **by_score; /* a claim's place is its index */
     size_t n;
-    struct audit_pool_users users; /* for each pool the places of its claims: its queue, if all waited at once */
-    struct maxima until;      /* for each of users, until when it waits; 0: not yet, or not in a queue of that pool */
+    struct audit_pool_users
+        users; /* for each pool the places of its claims: its queue, if all waited at once */
+    struct maxima
+        until; /* for each of users, until when it waits; 0: not yet, or not in a queue of that pool */
     const struct audit_run **found; /* see find_overtaken() */
 };
 
@@ -62,7 +68,8 @@ static bool is_parked(const struct audit *a, const struct audit_run *r, const st
         size_t pool = r->uses[i].pool;
         uint32_t limit, highest;
 
-        if (a->pools[pool].host ? r->of_host && audit_limits_of_host_at(a, pool, g->run, &limit, &highest) && r->uses[i].permits > limit
+        if (a->pools[pool].host ? r->of_host && audit_limits_of_host_at(a, pool, g->run, &limit, &highest) &&
+                                      r->uses[i].permits > limit
                                 : audit_limits_at(a, pool, g->token, &limit) && r->uses[i].permits > limit)
             return true;
     }
@@ -174,8 +181,10 @@ static void check_grant(struct audit *a, struct queues *q, const struct grant *g
             a->report->n_explained++;
             continue;
         }
-        audit_report_violation(a, AUDIT_OVERTAKEN, g->entry, "granted before run %s on %s, which has the earlier ticket %" PRIu64
-                   " (this one: %" PRIu64 ") and waited until %" PRIu64, w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
+        audit_report_violation(a, AUDIT_OVERTAKEN, g->entry,
+                               "granted before run %s on %s, which has the earlier ticket %" PRIu64
+                               " (this one: %" PRIu64 ") and waited until %" PRIu64,
+                               w->id, audit_run_host(w), w->ticket, g->run->ticket, w->until);
         return; /* one is enough */
     }
 }

@@ -58,7 +58,8 @@ int audit_pools_find_or_add(struct audit *a, const char *name, const char *host,
     const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
     const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
     bool is_added = (of_host && of_host->index < SIZE_MAX) || (of_cluster && of_cluster->index < SIZE_MAX);
-    bool is_host = of_host && of_host->logged_by ? of_host->logged_as_host : of_cluster && of_cluster->given_as_host;
+    bool is_host = of_host && of_host->logged_by ? of_host->logged_as_host
+                                                 : of_cluster && of_cluster->given_as_host;
     if (!is_added && add_pool(a, name, is_host ? host : NULL) < 0)
         return -ENOMEM;
     *ret = audit_pools_find(a, name, host);
@@ -69,7 +70,8 @@ int audit_pools_find_or_add(struct audit *a, const char *name, const char *host,
 
 /* --- who uses which --- */
 
-int audit_pools_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n, struct audit_pool_users *ret) {
+int audit_pools_make_users(const struct audit *a, const struct audit_run *const *runs, size_t n,
+                           struct audit_pool_users *ret) {
     *ret = (struct audit_pool_users) {.first = calloc(a->n_pools + 2, sizeof(*ret->first))};
     for (size_t i = 0; i < n; i++)
         ret->n += runs[i]->n_uses;

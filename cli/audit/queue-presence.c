@@ -19,7 +19,8 @@ static int add_absence(struct audit_host *h, uint64_t from, uint64_t claimed_unt
         h->absences = grown;
         h->absences_allocated = allocated;
     }
-    h->absences[h->n_absences++] = (struct audit_absence) {.from = from, .to = UINT64_MAX, .claimed_until = claimed_until};
+    h->absences[h->n_absences++] = (struct audit_absence){
+        .from = from, .to = UINT64_MAX, .claimed_until = claimed_until};
     return 0;
 }
 
@@ -50,11 +51,14 @@ struct returns { /* of each host */
 };
 
 /* From events of other hosts: the host is back with its first connection after that. */
-static int add_of_others(struct audit *a, struct audit_host *h, const struct returns *r, const struct entry *e) {
+static int add_of_others(struct audit *a, struct audit_host *h, const struct returns *r,
+                         const struct entry *e) {
     bool expired = strcmp(e->event, "host-expired") == 0;
     const struct entry *back = expired ? event_index_first(&r->connections, h->name, e->clock)
                                       : event_index_first(&r->all, h->name, audit_hosts_time(a, e) + 1);
-    int k = add_absence(h, expired && e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance), audit_hosts_time_latest(a, e));
+    int k = add_absence(
+        h, expired && e->clock > 0 ? e->clock : usec_sub(audit_hosts_time(a, e), a->options->tolerance),
+        audit_hosts_time_latest(a, e));
 
     if (k == 0 && back)
         end_absence(a, &h->absences[h->n_absences - 1], back);
@@ -118,7 +122,8 @@ static void set_until(const struct audit *a, struct audit_run *r) {
         r->until = r->withdrawn->clock;
     if (r->revoked && !r->granted && r->revoked->clock < r->until)
         r->until = r->revoked->clock;
-    for (size_t i = 0; i < r->n_events; i++) /* granted and reclaimed before its host learned of it: then it waited again */
+    for (size_t i = 0; i < r->n_events;
+         i++) /* granted and reclaimed before its host learned of it: then it waited again */
         if (strcmp(r->events[i]->event, "reclaimed") == 0 && r->events[i]->token > 0 && r->events[i]->token < r->until)
             r->until = r->events[i]->token;
     if (r->until <= r->ticket)
@@ -143,7 +148,8 @@ static int read_hosts(struct audit *a, const struct returns *r) {
     }
     for (size_t j = 0; j < a->n_hosts; j++)
         for (size_t i = 0; i < n && k == 0; i++)
-            if (!audit_event_is_of_another(logged_at[i]) != (strcmp(logged_at[i]->host, a->hosts[j].name) == 0))
+            if (!audit_event_is_of_another(logged_at[i]) !=
+                (strcmp(logged_at[i]->host, a->hosts[j].name) == 0))
                 k = add_of_others(a, &a->hosts[j], r, logged_at[i]);
     return k;
 }

@@ -124,7 +124,8 @@ static int command_child(void *userdata, const char **ret_stage) {
     struct adhoc *a = userdata;
     int r;
 
-    *ret_stage = "parent"; /* the pid before the fork: getppid() may return another process if the parent was killed */
+    *ret_stage = "parent"; /* the pid before the fork: getppid() may return another process if the parent was
+                              killed */
     r = supervise_child_die_with_parent(a->command.own_pid);
     if (r != 0)
         return r;

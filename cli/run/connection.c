@@ -11,7 +11,9 @@
 #define RETRY_MAX (2 * USEC_PER_SEC)
 #define AWAY_MAX (60 * USEC_PER_SEC)    /* limit for a queued claim to wait for a berthd that restarts */
 #define WAIT_GRACE (1 * USEC_PER_SEC)   /* for berthd to report the end of --wait itself */
-#define FIRST_MAX (CLIENT_QUIET_TIME + CLIENT_ANSWER_TIME) /* for the first reply on a connection, which berthd sends at once */
+#define FIRST_MAX                                                                                           \
+    (CLIENT_QUIET_TIME +                                                                                    \
+     CLIENT_ANSWER_TIME)                /* for the first reply on a connection, which berthd sends at once */
 #define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even if berthd does not answer */
 
 static void connection_away(struct adhoc *a, usec_t retry_usec);
@@ -126,7 +128,8 @@ static void on_over(struct adhoc *a, const char *reason) {
 /* Whether the error may pass: a berthd whose config is wrong now may start in a moment. The claim keeps its
  * place. */
 static bool may_come_back(const struct adhoc *a, const char *error) {
-    return a->connection.is_attaching && strcmp(error, "io.berth.Away") == 0 && (a->connection.away_since == 0 || usec_sub(now(), a->connection.away_since) < AWAY_MAX);
+    return a->connection.is_attaching && strcmp(error, "io.berth.Away") == 0 &&
+           (a->connection.away_since == 0 || usec_sub(now(), a->connection.away_since) < AWAY_MAX);
 }
 
 /* Claims as a new run, because berthd does not know the old one. */
@@ -149,7 +152,8 @@ static void on_error(struct adhoc *a, struct client_reply *reply) {
     } else if (unknown && a->connection.is_attaching) {
         claim_again(a);
     } else if (may_come_back(a, reply->error)) {
-        a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2 : RETRY_MAX;
+        a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2
+                                                                            : RETRY_MAX;
         connection_away(a, a->connection.retry_usec);
     } else {
         int status = client_explain(reply);
@@ -221,12 +225,14 @@ static void connection_give_up(struct adhoc *a) {
 }
 
 /* A process accepts connections and sends no reply: berthd hangs, or it is another program. */
-static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unused_ uint64_t usec,
+                                         void *userdata) {
     struct adhoc *a = userdata;
 
     if (a->phase == ADHOC_PHASE_CLAIMING && a->run[0] == '\0')
         adhoc_exit(a, client_explain_errno(-ETIMEDOUT));
-    else if (a->phase == ADHOC_PHASE_CLAIMING && a->connection.away_since > 0 && usec_sub(now(), a->connection.away_since) >= AWAY_MAX)
+    else if (a->phase == ADHOC_PHASE_CLAIMING && a->connection.away_since > 0 &&
+             usec_sub(now(), a->connection.away_since) >= AWAY_MAX)
         connection_give_up(a);
     else if (a->phase == ADHOC_PHASE_CLAIMING || a->phase == ADHOC_PHASE_RUNNING)
         connection_away(a, RETRY_MAX);
@@ -234,7 +240,8 @@ static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unus
 }
 
 static int connection_open(struct adhoc *a) {
-    struct client_handler handler = {.on_reply = connection_on_reply, .on_gone = connection_on_gone, .userdata = a};
+    struct client_handler handler = {
+        .on_reply = connection_on_reply, .on_gone = connection_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     int r = client_connect(&client);
 
@@ -244,7 +251,8 @@ static int connection_open(struct adhoc *a) {
     if (r < 0)
         return r;
     a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
-    r = sd_event_add_time_relative(a->event, &a->connection.first_reply, CLOCK_BOOTTIME, FIRST_MAX, 0, connection_on_first_reply_due, a);
+    r = sd_event_add_time_relative(a->event, &a->connection.first_reply, CLOCK_BOOTTIME, FIRST_MAX, 0,
+                                   connection_on_first_reply_due, a);
     if (r < 0)
         return r;
     a->connection.client = steal_pointer(&client);
@@ -267,7 +275,8 @@ static int connection_on_retry(_unused_ sd_event_source *source, _unused_ uint64
         connection_give_up(a);
         return 0;
     }
-    a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2 : RETRY_MAX;
+    a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2
+                                                                        : RETRY_MAX;
     connection_away(a, a->connection.retry_usec);
     return 0;
 }
@@ -285,7 +294,8 @@ static void connection_away(struct adhoc *a, usec_t retry_usec) {
             fputs("berth: berthd is away; trying to reach it again\n", stderr);
         run_waiting_update(a, NULL);
     }
-    r = sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, retry_usec, 0, connection_on_retry, a);
+    r = sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, retry_usec, 0,
+                                   connection_on_retry, a);
     if (r < 0 && a->phase == ADHOC_PHASE_CLAIMING)
         adhoc_exit(a, client_explain_errno(r));
     /* Without a new deadline the running command is stopped at the last one. */
@@ -312,7 +322,8 @@ static int connection_on_wait_limit(sd_event_source *source, _unused_ uint64_t u
 static int arm_wait_limit(struct adhoc *a) {
     if (a->connection.wait_deadline == USEC_INFINITY)
         return 0;
-    return sd_event_add_time(a->event, &a->connection.wait_limit, CLOCK_BOOTTIME, a->connection.wait_deadline, 1, connection_on_wait_limit, a);
+    return sd_event_add_time(a->event, &a->connection.wait_limit, CLOCK_BOOTTIME,
+                             a->connection.wait_deadline, 1, connection_on_wait_limit, a);
 }
 
 int run_connection_start(struct adhoc *a) {
@@ -358,7 +369,8 @@ void run_connection_give_back(struct adhoc *a) {
 }
 
 void run_connection_report_started(struct adhoc *a) {
-    json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->command.pid, "started_usec", (json_int_t) a->command.started);
+    json_t *params = json_pack("{s:s, s:i, s:I}", "run", a->run, "pid", (int) a->command.pid, "started_usec",
+                               (json_int_t) a->command.started);
 
     /* A failed send shows as the end of the connection. */
     if (a->connection.client && params)

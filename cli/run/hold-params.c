@@ -6,7 +6,8 @@
 #include "cli/run/run-adhoc.h"
 
 static int put_msec(json_t *params, const char *key, usec_t usec) {
-    return json_object_set_new(params, key, json_integer((json_int_t) ((usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC)));
+    return json_object_set_new(params, key,
+                               json_integer((json_int_t) ((usec + USEC_PER_MSEC - 1) / USEC_PER_MSEC)));
 }
 
 static int put_pools(const struct adhoc *a, json_t *pools) {

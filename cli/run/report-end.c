@@ -41,7 +41,8 @@ static int report_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t u
 static void report_later(struct adhoc *a) {
     a->connection.client = client_free(a->connection.client);
     a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
-    if (sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, REPORT_RETRY, 0, report_on_retry, a) < 0)
+    if (sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, REPORT_RETRY, 0,
+                                   report_on_retry, a) < 0)
         adhoc_exit(a, a->report.status);
 }
 
@@ -64,13 +65,15 @@ static void report_on_gone(_unused_ struct client *client, _unused_ int error, v
 }
 
 static int report_connect(struct adhoc *a) {
-    const struct client_handler handler = {.on_reply = report_on_reply, .on_gone = report_on_gone, .userdata = a};
+    const struct client_handler handler = {
+        .on_reply = report_on_reply, .on_gone = report_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     int r = client_connect(&client);
 
     if (r == 0)
         r = client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler);
-    if (r >= 0) /* with socket activation the message stays in the socket's queue for the next berthd, even if this process exits first */
+    if (r >= 0) /* with socket activation the message stays in the socket's queue for the next berthd, even
+                   if this process exits first */
         r = client_send(client, "io.berth.Ended", json_incref(a->report.params), 0);
     if (r >= 0)
         a->connection.client = steal_pointer(&client);
@@ -99,14 +102,18 @@ void report_end(struct adhoc *a, int status, const struct supervise_result *ende
     a->report.params = a->grant.is_nested ? NULL : json_pack("{s:s, s:s?}", "run", a->run, "result", result);
     if (a->report.params && ended)
         (void) put_ended(a, a->report.params, ended);
-    if (!a->report.params ||
-        sd_event_add_time_relative(a->event, &a->report.limit, CLOCK_BOOTTIME, REPORT_TIME, 0, report_on_limit, a) < 0) {
+    if (!a->report.params || sd_event_add_time_relative(a->event, &a->report.limit, CLOCK_BOOTTIME,
+                                                        REPORT_TIME, 0, report_on_limit, a) < 0) {
         adhoc_exit(a, status);
         return;
     }
     a->phase = ADHOC_PHASE_REPORTING;
-    if (a->connection.client && a->connection.away_since == 0 && client_send(a->connection.client, "io.berth.Ended", json_incref(a->report.params), CLIENT_ONEWAY) == 0)
-        a->grant.hold_fd = close_fd(a->grant.hold_fd); /* berthd reads the report before it looks at the hold, so the next claim in the queue need not wait for this process */
+    if (a->connection.client && a->connection.away_since == 0 &&
+        client_send(a->connection.client, "io.berth.Ended", json_incref(a->report.params), CLIENT_ONEWAY) ==
+            0)
+        a->grant.hold_fd = close_fd(
+            a->grant.hold_fd); /* berthd reads the report before it looks at the hold, so the next claim in
+                                  the queue need not wait for this process */
     else
         report_end_retry(a);
 }

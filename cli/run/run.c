@@ -46,7 +46,8 @@ static void adhoc_done(struct adhoc *a) {
     a->report.limit = sd_event_source_disable_unref(a->report.limit);
     json_decref(a->report.params);
     a->command.supervise = supervise_free(a->command.supervise);
-    /* The connection is closed first: it carried the report, which must arrive before the end of the hold. */
+    /* The connection is closed first: it carried the report, which must arrive before the end of the hold.
+     */
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->event = sd_event_unref(a->event);
     free(a->grant.pools);

@@ -40,11 +40,13 @@ static void end_wait(struct adhoc *a, int signal) {
     adhoc_exit(a, EXIT_SIGNAL + signal);
 }
 
-static int signals_on_signal(_unused_ sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+static int signals_on_signal(_unused_ sd_event_source *source, const struct signalfd_siginfo *info,
+                             void *userdata) {
     struct adhoc *a = userdata;
     int signal = (int) info->ssi_signo;
 
-    if (a->phase == ADHOC_PHASE_CLAIMING || (a->phase == ADHOC_PHASE_RUNNING && !a->command.supervise)) { /* no command yet */
+    if (a->phase == ADHOC_PHASE_CLAIMING ||
+        (a->phase == ADHOC_PHASE_RUNNING && !a->command.supervise)) { /* no command yet */
         if (ends_wait(signal))
             end_wait(a, signal);
         else if (signal == SIGTSTP)
@@ -52,18 +54,21 @@ static int signals_on_signal(_unused_ sd_event_source *source, const struct sign
         return 0;
     }
     if (a->phase == ADHOC_PHASE_REPORTING && ends_wait(signal))
-        adhoc_exit(a, a->report.status); /* the command is over and its status known: no need to wait for berthd */
+        adhoc_exit(
+            a, a->report.status); /* the command is over and its status known: no need to wait for berthd */
     if (a->phase == ADHOC_PHASE_REPORTING || a->phase == ADHOC_PHASE_DONE)
         return 0;
     if (is_to_be_passed_on(info))
-        (void) supervise_signal(a->command.supervise, signal); /* -ESRCH: the command has ended, its children have not */
+        (void) supervise_signal(a->command.supervise,
+                                signal); /* -ESRCH: the command has ended, its children have not */
     if (signal == SIGTSTP)
         run_signals_suspend();
     return 0;
 }
 
 int run_signals_restore(const struct adhoc *a) {
-    if (sigaction(SIGPIPE, &a->caller.sigpipe, NULL) < 0 || sigaction(SIGCHLD, &a->caller.sigchld, NULL) < 0 ||
+    if (sigaction(SIGPIPE, &a->caller.sigpipe, NULL) < 0 ||
+        sigaction(SIGCHLD, &a->caller.sigchld, NULL) < 0 ||
         sigprocmask(SIG_SETMASK, &a->caller.mask, NULL) < 0)
         return errno;
     return 0;
@@ -75,7 +80,8 @@ int run_signals_init(struct adhoc *a) {
 
     /* A closed pipe on standard error must not end this process while the command runs. SIGCHLD that a
      * caller ignores is inherited, and then no child could be awaited (wait(2), notes). */
-    if (sigprocmask(SIG_SETMASK, NULL, &a->caller.mask) < 0 || sigaction(SIGPIPE, &ignore, &a->caller.sigpipe) < 0 ||
+    if (sigprocmask(SIG_SETMASK, NULL, &a->caller.mask) < 0 ||
+        sigaction(SIGPIPE, &ignore, &a->caller.sigpipe) < 0 ||
         sigaction(SIGCHLD, &standard, &a->caller.sigchld) < 0)
         return -errno;
     sigemptyset(&mine);

@@ -119,7 +119,8 @@ static void pools_on_gone(_unused_ struct client *client, _unused_ int error, vo
 }
 
 static void request_pools(struct adhoc *a) {
-    const struct client_handler handler = {.on_reply = pools_on_reply, .on_gone = pools_on_gone, .userdata = a};
+    const struct client_handler handler = {
+        .on_reply = pools_on_reply, .on_gone = pools_on_gone, .userdata = a};
     _cleanup_(client_freep) struct client *client = NULL;
     json_t *names = json_array();
 
@@ -128,7 +129,8 @@ static void request_pools(struct adhoc *a) {
             json_decref(names);
             return;
         }
-    if (client_connect(&client) < 0 || client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler) < 0) {
+    if (client_connect(&client) < 0 ||
+        client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler) < 0) {
         json_decref(names);
         return;
     }

@@ -9,7 +9,8 @@
 #include "daemon/api/control-internal.h"
 
 #define REFUSED_TIME (60 * USEC_PER_SEC)
-#define ACCOUNTS_MAX 1024 /* limit on accounts without a connection that are kept because their user is refused */
+#define ACCOUNTS_MAX                                                                                        \
+    1024 /* limit on accounts without a connection that are kept because their user is refused */
 
 static bool account_is_needed(const struct control_account *a, usec_t now) {
     return a->n_clients > 0 || a->refused_until > now;

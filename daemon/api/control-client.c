@@ -12,7 +12,9 @@
 #include "base/discard.h"
 #include "daemon/api/control-internal.h"
 
-#define ROOM_BYTES ((size_t) 1024) /* first size of the input buffer, which grows with the input; a silent client has none */
+#define ROOM_BYTES                                                                                          \
+    ((size_t) 1024) /* first size of the input buffer, which grows with the input; a silent client has none \
+                     */
 #define CALLS_A_TURN 4             /* then other clients are served */
 
 static void client_forget_input(struct control_client *c) {
@@ -218,7 +220,8 @@ static bool client_take(struct control_client *c) {
 
 /* Whether the rest of a message is awaited. */
 static bool client_is_unfinished(const struct control_client *c) {
-    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) && c->in.size > c->in.kept;
+    return !c->eof && !c->closing && !client_is_full(c) && !client_is_slow(c) && !client_is_busy(c) &&
+           c->in.size > c->in.kept;
 }
 
 /* Whether the client must read its replies now: there are many, or nothing else is left to do. */
@@ -353,7 +356,8 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     if (r >= 0)
         r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
     if (r >= 0)
-        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY - 2); /* before a client that keeps sending bytes */
+        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY -
+                                                       2); /* before a client that keeps sending bytes */
     if (r < 0)
         control_client_free(c);
     return r < 0 ? r : 0;

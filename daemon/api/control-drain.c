@@ -46,9 +46,11 @@ int control_drain(struct control *c, usec_t within, void (*on_drained)(void *use
         return CONTROL_E_OURS;
     if (c->drain_timer)
         return -EALREADY;
-    r = sd_event_add_time_relative(c->event, &c->drain_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC, control_on_drain_due, c);
+    r = sd_event_add_time_relative(c->event, &c->drain_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC,
+                                   control_on_drain_due, c);
     if (r >= 0)
-        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT); /* checks whether all clients are drained already */
+        r = sd_event_source_set_enabled(
+            c->later_source, SD_EVENT_ONESHOT); /* checks whether all clients are drained already */
     if (r < 0)
         return r;
     c->listener = listener_free(c->listener);

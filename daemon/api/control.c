@@ -146,7 +146,9 @@ static int call_dispatch(struct control_call *call, const char *name, json_t *pa
         call->method = m;
         if (lacks_right(call, m->right))
             return refuse_all(call, m->right);
-        if (call->oneway && m->right == RIGHT_LOOK) /* nobody reads the result; unprivileged callers must not queue work here */
+        if (call->oneway &&
+            m->right ==
+                RIGHT_LOOK) /* nobody reads the result; unprivileged callers must not queue work here */
             return control_call_reply(call, NULL);
         return m->fn(call, params, c->userdata);
     }
@@ -200,7 +202,8 @@ static void control_on_connection(int fd, void *userdata) {
         return;
     }
     if (account_is_refused(account))
-        why = "your user passed a descriptor to berthd, which takes none; its connections are refused for a minute";
+        why = "your user passed a descriptor to berthd, which takes none; its connections are refused for a "
+              "minute";
     else
         why = account_connection(c, account, client_right(c, fd), text, sizeof(text));
     if (why)

@@ -51,7 +51,8 @@ static void act_on_reply(int r, void *userdata) {
     else if (r == STORE_E_UNKNOWN)
         (void) answer_unknown(act);
     else if (r == STORE_E_CONFLICT)
-        (void) answer_text(act->call, "io.berth.Conflict", "changed by another client at the same time; check, then try again");
+        (void) answer_text(act->call, "io.berth.Conflict",
+                           "changed by another client at the same time; check, then try again");
     else if (r == -ENOTCONN || r == -ETIMEDOUT)
         (void) answer_away(act);
     else

@@ -13,7 +13,7 @@ struct holder { /* one call of Hold */
     struct manager *manager;
     struct control_call *call;
     struct run *run;
-    char *last_sent;         /* the last reply, as text: a tenth of the object's size, and thousands may wait */
+    char *last_sent; /* the last reply, as text: a tenth of the object's size, and thousands may wait */
     bool granted_sent;
 };
 
@@ -33,7 +33,8 @@ DEFINE_CLEANUP(struct holder, holder_free)
 static usec_t hold_deadline(struct manager *m, const struct run *r) {
     const struct store *s = manager_cluster_store(m);
 
-    if (r->cluster_claim.n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s || s->deadline == 0)
+    if (r->cluster_claim.n_demands == 0 || r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE || !s ||
+        s->deadline == 0)
         return USEC_INFINITY;
     return s->deadline;
 }
@@ -91,8 +92,8 @@ static int answer_no_permit(struct control_call *call, const struct run *r) {
     if (r->stop_reason == SUPERVISE_REASON_SHUTDOWN)
         return control_call_error(call, "io.berth.Stopping", NULL);
     return control_call_error(call, "io.berth.NoPermit",
-                              json_pack("{s:s, s:o}", "reason", r->refusal.pool ? r->refusal.why : reason, "pool",
-                                        json_text(r->refusal.pool)));
+                              json_pack("{s:s, s:o}", "reason", r->refusal.pool ? r->refusal.why : reason,
+                                        "pool", json_text(r->refusal.pool)));
 }
 
 static int send_end(struct holder *h) {
@@ -146,7 +147,8 @@ static bool has_holder(const struct run *run) {
 static void holder_on_gone(_unused_ struct control_call *call, void *userdata) {
     struct holder *h = userdata;
     struct manager *m = h->manager;
-    /* When berthd exits, its clients are not gone: they reconnect to the next berthd and keep their place. */
+    /* When berthd exits, its clients are not gone: they reconnect to the next berthd and keep their place.
+     */
     bool leaving = sd_event_get_state(manager_event(m)) == SD_EVENT_FINISHED;
     struct run *run = list_is_linked(&h->watch.link) ? h->run : NULL;
 
@@ -202,7 +204,8 @@ static int read_request(struct control_call *call, json_t *params, struct hold_r
         {"run", PARAM_STRING, false, &q->run, 0, 0},
     };
 
-    *q = (struct hold_request) {.on_lease_lost = "stop", .wait_ms = -1, .head_start_ms = -1, .stop_timeout_ms = -1};
+    *q = (struct hold_request){
+        .on_lease_lost = "stop", .wait_ms = -1, .head_start_ms = -1, .stop_timeout_ms = -1};
     return params_read(call, params, table, ELEMENTSOF(table));
 }
 
@@ -348,9 +351,12 @@ int verbs_ended(struct control_call *call, json_t *params, void *userdata) {
     r = find_own(call, userdata, id, true); /* the connection to an earlier berthd may have been lost */
     if (!r)
         return verbs_no_such_run(call, id);
-    manager_client_ended(r,
-                         &(struct adhoc_report) {.result = parsed, .code = (int) code, .signal = (int) signal,
-                                                  .at = (usec_t) ended, .deadline = (usec_t) until, .pid = (pid_t) pid,
-                                                  .started = (usec_t) started});
+    manager_client_ended(r, &(struct adhoc_report){.result = parsed,
+                                                   .code = (int) code,
+                                                   .signal = (int) signal,
+                                                   .at = (usec_t) ended,
+                                                   .deadline = (usec_t) until,
+                                                   .pid = (pid_t) pid,
+                                                   .started = (usec_t) started});
     return control_call_reply(call, NULL);
 }

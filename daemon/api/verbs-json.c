@@ -98,7 +98,8 @@ json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) 
     k |= json_object_set_new(o, "started", json_time(r->started.realtime));
     k |= json_object_set_new(o, "ended", json_time(r->end.realtime));
     k |= json_object_set_new(o, "wait_ms", json_msec(run_wait_usec(r, now)));
-    k |= json_object_set_new(o, "run_ms", r->started.realtime > 0 ? json_msec(run_time_usec(r, now)) : json_null());
+    k |= json_object_set_new(o, "run_ms",
+                             r->started.realtime > 0 ? json_msec(run_time_usec(r, now)) : json_null());
     k |= json_object_set_new(o, "result", json_text(run_result_name(r->end.result)));
     k |= json_object_set_new(o, "exit_code", json_number(r->end.exit_code, r->end.exit_code >= 0));
     k |= json_object_set_new(o, "signal", json_number(r->end.signal, r->end.signal >= 0));

@@ -105,10 +105,11 @@ static uint32_t claim_permits(const struct claim *c, const char *pool) {
 }
 
 static json_t *own_holder(struct manager *m, const struct run *r, uint32_t permits) {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim.id, "host", manager_settings(m)->host,
-                     "name", r->name, "permits", (json_int_t) permits, "token", (json_int_t) r->cluster_claim.token, "since",
-                     json_time(r->started.realtime ? r->started.realtime : r->queued.realtime), "seen_ms", 0, "pid",
-                     json_number(r->started.pid, r->started.pid > 0));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:i, s:o}", "claim", r->cluster_claim.id, "host",
+                     manager_settings(m)->host, "name", r->name, "permits", (json_int_t) permits, "token",
+                     (json_int_t) r->cluster_claim.token, "since",
+                     json_time(r->started.realtime ? r->started.realtime : r->queued.realtime), "seen_ms", 0,
+                     "pid", json_number(r->started.pid, r->started.pid > 0));
 }
 
 static json_t *own_waiter(struct manager *m, const struct run *r, uint32_t permits) {

@@ -82,7 +82,8 @@ static int show_begin(struct show *show) {
     return 0;
 }
 
-static int show_new(struct show **ret, struct control_call *call, struct manager *m, int (*answer)(struct show *show)) {
+static int show_new(struct show **ret, struct control_call *call, struct manager *m,
+                    int (*answer)(struct show *show)) {
     struct show *show = calloc(1, sizeof(*show));
 
     if (!show)
@@ -103,10 +104,11 @@ static int show_reply(struct show *show, const char *name, json_t *what) {
     struct control_call *call = steal_pointer(&show->call);
 
     return control_call_answer(call, json_pack("{s:i, s:s, s:o, s:b, s:b, s:o, s:o}", "schema", 1, "host",
-                                              manager_settings(show->manager)->host, "redis",
-                                              json_redis(show->manager, show->cluster), "stale", show_is_stale(show), "recovering",
-                                              manager_is_recovering(show->manager), name, what, "malformed",
-                                              json_malformed(show->cluster)));
+                                               manager_settings(show->manager)->host, "redis",
+                                               json_redis(show->manager, show->cluster), "stale",
+                                               show_is_stale(show), "recovering",
+                                               manager_is_recovering(show->manager), name, what, "malformed",
+                                               json_malformed(show->cluster)));
 }
 
 /* --- pools and hosts --- */
@@ -234,8 +236,8 @@ static int runs_answer(struct show *show) {
         return -ENOMEM;
     }
     call = steal_pointer(&show->call);
-    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(show->manager),
-                                              "runs", runs));
+    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering",
+                                               manager_is_recovering(show->manager), "runs", runs));
 }
 
 int verbs_runs(struct control_call *call, json_t *params, void *userdata) {

@@ -124,7 +124,7 @@ static void test_forgotten(void) {
 }
 
 /* ant is heard of no more; whoever took it for dead did not hear of that, either. */
-static void test_expired_unheard(void) {
+static void test_expiry_not_logged(void) {
     audit_fixture_add_good_runs();
     audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant"); /* nobody lost an answer */
@@ -243,7 +243,7 @@ static void test_many(void) {
 }
 
 static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked-anew", test_asked_anew}, {"forgotten", test_forgotten},
-                              {"expired-unheard", test_expired_unheard}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
+                              {"expired, not logged", test_expiry_not_logged}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "audit-untold", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};

@@ -138,7 +138,7 @@ static void test_end(void) {
     TEST_INT(report.n_unproved, 2);
 }
 
-static void test_host_told(void) {
+static void test_named_by_others(void) {
     struct entry e;
 
     queue(2);
@@ -155,7 +155,7 @@ static void test_host_told(void) {
 }
 
 static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_ahead}, {"place not told", test_place_not_told},
-                              {"redis lost", test_redis_lost}, {"killed", test_killed}, {"end", test_end}, {"a host is told of", test_host_told},
+                              {"redis lost", test_redis_lost}, {"killed", test_killed}, {"end", test_end}, {"named by others", test_named_by_others},
                               CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {

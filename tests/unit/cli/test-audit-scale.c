@@ -198,9 +198,9 @@ static void test_well(void) {
     TEST_INT(report.n_findings + report.n_unproved, 0);
 }
 
-static void test_unseen(void) {
+static void test_missing_host(void) {
     compare(make_unseen, SMALL);
-    TEST_INT(report.n_unseen, (size_t) SMALL * FACTOR);
+    TEST_INT(report.n_no_journal, (size_t) SMALL * FACTOR);
 }
 
 static void test_long_queue(void) {
@@ -210,7 +210,7 @@ static void test_long_queue(void) {
 
 static void test_reclaimed(void) {
     compare(make_reclaimed, SMALL);
-    CU_ASSERT(report.n_unseen > SMALL);
+    CU_ASSERT(report.n_no_journal > SMALL);
 }
 
 static void test_killed(void) {
@@ -232,7 +232,7 @@ static void test_host_limits(void) {
     TEST_INT(report.n_findings, 0);
 }
 
-static CU_TestInfo tests[] = {{"well", test_well},           {"unseen", test_unseen},
+static CU_TestInfo tests[] = {{"well", test_well},           {"missing host", test_missing_host},
                               {"long queue", test_long_queue}, {"reclaimed", test_reclaimed},
                               {"killed", test_killed},       {"epochs", test_epochs},
                               {"pools", test_pools},         {"host limits", test_host_limits},
