@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A claim as its owner (a run) and a store both see it: plain data, no fd, no clock. The owner allocates it and fills the first
- * part; the store alone writes the second part, from store_claim() until it says that the claim is over. */
+/* A claim as its owner (a run) and a store see it: plain data, no fd, no clock. The owner allocates the
+ * claim and fills the first part. The store writes the second part, from store_claim() until on_released or
+ * on_refused. */
 
 #include "base/clock.h"
 #include "base/demand.h"
@@ -10,12 +11,12 @@
 #include "base/name.h"
 
 enum claim_state {
-    CLAIM_STATE_NONE,      /* the store does not know it */
-    CLAIM_STATE_ASKED,     /* on its way; no answer yet (Redis may be away) */
+    CLAIM_STATE_NONE,      /* unknown to the store */
+    CLAIM_STATE_ASKED,     /* requested, not answered yet (Redis may be away) */
     CLAIM_STATE_WAITING,   /* queued, has its ticket */
-    CLAIM_STATE_PARKED,    /* as WAITING, but asks more than a limit in force (R2) */
+    CLAIM_STATE_PARKED,    /* as WAITING, but its demand exceeds a limit in force (R2) */
     CLAIM_STATE_HELD,      /* granted, has its token */
-    CLAIM_STATE_RELEASING, /* given back or withdrawn; the answer is not there yet */
+    CLAIM_STATE_RELEASING, /* released or withdrawn, not answered yet */
 };
 
 struct run;
@@ -23,23 +24,23 @@ struct run;
 struct claim {
     /* the owner's */
     struct run *owner;
-    char id[ID_TEXT_SIZE];          /* the run's */
-    bool nowait;                    /* grant at once or refuse (`busy`) */
-    bool keep;                      /* on-lease-lost = continue: goes on when the session is lost, comes back with a new token */
-    usec_t needs_usec;              /* so much must be left before the deadline for a grant to be told (R12); 0: none with `keep` */
-    uint32_t pid;                   /* of the holder, for people; 0: not known yet */
-    const char *run;                /* the run's id */
-    const char *name;               /* job or label, for people */
+    char id[ID_TEXT_SIZE]; /* the run's */
+    bool nowait;           /* grant at once or refuse (`busy`) */
+    bool keep;             /* on-lease-lost = continue: outlives a lost session and gets a new token */
+    usec_t needs_usec;     /* time before the deadline that a grant needs (R12); 0: none with `keep` */
+    uint32_t pid;          /* of the holder, for people; 0: not known yet */
+    const char *run;       /* the run's id */
+    const char *name;      /* job or label, for people */
     size_t n_demands;
-    const struct demand *demands;   /* at least one, all of this store's scope */
+    const struct demand *demands; /* at least one, all of this store's scope */
     usec_t head_start_usec;
 
     /* the store's */
     enum claim_state state;
-    uint32_t position;              /* in the queue where it stood last, 1 first, when it was queued; 0: not known */
-    uint64_t ticket, token;         /* 0: none yet */
-    uint64_t released;              /* over: the last number of the clock (R7) that was drawn while it was held; 0: not known */
-    usec_t since_realtime;          /* by the store's clock, when it was queued, for people */
-    struct list link;               /* on the store's list of its claims */
+    uint32_t position;      /* the last in any of its queues when it was queued; 1: first; 0: not known */
+    uint64_t ticket, token; /* 0: none yet */
+    uint64_t released;      /* last number of the clock (R7) drawn while it was held; 0: not known */
+    usec_t since_realtime;  /* by the store's clock, when it was queued, for people */
+    struct list link;       /* on the store's list of its claims */
     void *store_data;
 };

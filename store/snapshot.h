@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What a store tells of its pools and sessions at one instant (store_inspect): plain data, owned by who gets it. */
+/* The pools and sessions of a store at one instant (store_inspect): plain data, owned by the receiver. */
 
 #include <stdbool.h>
 
@@ -9,10 +9,11 @@
 #include "base/cleanup.h"
 #include "base/name.h"
 
-#define SNAPSHOT_LIST_MAX 1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
+#define SNAPSHOT_LIST_MAX \
+    1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
 
 #define SNAPSHOT_ALL_MAX 100000 /* of them listed in all pools together */
-#define SNAPSHOT_ID_SIZE 136   /* of ids that somebody wrote, escaped */
+#define SNAPSHOT_ID_SIZE 136    /* of any id in Redis, escaped */
 
 struct snapshot_holder {
     char claim[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], name[NAME_MAX_LENGTH + 1];
@@ -32,14 +33,15 @@ struct snapshot_waiter {
 struct snapshot_pool {
     char name[NAME_MAX_LENGTH + 1];
     bool host_scope;
-    uint32_t limit;          /* in force */
+    uint32_t limit; /* in force */
     bool has_override;
     uint32_t override_limit;
-    usec_t override_until;   /* realtime; USEC_INFINITY: no end */
-    char *override_reason;   /* NULL: none */
+    usec_t override_until; /* realtime; USEC_INFINITY: no end */
+    char *override_reason; /* NULL: none */
     bool limits_differ;
-    char lowest[32];         /* where hosts declare different limits: the lowest, escaped; else "" */
-    char lowest_host[NAME_MAX_LENGTH + 1], lowest_session[SNAPSHOT_ID_SIZE]; /* who declares that; "": a session without a record; escaped */
+    char lowest[32]; /* where hosts declare different limits: the lowest, escaped; else "" */
+    char lowest_host[NAME_MAX_LENGTH + 1],
+        lowest_session[SNAPSHOT_ID_SIZE]; /* its session; "": without a record; escaped */
     uint32_t used, waiting, parked;
     struct snapshot_holder *holders;
     size_t n_holders;
@@ -54,9 +56,9 @@ struct snapshot_limit { /* a limit that a session declares */
 
 struct snapshot_session {
     char id[ID_TEXT_SIZE], host[NAME_MAX_LENGTH + 1], version[48];
-    bool drained;            /* it asks for nothing new */
-    uint32_t claims;         /* held and waiting */
-    usec_t seen_usec;        /* as above */
+    bool drained;                  /* it requests nothing new */
+    uint32_t claims;               /* held and waiting */
+    usec_t seen_usec;              /* as above */
     struct snapshot_limit *limits; /* those that differ from the limit in force without override */
     size_t n_limits;
 };
@@ -66,19 +68,19 @@ struct snapshot_position { /* of one of this host's waiting claims, in one pool 
     uint32_t position; /* 1 first */
 };
 
-struct snapshot_malformed {  /* what stands in the store and is no record of ours; all escaped */
+struct snapshot_malformed { /* a record in the store that does not parse; all escaped */
     char key[SNAPSHOT_ID_SIZE], id[SNAPSHOT_ID_SIZE], record[256];
 };
 
 struct snapshot {
-    usec_t grace_usec;       /* until grace ends at the latest; 0: none */
+    usec_t grace_usec; /* until grace ends at the latest; 0: none */
     struct snapshot_pool *pools;
     size_t n_pools;
     struct snapshot_session *sessions;
     size_t n_sessions;
     struct snapshot_position *mine;
     size_t n_mine;
-    size_t n_listed;         /* holders and waiting claims of all pools */
+    size_t n_listed; /* holders and waiting claims of all pools */
     struct snapshot_malformed *malformed;
     size_t n_malformed;
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The semaphore as the manager sees it. Two implementations keep this contract, and tests/contract runs against both:
- * store-redis (scope cluster: leases, sessions, epochs) and store-memory (scope host: no lease, its truth is what was adopted).
+/* The semaphore as the manager sees it. tests/contract runs against both implementations:
+ * store-redis (scope cluster: leases, sessions, epochs) and store-memory (scope host: no lease, no state but
+ * what was adopted).
  *
- * Asynchronous and never blocking: a call notes what is wanted and returns; the listener hears what became of it, never from
- * inside the call. A Redis that is away, restarted or wiped is the store's business: what was asked stays asked, in order,
- * until it is answered or withdrawn. */
+ * No call blocks. A call notes the request and returns; the listener receives the result, never from inside
+ * the call. The store copes with a Redis that is away, restarted or wiped: requests stay pending, in order,
+ * until they are answered or withdrawn. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -19,8 +20,8 @@
 struct store;
 
 enum store_state {
-    STORE_STATE_AWAY,    /* not connected, or not answering */
-    STORE_STATE_GRACE,   /* synced with an epoch in grace: claims queue, nothing is granted (R10) */
+    STORE_STATE_AWAY,  /* not connected, or not answering */
+    STORE_STATE_GRACE, /* synced with an epoch in grace: claims queue, nothing is granted (R10) */
     STORE_STATE_READY,
 };
 
@@ -32,22 +33,23 @@ enum store_refusal {
 const char *store_refusal_name(enum store_refusal refusal); /* "busy", "queue-full", "no-memory" */
 
 enum store_loss {
-    STORE_LOSS_REVOKED,  /* by an administrator (store_revoke) */
-    STORE_LOSS_SESSION,  /* the lease was lost: the claim is no longer held. Not told for claims with `keep`, nor for waiting
-                            ones: these come back by themselves (R11) */
+    STORE_LOSS_REVOKED, /* by an administrator (store_revoke) */
+    STORE_LOSS_SESSION, /* the lease was lost: the claim is no longer held. Not sent for claims with `keep`
+                           and for waiting ones: these return by themselves (R11) */
 };
 
 struct store_listener {
-    /* Queued, or parked, or back in the queue: claim->state says which, ticket and position are there. */
+    /* Queued, parked, or requeued: claim->state says which; ticket and position are set. */
     void (*on_waiting)(struct claim *c, void *userdata);
-    void (*on_granted)(struct claim *c, void *userdata); /* with a deadline: when that leaves claim->needs_usec */
-    /* Not queued; the claim is the owner's again (CLAIM_STATE_NONE). pool: where; until the call returns. */
+    /* Granted, and the deadline leaves claim->needs_usec. */
+    void (*on_granted)(struct claim *c, void *userdata);
+    /* Not queued; the claim is the owner's again (CLAIM_STATE_NONE). pool: valid during the call. */
     void (*on_refused)(struct claim *c, enum store_refusal refusal, const char *pool, void *userdata);
     /* A held claim must stop (REVOKED: or a waiting one, give up); it stays held until store_release(). */
     void (*on_lost)(struct claim *c, enum store_loss loss, void *userdata);
-    /* Answer to store_release(): nothing of it is left in the store; the claim is the owner's again and may be freed. */
+    /* Answers store_release(): the store has nothing of the claim; the owner may free it. */
     void (*on_released)(struct claim *c, void *userdata);
-    /* The deadline of all held claims was pushed forward (boottime, R8). Never with store-memory. */
+    /* The deadline of all held claims has moved (boottime, R8). Never with store-memory. */
     void (*on_deadline)(struct store *s, usec_t deadline, void *userdata);
     void (*on_state)(struct store *s, enum store_state state, void *userdata);
     void *userdata;
@@ -59,22 +61,23 @@ struct store_pool { /* as this host's config declares it */
     bool is_host_scoped; /* declared only to report the other scope (R14): no claim in this store names it */
 };
 
-/* A handler gets each answer once, at the latest from store_free(): r = 0, a positive named answer, or a negative errno (-ENOTCONN: Redis
- * is away). */
+/* A handler is called once, at the latest by store_free(): r is 0, a positive named answer, or a negative
+ * errno (-ENOTCONN: Redis is away). */
 enum {
     STORE_E_UNKNOWN = 1, /* no such pool, no such claim */
-    STORE_E_CONFLICT,    /* the override was changed by somebody else meanwhile */
+    STORE_E_CONFLICT,    /* another administrator changed the override meanwhile */
 };
 typedef void (*store_reply_fn)(int r, void *userdata);
-typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot /* owned by the handler */, void *userdata);
+/* The handler owns the snapshot. */
+typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot, void *userdata);
 
 struct store_override {
     const char *pool;
-    bool clear;          /* take the override away */
-    bool pause, resume;  /* pause: limit 0 that remembers the override that it replaces; resume restores that one (or none) */
+    bool clear;         /* remove the override */
+    bool pause, resume; /* pause: limit 0, replacing the override until resume */
     uint32_t limit;
-    usec_t for_usec;     /* USEC_INFINITY: until cleared */
-    const char *reason;  /* or NULL */
+    usec_t for_usec;    /* USEC_INFINITY: until cleared */
+    const char *reason; /* or NULL */
 };
 
 struct store_ops {
@@ -95,12 +98,12 @@ struct store { /* embedded first in each implementation */
     const struct store_ops *ops;
     struct store_listener listener;
     enum store_state state;
-    char away_why[256];  /* AWAY: the last error, for people; "": none yet */
-    usec_t away_since;   /* AWAY: realtime */
-    bool is_full;        /* Redis has no memory for new claims: those that wait are asked again, in their order */
-    bool is_connecting; /* AWAY, but an attempt to change that is under way: false while the next one is waited for */
+    char away_why[256]; /* AWAY: the last error, for people; "": none yet */
+    usec_t away_since;  /* AWAY: realtime */
+    bool is_full; /* Redis has no memory for new claims: waiting ones are requested again, in their order */
+    bool is_connecting; /* AWAY, and connecting; false while it pauses before the next attempt */
     usec_t deadline; /* boottime; of all held claims; 0: none yet; USEC_INFINITY: leases do not exist here */
-    uint64_t known;  /* every grant with a number up to this one was heard of (R7); 0: not known */
+    uint64_t known;  /* this host has received every grant up to this number (R7); 0: not known */
 };
 
 static inline struct store *store_free(struct store *s) {
@@ -108,40 +111,42 @@ static inline struct store *store_free(struct store *s) {
 }
 DEFINE_CLEANUP(struct store, store_free)
 
-/* Begins to work. Before it only store_declare() and store_adopt() are called. */
+/* Starts. Only store_declare() and store_adopt() may be called before. */
 static inline int store_start(struct store *s) {
     return s->ops->start(s);
 }
-/* Ends the session (bye) if it is connected; `done` is called when that is answered or cannot be. Claims still known are
- * given up: their listener hears nothing any more. */
+/* Ends the session (bye) if it is connected; `done` is called when that is answered or cannot be. The store
+ * gives up its claims without calling their listener. */
 static inline void store_stop(struct store *s, store_reply_fn done, void *userdata) {
     s->ops->stop(s, done, userdata);
 }
-/* The pools and limits of this host's config; replaces what was declared before (reload). Copied. drained: this host asks for nothing new;
- * other hosts are shown that. 0 or -ENOMEM. */
+/* Declares the pools and limits of this host's config and replaces earlier ones (reload). Copied. drained:
+ * this host requests nothing new, which other hosts can see. 0 or -ENOMEM. */
 static inline int store_declare(struct store *s, const struct store_pool *pools, size_t n, bool drained) {
     return s->ops->declare(s, pools, n, drained);
 }
-/* Asks for a claim in CLAIM_STATE_NONE whose owner's part is filled. 0 or -ENOMEM; -ENOENT: a pool that is not
- * declared (any more). claim->ticket not 0: it gets its old place, whatever the queue limit. */
+/* Requests a claim in CLAIM_STATE_NONE whose owner's part is filled. With a ticket it gets its old place,
+ * whatever the queue limit. 0, -ENOMEM, or -ENOENT if a pool is not declared. */
 static inline int store_claim(struct store *s, struct claim *c) {
     return s->ops->claim(s, c);
 }
-/* Takes over a claim that a guard or a hold found at start says it holds; id, token and ticket filled. Before store_start().
- * With a token it is HELD at once, beyond the limit if need be, and its listener is not told; without, its listener hears after
- * store_start() that it waits or was granted. */
+/* Takes over a claim of a recovered guard or hold; id, token and ticket are filled. Before store_start().
+ * With a token the claim is HELD at once, beyond the limit if necessary, without a call of its listener.
+ * Without one its listener is called after store_start(). */
 static inline int store_adopt(struct store *s, struct claim *c) {
     return s->ops->adopt(s, c);
 }
-/* Gives back or withdraws, in any state but NONE; idempotent. on_released follows, also if Redis is away (at once if it was never
- * there, else once that is known; a withdrawn claim that Redis still has is dropped by the next sync). */
+/* Releases or withdraws a claim in any state but NONE; idempotent. on_released follows: at once if Redis
+ * never had the claim, else after Redis's reply or the next sync. */
 static inline void store_release(struct store *s, struct claim *c) {
     s->ops->release(s, c);
 }
-static inline int store_override(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata) {
+static inline int store_override(struct store *s, const struct store_override *o, store_reply_fn fn,
+                                 void *userdata) {
     return s->ops->override(s, o, fn, userdata);
 }
-static inline int store_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata) {
+static inline int store_revoke(struct store *s, const char *claim, const char *reason, store_reply_fn fn,
+                               void *userdata) {
     return s->ops->revoke(s, claim, reason, fn, userdata);
 }
 static inline int store_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
@@ -151,7 +156,7 @@ static inline int store_inspect(struct store *s, store_inspect_fn fn, void *user
     return s->ops->inspect(s, fn, userdata);
 }
 
-/* --- the two of them --- */
+/* --- implementations --- */
 
 int store_memory_new(struct store **ret, sd_event *event, struct events *events, const char *host,
                      const struct store_listener *listener);
@@ -159,10 +164,10 @@ int store_memory_new(struct store **ret, sd_event *event, struct events *events,
 struct redis_settings;
 struct store_redis_options { /* copied */
     const struct redis_settings *redis;
-    const char *password;     /* or NULL */
+    const char *password; /* or NULL */
     const char *host, *namespace, *version;
     usec_t lease_usec, heartbeat_usec;
-    const char *session_path; /* file that keeps the session's id over a restart of berthd, or NULL */
+    const char *session_path; /* file that stores the session's id over a restart of berthd, or NULL */
 };
-int store_redis_new(struct store **ret, sd_event *event, struct events *events, const struct store_redis_options *options,
-                    const struct store_listener *listener);
+int store_redis_new(struct store **ret, sd_event *event, struct events *events,
+                    const struct store_redis_options *options, const struct store_listener *listener);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What Redis answers to an inspection, as a snapshot. Any host may have written nonsense into the keys: a record that does not parse is
- * listed as malformed, and the rest is read. */
+/* Reads the replies of an inspection into a snapshot. A record that does not parse is listed as malformed,
+ * because any client may have written it; the rest is read. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,11 @@
 
 #define POOLS_MAX 1000
 
-/* --- what is malformed --- */
+/* --- malformed records --- */
 
-/* Each text of any bytes, or NULL. Lack of memory is lack of a line in the list. */
-static void add_malformed(struct snapshot *s, const char *key, const struct redisReply *id, const struct redisReply *record) {
+/* id, record: of any bytes, or NULL. Without memory the list is shorter. */
+static void add_malformed(struct snapshot *s, const char *key, const struct redisReply *id,
+                          const struct redisReply *record) {
     struct snapshot_malformed *grown;
 
     if (s->n_malformed >= SNAPSHOT_LIST_MAX)
@@ -30,7 +31,7 @@ static void add_malformed(struct snapshot *s, const char *key, const struct redi
     reply_escape(record, grown->record, sizeof(grown->record));
 }
 
-/* What the script itself found. */
+/* Adds the records that the script has rejected. */
 static void read_malformed(struct snapshot *s, const struct redisReply *list) {
     const struct redisReply *item;
 
@@ -44,7 +45,7 @@ static void read_malformed(struct snapshot *s, const struct redisReply *list) {
 
 /* --- sessions --- */
 
-/* "db=4,net=host": a limit of the cluster's for each that is not "host". */
+/* Reads "db=4,net=host"; pools of scope host are left out. */
 static int read_limits(struct snapshot_session *s, char *declared) {
     size_t n = 1;
     char *item;
@@ -87,8 +88,8 @@ static int read_record(struct snapshot_session *s, const char *record) {
     host = strsep(&rest, " ");
     machine = strsep(&rest, " ");
     version = strsep(&rest, " ");
-    if (!machine || !version || !rest || !name_is_valid(host) || strlen(version) >= sizeof(s->version) || !text_is_utf8(version) ||
-        text_has_control(version, false))
+    if (!machine || !version || !rest || !name_is_valid(host) || strlen(version) >= sizeof(s->version) ||
+        !text_is_utf8(version) || text_has_control(version, false))
         return -EBADMSG;
     (void) snprintf(s->host, sizeof(s->host), "%s", host);
     (void) snprintf(s->version, sizeof(s->version), "%s", version);
@@ -99,7 +100,8 @@ static int read_record(struct snapshot_session *s, const char *record) {
     return read_limits(s, rest);
 }
 
-static int read_session(const struct store_redis *store, struct snapshot *all, const struct redisReply *item, usec_t now) {
+static int read_session(const struct store_redis *store, struct snapshot *all, const struct redisReply *item,
+                        usec_t now) {
     struct snapshot_session *s = &all->sessions[all->n_sessions];
     const char *record = reply_text(reply_at(item, 1));
     uint64_t count;
@@ -114,7 +116,7 @@ static int read_session(const struct store_redis *store, struct snapshot *all, c
         add_malformed(all, "sessions", reply_at(item, 0), reply_at(item, 1));
         return 0;
     }
-    all->n_sessions++; /* also what lacks memory is freed with it */
+    all->n_sessions++; /* before the error, so that snapshot_free() frees it */
     if (r >= 0)
         s->seen_usec = strcmp(s->id, store->session.id) == 0 ? 0 : samples_last_seen(store, count, now);
     return r;
@@ -139,7 +141,8 @@ static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
     }
 }
 
-/* Pools by the sessions' declarations and by our own, which may be malformed there; `limit` is the lowest until the pool itself is asked. */
+/* Collects the pools that sessions or this host declare. Until the reply for a pool arrives its limit is the
+ * lowest declared one. */
 static int collect_pools(const struct store_redis *store, struct snapshot *s) {
     size_t n = store->limits.n_declared + 1;
 
@@ -169,17 +172,19 @@ static int collect_pools(const struct store_redis *store, struct snapshot *s) {
     return 0;
 }
 
-int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s, const struct redisReply *reply, usec_t *ret_time) {
+int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s,
+                           const struct redisReply *reply, usec_t *ret_time) {
     const struct redisReply *list = reply_at(reply, 5);
     usec_t now = clock_boottime(), known_here = usec_sub(now, store->epoch.known_since);
     uint64_t grace, known;
     size_t n;
     int r = 0;
 
-    if (!reply_is(reply_at(reply, 0), "ok") || reply_u64(reply_at(reply, 2), &grace) < 0 || reply_u64(reply_at(reply, 4), ret_time) < 0 ||
-        reply_count(list, &n) < 0)
+    if (!reply_is(reply_at(reply, 0), "ok") || reply_u64(reply_at(reply, 2), &grace) < 0 ||
+        reply_u64(reply_at(reply, 4), ret_time) < 0 || reply_count(list, &n) < 0)
         return -EBADMSG;
-    if (reply_u64(reply_at(reply, 3), &known) < 0 || known < known_here) /* nonsense: what this host knows is true */
+    if (reply_u64(reply_at(reply, 3), &known) < 0 ||
+        known < known_here) /* implausible: this host knows better */
         known = known_here;
     s->grace_usec = grace ? usec_sub(store->env.lease_usec, known) + 1 : 0;
     s->sessions = calloc(n + 1, sizeof(*s->sessions));
@@ -220,7 +225,8 @@ static int read_holder(const struct snapshot *s, struct snapshot_holder *h, cons
     return 0;
 }
 
-static int read_waiter(const struct snapshot *s, struct snapshot_waiter *w, const struct redisReply *item, usec_t time) {
+static int read_waiter(const struct snapshot *s, struct snapshot_waiter *w, const struct redisReply *item,
+                       usec_t time) {
     const struct snapshot_session *session = find_session(s, reply_at(item, 1));
     uint64_t since;
 
@@ -233,7 +239,7 @@ static int read_waiter(const struct snapshot *s, struct snapshot_waiter *w, cons
     return 0;
 }
 
-/* How many of so many are listed: pools that somebody makes up do not use up this host's memory. */
+/* Returns how many of n elements are listed, so that invented pools do not exhaust this host's memory. */
 static size_t take_room(struct snapshot *s, size_t n) {
     n = n < SNAPSHOT_ALL_MAX - s->n_listed ? n : SNAPSHOT_ALL_MAX - s->n_listed;
     s->n_listed += n;
@@ -257,7 +263,8 @@ static int read_holders(struct snapshot *s, struct snapshot_pool *p, const struc
     return 0;
 }
 
-static int read_queue(struct snapshot *s, struct snapshot_pool *p, usec_t time, const struct redisReply *list) {
+static int read_queue(struct snapshot *s, struct snapshot_pool *p, usec_t time,
+                      const struct redisReply *list) {
     size_t n;
 
     if (reply_count(list, &n) < 0 || n > SNAPSHOT_LIST_MAX)
@@ -281,7 +288,7 @@ static int compare_holders(const void *a, const void *b) {
 }
 
 static int read_override(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *o) {
-    /* `--for` may be longer than any time ahead that is believed */
+    /* not reply_u64(): `--for` may exceed reply_number_max() */
     const char *until = reply_text(reply_at(o, 1));
     char reason[256];
     size_t n;
@@ -290,7 +297,8 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
         return -EBADMSG;
     if (n == 0)
         return 0;
-    if (reply_u32(reply_at(o, 0), &p->override_limit) < 0 || !until || number_parse(until, NUMBER_MAX, &p->override_until) < 0) {
+    if (reply_u32(reply_at(o, 0), &p->override_limit) < 0 || !until ||
+        number_parse(until, NUMBER_MAX, &p->override_until) < 0) {
         add_malformed(s, "meta", reply_at(o, 0), reply_at(o, 1));
         return 0;
     }
@@ -304,7 +312,7 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
     return p->override_reason ? 0 : -ENOMEM;
 }
 
-/* Who declares the lowest limit where limits differ: who parks a pool, if that is 0. */
+/* Reads which session declares the lowest limit, if limits differ. A limit of 0 parks the pool. */
 static void read_lowest(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *reply) {
     const struct snapshot_session *session = find_session(s, reply_at(reply, 12));
     uint64_t host_scoped = 0;
@@ -328,7 +336,7 @@ int inspect_parse_pool(struct snapshot *s, size_t pool, usec_t time, const struc
     if (!reply_is(reply_at(reply, 0), "ok") || reply_u32(reply_at(reply, 5), &p->used) < 0 ||
         reply_u32(reply_at(reply, 6), &p->waiting) < 0 || reply_u32(reply_at(reply, 7), &p->parked) < 0)
         return -EBADMSG;
-    if (reply_u32(reply_at(reply, 1), &p->limit) < 0) { /* no host of ours declares such a one */
+    if (reply_u32(reply_at(reply, 1), &p->limit) < 0) { /* no berth declares such a limit */
         p->limit = 0;
         add_malformed(s, "limits", reply_at(reply, 12), reply_at(reply, 1));
     }
@@ -344,7 +352,8 @@ int inspect_parse_pool(struct snapshot *s, size_t pool, usec_t time, const struc
     return r;
 }
 
-int inspect_parse_positions(struct snapshot *s, size_t pool, const char (*mine)[ID_TEXT_SIZE], size_t n, const struct redisReply *reply) {
+int inspect_parse_positions(struct snapshot *s, size_t pool, const char (*mine)[ID_TEXT_SIZE], size_t n,
+                            const struct redisReply *reply) {
     struct snapshot_position *grown = reallocarray(s->mine, s->n_mine + n + 1, sizeof(*grown));
 
     if (!grown)

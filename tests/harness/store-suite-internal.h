@@ -24,3 +24,11 @@ void store_suite_test_adopt(void);
 void store_suite_test_clock_ahead(void);
 void store_suite_test_claim_keeps_ticket(void);
 void store_suite_test_inspect(void);
+
+/* --- tests of store-suite-end.c --- */
+
+void store_suite_test_withdraw(void);
+void store_suite_test_withdraw_head(void);
+void store_suite_test_withdraw_asked(void);
+void store_suite_test_release_is_idempotent(void);
+void store_suite_test_revoke(void);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The claims of a test bed: see store-bed.h. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/store-bed.h"
+
+struct probe *bed_probe(struct bed *b, unsigned host, const char *pools) {
+    struct probe *p = calloc(1, sizeof(*p));
+
+    if (!p || demands_parse(pools, &p->demands) != 0 || id_make(p->claim.id) < 0)
+        abort();
+    p->bed = b;
+    p->host = host % b->n_hosts;
+    p->claim.demands = p->demands.items;
+    p->claim.n_demands = p->demands.n;
+    p->claim.run = p->claim.id;
+    p->claim.name = "probe";
+    list_append(&b->probes, &p->link);
+    return p;
+}
+
+void probe_ask(struct probe *p) {
+    p->bed->in_call = true;
+    TEST_INT(store_claim(p->bed->stores[p->host], &p->claim), 0);
+    p->bed->in_call = false;
+    CU_ASSERT(p->claim.state != CLAIM_STATE_NONE);
+    TEST_INT(p->n_waiting + p->n_granted + p->n_refused, 0);
+}
+
+void probe_grant(struct probe *p) {
+    probe_ask(p);
+    BED_UNTIL(p->bed, p->n_granted > 0);
+}
+
+void probe_wait(struct probe *p) {
+    probe_ask(p);
+    BED_UNTIL(p->bed, p->n_waiting > 0);
+    TEST_INT(p->n_granted, 0);
+}
+
+void probe_refuse(struct probe *p, enum store_refusal refusal) {
+    probe_ask(p);
+    BED_UNTIL(p->bed, p->n_refused > 0);
+    TEST_INT(p->refusal, refusal);
+    TEST_INT(p->n_granted + p->n_waiting, 0);
+}
+
+void probe_still_waits(struct probe *p) {
+    bed_settle(p->bed);
+    TEST_INT(p->n_granted, 0);
+    CU_ASSERT(p->claim.state == CLAIM_STATE_WAITING || p->claim.state == CLAIM_STATE_PARKED);
+}
+
+void probe_release(struct probe *p) {
+    p->bed->in_call = true;
+    store_release(p->bed->stores[p->host], &p->claim);
+    p->bed->in_call = false;
+}
+
+void probe_end(struct probe *p) {
+    unsigned n = p->n_released;
+
+    probe_release(p);
+    BED_UNTIL(p->bed, p->n_released > n);
+    TEST_INT(p->n_released, n + 1);
+}
