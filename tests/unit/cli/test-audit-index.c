@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the audit finds things with, beside the plain way to find the same. */
+/* The audit's searches, compared with plain loops. */
 #include <stdlib.h>
 
 #include "cli/audit/index.h"
@@ -39,7 +39,7 @@ static void test_maxima(void) {
             size_t at = (size_t) rand() % n, from = (size_t) rand() % (n + 1), expected = from;
             uint64_t least = 1 + (uint64_t) rand() % NUMBERS;
 
-            numbers[at] = (uint64_t) rand() % NUMBERS; /* also one that is lower than it was */
+            numbers[at] = (uint64_t) rand() % NUMBERS; /* also one that is lower than before */
             maxima_set(&m, at, numbers[at]);
             while (expected < n && numbers[expected] < least)
                 expected++;
@@ -71,7 +71,7 @@ static void test_places(void) {
     }
 }
 
-/* One on a host, one of that name on all hosts, and another name. */
+/* A name on one host, the same name on all hosts, and another name. */
 static void test_names(void) {
     struct audit_names names = {.tree = NULL};
     char text[] = "db";

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit on records of hosts that were killed, or lost an answer: what nobody can have told is no violation, and
- * excuses nothing else. */
+/* The audit on logs of hosts that were killed or lost a reply: an end that cannot be logged is no violation,
+ * and excuses nothing else. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/harness/audit-fixture.h"
 #include "tests/harness/test.h"
 
-/* berthd of ant is killed, and there again in the same boot. */
+/* berthd of ant is killed, and restarted in the same boot. */
 static void restart(long msec) {
     ant = (struct writer) {"ant", "ant/2", "boot-a1", 0, 0};
     audit_fixture_up(&ant, msec, "db:1/declared");
 }
 
-/* Each one is named, with what would explain it. */
+/* Each one is named, with its possible explanation. */
 static void doubts(size_t n, enum audit_kind kind, const char *run, const char *text) {
     audit_fixture_expect_proof();
     TEST_INT(report.n_unproved, n);
@@ -26,7 +26,7 @@ static void doubts(size_t n, enum audit_kind kind, const char *run, const char *
         TEST_STRING(report.doubts[0].text, text);
 }
 
-/* d is granted to ant and its berthd killed before the start. */
+/* d is granted to ant, and its berthd killed before the start. */
 static void killed_with_grant(void) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1000, "c", "db:1");
@@ -41,27 +41,27 @@ static void test_withdrawn(void) {
     audit_fixture_add_event(&ant, 1300, "withdrawn", "d", "db:1");
     audit_fixture_grant(&bee, 1250, 1301, "e", "db:1");
     audit_fixture_expect_proof();
-    record.items[record.n - 1].token = BASE + 1150 * USEC_PER_MSEC; /* not before that berthd was there */
+    record.items[record.n - 1].token = BASE + 1150 * USEC_PER_MSEC; /* not before the next berthd started */
     record.items[record.n - 1].ticket = BASE + 1149 * USEC_PER_MSEC;
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
-    /* Not if that one was granted it anew. */
+    /* Not if the next berthd was granted it again. */
     killed_with_grant();
     audit_fixture_grant(&ant, 1100, 1100, "d", "db:1");
     audit_fixture_add_event(&ant, 1300, "withdrawn", "d", "db:1");
     audit_fixture_expect_violation(AUDIT_DIFFERS, "d", "withdrawn after its grant");
-    /* Given back in order, too. */
+    /* Released in order, too. */
     killed_with_grant();
     audit_fixture_add_event(&ant, 1300, "withdrawn", "d", "db:1");
     audit_fixture_add_event(&ant, 1301, "released", "d", "db:1");
     audit_fixture_set_token("d");
     record.items[record.n - 1].clock = BASE + 1300 * USEC_PER_MSEC;
     audit_fixture_expect_proof();
-    /* What had started cannot have waited. */
+    /* A started run cannot have waited. */
     audit_fixture_add_good_runs();
     restart(1200);
     audit_fixture_add_event(&ant, 1300, "withdrawn", "c", "db:1");
     audit_fixture_expect_violation(AUDIT_DIFFERS, "c", "withdrawn after its grant");
-    /* Nor is it withdrawn by who granted it (test-audit.c has one that ran). */
+    /* The berthd that logged the grant cannot withdraw it (test-audit.c has one that ran). */
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1000, "c", "db:1");
     audit_fixture_grant(&ant, 1100, 1100, "d", "db:1");
@@ -70,7 +70,7 @@ static void test_withdrawn(void) {
     audit_fixture_expect_violation(AUDIT_DIFFERS, "d", "withdrawn after its grant");
 }
 
-static void test_asked_anew(void) {
+static void test_asked_again(void) {
     killed_with_grant();
     audit_fixture_grant(&bee, 1201, 1201, "e", "db:1");
     audit_fixture_end(&bee, 1400, "e", "db:1");
@@ -82,7 +82,7 @@ static void test_asked_anew(void) {
     record.items[record.n - 1].ticket++;
     audit_fixture_expect_violation(AUDIT_DIFFERS, "d", "BERTH_TICKET");
     record.items[record.n - 1].ticket--;
-    /* The limit holds for it as for everybody. */
+    /* The limit applies to it, too. */
     audit_fixture_grant(&bee, 1450, 1450, "f", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "f", "held before: d on ant");
     /* Its release under the later token does not mean that it held all the time. */
@@ -98,7 +98,8 @@ static void test_asked_anew(void) {
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: e on bee");
 }
 
-/* Nobody knows of d any more: `berth run` may have its hold still, so it is not proved; and what does not need that is not excused. */
+/* No berthd knows d any more. Its `berth run` may still have the hold, so nothing is proved; other
+ * violations are not excused. */
 static void test_forgotten(void) {
     killed_with_grant();
     audit_fixture_expect_proof();
@@ -106,43 +107,43 @@ static void test_forgotten(void) {
     audit_fixture_grant(&bee, 1250, 1301, "e", "db:1");
     doubts(1, AUDIT_ABOVE_LIMIT, "e",
            "its limit is 1, unless these were over: d on ant (its berthd was killed, and the next one did not know it)");
-    options.since = BASE + 1400 * USEC_PER_MSEC; /* of what was before nothing is asked */
+    options.since = BASE + 1400 * USEC_PER_MSEC; /* earlier entries are not checked */
     audit_fixture_expect_proof();
     TEST_INT(report.n_unproved, 0);
     options.since = 0;
     audit_fixture_grant(&bee, 1310, 1311, "f", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "f", "held before: d on ant, e on bee");
-    /* It ran, as is told when it is over: then it counts. */
+    /* Its end shows that it ran: then it counts. */
     killed_with_grant();
     audit_fixture_grant(&bee, 1250, 1301, "e", "db:1");
     audit_fixture_end(&ant, 2000, "d", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
-    /* Not before the next berthd was there. */
+    /* Not before the next berthd started. */
     killed_with_grant();
     audit_fixture_grant(&bee, 1149, 1150, "e", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
 }
 
-/* ant is heard of no more; whoever took it for dead did not hear of that, either. */
+/* ant writes nothing more, and the reply that expired it was lost. */
 static void test_expiry_not_logged(void) {
     audit_fixture_add_good_runs();
     audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
-    audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant"); /* nobody lost an answer */
+    audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant"); /* no reply was lost */
     audit_fixture_add_event(&bee, 35000, "redis-lost", NULL, NULL);
     doubts(1, AUDIT_ABOVE_LIMIT, "d", "c on ant (its host is silent since, and its expiry may have gone unlogged)");
-    record.items[record.n - 1].time = BASE + 800 * USEC_PER_MSEC; /* when ant was there still */
+    record.items[record.n - 1].time = BASE + 800 * USEC_PER_MSEC; /* while ant still wrote */
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
     record.items[record.n - 1].time = BASE + 35000 * USEC_PER_MSEC;
-    audit_fixture_add_event(&ant, 50000, "lease-late", NULL, NULL); /* it lives */
+    audit_fixture_add_event(&ant, 50000, "lease-late", NULL, NULL); /* ant lives */
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
-    /* Booted anew: nothing of it runs, and that nobody told that it was given back is no wonder. */
+    /* Rebooted: nothing of it runs, and a missing reclaim is no violation. */
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&bee, 35000, "redis-lost", NULL, NULL);
     audit_fixture_grant(&bee, 30000, 40000, "d", "db:1");
     ant = (struct writer) {"ant", "ant/2", "boot-a2", 0, 0};
     audit_fixture_up(&ant, 100000, "db:1/declared");
     doubts(2, AUDIT_NOT_ENDED, "c", "no entry reclaims its permits: its host is silent since");
-    /* A berthd that was killed heard nothing, either; one that was stopped in order did. */
+    /* A killed berthd may have lost a reply, too; a stopped one has not. */
     for (int i = 0; i < 2; i++) {
         audit_fixture_add_good_runs();
         if (i == 1)
@@ -158,7 +159,7 @@ static void test_expiry_not_logged(void) {
     }
 }
 
-/* ant hears that its session is over; d never started, and is told to be over only later. */
+/* ant logs the end of its session; d never started, and its end is logged only later. */
 static void test_session_lost(void) {
     for (int i = 0; i < 3; i++) {
         audit_fixture_add_good_runs();
@@ -173,13 +174,13 @@ static void test_session_lost(void) {
         audit_fixture_set_token("d");
         if (i == 0)
             doubts(1, AUDIT_ABOVE_LIMIT, "e", "d on ant (its host's session was lost before the start)");
-        else /* its processes were there; or its session was */
+        else /* its processes existed, or its session did */
             audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: d on ant");
         TEST_INT(report.n_unproved, i == 0);
     }
 }
 
-/* d gave back what it was granted, and could not begin: it waits again, with its ticket. */
+/* d released its grant before the start: it waits again, with its ticket. */
 static void given_back(long msec, bool has_clock) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1000, "c", "db:1");
@@ -217,7 +218,7 @@ static void test_waits_again(void) {
         audit_fixture_expect_proof();
     }
     given_back(1200, true);
-    free(record.items[record.n - 1].result); /* it was its end */
+    free(record.items[record.n - 1].result); /* that was its end */
     record.items[record.n - 1].result = NULL;
     audit_fixture_check();
     TEST_INT(report.n_findings, 1);
@@ -226,7 +227,7 @@ static void test_waits_again(void) {
     CU_ASSERT(report.n_findings >= 1);
 }
 
-/* So many that they are not all named. */
+/* More than are listed. */
 static void test_many(void) {
     static char names[AUDIT_DOUBTS_MAX + 10][16];
 
@@ -242,11 +243,11 @@ static void test_many(void) {
     TEST_STRING(report.doubts[AUDIT_DOUBTS_MAX - 1].entry->run, "e99");
 }
 
-static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked-anew", test_asked_anew}, {"forgotten", test_forgotten},
+static CU_TestInfo tests[] = {{"withdrawn", test_withdrawn}, {"asked again", test_asked_again}, {"forgotten", test_forgotten},
                               {"expired, not logged", test_expiry_not_logged}, {"session-lost", test_session_lost}, {"many", test_many}, {"waits-again", test_waits_again}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {{.pName = "audit-untold", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "audit lost answers", .pCleanupFunc = audit_fixture_done, .pTests = tests}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts whose journal is missing: told of by others, or seen by who stood in a queue. */
+/* Hosts whose journal is missing: named by others, or visible in the places of a queue. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void queued(struct writer *w, long msec, const char *run, int64_t positio
     audit_fixture_add(&e);
 }
 
-/* Half a minute after their start one run has the permit, b waits, and c is told its place behind b. */
+/* Half a minute after the start one run has the permit, b waits, and c is logged behind b. */
 static void queue(int64_t place_of_c) {
     audit_fixture_begin();
     audit_fixture_up(&ant, 0, "db:1/declared");
@@ -30,7 +30,7 @@ static void queue(int64_t place_of_c) {
     audit_fixture_end(&ant, 42000, "c", "db:1");
 }
 
-/* Both hosts are there long after. */
+/* Both hosts still write long after. */
 static void later(void) {
     audit_fixture_add_event(&ant, 500000, "limits-differ", NULL, "db");
     audit_fixture_add_event(&bee, 500000, "limits-differ", NULL, "db");
@@ -54,12 +54,12 @@ static void test_places(void) {
     queue(3);
     later();
     doubts("2 claims were ahead of it, and the journals have 1");
-    queue(0); /* not told */
+    queue(0); /* not logged */
     later();
     doubts(NULL);
 }
 
-/* Who is behind, or was served before, is not ahead. */
+/* A claim that is behind, or was served before, is not ahead. */
 static void test_not_ahead(void) {
     queue(2);
     queued(&bee, 50000, "d", 2); /* a, b and c are over */
@@ -73,7 +73,7 @@ static void test_not_ahead(void) {
     doubts("1 claims were ahead of it, and the journals have 0");
 }
 
-/* Withdrawn before it was told its place: it may have stood there. */
+/* Withdrawn before its place was logged: it may have been ahead. */
 static void test_place_not_told(void) {
     queue(3);
     audit_fixture_add_event(&bee, 42000, "withdrawn", "w", "db:1");
@@ -81,10 +81,10 @@ static void test_place_not_told(void) {
     doubts(NULL);
 }
 
-/* What was asked for when Redis was lost nobody may have heard of. */
+/* Claims made when Redis was lost may be in no journal. */
 static void test_redis_lost(void) {
     queue(3);
-    audit_fixture_add_event(&bee, 43000, "redis-lost", NULL, NULL); /* c asked at 30200 */
+    audit_fixture_add_event(&bee, 43000, "redis-lost", NULL, NULL); /* c claimed at 30200 */
     audit_fixture_declare(&bee, 44000, "redis-connected", "db:1/declared");
     later();
     doubts("2 claims were ahead");
@@ -102,7 +102,7 @@ static void test_redis_lost(void) {
     doubts(NULL);
 }
 
-/* A berthd that was killed, or its host, is there again at once, or said to be dead in time. */
+/* A killed berthd, or its host, is back at once or expired in time. */
 static void test_killed(void) {
     struct writer next = {.host = "bee", .process = "bee2", .boot = bee.boot};
     struct entry e;
@@ -126,13 +126,13 @@ static void test_killed(void) {
     }
 }
 
-/* The end of the record: who has said nothing since may be dead. */
+/* The end of the log: a host without later entries may be dead. */
 static void test_end(void) {
     queue(3);
-    doubts("2 claims were ahead"); /* both have said something */
+    doubts("2 claims were ahead"); /* both have later entries */
     queued(&ant, 50000, "d", 2);
     audit_fixture_add_event(&ant, 50100, "limits-differ", NULL, "db");
-    doubts("2 claims were ahead"); /* of c; of d not: bee is silent */
+    doubts("2 claims were ahead"); /* of c; not of d: bee is silent */
     audit_fixture_add_event(&bee, 50100, "limits-differ", NULL, "db");
     audit_fixture_check();
     TEST_INT(report.n_unproved, 2);

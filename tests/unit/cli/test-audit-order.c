@@ -8,14 +8,14 @@
 #include "tests/harness/test.h"
 
 static void test_order(void) {
-    /* e asked first and got its permit last */
+    /* e claimed first and was granted last */
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1500, "c", "db:1");
     audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
     audit_fixture_end(&bee, 2000, "f", "db:1");
     audit_fixture_grant(&ant, 1200, 2001, "e", "db:1");
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "granted before run e on ant");
-    audit_fixture_add_event(&ant, 1250, "redis-lost", NULL, NULL); /* that is no reason: its session lived, and its place was there */
+    audit_fixture_add_event(&ant, 1250, "redis-lost", NULL, NULL); /* no reason: its session lived, and its place was in the queue */
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
     audit_fixture_add_event(&ant, 1260, "session-lost", NULL, NULL);
     record.items[record.n - 1].clock = BASE + 1240 * USEC_PER_MSEC;
@@ -23,7 +23,7 @@ static void test_order(void) {
     TEST_INT(report.n_explained, 1);
     audit_fixture_declare(&ant, 1300, "redis-connected", "db:1/declared"); /* it was back before f was granted */
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    /* f counts as if it had waited already */
+    /* f counts as if it had already waited */
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1500, "c", "db:1");
     audit_fixture_grant(&bee, 1300, 1501, "f", "db:1");
@@ -33,7 +33,7 @@ static void test_order(void) {
     audit_fixture_expect_proof();
     record.items[record.n - 4].head_start_ms = 50;
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    /* e gave up after it had been overtaken */
+    /* e was withdrawn after it had been overtaken */
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 1201, "queued", "e", "db:1");
     record.items[record.n - 1].ticket = BASE + 1200 * USEC_PER_MSEC;
@@ -42,9 +42,9 @@ static void test_order(void) {
     audit_fixture_add_event(&ant, 1800, "withdrawn", "e", "db:1");
     record.items[record.n - 1].clock = BASE + 1700 * USEC_PER_MSEC;
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "f", "run e");
-    record.items[record.n - 1].clock = BASE + 1500 * USEC_PER_MSEC; /* it is not known to have waited longer */
+    record.items[record.n - 1].clock = BASE + 1500 * USEC_PER_MSEC; /* no entry shows that it waited longer */
     audit_fixture_expect_proof();
-    /* parked: the limit was below what e wants */
+    /* parked: the limit was below e's permits */
     audit_fixture_add_good_runs();
     audit_fixture_declare(&ant, 1, "limit-changed", "db:2/declared");
     audit_fixture_declare(&ant, 1199, "limit-changed", "db:1");
@@ -66,8 +66,8 @@ static void test_order(void) {
     audit_fixture_expect_proof();
 }
 
-/* d was granted when its host had given up its session, which gave that back; then it asked anew. With which ticket it had asked before
- * nobody tells, so that nothing says that it overtook e. */
+/* d was granted when its host had given up its session, which released the grant; then it claimed again. Its
+ * first ticket is not logged, so no entry shows that it overtook e. */
 static void test_claimed_again(void) {
     struct entry back;
 
@@ -81,11 +81,11 @@ static void test_claimed_again(void) {
     audit_fixture_end(&bee, 1350, "e", "db:1");
     audit_fixture_grant(&ant, 1204, 1400, "d", "db:1");
     audit_fixture_expect_proof();
-    record.items[record.n - 1].ticket = BASE + 1190 * USEC_PER_MSEC; /* that is the ticket with which it was granted first */
+    record.items[record.n - 1].ticket = BASE + 1190 * USEC_PER_MSEC; /* the ticket of its first grant */
     audit_fixture_expect_violation(AUDIT_OVERTAKEN, "d", "granted before run e on bee");
 }
 
-/* A host that was taken for dead is in no queue until it is back; so is everybody when Redis has lost its data. */
+/* An expired host is in no queue until it is back; no host is when Redis has lost its data. */
 static void test_absent(void) {
     for (int i = 0; i < 3; i++) {
         audit_fixture_add_good_runs();
@@ -103,7 +103,7 @@ static void test_absent(void) {
         else
             audit_fixture_expect_proof();
     }
-    /* What was asked for when it was back is there. */
+    /* Claims made after its return are in the queue. */
     audit_fixture_add_good_runs();
     audit_fixture_add_event(&ant, 1000, "session-lost", NULL, NULL);
     audit_fixture_declare(&ant, 1050, "redis-connected", "db:1/declared");
@@ -124,7 +124,7 @@ static void test_tokens(void) {
     for (size_t i = 0; i < report.n_findings; i++)
         twice += report.findings[i].kind == AUDIT_TOKEN_TWICE;
     TEST_INT(twice, 1);
-    /* A token below one that was granted before this run asked. */
+    /* A token below one that was granted before this run claimed. */
     audit_fixture_begin();
     audit_fixture_up(&ant, 0, "db:9/declared");
     audit_fixture_up(&bee, 0, "db:9/declared");
@@ -133,15 +133,15 @@ static void test_tokens(void) {
     audit_fixture_grant(&bee, 200, 200, "x", "db:1");
     audit_fixture_grant(&bee, 1000, 1000, "c", "db:1");
     audit_fixture_expect_proof();
-    record.items[record.n - 1].time += 5 * USEC_PER_SEC; /* heard late: no harm */
+    record.items[record.n - 1].time += 5 * USEC_PER_SEC; /* logged late: no violation */
     record.items[record.n - 1].wait_ms += 5000;
     audit_fixture_expect_proof();
-    record.items[record.n - 1].wait_ms = 10; /* but it had asked at 6 s */
+    record.items[record.n - 1].wait_ms = 10; /* but it claimed at 6 s */
     record.items[record.n - 1].ticket--;
     audit_fixture_expect_violation(AUDIT_TOKEN_ORDER, "c", "of run b");
 }
 
-/* Its lease was lost, others have its permits: wanted so with `continue`, else a violation. */
+/* Its lease was lost, and others have its permits: intended with `continue`, otherwise a violation. */
 static void test_continue(void) {
     for (int i = 0; i < 3; i++) {
         audit_fixture_add_good_runs();
@@ -156,7 +156,8 @@ static void test_continue(void) {
             audit_fixture_expect_proof();
         TEST_INT(report.n_continued, i == 1);
     }
-    /* It holds its permits again, under a new token, beyond the limit; nothing is granted until use is below it. */
+    /* It holds its permits again under a new token, beyond the limit; nothing is granted until use is below
+     * it. */
     audit_fixture_add_good_runs();
     record.items[record.n - 2].continues = true;
     audit_fixture_reclaim(40000, "c");
@@ -171,8 +172,9 @@ static void test_continue(void) {
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "held before: c on ant");
 }
 
-/* ant's lease was lost, c's processes were gone at 3000, and then d was granted c's permit, which its host never heard: it is told at 4000
- * that it was taken back. Its number says 2500: if Redis's clock was set back by a second that is no violation. */
+/* ant's lease was lost, and c's processes were gone at 3000. Then d was granted c's permit, of which its
+ * host never learned: its reclaim is logged at 4000. Its number says 2500: no violation if Redis's clock was
+ * set back by a second. */
 static void test_set_back(void) {
     for (int i = 0; i < 2; i++) {
         struct entry back;
@@ -187,7 +189,7 @@ static void test_set_back(void) {
         back.token = BASE + 2500 * USEC_PER_MSEC;
         back.clock = BASE + 2501 * USEC_PER_MSEC;
         audit_fixture_add(&back);
-        if (i == 1) { /* it was told when they were still there */
+        if (i == 1) { /* it was logged while they still existed */
             audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
             continue;
         }

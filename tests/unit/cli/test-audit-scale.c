@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the audit costs grows with the record, not with its square: one of so many runs takes about as long as many small ones of as many
- * runs together. Both are measured in turns as time of the processor, and the least of a few rounds counts: what else the machine does
- * only adds to it. */
+/* The audit's time grows with the log, not with its square: one log of many runs takes about as long as many
+ * small ones with as many runs together. Both are measured in turns as CPU time, and the minimum of a few
+ * rounds counts, because other load only adds to it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "tests/harness/test.h"
 
 #define SMALL 250 /* runs */
-#define LONG 1000 /* where what would be quadratic costs little for each pair */
-#define FACTOR 16 /* so many of these are as long as the large one; what is quadratic takes 16 times as long there */
-#define MARGIN 5  /* sorting, and memory that is no longer in a cache: up to 2 */
+#define LONG 1000 /* small enough that quadratic work costs little */
+#define FACTOR 16 /* together as long as the large one; quadratic work takes 16 times as long there */
+#define MARGIN 5  /* sorting and cache misses: up to 2 */
 #define ROUNDS 5
 
 /* --- records --- */
@@ -66,7 +66,7 @@ static void make_well(size_t n) {
         lives(i % 2 ? &ant : &bee, at(i), at(i), i, "db:1");
 }
 
-/* Each is told that more stand before it than anything is here of, also if all those were whose place is not known. */
+/* Each place in the queue is behind more claims than the log has, even with all whose place is not known. */
 static void make_unseen(size_t n) {
     both_up("db:1/declared");
     for (size_t i = 0; i < n; i++) {
@@ -90,7 +90,7 @@ static void make_long_queue(size_t n) {
         lives(&ant, 100000 + (long) i, 200000 + 100 * (long) i, i, i % 3 ? "db:1" : "net:1,db:1");
 }
 
-/* Hosts that lose their leases, and runs that are reclaimed before their host heard that they were granted. */
+/* Hosts that lose their leases, and runs that are reclaimed before their host learned of the grant. */
 static void make_reclaimed(size_t n) {
     both_up("db:1/declared");
     for (size_t i = 0; i < n; i++) {
@@ -104,7 +104,8 @@ static void make_reclaimed(size_t n) {
     }
 }
 
-/* Grants of berthds that are killed, of which nothing more is told: in the end the pool is full, and each further one a doubt. */
+/* Grants of berthds that are killed, without later entries: at last the pool is full, and each further grant
+ * is unproved. */
 static void make_killed(size_t n) {
     static char process[32];
 

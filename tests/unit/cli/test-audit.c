@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit on records that a test makes up: good ones are proved, and each kind of wrong one is found. */
+/* The audit on logs that a test makes up: good ones are proved, and each kind of violation is found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void test_good(void) {
     TEST_INT(report.n_starts, 2);
 }
 
-/* Clocks that are hours apart: tokens tell the order, and how far a clock is ahead. */
+/* Clocks that are hours apart: tokens give the order and each clock's lead. */
 static void test_clocks(void) {
     audit_fixture_begin();
     ant.ahead = 7200 * (int64_t) USEC_PER_SEC;
@@ -34,7 +34,7 @@ static void test_clocks(void) {
     CU_ASSERT(report.doubt <= 3 * USEC_PER_MSEC);
 }
 
-static size_t cut_entry(size_t which) { /* leaves it out; how many there are */
+static size_t cut_entry(size_t which) { /* Leaves an entry out. Returns how many there were. */
     struct entries all = record, kept = {};
 
     for (size_t i = 0; i < all.n; i++)
@@ -58,7 +58,7 @@ static void test_cut(void) {
         if (report.n_findings == 1)
             TEST_INT(report.findings[0].kind, AUDIT_SEQ_GAP);
     }
-    /* The last entry of a host leaves no gap behind, nor could it. */
+    /* The last entry of a host leaves no gap. */
     audit_fixture_add_good_runs();
     (void) cut_entry(n - 1);
     audit_fixture_expect_proof();
@@ -80,7 +80,7 @@ static void test_seq(void) {
     audit_fixture_add_event(&ant, 2000, "redis-lost", NULL, NULL);
     audit_fixture_expect_violation(AUDIT_SEQ_TWICE, "-", "a second entry");
     audit_fixture_add_good_runs();
-    bee = (struct writer) {"bee", "bee/2", "boot-b1", 0, 0}; /* a restart counts anew */
+    bee = (struct writer) {"bee", "bee/2", "boot-b1", 0, 0}; /* a restart counts from 1 */
     audit_fixture_up(&bee, 2000, "db:1/declared");
     audit_fixture_expect_proof();
     TEST_INT(report.n_starts, 3);
@@ -107,7 +107,8 @@ static void test_limit(void) {
     audit_fixture_add_good_runs();
     audit_fixture_grant(&bee, 950, 950, "d", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
-    /* Raised right before, though told later; lowered afterwards: what runs may, nothing more may begin. */
+    /* Raised right before, but logged later; lowered afterwards: running ones go on, no new grant is
+     * allowed. */
     audit_fixture_add_good_runs();
     audit_fixture_grant(&bee, 950, 950, "d", "db:1");
     audit_fixture_limits(&ant, 5000, "limit-changed", "db:2");
@@ -120,7 +121,7 @@ static void test_limit(void) {
     audit_fixture_end(&bee, 20000, "d", "db:1");
     audit_fixture_grant(&bee, 19000, 20001, "e", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "e", "2 permits");
-    /* An override ends; it is told again by who connects; it is none for who connects later. */
+    /* An override ends. A host that connects logs it again; for one that connects later it does not exist. */
     audit_fixture_add_good_runs();
     audit_fixture_declare(&ant, 910, "limit-changed", "db:2");
     audit_fixture_declare(&ant, 940, "limit-changed", "db:-");
@@ -140,7 +141,7 @@ static void test_limit(void) {
     audit_fixture_declare(&ant, 920, "redis-connected", "db:1/declared");
     audit_fixture_grant(&bee, 950, 950, "d", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "its limit is 1");
-    /* The lowest that is declared counts where there is no override. */
+    /* The lowest declared limit counts without an override. */
     audit_fixture_add_good_runs();
     audit_fixture_declare(&ant, 910, "limit-changed", "db:2/declared");
     audit_fixture_grant(&bee, 950, 950, "d", "db:1");
@@ -155,7 +156,7 @@ static void test_limit(void) {
     audit_fixture_expect_violation(AUDIT_MALFORMED, "-", "BERTH_LIMITS");
 }
 
-/* Held up to the number that its release names, neither longer nor shorter. */
+/* Held up to the number of its release, neither longer nor shorter. */
 static void test_release(void) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 1500, "c", "db:1");
@@ -163,7 +164,7 @@ static void test_release(void) {
     audit_fixture_expect_proof();
     record.items[record.n - 2].clock = BASE + 1501 * USEC_PER_MSEC; /* the token of d was drawn before */
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
-    record.items[record.n - 2].clock = 0; /* Redis's answer was lost: its end tells */
+    record.items[record.n - 2].clock = 0; /* Redis's reply was lost: the end of the run counts */
     audit_fixture_expect_proof();
     TEST_INT(report.n_by_clock, 1);
     record.items[record.n - 3].time += 500 * USEC_PER_MSEC;
@@ -182,10 +183,10 @@ static void test_given_limits(void) {
     audit_fixture_expect_proof();
     audit_fixture_grant(&ant, 200, 200, "b", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "b", "its limit is 1");
-    given = (struct audit_limit) {"db", 2, false, false}; /* of a config */
+    given = (struct audit_limit) {"db", 2, false, false}; /* from a config */
     audit_fixture_expect_proof();
     audit_fixture_add_good_runs();
-    options.limits = &given; /* the journal knows better */
+    options.limits = &given; /* the journal takes precedence */
     options.n_limits = 1;
     audit_fixture_grant(&bee, 950, 950, "d", "db:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "its limit is 1");
@@ -199,7 +200,7 @@ static void test_host_pools(void) {
     audit_fixture_grant(&bee, 100, 100, "y", "own:1"); /* each host has its own */
     audit_fixture_expect_proof();
     audit_fixture_end(&ant, 1000, "x", "own:1");
-    audit_fixture_grant(&ant, 900, 999, "z", "own:1"); /* its numbers are of no cluster; the journal's order counts */
+    audit_fixture_grant(&ant, 900, 999, "z", "own:1"); /* its numbers are not the cluster's; the journal's order counts */
     audit_fixture_expect_proof();
     audit_fixture_grant(&ant, 1100, 1100, "w", "own:1");
     audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "w", "pool own");
@@ -216,7 +217,7 @@ static void test_ends(void) {
     audit_fixture_add_event(&ant, 2001, "redis-lost", NULL, NULL);
     audit_fixture_add_event(&ant, 100000, "lease-late", NULL, NULL);
     audit_fixture_expect_proof();
-    /* The host was booted anew: somebody must have reclaimed it. */
+    /* The host was rebooted: another host must have reclaimed it. */
     audit_fixture_add_good_runs();
     ant = (struct writer) {"ant", "ant/2", "boot-a2", 0, 0};
     audit_fixture_up(&ant, 100000, "db:1/declared");
@@ -231,8 +232,8 @@ static void test_ends(void) {
     audit_fixture_expect_violation(AUDIT_NOT_GRANTED, "d", "without a logged grant");
 }
 
-/* ant's berthd hung, its lease was lost, and it tells of c's start and end when d was granted c's permit: how long c had waited and ran
- * says whether it was gone by then. */
+/* ant's berthd hung and lost its lease. It logs c's start and end only when d was granted c's permit. How
+ * long c had waited and run shows whether it was gone by then. */
 static void test_logged_late(void) {
     static const struct {
         int64_t wait_ms, run_ms;
@@ -255,7 +256,7 @@ static void test_logged_late(void) {
     }
 }
 
-/* Entries of one run, and of one berthd, fit together. */
+/* Entries of one run, and of one berthd, agree. */
 static void test_differs(void) {
     audit_fixture_add_good_runs();
     audit_fixture_end(&ant, 2000, "c", "db:1");
@@ -281,7 +282,7 @@ static void test_differs(void) {
     audit_fixture_expect_violation(AUDIT_DIFFERS, "c", "withdrawn after its grant");
 }
 
-/* The journal's own numbers tell where an entry stands. */
+/* The journal's own numbers show where an entry stands. */
 static void test_moved(void) {
     audit_fixture_add_good_runs();
     for (size_t i = 0; i < record.n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line without a berthd: words, options, exit statuses, what is said and where. */
+/* The command line without a berthd: words, options, exit statuses, messages. */
 #include "cli/verbs.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
-static char said[2][16384]; /* on standard output and standard error by the last berth() */
+static char said[2][16384]; /* output of the last berth() */
 
 static void take(int saved, int file, int fd, char *text, size_t size) {
     ssize_t n = pread(file, text, size - 1, 0);
@@ -24,7 +24,7 @@ static void take(int saved, int file, int fd, char *text, size_t size) {
     close(file);
 }
 
-/* cli_main() with these words, split at '|'. */
+/* Runs cli_main() with these words, split at '|'. */
 static int berth(const char *words) {
     _cleanup_free_ char *copy = strdup(words);
     char *rest = copy, *argv[32] = {(char *) "berth"}, *word;
@@ -65,7 +65,7 @@ static void test_unknown(void) {
     refuses("--socket", 64, "berth: --socket needs a path");
     refuses("--socket=|pools", 64, "berth: --socket needs a path");
     refuses("", 64, "berth [--socket PATH] VERB ...");
-    refuses("\033[2Jpools", 64, "berth: unknown verb \"?[2Jpools\"; `berth help` lists them all"); /* speaks to no terminal */
+    refuses("\033[2Jpools", 64, "berth: unknown verb \"?[2Jpools\"; `berth help` lists them all"); /* no control characters */
     refuses("--\033[2J|x", 64, "berth: unknown option \"--?[2J\" before the verb; `berth help` lists them");
     refuses("pools|--\033[2J", 64, "berth pools: unknown option --?[2J");
     refuses("pools|--jsno", 64, "berth pools: unknown option --jsno; did you mean --json?");
@@ -87,7 +87,7 @@ static void test_unknown(void) {
     refuses("check-config|a|b", 64, "berth check-config: 1 argument too many");
     refuses("limit|db|3|--for", 64, "berth limit: --for needs a value");
     refuses("limit|db|3|--for|1s|--for=2s", 64, "berth limit: --for is given twice");
-    /* How it is used follows. */
+    /* The usage follows. */
     CU_ASSERT_PTR_NOT_NULL(strstr(said[1], "\nberth limit POOL N [--for DURATION] [--reason TEXT]\nberth limit POOL --clear\n"));
 }
 
@@ -133,7 +133,7 @@ static void test_away(void) {
     TEST_STRING(said[1], "");
 }
 
-/* Nothing is wider than a terminal of 80 columns. */
+/* No line is wider than a terminal of 80 columns. */
 static void fits(const char *text) {
     for (const char *line = text; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
         if (strcspn(line, "\n") > 79) {
@@ -158,7 +158,7 @@ static void program_fits(const char *program) {
     fits(text);
 }
 
-/* Every verb of `berth help` has help of its own, whichever way one asks for it. */
+/* Every verb of `berth help` has its own help, on every way to ask for it. */
 static void test_help(void) {
     _cleanup_free_ char *list = NULL;
     char *rest, *line;
@@ -209,7 +209,7 @@ static void test_check_config(void) {
     TEST_INT(berth(words), 78);
     TEST_STRING(said[0], "");
     snprintf(expected, sizeof(expected), "%s:2: ", path);
-    CU_ASSERT_PTR_NOT_NULL(strstr(said[1], expected)); /* all of them at once */
+    CU_ASSERT_PTR_NOT_NULL(strstr(said[1], expected)); /* all verbs at once */
     snprintf(expected, sizeof(expected), "%s:3: ", path);
     CU_ASSERT_PTR_NOT_NULL(strstr(said[1], expected));
     close(fd);
@@ -307,7 +307,7 @@ static void test_table(void) {
     TEST_INT(table_print(t), 0);
     fflush(stdout);
     take(saved, file, 1, said[0], sizeof(said[0]));
-    /* No colours where there is no terminal, no escape sequence of somebody else's anywhere. */
+    /* No colours without a terminal, and no escape sequences from names. */
     TEST_STRING(said[0], "NAME          N\n"
                          "a\\x1b[31mb    7\n"
                          "-          1000\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What each of berthd's errors, and each end of a run, is as an exit status: the whole tables of berth(1). */
+/* The exit status of each of berthd's errors and of each end of a run: the whole tables of berth(1). */
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int status_of(const char *error, char **ret_said) {
     return status;
 }
 
-/* Each error that the interface declares is in the table, and the client has words for it. */
+/* Each error of the interface is in the table, and the client has a sentence for it. */
 static void test_errors(void) {
     size_t n = 0;
 

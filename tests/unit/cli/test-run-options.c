@@ -83,7 +83,7 @@ static void test_all(void) {
     TEST_INT(l.options.no_permit_status, 1);
     TEST_INT(l.options.verbose, true);
     TEST_STRING(l.options.name, "nightly");
-    TEST_STRING(l.options.command[0], "/usr/bin/env"); /* the first word that is no option; its options are its own */
+    TEST_STRING(l.options.command[0], "/usr/bin/env"); /* the first word that is not an option; the rest is its own */
     TEST_STRING(l.options.command[1], "-p");
 
     accepts(&l, "-nvE255 -p db -- -strange");
@@ -92,7 +92,7 @@ static void test_all(void) {
     TEST_STRING(l.options.command[0], "-strange");
 
     accepts(&l, "-p db --wait 0s --on-lease-lost stop -- -- x");
-    TEST_INT(l.options.nowait && l.options.wait_usec == USEC_INFINITY, true); /* as -n: what is free is taken */
+    TEST_INT(l.options.nowait && l.options.wait_usec == USEC_INFINITY, true); /* like -n: only what is free */
     TEST_STRING(l.options.command[0], "--");
 
     accepts(&l, "-p db - x"); /* a dash alone is no option */

@@ -20,7 +20,7 @@ static void parses(const char *text, usec_t expected) {
 }
 
 struct row {
-    const char *text, *utc; /* what it is, as `date -u` has it */
+    const char *text, *utc; /* as `date -u` prints it */
 };
 
 static void in_zone(const char *zone, const char *now, const struct row *rows, size_t n) {

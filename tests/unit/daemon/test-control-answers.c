@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a control server sends: large answers, to clients that do not read, and descriptors. */
+/* Replies of a control server: large ones, clients that do not read, and descriptors. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,9 @@
 
 #define BIG(size) "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":" size "}}"
 
-/* One that does not read is disconnected; others do not notice. */
+/* A client that does not read is disconnected; others do not notice. */
 static void test_slow_reader(void) {
-    struct control_limits patient = server_small; /* on a busy machine it would be too slow before it is too much */
+    struct control_limits patient = server_small; /* on a busy machine the time limit would strike before the size limit */
     int slow, other;
     size_t n = 0;
 
@@ -36,14 +36,14 @@ static void test_slow_reader(void) {
     }
     server_turn();
     TEST_INT(server.n_gone, 1);
-    CU_ASSERT(n > 1000 && n < 3000); /* a MiB, and what the socket itself takes */
+    CU_ASSERT(n > 1000 && n < 3000); /* a MiB, and the socket's own buffer */
     peer_expect_ok(other);
     close(slow);
     close(other);
     server_down();
 }
 
-/* One that asks and asks and never reads is not even read any more; in time it is disconnected. */
+/* A client that keeps calling and never reads is not read any more, and disconnected in time. */
 static void test_never_reads(void) {
     int slow, other;
 
@@ -66,7 +66,7 @@ static void test_never_reads(void) {
     server_down();
 }
 
-/* Large answers come through whole when they are read. */
+/* Large replies arrive whole when they are read. */
 static void test_large_answers(void) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
     size_t sum = 0, ends = 0;
@@ -110,11 +110,11 @@ static void test_fd(void) {
     TEST_INT(read(pipe_fds[0], &byte, 1), 1);
     TEST_INT(byte, 'z');
     close(given);
-    /* Without "more" there is the last answer alone. */
+    /* Without "more" only the last reply is sent. */
     peer_send(fd, "{\"method\":\"io.test.Pass\"}");
     TEST_STRING(peer_answer(fd), "{\"parameters\":{\"state\":\"over\"}}");
     TEST_INT(peer_received.fd, -1);
-    /* One that was sent but never read is closed with the client: the pipe ends. */
+    /* A descriptor that was sent but never read is closed with the client: the pipe ends. */
     peer_send(fd, "{\"method\":\"io.test.Pass\",\"more\":true}");
     close(fd);
     server_turn();
@@ -124,7 +124,7 @@ static void test_fd(void) {
     server_down();
 }
 
-/* With a message that goes out in parts: the descriptor comes once. */
+/* With a message that goes out in parts, the descriptor arrives once. */
 static void test_fd_in_parts(void) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
     size_t ends = 0, n_fds = 0;
@@ -151,7 +151,7 @@ static void test_fd_in_parts(void) {
     server_down();
 }
 
-/* What a client attaches is not received, and given up with the connection. */
+/* A descriptor from a client is not received, and closed with the connection. */
 static void test_unasked_fd(void) {
     usec_t until = clock_boottime() + SERVER_PATIENCE;
     int pipe_fds[2], fd;
@@ -170,7 +170,7 @@ static void test_unasked_fd(void) {
         (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);
         n = read(pipe_fds[0], &byte, 1);
     }
-    TEST_INT(n, 0); /* the end: nobody has it any more */
+    TEST_INT(n, 0); /* end of file: no process has it any more */
     close(pipe_fds[0]);
     close(fd);
     server_down();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Clients of a control server that are slow, half there, gone, too many, or somebody else. */
+/* Clients of a control server that are slow, half closed, gone, too many, or of another user. */
 
 #include <poll.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define NOBODY 65534
 
-/* So much waits behind a kept call that no more is read: nothing is lost, and it goes on. */
+/* So much input waits behind a kept call that reading stops: nothing is lost, and it goes on. */
 static void test_full(void) {
     char text[128];
     int fd;
@@ -65,7 +65,7 @@ static void test_unfinished(void) {
                 "{\"error\":\"io.berth.BadRequest\",\"parameters\":{\"text\":\"the message was not finished in time\"}}");
     CU_ASSERT(clock_boottime() - begin >= server_small.message_usec);
     TEST_STRING(peer_answer(fd), "");
-    TEST_STRING(peer_late_answer(other), ""); /* an answer is owed: just the end */
+    TEST_STRING(peer_late_answer(other), ""); /* a reply is owed: only the end */
     TEST_INT(server.n_gone, 1);
     peer_expect_ok(idle); /* between messages there is no limit */
     close(fd);
@@ -74,7 +74,7 @@ static void test_unfinished(void) {
     server_down();
 }
 
-/* Bytes that keep coming do not make an unfinished message live on. */
+/* Bytes that keep coming do not prolong the time limit of a message. */
 static void test_trickle(void) {
     struct control_limits limits = server_small;
     usec_t begin;
@@ -112,7 +112,7 @@ static void test_half_closed(void) {
     TEST_STRING(peer_answer(fd), "");
     close(fd);
 
-    fd = server_client(); /* an answer that comes later, and what waits behind it */
+    fd = server_client(); /* a later reply, and the calls behind it */
     peer_put(fd, "{\"method\":\"io.test.Keep\",\"more\":true}", sizeof("{\"method\":\"io.test.Keep\",\"more\":true}"));
     peer_put(fd, ECHO, sizeof(ECHO));
     shutdown(fd, SHUT_WR);
@@ -126,7 +126,7 @@ static void test_half_closed(void) {
     TEST_STRING(peer_answer(fd), "");
     close(fd);
 
-    fd = server_client(); /* in the middle of a message: nothing will come of it */
+    fd = server_client(); /* in the middle of a message, which will never be complete */
     peer_put(fd, ECHO, 10);
     shutdown(fd, SHUT_WR);
     TEST_STRING(peer_answer(fd), "");
@@ -134,7 +134,7 @@ static void test_half_closed(void) {
     server_down();
 }
 
-/* What it said before it went is done; then its calls are gone. */
+/* Calls sent before the hang-up are run; then they are gone. */
 static void test_gone(void) {
     static const char note[] = "{\"method\":\"io.test.Note\",\"oneway\":true}";
     int fd;
@@ -145,12 +145,12 @@ static void test_gone(void) {
     TEST_INT(control_call_notify(server.kept[0], json_pack("{s:i}", "n", 1), -1), 0);
     peer_put(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}", sizeof("{\"method\":\"io.test.Note\",\"oneway\":true}"));
     close(fd);
-    TEST_INT(control_call_notify(server.kept[0], json_pack("{s:i}", "n", 2), -1), 0); /* nobody reads it: EPIPE */
+    TEST_INT(control_call_notify(server.kept[0], json_pack("{s:i}", "n", 2), -1), 0); /* no reader: EPIPE */
     TEST_INT(server.n_gone, 0);
     server_turn();
     TEST_INT(server.n_notes, 1);
     TEST_INT(server.n_gone, 1);
-    /* A lot of it. */
+    /* A large one. */
     server.n_notes = 0;
     fd = server_client();
     for (int i = 0; i < 1000; i++)
@@ -212,7 +212,7 @@ static void test_many_clients(void) {
     server_down();
 }
 
-/* Thousands may be connected and silent: none of them keeps a buffer, whatever it said before. */
+/* Thousands may be connected and silent: none of them keeps a buffer, whatever it sent before. */
 static void test_silent(void) {
     static char big[3000];
     int fds[3];
@@ -235,7 +235,7 @@ static void test_silent(void) {
     server_down();
 }
 
-/* As another user: 0 if the answers are as they should be. */
+/* As another user: 0 if the replies are right. */
 static int be_nobody(void) {
     static const char secret[] = "{\"method\":\"io.test.Secret\"}", echo[] = "{\"method\":\"io.test.Echo\"}";
     char text[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a control server whose listening socket has a successor: nobody who was accepted is left without an answer, nobody else is
- * accepted. */
+/* The end of a control server whose listening socket has a successor: accepted clients are answered, others
+ * are left to the successor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -30,14 +30,14 @@ static void up(void) {
 
 static void down(void) {
     listener = close_fd(listener);
-    CU_ASSERT(access(server.path, F_OK) == 0); /* not the server's to remove */
+    CU_ASSERT(access(server.path, F_OK) == 0); /* the server must not remove it */
     (void) unlink(server.path);
     server_down();
 }
 
 static void leave(usec_t within) {
     TEST_INT(control_drain(server.control, within, on_drained, NULL), 0);
-    TEST_INT(n_quiet, 0); /* not from inside */
+    TEST_INT(n_quiet, 0); /* not from inside the call */
     server_turn();
 }
 
@@ -60,7 +60,7 @@ static void test_own_socket(void) {
     server_down();
 }
 
-/* A call that is answered later, and a client that was accepted and has not said anything yet. */
+/* A call that is answered later, and an accepted client that has not sent anything yet. */
 static void test_answered_first(void) {
     _cleanup_close_ int waits = -1, silent = -1, idle = -1, late = -1;
 
@@ -72,12 +72,12 @@ static void test_answered_first(void) {
     silent = server_client();
     leave(LONG);
     TEST_INT(n_quiet, 0);
-    late = server_client(); /* in the queue: it is the successor's */
+    late = server_client(); /* in the queue: for the successor */
     peer_put(late, ECHO, sizeof(ECHO));
     TEST_STRING(peer_answer(late), "(nothing)");
     peer_expect_ok(silent);
     TEST_INT(n_quiet, 0);
-    peer_put(silent, "{\"meth", 6); /* begun */
+    peer_put(silent, "{\"meth", 6); /* a message has begun */
     server_turn();
     TEST_INT(control_call_reply(server.kept[0], NULL), 0);
     server_turn();
@@ -92,7 +92,7 @@ static void test_answered_first(void) {
     down();
 }
 
-/* Who listens to a stream is not waited for: it may last for days, and its client comes again. */
+/* A client of a stream is not waited for: the stream may last for days, and its client reconnects. */
 static void test_stream(void) {
     _cleanup_close_ int stream = -1;
 
@@ -118,7 +118,7 @@ static void test_gone(void) {
     down();
 }
 
-/* An answer is one when the client has taken it. */
+/* A reply counts when the client has taken it. */
 static void test_slow_reader(void) {
     _cleanup_close_ int slow = -1;
 
@@ -151,7 +151,7 @@ static void test_bound(void) {
     while (n_quiet == 0 && clock_boottime() < until)
         (void) sd_event_run(server.event, 10 * USEC_PER_MSEC);
     TEST_INT(n_quiet, 1);
-    peer_expect_ok(silent); /* too late to be waited for, and told only once */
+    peer_expect_ok(silent); /* too late, and called only once */
     TEST_INT(n_quiet, 1);
     down();
 }

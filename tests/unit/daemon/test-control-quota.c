@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What one user can have of the control server: connections, memory, unanswered calls; and that root has more. */
+/* A user's share of the control server: connections, memory, unanswered calls; root has more. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void begin(const struct control_limits *limits) {
     TEST_INT(chmod(server.path, 0666), 0);
     TEST_INT(chmod(server.directory, 0755), 0);
 }
-/* Root alone can connect as another user. */
+/* Only root can connect as another user. */
 #define BEGIN(limits)  \
     TEST_NEEDS_ROOT(); \
     begin(limits)
@@ -59,7 +59,7 @@ static void test_connections(void) {
     expect_refused(client_of(NOBODY), "your user has 3 connections to berthd, as many as user-connections = 3 allows");
     peer_expect_ok(fds[3] = client_of(NOBODY - 1)); /* others have as many */
     close(fds[3]);
-    for (size_t i = 0; i < 8; i++) { /* and root has no such bound */
+    for (size_t i = 0; i < 8; i++) { /* root has no such bound */
         int fd = client_of(0);
 
         peer_expect_ok(fd);
@@ -87,7 +87,7 @@ static void test_room_for_root(void) {
         if (strcmp(peer_answer(fds[n++]), "(nothing)") != 0)
             break;
     }
-    CU_ASSERT(n < ALL); /* the last one was turned away */
+    CU_ASSERT(n < ALL); /* the last one was refused */
     fd = client_of(0);
     peer_expect_ok(fd);
     close(fd);
@@ -106,7 +106,7 @@ static size_t buffered(void) {
     return bytes;
 }
 
-/* A large half of a call on each of many connections. */
+/* A large part of a call on each of many connections. */
 static size_t say_halves(int *fds, uid_t uid, size_t most, const char *words) {
     static char half[100000];
     size_t n;
@@ -150,7 +150,7 @@ static void test_halves(void) {
             close(fds[i][--n[i]]);
     server_turn();
     TEST_INT(buffered(), 0);
-    fd = client_of(NOBODY); /* all of it was given back */
+    fd = client_of(NOBODY); /* all of it was returned */
     peer_expect_ok(fd);
     close(fd);
     server_turn();
@@ -159,7 +159,7 @@ static void test_halves(void) {
     server_down();
 }
 
-/* Answers that nobody reads. */
+/* Unread replies. */
 static void test_answers(void) {
     static const char big[] = "{\"method\":\"io.test.Big\",\"parameters\":{\"size\":700000}}";
     int fds[2];
@@ -178,7 +178,7 @@ static void test_answers(void) {
     server_down();
 }
 
-/* Calls that nobody waits for, and whose answers are not there yet: those behind them wait, and none is lost. */
+/* Many calls without replies yet: those behind them wait, and none is lost. */
 static void test_unanswered(void) {
     static const char keep[] = "{\"method\":\"io.test.Keep\",\"oneway\":true}", note[] = "{\"method\":\"io.test.Note\",\"oneway\":true}";
     usec_t until;
@@ -191,7 +191,7 @@ static void test_unanswered(void) {
     server_turn();
     TEST_INT(server.n_kept, 8);
     TEST_INT(server.n_notes, 14);
-    until = clock_boottime() + 2 * server_small.message_usec; /* the time for a call does not run meanwhile */
+    until = clock_boottime() + 2 * server_small.message_usec; /* the time limit of a call does not run meanwhile */
     while (clock_boottime() < until)
         (void) sd_event_run(server.event, usec_sub(until, clock_boottime()));
     for (size_t i = 0; i < server.n_kept; i++) {
@@ -205,13 +205,14 @@ static void test_unanswered(void) {
     fd = server_client();
     for (int i = 0; i < 40; i++)
         peer_put(fd, note, sizeof(note));
-    close(fd); /* nor is it lost where the client has gone */
+    close(fd); /* nor is it lost if the client has gone */
     server_turn();
     TEST_INT(server.n_notes, 66);
     server_down();
 }
 
-/* Who passes a descriptor is disconnected, and so are his others that come; nobody else. */
+/* A client that passes a descriptor is disconnected, and so are later ones of its user; no other user is
+ * affected. */
 static void test_abuse(void) {
     int pipe_fds[2], fd;
 
@@ -227,7 +228,7 @@ static void test_abuse(void) {
     fd = client_of(0);
     TEST_INT(linger_send(fd, ECHO, sizeof(ECHO), pipe_fds[0], 0), sizeof(ECHO));
     expect_refused(fd, "a descriptor came along; berthd takes none");
-    fd = client_of(0); /* whoever is trusted is not kept out for a mistake */
+    fd = client_of(0); /* a trusted user is not refused for a mistake */
     peer_expect_ok(fd);
     close(fd);
     close(pipe_fds[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who may call what of a control server, by the groups of the connection. */
+/* Rights to call methods of a control server, by the groups of the connection. */
 
 #include <errno.h>
 #include <grp.h>
@@ -20,7 +20,7 @@
 #define STRANGERS 4713
 #define NOBODY 65534
 
-/* As nobody, in this group besides: whether a method is run. 1: it is; 0: it is refused. */
+/* As nobody, in this group besides: 1 if a method is run, 0 if it is refused. */
 static int call_as_member_of(gid_t group, const char *call) {
     char text[512] = "";
     struct pollfd p = {.events = POLLIN};
@@ -75,7 +75,7 @@ static void test_groups(void) {
     TEST_INT(member_may(OPERATORS, SECRET), 1);
     TEST_INT(member_may(STRANGERS, RUN), 0);
     TEST_INT(member_may(STRANGERS, SECRET), 0);
-    set_groups(false); /* a reload: from now on nobody has a right by a group */
+    set_groups(false); /* after a reload no group gives a right */
     TEST_INT(member_may(RUNNERS, RUN), 0);
     TEST_INT(member_may(OPERATORS, RUN), 0);
     server_down();
@@ -125,7 +125,7 @@ static void test_room(void) {
     TEST_INT(setgroups((size_t) n_groups, before), 0);
 }
 
-/* A table with a method that was given no right serves nobody. */
+/* A server whose table has a method without a right is not made. */
 static int never(_unused_ struct control_call *call, _unused_ json_t *params, _unused_ void *userdata) {
     return 0;
 }

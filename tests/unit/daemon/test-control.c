@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What one client says to a control server and is told: framing, errors, order; and whatever bytes come. */
+/* One client of a control server: framing, errors, order, and arbitrary bytes. */
 
 #include <stdio.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static void test_malformed(void) {
         close(fd);
         peer_expect_ok(other);
     }
-    /* An answer is owed: an error would be taken for it. */
+    /* A reply is owed: an error would be taken for it. */
     int fd = server_client();
     peer_send(fd, "{\"method\":\"io.test.Keep\"}");
     peer_send(fd, "hello");
@@ -163,7 +163,7 @@ static void test_oversized(void) {
     fd = server_client();
     memset(text, ' ', sizeof(text));
     memcpy(text, ECHO, sizeof(ECHO) - 1);
-    text[4095] = '\0'; /* the longest that is taken */
+    text[4095] = '\0'; /* the longest allowed */
     peer_put(fd, text, 4096);
     TEST_STRING(peer_answer(fd), ECHOED);
     text[4095] = ' ';
@@ -175,7 +175,7 @@ static void test_oversized(void) {
     server_down();
 }
 
-/* What changes nothing and is not answered is nothing: whoever may only look cannot pile up calls that nobody waits for. */
+/* A oneway call that changes nothing is not run, so unprivileged clients cannot pile up such calls. */
 static void test_oneway_look(void) {
     int fd;
 
@@ -205,7 +205,7 @@ static void test_oneway(void) {
     TEST_STRING(peer_answer(fd), "(nothing)");
     peer_send(fd, "{\"method\":\"io.test.Nope\",\"oneway\":true}");
     TEST_STRING(peer_answer(fd), "(nothing)");
-    /* While an answer is owed, oneway calls are run at once, others wait in order. */
+    /* While a reply is owed, oneway calls run at once, others wait in order. */
     peer_send(fd, "{\"method\":\"io.test.Keep\"}");
     peer_send(fd, "{\"method\":\"io.test.Echo\",\"parameters\":{\"n\":1}}");
     peer_send(fd, "{\"method\":\"io.test.Note\",\"oneway\":true}");
@@ -231,7 +231,7 @@ static void test_oneway(void) {
     server_down();
 }
 
-/* Whatever bytes come: nobody else is hurt. The same ones in each run. */
+/* Arbitrary bytes hurt no other client. The same bytes in each run. */
 static void test_noise(void) {
     static const char *const pieces[] = {ECHO, "{\"method\":\"io.test.Note\",\"oneway\":true}", "{\"method\":\"io.test.Pass\",\"more\":true}",
                                          "{", "[]", "\\", "\"", "\x80"};

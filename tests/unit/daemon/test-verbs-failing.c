@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Each allocation that an answer is made of fails once: the client hears the whole answer, or an error, or its connection ends. It is
- * never told nothing as if that were all, and never left waiting. */
+/* Each allocation of a reply fails once: the client receives the whole reply, an error, or the end of the
+ * connection. It never gets an empty reply for the whole, and never waits forever. */
 
 #include <errno.h>
 #include <jansson.h>
@@ -15,20 +15,20 @@
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
 
-static int n_allocations, failing; /* the failing-th fails; 0: none */
+static int n_allocations, failing; /* number of the allocation that fails; 0: none */
 
 static void *failing_malloc(size_t size) {
     return ++n_allocations == failing && failing > 0 ? NULL : malloc(size);
 }
 
-/* Not those of reading the call: jansson 2.14 itself aborts there. */
+/* Not while the call is read: jansson 2.14 itself aborts there. */
 static void count_from(const char *call) {
     failing = n_allocations = 0;
     json_decref(json_loads(call, JSON_REJECT_DUPLICATES, NULL));
     n_allocations = -n_allocations;
 }
 
-static int n_heard; /* allocations until there was an answer */
+static int n_heard; /* allocations until the reply */
 static struct control *control;
 static char path[64];
 static struct {
@@ -62,7 +62,7 @@ static bool has_heard(_unused_ void *userdata) {
     return client.ended || memchr(client.text, '\0', client.size);
 }
 
-/* Says one call, hears one answer or the end. True: an answer, whole or an error. */
+/* Sends one call, receives one reply or the end. True: a reply, whole or an error. */
 static bool ask(const char *call, const char *key) {
     json_t *answer;
     bool is_good;
@@ -135,7 +135,7 @@ static void test_nested(void) {
     CU_ASSERT_PTR_NULL(list_first(manager_runs(play.manager, RUN_STATE_DONE), struct run, link)); /* it was one of its own never */
 }
 
-/* It waits, and is granted without memory for saying so. */
+/* It waits, and is granted without memory for the reply. */
 static void check_grant(int nth, bool *ret_more) {
     static const char call[] = "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\"}}";
     struct run *r = play_run("one"), *w;
@@ -160,7 +160,7 @@ static void check_grant(int nth, bool *ret_more) {
     failing = 0;
     CU_ASSERT(client.ended || strstr(client.text, "\"granted\"") || strstr(client.text, "\"waiting\""));
     close_fd(client.fd);
-    CU_ASSERT(play_await_released(w)); /* by the hold that nobody has */
+    CU_ASSERT(play_await_released(w)); /* through the hold, which no process has */
 }
 
 static void test_grant(void) {
