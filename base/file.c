@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -150,4 +151,20 @@ int file_make_directory(const char *path, unsigned mode) {
     if (mkdir(path, mode) < 0)
         return errno == EEXIST ? 0 : -errno;
     return chmod(path, mode) < 0 ? -errno : 0;
+}
+
+int directory_each(const char *path, int (*fn)(const char *name, void *userdata), void *userdata) {
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    int r = 0;
+
+    if (!directory)
+        return -errno;
+    while (r >= 0 && (errno = 0, entry = readdir(directory)))
+        if (entry->d_name[0] != '.')
+            r = fn(entry->d_name, userdata);
+    if (r >= 0)
+        r = -errno;
+    (void) closedir(directory);
+    return r;
 }

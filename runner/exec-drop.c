@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Giving up what the runner is. Return values alone prove little (CVE-2006-2607): the result is looked at, and coming back is tried. */
+/* Drops the privileges of berth-runner. Return values alone prove little (CVE-2006-2607): the child reads its ids back and tries to regain
+ * the old ones. */
 
 #include <errno.h>
 #include <grp.h>
@@ -35,44 +36,45 @@ static bool has_groups(const struct exec_plan *plan) {
            memcmp(groups, plan->groups, plan->n_groups * sizeof(*groups)) == 0;
 }
 
-static bool may_come_back(const struct exec_plan *plan) {
+static bool can_regain(const struct exec_plan *plan) {
     if (plan->uid == 0)
         return false;
     return setuid(0) == 0 || seteuid(0) == 0 || (plan->gid != 0 && (setgid(0) == 0 || setegid(0) == 0)) || setgroups(0, NULL) == 0;
 }
 
 /* setresuid() leaves the inheritable ones, and with some secure bits all of them (capabilities(7)). The bounding set is the unit's. */
-static int drop_capabilities(void) {
+int exec_drop_capabilities(struct exec_context *context) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}}, left[_LINUX_CAPABILITY_U32S_3];
 
+    if (context->plan->uid == 0)
+        return 0;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || capset(&header, none) < 0 || capget(&header, left) < 0)
-        return errno;
-    return memcmp(left, none, sizeof(none)) == 0 ? 0 : EPERM;
+        return -errno;
+    return memcmp(left, none, sizeof(none)) == 0 ? 0 : -EPERM;
 }
 
-int exec_drop(const struct exec_plan *plan, const char **ret_stage) {
-    int r;
+int exec_set_ids(struct exec_context *context) {
+    const struct exec_plan *plan = context->plan;
 
-    *ret_stage = "user";
-    if (plan->changes_user && (setgroups(plan->n_groups, plan->groups) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-                               setresuid(plan->uid, plan->uid, plan->uid) < 0))
-        return errno;
-    if (plan->uid != 0) {
-        *ret_stage = "capabilities";
-        r = drop_capabilities();
-        if (r > 0)
-            return r;
-    }
-    *ret_stage = "user";
     if (!plan->changes_user)
         return 0;
-    return has_ids(plan) && has_groups(plan) && !may_come_back(plan) ? 0 : EPERM;
+    if (setgroups(plan->n_groups, plan->groups) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+        setresuid(plan->uid, plan->uid, plan->uid) < 0)
+        return -errno;
+    return 0;
 }
 
-int exec_renounce(const struct exec_plan *plan, const char **ret_stage) {
-    *ret_stage = "privileges";
+int exec_verify_ids(struct exec_context *context) {
+    const struct exec_plan *plan = context->plan;
+
+    return !plan->changes_user || (has_ids(plan) && has_groups(plan) && !can_regain(plan)) ? 0 : -EPERM;
+}
+
+int exec_set_no_new_privileges(struct exec_context *context) {
+    const struct exec_plan *plan = context->plan;
+
     if (plan->job->process.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return errno;
+        return -errno;
     return 0;
 }

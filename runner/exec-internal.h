@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The steps of exec_child() that have files of their own; in the child, after the fork. Each returns 0 or an errno, positive, with
- * its stage. */
+/* The steps of exec_child() that have files of their own. They run in the child and return 0 or a negative errno. */
 
 #include "runner/exec.h"
 
-/* While it is still who the runner is: limits (but those that exec_bounds_late() sets), nice, OOM score. Lowering the last two and
- * raising the first needs privileges, the new user has none. Stages "limits", "nice", "oom-score". */
-int exec_bounds(const struct exec_plan *plan, const char **ret_stage);
-/* A limit of descriptors below ours, which would be in the way of opening the command's. Lowering needs no privileges. Stage "limits". */
-int exec_bounds_late(const struct exec_plan *plan, const char **ret_stage);
+struct exec_context {
+    const struct exec_plan *plan;
+    int journal_fd;  /* the stream to the journal; -1: none */
+    bool is_journal; /* journal_fd is journald's, not a substitute for it */
+};
 
-/* Becomes uid, gid and groups of the plan, gives up all capabilities if that is not root, looks whether all that is so, and tries to
- * get back. Stages "user", "capabilities". */
-int exec_drop(const struct exec_plan *plan, const char **ret_stage);
-/* no-new-privileges; the last thing before exec. Stage "privileges". */
-int exec_renounce(const struct exec_plan *plan, const char **ret_stage);
+/* runner/exec-rlimits.c. Raising limits and lowering nice and the OOM score needs privileges. */
+int exec_set_rlimits(struct exec_context *context); /* but those of exec_set_late_rlimits() */
+int exec_set_nice(struct exec_context *context);
+int exec_set_oom_score(struct exec_context *context);
+/* Sets a limit of descriptors that is below ours. Before, no output could be opened; lowering needs no privileges. */
+int exec_set_late_rlimits(struct exec_context *context);
 
-/* Opens a job's output file, to append to. A descriptor, or a negative errno: -ELOOP: there is a symbolic link on the way, and somebody
- * else could have made it. */
+/* runner/exec-drop.c */
+int exec_set_ids(struct exec_context *context);
+int exec_drop_capabilities(struct exec_context *context);
+/* Checks that uid, gid and groups are those of the plan, and that the old ones cannot be had again. */
+int exec_verify_ids(struct exec_context *context);
+int exec_set_no_new_privileges(struct exec_context *context);
+
+/* Opens a job's output file to append to it. A descriptor or a negative errno. -ELOOP: somebody else could have made a symbolic link
+ * on the path. */
 int exec_open_output(const char *path);

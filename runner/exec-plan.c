@@ -66,7 +66,7 @@ static int environment_set_all(struct exec_plan *plan, const struct variable *va
 }
 
 /* user: whom the command runs as; NULL if that uid has no name. */
-static int environment_init(struct exec_plan *plan, const struct passwd *user, const struct record *record) {
+static int environment_init(struct exec_plan *plan, const struct passwd *user, const struct guard_file *record) {
     const char *name = user ? user->pw_name : "", *shell = user && user->pw_shell[0] ? user->pw_shell : "/bin/sh";
     const char *lang = getenv("LANG");
     char token[24];
@@ -175,7 +175,7 @@ static int plan_credentials(struct exec_plan *plan, struct passwd **ret_user, co
     return find_groups(plan, *ret_user ? (*ret_user)->pw_name : "root");
 }
 
-int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct record *record, const char **ret_stage) {
+int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char **ret_stage) {
     struct passwd *user = NULL;
     int r;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the child does between fork and exec, in the order that keeps it safe: first it gives up what it is, each step checked and
- * shown not to come back, and only then touches what a user could have prepared (output file, directory, program). */
+/* The child between fork and exec: a table of steps. It first drops its privileges and checks that they cannot be regained. Only then it opens
+ * files that a user could have prepared (output file, directory, program). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,41 +21,80 @@ static int exec_open(const char *path, int flags) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Puts a descriptor in the place of another, and closes it. A negative errno instead of a descriptor is passed on. */
+/* Moves a descriptor to another number. A negative errno instead of a descriptor is passed on. */
 static int exec_place(int fd, int place) {
-    int r = 0;
+    _cleanup_close_ int owned = fd == place ? -1 : fd;
 
     if (fd < 0)
-        return -fd;
+        return fd;
     if (fd == place)
-        return fcntl(fd, F_SETFD, 0) < 0 ? errno : 0;
-    if (dup2(fd, place) < 0)
-        r = errno;
-    close_fd(fd);
-    return r;
+        return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
+    return dup2(fd, place) < 0 ? -errno : 0;
 }
 
-/* journal: the stream that was opened for it. */
-static int exec_output(const struct job_settings *job, int journal) {
-    int r = EINVAL;
+/* ---- the steps ---- */
 
-    switch (job->output.kind) {
+/* A command that signals its process group must not reach the guard. */
+static int exec_session(_unused_ struct exec_context *context) {
+    return setsid() < 0 ? -errno : 0;
+}
+
+static int exec_open_journal(struct exec_context *context) {
+    const struct job_settings *job = context->plan->job;
+
+    if (job->output.kind == JOB_OUTPUT_JOURNAL)
+        context->journal_fd = journal_stream_open(job->name, LOG_INFO, &context->is_journal);
+    return 0;
+}
+
+/* A fresh session keyring, or the keys that a job leaves there would be every other job's (keyrings(7)). Systemd goes on without one in
+ * the same cases (setup_keyring() of exec-invoke.c): the kernel has no keyrings, they are forbidden here, or the user has too many keys. */
+static int exec_keyring(_unused_ struct exec_context *context) {
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) >= 0)
+        return 0;
+    return errno == ENOSYS || errno == EPERM || errno == EACCES || errno == EDQUOT ? 0 : -errno;
+}
+
+static int exec_user_keyring(struct exec_context *context) {
+    return context->plan->changes_user ? exec_keyring(context) : 0;
+}
+
+static int exec_guard(struct exec_context *context) {
+    return -supervise_child_die_with_parent(context->plan->parent);
+}
+
+static int exec_input(struct exec_context *context) {
+    (void) umask(context->plan->job->umask);
+    return exec_place(exec_open("/dev/null", O_RDONLY), STDIN_FILENO);
+}
+
+static int exec_output(struct exec_context *context) {
+    const struct job_output *output = &context->plan->job->output;
+    int r = -EINVAL;
+
+    switch (output->kind) {
     case JOB_OUTPUT_JOURNAL:
-        r = exec_place(journal, STDOUT_FILENO);
+        r = exec_place(context->journal_fd, STDOUT_FILENO);
         break;
     case JOB_OUTPUT_FILE:
-        r = exec_place(exec_open_output(job->output.path), STDOUT_FILENO);
+        r = exec_place(exec_open_output(output->path), STDOUT_FILENO);
         break;
     case JOB_OUTPUT_NULL:
         r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);
         break;
     }
     if (r == 0 && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
-        r = errno;
+        r = -errno;
+    if (r == 0 && context->is_journal)
+        journal_stream_begin(STDOUT_FILENO);
     return r;
 }
 
-static int exec_signals(void) {
+static int exec_directory(struct exec_context *context) {
+    return chdir(context->plan->job->directory) < 0 ? -errno : 0;
+}
+
+static int exec_signals(_unused_ struct exec_context *context) {
     /* The kernel's struct: handler (0: SIG_DFL), flags, restorer, mask. The C library refuses to set the two signals that it keeps for
      * itself, and its posix_spawn() leaves these ignored in whatever a shell or make has started, us included. */
     const unsigned long standard[4] = {0};
@@ -64,87 +103,59 @@ static int exec_signals(void) {
     for (int signal = 1; signal < NSIG; signal++) /* KILL and STOP cannot be set and need not */
         (void) syscall(SYS_rt_sigaction, signal, standard, NULL, (size_t) (NSIG - 1) / 8);
     if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-        return errno;
+        return -errno;
     return 0;
 }
 
-/* Nothing but 0, 1 and 2 goes to the command (CVE-2012-6097, CVE-2024-21626). Close-on-exec, not closed: the pipe that tells of a
- * failed exec is among them. */
-static int exec_descriptors(void) {
-    return close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? errno : 0;
+/* The command gets the descriptors 0, 1 and 2 alone (CVE-2012-6097, CVE-2024-21626). The others are closed by exec, for the pipe that reports
+ * a failed exec is one of them. */
+static int exec_descriptors(_unused_ struct exec_context *context) {
+    return close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* A fresh session keyring, or the keys that a job leaves there would be every other job's (keyrings(7)). Systemd goes on in the same cases
- * without one (setup_keyring() of exec-invoke.c): there are no keyrings, or they are forbidden here, or this user has too many keys. */
-static int exec_keyring(void) {
-    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) >= 0)
-        return 0;
-    return errno == ENOSYS || errno == EPERM || errno == EACCES || errno == EDQUOT ? 0 : errno;
+static int exec_deadline(struct exec_context *context) {
+    return -supervise_child_check_deadline(context->plan->term);
 }
+
+static int exec_command(struct exec_context *context) {
+    execve(context->plan->job->command[0], context->plan->job->command, context->plan->environment);
+    return -errno;
+}
+
+/* The order is what makes it safe. */
+static const struct {
+    const char *stage; /* of the failure, for berthd and the journal */
+    int (*run)(struct exec_context *context);
+} steps[] = {
+    {"session", exec_session},
+    {"limits", exec_set_rlimits},
+    {"nice", exec_set_nice},
+    {"oom-score", exec_set_oom_score},
+    {"output", exec_open_journal}, /* as root, or journald would not believe the unit */
+    {"keyring", exec_keyring},     /* before the drop: a user whose key quota is used up must not keep ours */
+    {"user", exec_set_ids},
+    {"capabilities", exec_drop_capabilities},
+    {"user", exec_verify_ids},
+    {"keyring", exec_user_keyring}, /* one that belongs to the job's user */
+    {"guard", exec_guard},          /* not before: setresuid() clears it (prctl(2)) */
+    {"input", exec_input},
+    {"output", exec_output}, /* from here on a user could have prepared what is opened */
+    {"directory", exec_directory},
+    {"signals", exec_signals},
+    {"descriptors", exec_descriptors},
+    {"limits", exec_set_late_rlimits},
+    {"deadline", exec_deadline}, /* the steps before may have been slow */
+    {"privileges", exec_set_no_new_privileges},
+    {"exec", exec_command},
+};
 
 int exec_child(void *userdata, const char **ret_stage) {
-    const struct exec_plan *plan = userdata;
-    const struct job_settings *job = plan->job;
-    bool is_journal = false;
-    int r, journal = -1;
+    struct exec_context context = {.plan = userdata, .journal_fd = -1};
+    int r = 0;
 
-    /* A session of its own: a command that signals its process group must not reach the guard. */
-    *ret_stage = "session";
-    if (setsid() < 0)
-        return errno;
-    r = exec_bounds(plan, ret_stage);
-    if (r > 0)
-        return r;
-    if (job->output.kind == JOB_OUTPUT_JOURNAL) /* as root, or journald would not believe which unit it is of */
-        journal = journal_stream_open(job->name, LOG_INFO, &is_journal);
-    *ret_stage = "keyring"; /* before the drop: a user whose keys are all used up must not get ours */
-    r = exec_keyring();
-    if (r > 0)
-        return r;
-    r = exec_drop(plan, ret_stage);
-    if (r > 0)
-        return r;
-    *ret_stage = "keyring"; /* and one that belongs to the job's user */
-    r = plan->changes_user ? exec_keyring() : 0;
-    if (r > 0)
-        return r;
-    *ret_stage = "guard"; /* setresuid clears it, hence not before (prctl(2)) */
-    r = supervise_child_die_with_parent(plan->parent);
-    if (r > 0)
-        return r;
-    (void) umask(job->umask);
-    *ret_stage = "input";
-    r = exec_place(exec_open("/dev/null", O_RDONLY), STDIN_FILENO);
-    if (r > 0)
-        return r;
-    *ret_stage = "output";
-    r = exec_output(job, journal);
-    if (r > 0)
-        return r;
-    if (is_journal)
-        journal_stream_begin(STDOUT_FILENO);
-    *ret_stage = "directory";
-    if (chdir(job->directory) < 0)
-        return errno;
-    *ret_stage = "signals";
-    r = exec_signals();
-    if (r > 0)
-        return r;
-    *ret_stage = "descriptors";
-    r = exec_descriptors();
-    if (r > 0)
-        return r;
-    r = exec_bounds_late(plan, ret_stage);
-    if (r > 0)
-        return r;
-    *ret_stage = "deadline"; /* opening and changing to things may have taken its time */
-    r = supervise_child_check_deadline(plan->term);
-    if (r > 0)
-        return r;
-    r = exec_renounce(plan, ret_stage);
-    if (r > 0)
-        return r;
-    *ret_stage = "exec";
-    execve(job->command[0], job->command, plan->environment);
-    return errno;
+    for (size_t i = 0; i < ELEMENTSOF(steps) && r == 0; i++) {
+        *ret_stage = steps[i].stage;
+        r = steps[i].run(&context);
+    }
+    return -r;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runner/guard-file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,12 +13,12 @@
 #include "base/file.h"
 #include "base/protocol.h"
 
-#define RECORD_VERB "record"
+#define GUARD_FILE_VERB "record"
 #define TEMPORARY_SUFFIX ".tmp"
 
 /* --- text to value and back --- */
 
-static int parse_hash(struct record *r, const struct message *m) {
+static int parse_hash(struct guard_file *r, const struct message *m) {
     const char *hash = message_get(m, "hash");
 
     if (!hash || strlen(hash) != sizeof(r->hash) - 1 || strspn(hash, "0123456789abcdef") != sizeof(r->hash) - 1)
@@ -28,7 +27,7 @@ static int parse_hash(struct record *r, const struct message *m) {
     return 0;
 }
 
-static int parse_pools(struct record *r, const struct message *m) {
+static int parse_pools(struct guard_file *r, const struct message *m) {
     const char *pools = message_get(m, "pools");
     struct demands demands;
 
@@ -38,7 +37,7 @@ static int parse_pools(struct record *r, const struct message *m) {
     return 0;
 }
 
-static int parse_cgroup(struct record *r, const struct message *m) {
+static int parse_cgroup(struct guard_file *r, const struct message *m) {
     const char *cgroup = message_get(m, "cgroup");
 
     if (!cgroup)
@@ -49,7 +48,7 @@ static int parse_cgroup(struct record *r, const struct message *m) {
     return 0;
 }
 
-static int parse_guard(struct record *r, const struct message *m) {
+static int parse_guard(struct guard_file *r, const struct message *m) {
     uint64_t pid;
     int k = message_get_u64(m, "guard", &pid);
 
@@ -61,8 +60,8 @@ static int parse_guard(struct record *r, const struct message *m) {
     return 0;
 }
 
-int record_parse(struct record *ret, const struct message *m) {
-    struct record r = {.deadline = USEC_INFINITY};
+int guard_file_parse(struct guard_file *ret, const struct message *m) {
+    struct guard_file r = {.deadline = USEC_INFINITY};
     int k = message_get_u64(m, "deadline", &r.deadline);
 
     if (k < 0 && k != -ENODATA)
@@ -79,7 +78,7 @@ int record_parse(struct record *ret, const struct message *m) {
     return 0;
 }
 
-void record_put(const struct record *r, struct message_writer *w) {
+void guard_file_put(const struct guard_file *r, struct message_writer *w) {
     message_put(w, "run", r->run);
     message_put(w, "job", r->job);
     message_put_u64(w, "token", r->token);
@@ -88,9 +87,9 @@ void record_put(const struct record *r, struct message_writer *w) {
     message_put_u64(w, "queued", r->queued);
 }
 
-static void record_format(const struct record *r, struct message_writer *w) {
-    message_begin(w, RECORD_VERB);
-    record_put(r, w);
+static void record_format(const struct guard_file *r, struct message_writer *w) {
+    message_begin(w, GUARD_FILE_VERB);
+    guard_file_put(r, w);
     message_put(w, "hash", r->hash);
     message_put(w, "namespace", r->namespace);
     message_put(w, "host", r->host);
@@ -102,24 +101,24 @@ static void record_format(const struct record *r, struct message_writer *w) {
 
 /* --- files --- */
 
-const char *record_path(char *buffer, const char *directory, const char *run, const char *suffix) {
+const char *guard_file_path(char *buffer, const char *directory, const char *run, const char *suffix) {
     /* A runtime directory has at most 60 bytes (berth.conf(5)), so this fits. */
-    (void) snprintf(buffer, RECORD_PATH_SIZE, "%s/%s%s", directory, run, suffix);
+    (void) snprintf(buffer, GUARD_FILE_PATH_SIZE, "%s/%s%s", directory, run, suffix);
     return buffer;
 }
 
 /* Locked before it has its name, so nobody ever sees it without a lock while its guard is to come. */
-int record_create(const struct record *r, const char *directory) {
+int guard_file_create(const struct guard_file *r, const char *directory) {
     _cleanup_close_ int fd = -1;
-    char path[RECORD_PATH_SIZE], temporary[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE], temporary[GUARD_FILE_PATH_SIZE];
     struct message_writer w;
     int k;
 
     record_format(r, &w);
     if (w.error < 0)
         return w.error;
-    record_path(path, directory, r->run, RECORD_SUFFIX);
-    record_path(temporary, directory, r->run, RECORD_SUFFIX TEMPORARY_SUFFIX);
+    guard_file_path(path, directory, r->run, GUARD_FILE_SUFFIX);
+    guard_file_path(temporary, directory, r->run, GUARD_FILE_SUFFIX TEMPORARY_SUFFIX);
     fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
@@ -133,18 +132,18 @@ int record_create(const struct record *r, const char *directory) {
     return steal_fd(&fd);
 }
 
-int record_add_guard(int fd, pid_t pid) {
+int guard_file_add_guard(int fd, pid_t pid) {
     char text[32];
     int n = snprintf(text, sizeof(text), "guard=%d\n", (int) pid);
 
     return file_write(fd, text, (size_t) n);
 }
 
-int record_add_over(int fd) {
+int guard_file_add_over(int fd) {
     return file_write(fd, "over=1\n", strlen("over=1\n"));
 }
 
-static int load_message(struct message *m, const char *path, const char *verb) {
+int guard_file_load_message(struct message *m, const char *path, const char *verb) {
     _cleanup_free_ char *text = NULL;
     size_t size;
     int k = file_read(path, MESSAGE_SIZE_MAX, &text, &size);
@@ -154,23 +153,23 @@ static int load_message(struct message *m, const char *path, const char *verb) {
     return k == 0 && !message_is(m, verb) ? -EBADMSG : k;
 }
 
-int record_load(struct record *ret, const char *directory, const char *run) {
-    char path[RECORD_PATH_SIZE];
+int guard_file_load(struct guard_file *ret, const char *directory, const char *run) {
+    char path[GUARD_FILE_PATH_SIZE];
     struct message m;
-    int k = load_message(&m, record_path(path, directory, run, RECORD_SUFFIX), RECORD_VERB);
+    int k = guard_file_load_message(&m, guard_file_path(path, directory, run, GUARD_FILE_SUFFIX), GUARD_FILE_VERB);
 
     if (k == 0)
-        k = record_parse(ret, &m);
+        k = guard_file_parse(ret, &m);
     if (k == 0)
         ret->is_over = message_get(&m, "over") != NULL;
     return k == 0 && strcmp(ret->run, run) != 0 ? -EBADMSG : k;
 }
 
-int record_is_locked(const char *directory, const char *run) {
+int guard_file_is_locked(const char *directory, const char *run) {
     _cleanup_close_ int fd = -1;
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
-    fd = open(record_path(path, directory, run, RECORD_SUFFIX), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    fd = open(guard_file_path(path, directory, run, GUARD_FILE_SUFFIX), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
     if (flock(fd, LOCK_SH | LOCK_NB) == 0)
@@ -189,54 +188,31 @@ static bool match_suffix(const char *name, const char *suffix, char ret[static I
     return id_is_valid(ret);
 }
 
-int record_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata) {
-    DIR *d = opendir(directory);
-    const struct dirent *file;
-    char run[ID_TEXT_SIZE];
-    int k;
+struct suffix_filter {
+    const char *suffix;
+    void (*each)(const char *run, void *userdata);
+    void *userdata;
+};
 
-    if (!d)
-        return -errno;
-    while ((errno = 0, file = readdir(d)))
-        if (match_suffix(file->d_name, suffix, run))
-            each(run, userdata);
-    k = -errno;
-    (void) closedir(d);
-    return k;
+static int guard_file_on_entry(const char *name, void *userdata) {
+    const struct suffix_filter *filter = userdata;
+    char run[ID_TEXT_SIZE];
+
+    if (match_suffix(name, filter->suffix, run))
+        filter->each(run, filter->userdata);
+    return 0;
 }
 
-void record_remove(const char *directory, const char *run) {
-    char path[RECORD_PATH_SIZE];
+int guard_file_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata) {
+    struct suffix_filter filter = {suffix, each, userdata};
+
+    return directory_each(directory, guard_file_on_entry, &filter);
+}
+
+void guard_file_remove(const char *directory, const char *run) {
+    char path[GUARD_FILE_PATH_SIZE];
 
     /* The socket first: what is left after a crash in between is then still known by its record. */
-    (void) unlink(record_path(path, directory, run, PROTOCOL_SOCKET_SUFFIX));
-    (void) unlink(record_path(path, directory, run, RECORD_SUFFIX));
-}
-
-void report_begin(struct message_writer *w, const struct record *r, const char *reason) {
-    message_begin(w, PROTOCOL_REPORT);
-    record_put(r, w);
-    message_put_u64(w, "ended", clock_realtime());
-    message_put(w, "reason", reason);
-}
-
-int report_write(const struct message_writer *w, const char *directory, const char *run) {
-    char path[RECORD_PATH_SIZE];
-
-    if (w->error < 0)
-        return w->error;
-    return file_write_durable(record_path(path, directory, run, PROTOCOL_REPORT_SUFFIX), w->text, w->size, 0600);
-}
-
-int report_load(struct message_writer *ret, const char *directory, const char *run) {
-    char path[RECORD_PATH_SIZE];
-    struct message m;
-    int k = load_message(&m, record_path(path, directory, run, PROTOCOL_REPORT_SUFFIX), PROTOCOL_REPORT);
-
-    if (k < 0)
-        return k;
-    message_begin(ret, PROTOCOL_REPORT);
-    for (size_t i = 0; i < m.n_fields; i++)
-        message_put(ret, m.fields[i].key, m.fields[i].value);
-    return ret->error;
+    (void) unlink(guard_file_path(path, directory, run, PROTOCOL_SOCKET_SUFFIX));
+    (void) unlink(guard_file_path(path, directory, run, GUARD_FILE_SUFFIX));
 }

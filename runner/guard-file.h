@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What is known of a run on disk, below the runs directory:
+/* The files of a run below the runs directory:
  *
- *   RUN.guard   the record: what it was started with, its cgroup, its guard. The guard holds a lock (flock(2)) on it as long as it
- *               lives, so whoever comes later knows without a pid whether it does. Written before the guard is forked.
- *   RUN.sock    where the guard listens
- *   RUN.report  how it ended, until berthd has recorded it
+ *   RUN.guard   the guard file: the start message, the cgroup and the guard's pid. Written before the guard is forked. The guard holds a
+ *               lock (flock(2)) on it while it lives, so a later runner needs no pid to know whether the guard lives.
+ *   RUN.sock    the socket on which the guard listens
+ *   RUN.report  the end of the run, until berthd has recorded it (runner/report.h)
  */
 
 #include <stdbool.h>
@@ -17,47 +17,43 @@
 #include "base/message.h"
 #include "base/name.h"
 
-#define RECORD_SUFFIX ".guard"
-#define RECORD_PATH_SIZE 128
-#define RECORD_CGROUP_MAX 512
+#define GUARD_FILE_SUFFIX ".guard"
+#define GUARD_FILE_PATH_SIZE 128
+#define GUARD_FILE_CGROUP_MAX 512
 
-struct record {
+struct guard_file {
     char run[ID_TEXT_SIZE];
     char job[NAME_MAX_LENGTH + 1], namespace[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
     char hash[17];
     char pools[DEMANDS_TEXT_SIZE];
     uint64_t token, ticket, queued;
     usec_t deadline;                             /* at the start; USEC_INFINITY: none */
-    char cgroup[RECORD_CGROUP_MAX];              /* "": none */
+    char cgroup[GUARD_FILE_CGROUP_MAX];              /* "": none */
     pid_t guard;                                 /* 0: not written yet */
-    bool is_over;                                /* nothing of it runs any more; its guard still tells of the end */
+    bool is_over;                                /* no process is left; the guard still reports the end */
 };
 
-/* From PROTOCOL_START or a record. 0 or -EBADMSG. */
-int record_parse(struct record *ret, const struct message *m);
-/* The fields that state, report and record have in common: run job token ticket pools queued. */
-void record_put(const struct record *r, struct message_writer *w);
+/* Reads a PROTOCOL_START message or a guard file. 0 or -EBADMSG. */
+int guard_file_parse(struct guard_file *ret, const struct message *m);
+/* Adds the fields that state, report and guard file have in common: run job token ticket pools queued. */
+void guard_file_put(const struct guard_file *r, struct message_writer *w);
 
-/* DIRECTORY/RUN + suffix, into a buffer of RECORD_PATH_SIZE. */
-const char *record_path(char *buffer, const char *directory, const char *run, const char *suffix);
+/* Writes DIRECTORY/RUN + suffix to a buffer of GUARD_FILE_PATH_SIZE. */
+const char *guard_file_path(char *buffer, const char *directory, const char *run, const char *suffix);
 
-/* Makes it, locked: a descriptor, to be handed to the guard and closed by everybody else, or a negative errno. */
-int record_create(const struct record *r, const char *directory);
+/* Creates the file, locked. A descriptor, which only the guard may keep, or a negative errno. */
+int guard_file_create(const struct guard_file *r, const char *directory);
 /* Adds the guard's pid. 0 or a negative errno. */
-int record_add_guard(int fd, pid_t pid);
-/* Adds that the run is over. 0 or a negative errno. */
-int record_add_over(int fd);
-/* 0; -ENOENT: there is none; -EBADMSG: it is not a record; another negative errno. */
-int record_load(struct record *ret, const char *directory, const char *run);
-/* Whether its guard lives. 1, 0 (also if there is no record), or a negative errno. */
-int record_is_locked(const char *directory, const char *run);
-/* Calls `each` for every RUN of which there is a file with this suffix. A negative errno: not all could be seen. */
-int record_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata);
-/* Removes record and socket, not the report. */
-void record_remove(const char *directory, const char *run);
-
-/* A report. */
-void report_begin(struct message_writer *w, const struct record *r, const char *reason);
-int report_write(const struct message_writer *w, const char *directory, const char *run);
-/* 0, -ENOENT, or another negative errno. */
-int report_load(struct message_writer *ret, const char *directory, const char *run);
+int guard_file_add_guard(int fd, pid_t pid);
+/* Adds that no process of the run is left. 0 or a negative errno. */
+int guard_file_add_over(int fd);
+/* 0; -ENOENT: there is no file; -EBADMSG: it is not a guard file; another negative errno. */
+int guard_file_load(struct guard_file *ret, const char *directory, const char *run);
+/* A message of this verb from a file; the message has copies. 0, -ENOENT, -EBADMSG, or another negative errno. */
+int guard_file_load_message(struct message *m, const char *path, const char *verb);
+/* Whether the guard lives: 1, 0 (also if there is no file), or a negative errno. */
+int guard_file_is_locked(const char *directory, const char *run);
+/* Calls `each` for every RUN that has a file with this suffix. A negative errno: some may be missing. */
+int guard_file_each(const char *directory, const char *suffix, void (*each)(const char *run, void *userdata), void *userdata);
+/* Removes guard file and socket, not the report. */
+void guard_file_remove(const char *directory, const char *run);

@@ -22,11 +22,12 @@
 #include "base/protocol.h"
 #include "base/process/supervise.h"
 #include "base/timer.h"
-#include "runner/bounds.h"
+#include "runner/resource-control.h"
 #include "runner/exec.h"
+#include "runner/report.h"
 
-#define REPORT_AGAIN USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
-#define WORD_TIME (10 * USEC_PER_SEC) /* a guard that has no time to begin waits so long for a new deadline */
+#define REPORT_RETRY USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
+#define DEADLINE_PATIENCE (10 * USEC_PER_SEC) /* a guard that has no time to begin waits so long for a new deadline */
 
 enum { LISTEN_FD = 3, RECORD_FD };
 
@@ -36,7 +37,7 @@ static const char *const phase_names[] = {"starting", "running", "stopping", "do
 
 struct guard {
     const struct guard_start *start;
-    struct record record;             /* its deadline is the one in force */
+    struct guard_file record;             /* its deadline is the one in force */
     enum phase phase;
     enum supervise_reason reason;
     pid_t pid;                        /* of the command; 0: not started */
@@ -102,7 +103,7 @@ static void guard_say_state(struct guard *g) {
     struct message_writer w;
 
     message_begin(&w, PROTOCOL_STATE);
-    record_put(&g->record, &w);
+    guard_file_put(&g->record, &w);
     message_put(&w, "hash", g->record.hash);
     message_put(&w, "phase", phase_names[g->phase]);
     message_put(&w, "on-lease-lost", job->on_lease_lost == ON_LEASE_LOST_CONTINUE ? "continue" : "stop");
@@ -125,7 +126,7 @@ static bool guard_is_waiting(const struct guard *g) {
 
 static _Noreturn void guard_end(struct guard *g) {
     FAILPOINT("guard-ending");
-    record_remove(g->start->directory, g->record.run);
+    guard_file_remove(g->start->directory, g->record.run);
     _exit(0);
 }
 
@@ -143,7 +144,7 @@ static void guard_leave_report(struct guard *g) {
     FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
         guard_end(g);
-    timer_set_in(&g->again, REPORT_AGAIN);
+    timer_set_in(&g->again, REPORT_RETRY);
 }
 
 static void report_put_usage(struct message_writer *w, const struct rusage *usage) {
@@ -173,7 +174,7 @@ static void report_put_result(const struct guard *g, struct message_writer *w, c
  * cannot be written, berth-runner refuses that one until this guard has ended. */
 static void guard_report(struct guard *g) {
     g->phase = PHASE_DONE;
-    (void) record_add_over(RECORD_FD);
+    (void) guard_file_add_over(RECORD_FD);
     if (g->fd >= 0)
         guard_say(g, &g->report);
     else
@@ -340,9 +341,9 @@ static int guard_make_cgroup(struct guard *g, const char **ret_cgroup) {
         return 0;
     r = -cgroup_make(g->record.cgroup);
     if (r != 0)
-        return bounds_needed(g->start->job) != 0 ? r : 0;
+        return resource_control_needed(g->start->job) != 0 ? r : 0;
     *ret_cgroup = g->record.cgroup;
-    return bounds_apply(g->record.cgroup, g->start->job);
+    return resource_control_apply(g->record.cgroup, g->start->job);
 }
 
 static int guard_supervise(struct guard *g, const char *cgroup) {
@@ -396,7 +397,7 @@ static void guard_begin(struct guard *g) {
         guard_exec(g);
         return;
     }
-    timer_set_in(&g->again, WORD_TIME);
+    timer_set_in(&g->again, DEADLINE_PATIENCE);
 }
 
 static int guard_run(struct guard *g) {
@@ -415,7 +416,7 @@ static int guard_run(struct guard *g) {
         r = timer_init(&g->again, g->event, SD_EVENT_PRIORITY_NORMAL + 10, guard_on_again, g);
     if (r < 0)
         return r;
-    r = record_add_guard(RECORD_FD, getpid());
+    r = guard_file_add_guard(RECORD_FD, getpid());
     FAILPOINT("guard-pid-written");
     if (r == 0)
         guard_begin(g);

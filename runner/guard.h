@@ -9,7 +9,7 @@
 #include "runner/guard-file.h"
 
 struct guard_start {
-    const struct record *record;
+    const struct guard_file *record;
     const struct job_settings *job;
     const struct access *access;
     const char *directory; /* runs */

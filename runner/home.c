@@ -52,7 +52,7 @@ static int take_lock(struct journal *j, const char *path, unsigned patience_s, i
 }
 
 int home_take(struct journal *j, const char *runtime_directory, unsigned patience_s, int *ret_lock_fd) {
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
     int k;
 
     k = make_directory(j, runtime_directory, 0755, false);

@@ -9,22 +9,22 @@
 
 #include "base/process/cgroup.h"
 #include "base/process/process-environ.h"
-#include "runner/guard-file.h"
+#include "runner/report.h"
 
 /* A record that is there and cannot be read just now (out of descriptors, say): it is looked at again. */
 static bool is_unread(int error) {
     return error < 0 && error != -ENOENT && error != -EBADMSG && error != -EFBIG;
 }
 
-int sweep_report(const char *directory, const char *run) {
+int reap_write_report(const char *directory, const char *run) {
     struct message_writer w;
-    struct record record;
-    int k = record_load(&record, directory, run);
+    struct guard_file record;
+    int k = guard_file_load(&record, directory, run);
 
     if (is_unread(k))
         return k;
     if (k < 0) {
-        record = (struct record) {0};
+        record = (struct guard_file) {0};
         memcpy(record.run, run, sizeof(record.run));
     }
     report_begin(&w, &record, "none");
@@ -33,7 +33,7 @@ int sweep_report(const char *directory, const char *run) {
 }
 
 /* Where there is no cgroup, and an earlier runner was the subreaper, only its environment tells whose a process is. */
-static bool sweep_environ(const char *run) {
+static bool reap_by_environ(const char *run) {
     char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
 
     snprintf(assignment, sizeof(assignment), "BERTH_RUN=%s", run);
@@ -41,18 +41,18 @@ static bool sweep_environ(const char *run) {
 }
 
 /* It is not there, either, if it could not be made: the run went on without. */
-static bool has_cgroup(const struct record *record) {
+static bool has_cgroup(const struct guard_file *record) {
     return record->cgroup[0] && (access(record->cgroup, F_OK) == 0 || errno != ENOENT);
 }
 
-bool sweep_run(const char *directory, const char *run) {
-    struct record record;
-    int k = record_load(&record, directory, run);
+bool reap_run(const char *directory, const char *run) {
+    struct guard_file record;
+    int k = guard_file_load(&record, directory, run);
 
     if (is_unread(k))
         return false;
     if (k < 0 || !has_cgroup(&record))
-        return sweep_environ(run);
+        return reap_by_environ(run);
     (void) cgroup_kill(record.cgroup);
     if (cgroup_is_populated(record.cgroup) != 0)
         return false;

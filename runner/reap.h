@@ -8,6 +8,6 @@
 
 /* Kills once more what is in the run's cgroup, or, where it has none, has BERTH_RUN in its environment. Whether nothing was left; false,
  * too, if that cannot be told at the moment. directory: of the runs. */
-bool sweep_run(const char *directory, const char *run);
+bool reap_run(const char *directory, const char *run);
 /* The report of such a run; without a record of it, only that it was lost. 0 or a negative errno. */
-int sweep_report(const char *directory, const char *run);
+int reap_write_report(const char *directory, const char *run);

@@ -17,8 +17,9 @@
 #include "base/listener.h"
 #include "base/outbox.h"
 #include "base/protocol.h"
-#include "runner/bounds.h"
+#include "runner/resource-control.h"
 #include "runner/home.h"
+#include "runner/report.h"
 #include "runner/runs.h"
 
 #define CONNECTIONS_MAX 16
@@ -144,7 +145,7 @@ static void runner_say_recovered(struct runner *r) {
     struct message_writer w;
 
     /* A run that is being swept has processes, so berthd must not take its permits for free. */
-    r->owes_recovered = runs_is_sweeping(r->runs);
+    r->owes_recovered = runs_is_reaping(r->runs);
     if (r->owes_recovered)
         return;
     message_begin(&w, PROTOCOL_RECOVERED);
@@ -191,12 +192,12 @@ static void runner_reload(struct runner *r) {
     r->settings = steal_pointer(&settings);
 }
 
-static bool is_same(const struct job_settings *job, const struct record *record) {
+static bool is_same(const struct job_settings *job, const struct guard_file *record) {
     return job && strcmp(job->hash, record->hash) == 0;
 }
 
 /* The job that berthd means, or NULL: it was refused. */
-static const struct job_settings *runner_find_job(struct runner *r, const struct record *record) {
+static const struct job_settings *runner_find_job(struct runner *r, const struct guard_file *record) {
     const struct job_settings *job = settings_find_job(r->settings, record->job);
 
     if (!is_same(job, record)) {
@@ -213,7 +214,7 @@ static const struct job_settings *runner_find_job(struct runner *r, const struct
 }
 
 /* A job that asks for bounds that this host does not have runs without. */
-static void runner_warn_of_missing(struct runner *r, const struct record *record, unsigned missing) {
+static void runner_warn_of_missing(struct runner *r, const struct guard_file *record, unsigned missing) {
     char names[CGROUP_NAMES_SIZE], text[160];
     const struct journal_field fields[] = {{"BERTH_EVENT", event_name(EVENT_UNBOUNDED)}, {"BERTH_JOB", record->job},
                                            {"BERTH_RUN", record->run},      {"BERTH_HOST", record->host},
@@ -231,7 +232,7 @@ static void runner_warn_of_missing(struct runner *r, const struct record *record
 #define NUMBER(x) STRING(x)
 
 /* berthd keeps these bounds itself; one that does not may have been taken over. */
-static void runner_refuse_more(struct runner *r, const struct record *record, int answer) {
+static void runner_refuse_more(struct runner *r, const struct guard_file *record, int answer) {
     const char *reason = answer == RUNS_E_OVERLAP ? "overlap" : "too-many-runs";
     const char *text = answer == RUNS_E_OVERLAP ? "a run of the job is not over, and its config does not allow another one beside it"
                                                 : "berth-runner starts no more than " NUMBER(RUNS_MAX) " runs at once";
@@ -240,7 +241,7 @@ static void runner_refuse_more(struct runner *r, const struct record *record, in
     runner_refuse(r, record->run, reason, text);
 }
 
-static void runner_start(struct runner *r, struct record *record) {
+static void runner_start(struct runner *r, struct guard_file *record) {
     const struct job_settings *job = runner_find_job(r, record);
     int k;
 
@@ -265,11 +266,11 @@ static void runner_start(struct runner *r, struct record *record) {
 }
 
 static void runner_take_start(struct runner *r, const char *run, const struct message *m) {
-    struct record record;
+    struct guard_file record;
 
     if (runs_exists(r->runs, run))
         runner_say_run(r, PROTOCOL_EXISTS, run);
-    else if (record_parse(&record, m) < 0 || message_get(m, "cgroup") || message_get(m, "guard"))
+    else if (guard_file_parse(&record, m) < 0 || message_get(m, "cgroup") || message_get(m, "guard"))
         runner_refuse(r, run, "bad-request", "a field is missing or malformed");
     else
         runner_start(r, &record);
@@ -360,7 +361,7 @@ static void runner_on_report(const char *run, void *userdata) {
         runner_say_lost(userdata, run);
 }
 
-static void runner_on_swept(void *userdata) {
+static void runner_on_reaped(void *userdata) {
     struct runner *r = userdata;
 
     if (r->owes_recovered)
@@ -373,24 +374,24 @@ static void runner_on_swept(void *userdata) {
 static void runner_bound_again(const char *run, void *userdata) {
     struct runner *r = userdata;
     const struct job_settings *job;
-    struct record record;
+    struct guard_file record;
     int k;
 
-    if (record_load(&record, runs_directory(r->runs), run) < 0 || !record.cgroup[0])
+    if (guard_file_load(&record, runs_directory(r->runs), run) < 0 || !record.cgroup[0])
         return;
     job = settings_find_job(r->settings, record.job);
-    if (!is_same(job, &record) || bounds_needed(job) == 0)
+    if (!is_same(job, &record) || resource_control_needed(job) == 0)
         return;
     runner_warn_of_missing(r, &record, runs_prepare(r->runs, job));
-    k = bounds_apply(record.cgroup, job);
+    k = resource_control_apply(record.cgroup, job);
     if (k > 0)
         journal_log(r->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s", run, record.job, record.cgroup, strerror(k));
 }
 
 static int runner_recover(struct runner *r) {
     _cleanup_free_ char *cgroup = NULL;
-    const struct runs_handler handler = {.on_report = runner_on_report, .on_swept = runner_on_swept, .userdata = r};
-    char path[RECORD_PATH_SIZE];
+    const struct runs_handler handler = {.on_report = runner_on_report, .on_reaped = runner_on_reaped, .userdata = r};
+    char path[GUARD_FILE_PATH_SIZE];
     int k;
 
     k = cgroup_find_own(&cgroup);
@@ -406,7 +407,7 @@ static int runner_recover(struct runner *r) {
 }
 
 static int runner_listen(struct runner *r) {
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
     snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
     if (r->listen_fd < 0)

@@ -18,13 +18,13 @@
 #include "base/process/process-tree.h"
 #include "base/protocol.h"
 #include "base/timer.h"
-#include "runner/bounds.h"
+#include "runner/resource-control.h"
 #include "runner/guard.h"
 #include "runner/reap.h"
 
-#define SWEEP_AGAIN_FIRST (5 * USEC_PER_MSEC)
-#define SWEEP_AGAIN_MAX USEC_PER_SEC
-#define ADOPT_AGAIN (100 * USEC_PER_MSEC)
+#define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
+#define REAP_RETRY_MAX USEC_PER_SEC
+#define ADOPT_RETRY (100 * USEC_PER_MSEC)
 #define CGROUP_PREFIX "berth-"
 
 struct entry { /* of a run whose guard lives, or which is being swept */
@@ -34,7 +34,7 @@ struct entry { /* of a run whose guard lives, or which is being swept */
     pid_t pid;              /* of the guard; 0: not known */
     int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
     sd_event_source *source;
-    bool is_sweeping;
+    bool is_reaping;
     bool must_die;          /* was to be killed before its pid was known */
 };
 
@@ -98,7 +98,7 @@ static int entry_watch(struct entry *e, pid_t pid, int pidfd) {
 /* --- sweeping --- */
 
 /* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
-static int sweep_inherited(const struct runs *r) {
+static int reap_inherited(const struct runs *r) {
     _cleanup_free_ pid_t *guards = NULL;
     size_t n = 0;
 
@@ -109,65 +109,65 @@ static int sweep_inherited(const struct runs *r) {
         return -ENOMEM;
     n = 0;
     list_foreach(e, &r->entries, struct entry, link)
-        if (!e->is_sweeping && e->pid > 0)
+        if (!e->is_reaping && e->pid > 0)
             guards[n++] = e->pid;
     return process_tree_signal_except(getpid(), SIGKILL, guards, n);
 }
 
 /* Kills once more what is left of a run; if nothing is, reports it. */
-static void sweep_entry(struct entry *e, bool is_nothing_inherited) {
+static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (!sweep_run(r->directory, e->run) || !is_nothing_inherited || sweep_report(r->directory, e->run) < 0)
+    if (!reap_run(r->directory, e->run) || !is_nothing_inherited || reap_write_report(r->directory, e->run) < 0)
         return;
     memcpy(run, e->run, sizeof(run));
-    record_remove(r->directory, run);
+    guard_file_remove(r->directory, run);
     entry_free(e);
     r->handler.on_report(run, r->handler.userdata);
 }
 
-static void runs_sweep(struct runs *r) {
-    bool was_sweeping = runs_is_sweeping(r), is_nothing_inherited;
+static void runs_reap(struct runs *r) {
+    bool was_reaping = runs_is_reaping(r), is_nothing_inherited;
 
-    if (!was_sweeping)
+    if (!was_reaping)
         return;
-    is_nothing_inherited = sweep_inherited(r) == 0;
+    is_nothing_inherited = reap_inherited(r) == 0;
     list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->is_sweeping)
-            sweep_entry(e, is_nothing_inherited);
-    if (runs_is_sweeping(r)) {
+        if (e->is_reaping)
+            reap_entry(e, is_nothing_inherited);
+    if (runs_is_reaping(r)) {
         timer_set_in(&r->timer, r->again);
-        r->again = r->again < SWEEP_AGAIN_MAX / 2 ? 2 * r->again : SWEEP_AGAIN_MAX;
+        r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
     } else
-        r->handler.on_swept(r->handler.userdata);
+        r->handler.on_reaped(r->handler.userdata);
 }
 
-static void entry_sweep(struct entry *e) {
+static void entry_reap(struct entry *e) {
     e->source = sd_event_source_disable_unref(e->source);
-    e->is_sweeping = true;
-    e->runs->again = SWEEP_AGAIN_FIRST;
+    e->is_reaping = true;
+    e->runs->again = REAP_RETRY_MIN;
     timer_set_in(&e->runs->timer, 0);
 }
 
 /* A guard has ended: as it should (it left nothing, or a report), or it died (it left its record). */
 static void entry_ended(struct entry *e) {
     struct runs *r = e->runs;
-    char path[RECORD_PATH_SIZE], run[ID_TEXT_SIZE];
+    char path[GUARD_FILE_PATH_SIZE], run[ID_TEXT_SIZE];
     bool must_tell = e->must_die;
 
     FAILPOINT("runner-guard-ended");
 
-    if (access(record_path(path, r->directory, e->run, RECORD_SUFFIX), F_OK) == 0 &&
-        access(record_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) < 0) {
-        entry_sweep(e);
+    if (access(guard_file_path(path, r->directory, e->run, GUARD_FILE_SUFFIX), F_OK) == 0 &&
+        access(guard_file_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) < 0) {
+        entry_reap(e);
         return;
     }
     memcpy(run, e->run, sizeof(run));
-    record_remove(r->directory, run);
+    guard_file_remove(r->directory, run);
     entry_free(e);
     /* Its report may have been taken by the berthd before this one, who asked for its end and waits to hear of it. */
-    if (must_tell || access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
+    if (must_tell || access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
         r->handler.on_report(run, r->handler.userdata);
 }
 
@@ -182,20 +182,20 @@ static int entry_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unus
  * opened before stays the guard's. Where that cannot be seen (out of descriptors, say) it may be anybody's. */
 static void entry_adopt(struct entry *e) {
     struct runs *r = e->runs;
-    struct record record;
+    struct guard_file record;
     int pidfd = -1, is_locked;
 
-    if (record_load(&record, r->directory, e->run) == 0) {
+    if (guard_file_load(&record, r->directory, e->run) == 0) {
         memcpy(e->job, record.job, sizeof(e->job));
         pidfd = record.guard > 0 ? pidfd_open(record.guard, 0) : -1;
     }
-    is_locked = record_is_locked(r->directory, e->run);
+    is_locked = guard_file_is_locked(r->directory, e->run);
     if (is_locked <= 0)
         pidfd = close_fd(pidfd);
     if (is_locked == 0)
         entry_ended(e);
     else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
-        timer_set_in(&r->timer, ADOPT_AGAIN);
+        timer_set_in(&r->timer, ADOPT_RETRY);
     else if (e->must_die)
         (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
 }
@@ -205,13 +205,13 @@ static void runs_on_timer(void *userdata) {
     bool again = false;
 
     list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->pidfd < 0 && !e->is_sweeping) {
+        if (e->pidfd < 0 && !e->is_reaping) {
             again = true;
             entry_adopt(e);
         }
-    runs_sweep(r);
-    if (again && !runs_is_sweeping(r))
-        timer_set_in(&r->timer, ADOPT_AGAIN);
+    runs_reap(r);
+    if (again && !runs_is_reaping(r))
+        timer_set_in(&r->timer, ADOPT_RETRY);
 }
 
 /* Guards are known by their pidfds; here children are but taken away, orphans among them. */
@@ -224,7 +224,7 @@ static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const stru
     return 0;
 }
 
-static void recover_record(const char *run, void *userdata) {
+static void recover_guard(const char *run, void *userdata) {
     struct entry *e = entry_find(userdata, run);
 
     if (!e)
@@ -238,36 +238,36 @@ static void recover_record(const char *run, void *userdata) {
 /* A socket without a record: the runner ended before it forked the guard. */
 static void recover_socket(const char *run, void *userdata) {
     const struct runs *r = userdata;
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
-    if (access(record_path(path, r->directory, run, RECORD_SUFFIX), F_OK) < 0)
-        (void) unlink(record_path(path, r->directory, run, PROTOCOL_SOCKET_SUFFIX));
+    if (access(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX), F_OK) < 0)
+        (void) unlink(guard_file_path(path, r->directory, run, PROTOCOL_SOCKET_SUFFIX));
 }
 
 static void recover_temporary(const char *run, void *userdata) {
     const struct runs *r = userdata;
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
-    (void) unlink(record_path(path, r->directory, run, RECORD_SUFFIX ".tmp"));
+    (void) unlink(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX ".tmp"));
 }
 
 int runs_recover(struct runs *r) {
-    int k = record_each(r->directory, RECORD_SUFFIX, recover_record, r);
+    int k = guard_file_each(r->directory, GUARD_FILE_SUFFIX, recover_guard, r);
 
     if (k == 0)
         k = r->recover_error;
     if (k == 0)
-        k = record_each(r->directory, PROTOCOL_SOCKET_SUFFIX, recover_socket, r);
-    return k == 0 ? record_each(r->directory, RECORD_SUFFIX ".tmp", recover_temporary, r) : k;
+        k = guard_file_each(r->directory, PROTOCOL_SOCKET_SUFFIX, recover_socket, r);
+    return k == 0 ? guard_file_each(r->directory, GUARD_FILE_SUFFIX ".tmp", recover_temporary, r) : k;
 }
 
 /* --- what berthd wants --- */
 
 bool runs_exists(const struct runs *r, const char *run) {
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
-    return entry_find(r, run) || access(record_path(path, r->directory, run, RECORD_SUFFIX), F_OK) == 0 ||
-           access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0;
+    return entry_find(r, run) || access(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX), F_OK) == 0 ||
+           access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0;
 }
 
 /* --- how many --- */
@@ -284,17 +284,17 @@ static bool runs_has_room(struct runs *r) {
         return true;
     list_foreach(e, &r->entries, struct entry, link)
         n++;
-    if (record_each(r->directory, PROTOCOL_REPORT_SUFFIX, count_report, &n) == 0 && n < RUNS_MAX)
+    if (guard_file_each(r->directory, PROTOCOL_REPORT_SUFFIX, count_report, &n) == 0 && n < RUNS_MAX)
         r->room = RUNS_MAX - n;
     return r->room > 0;
 }
 
 /* What cannot be read counts as running. A guard removes its record when it ends. */
 static bool entry_is_over(const struct entry *e) {
-    struct record record;
-    int k = e->is_sweeping ? 0 : record_load(&record, e->runs->directory, e->run);
+    struct guard_file record;
+    int k = e->is_reaping ? 0 : guard_file_load(&record, e->runs->directory, e->run);
 
-    return !e->is_sweeping && (k == -ENOENT || (k == 0 && record.is_over));
+    return !e->is_reaping && (k == -ENOENT || (k == 0 && record.is_over));
 }
 
 static bool runs_overlaps(const struct runs *r, const struct job_settings *job) {
@@ -306,7 +306,7 @@ static bool runs_overlaps(const struct runs *r, const struct job_settings *job) 
     return false;
 }
 
-static int runs_choose_cgroup(const struct runs *r, struct record *record) {
+static int runs_choose_cgroup(const struct runs *r, struct guard_file *record) {
     int n = r->cgroup ? snprintf(record->cgroup, sizeof(record->cgroup), "%s/" CGROUP_PREFIX "%s", r->cgroup, record->run) : 0;
 
     return n < 0 || (size_t) n >= sizeof(record->cgroup) ? -ENAMETOOLONG : 0;
@@ -326,18 +326,18 @@ static int entry_fork(struct entry *e, const struct guard_start *start) {
     if (k < 0) { /* it cannot be watched, so it must not be; it may have started the command already */
         (void) kill(pid, SIGKILL);
         (void) waitpid(pid, NULL, 0);
-        entry_sweep(e);
+        entry_reap(e);
     }
     return 0;
 }
 
 unsigned runs_prepare(const struct runs *r, const struct job_settings *job) {
-    return bounds_prepare(r->cgroup, bounds_needed(job));
+    return resource_control_prepare(r->cgroup, resource_control_needed(job));
 }
 
-int runs_start(struct runs *r, struct record *record, const struct job_settings *job) {
+int runs_start(struct runs *r, struct guard_file *record, const struct job_settings *job) {
     _cleanup_close_ int listener = -1, lock = -1;
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
     struct entry *e;
     int k;
 
@@ -349,12 +349,12 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
     k = runs_choose_cgroup(r, record);
     if (k < 0)
         return k;
-    listener = access_listen(r->access, record_path(path, r->directory, record->run, PROTOCOL_SOCKET_SUFFIX));
+    listener = access_listen(r->access, guard_file_path(path, r->directory, record->run, PROTOCOL_SOCKET_SUFFIX));
     if (listener < 0)
         return listener;
     FAILPOINT("runner-socket-made");
     e = entry_new(r, record->run, record->job);
-    lock = e ? record_create(record, r->directory) : -ENOMEM;
+    lock = e ? guard_file_create(record, r->directory) : -ENOMEM;
     FAILPOINT("runner-record-made");
     k = lock;
     if (k >= 0) {
@@ -363,7 +363,7 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
         k = entry_fork(e, &start);
     }
     if (k < 0) {
-        record_remove(r->directory, record->run);
+        guard_file_remove(r->directory, record->run);
         if (e)
             entry_free(e);
         return k;
@@ -374,26 +374,26 @@ int runs_start(struct runs *r, struct record *record, const struct job_settings 
 
 int runs_kill(struct runs *r, const char *run) {
     struct entry *e = entry_find(r, run);
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
     if (e) {
         e->must_die = true;
-        if (!e->is_sweeping && e->pidfd >= 0)
+        if (!e->is_reaping && e->pidfd >= 0)
             (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
         return 0;
     }
-    return access(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0 ? 1 : -ENOENT;
+    return access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0 ? 1 : -ENOENT;
 }
 
 void runs_forget(struct runs *r, const char *run) {
-    char path[RECORD_PATH_SIZE];
+    char path[GUARD_FILE_PATH_SIZE];
 
-    (void) unlink(record_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX));
+    (void) unlink(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX));
 }
 
-bool runs_is_sweeping(const struct runs *r) {
+bool runs_is_reaping(const struct runs *r) {
     list_foreach(e, &r->entries, struct entry, link)
-        if (e->is_sweeping)
+        if (e->is_reaping)
             return true;
     return false;
 }
@@ -404,12 +404,12 @@ const char *runs_directory(const struct runs *r) {
 
 void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata) {
     list_foreach(e, &r->entries, struct entry, link)
-        if (!e->is_sweeping)
+        if (!e->is_reaping)
             each(e->run, userdata);
 }
 
 int runs_each_report(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata) {
-    return record_each(r->directory, PROTOCOL_REPORT_SUFFIX, each, userdata);
+    return guard_file_each(r->directory, PROTOCOL_REPORT_SUFFIX, each, userdata);
 }
 
 /* --- the module --- */

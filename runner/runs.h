@@ -23,7 +23,7 @@ enum { RUNS_E_OVERLAP = 1, RUNS_E_TOO_MANY };
 struct runs_handler {
     /* There is a report now, nobody may have been told; or none, of a run that was to be killed and had ended as it should just then. */
     void (*on_report)(const char *run, void *userdata);
-    void (*on_swept)(void *userdata);                   /* no sweep is under way any more */
+    void (*on_reaped)(void *userdata);                   /* no sweep is under way any more */
     void *userdata;
 };
 
@@ -39,13 +39,13 @@ int runs_recover(struct runs *r);
 bool runs_exists(const struct runs *r, const char *run);
 /* Forks a guard, which listens when this returns. record->cgroup is set here. RUNS_E_OVERLAP: the job has a run that is not over, and its
  * `overlap` is not "allow"; RUNS_E_TOO_MANY: RUNS_MAX is reached; negative errno. Then nothing was started. */
-int runs_start(struct runs *r, struct record *record, const struct job_settings *job);
+int runs_start(struct runs *r, struct guard_file *record, const struct job_settings *job);
 /* Which cgroup controllers this job asks for and cannot have here; before runs_start(). */
 unsigned runs_prepare(const struct runs *r, const struct job_settings *job);
 /* Kills the guard, if it lives; then the run is swept. 0; 1: there is a report already; -ENOENT: nothing is known of this run. */
 int runs_kill(struct runs *r, const char *run);
 void runs_forget(struct runs *r, const char *run);
-bool runs_is_sweeping(const struct runs *r);
+bool runs_is_reaping(const struct runs *r);
 const char *runs_directory(const struct runs *r);
 /* Every run that has a guard; every run that has a report. */
 void runs_each_guard(const struct runs *r, void (*each)(const char *run, void *userdata), void *userdata);

@@ -2,7 +2,6 @@
 /* Reads /proc/PID/environ of all processes; each is looked at once more when a pidfd holds it. */
 #include "base/process/process-environ.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <sys/pidfd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "base/process/process-tree.h"
 
@@ -63,26 +63,36 @@ static int signal_one(pid_t pid, const char *assignment, char *buffer, int signa
     return k;
 }
 
+struct search {
+    const char *assignment;
+    char *buffer; /* of ENVIRON_MAX bytes */
+    int signal;
+    int n, error; /* processes that have the assignment; the last error */
+};
+
+static int process_environ_on_entry(const char *name, void *userdata) {
+    struct search *search = userdata;
+    uint64_t pid;
+    int r = 0;
+
+    if (number_parse(name, INT32_MAX, &pid) == 0 && (pid_t) pid != getpid())
+        r = signal_one((pid_t) pid, search->assignment, search->buffer, search->signal);
+    if (r < 0)
+        search->error = r;
+    else
+        search->n += r;
+    return 0;
+}
+
 int process_environ_signal(const char *assignment, int signal) {
     _cleanup_free_ char *buffer = malloc(ENVIRON_MAX);
-    DIR *directory = buffer ? opendir("/proc") : NULL;
-    struct dirent *entry;
-    uint64_t pid;
-    int n = 0, error = 0, k;
+    struct search search = {.assignment = assignment, .buffer = buffer, .signal = signal};
+    int r;
 
-    if (!directory)
-        return buffer ? -errno : -ENOMEM;
-    while ((errno = 0, entry = readdir(directory))) {
-        if (number_parse(entry->d_name, INT32_MAX, &pid) < 0 || (pid_t) pid == getpid())
-            continue;
-        k = signal_one((pid_t) pid, assignment, buffer, signal);
-        if (k < 0)
-            error = k;
-        else
-            n += k;
-    }
-    if (errno != 0)
-        error = -errno;
-    (void) closedir(directory);
-    return n == 0 ? error : n;
+    if (!buffer)
+        return -ENOMEM;
+    r = directory_each("/proc", process_environ_on_entry, &search);
+    if (r < 0)
+        search.error = r;
+    return search.n == 0 ? search.error : search.n;
 }

@@ -124,31 +124,27 @@ bool process_error_is_ours(int error) {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
 
-/* All processes of this machine, as far as this process sees them. */
+static int processes_on_entry(const char *name, void *userdata) {
+    struct processes *processes = userdata;
+    struct process process;
+    uint64_t pid;
+    int r;
+
+    if (number_parse(name, INT32_MAX, &pid) < 0)
+        return 0;
+    r = process_read((pid_t) pid, &process);
+    if (r == 0)
+        return processes_add(processes, &process);
+    if (process_error_is_ours(r))
+        return r;
+    processes->is_incomplete = true;
+    return 0;
+}
+
+/* Reads all processes of this machine that this process can see. */
 static int processes_load(struct processes *ret) {
-    DIR *directory = opendir("/proc");
-    struct dirent *entry;
-    int r = 0;
+    int r = directory_each("/proc", processes_on_entry, ret);
 
-    if (!directory)
-        return -errno;
-    while (r == 0 && (errno = 0, entry = readdir(directory))) {
-        struct process process;
-        uint64_t pid;
-
-        if (number_parse(entry->d_name, INT32_MAX, &pid) < 0)
-            continue;
-        r = process_read((pid_t) pid, &process);
-        if (r == 0) {
-            r = processes_add(ret, &process);
-        } else if (!process_error_is_ours(r)) {
-            ret->is_incomplete = true;
-            r = 0;
-        }
-    }
-    if (r == 0 && errno != 0)
-        r = -errno;
-    (void) closedir(directory);
     if (ret->n > 0)
         qsort(ret->items, ret->n, sizeof(*ret->items), process_compare);
     return r;

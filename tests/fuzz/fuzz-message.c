@@ -24,7 +24,7 @@ static void write_again(const struct message *m) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct message m;
-    static struct record record;
+    static struct guard_file record;
     static struct message_writer w;
     char id[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
     uint64_t number;
@@ -37,9 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         FUZZ_ASSERT(strlen(id) == ID_TEXT_SIZE - 1);
     if (message_get_name(&m, "job", name) == 0)
         FUZZ_ASSERT(name_is_valid(name));
-    if (record_parse(&record, &m) == 0) {
+    if (guard_file_parse(&record, &m) == 0) {
         message_begin(&w, PROTOCOL_STATE);
-        record_put(&record, &w);
+        guard_file_put(&record, &w);
         FUZZ_ASSERT(w.error == 0);
     }
     return 0;

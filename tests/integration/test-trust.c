@@ -119,7 +119,7 @@ static void abstract_socket_is_seen(void) {
 
 /* The record of a run names as its guard somebody who never was it: nobody holds the record's lock, so the pid is nobody's. */
 static void forged_pid(void) {
-    struct record record = {.job = "a", .namespace = "test", .host = "ant", .hash = "0123456789abcdef", .deadline = USEC_INFINITY};
+    struct guard_file record = {.job = "a", .namespace = "test", .host = "ant", .hash = "0123456789abcdef", .deadline = USEC_INFINITY};
     struct test_runner t;
     struct message m;
     char directory[128];
@@ -134,8 +134,8 @@ static void forged_pid(void) {
     test_runner_end(&t, SIGKILL);
     snprintf(record.run, sizeof(record.run), "%s", test_runner_id('1'));
     snprintf(directory, sizeof(directory), "%s/run/" PROTOCOL_RUNS, t.directory);
-    fd = record_create(&record, directory);
-    TEST_FATAL(fd >= 0 && record_add_guard(fd, victim) == 0, "no record");
+    fd = guard_file_create(&record, directory);
+    TEST_FATAL(fd >= 0 && guard_file_add_guard(fd, victim) == 0, "no record");
     (void) close(fd);
     test_runner_start(&t);
     t.fd = test_runner_connect(&t);

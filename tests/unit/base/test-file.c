@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 
+#include <unistd.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -119,7 +121,27 @@ static void test_directory(void) {
     TEST_INT(file_make_directory("/nonexistent/a", 0700), -ENOENT);
 }
 
+static int count_or_fail(const char *name, void *userdata) {
+    int *n = userdata;
+
+    return strcmp(name, "a") == 0 ? ++*n : -ECANCELED;
+}
+
+static void test_each_entry(void) {
+    int n = 0;
+
+    TEST_INT(directory_each(path, count_or_fail, &n), -ENOENT);
+    TEST_INT(directory_each(directory, count_or_fail, &n), 0);
+    TEST_INT(file_write_atomic(path, "x", 1, 0600), 0);
+    TEST_INT(directory_each(directory, count_or_fail, &n), 0);
+    TEST_INT(n, 1);
+    CU_ASSERT(rename(path, temporary) == 0);
+    TEST_INT(directory_each(directory, count_or_fail, &n), -ECANCELED);
+    CU_ASSERT(unlink(temporary) == 0);
+}
+
 static CU_TestInfo tests[] = {
+    {"each-entry", test_each_entry},
     {"directory", test_directory},
     {"round trip", test_round_trip},
     {"bound", test_bound},

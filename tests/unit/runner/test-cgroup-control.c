@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "runner/bounds.h"
+#include "runner/resource-control.h"
 #include "tests/harness/test.h"
 
 static char directory[64];
@@ -51,10 +51,10 @@ static void end(void) {
 }
 
 static void test_needed(void) {
-    TEST_INT(bounds_needed(&(struct job_settings) {.process.nice = 5}), 0);
-    TEST_INT(bounds_needed(&(struct job_settings) {.resources.cpu_weight = 1}), CGROUP_CPU);
-    TEST_INT(bounds_needed(&(struct job_settings) {.resources.memory_max = 1}), CGROUP_MEMORY);
-    TEST_INT(bounds_needed(&(struct job_settings) {.resources.tasks_max = 1, .resources.memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
+    TEST_INT(resource_control_needed(&(struct job_settings) {.process.nice = 5}), 0);
+    TEST_INT(resource_control_needed(&(struct job_settings) {.resources.cpu_weight = 1}), CGROUP_CPU);
+    TEST_INT(resource_control_needed(&(struct job_settings) {.resources.memory_max = 1}), CGROUP_MEMORY);
+    TEST_INT(resource_control_needed(&(struct job_settings) {.resources.tasks_max = 1, .resources.memory_max = 1}), CGROUP_MEMORY | CGROUP_PIDS);
 }
 
 static void test_available(void) {
@@ -80,9 +80,9 @@ static void test_format(void) {
 static void test_enabled(void) {
     begin("cpuset cpu io pids\n");
     TEST_INT(cgroup_enabled(directory), CGROUP_CPU | CGROUP_PIDS);
-    TEST_INT(bounds_prepare(directory, CGROUP_CPU | CGROUP_PIDS), 0);
-    TEST_INT(bounds_prepare(directory, 0), 0);
-    TEST_INT(bounds_prepare(NULL, CGROUP_CPU), CGROUP_CPU);
+    TEST_INT(resource_control_prepare(directory, CGROUP_CPU | CGROUP_PIDS), 0);
+    TEST_INT(resource_control_prepare(directory, 0), 0);
+    TEST_INT(resource_control_prepare(NULL, CGROUP_CPU), CGROUP_CPU);
     holds("cgroup.subtree_control", "cpuset cpu io pids\n"); /* nothing was to do */
     end();
     TEST_INT(cgroup_enabled(directory), 0); /* gone */
@@ -102,7 +102,7 @@ static void test_move(void) {
     CU_ASSERT_FATAL(mkdir(path("guards"), 0755) == 0);
     put("cgroup.procs", "4711\n");
     put("guards/cgroup.procs", "");
-    TEST_INT(bounds_prepare(directory, CGROUP_PIDS), CGROUP_PIDS);
+    TEST_INT(resource_control_prepare(directory, CGROUP_PIDS), CGROUP_PIDS);
     holds("guards/cgroup.procs", "");
     holds("cgroup.subtree_control", "+pids");
     CU_ASSERT(!cgroup_is_delegated(directory));
@@ -111,7 +111,7 @@ static void test_move(void) {
         TEST_SKIP("no extended attributes below /tmp");
     }
     CU_ASSERT(cgroup_is_delegated(directory));
-    TEST_INT(bounds_prepare(directory, CGROUP_PIDS), CGROUP_PIDS);
+    TEST_INT(resource_control_prepare(directory, CGROUP_PIDS), CGROUP_PIDS);
     holds("guards/cgroup.procs", "4711");
     end();
 }
@@ -120,18 +120,18 @@ static void test_apply(void) {
     const struct job_settings job = {.resources.memory_max = UINT64_C(5) << 30, .resources.cpu_weight = 10, .resources.tasks_max = 64};
 
     begin("\n");
-    TEST_INT(bounds_apply(directory, &job), 0); /* no controller, no file: told before */
+    TEST_INT(resource_control_apply(directory, &job), 0); /* no controller, no file: told before */
     put("memory.max", "");
     put("cpu.weight", "");
     put("pids.max", "");
-    TEST_INT(bounds_apply(directory, &(struct job_settings) {0}), 0);
+    TEST_INT(resource_control_apply(directory, &(struct job_settings) {0}), 0);
     holds("memory.max", "");
-    TEST_INT(bounds_apply(directory, &job), 0);
+    TEST_INT(resource_control_apply(directory, &job), 0);
     holds("memory.max", "5368709120");
     holds("cpu.weight", "10");
     holds("pids.max", "64");
     CU_ASSERT(unlink(path("pids.max")) == 0 && mkdir(path("pids.max"), 0700) == 0);
-    TEST_INT(bounds_apply(directory, &job), EISDIR);
+    TEST_INT(resource_control_apply(directory, &job), EISDIR);
     CU_ASSERT(rmdir(path("pids.max")) == 0);
     end();
 }

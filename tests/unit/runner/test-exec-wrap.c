@@ -325,7 +325,7 @@ static void test_strange_users(void) {
     TEST_NEEDS_ROOT();
     for (size_t i = 0; i < ELEMENTSOF(users); i++) {
         struct job_settings job = whole_job("true");
-        struct record record = {.job = "j"};
+        struct guard_file record = {.job = "j"};
         struct exec_plan plan = {};
         const char *stage = "";
 

@@ -72,7 +72,7 @@ static void on_report(const char *id, _unused_ void *userdata) {
     reported = true;
 }
 
-static void on_swept(_unused_ void *userdata) {
+static void on_reaped(_unused_ void *userdata) {
 }
 
 /* Of the record that is left. */
@@ -106,15 +106,15 @@ static pid_t start_command(const char *of, bool orphan) {
 
 /* A record whose lock nobody holds. guard: whose pid is in it, or 0. */
 static void leave_record(pid_t guard) {
-    struct record record = {.job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
+    struct guard_file record = {.job = "job", .namespace = "berth", .host = "here", .hash = "0123456789abcdef",
                                   .pools = "slot:1", .deadline = USEC_INFINITY};
     int fd;
 
     snprintf(record.cgroup, sizeof(record.cgroup), "%s", record_cgroup);
     memcpy(record.run, run, sizeof(record.run));
-    fd = record_create(&record, directory);
+    fd = guard_file_create(&record, directory);
 
-    CU_ASSERT_FATAL(fd >= 0 && (guard == 0 || record_add_guard(fd, guard) == 0));
+    CU_ASSERT_FATAL(fd >= 0 && (guard == 0 || guard_file_add_guard(fd, guard) == 0));
     close_fd(fd);
 }
 
@@ -128,7 +128,7 @@ static void remove_report(void) {
 /* Whether there were as many calls. */
 static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orphan) {
     static const struct access access = {0};
-    const struct runs_handler handler = {.on_report = on_report, .on_swept = on_swept};
+    const struct runs_handler handler = {.on_report = on_report, .on_reaped = on_reaped};
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
@@ -150,7 +150,7 @@ static bool sweep(enum fault_kind kind, unsigned from, unsigned count, bool orph
     (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
     (void) waitpid(pid, NULL, 0);
     command = close_fd(command);
-    record_remove(directory, run);
+    guard_file_remove(directory, run);
     remove_report();
     return met;
 }
@@ -194,7 +194,7 @@ static void on_report_of_other(const char *id, _unused_ void *userdata) {
 /* The guard is gone, and its pid somebody else's by now; whether the record is locked cannot be seen for the moment. */
 static void test_pid_of_another(void) {
     static const struct access access = {0};
-    const struct runs_handler handler = {.on_report = on_report_of_other, .on_swept = on_swept};
+    const struct runs_handler handler = {.on_report = on_report_of_other, .on_reaped = on_reaped};
     _cleanup_(sd_event_unrefp) sd_event *event = NULL;
     usec_t until = clock_boottime() + PATIENCE;
     struct runs *runs = NULL;
@@ -215,7 +215,7 @@ static void test_pid_of_another(void) {
     CU_ASSERT(reported);
     (void) pidfd_send_signal(command, SIGKILL, NULL, 0);
     command = close_fd(command);
-    record_remove(directory, run);
+    guard_file_remove(directory, run);
     remove_report();
 }
 

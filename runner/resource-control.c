@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/bounds.h"
+#include "runner/resource-control.h"
 
 #include <errno.h>
 
 #define GUARDS_GROUP "guards"
 
-unsigned bounds_needed(const struct job_settings *job) {
+unsigned resource_control_needed(const struct job_settings *job) {
     return (job->resources.cpu_weight > 0 ? CGROUP_CPU : 0U) | (job->resources.memory_max > 0 ? CGROUP_MEMORY : 0U) | (job->resources.tasks_max > 0 ? CGROUP_PIDS : 0U);
 }
 
 /* A group with processes of its own must not have controllers below it, and we are in this one. Controllers of a group outlive us: the
  * unit's ExecStopPost= switches them off again, for systemd before 254 cannot start a service in such a group. We move where
  * systemd delegated, and nowhere else: processes of others may be in another group. */
-unsigned bounds_prepare(const char *cgroup, unsigned controllers) {
+unsigned resource_control_prepare(const char *cgroup, unsigned controllers) {
     if (controllers == 0 || !cgroup)
         return controllers;
     if ((cgroup_enabled(cgroup) & controllers) == controllers)
@@ -22,7 +22,7 @@ unsigned bounds_prepare(const char *cgroup, unsigned controllers) {
     return cgroup_enable(cgroup, controllers);
 }
 
-int bounds_apply(const char *cgroup, const struct job_settings *job) {
+int resource_control_apply(const char *cgroup, const struct job_settings *job) {
     const struct {
         const char *file;
         uint64_t value;

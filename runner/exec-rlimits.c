@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "runner/exec-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define OOM_SCORE_FILE "/proc/self/oom_score_adj"
+
+/* Descriptors are numbered from the lowest free one: below the limit there may be none while those of the guard are open. */
+static bool is_late(const struct rlimit_setting *limit) {
+    struct rlimit now;
+
+    return limit->resource == RLIMIT_NOFILE && getrlimit(RLIMIT_NOFILE, &now) == 0 && limit->value < now.rlim_cur;
+}
+
+static int set_rlimits(const struct rlimits *limits, bool late) {
+    for (size_t i = 0; i < limits->n; i++) {
+        const struct rlimit_setting *limit = &limits->items[i];
+        const struct rlimit both = {limit->value, limit->value};
+
+        if (is_late(limit) == late && setrlimit((__rlimit_resource_t) limit->resource, &both) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int exec_set_rlimits(struct exec_context *context) {
+    return set_rlimits(&context->plan->job->process.rlimits, false);
+}
+
+int exec_set_late_rlimits(struct exec_context *context) {
+    return set_rlimits(&context->plan->job->process.rlimits, true);
+}
+
+int exec_set_nice(struct exec_context *context) {
+    int nice = context->plan->job->process.nice;
+
+    return nice != JOB_INHERIT && setpriority(PRIO_PROCESS, 0, nice) < 0 ? -errno : 0;
+}
+
+int exec_set_oom_score(struct exec_context *context) {
+    _cleanup_close_ int fd = -1;
+    int score = context->plan->job->process.oom_score_adjust, n;
+    char text[16];
+
+    if (score == JOB_INHERIT)
+        return 0;
+    n = snprintf(text, sizeof(text), "%d", score);
+    fd = open(OOM_SCORE_FILE, O_WRONLY | O_CLOEXEC);
+    return fd < 0 || write(fd, text, (size_t) n) < 0 ? -errno : 0; /* all bytes or none */
+}

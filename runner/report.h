@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* RUN.report: the end of a run, for berthd. */
+
+#include "runner/guard-file.h"
+
+/* Begins the message with what the guard file has; the caller adds how the command ended. */
+void report_begin(struct message_writer *w, const struct guard_file *r, const char *reason);
+/* 0 or a negative errno. The file outlives a crash of the machine. */
+int report_write(const struct message_writer *w, const char *directory, const char *run);
+/* 0, -ENOENT, or another negative errno. */
+int report_load(struct message_writer *ret, const char *directory, const char *run);
