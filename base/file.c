@@ -83,7 +83,7 @@ int file_write(int fd, const void *data, size_t size) {
     return 0;
 }
 
-/* Makes the rename itself last. Where a file system cannot do that, the file's content was synced all the same. */
+/* Makes the rename itself last. Where a file system cannot do that, the file's content was still synced. */
 static void file_sync_directory(const char *path) {
     _cleanup_free_ char *directory = strdup(path);
     _cleanup_close_ int fd = -1;

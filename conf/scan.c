@@ -222,7 +222,7 @@ static bool scan_section(struct scanner *s, const char *name, size_t begin, int 
             syntax_error(s, line, "unexpected \"%s\"; an option is %s = ..., a section is %s {", name, name, name);
         return false;
     }
-    /* The options of a section whose head is wrong are judged all the same. */
+    /* The options of a section whose head is wrong are checked, too. */
     is_usable = judge_section(s, name, line, has_title);
     frame.kind = section_find(name, strlen(name));
     if (!scan_section_body(s, name, &frame, &end))

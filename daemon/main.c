@@ -110,7 +110,7 @@ static int load(struct journal *journal, struct settings **ret) {
     return r;
 }
 
-/* Where errors would go. The config is good all the same. */
+/* Where errors would go. The config itself is right. */
 static void warn(struct journal *journal, const struct settings *s) {
     _cleanup_free_ char *text = settings_warn_of_cleartext(s);
 

@@ -153,7 +153,7 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     run_changed(r);
 }
 
-/* `continue` after a lost lease: held anew, with a new token, beyond the limit if need be. */
+/* `continue` after a lost lease: held again, with a new token, beyond the limit if need be. */
 static void run_renewed(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_GRANTED, pools);

@@ -45,7 +45,7 @@ int manager_take_up(struct manager *m, struct run *r, enum run_state state) {
     return adopt_claims(r);
 }
 
-/* Whether it may be otherwise in a moment, or under a berthd that is started anew. */
+/* Whether the error is transient: retrying, or restarting berthd, may help. */
 static bool is_of_the_moment(int error) {
     return error != -EBADMSG && error != -ENOTSUP && error != -EEXIST && error != -ENOENT && error != -EISDIR && error != -EINVAL;
 }

@@ -3,7 +3,7 @@
 /* Runs that were granted their permits and could not begin: the session was lost before, or the runner did not start them within the
  * lease. Nothing of them ran. Their permits go back, and they wait again in their old place.
  *
- * A job's run asks anew only when the runner has said that nothing is left of the attempt: a run has one guard at a time. So a runner that
+ * A job's run claims again only when the runner has said that nothing is left of the attempt: a run has one guard at a time. So a runner that
  * hangs keeps nobody else waiting. */
 
 #include "daemon/manager-internal.h"

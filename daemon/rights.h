@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Who may do what. A right follows from the credentials of the connection (base/socket.h) and the config alone, so it is decided anew for
+/* Who may do what. A right follows from the credentials of the connection (base/socket.h) and the config alone, so it is decided for
  * each call and a reload changes it at once. Nothing is inherited: a `berth run` inside a run has the rights of its own process. */
 
 #include "base/socket.h"

@@ -129,7 +129,7 @@ static int runner_load_report(struct runner *r, const char *run) {
     if (k == -EBADMSG || k == -EFBIG)
         runner_say_lost(r, run); /* that nothing of it runs is certain: else there were no report */
     else if (k < 0 && k != -ENOENT)
-        (void) shutdown(r->berthd->fd, SHUT_RDWR); /* berthd comes again, and is told all anew */
+        (void) shutdown(r->berthd->fd, SHUT_RDWR); /* berthd reconnects and gets all states again */
     return k == -ENOENT ? k : 0;
 }
 

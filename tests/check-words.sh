@@ -10,7 +10,9 @@ bur(y|ies|ied|ial|ying)
 unsaid
 whose each
 says? its
-is one all the same
+all the same
+anew
+unheard
 '
 while read -r word; do
     [ -n "$word" ] || continue

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A full queue is tried again after a while: whether EPOLLOUT tells of a peer's queue depends on the kernel, and it needs a connection,
- * which is lost when the journal's socket is made anew. */
+ * which is lost when the journal's socket is made again. */
 
 #include "base/journal/journal-socket.h"
 

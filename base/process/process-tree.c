@@ -163,7 +163,7 @@ static bool tree_excepts(const struct tree *tree, pid_t parent, pid_t pid) {
     return false;
 }
 
-/* Marks what is in the tree. False if some process's parent was not seen, so that it may belong there all the same: its
+/* Marks what is in the tree. False if some process's parent was not seen, so that it may still belong there: its
  * parent ended while the list was read. */
 static bool processes_mark(struct processes *p, const struct tree *tree) {
     pid_t root = tree->root;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* berthd's connection to berth-runner: to its socket, or to a child of our own on a socketpair. Lost, it is made again; each time
- * hello begins it anew. One message is taken in each turn of the loop, and its handler is the last that is called. */
+ * hello begins it again. One message is taken in each turn of the loop, and its handler is the last that is called. */
 
 #include "daemon/executor/runner-link.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: epochs, the truth told anew, pushes, tokens, a full Redis (R7, R10 to R13). */
+/* The scripts by themselves: epochs, sync, pushes, tokens, a full Redis (R7, R10 to R13). */
 
 #include <fnmatch.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static void test_sync_drops(void) {
         (void) script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000", i);
     EXPECT(script_claim("s2", "w", "db 1 1000"), "ok $ 0 W *");
     EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *");
-    EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *"); /* begun anew after a cut */
+    EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *"); /* begun again after a cut */
     EXPECT(script_say("sync s1 1 $ 0 0 1 p001 H 6 6 0 0 0 r name db:1 zz A 0 0 0 0 0 r name db:1"),
            "ok $ 1 0 * * [[p001 H *] [zz - *]] []");
     TEST_INT(script_state("w"), 'W');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Keys that somebody deletes, each of them while permits are held and waited for: a look finds that something is missing, all is thrown
- * away and told anew, and nobody waits for ever (redisson/redisson#3573, dv/redis-semaphore#40). */
+ * away and reported again, and nobody waits for ever (redisson/redisson#3573, dv/redis-semaphore#40). */
 
 #include <string.h>
 

@@ -129,7 +129,7 @@ static void test_releases_of_all_kinds(void) {
     script_end();
 }
 
-/* What is missing cannot be given back, and what the others held is told anew. */
+/* What is missing cannot be given back, and the other hosts report again what they hold. */
 static void test_releases_wipe(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c"), "ok *");

@@ -115,7 +115,7 @@ static void test_away_too_long(void) {
     bed_done(&b);
 }
 
-/* Frozen for a while, less than a lease: nothing is lost. Timeouts make connections anew. */
+/* Frozen for a while, less than a lease: nothing is lost. Timeouts make new connections. */
 static void test_frozen(void) {
     struct bed b;
 
@@ -308,7 +308,7 @@ static void test_lost_push(void) {
 
 /* Granted while berthd was away, or cut off: nobody was told, nothing was started with it. When its session was expired meanwhile the
  * permits are somebody else's: it must not be named as held (R11), which would restore it beyond the limit. */
-static void test_untold_grant(void) {
+static void test_undelivered_grant(void) {
     struct bed b;
 
     if (!redis_bed_begin(&b, 2))
@@ -487,7 +487,7 @@ static void test_full(void) {
         probe_ask(p[i] = bed_probe(&b, 0, "one"));
     probe_refuse(now, STORE_REFUSAL_NO_MEMORY);
     CU_ASSERT(b.stores[0]->is_full);
-    probe_end(held); /* gives back all the same */
+    probe_end(held); /* still gives back */
     usec_t end = clock_boottime() + 2 * USEC_PER_SEC;
     while (bed_turn(&b, end))
         ;
@@ -509,7 +509,7 @@ static void test_full(void) {
     bed_done(&b);
 }
 
-/* Nobody waits for memory: Redis is asked anew by the next that would not wait. */
+/* Nobody waits for memory: the next nowait claim calls Redis again. */
 static void test_full_nowait(void) {
     struct bed b;
 
@@ -551,7 +551,7 @@ static void test_large_sync(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"a grant that nobody was told", test_untold_grant},
+    {"a grant that nobody was told", test_undelivered_grant},
     {"missing at start", test_missing_at_start},
     {"wiped", test_wiped},
     {"away too long", test_away_too_long},

@@ -14,7 +14,7 @@
 
 static char session_path[sizeof(redis_bed.server.directory) + 16];
 
-/* The first host's, where a berthd that is started anew finds it. */
+/* The first host's, where a restarted berthd finds it. */
 static void keep_session(void) {
     (void) snprintf(session_path, sizeof(session_path), "%s/session", redis_bed.server.directory);
     redis_bed.session_path[0] = session_path;
@@ -94,7 +94,7 @@ static void test_restarted_daemon(void) {
     TEST_INT(access(session_path, F_OK), -1); /* a bye leaves nothing to continue */
 }
 
-/* A run that berthd found was over before Redis could be told, and Redis has lost its data: its token is remembered all the same. */
+/* A run that berthd found was over before Redis could be told, and Redis has lost its data: its token is still remembered. */
 static void test_adopted_token(void) {
     struct bed b;
 

@@ -33,7 +33,7 @@ static void set_time(long long step) {
     CU_ASSERT(redis_clock_set((long long) (clock_boottime() - begun) + stepped));
 }
 
-/* In steps, after each of which all that is due is done. */
+/* In steps; after each all due timers have run. */
 static void pass(usec_t usec) {
     usec_t end = clock_boottime() + usec, now;
 

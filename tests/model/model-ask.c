@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a virtual host asks for its claims: what store/redis/batch.c does, written anew. What one turn asks for alike goes out as one
+/* What a virtual host asks for its claims: a second implementation of store/redis/batch.c. What one turn asks for alike goes out as one
  * call; a turn is a step, an event or a timer. */
 
 #include <string.h>

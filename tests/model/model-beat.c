@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a virtual host remembers of Redis, and its heartbeats: what daemon/store-redis-{beat,look}.c do, written anew. */
+/* What a virtual host remembers of Redis, and its heartbeats: a second implementation of store/redis/{heartbeat,verify}.c. */
 
 #include <string.h>
 

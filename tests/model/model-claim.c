@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A virtual host's claims and processes: what store/redis/claims.c and the guards do, written anew. A process ends when its
+/* A virtual host's claims and processes: a second implementation of store/redis/claims.c and the guards. A process ends when its
  * time is over, or at its guard's deadline, whatever its berthd does. */
 
 #include <string.h>

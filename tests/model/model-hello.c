@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How a virtual host comes in: what daemon/store-redis-{hello,sync}.c do, written anew. */
+/* How a virtual host comes in: a second implementation of store/redis/{hello,sync}.c. */
 
 #include <string.h>
 

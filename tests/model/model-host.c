@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A virtual host's session and connections: what daemon/store-redis-{link,session}.c do, written anew. Where a host measures time it
+/* A virtual host's session and connections: a second implementation of store/redis/{link,session}.c. Where a host measures time it
  * does so by its own clock's rate. */
 
 #include <string.h>

@@ -208,7 +208,7 @@ struct model_event {
     uint64_t order;
     unsigned host, wire, session;
     struct ask ask; /* n = 0: it is about no claims */
-    bool unheard;   /* a call: nobody waits for its answer */
+    bool is_unawaited; /* a call: nobody waits for its answer */
     enum redis_script script;
     enum host_phase during;
     struct redis_command words; /* of a call */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of claims: asked for, given back, revoked, told anew by a sync. */
+/* What must become of claims: asked for, given back, revoked, reported again by a sync. */
 
 #include <string.h>
 

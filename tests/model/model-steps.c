@@ -21,7 +21,7 @@ static const char *const step_names[STEPS] = {
     [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
     [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
     [STEP_AGAIN] = "Redis comes back with the same snapshot again", [STEP_BACK] = "Redis's memory goes back",
-    [STEP_NAME] = "berthd is started anew with another name", [STEP_LEASE] = "berthd is started anew with another lease",
+    [STEP_NAME] = "berthd is restarted with another name", [STEP_LEASE] = "berthd is restarted with another lease",
 };
 
 const char *step_name(enum step_kind kind) {

@@ -107,7 +107,7 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
     if (ask)
         e->ask = *ask;
     if (ask && h->twice) {
-        add_call(w, h, at, script, words, during)->unheard = true;
+        add_call(w, h, at, script, words, during)->is_unawaited = true;
         h->twice = false;
     }
     command_done(words);
@@ -209,7 +209,7 @@ static void on_call(struct world *w, struct model_event *e) {
     reply = world_call(w, e->script, &e->words);
     if (e->script == REDIS_SCRIPT_HEARTBEAT && is_present)
         note_beat(w, h, reply);
-    if (!is_present || h->wire_dead || e->unheard) {
+    if (!is_present || h->wire_dead || e->is_unawaited) {
         freeReplyObject(reply);
         return;
     }

@@ -64,7 +64,7 @@ for i = 1, queued and #queued or 0 do
     local member, first = call('SRANDMEMBER', base .. ':held', '1')[1], call('ZRANGE', base .. ':queue', '0', '0')[1]
     broken = broken or member and is_nobodys(string.match(member, '^(.*)#')) or is_nobodys(first)
 end
-broken = broken and not m[3] -- in grace all is told anew already; if it still is then, it will be seen
+broken = broken and not m[3] -- in grace hosts report again anyway; what is broken afterwards is found then
 if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (incomplete and 1 or 0) end
 --#include core
 --#include queue

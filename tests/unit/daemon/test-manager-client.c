@@ -170,7 +170,7 @@ static void test_nowait_and_queue_timeout(void) {
     TEST_INT(r->end.result, RUN_RESULT_QUEUE_TIMEOUT);
 }
 
-/* While berthd recovers nobody is told that his run is not there: he would ask anew, and lose his place. */
+/* While berthd recovers, no client learns that its run is unknown: it would claim again and lose its place. */
 static void test_attach_while_recovering(void) {
     static const char id[] = "0123456789abcdef0123456789abcdef";
     struct run *r = NULL;

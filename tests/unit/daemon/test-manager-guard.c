@@ -218,7 +218,7 @@ static void test_hangs_in_stop(void) {
             manager_stop_run(r, "stopped");
         TEST_INT(r->state, RUN_STATE_STOPPING);
         play.n_killed = 0;
-        play.runner_up = false; /* it is being started anew */
+        play.runner_up = false; /* it is restarting */
         stop_is_overdue(r);
         TEST_INT(play.n_killed, 0);
         play.runner_up = true;

@@ -250,7 +250,7 @@ static void test_run_without_pools(void) {
 }
 
 /* berthd was killed when it had told how a run ended and had not said so to the runner, which tells the next one: once in the journal is
- * enough, and the permits are given back all the same. */
+ * enough, and the permits are still given back. */
 static void test_end_told(void) {
     struct run *r = play_run("one");
     _cleanup_free_ char *text = NULL;

@@ -243,7 +243,7 @@ static void test_huge_head_start(void) {
     pools_done(&p);
 }
 
-/* What the limit cannot hold is held all the same (adopted), and 2^32 does not come round. */
+/* Adopted permits are held beyond the limit, and 2^32 does not wrap. */
 static void test_far_beyond_the_limit(void) {
     struct asker *held[3];
     struct pools p;
