@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
         CU_TEST_INFO_NULL,
     };
     CU_SuiteInfo suites[] = {
-        {.pName = "control-leave", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
+        {.pName = "control-drain", .pInitFunc = server_make, .pCleanupFunc = server_remove, .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 
