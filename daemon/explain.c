@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Why a run waits, for the operator at three in the morning. */
+/* Explains why a run waits. */
 
 #include <string.h>
 
@@ -13,14 +13,15 @@ static const struct snapshot_pool *find_pool(const struct snapshot *s, const cha
     return NULL;
 }
 
-static const struct snapshot_position *find_position(const struct snapshot *s, const struct claim *c, const char *pool) {
+static const struct snapshot_position *find_position(const struct snapshot *s, const struct claim *c,
+                                                     const char *pool) {
     for (size_t i = 0; i < s->n_mine; i++)
         if (strcmp(s->mine[i].claim, c->id) == 0 && strcmp(s->mine[i].pool, pool) == 0)
             return &s->mine[i];
     return NULL;
 }
 
-/* What stands first in a queue has mostly waited long, so it stands near the front of its other queues, too. */
+/* The head of a queue has mostly waited long, so it stands near the front of its other queues, too. */
 #define FRONT 100
 
 static const struct snapshot_waiter *find_waiter(const struct snapshot_pool *p, const char *claim) {
@@ -34,8 +35,9 @@ static bool is_blocked(const struct snapshot_pool *p, uint32_t permits, uint32_t
     return position > 1 || p->used + permits > p->limit;
 }
 
-/* A pool besides this one where the claim at its head has to wait; NULL: none is seen. */
-static const struct snapshot_pool *find_other_queue(const struct snapshot *s, const struct snapshot_pool *p, const char *head) {
+/* Another pool for which the claim at the head of this one waits; NULL: none is known. */
+static const struct snapshot_pool *find_other_queue(const struct snapshot *s, const struct snapshot_pool *p,
+                                                    const char *head) {
     for (size_t i = 0; i < s->n_pools; i++) {
         const struct snapshot_waiter *w = &s->pools[i] == p ? NULL : find_waiter(&s->pools[i], head);
 
@@ -45,8 +47,9 @@ static const struct snapshot_pool *find_other_queue(const struct snapshot *s, co
     return NULL;
 }
 
-/* Permits are free, but whoever stands first takes them: a queue is not jumped (R2). */
-static void format_behind(const struct snapshot *s, const struct snapshot_pool *p, char *buffer, size_t size) {
+/* Permits are free, and the claim at the head takes them: no claim passes another in a queue (R2). */
+static void format_behind(const struct snapshot *s, const struct snapshot_pool *p, char *buffer,
+                          size_t size) {
     const struct snapshot_waiter *head = p->n_queue > 0 && p->queue[0].position == 1 ? &p->queue[0] : NULL;
     const struct snapshot_pool *other = head ? find_other_queue(s, p, head->claim) : NULL;
     char who[2 * NAME_MAX_LENGTH + 8], reason[NAME_MAX_LENGTH + 32] = "";
@@ -63,49 +66,84 @@ static void format_behind(const struct snapshot *s, const struct snapshot_pool *
     snprintf(buffer, size, "behind %s%s: %s", who, reason, p->name);
 }
 
-/* No release ends this wait: a change of the limit does. */
-static bool format_limit(const struct snapshot_pool *p, uint32_t permits, char *buffer, size_t size) {
-    if (p->limit >= permits)
-        return false;
-    if (p->limit == 0)
-        snprintf(buffer, size, "paused: %s", p->name);
-    else
-        snprintf(buffer, size, "limit %u is below %u: %s", p->limit, permits, p->name);
-    return true;
-}
+enum wait_kind {
+    WAIT_NONE,
+    WAIT_PAUSED, /* the limit of the pool is 0 */
+    WAIT_LIMIT,  /* the limit is below the demand: no release ends this wait, a change of the limit does */
+    WAIT_POOL_FULL,
+    WAIT_HOST_LIMIT, /* the pool is full on this host */
+    WAIT_BEHIND,     /* permits are free, and a claim before this one gets them */
+    WAIT_PERMITS,    /* some are free, and too few */
+};
 
-static bool format_wait(const struct snapshot *s, const struct snapshot_pool *p, uint32_t permits, uint32_t position, char *buffer,
-                        size_t size) {
+struct wait_reason {
+    enum wait_kind kind;
+    const struct snapshot *snapshot;
+    const struct snapshot_pool *pool;
+    uint32_t permits; /* demanded */
+};
+
+static enum wait_kind wait_of(const struct snapshot_pool *p, uint32_t permits, uint32_t position) {
     if (!is_blocked(p, permits, position))
-        return false;
-    if (p->used >= p->limit)
-        snprintf(buffer, size, "pool full: %s", p->name);
-    else if (position > 1)
-        format_behind(s, p, buffer, size);
-    else
-        snprintf(buffer, size, "needs %u, free %u: %s", permits, p->limit - p->used, p->name);
-    return true;
+        return WAIT_NONE;
+    return p->used >= p->limit ? WAIT_POOL_FULL : position > 1 ? WAIT_BEHIND : WAIT_PERMITS;
 }
 
-/* The first of its pools that alone would keep it waiting; one that parks it comes before those that are full. */
-static const char *blocked_in(const struct snapshot *s, const struct claim *c, char *buffer, size_t size) {
-    for (size_t i = 0; s && i < c->n_demands; i++) {
-        const struct snapshot_pool *p = find_pool(s, c->demands[i].pool);
+/* The first pool of the claim that alone would keep it waiting. One that parks the claim comes before those
+ * that are full. */
+static struct wait_reason find_reason(const struct snapshot *s, const struct claim *c) {
+    struct wait_reason reason = {.snapshot = s};
 
-        if (p && format_limit(p, c->demands[i].permits, buffer, size))
-            return buffer;
+    for (size_t i = 0; s && i < c->n_demands; i++) {
+        reason.permits = c->demands[i].permits;
+        reason.pool = find_pool(s, c->demands[i].pool);
+        if (reason.pool && reason.pool->limit < reason.permits) {
+            reason.kind = reason.pool->limit == 0 ? WAIT_PAUSED : WAIT_LIMIT;
+            return reason;
+        }
     }
     for (size_t i = 0; s && i < c->n_demands; i++) {
-        const struct snapshot_pool *p = find_pool(s, c->demands[i].pool);
         const struct snapshot_position *position = find_position(s, c, c->demands[i].pool);
 
-        if (p && format_wait(s, p, c->demands[i].permits, position ? position->position : 0, buffer, size))
-            return buffer;
+        reason.permits = c->demands[i].permits;
+        reason.pool = find_pool(s, c->demands[i].pool);
+        if (reason.pool)
+            reason.kind = wait_of(reason.pool, reason.permits, position ? position->position : 0);
+        if (reason.kind != WAIT_NONE)
+            return reason;
     }
-    return NULL;
+    return reason;
 }
 
-static bool is_cluster_pool(struct manager *m, const char *name) {
+static const char *format_reason(const struct wait_reason *reason, char *buffer, size_t size) {
+    const struct snapshot_pool *p = reason->pool;
+
+    switch (reason->kind) {
+    case WAIT_NONE:
+        return NULL;
+    case WAIT_PAUSED:
+        snprintf(buffer, size, "paused: %s", p->name);
+        break;
+    case WAIT_LIMIT:
+        snprintf(buffer, size, "limit %u is below %u: %s", p->limit, reason->permits, p->name);
+        break;
+    case WAIT_POOL_FULL:
+        snprintf(buffer, size, "pool full: %s", p->name);
+        break;
+    case WAIT_HOST_LIMIT:
+        snprintf(buffer, size, "host-limit: %s", p->name);
+        break;
+    case WAIT_BEHIND:
+        format_behind(reason->snapshot, p, buffer, size);
+        break;
+    case WAIT_PERMITS:
+        snprintf(buffer, size, "needs %u, free %u: %s", reason->permits, p->limit - p->used, p->name);
+        break;
+    }
+    return buffer;
+}
+
+static bool is_cluster_pool(const struct manager *m, const char *name) {
     const struct pool_settings *p = settings_find_pool(m->settings, name);
 
     return p && p->scope == POOL_SCOPE_CLUSTER;
@@ -124,28 +162,26 @@ const char *manager_full_text(const struct manager *m, char *buffer, size_t size
     if (redis && redis->unix_path)
         (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s is full", redis->unix_path);
     else if (redis)
-        (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s:%u is full", redis->host, redis->port);
+        (void) snprintf(buffer, size, "no-memory: the memory of Redis at %s:%u is full", redis->host,
+                        redis->port);
     else
-        (void) snprintf(buffer, size, "no-memory: the memory of Redis is full"); /* a reload has taken it away */
+        (void) snprintf(buffer, size,
+                        "no-memory: the memory of Redis is full"); /* a reload has taken it away */
     return buffer;
 }
 
-const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host, const struct snapshot *cluster,
-                               char *buffer, size_t size) {
-    const char *why;
+const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host,
+                               const struct snapshot *cluster, char *buffer, size_t size) {
+    struct wait_reason reason;
 
     if (r->state != RUN_STATE_WAITING)
         return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
     if (r->host_claim.n_demands > 0 && r->host_claim.state != CLAIM_STATE_HELD) {
-        why = blocked_in(host, &r->host_claim, buffer, size);
+        reason = find_reason(host, &r->host_claim);
         /* A cluster pool stands in the host's store for its host-limit alone. */
-        if (why && strncmp(why, "pool full: ", 11) == 0 && is_cluster_pool(m, why + 11)) {
-            char pool[NAME_MAX_LENGTH + 1];
-
-            snprintf(pool, sizeof(pool), "%s", why + 11);
-            snprintf(buffer, size, "host-limit: %s", pool);
-        }
-        return why;
+        if (reason.kind == WAIT_POOL_FULL && is_cluster_pool(m, reason.pool->name))
+            reason.kind = WAIT_HOST_LIMIT;
+        return format_reason(&reason, buffer, size);
     }
     if (!m->cluster_store || m->cluster_store->state == STORE_STATE_AWAY)
         return manager_away_text(m, buffer, size);
@@ -153,5 +189,6 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
         return "grace";
     if (m->cluster_store->is_full && r->cluster_claim.state == CLAIM_STATE_ASKED)
         return manager_full_text(m, buffer, size);
-    return blocked_in(cluster, &r->cluster_claim, buffer, size);
+    reason = find_reason(cluster, &r->cluster_claim);
+    return format_reason(&reason, buffer, size);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The life of a run: what is done when, whatever its kind. Host permits (and places under host-limit) are taken first, the
- * cluster's then, always in this order, so nothing can deadlock (R3). */
+/* The life of a run of any kind. Host permits (and places under host-limit) are claimed first, then the
+ * cluster's. The order is always the same, so no two runs can deadlock (R3). */
 
 #include <assert.h>
 #include <string.h>
@@ -54,8 +54,8 @@ static void refused(struct run *r, const char *why, const char *pool) {
     struct event e;
 
     if (pool) {
-        r->refusal.pool = find_demanded_pool(r, pool);
-        r->refusal.why = why;
+        r->adhoc.refusal.pool = find_demanded_pool(r, pool);
+        r->adhoc.refusal.why = why;
         run_set_reason(r, "%s: %s", why, pool);
     } else {
         run_set_reason(r, "%s", why);
@@ -69,10 +69,13 @@ static void run_on_queue_timeout(struct run *r) {
     const struct store *s = manager_of(r)->cluster_store;
     char why[MANAGER_WHY_SIZE];
 
-    if (r->state == RUN_STATE_WAITING && s && s->is_full && r->cluster_claim.state == CLAIM_STATE_ASKED) /* whose memory, not whose permits */
-        manager_run_withdraw(r, RUN_RESULT_QUEUE_TIMEOUT, manager_full_text(manager_of(r), why, sizeof(why)));
+    if (r->state == RUN_STATE_WAITING && s && s->is_full &&
+        r->cluster_claim.state == CLAIM_STATE_ASKED) /* the memory of Redis is full, not a pool */
+        manager_run_withdraw(r, RUN_RESULT_QUEUE_TIMEOUT,
+                             manager_full_text(manager_of(r), why, sizeof(why)));
     else if (r->state == RUN_STATE_PENDING || r->state == RUN_STATE_WAITING)
-        manager_run_withdraw(r, r->terms.nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT, r->terms.nowait ? "busy" : "queue-timeout");
+        manager_run_withdraw(r, r->terms.nowait ? RUN_RESULT_NOT_STARTED : RUN_RESULT_QUEUE_TIMEOUT,
+                             r->terms.nowait ? "busy" : "queue-timeout");
 }
 
 void manager_claim_cluster(struct run *r) {
@@ -82,9 +85,12 @@ void manager_claim_cluster(struct run *r) {
     if (r->cluster_claim.n_demands == 0)
         run_granted(r);
     else if (!s)
-        refused(r, "the config has this pool no longer", r->cluster_claim.demands[0].pool); /* of the cluster it would need a Redis */
+        refused(r, "the config does not have this pool any more",
+                r->cluster_claim.demands[0].pool); /* a cluster pool would need a Redis */
     else if (r->terms.nowait && s->state != STORE_STATE_READY)
-        refused(r, s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(manager_of(r), why, sizeof(why)), NULL);
+        refused(r,
+                s->state == STORE_STATE_GRACE ? "grace" : manager_away_text(manager_of(r), why, sizeof(why)),
+                NULL);
     else if (r->cluster_claim.state == CLAIM_STATE_NONE && store_claim(s, &r->cluster_claim) < 0)
         refused(r, "out of memory", NULL);
 }
@@ -99,9 +105,12 @@ static void fill_claim(struct run *r, struct claim *c) {
 void manager_arm_queue_timeout(struct run *r) {
     const struct redis_settings *redis = manager_of(r)->settings->redis;
 
-    /* A Redis that takes the claim and does not answer must not make `-n` wait (contract: 75, whatever the cause). */
-    run_arm(r, usec_add(r->queued.boottime, r->terms.nowait && redis ? redis->timeout_usec : r->terms.queue_timeout_usec),
-                run_on_queue_timeout);
+    /* A Redis that accepts the claim and does not reply must not make `-n` wait: `berth run -n` exits with
+     * 75 whatever the cause. */
+    run_arm(r,
+            usec_add(r->queued.boottime,
+                     r->terms.nowait && redis ? redis->timeout_usec : r->terms.queue_timeout_usec),
+            run_on_queue_timeout);
 }
 
 static void wait_for_permits(struct run *r) {
@@ -117,8 +126,9 @@ void manager_run_begin(struct run *r) {
     assert(r->state == RUN_STATE_PENDING);
     wait_for_permits(r);
     if (r->kind == RUN_KIND_JOB) {
-        state_save_run(&manager_of(r)->state, r); /* from here on a killed berthd does not forget it, */
-        scheduler_note_begun(m->scheduler, r); /* nor begins it once more for the same reason */
+        state_save_run(&manager_of(r)->state,
+                       r); /* a berthd that is killed from here on does not lose the run, */
+        scheduler_note_begun(m->scheduler, r); /* nor does the next one begin it twice */
     }
     if (r->host_claim.n_demands == 0)
         manager_claim_cluster(r);
@@ -144,7 +154,8 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     e = run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
     e.position = c->position;
     e.ticket = c->ticket;
-    state_save_run(&manager_of(r)->state, r); /* before it is told: who heard of it finds it after a restart, too */
+    state_save_run(&manager_of(r)->state,
+                   r); /* before it is logged: a run that clients know of survives a restart */
     if (parked)
         run_log(r, &e, "%s asks for more than a limit in force; it waits aside until that rises", r->name);
     else if (!r->queued_logged)
@@ -153,7 +164,8 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     run_changed(r);
 }
 
-/* `continue` after a lost lease: held again, with a new token, beyond the limit if need be. */
+/* on-lease-lost = "continue": after a lost lease the permits are held again with a new token, beyond the
+ * limit if need be. */
 static void run_renewed(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_GRANTED, pools);
@@ -175,7 +187,8 @@ static void run_on_granted(struct claim *c, _unused_ void *userdata) {
         run_granted(r);
 }
 
-static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool, _unused_ void *userdata) {
+static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool,
+                           _unused_ void *userdata) {
     struct run *r = c->owner;
 
     char why[MANAGER_WHY_SIZE];
@@ -206,44 +219,47 @@ static void run_on_lost(struct claim *c, enum store_loss loss, void *userdata) {
     case STORE_LOSS_SESSION:
         e = run_event(r, EVENT_LEASE_LOST, pools);
         run_log(r, &e, "the lease of %s is lost: its command must be gone by now", r->name);
-        if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_wait_again(r))
+        if (r->kind == RUN_KIND_JOB && !r->job.start_sent && manager_run_requeue(r))
             break;
         manager_stop_run(r, "lease-lost");
-        /* Its guard has killed it by now, and its report is on its way. A guard that hangs has half of the margin (R8), then the
-         * runner does it, before the lease ends. */
+        /* Its guard has killed it by now, and its report is on its way. If the guard hangs, the runner kills
+         * the run after half of the margin (R8), before the lease ends. */
         if (!run_is_over(r) && r->kind == RUN_KIND_JOB)
             executor_kill_after(m->executor, r, settings_margin(m->settings->lease_usec) / 2);
         break;
     }
 }
 
-static void tell_released(struct run *r) {
+static void log_released(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(r, EVENT_RELEASED, pools);
 
     r->granted = false;
     e.reason = NULL;
-    e.result = r->requeue != RUN_REQUEUE_NONE ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
+    e.result =
+        r->requeue != RUN_REQUEUE_NONE ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
     e.clock = r->cluster_claim.released;
     r->cluster_claim.released = 0;
-    run_log(r, &e, r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again" : "the permits of %s are free",
-               r->name);
+    run_log(r, &e,
+            r->requeue != RUN_REQUEUE_NONE ? "%s was not begun: its permits are free, and it waits again"
+                                           : "the permits of %s are free",
+            r->name);
 }
 
 static void run_on_released(struct claim *c, _unused_ void *userdata) {
     struct run *r = c->owner;
 
     if (r->requeue != RUN_REQUEUE_NONE && !run_is_over(r)) {
-        tell_released(r);
+        log_released(r);
         c->token = 0;
-        manager_requeue_go_on(r);
+        manager_requeue_continue(r);
         return;
     }
     if (r->host_claim.state != CLAIM_STATE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE)
         return;
-    /* A grant may have come when it was withdrawn already. */
+    /* A grant may come after the run was withdrawn. */
     if (r->granted || (r->cluster_claim.released > 0 && r->cluster_claim.token > 0))
-        tell_released(r);
+        log_released(r);
     manager_idle_check(manager_of(r));
 }
 
@@ -266,7 +282,8 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     else
         run_log(r, &e, "%s has run", r->name);
     FAILPOINT("started-told");
-    state_remove_run(&manager_of(r)->state, r); /* as long as it is there, the next berthd tells of the start (manager_is_start_untold) */
+    state_remove_run(&manager_of(r)->state,
+                     r); /* last: with the record, the next berthd logs the start again */
     if (r->state == RUN_STATE_STARTING)
         run_enter(r, RUN_STATE_RUNNING);
 }
@@ -309,7 +326,8 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     e.result = run_result_name(result);
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
-    if (manager_of(r)->cluster_store && (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
+    if (manager_of(r)->cluster_store &&
+        (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
         e.clock = manager_of(r)->cluster_store->known;
     run_log(r, &e, "%s waits no longer: %s", r->name, run_reason_text(r->reason));
     manager_run_end(r, result);
@@ -318,7 +336,9 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
 static enum supervise_reason reason_of(const char *reason) {
     enum supervise_reason parsed;
 
-    return supervise_reason_parse(reason, &parsed) < 0 || parsed == SUPERVISE_REASON_NONE ? SUPERVISE_REASON_STOPPED : parsed;
+    return supervise_reason_parse(reason, &parsed) < 0 || parsed == SUPERVISE_REASON_NONE
+               ? SUPERVISE_REASON_STOPPED
+               : parsed;
 }
 
 void manager_stop_run(struct run *r, const char *reason) {
@@ -346,84 +366,6 @@ void manager_stop_run(struct run *r, const char *reason) {
     else
         manager_run_end(r, RUN_RESULT_STOPPED);
 }
-
-/* --- what the executor and adhoc report --- */
-
-static usec_t run_get_deadline(const struct run *r, _unused_ void *userdata) {
-    return manager_run_deadline(r);
-}
-
-static void run_on_started(struct run *r, pid_t pid, usec_t started_realtime, _unused_ void *userdata) {
-    manager_run_started(r, pid, started_realtime);
-}
-
-static void job_on_stopping(struct run *r, enum supervise_reason reason, _unused_ void *userdata) {
-    run_set_reason(r, "%s", supervise_reason_name(reason));
-    run_log_stopping(r, reason == SUPERVISE_REASON_LEASE_LOST ? EVENT_LEASE_LOST : EVENT_STOPPING);
-    run_enter(r, RUN_STATE_STOPPING);
-}
-
-static bool run_on_not_begun(struct run *r, _unused_ void *userdata) {
-    return manager_run_wait_again(r);
-}
-
-static void job_on_cleared(struct run *r, _unused_ void *userdata) {
-    manager_requeue_go_on(r);
-}
-
-static void log_job_end(const struct run *r, const struct executor_end *end) {
-    char pools[DEMANDS_TEXT_SIZE];
-    struct event e = run_event(r, EVENT_GUARD_DIED, pools);
-
-    if (end->result == RUN_RESULT_GUARD_DIED)
-        run_log(r, &e, "the guard of %s died; the runner ended what was left of it", r->name);
-    if (end->is_fenced)
-        run_log_fenced(r, end->spare_usec);
-    run_log_exited(r, end->result);
-}
-
-static void job_on_ended(struct run *r, const struct executor_end *end, _unused_ void *userdata) {
-    r->requeue = RUN_REQUEUE_NONE;
-    if (!scheduler_is_end_logged(manager_of(r)->scheduler, r))
-        log_job_end(r, end);
-    FAILPOINT("exited-told");
-    manager_run_end(r, end->result);
-}
-
-static void job_on_config_differs(void *userdata) {
-    manager_config_differs(userdata);
-}
-
-const struct executor_handler manager_executor_handler = {
-    .get_deadline = run_get_deadline,
-    .on_started = run_on_started,
-    .on_stopping = job_on_stopping,
-    .on_not_begun = run_on_not_begun,
-    .on_cleared = job_on_cleared,
-    .on_ended = job_on_ended,
-    .on_recovered = manager_recover_job_run,
-    .on_unrecoverable = manager_recover_run_failed,
-    .on_recovery_progress = manager_recover_progress,
-    .on_config_differs = job_on_config_differs,
-};
-
-static void adhoc_on_client_gone(struct run *r, _unused_ void *userdata) {
-    manager_run_withdraw(r, RUN_RESULT_STOPPED, "its client has gone");
-}
-
-static void adhoc_on_ended(struct run *r, enum run_result result, _unused_ void *userdata) {
-    manager_run_end(r, result);
-}
-
-const struct adhoc_handler manager_adhoc_handler = {
-    .get_deadline = run_get_deadline,
-    .on_started = run_on_started,
-    .on_not_begun = run_on_not_begun,
-    .on_client_gone = adhoc_on_client_gone,
-    .on_ended = adhoc_on_ended,
-    .on_recovered = manager_recover_adhoc_run,
-    .on_unrecoverable = manager_recover_hold_failed,
-};
 
 const struct store_listener manager_listener = {
     .on_waiting = run_on_waiting,

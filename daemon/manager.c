@@ -6,119 +6,11 @@
 
 #include <string.h>
 
-#include "base/file.h"
-#include "base/protocol.h"
 #include "daemon/manager-internal.h"
-
-#define PASSWORD_MAX 4096
-
-/* --- stores --- */
-
-static int read_password(struct journal *j, const struct redis_settings *redis, char **ret) {
-    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
-    _cleanup_free_ char *path = NULL, *text = NULL;
-    size_t size;
-    int k;
-
-    *ret = NULL;
-    if (redis->password_file[0] != '\0')
-        path = strdup(redis->password_file);
-    else if (!credentials)
-        return 0;
-    else if (asprintf(&path, "%s/redis-password", credentials) < 0)
-        path = NULL;
-    if (!path)
-        return -ENOMEM;
-    k = file_read(path, PASSWORD_MAX, &text, &size);
-    if (k == -ENOENT && redis->password_file[0] == '\0')
-        return 0;
-    if (k < 0) {
-        journal_log(j, LOG_ERR, "the Redis password in %s cannot be read: %s", path, strerror(-k));
-        return k;
-    }
-    text[strcspn(text, "\r\n")] = '\0';
-    *ret = steal_pointer(&text);
-    return 0;
-}
-
-int manager_declare(struct manager *m, struct store *s) {
-    _cleanup_free_ struct store_pool *pools = calloc(m->settings->n_pools + 1, sizeof(*pools));
-    bool host = s == m->host_store;
-    size_t n = 0;
-
-    if (!pools)
-        return -ENOMEM;
-    for (size_t i = 0; i < m->settings->n_pools; i++) {
-        const struct pool_settings *p = &m->settings->pools[i];
-        bool cluster = p->scope == POOL_SCOPE_CLUSTER;
-
-        if (host && cluster && p->host_limit == 0)
-            continue;
-        pools[n].is_host_scoped = !host && !cluster;
-        memcpy(pools[n].name, p->name, sizeof(pools[n].name));
-        pools[n].limit = host && cluster ? p->host_limit : p->limit;
-        pools[n++].queue_limit = p->queue_limit;
-    }
-    return store_declare(s, pools, n, m->drained);
-}
-
-static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline, void *userdata) {
-    struct manager *m = userdata;
-
-    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING) {
-            if (manager_run_deadline(r) == USEC_INFINITY)
-                continue;
-            if (r->kind == RUN_KIND_JOB)
-                executor_push_deadline(m->executor, r);
-            else
-                run_changed(r);
-        }
-}
-
-static void store_on_state(_unused_ struct store *s, _unused_ enum store_state state, void *userdata) {
-    struct manager *m = userdata;
-
-    run_table_foreach(r, &m->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
-        if (r->cluster_claim.n_demands > 0)
-            run_changed(r);
-}
-
-static int make_stores(struct manager *m, struct journal *j) {
-    struct store_listener listener = manager_listener;
-    _cleanup_free_ char *password = NULL;
-    char session_path[STATE_PATH_SIZE];
-    struct store_redis_options options = {
-        .redis = m->settings->redis,
-        .host = m->settings->host,
-        .namespace = m->settings->namespace,
-        .version = VERSION,
-        .lease_usec = m->settings->lease_usec,
-        .heartbeat_usec = m->settings->heartbeat_usec,
-        .session_path = state_session_path(&m->state, session_path),
-    };
-    int k;
-
-    listener.on_deadline = store_on_deadline;
-    listener.on_state = store_on_state;
-    listener.userdata = m;
-    k = store_memory_new(&m->host_store, m->event, m->events, m->settings->host, &listener);
-    if (k == 0)
-        k = manager_declare(m, m->host_store);
-    if (k < 0 || !m->settings->redis)
-        return k;
-    k = read_password(j, m->settings->redis, &password);
-    if (k < 0)
-        return k;
-    options.password = password;
-    k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
-    if (k == 0)
-        k = manager_declare(m, m->cluster_store);
-    return k;
-}
 
 /* --- rights --- */
 
-/* An account that is not there matches nobody: that takes rights away and gives none, so it is no reason to stop. */
+/* A missing account matches no user: that takes rights away and gives none, so berthd goes on. */
 static int find_accounts(struct journal *j, struct settings *settings) {
     struct settings_errors missing = {};
     int k = settings_find_accounts(settings, &missing);
@@ -170,7 +62,7 @@ static int make_scheduler(struct manager *m, struct journal *journal) {
 /* A hung guard does not enforce its deadline, so the runner must kill it before the lease ends. The last heartbeat was answered before
  * this berthd started; half a lease is a safe bound. Without leases: longer than a machine stalls. */
 static usec_t guard_silence_max(const struct settings *settings) {
-    return settings->redis ? settings->lease_usec / 2 : MANAGER_SILENCE_MAX;
+    return settings->redis ? settings->lease_usec / 2 : 10 * USEC_PER_SEC;
 }
 
 static int make_executor(struct manager *m, struct journal *journal, const struct manager_options *options) {
@@ -238,7 +130,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = state_open(&m->state, settings->runtime_directory, journal, m->removals);
     if (k == 0) {
         m->drained = state_is_drained(&m->state);
-        k = make_stores(m, journal);
+        k = manager_make_stores(m, journal);
     }
     if (k == 0)
         k = make_scheduler(m, journal);
@@ -269,7 +161,7 @@ struct manager *manager_free(struct manager *m) {
     sd_event_source_disable_unref(m->schedule_timer);
     removals_free(m->removals);
     sd_event_source_disable_unref(m->status_timer);
-    sd_event_source_disable_unref(m->leave_timer);
+    sd_event_source_disable_unref(m->exit_timer);
     m->adhoc = adhoc_free(m->adhoc);
     events_free(m->events);
     settings_free(m->settings);
@@ -304,8 +196,8 @@ static int add_error(struct settings_errors *errors, const char *config, const c
     return 0;
 }
 
-static void tell_refused(struct manager *m, const struct settings_errors *errors) {
-    struct event e = {.type = EVENT_CONFIG_REFUSED, .reason = errors->n > 0 ? errors->lines[0] : "it cannot be read"};
+static void log_refused(struct manager *m, const struct settings_errors *errors) {
+    struct event e = {.type = EVENT_CONFIG_REFUSED, .reason = errors->n > 0 ? errors->lines[0] : "cannot be read"};
 
     event_emit(m->events, &e, "%s is refused, the running config stays", m->config);
     for (size_t i = 1; i < errors->n; i++)
@@ -317,16 +209,16 @@ static void use_settings(struct manager *m, struct settings *settings) {
     bool is_declared;
 
     m->settings = settings;
-    (void) scheduler_update(m->scheduler, settings, manager_now()); /* a job whose state cannot be read is skipped; the new limits must apply anyway */
+    (void) scheduler_update(m->scheduler, settings, manager_now()); /* the new limits apply even if a job is not known */
     is_declared = manager_declare(m, m->host_store) == 0;
     if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)
         is_declared = false;
     if (!is_declared)
-        manager_log(m, LOG_CRIT, "out of memory at reload: some limits are the old ones still");
+        manager_log(m, LOG_CRIT, "out of memory at reload, some limits are still the old ones");
     settings_free(old);
 }
 
-static int load_anew(struct manager *m, struct settings_errors *errors) {
+static int load_again(struct manager *m, struct settings_errors *errors) {
     _cleanup_free_ char *limits = NULL;
     _cleanup_(settings_freep) struct settings *settings = NULL;
     const char *changed;
@@ -340,7 +232,7 @@ static int load_anew(struct manager *m, struct settings_errors *errors) {
     if (k == 0)
         k = find_accounts(events_get_journal(m->events), settings);
     if (k != 0) {
-        tell_refused(m, errors);
+        log_refused(m, errors);
         return k;
     }
     use_settings(m, steal_pointer(&settings));
@@ -353,10 +245,10 @@ static int load_anew(struct manager *m, struct settings_errors *errors) {
 int manager_reload(struct manager *m, struct settings_errors *errors) {
     int k;
 
-    if (m->phase != MANAGER_PHASE_READY) /* to be told of a reload is to be told of an end that makes us ready */
-        return load_anew(m, errors);
+    if (m->phase != MANAGER_PHASE_READY) /* the end of a reload is READY=1 for the service manager */
+        return load_again(m, errors);
     manager_service_reloading();
-    k = load_anew(m, errors);
+    k = load_again(m, errors);
     manager_service_ready(m);
     return k;
 }
@@ -519,7 +411,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     if (!settings_find_job(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
     run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
-            if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
+        if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
                 if (r->state != RUN_STATE_STOPPING)
                     ++*ret_n;
                 manager_stop_run(r, "stopped");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* berthd's root object: owns the settings, the stores, the links and all runs. What clients may ask of it stands here; verbs*.c
- * translate it from and to Varlink. */
+/* berthd's root object: owns the settings, the stores, the executor and all runs. Declares what clients may
+ * request; daemon/api translates that from and to Varlink. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -23,12 +23,12 @@ struct manager_options {
     const char *with_runner; /* path, or NULL */
 };
 
-/* settings: taken over. Negative errno; what it is about is in the journal, unless that is memory alone. */
+/* settings: taken over. Negative errno: logged, unless memory alone is missing. */
 int manager_new(struct manager **ret, sd_event *event, struct journal *journal, struct settings *settings,
                 const struct manager_options *options);
 struct manager *manager_free(struct manager *m);
 DEFINE_CLEANUP(struct manager, manager_free)
-/* Recovers what runs, then connects, then takes work. */
+/* Recovers what runs, connects to the runner, then takes work. */
 int manager_start(struct manager *m);
 /* Begins to stop: stop_jobs says whether commands are stopped, too (else they are left to the next berthd). The event loop is ended
  * when it is done. */
@@ -46,7 +46,7 @@ struct store *manager_host_store(struct manager *m);
 struct store *manager_cluster_store(struct manager *m); /* NULL: no redis section */
 struct list *manager_runs(struct manager *m, enum run_state state); /* struct run; DONE: the finished ones, newest last, bounded */
 struct run *manager_find_run(struct manager *m, const char *id);
-bool manager_is_recovering(const struct manager *m); /* what an earlier berthd left is not known yet */
+bool manager_is_recovering(const struct manager *m); /* runs of an earlier berthd may be unknown yet */
 
 struct manager_job { /* for `berth jobs` */
     const struct job_settings *settings;
@@ -73,14 +73,14 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
 
 /* --- what clients do --- */
 
-enum { /* named answers */
-    MANAGER_E_UNKNOWN = 1, /* no such job, run or pool: *ret_text names it */
-    MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
-    MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
-    MANAGER_E_STOPPING,    /* berthd is about to stop */
-    MANAGER_E_DRAINED,     /* this host takes nothing new */
-    MANAGER_E_RECOVERING,   /* berthd has just started and does not know yet what there is */
-    MANAGER_E_QUOTA,       /* the user has as many as it may; *ret_text says of what */
+enum {                        /* named answers */
+       MANAGER_E_UNKNOWN = 1, /* no such job, run or pool: *ret_text names it */
+       MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
+       MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
+       MANAGER_E_STOPPING,    /* berthd is about to stop */
+       MANAGER_E_DRAINED,     /* this host begins no new run */
+       MANAGER_E_RECOVERING,  /* berthd has just started: there may be unknown runs */
+       MANAGER_E_QUOTA,       /* the user has as many as it may; *ret_text says of what */
 };
 
 /* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
-/* At start: finds again what an earlier berthd left running or waiting, before anything new is granted or started. Holds
- * first (they are files of our own), guards and reports as the runner tells them, waiting runs last; the stores start when all of
- * it is known, so that their first sync tells the whole truth (R11) and no run is ever started twice. */
+/* At start: recovers what an earlier berthd left running or waiting, before anything new is granted or
+ * started. Holds come first (berthd's own files), then guards and reports as the runner sends them, then
+ * waiting runs. The stores start when all of these are known, so their first sync is complete (R11) and no
+ * run is started twice. */
 
 #include <errno.h>
 #include <string.h>
 
-#include "base/protocol.h"
 #include "daemon/manager-internal.h"
+
+/* The clients of recovered runs have a lease to come back (R4), within these bounds: a client tries again
+ * every 2 s at least. */
+#define CLIENT_TIME_MAX (30 * USEC_PER_SEC)
+#define CLIENT_TIME_MIN (3 * USEC_PER_SEC)
 
 static int adopt(struct store *s, struct claim *c, const struct run *r) {
     if (c->n_demands == 0 || !s)
@@ -23,8 +28,7 @@ static int adopt_claims(struct run *r) {
     struct manager *m = manager_of(r);
     int k;
 
-    /* A guard knows the one token of its run; that the host permits are held follows from its being there. Where there are none, there
-     * is no token: events of the berthd before had none either. */
+    /* A guard has the one token of its run. A run with a guard holds its host permits, too. */
     if (r->granted && r->host_claim.n_demands > 0 && r->host_claim.token == 0)
         r->host_claim.token = r->cluster_claim.token > 0 ? r->cluster_claim.token : clock_realtime();
     k = r->host_claim.token > 0 || r->host_claim.ticket > 0 ? adopt(m->host_store, &r->host_claim, r) : 0;
@@ -33,7 +37,9 @@ static int adopt_claims(struct run *r) {
     return k;
 }
 
-int manager_take_up(struct manager *m, struct run *r, enum run_state state) {
+/* Adds a recovered run to the table, and its held or waiting claims to the stores. Takes the run over, also
+ * on failure. */
+static int adopt_run(struct manager *m, struct run *r, enum run_state state) {
     int k = run_table_add(&m->runs, r, state);
 
     if (k < 0) {
@@ -41,22 +47,25 @@ int manager_take_up(struct manager *m, struct run *r, enum run_state state) {
         run_free(r);
         return k;
     }
-    /* Not before: what a store has adopted it points to, so from then on the run must be somebody's. */
+    /* Last, because the store keeps pointers into the run: the run table must own it by then. */
     return adopt_claims(r);
 }
 
 /* Whether the error is transient: retrying, or restarting berthd, may help. */
-static bool is_of_the_moment(int error) {
-    return error != -EBADMSG && error != -ENOTSUP && error != -EEXIST && error != -ENOENT && error != -EISDIR && error != -EINVAL;
+static bool is_transient(int error) {
+    return error != -EBADMSG && error != -ENOTSUP && error != -EEXIST && error != -ENOENT &&
+           error != -EISDIR && error != -EINVAL;
 }
 
-bool manager_recover_failed(struct manager *m, const char *what, int error) {
-    if (m->phase != MANAGER_PHASE_RECOVERING || !is_of_the_moment(error)) {
-        manager_log(m, LOG_ERR, "%s cannot be taken over: %s", what, strerror(-error));
+/* A run that cannot be recovered for lack of memory or descriptors: exits (70) to be started again, rather
+ * than grant permits that may be held. False: not at start, or the error is lasting. Logged. */
+static bool recover_failed(struct manager *m, const char *what, int error) {
+    if (m->phase != MANAGER_PHASE_RECOVERING || !is_transient(error)) {
+        manager_log(m, LOG_ERR, "%s: cannot recover: %s", what, strerror(-error));
         return false;
     }
     if (m->recover_error == 0) {
-        manager_log(m, LOG_CRIT, "%s cannot be taken over: %s; berthd ends, and grants nothing before it is known",
+        manager_log(m, LOG_CRIT, "%s: cannot recover: %s; exiting, because its permits may still be held",
                     what, strerror(-error));
         (void) sd_event_exit(m->event, 70);
     }
@@ -64,7 +73,7 @@ bool manager_recover_failed(struct manager *m, const char *what, int error) {
     return true;
 }
 
-static void waiting_found(const struct message *record, void *userdata) {
+static void waiting_on_record(const struct message *record, void *userdata) {
     struct manager *m = userdata;
     const char *kind = message_get(record, "kind");
     char id[ID_TEXT_SIZE] = "?", what[ID_TEXT_SIZE + 16];
@@ -73,34 +82,36 @@ static void waiting_found(const struct message *record, void *userdata) {
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
         r->has_waiting_record = true;
-        if (r->state != RUN_STATE_PENDING) /* a guard, a report or a hold has it: it was granted after this was written */
+        if (r->state != RUN_STATE_PENDING) /* granted after this record was written: a guard, a report or a
+                                              hold has it */
             state_remove_run(&manager_of(r)->state, r);
         return;
     }
-    k = state_parse_run(record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB, m->settings, &r);
+    k = state_parse_run(record, kind && strcmp(kind, "adhoc") == 0 ? RUN_KIND_ADHOC : RUN_KIND_JOB,
+                        m->settings, &r);
     if (k == 0) {
         r->has_waiting_record = true;
-        k = manager_take_up(m, r, RUN_STATE_PENDING);
+        k = adopt_run(m, r, RUN_STATE_PENDING);
     }
     if (k < 0) {
         snprintf(what, sizeof(what), "waiting run %s", id);
-        (void) manager_recover_failed(m, what, k);
+        (void) recover_failed(m, what, k);
     }
 }
 
-static void waiting_unreadable(const char *path, int error, void *userdata) {
-    (void) manager_recover_failed(userdata, path, error);
+static void waiting_on_error(const char *path, int error, void *userdata) {
+    (void) recover_failed(userdata, path, error);
 }
 
 static struct run *first_pending(struct manager *m) {
-    list_foreach(r, &m->runs.lists[RUN_STATE_PENDING], struct run, link)
+    list_foreach (r, &m->runs.lists[RUN_STATE_PENDING], struct run, link)
         if (!r->job.queued_by_overlap)
             return r;
     return NULL;
 }
 
 static void begin_one(struct manager *m, struct run *r) {
-    if (m->drained) { /* while it was not known yet */
+    if (m->drained) { /* while recovering */
         manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
         return;
     }
@@ -116,8 +127,9 @@ static void begin_one(struct manager *m, struct run *r) {
         adhoc_await_client(m->adhoc, r);
 }
 
-/* Runs that were pending because we recovered, and those found waiting, in the order of their queueing. None of them stays pending, but
- * for one that is behind another now; and what is begun may end at once, and begin another. */
+/* Begins the runs that were requested during recovery, and those found waiting, in the order of their
+ * queueing. Only a run that overlap queues behind another stays pending. A run may end at once, and its end
+ * may begin another. */
 static void begin_pending(struct manager *m) {
     struct run *r;
 
@@ -125,17 +137,19 @@ static void begin_pending(struct manager *m) {
         begin_one(m, r);
 }
 
-/* A dead waiter's place and permits are free again within about a lease (R4), also if berthd died with it. */
+/* The place and permits of a dead client are free again within about a lease (R4), also if berthd died with
+ * it. */
 static usec_t client_time(const struct manager *m) {
     usec_t lease = m->settings->lease_usec;
 
-    return lease > MANAGER_CLIENT_TIME ? MANAGER_CLIENT_TIME : lease < MANAGER_CLIENT_TIME_MIN ? MANAGER_CLIENT_TIME_MIN : lease;
+    return lease > CLIENT_TIME_MAX ? CLIENT_TIME_MAX : lease < CLIENT_TIME_MIN ? CLIENT_TIME_MIN : lease;
 }
 
 static void become_ready(struct manager *m) {
     _cleanup_free_ char *limits = NULL;
     size_t n;
-    struct state_run_handler handler = {.on_record = waiting_found, .on_error = waiting_unreadable, .userdata = m};
+    struct state_run_handler handler = {
+        .on_record = waiting_on_record, .on_error = waiting_on_error, .userdata = m};
 
     state_each_run(&m->state, &handler);
     if (m->recover_error < 0)
@@ -143,7 +157,8 @@ static void become_ready(struct manager *m) {
     m->phase = MANAGER_PHASE_READY;
     adhoc_set_clients_due(m->adhoc, usec_add(clock_boottime(), client_time(m)));
     n = run_table_count(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
-    if (run_table_sort_pending(&m->runs) < 0 || store_start(m->host_store) < 0 || (m->cluster_store && store_start(m->cluster_store) < 0)) {
+    if (run_table_sort_pending(&m->runs) < 0 || store_start(m->host_store) < 0 ||
+        (m->cluster_store && store_start(m->cluster_store) < 0)) {
         manager_log(m, LOG_CRIT, "out of memory at start");
         (void) sd_event_exit(m->event, 70);
         return;
@@ -151,8 +166,8 @@ static void become_ready(struct manager *m) {
     begin_pending(m);
     manager_service_ready(m);
     limits = settings_format_limits(m->settings);
-    event_emit(m->events, &(struct event) {.type = EVENT_READY, .limits = limits}, "berthd %s takes work; %zu runs found again",
-               VERSION, n);
+    event_emit(m->events, &(struct event){.type = EVENT_READY, .limits = limits},
+               "berthd %s takes work; %zu runs recovered", VERSION, n);
     scheduler_start(m->scheduler, manager_now());
     manager_idle_check(m);
 }
@@ -165,15 +180,15 @@ void manager_recover_progress(void *manager) {
 }
 
 int manager_recover_adhoc_run(struct run *run, void *manager) {
-    return manager_take_up(manager, run, RUN_STATE_STARTING);
+    return adopt_run(manager, run, RUN_STATE_STARTING);
 }
 
 void manager_recover_hold_failed(const char *what, int error, void *manager) {
-    (void) manager_recover_failed(manager, what, error);
+    (void) recover_failed(manager, what, error);
 }
 
 bool manager_recover_run_failed(const char *id, int error, void *manager) {
-    return manager_recover_failed(manager, id, error);
+    return recover_failed(manager, id, error);
 }
 
 static int add_ended(struct manager *m, struct run *r) {
@@ -196,8 +211,9 @@ int manager_recover_job_run(const struct message *state, const char *id, struct 
         return -EBADMSG;
     }
     r->granted = true;
-    /* At start its permits are taken over first, so that `released` is logged when Redis has them back, not before. */
-    k = m->phase == MANAGER_PHASE_RECOVERING ? manager_take_up(m, r, RUN_STATE_STARTING) : add_ended(m, r);
+    /* At start its permits are adopted first, so that `released` is logged when Redis has them back, not
+     * before. */
+    k = m->phase == MANAGER_PHASE_RECOVERING ? adopt_run(m, r, RUN_STATE_STARTING) : add_ended(m, r);
     if (k < 0)
         return k;
     if (state_has_run(&m->state, r))
@@ -210,7 +226,7 @@ int manager_recover(struct manager *m) {
     int k;
 
     m->phase = MANAGER_PHASE_RECOVERING;
-    manager_service_changed(m); /* should that take long */
+    manager_service_changed(m); /* recovery may take long */
     k = adhoc_recover(m->adhoc, m->settings);
     return k < 0 ? k : m->recover_error;
 }

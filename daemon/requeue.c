@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs that were granted their permits and could not begin: the session was lost before, or the runner did not start them within the
- * lease. Nothing of them ran. Their permits go back, and they wait again in their old place.
+/* Runs that were granted their permits and could not begin: the session was lost before, or the runner did
+ * not start them within the lease. Nothing of them ran. They return their permits and wait again in their
+ * old place.
  *
- * A job's run claims again only when the runner has said that nothing is left of the attempt: a run has one guard at a time. So a runner that
- * hangs keeps nobody else waiting. */
+ * A run of a job claims again only when the runner has confirmed that nothing is left of the attempt: a run
+ * has one guard at a time. The permits return before that, so a runner that hangs keeps no other run
+ * waiting. */
 
 #include "daemon/manager-internal.h"
 
-static bool may_wait_again(const struct run *r) {
+static bool may_requeue(const struct run *r) {
     const struct manager *m = manager_of(r);
 
-    return !run_is_over(r) && r->started.pid == 0 && r->started.realtime == 0 && r->cluster_claim.n_demands > 0 && m->cluster_store &&
-           r->terms.on_lease_lost == ON_LEASE_LOST_STOP && m->phase < MANAGER_PHASE_STOPPING && !m->drained &&
-           (r->stop_reason == SUPERVISE_REASON_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST) && (r->kind == RUN_KIND_JOB || r->adhoc.client_pid > 0);
+    return !run_is_over(r) && r->started.pid == 0 && r->started.realtime == 0 &&
+           r->cluster_claim.n_demands > 0 && m->cluster_store &&
+           r->terms.on_lease_lost == ON_LEASE_LOST_STOP && m->phase < MANAGER_PHASE_STOPPING &&
+           !m->drained &&
+           (r->stop_reason == SUPERVISE_REASON_NONE || r->stop_reason == SUPERVISE_REASON_LEASE_LOST) &&
+           (r->kind == RUN_KIND_JOB || r->adhoc.client_pid > 0);
 }
 
-void manager_requeue_go_on(struct run *r) {
+void manager_requeue_continue(struct run *r) {
     if (r->requeue == RUN_REQUEUE_NONE || r->cluster_claim.state != CLAIM_STATE_NONE || r->job.start_sent ||
         (r->kind == RUN_KIND_JOB && !executor_is_connected(manager_of(r)->executor)))
         return;
@@ -24,19 +29,20 @@ void manager_requeue_go_on(struct run *r) {
     manager_claim_cluster(r);
 }
 
-bool manager_run_wait_again(struct run *r) {
+bool manager_run_requeue(struct run *r) {
     struct manager *m = manager_of(r);
 
     if (r->requeue != RUN_REQUEUE_NONE)
         return true;
-    if (!may_wait_again(r))
+    if (!may_requeue(r))
         return false;
     r->requeue = RUN_REQUEUE_RETURNING;
     r->stop_reason = SUPERVISE_REASON_NONE;
     r->job.start_due = 0;
     r->adhoc.hold_state = HOLD_STATE_NONE;
     run_clear_reason(r);
-    state_save_run(&manager_of(r)->state, r); /* before the hold's record goes: a killed berthd keeps the place */
+    state_save_run(&manager_of(r)->state,
+                   r); /* before the hold's record goes: a killed berthd keeps the place */
     adhoc_release_hold(r);
     manager_arm_queue_timeout(r);
     run_enter(r, RUN_STATE_WAITING);

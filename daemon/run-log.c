@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The sentences are for people. The fields of an event have the words that programs look for. */
+/* The sentences are for people. Programs read the fields of an event. */
 
 #include "daemon/run-log.h"
 
@@ -38,10 +38,10 @@ const char *run_reason_text(const char *reason) {
         {"revoked", "its claim was revoked"},
         {"lease-lost", "this host could not renew its lease"},
         {"timeout", "it ran longer than its timeout"},
-        {"shutdown", "berth stops on this host"},
+        {"shutdown", "berthd is stopping on this host"},
         {"drained", "this host is drained"},
         {"queue-timeout", "it waited longer than its queue-timeout"},
-        {"busy", "not all of its permits were free, and it was not to wait"},
+        {"busy", "not all of its permits were free, and -n was given"},
     };
 
     for (size_t i = 0; i < ELEMENTSOF(table); i++)
@@ -52,7 +52,7 @@ const char *run_reason_text(const char *reason) {
 
 #define END_SIZE 256
 
-/* "failed with exit status 3" */
+/* The end of a run as a verb phrase, for example "failed with exit status 3". */
 static const char *end_text(const struct run *r, enum run_result result, char buffer[static END_SIZE]) {
     const char *why = r->reason[0] ? run_reason_text(r->reason) : "for an unknown reason";
     const char *signal = r->end.signal >= 0 ? sigabbrev_np(r->end.signal) : NULL;
@@ -62,7 +62,8 @@ static const char *end_text(const struct run *r, enum run_result result, char bu
         return "succeeded";
     case RUN_RESULT_FAILURE:
         if (r->end.signal >= 0)
-            snprintf(buffer, END_SIZE, "was ended by signal %d%s%s", r->end.signal, signal ? ", SIG" : "", signal ? signal : "");
+            snprintf(buffer, END_SIZE, "was ended by signal %d%s%s", r->end.signal, signal ? ", SIG" : "",
+                     signal ? signal : "");
         else
             snprintf(buffer, END_SIZE, "failed with exit status %d", r->end.exit_code);
         return buffer;
@@ -117,6 +118,8 @@ void run_log_fenced(const struct run *run, int64_t spare_usec) {
         run_log(run, &e, "the last process of %s was gone %s before the end of its lease", run->name,
                 duration_format((usec_t) spare_usec, text));
     else /* nothing could stop it before: nothing of the host ran */
-        run_log(run, &e, "the last process of %s was gone %s after the end of its lease: this host was suspended, or stood still",
+        run_log(run, &e,
+                "the last process of %s was gone %s after the end of its lease: this host was suspended, or "
+                "stood still",
                 run->name, duration_format((usec_t) -spare_usec, text));
 }

@@ -13,9 +13,12 @@ struct event run_event(const struct run *run, enum event_type type, char pools[s
 struct events *run_events(const struct run *run);
 
 void run_log_exited(const struct run *run, enum run_result result);
-void run_log_stopping(const struct run *run, enum event_type type); /* STOPPING or LEASE_LOST, with run->reason */
+void run_log_stopping(const struct run *run,
+                      enum event_type type); /* STOPPING or LEASE_LOST, with run->reason */
 #define RUN_SPARE_UNKNOWN INT64_MIN
-/* The last process of the run ended that long before the end of its lease (negative: after). UNKNOWN: after it, by an unknown time. */
+/* The last process of the run ended that long before the end of its lease (negative: after). UNKNOWN: after
+ * it, by an unknown time. */
 void run_log_fenced(const struct run *run, int64_t spare_usec);
 
-const char *run_reason_text(const char *reason); /* a sentence for "lease-lost"; the reason itself if it is one */
+const char *
+run_reason_text(const char *reason); /* a sentence for "lease-lost"; the reason itself if it is one */

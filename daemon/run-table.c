@@ -22,7 +22,8 @@ int run_table_init(struct run_table *table, sd_event *event, void (*on_change)(s
     r = timer_heap_init(&table->timers, event, SD_EVENT_PRIORITY_NORMAL, run_table_on_elapsed, table);
     if (r < 0)
         return r;
-    return timer_heap_init(&table->patient_timers, event, SD_EVENT_PRIORITY_NORMAL + 10, run_table_on_elapsed, table);
+    return timer_heap_init(&table->patient_timers, event, SD_EVENT_PRIORITY_NORMAL + 10,
+                           run_table_on_elapsed, table);
 }
 
 static void keep_run(_unused_ void *run) {
@@ -32,7 +33,7 @@ void run_table_done(struct run_table *table) {
     if (!table->on_change)
         return;
     tdestroy(table->by_id, keep_run); /* the lists own them */
-    run_table_foreach(run, table, RUN_STATE_PENDING, RUN_STATE_DONE) {
+    run_table_foreach (run, table, RUN_STATE_PENDING, RUN_STATE_DONE) {
         run_disarm(run);
         run_free(run);
     }
@@ -62,7 +63,7 @@ size_t run_table_count(const struct run_table *table, enum run_state first, enum
     size_t n = 0;
 
     for (enum run_state state = first; state <= last; state++)
-        list_foreach(run, &table->lists[state], struct run, link)
+        list_foreach (run, &table->lists[state], struct run, link)
             n++;
     return n;
 }
@@ -81,11 +82,12 @@ static void forget_run(struct run_table *table, struct run *run) {
     run_free(run);
 }
 
-/* Keeps RUN_TABLE_DONE_MAX finished runs, those that still owe their release, and the newest: its end may be what begins another run. */
+/* Keeps RUN_TABLE_DONE_MAX finished runs, those that still owe their release, and the newest: its end may be
+ * what begins another run. */
 static void forget_old_runs(struct run_table *table) {
     struct list *done = &table->lists[RUN_STATE_DONE];
 
-    list_foreach_safe(run, done, struct run, link) {
+    list_foreach_safe (run, done, struct run, link) {
         if (table->n_done <= RUN_TABLE_DONE_MAX || run->link.next == done)
             return;
         if (run->host_claim.state == CLAIM_STATE_NONE && run->cluster_claim.state == CLAIM_STATE_NONE &&
@@ -133,7 +135,7 @@ void run_table_replace(struct run_table *table, struct run *old, struct run *fre
     *slot = fresh;
     fresh->table = table;
     fresh->timer.is_reserved = old->timer.is_reserved;
-    list_foreach_safe(w, &old->watches, struct run_watch, link) {
+    list_foreach_safe (w, &old->watches, struct run_watch, link) {
         list_unlink(&w->link);
         list_append(&fresh->watches, &w->link);
     }
@@ -155,7 +157,7 @@ int run_table_sort_pending(struct run_table *table) {
 
     if (!runs)
         return -ENOMEM;
-    list_foreach(run, pending, struct run, link)
+    list_foreach (run, pending, struct run, link)
         runs[n++] = run;
     qsort(runs, n, sizeof(struct run *), compare_queued);
     for (size_t i = 0; i < n; i++) {
@@ -184,7 +186,8 @@ void run_release_timer(struct run *run) {
     run->timer.is_reserved = false;
 }
 
-static void arm(struct run *run, struct timer_heap *timers, usec_t boottime, void (*on_elapsed)(struct run *run)) {
+static void arm(struct run *run, struct timer_heap *timers, usec_t boottime,
+                void (*on_elapsed)(struct run *run)) {
     if (!run->timer.is_reserved)
         return;
     run->timer.on_elapsed = on_elapsed;

@@ -15,13 +15,14 @@ struct run_table {
     void *by_id;                   /* tsearch(3) tree of struct run */
     size_t n_done;                 /* on lists[RUN_STATE_DONE] */
     struct timer_heap timers;
-    struct timer_heap patient_timers;    /* elapse only after pending input was handled, as after a freeze */
-    struct events *events;         /* of runs (daemon/run-log.h); the owner's */
+    struct timer_heap patient_timers; /* elapse only after pending input was handled, as after a freeze */
+    struct events *events;            /* of runs (daemon/run-log.h); the owner's */
     void (*on_change)(struct run_table *table); /* a run has changed its state */
 };
 
 int run_table_init(struct run_table *table, sd_event *event, void (*on_change)(struct run_table *table));
-/* Frees all runs; their edges (guard, hold) are gone by now. All zero or after a failed run_table_init(), too. */
+/* Frees all runs; their edges (guard, hold) are gone by now. All zero or after a failed run_table_init(),
+ * too. */
 void run_table_done(struct run_table *table);
 
 /* NULL: no such run, or no run id. */
@@ -30,21 +31,23 @@ bool run_table_is_empty(const struct run_table *table, enum run_state first, enu
 size_t run_table_count(const struct run_table *table, enum run_state first, enum run_state last);
 /* Takes the run over. -EEXIST, -ENOMEM: the caller still owns it. */
 int run_table_add(struct run_table *table, struct run *run, enum run_state state);
-/* Puts fresh in the place of a run of the same id that is pending and was never begun: its watches go to fresh. Frees old. */
+/* Puts fresh in the place of a run of the same id that is pending and was never begun: its watches go to
+ * fresh. Frees old. */
 void run_table_replace(struct run_table *table, struct run *old, struct run *fresh);
 /* Sorts the pending runs by the time at which they were queued. 0 or -ENOMEM. */
 int run_table_sort_pending(struct run_table *table);
 
-/* Each run in the states from first to last. The body may end or free the current run, and no other one. One that enters a later state
- * meanwhile is visited there once more. `break` ends one state alone. */
-#define run_table_foreach(item, table, first, last)                                                    \
-    for (enum run_state item##_state = (first); item##_state <= (last); item##_state++)                \
-        list_foreach_safe(item, &(table)->lists[item##_state], struct run, link)
+/* Each run in the states from first to last. The body may end or free the current run, and no other one. One
+ * that enters a later state meanwhile is visited there once more. `break` ends one state alone. */
+#define run_table_foreach(item, table, first, last)                                                         \
+    for (enum run_state item##_state = (first); item##_state <= (last); item##_state++)                     \
+        list_foreach_safe (item, &(table)->lists[item##_state], struct run, link)
 
 /* Changes the state of a run of a table. Calls the watches. */
 void run_enter(struct run *run, enum run_state state);
 /* Arms the time limit of a run, or moves it. Cannot fail. USEC_INFINITY: disarms. */
 void run_arm(struct run *run, usec_t boottime, void (*on_elapsed)(struct run *run));
-void run_arm_after_io(struct run *run, usec_t boottime, void (*on_elapsed)(struct run *run)); /* among patient_timers */
+void run_arm_after_io(struct run *run, usec_t boottime,
+                      void (*on_elapsed)(struct run *run)); /* among patient_timers */
 void run_disarm(struct run *run);
 void run_release_timer(struct run *run); /* the run is over: disarms, and no longer reserves a timer */

@@ -40,7 +40,7 @@ static bool in_host_store(const struct settings *settings, const char *pool) {
     return p && (p->scope == POOL_SCOPE_HOST || p->host_limit > 0);
 }
 
-/* A pool that is defined no longer (a run found after a reload) was a cluster pool as far as anybody can tell. */
+/* A pool that is not defined any more (a run recovered after a reload) counts as a cluster pool. */
 static bool in_cluster_store(const struct settings *settings, const char *pool) {
     const struct pool_settings *p = settings_find_pool(settings, pool);
 

@@ -28,13 +28,13 @@ struct hold;
 
 enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
 
-enum run_state {        /* the list that holds it: run_table->lists[state] */
-    RUN_STATE_PENDING,  /* not asked yet (berthd still recovers, or overlap = "queue") */
-    RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
-    RUN_STATE_STARTING, /* granted; the runner or the client was told */
-    RUN_STATE_RUNNING,
-    RUN_STATE_STOPPING, /* its stop has begun; processes may be alive */
-    RUN_STATE_DONE,     /* nothing of it runs; its permits are given back or about to be */
+enum run_state {                     /* the list that holds it: run_table->lists[state] */
+                 RUN_STATE_PENDING,  /* no claim yet (berthd still recovers, or overlap = "queue") */
+                 RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
+                 RUN_STATE_STARTING, /* granted; sent to the runner or the client */
+                 RUN_STATE_RUNNING,
+                 RUN_STATE_STOPPING, /* its stop has begun; processes may be alive */
+                 RUN_STATE_DONE,     /* nothing of it runs; its permits are returned or about to be */
 };
 #define RUN_STATES (RUN_STATE_DONE + 1)
 const char *run_state_name(enum run_state state);
@@ -46,7 +46,7 @@ enum run_result { /* as in `berth runs --json` */
 const char *run_result_name(enum run_result result); /* NULL for NONE */
 enum run_result run_result_parse(const char *name);  /* NONE if it is no result's name */
 
-struct run_watch { /* someone who wants to hear of every change of a run: a client's call */
+struct run_watch { /* called at every change of a run: for a client's call */
     struct list link;
     void (*on_change)(struct run_watch *watch, struct run *run); /* may remove itself */
 };
@@ -110,6 +110,9 @@ struct adhoc_run {                  /* a run of `berth run`, which executes its 
     enum hold_state hold_state;
     struct hold *hold;              /* granted, or NULL */
     int hold_fd;                    /* write end of the hold that the client has not received yet; -1: none */
+    struct {
+        const char *why, *pool;     /* static text; name in one of the claims. NULL: not refused because of one pool */
+    } refusal;
 };
 
 struct run {
@@ -132,9 +135,6 @@ struct run {
     enum supervise_reason stop_reason; /* sent to the guard or client as soon as there is one; NONE: no stop is wanted */
     const char *reason;             /* why it was refused, not started or stopped; "": nothing to say */
     char *reason_text;              /* what reason points to, if it was made for this run */
-    struct {
-        const char *why, *pool;     /* static text; name in one of the claims. NULL: not refused because of one pool */
-    } refusal;
     struct run_timer timer;
     struct list watches;            /* struct run_watch */
     struct job_run job;             /* RUN_KIND_JOB */
@@ -157,7 +157,7 @@ struct run *run_free(struct run *r);
 DEFINE_CLEANUP(struct run, run_free)
 /* lists: of the run table, one a state. Calls the watches. Aborts on a transition that no run may make. */
 void run_set_state(struct run *r, struct list lists[static RUN_STATES], enum run_state state);
-void run_changed(struct run *r); /* tells the watches: position, deadline ... */
+void run_changed(struct run *r); /* calls the watches: a new position, deadline ... */
 void run_set_reason(struct run *r, const char *format, ...) _printf_(2, 3); /* the first one stays */
 void run_clear_reason(struct run *r);
 

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd as a service: what it tells the service manager (sd_notify(3); nothing where there is none), draining, and its end. */
+/* berthd as a service: notifications of the service manager (sd_notify(3); none without one), draining, and
+ * the end. */
 
-#include <fcntl.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "base/protocol.h"
 #include "daemon/manager-internal.h"
 
-#define STATUS_DELAY USEC_PER_SEC                  /* of the status line: a burst of runs is one notification */
-#define STOP_EXTRA_USEC (15 * USEC_PER_SEC)        /* beyond the longest stop timeout: reports, bye */
+#define STATUS_DELAY USEC_PER_SEC /* of the status line, so that a burst of runs is one notification */
+/* After the longest stop timeout: berthd exits, whatever is left. */
+#define EXIT_SLACK (4 * USEC_PER_SEC)
+#define STOP_EXTRA_USEC                                                                                     \
+    (15 * USEC_PER_SEC) /* beyond the longest stop timeout, for reports and the end of the session */
 
 /* --- the service manager --- */
 
-static int manager_on_status_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int manager_on_status_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec,
+                                   void *userdata) {
     struct manager *m = userdata;
     size_t waiting = run_table_count(&m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING);
     size_t running = run_table_count(&m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING);
 
     (void) sd_notifyf(0, "STATUS=%s%s%zu running, %zu waiting", m->drained ? "Drained; " : "",
-                      manager_is_recovering(m) ? "Waits for berth-runner and guards to tell what runs; " : "", running, waiting);
+                      manager_is_recovering(m) ? "Recovering: waiting for berth-runner and guards; " : "",
+                      running, waiting);
     return 0;
 }
 
@@ -31,7 +35,8 @@ void manager_service_changed(struct manager *m) {
     if (!m->has_service_manager)
         return;
     if (!m->status_timer) {
-        (void) sd_event_add_time(m->event, &m->status_timer, CLOCK_BOOTTIME, due, STATUS_DELAY, manager_on_status_due, m);
+        (void) sd_event_add_time(m->event, &m->status_timer, CLOCK_BOOTTIME, due, STATUS_DELAY,
+                                 manager_on_status_timer, m);
         return;
     }
     if (sd_event_source_get_enabled(m->status_timer, &enabled) == 0 && enabled == SD_EVENT_OFF) {
@@ -46,17 +51,17 @@ void manager_service_ready(struct manager *m) {
 }
 
 void manager_service_reloading(void) {
-    /* A reload without the time is not believed (sd_notify(3)). */
+    /* systemd ignores a reload without the time (sd_notify(3)). */
     (void) sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic());
 }
 
-static void tell_stopping(usec_t longest) {
+static void notify_stopping(usec_t longest) {
     (void) sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64, usec_add(longest, STOP_EXTRA_USEC));
 }
 
 /* --- draining --- */
 
-/* Other hosts are told with what this one declares. */
+/* Redis learns it with the declaration of this host. */
 static int set_drained(struct manager *m, bool drained) {
     int k;
 
@@ -81,10 +86,10 @@ int manager_drain(struct manager *m, uid_t uid) {
         (void) state_set_drained(&m->state, false);
         return k;
     }
-    event_emit(m->events, &(struct event) {.type = EVENT_DRAINED, .has_uid = true, .uid = uid},
+    event_emit(m->events, &(struct event){.type = EVENT_DRAINED, .has_uid = true, .uid = uid},
                "this host is drained: it takes nothing new until `berth undrain`");
-    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING)
-            manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
+    run_table_foreach (r, &m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING)
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "drained");
     manager_service_changed(m);
     return 0;
 }
@@ -99,7 +104,8 @@ int manager_undrain(struct manager *m, uid_t uid) {
         k = set_drained(m, false);
     if (k < 0)
         return k;
-    event_emit(m->events, &(struct event) {.type = EVENT_UNDRAINED, .has_uid = true, .uid = uid}, "this host takes work again");
+    event_emit(m->events, &(struct event){.type = EVENT_UNDRAINED, .has_uid = true, .uid = uid},
+               "this host takes work again");
     if (m->phase == MANAGER_PHASE_READY)
         scheduler_start(m->scheduler, manager_now());
     manager_service_changed(m);
@@ -111,56 +117,57 @@ bool manager_is_drained(const struct manager *m) {
 }
 
 bool manager_is_idle(const struct manager *m) {
-    if (manager_is_recovering(m)) /* nobody knows */
+    if (manager_is_recovering(m)) /* not known yet */
         return false;
     return run_table_is_empty(&m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING);
 }
 
 /* --- stopping --- */
 
-static void leave(struct manager *m) {
-    if (m->phase == MANAGER_PHASE_LEAVING)
+static void exit_loop(struct manager *m) {
+    if (m->phase == MANAGER_PHASE_EXITING)
         (void) sd_event_exit(m->event, 0);
 }
 
 static void store_on_stopped(_unused_ int r, void *userdata) {
     struct manager *m = userdata;
 
-    if (--m->n_stores_leaving == 0)
-        leave(m);
+    if (--m->n_stores_stopping == 0)
+        exit_loop(m);
 }
 
-/* While stopping and idle: leave. */
+/* Stops the stores once a stopping berthd is idle. */
 static void stop_check(struct manager *m) {
     if (m->phase != MANAGER_PHASE_STOPPING || !manager_is_idle(m))
         return;
-    m->phase = MANAGER_PHASE_LEAVING;
-    m->n_stores_leaving = 1 + (m->cluster_store ? 1 : 0);
+    m->phase = MANAGER_PHASE_EXITING;
+    m->n_stores_stopping = 1 + (m->cluster_store ? 1 : 0);
     if (m->cluster_store)
         store_stop(m->cluster_store, store_on_stopped, m);
     store_stop(m->host_store, store_on_stopped, m);
 }
 
-/* What is left then nobody here can stop: processes that outlived a killed `berth run`, a client or a runner that hangs. Without a
- * bye their permits stay taken; the next berthd finds them. */
-static int manager_on_leave_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+/* berthd cannot stop the runs that are left: processes that outlived a killed `berth run`, a client or a
+ * runner that hangs. The session is not ended, so their permits stay held, and the next berthd recovers
+ * them. */
+static int manager_on_exit_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct manager *m = userdata;
 
     if (m->phase != MANAGER_PHASE_STOPPING)
         return 0;
-    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
-            manager_log(m, LOG_WARNING, "run %s (%s) cannot be stopped; its permits are not given back", r->id, r->name);
-    m->phase = MANAGER_PHASE_LEAVING;
-    leave(m);
+    run_table_foreach (r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
+        manager_log(m, LOG_WARNING, "run %s (%s): cannot be stopped, its permits stay held", r->id, r->name);
+    m->phase = MANAGER_PHASE_EXITING;
+    exit_loop(m);
     return 0;
 }
 
 static usec_t longest_stop(const struct manager *m) {
     usec_t longest = 0;
 
-    run_table_foreach(r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
-            if (r->terms.stop_timeout_usec > longest)
-                longest = r->terms.stop_timeout_usec;
+    run_table_foreach (r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+        if (r->terms.stop_timeout_usec > longest)
+            longest = r->terms.stop_timeout_usec;
     return longest;
 }
 
@@ -173,10 +180,11 @@ bool manager_stops_jobs(const struct manager *m) {
 }
 
 static void stop_all(struct manager *m, enum run_state last) {
-    /* Now, in case that berthd is killed because this takes too long: the next start is one of the service. */
+    /* First, because berthd may be killed if the stop takes too long: the next start is one of the service
+     * anyway. */
     scheduler_forget_service(m->scheduler);
-    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, last)
-            manager_stop_run(r, "shutdown");
+    run_table_foreach (r, &m->runs, RUN_STATE_PENDING, last)
+        manager_stop_run(r, "shutdown");
 }
 
 static void begin_stop(struct manager *m) {
@@ -184,33 +192,34 @@ static void begin_stop(struct manager *m) {
 
     m->phase = MANAGER_PHASE_STOPPING;
     scheduler_stop(m->scheduler);
-    tell_stopping(longest);
-    if (sd_event_add_time(m->event, &m->leave_timer, CLOCK_BOOTTIME, usec_add(clock_boottime(), usec_add(longest, MANAGER_LEAVE_SLACK)),
-                          USEC_PER_MSEC, manager_on_leave_due, m) < 0)
-        manager_log(m, LOG_ERR, "out of memory: this stop has no time limit");
+    notify_stopping(longest);
+    if (sd_event_add_time(m->event, &m->exit_timer, CLOCK_BOOTTIME,
+                          usec_add(clock_boottime(), usec_add(longest, EXIT_SLACK)), USEC_PER_MSEC,
+                          manager_on_exit_due, m) < 0)
+        manager_log(m, LOG_ERR, "out of memory, this stop has no time limit");
     stop_all(m, RUN_STATE_STOPPING);
     stop_check(m);
 }
 
 void manager_stop(struct manager *m, bool stop_jobs) {
     if (m->phase >= MANAGER_PHASE_STOPPING) {
-        (void) sd_event_exit(m->event, 0); /* asked twice: leave at once, what runs is left to its guards */
+        (void) sd_event_exit(m->event, 0); /* second request: exits at once, guards stop what runs */
         return;
     }
-    event_emit(m->events, &(struct event) {.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
-               stop_jobs ? "; its runs are stopped, too" : "; its runs go on");
+    event_emit(m->events, &(struct event){.type = EVENT_STOPPING_DAEMON}, "berthd stops%s",
+               stop_jobs ? "; so do its runs" : "; its runs go on");
     if (stop_jobs && m->phase == MANAGER_PHASE_READY) {
         begin_stop(m);
         return;
     }
-    if (stop_jobs) /* while recovering: what runs is not known, and ends at its deadline */
+    if (stop_jobs) /* while recovering: unknown runs end at their deadline */
         stop_all(m, RUN_STATE_PENDING);
-    m->phase = MANAGER_PHASE_LEAVING;
+    m->phase = MANAGER_PHASE_EXITING;
     scheduler_stop(m->scheduler);
-    leave(m);
+    exit_loop(m);
 }
 
-/* --- when nothing runs any more --- */
+/* --- idle --- */
 
 void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch) {
     list_init(&watch->link);
@@ -220,7 +229,7 @@ void manager_watch_idle(struct manager *m, struct manager_idle_watch *watch) {
 void manager_idle_check(struct manager *m) {
     if (!manager_is_idle(m))
         return;
-    list_foreach_safe(w, &m->idle_watches, struct manager_idle_watch, link) {
+    list_foreach_safe (w, &m->idle_watches, struct manager_idle_watch, link) {
         list_unlink(&w->link);
         w->on_idle(w);
     }

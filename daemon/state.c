@@ -26,7 +26,8 @@
 /* --- the directory --- */
 
 /* RUNTIME-DIRECTORY/NAME, or the runtime directory for "". */
-static const char *format_path(const struct state *state, const char *name, char path[static STATE_PATH_SIZE]) {
+static const char *format_path(const struct state *state, const char *name,
+                               char path[static STATE_PATH_SIZE]) {
     snprintf(path, STATE_PATH_SIZE, "%s%s%s", state->directory, *name ? "/" : "", name);
     return path;
 }
@@ -48,7 +49,8 @@ static int make_directory(const struct state *state, const char *name, mode_t mo
     return r;
 }
 
-/* A system service finds all of them: the runtime directory is root's then, and berthd can make nothing in it. */
+/* A system service finds all of them: the runtime directory is root's then, and berthd can make nothing in
+ * it. */
 static int make_directories(const struct state *state) {
     static const char *const names[] = {HOLDS, WAITING, JOBS, FLAGS};
     int r = make_directory(state, "", 0755);
@@ -76,10 +78,11 @@ static int take_lock(struct state *state) {
     return 0;
 }
 
-int state_open(struct state *state, const char *directory, struct journal *journal, struct removals *removals) {
+int state_open(struct state *state, const char *directory, struct journal *journal,
+               struct removals *removals) {
     int r;
 
-    *state = (struct state) {.journal = journal, .removals = removals, .lock_fd = -1};
+    *state = (struct state){.journal = journal, .removals = removals, .lock_fd = -1};
     snprintf(state->directory, sizeof(state->directory), "%s", directory);
     r = make_directories(state);
     return r < 0 ? r : take_lock(state);
@@ -108,12 +111,14 @@ int state_set_drained(const struct state *state, bool drained) {
 
 /* --- records --- */
 
-static const char *record_path(const struct state *state, const char *folder, const char *name, char path[static STATE_PATH_SIZE]) {
+static const char *record_path(const struct state *state, const char *folder, const char *name,
+                               char path[static STATE_PATH_SIZE]) {
     snprintf(path, STATE_PATH_SIZE, "%s/%s/%s", state->directory, folder, name);
     return path;
 }
 
-static void record_write(const struct state *state, const char *folder, const char *name, const struct message_writer *w) {
+static void record_write(const struct state *state, const char *folder, const char *name,
+                         const struct message_writer *w) {
     char path[STATE_PATH_SIZE];
     int r = w->error;
 
@@ -125,7 +130,8 @@ static void record_write(const struct state *state, const char *folder, const ch
 }
 
 /* -ENOENT: there is none, or there was something else, which is removed. */
-static int record_read(const struct state *state, const char *folder, const char *name, struct message *ret) {
+static int record_read(const struct state *state, const char *folder, const char *name,
+                       struct message *ret) {
     _cleanup_free_ char *text = NULL;
     char path[STATE_PATH_SIZE];
     size_t size;
@@ -166,7 +172,8 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put(w, "hash", run->job.hash);
     message_put_u64(w, "uid", run->adhoc.uid);
     message_put(w, "pools", run_format_pools(run, pools));
-    put_claim(w, "", &run->cluster_claim, run->requeue != RUN_REQUEUE_NONE ? 0 : run->cluster_claim.token); /* requeued: returned */
+    put_claim(w, "", &run->cluster_claim,
+              run->requeue != RUN_REQUEUE_NONE ? 0 : run->cluster_claim.token); /* requeued: returned */
     put_claim(w, "host-", &run->host_claim, run->host_claim.token);
     message_put(w, "on-lease-lost", run->terms.on_lease_lost == ON_LEASE_LOST_STOP ? "stop" : "continue");
     message_put_u64(w, "stop-timeout", run->terms.stop_timeout_usec);
@@ -202,7 +209,8 @@ static void read_times(const struct message *record, struct run *run) {
     (void) message_get_u64(record, "stop-timeout", &run->terms.stop_timeout_usec);
 }
 
-int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings, struct run **ret) {
+int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings,
+                    struct run **ret) {
     _cleanup_(run_freep) struct run *run = NULL;
     const char *pools = message_get(record, "pools"), *hash = message_get(record, "hash");
     const char *on_lease_lost = message_get(record, "on-lease-lost");
@@ -228,7 +236,8 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
     read_times(record, run);
     read_claim(record, "", &run->cluster_claim);
     read_claim(record, "host-", &run->host_claim);
-    /* A guard's state and report name the one token and ticket that the command has: without cluster permits, the host's. */
+    /* A guard's state and report name the one token and ticket that the command has: without cluster
+     * permits, the host's. */
     if (run->cluster_claim.n_demands == 0 && run->host_claim.token == 0) {
         (void) message_get_u64(record, "token", &run->host_claim.token);
         if (run->host_claim.ticket == 0)
@@ -257,7 +266,8 @@ void state_remove_run(const struct state *state, struct run *run) {
     run->has_waiting_record = false;
     r = removals_remove(state->removals, record_path(state, WAITING, run->id, path));
     if (r < 0)
-        log(state, LOG_WARNING, "%s cannot be removed (%s), retrying: a berthd that finds it would start run %s", path,
+        log(state, LOG_WARNING,
+            "%s cannot be removed (%s), retrying: a berthd that finds it would start run %s", path,
             strerror(-r), run->id);
     FAILPOINT("waiting-removed");
 }
@@ -351,7 +361,8 @@ int state_load_job(const struct state *state, struct job *job) {
     (void) message_get_id(&record, "last-run", job->last_run);
     (void) message_get_u64(&record, "last-token", &job->last_token);
     job->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
-    if (job->queued && message_get_id(&record, "queued-run", job->queued_run) < 0) /* of an earlier berthd, which gave it none */
+    if (job->queued && message_get_id(&record, "queued-run", job->queued_run) <
+                           0) /* of an earlier berthd, which gave it none */
         r = id_make(job->queued_run);
     job->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
     return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The runtime directory: what berthd remembers over its own restart. The only module that knows the paths in it:
+/* The runtime directory: what berthd remembers over its own restart. The only module that knows the paths in
+ * it:
  *
  *     lock             flock of the one berthd
  *     waiting/RUN      a queued run, so that a restarted berthd keeps its place
@@ -10,9 +11,10 @@
  *     state/session    the session's id (store/redis)
  *     state/drained    exists while the operator has drained this host
  *
- * Each record is one message in a file, replaced in one step. None needs to outlive a reboot, because nothing that it describes does.
- * A record that cannot be written is logged and the work goes on: at worst a place in a queue is lost, never a permit. The folders
- * belong to berthd; the runtime directory may belong to root. */
+ * Each record is one message in a file, replaced in one step. None needs to outlive a reboot, because
+ * nothing that it describes does. A record that cannot be written is logged and the work goes on: at worst a
+ * place in a queue is lost, never a permit. The folders belong to berthd; the runtime directory may belong
+ * to root. */
 
 #include <stdbool.h>
 
@@ -31,8 +33,10 @@ struct state {
     int lock_fd;               /* flock: one berthd in a runtime directory; -1: not taken */
 };
 
-/* Makes the folders and takes the lock. journal, removals: the caller's, and kept. Negative errno: logged. */
-int state_open(struct state *state, const char *directory, struct journal *journal, struct removals *removals);
+/* Makes the folders and takes the lock. journal, removals: the caller's, and kept. Negative errno: logged.
+ */
+int state_open(struct state *state, const char *directory, struct journal *journal,
+               struct removals *removals);
 void state_close(struct state *state);
 
 const char *state_holds_path(const struct state *state, char path[static STATE_PATH_SIZE]);
@@ -45,12 +49,14 @@ int state_set_drained(const struct state *state, bool drained);
 /* Waiting runs. */
 void state_save_run(const struct state *state, struct run *run);
 void state_remove_run(const struct state *state, struct run *run); /* idempotent */
-/* Whether there is a record of the run, of this or an earlier berthd. The event `started` is logged before the record is removed. So for
- * a command that runs a record means that the event may be missing: logging it again gives it twice at worst, never not at all. */
+/* Whether there is a record of the run, of this or an earlier berthd. The event `started` is logged before
+ * the record is removed. So for a command that runs a record means that the event may be missing: logging it
+ * again gives it twice at worst, never not at all. */
 bool state_has_run(const struct state *state, struct run *run);
 struct state_run_handler {
     void (*on_record)(const struct message *record, void *userdata);
-    void (*on_error)(const char *path, int error, void *userdata); /* something is there and could not be read */
+    void (*on_error)(const char *path, int error,
+                     void *userdata); /* something is there and could not be read */
     void *userdata;
 };
 /* Calls the handler for each waiting run. Removes files that are no records. */
@@ -58,7 +64,8 @@ void state_each_run(const struct state *state, const struct state_run_handler *h
 /* All that a record says of a run; the same fields are in a guard's state and report. */
 void state_put_run(struct message_writer *w, const struct run *run);
 /* A run as a record, a guard's state or its report describes it, in no table yet. -EBADMSG, -ENOMEM. */
-int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings, struct run **ret);
+int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings,
+                    struct run **ret);
 
 /* What is remembered of a job. */
 void state_save_job(const struct state *state, const struct job *job);

@@ -35,9 +35,13 @@ static void log_unreported_end(struct run *run, enum run_result result) {
     struct event e;
 
     if (run->adhoc.awaits_client)
-        run_set_reason(run, "it ended while berthd was down; its exit status is known only to the caller of `berth run`");
+        run_set_reason(
+            run,
+            "it ended while berthd was down; its exit status is known only to the caller of `berth run`");
     else if (result == RUN_RESULT_GUARD_DIED)
-        run_set_reason(run, "`berth run` could not report how its command ended; all processes that had its hold are gone");
+        run_set_reason(
+            run,
+            "`berth run` could not report how its command ended; all processes that had its hold are gone");
     else
         run_set_reason(run, "its client has gone");
     e = run_event(run, EVENT_EXITED, pools);
@@ -69,10 +73,11 @@ static void hold_on_over(_unused_ struct hold *hold, void *userdata) {
         finish(adhoc, run);
 }
 
-static int adhoc_on_report_window_end(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static int adhoc_on_report_window_end(_unused_ sd_event_source *source, _unused_ uint64_t usec,
+                                      void *userdata) {
     struct adhoc *adhoc = userdata;
 
-    run_table_foreach(run, adhoc->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+    run_table_foreach (run, adhoc->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
         if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
             finish(adhoc, run);
     return 0;
@@ -80,8 +85,8 @@ static int adhoc_on_report_window_end(_unused_ sd_event_source *source, _unused_
 
 static int open_report_window(struct adhoc *adhoc) {
     adhoc->report_window_end = usec_add(clock_boottime(), REPORT_WINDOW);
-    return sd_event_add_time(adhoc->event, &adhoc->report_timer, CLOCK_BOOTTIME, adhoc->report_window_end, USEC_PER_MSEC,
-                             adhoc_on_report_window_end, adhoc);
+    return sd_event_add_time(adhoc->event, &adhoc->report_timer, CLOCK_BOOTTIME, adhoc->report_window_end,
+                             USEC_PER_MSEC, adhoc_on_report_window_end, adhoc);
 }
 
 /* --- the record of a hold --- */
@@ -104,7 +109,9 @@ static void put_hold(struct message_writer *w, struct adhoc *adhoc, const struct
     if (deadline != USEC_INFINITY)
         message_put_u64(w, "deadline", deadline);
     if (run->started.pid > 0)
-        message_put_u64(w, "pid", (uint64_t) run->started.pid); /* for people; the hold keeps the identity of the process itself */
+        message_put_u64(
+            w, "pid",
+            (uint64_t) run->started.pid); /* for people; the hold keeps the identity of the process itself */
     if (run->adhoc.end_reported)
         put_end(w, run);
 }
@@ -135,7 +142,8 @@ static void write_record(struct adhoc *adhoc, struct run *run) {
     put_hold(&w, adhoc, run);
     r = hold_write_record(run->adhoc.hold, &w);
     if (r < 0)
-        journal_log(adhoc->journal, LOG_WARNING, "the record of hold %s cannot be written: %s", run->id, strerror(-r));
+        journal_log(adhoc->journal, LOG_WARNING, "the record of hold %s cannot be written: %s", run->id,
+                    strerror(-r));
 }
 
 /* --- holding --- */
@@ -157,7 +165,8 @@ static void log_no_hold(struct run *run, const char *directory, int error) {
 }
 
 void adhoc_start(struct adhoc *adhoc, struct run *run) {
-    struct hold_handler handler = {.on_over = hold_on_over, .userdata = run, .removals = adhoc->state->removals};
+    struct hold_handler handler = {
+        .on_over = hold_on_over, .userdata = run, .removals = adhoc->state->removals};
     char path[STATE_PATH_SIZE];
     struct message_writer w;
     int r;
@@ -181,7 +190,8 @@ void adhoc_start(struct adhoc *adhoc, struct run *run) {
 void adhoc_stop(struct run *run) {
     run_disarm(run);
     if (run->adhoc.client_pid == 0)
-        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* no client came for it: that releases the hold */
+        run->adhoc.hold_fd =
+            close_fd(run->adhoc.hold_fd); /* no client came for it: that releases the hold */
 }
 
 void adhoc_release_hold(struct run *run) {
@@ -217,7 +227,8 @@ static void finish_lost(struct adhoc *adhoc, struct run *run) {
 }
 
 int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
-    if (run->kind != RUN_KIND_ADHOC || run_is_over(run) || (uid != run->adhoc.uid && uid != 0) || run->adhoc.end_reported)
+    if (run->kind != RUN_KIND_ADHOC || run_is_over(run) || (uid != run->adhoc.uid && uid != 0) ||
+        run->adhoc.end_reported)
         return ADHOC_E_UNKNOWN;
     if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
         finish_lost(adhoc, run);
@@ -261,15 +272,18 @@ void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_
         return;
     r = hold_watch_command(run->adhoc.hold, run->adhoc.client_pid, pid);
     if (r < 0 && r != -ESRCH)
-        journal_log(adhoc->journal, LOG_WARNING, "run %s: process %d cannot be watched: %s", run->id, (int) pid, strerror(-r));
+        journal_log(adhoc->journal, LOG_WARNING, "run %s: process %d cannot be watched: %s", run->id,
+                    (int) pid, strerror(-r));
     report_start(adhoc, run, pid, started);
     FAILPOINT("hold-started-seen");
     write_record(adhoc, run);
 }
 
-/* The deadline that the client was enforcing. It may be older than ours: the client may have missed later extensions. */
+/* The deadline that the client was enforcing. It may be older than ours: the client may have missed later
+ * extensions. */
 static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {
-    usec_t latest = usec_sub(usec_add(clock_boottime(), adhoc->options.lease_usec), adhoc->options.margin_usec);
+    usec_t latest =
+        usec_sub(usec_add(clock_boottime(), adhoc->options.lease_usec), adhoc->options.margin_usec);
 
     return reported > 0 && reported <= latest ? reported : call(adhoc, get_deadline, run);
 }
@@ -331,7 +345,8 @@ struct recovery {
 };
 
 static int open_hold(struct adhoc *adhoc, struct run *run, const char *id, const struct message *record) {
-    struct hold_handler handler = {.on_over = hold_on_over, .userdata = run, .removals = adhoc->state->removals};
+    struct hold_handler handler = {
+        .on_over = hold_on_over, .userdata = run, .removals = adhoc->state->removals};
     char path[STATE_PATH_SIZE];
     uint64_t pid = 0;
 
@@ -342,7 +357,8 @@ static int open_hold(struct adhoc *adhoc, struct run *run, const char *id, const
     read_end(run, record);
     run->granted = run->adhoc.awaits_client = true;
     run->adhoc.owner = adhoc;
-    return hold_open(&run->adhoc.hold, adhoc->event, state_holds_path(adhoc->state, path), id, record, &handler);
+    return hold_open(&run->adhoc.hold, adhoc->event, state_holds_path(adhoc->state, path), id, record,
+                     &handler);
 }
 
 static void hold_on_found(const char *id, const struct message *record, void *userdata) {
@@ -383,8 +399,9 @@ int adhoc_recover(struct adhoc *adhoc, const struct settings *settings) {
 
 /* --- made and freed --- */
 
-int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, struct run_table *runs, const struct state *state,
-              const struct adhoc_options *options, const struct adhoc_handler *handler) {
+int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, struct run_table *runs,
+              const struct state *state, const struct adhoc_options *options,
+              const struct adhoc_handler *handler) {
     struct adhoc *adhoc = calloc(1, sizeof(*adhoc));
 
     if (!adhoc)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Runs of `berth run`: who asks, inside of which run, the hold, and how the command ended. The client starts and stops the command itself.
- * berthd keeps the lease and the hold, and returns the permits when the hold is released. */
+/* Runs of `berth run`: the request, the run around it, the hold, and how the command ended. The client
+ * starts and stops the command itself. berthd keeps the lease and the hold, and returns the permits when the
+ * hold is released. */
 
 #include <systemd/sd-event.h>
 
@@ -14,18 +15,19 @@
 /* --- requests (request.c) --- */
 
 struct adhoc_request {
-    const struct demands *pools;     /* at least one */
-    const char *name;                /* label */
+    const struct demands *pools; /* at least one */
+    const char *name;            /* label */
     bool nowait;
-    usec_t wait_usec;                /* USEC_INFINITY: without end */
+    usec_t wait_usec;                          /* USEC_INFINITY: without end */
     usec_t head_start_usec, stop_timeout_usec; /* stop_timeout USEC_INFINITY: the default */
     enum on_lease_lost on_lease_lost;
     uid_t uid;
-    const char *nested;              /* BERTH_RUN of the caller's environment, or NULL */
-    pid_t pid;                       /* of the client */
+    const char *nested; /* BERTH_RUN of the caller's environment, or NULL */
+    pid_t pid;          /* of the client */
 };
 
-enum { /* named answers */
+/* Named answers. */
+enum {
     ADHOC_E_UNKNOWN = 1, /* no such pool: the text names it; or no such run */
     ADHOC_E_INVALID,     /* the text says what is wrong with the request */
     ADHOC_E_QUOTA,       /* the text says what the user has too many of */
@@ -34,29 +36,35 @@ enum { /* named answers */
 #define ADHOC_TEXT_SIZE 256
 
 /* Whether the settings allow what is asked for. 0, UNKNOWN or INVALID. */
-int adhoc_check_pools(const struct adhoc_request *request, const struct settings *settings, char text[static ADHOC_TEXT_SIZE]);
-/* The run around the client, if it holds its permits and the client's process is inside; else NULL. guard_pid: of a run of a job. */
-struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request, pid_t (*guard_pid)(const struct run *run));
+int adhoc_check_pools(const struct adhoc_request *request, const struct settings *settings,
+                      char text[static ADHOC_TEXT_SIZE]);
+/* The run around the client, if it holds its permits and the client's process is inside; else NULL.
+ * guard_pid: of a run of a job. */
+struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request,
+                             pid_t (*guard_pid)(const struct run *run));
 /* Whether the run around the client holds all that is asked for. */
 bool adhoc_is_covered(const struct run *outer, const struct adhoc_request *request);
 /* Whether one more run may be begun inside of outer (NULL: none), and for that user. 0, INVALID or QUOTA. */
-int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *request, const struct run *outer,
-                          const struct settings *settings, char text[static ADHOC_TEXT_SIZE]);
+int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *request,
+                          const struct run *outer, const struct settings *settings,
+                          char text[static ADHOC_TEXT_SIZE]);
 /* A pending run of the table. -ENOMEM. */
-int adhoc_add_run(struct run_table *runs, const struct adhoc_request *request, const struct settings *settings, struct run_time now,
-                  struct run **ret);
+int adhoc_add_run(struct run_table *runs, const struct adhoc_request *request,
+                  const struct settings *settings, struct run_time now, struct run **ret);
 
 /* --- what is held (adhoc.c) --- */
 
 struct adhoc;
 
 struct adhoc_handler {
-    usec_t (*get_deadline)(const struct run *run, void *userdata); /* USEC_INFINITY: none; 0: not known yet */
+    usec_t (*get_deadline)(const struct run *run,
+                           void *userdata); /* USEC_INFINITY: none; 0: not known yet */
     void (*on_started)(struct run *run, pid_t pid, usec_t started_realtime, void *userdata);
     /* The lease was lost before the command was begun. True: the run was requeued. */
     bool (*on_not_begun)(struct run *run, void *userdata);
-    void (*on_client_gone)(struct run *run, void *userdata);       /* of a run that waits */
-    void (*on_ended)(struct run *run, enum run_result result, void *userdata); /* no process has its hold; logged */
+    void (*on_client_gone)(struct run *run, void *userdata); /* of a run that waits */
+    void (*on_ended)(struct run *run, enum run_result result,
+                     void *userdata); /* no process has its hold; logged */
     /* A hold found at start. Takes the run over, also on failure. */
     int (*on_recovered)(struct run *run, void *userdata);
     void (*on_unrecoverable)(const char *what, int error, void *userdata);
@@ -68,8 +76,9 @@ struct adhoc_options {
 };
 
 /* runs, state, journal: the caller's, and kept. */
-int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, struct run_table *runs, const struct state *state,
-              const struct adhoc_options *options, const struct adhoc_handler *handler);
+int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, struct run_table *runs,
+              const struct state *state, const struct adhoc_options *options,
+              const struct adhoc_handler *handler);
 struct adhoc *adhoc_free(struct adhoc *adhoc);
 DEFINE_CLEANUP(struct adhoc, adhoc_free)
 /* Recovers the holds of an earlier berthd. 0 or a negative errno (logged). */
@@ -92,16 +101,18 @@ void adhoc_await_client(struct adhoc *adhoc, struct run *run);
 int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid);
 /* The client has gone. A run that waits is withdrawn; a granted one lasts as long as its hold. */
 void adhoc_client_gone(struct adhoc *adhoc, struct run *run);
-/* The write end of the FIFO of a granted run, once: the caller sends and closes it. -1: it was taken already. */
+/* The write end of the FIFO of a granted run, once: the caller sends and closes it. -1: it was taken
+ * already. */
 int adhoc_take_hold_fd(struct run *run);
 
-struct adhoc_report {               /* what the client reports of the end of its command */
-    enum run_result result;         /* NONE: by code and signal */
-    int code, signal;               /* -1: not this one */
-    usec_t at, deadline;            /* boottime: its last process was gone, and when it had to be; 0: not reported */
-    pid_t pid;                      /* of the command */
-    usec_t started;                 /* boottime; 0: it never ran, or not reported */
+struct adhoc_report {       /* what the client reports of the end of its command */
+    enum run_result result; /* NONE: by code and signal */
+    int code, signal;       /* -1: not this one */
+    usec_t at, deadline;    /* boottime: its last process was gone, and when it had to be; 0: not reported */
+    pid_t pid;              /* of the command */
+    usec_t started;         /* boottime; 0: it never ran, or not reported */
 };
-/* Impossible times are replaced: a start before the request, an end before the start, and the future. started: boottime; 0: not reported. */
+/* Impossible times are replaced: a start before the request, an end before the start, and the future.
+ * started: boottime; 0: not reported. */
 void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started);
 void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc_report *report);

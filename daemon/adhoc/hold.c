@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The hold of one granted `berth run`: who still has the write end, and whether the command still lives. */
+/* The hold of one granted `berth run`: whether a process still has the write end, or the command still
+ * lives. */
 #include "daemon/adhoc/hold.h"
 
 #include <dirent.h>
@@ -18,10 +19,12 @@
 #include "base/removals.h"
 
 #define RECORD_SUFFIX ".claim"
-/* A client says how its command ended, then closes the write end: of what one turn finds, its words are heard first. */
+/* A client reports how its command ended, then closes the write end. Of both in one turn the report comes
+ * first. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
-/* What a hold adds to its record: a pid alone is nobody's identity (another boot, another process by now). */
+/* What a hold adds to its record. A pid alone is no identity: it may be of another boot, or of another
+ * process. */
 #define FIELD_BOOT "boot"
 #define FIELD_PID "command-pid"
 #define FIELD_START "command-start" /* clock ticks since boot */
@@ -30,13 +33,13 @@ struct hold {
     struct hold_handler handler;
     sd_event *event;
     char *fifo, *record;         /* paths */
-    int fifo_fd;                 /* read end; -1: nobody has the write end any more */
+    int fifo_fd;                 /* read end; -1: no process has the write end any more */
     sd_event_source *fifo_source;
     int pidfd;                   /* of the command; -1: not known, or gone */
     sd_event_source *pidfd_source;
     pid_t pid;                   /* for the record; 0: none */
     uint64_t start_ticks;        /* 0: could not be read; then the pid is not kept */
-    sd_event_source *over_source; /* it was over before anybody watched: told in the next turn */
+    sd_event_source *over_source; /* over when it was opened: on_over is called in the next turn */
     bool over;                   /* on_over was called */
 };
 
@@ -112,7 +115,8 @@ static void hold_check_over(struct hold *h) {
     h->handler.on_over(h, h->handler.userdata);
 }
 
-/* Whether somebody still has the write end. Nothing is read: what a command writes into it stays there, until it is full. */
+/* Whether a process still has the write end. Reads nothing: what a command writes stays in the FIFO until
+ * that is full. */
 static bool fifo_is_held(int fd) {
     struct pollfd p = {.fd = fd};
 
@@ -178,7 +182,7 @@ static int hold_open_fifo(struct hold *h) {
 }
 
 static int hold_watch_fifo(struct hold *h) {
-    /* Its hang-up alone, which epoll always tells: whoever writes into it does not wake us. */
+    /* Hang-up alone, which epoll always reports: a write into the FIFO does not wake berthd. */
     int r = sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, 0, hold_on_fifo, h);
 
     return r < 0 ? r : sd_event_source_set_priority(h->fifo_source, PRIORITY);
@@ -288,7 +292,7 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
         return r;
     if (record_is_of_this_boot(record)) {
         r = hold_open_fifo(h);
-        if (r < 0 && r != -ENOENT) /* somebody removed it: the command alone decides */
+        if (r < 0 && r != -ENOENT) /* it was removed: the command alone decides */
             return r;
         if (message_get_u64(record, FIELD_PID, &pid) == 0 && message_get_u64(record, FIELD_START, &ticks) == 0 && ticks > 0 &&
             pid <= INT32_MAX) {
@@ -308,7 +312,7 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
         r = hold_watch_fifo(h);
     else
         r = sd_event_add_defer(event, &h->over_source, hold_on_turn, h);
-    if (r >= 0 && h->over_source) /* a client may have said something to the listening socket that outlives us */
+    if (r >= 0 && h->over_source) /* a report may wait in the listening socket, which outlives berthd */
         r = sd_event_source_set_priority(h->over_source, PRIORITY);
     if (r < 0)
         return r;
@@ -372,7 +376,7 @@ static int debris_filter(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* One entry: a record is told, what belongs to none is removed. */
+/* One entry: passes a record on, and removes what belongs to none. */
 static int recover_entry(const char *directory, const char *name,
                         void (*found)(const char *run, const struct message *record, void *userdata), void *userdata) {
     _cleanup_free_ struct message *record = malloc(sizeof(*record));

@@ -11,7 +11,8 @@
 #include "daemon/adhoc/adhoc.h"
 #include "daemon/adhoc/hold.h"
 
-int adhoc_check_pools(const struct adhoc_request *request, const struct settings *settings, char text[static ADHOC_TEXT_SIZE]) {
+int adhoc_check_pools(const struct adhoc_request *request, const struct settings *settings,
+                      char text[static ADHOC_TEXT_SIZE]) {
     usec_t stop_timeout_max = settings_stop_timeout_max(settings);
     char duration[DURATION_TEXT_SIZE];
 
@@ -27,14 +28,16 @@ int adhoc_check_pools(const struct adhoc_request *request, const struct settings
         /* A limit of 0 pauses the pool: its claims wait (R2). */
         is_above_limit = p->limit > 0 && d->permits > p->limit;
         if (is_above_limit || (p->host_limit > 0 && d->permits > p->host_limit)) {
-            snprintf(text, ADHOC_TEXT_SIZE, "%u permits of pool \"%s\" are more than its %s of %u", d->permits, d->pool,
-                     is_above_limit ? "limit" : "host-limit", is_above_limit ? p->limit : p->host_limit);
+            snprintf(text, ADHOC_TEXT_SIZE, "%u permits of pool \"%s\" are more than its %s of %u",
+                     d->permits, d->pool, is_above_limit ? "limit" : "host-limit",
+                     is_above_limit ? p->limit : p->host_limit);
             return ADHOC_E_INVALID;
         }
     }
     if (request->stop_timeout_usec != USEC_INFINITY && request->on_lease_lost == ON_LEASE_LOST_STOP &&
         settings_needs_cluster(settings, request->pools) && request->stop_timeout_usec > stop_timeout_max) {
-        snprintf(text, ADHOC_TEXT_SIZE, "the lease allows a stop timeout of at most %s", duration_format(stop_timeout_max, duration));
+        snprintf(text, ADHOC_TEXT_SIZE, "the lease allows a stop timeout of at most %s",
+                 duration_format(stop_timeout_max, duration));
         return ADHOC_E_INVALID;
     }
     return 0;
@@ -55,10 +58,12 @@ static bool is_below(pid_t root, pid_t pid) {
     return root > 0 && process_tree_contains(root, pid) > 0;
 }
 
-struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request, pid_t (*guard_pid)(const struct run *run)) {
+struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request *request,
+                             pid_t (*guard_pid)(const struct run *run)) {
     /* The id alone proves nothing: every user may read it. */
     struct run *outer = request->nested ? run_table_find(runs, request->nested) : NULL;
-    pid_t supervisor, command; /* that stops all below it before the lease of the run ends; and its command */
+    pid_t supervisor,
+        command; /* that stops all below it before the lease of the run ends; and its command */
 
     if (!outer || !outer->granted || run_is_over(outer))
         return NULL;
@@ -69,25 +74,29 @@ struct run *adhoc_find_outer(struct run_table *runs, const struct adhoc_request 
 }
 
 /* Each run takes memory and up to three descriptors for as long as the user likes. */
-static int check_quota(struct run_table *runs, uid_t uid, const struct settings *settings, char text[static ADHOC_TEXT_SIZE]) {
+static int check_quota(struct run_table *runs, uid_t uid, const struct settings *settings,
+                       char text[static ADHOC_TEXT_SIZE]) {
     size_t n = 0;
 
     if (uid == 0 || uid == geteuid())
         return 0;
-    run_table_foreach(run, runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
+    run_table_foreach (run, runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
         n += run->kind == RUN_KIND_ADHOC && run->adhoc.uid == uid;
     if (n < settings->user_runs)
         return 0;
-    snprintf(text, ADHOC_TEXT_SIZE, "your user has %zu runs of `berth run` waiting and running, as many as user-runs = %u allows", n,
-             settings->user_runs);
+    snprintf(text, ADHOC_TEXT_SIZE,
+             "your user has %zu runs of `berth run` waiting and running, as many as user-runs = %u allows",
+             n, settings->user_runs);
     return ADHOC_E_QUOTA;
 }
 
-int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *request, const struct run *outer,
-                          const struct settings *settings, char text[static ADHOC_TEXT_SIZE]) {
+int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *request,
+                          const struct run *outer, const struct settings *settings,
+                          char text[static ADHOC_TEXT_SIZE]) {
     if (outer && !request->nowait && request->wait_usec == USEC_INFINITY) {
         snprintf(text, ADHOC_TEXT_SIZE,
-                 "inside run %s (%s) this asks for more than that holds: give -n or --wait, nobody waits without bound "
+                 "inside run %s (%s) this asks for more than that holds: give -n or --wait, nobody waits "
+                 "without bound "
                  "while holding",
                  outer->id, outer->name);
         return ADHOC_E_INVALID;
@@ -95,8 +104,8 @@ int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *re
     return check_quota(runs, request->uid, settings, text);
 }
 
-int adhoc_add_run(struct run_table *runs, const struct adhoc_request *request, const struct settings *settings, struct run_time now,
-                  struct run **ret) {
+int adhoc_add_run(struct run_table *runs, const struct adhoc_request *request,
+                  const struct settings *settings, struct run_time now, struct run **ret) {
     struct run_spec spec = {.kind = RUN_KIND_ADHOC, .name = request->name, .pools = request->pools};
     struct run *run = NULL;
     int r;
@@ -106,11 +115,12 @@ int adhoc_add_run(struct run_table *runs, const struct adhoc_request *request, c
         return r;
     run->adhoc.uid = request->uid;
     run->adhoc.client_pid = request->pid;
-    run->terms = (struct run_terms) {
+    run->terms = (struct run_terms){
         .on_lease_lost = request->on_lease_lost,
         .head_start_usec = request->head_start_usec,
-        .stop_timeout_usec = request->stop_timeout_usec == USEC_INFINITY ? settings_stop_timeout_default(settings)
-                                                                          : request->stop_timeout_usec,
+        .stop_timeout_usec = request->stop_timeout_usec == USEC_INFINITY
+                                 ? settings_stop_timeout_default(settings)
+                                 : request->stop_timeout_usec,
         .queue_timeout_usec = request->wait_usec,
         .nowait = request->nowait,
     };

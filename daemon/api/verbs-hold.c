@@ -92,8 +92,9 @@ static int answer_no_permit(struct control_call *call, const struct run *r) {
     if (r->stop_reason == SUPERVISE_REASON_SHUTDOWN)
         return control_call_error(call, "io.berth.Stopping", NULL);
     return control_call_error(call, "io.berth.NoPermit",
-                              json_pack("{s:s, s:o}", "reason", r->refusal.pool ? r->refusal.why : reason,
-                                        "pool", json_text(r->refusal.pool)));
+                              json_pack("{s:s, s:o}", "reason",
+                                        r->adhoc.refusal.pool ? r->adhoc.refusal.why : reason, "pool",
+                                        json_text(r->adhoc.refusal.pool)));
 }
 
 static int send_end(struct holder *h) {

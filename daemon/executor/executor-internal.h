@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Between the files of daemon/executor/: executor.c (towards the runner), guards.c (connections to guards of known runs), report.c (what
- * a report says), recovery-guards.c (guards found at start). */
+/* Between the files of daemon/executor/: executor.c (towards the runner), guards.c (connections to guards of
+ * known runs), report.c (what a report says), recovery-guards.c (guards found at start). */
 
 #include <syslog.h>
 
@@ -19,24 +19,28 @@ struct executor {
     struct run_table *runs;
     struct executor_handler handler;
     struct runner_link *runner;
-    bool is_runner_recovered;          /* the runner has sent all guards and reports, once since start */
-    sd_event_source *retry_timer;      /* on while a guard is to be connected to once more */
-    usec_t retry_usec;                 /* until the next try */
-    struct list unidentified_guards;   /* struct unidentified_guard: neither their state nor their report has come */
+    bool is_runner_recovered;     /* the runner has sent all guards and reports, once since start */
+    sd_event_source *retry_timer; /* on while a guard is to be connected to once more */
+    usec_t retry_usec;            /* until the next try */
+    struct list
+        unidentified_guards; /* struct unidentified_guard: neither their state nor their report has come */
     char *directory, *with_runner, *config;
     char namespace[NAME_MAX_LENGTH + 1], host[NAME_MAX_LENGTH + 1];
     usec_t margin_usec, silence_usec;
 };
 
-#define executor_call(executor, callback, ...) (executor)->handler.callback(__VA_ARGS__, (executor)->handler.userdata)
+#define executor_call(executor, callback, ...)                                                              \
+    (executor)->handler.callback(__VA_ARGS__, (executor)->handler.userdata)
 
 /* --- executor.c --- */
-void executor_clear(struct run *run); /* of a requeued run: the runner shall confirm that nothing is left of it */
+void executor_clear(
+    struct run *run); /* of a requeued run: the runner shall confirm that nothing is left of it */
 void executor_arm_kill(struct run *run);
 
 /* --- guards.c --- */
 int executor_guards_init(struct executor *executor);
-void executor_guard_connect(struct executor *executor, const char *run); /* of a run that is known, or not yet */
+void executor_guard_connect(struct executor *executor,
+                            const char *run); /* of a run that is known, or not yet */
 void executor_guard_drop(struct run *run);
 /* Whether an error of guard_link_new() means that there is no such guard. Any other one is transient. */
 bool executor_guard_is_gone(int error);

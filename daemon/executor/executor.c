@@ -15,16 +15,19 @@
 
 /* --- starting and stopping --- */
 
-/* Gives up a start that the runner never confirmed. Safe after start_due: a guard refuses to exec past the deadline it was sent, and one
- * that did exec has killed its command because no berthd extended its deadline. So a host that cannot start anything keeps permits from
- * other hosts for no longer than a lease. False: it is not time yet, or there is a guard. */
+/* Gives up a start that the runner never confirmed. Safe after start_due: a guard refuses to exec past the
+ * deadline it was sent, and one that did exec has killed its command because no berthd extended its
+ * deadline. So a host that cannot start anything keeps permits from other hosts for no longer than a lease.
+ * False: it is not time yet, or there is a guard. */
 static bool give_up_start(struct run *run) {
-    if (run->job.guard || run->started.pid > 0 || run->job.start_due == 0 || clock_boottime() < run->job.start_due)
+    if (run->job.guard || run->started.pid > 0 || run->job.start_due == 0 ||
+        clock_boottime() < run->job.start_due)
         return false;
     if (executor_call(run->job.executor, on_not_begun, run))
         return true;
     run_set_reason(run, "berth-runner did not start it within the lease");
-    executor_call(run->job.executor, on_ended, run, &(struct executor_end) {.result = RUN_RESULT_NOT_STARTED});
+    executor_call(run->job.executor, on_ended, run,
+                  &(struct executor_end){.result = RUN_RESULT_NOT_STARTED});
     return true;
 }
 
@@ -76,8 +79,8 @@ static bool is_unconfirmed(const struct run *run) {
     return !run->job.guard && !run->job.guard_wanted && run->started.pid == 0 && run->job.start_due > 0;
 }
 
-/* The stop has not ended in time: the guard hangs, or its client does. The runner kills what is left. It may not be connected, or end
- * before it has done so: the kill is repeated until the runner reports the end. */
+/* The stop has not ended in time: the guard hangs, or its client does. The runner kills what is left. It may
+ * not be connected, or end before it has done so: the kill is repeated until the runner reports the end. */
 static void run_on_stop_overdue(struct run *run) {
     if (run_is_over(run) || give_up_start(run))
         return;
@@ -90,7 +93,8 @@ static void run_on_stop_overdue(struct run *run) {
 }
 
 void executor_arm_kill(struct run *run) {
-    run_arm_after_io(run, usec_add(clock_boottime(), usec_add(run->terms.stop_timeout_usec, STOP_SLACK)), run_on_stop_overdue);
+    run_arm_after_io(run, usec_add(clock_boottime(), usec_add(run->terms.stop_timeout_usec, STOP_SLACK)),
+                     run_on_stop_overdue);
 }
 
 void executor_stop(struct executor *executor, struct run *run) {
@@ -108,9 +112,11 @@ void executor_kill_after(struct executor *executor, struct run *run, usec_t usec
 void executor_push_deadline(struct executor *executor, struct run *run) {
     usec_t deadline = executor_call(executor, get_deadline, run);
 
-    if (!run->job.guard || deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
+    if (!run->job.guard ||
+        deadline == 0) /* 0: no heartbeat was answered since start; the guard's own stands */
         return;
-    if (run->requeue != RUN_REQUEUE_NONE || run->stop_reason == SUPERVISE_REASON_LEASE_LOST) /* the deadline of another session */
+    if (run->requeue != RUN_REQUEUE_NONE ||
+        run->stop_reason == SUPERVISE_REASON_LEASE_LOST) /* the deadline of another session */
         return;
     guard_link_set_deadline(run->job.guard, deadline);
     note_deadline(run, deadline);
@@ -131,7 +137,8 @@ void executor_clear(struct run *run) {
         return;
     run->requeue = RUN_REQUEUE_CLEARING;
     run->job.start_sent = true;
-    (void) runner_link_kill(run->job.executor->runner, run->id); /* sent again to the next runner (runner_on_recovered) */
+    (void) runner_link_kill(run->job.executor->runner,
+                            run->id); /* sent again to the next runner (runner_on_recovered) */
 }
 
 static void cleared(struct run *run) {
@@ -177,7 +184,7 @@ static void runner_on_refused(const char *id, const char *reason, const char *te
     if (strcmp(reason, "late") == 0 && start_later(executor, run))
         return;
     run_set_reason(run, "%s: %s", reason, text ? text : "the runner refused it");
-    executor_call(executor, on_ended, run, &(struct executor_end) {.result = RUN_RESULT_NOT_STARTED});
+    executor_call(executor, on_ended, run, &(struct executor_end){.result = RUN_RESULT_NOT_STARTED});
     if (strcmp(reason, "config-differs") == 0)
         executor->handler.on_config_differs(executor->handler.userdata);
 }
@@ -224,18 +231,18 @@ static void resume_requeued(struct run *run) {
         cleared(run); /* the start was not delivered */
 }
 
-/* The runner is (back) there and has sent all guards and reports. A run that should have a guard and has none: its start was not
- * delivered, or its guard ended unseen. `start` is idempotent, and so is `kill`. */
+/* The runner is (back) there and has sent all guards and reports. A run that should have a guard and has
+ * none: its start was not delivered, or its guard ended unseen. `start` is idempotent, and so is `kill`. */
 static void runner_on_recovered(void *userdata) {
     struct executor *executor = userdata;
 
-    run_table_foreach(run, executor->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
+    run_table_foreach (run, executor->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
         if (run->requeue != RUN_REQUEUE_NONE && is_without_guard(run))
             resume_requeued(run);
-    run_table_foreach(run, executor->runs, RUN_STATE_STARTING, RUN_STATE_STARTING)
+    run_table_foreach (run, executor->runs, RUN_STATE_STARTING, RUN_STATE_STARTING)
         if (is_without_guard(run))
             executor_start(executor, run);
-    run_table_foreach(run, executor->runs, RUN_STATE_RUNNING, RUN_STATE_STOPPING)
+    run_table_foreach (run, executor->runs, RUN_STATE_RUNNING, RUN_STATE_STOPPING)
         if (is_without_guard(run))
             (void) runner_link_kill(executor->runner, run->id);
     executor->is_runner_recovered = true;
@@ -245,7 +252,8 @@ static void runner_on_recovered(void *userdata) {
 static void runner_on_lost(void *userdata) {
     struct executor *executor = userdata;
 
-    journal_log(executor->journal, LOG_WARNING, "berth-runner is not there; running jobs go on, new ones wait for it");
+    journal_log(executor->journal, LOG_WARNING,
+                "berth-runner is not there; running jobs go on, new ones wait for it");
 }
 
 /* --- made and freed --- */
@@ -271,7 +279,8 @@ int executor_new(struct executor **ret, sd_event *event, struct journal *journal
     executor->silence_usec = options->silence_usec;
     snprintf(executor->namespace, sizeof(executor->namespace), "%s", options->namespace);
     snprintf(executor->host, sizeof(executor->host), "%s", options->host);
-    if (copy(&executor->directory, options->directory) < 0 || copy(&executor->with_runner, options->with_runner) < 0 ||
+    if (copy(&executor->directory, options->directory) < 0 ||
+        copy(&executor->with_runner, options->with_runner) < 0 ||
         copy(&executor->config, options->config) < 0)
         return -ENOMEM;
     r = executor_guards_init(executor);

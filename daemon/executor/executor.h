@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Starts runs of jobs through berth-runner, follows them through their guards, and reports their ends. Finds those of an earlier berthd
- * at start. Knows no store, no job definition and no client. */
+/* Starts runs of jobs through berth-runner, follows them through their guards, and reports their ends. Finds
+ * those of an earlier berthd at start. Knows no store, no job definition and no client. */
 
 #include <systemd/sd-event.h>
 
@@ -16,13 +16,16 @@ struct executor;
 struct executor_end { /* with run->end, run->started and run->reason filled in */
     enum run_result result;
     bool is_fenced;     /* stopped at its deadline */
-    int64_t spare_usec; /* fenced: its last process ended that long before the end of the lease; negative: after */
+    int64_t spare_usec; /* fenced: its last process ended that long before the end of the lease; negative:
+                           after */
 };
 
 struct executor_handler {
-    /* When the processes of the run must be gone. USEC_INFINITY: never; 0: not known yet, the guard's own deadline stands. */
+    /* When the processes of the run must be gone. USEC_INFINITY: never; 0: not known yet, the guard's own
+     * deadline stands. */
     usec_t (*get_deadline)(const struct run *run, void *userdata);
-    void (*on_started)(struct run *run, pid_t pid /* 0: gone already */, usec_t started_realtime, void *userdata);
+    void (*on_started)(struct run *run, pid_t pid /* 0: gone already */, usec_t started_realtime,
+                       void *userdata);
     /* The guard has begun to stop the command, for a reason of its own. */
     void (*on_stopping)(struct run *run, enum supervise_reason reason, void *userdata);
     /* Nothing of the granted run was begun. True: it was requeued; false: on_ended() follows. */
@@ -31,8 +34,9 @@ struct executor_handler {
     void (*on_cleared)(struct run *run, void *userdata);
     /* Nothing of the run is left. */
     void (*on_ended)(struct run *run, const struct executor_end *end, void *userdata);
-    /* A guard or a report of an unknown run: adds it to the table, in state STARTING. Leaves its started.realtime at 0 if the journal may
-     * lack the event `started`. -EBADMSG: the message does not describe that run. */
+    /* A guard or a report of an unknown run: adds it to the table, in state STARTING. Leaves its
+     * started.realtime at 0 if the journal may lack the event `started`. -EBADMSG: the message does not
+     * describe that run. */
     int (*on_recovered)(const struct message *state, const char *id, struct run **ret, void *userdata);
     /* That run cannot be recovered. True: berthd is about to end, and the next one tries again. */
     bool (*on_unrecoverable)(const char *id, int error, void *userdata);
@@ -43,8 +47,8 @@ struct executor_handler {
     void *userdata;
 };
 
-struct executor_options { /* all copied */
-    const char *directory;   /* the runtime directory */
+struct executor_options {  /* all copied */
+    const char *directory; /* the runtime directory */
     const char *namespace;
     const char *host;
     const char *with_runner; /* as in runner_link_new() */
@@ -64,11 +68,13 @@ int executor_connect(struct executor *executor);
 bool executor_is_recovered(const struct executor *executor);
 bool executor_is_connected(const struct executor *executor); /* to the runner */
 
-/* Sends `start` for a granted run; sent again when the runner is back, if it is not there now. Idempotent by run. */
+/* Sends `start` for a granted run; sent again when the runner is back, if it is not there now. Idempotent by
+ * run. */
 void executor_start(struct executor *executor, struct run *run);
 /* Whether anything of the run may exist outside of berthd. */
 bool executor_may_have_begun(const struct run *run);
-/* Stops a run that may have begun, for run->stop_reason. The runner kills what is left after its stop timeout. */
+/* Stops a run that may have begun, for run->stop_reason. The runner kills what is left after its stop
+ * timeout. */
 void executor_stop(struct executor *executor, struct run *run);
 /* The runner kills what is left of the run after that time. */
 void executor_kill_after(struct executor *executor, struct run *run, usec_t usec);

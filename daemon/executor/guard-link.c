@@ -114,7 +114,7 @@ static void guard_link_gone(struct guard_link *g) {
     g->handler.on_gone(g, g->handler.userdata);
 }
 
-/* Whatever is not known comes from a newer guard and is left, as is what nobody wants to hear. */
+/* Ignores unknown messages, which come from a newer guard, and those without a handler. */
 static void guard_link_take(struct guard_link *g, const struct message *m) {
     if (message_is(m, PROTOCOL_STATE))
         take_state(g, m);

@@ -15,7 +15,8 @@ void executor_guard_drop(struct run *run) {
 
 /* --- what guards send --- */
 
-static void guard_on_started(_unused_ struct guard_link *guard, const struct message *started, void *userdata) {
+static void guard_on_started(_unused_ struct guard_link *guard, const struct message *started,
+                             void *userdata) {
     struct run *run = userdata;
     uint64_t pid = 0, at = 0;
 
@@ -30,12 +31,14 @@ static void guard_on_state(struct guard_link *guard, const struct message *state
 
     /* The state repeats a `started` that was sent before this connection. */
     guard_on_started(guard, state, run);
-    if (run->stop_reason != SUPERVISE_REASON_NONE || is_requeued) /* before the deadline, for which the guard may wait */
+    if (run->stop_reason != SUPERVISE_REASON_NONE ||
+        is_requeued) /* before the deadline, for which the guard may wait */
         guard_link_stop(guard, is_requeued ? SUPERVISE_REASON_LEASE_LOST : run->stop_reason);
     executor_push_deadline(run->job.executor, run);
 }
 
-static void guard_on_stopping(_unused_ struct guard_link *guard, enum supervise_reason reason, void *userdata) {
+static void guard_on_stopping(_unused_ struct guard_link *guard, enum supervise_reason reason,
+                              void *userdata) {
     struct run *run = userdata;
 
     if (run->state != RUN_STATE_RUNNING && run->state != RUN_STATE_STARTING)
@@ -76,17 +79,19 @@ void executor_guard_retry(struct executor *executor, const char *run, int error)
 
     (void) sd_event_source_get_enabled(executor->retry_timer, &enabled);
     if (executor->retry_usec == GUARD_RETRY_MIN)
-        journal_log(executor->journal, LOG_WARNING, "run %s: cannot connect to its guard, retrying: %s", run, strerror(-error));
+        journal_log(executor->journal, LOG_WARNING, "run %s: cannot connect to its guard, retrying: %s", run,
+                    strerror(-error));
     if (enabled != SD_EVENT_OFF)
         return;
     /* Neither fails for a source that exists. */
     (void) sd_event_source_set_time_relative(executor->retry_timer, executor->retry_usec);
     (void) sd_event_source_set_enabled(executor->retry_timer, SD_EVENT_ONESHOT);
-    executor->retry_usec = executor->retry_usec < GUARD_RETRY_MAX / 2 ? 2 * executor->retry_usec : GUARD_RETRY_MAX;
+    executor->retry_usec =
+        executor->retry_usec < GUARD_RETRY_MAX / 2 ? 2 * executor->retry_usec : GUARD_RETRY_MAX;
 }
 
-/* A guard that is gone is for the runner to report. Any other error is transient and must end no run that is well: the guard stops it at
- * its deadline if that lasts too long. */
+/* A guard that is gone is for the runner to report. Any other error is transient and must end no run that is
+ * well: the guard stops it at its deadline if that lasts too long. */
 static void connect_known(struct executor *executor, struct run *run) {
     struct guard_link_handler handler = guard_handler;
     int r;
@@ -103,7 +108,8 @@ static void connect_known(struct executor *executor, struct run *run) {
         executor->retry_usec = GUARD_RETRY_MIN;
 }
 
-/* A guard that is out of memory may close a connection without ending. Connecting again shows whether it has ended. */
+/* A guard that is out of memory may close a connection without ending. Connecting again shows whether it has
+ * ended. */
 static void guard_on_gone(struct guard_link *guard, void *userdata) {
     struct run *run = userdata;
     bool had_state = guard_link_pid(guard) > 0; /* sent on this connection */
@@ -129,7 +135,7 @@ void executor_guard_connect(struct executor *executor, const char *id) {
 static int executor_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct executor *executor = userdata;
 
-    run_table_foreach(run, executor->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
+    run_table_foreach (run, executor->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
         if (run->job.guard_wanted)
             connect_known(executor, run);
     unidentified_guards_retry(executor);
@@ -140,7 +146,7 @@ int executor_guards_init(struct executor *executor) {
     int r;
 
     executor->retry_usec = GUARD_RETRY_MIN;
-    r = sd_event_add_time(executor->event, &executor->retry_timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, executor_on_retry,
-                          executor);
+    r = sd_event_add_time(executor->event, &executor->retry_timer, CLOCK_BOOTTIME, USEC_INFINITY,
+                          USEC_PER_MSEC, executor_on_retry, executor);
     return r < 0 ? r : sd_event_source_set_enabled(executor->retry_timer, SD_EVENT_OFF);
 }

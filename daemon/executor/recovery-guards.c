@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Guards found at start, whose runs are not known yet. Each sends its state when berthd connects, and its run is recovered from that.
- * Nothing is granted on this host before all states or reports have come. */
+/* Guards found at start, whose runs are not known yet. Each sends its state when berthd connects, and its
+ * run is recovered from that. Nothing is granted on this host before all states or reports have come. */
 
 #include <errno.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "daemon/executor/executor-internal.h"
 
 struct unidentified_guard { /* freed when its state or its report has come */
-    struct list entry;         /* on executor->unidentified_guards */
+    struct list entry;      /* on executor->unidentified_guards */
     struct executor *executor;
-    struct guard_link *link;   /* NULL: not connected (any more) */
-    bool wanted;               /* could not be connected to; the connection is retried */
-    bool was_disconnected;     /* a connection has ended already */
-    sd_event_source *timer;    /* limit for its state to come */
+    struct guard_link *link; /* NULL: not connected (any more) */
+    bool wanted;             /* could not be connected to; the connection is retried */
+    bool was_disconnected;   /* a connection has ended already */
+    sd_event_source *timer;  /* limit for its state to come */
     char run[ID_TEXT_SIZE];
 };
 
@@ -32,12 +32,14 @@ static void guard_done(struct unidentified_guard *guard) {
     executor->handler.on_recovery_progress(executor->handler.userdata);
 }
 
-/* A guard that does not send its state hangs, or was stopped. Nothing can be granted on this host before its state is known, so berthd
- * waits a bounded time. The report of the runner that kills it has the same fields. */
+/* A guard that does not send its state hangs, or was stopped. Nothing can be granted on this host before its
+ * state is known, so berthd waits a bounded time. The report of the runner that kills it has the same
+ * fields. */
 static int guard_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct unidentified_guard *guard = userdata;
 
-    journal_log(guard->executor->journal, LOG_WARNING, "the guard of run %s does not answer, killing it", guard->run);
+    journal_log(guard->executor->journal, LOG_WARNING, "the guard of run %s does not answer, killing it",
+                guard->run);
     (void) runner_link_kill(guard->executor->runner, guard->run);
     return 0;
 }
@@ -62,7 +64,8 @@ static int recover(struct unidentified_guard *guard, const struct message *state
         if (run->state == RUN_STATE_STARTING)
             run_enter(run, RUN_STATE_RUNNING);
     }
-    /* A second connection, with the handler of a known run. The guard sends its state again, and a report that is due. */
+    /* A second connection, with the handler of a known run. The guard sends its state again, and a report
+     * that is due. */
     executor_guard_connect(executor, run->id);
     return 0;
 }
@@ -80,7 +83,8 @@ static void guard_on_state(_unused_ struct guard_link *link, const struct messag
         return;
     }
     /* Its permits are unknown, so it must end; its report follows. */
-    journal_log(executor->journal, LOG_ERR, "run %s: cannot recover from its guard: %s", guard->run, strerror(-r));
+    journal_log(executor->journal, LOG_ERR, "run %s: cannot recover from its guard: %s", guard->run,
+                strerror(-r));
     guard->link = guard_link_free(guard->link);
     if (r == -EBADMSG || !executor_call(executor, on_unrecoverable, guard->run, r))
         (void) runner_link_kill(executor->runner, guard->run);
@@ -88,8 +92,8 @@ static void guard_on_state(_unused_ struct guard_link *link, const struct messag
 
 static void guard_connect(struct unidentified_guard *guard);
 
-/* Its permits stay unknown until its state comes on another connection. If it has ended, they are in the report that the runner sends
- * after it has ended what is left of the run. */
+/* Its permits stay unknown until its state comes on another connection. If it has ended, they are in the
+ * report that the runner sends after it has ended what is left of the run. */
 static void guard_on_gone(_unused_ struct guard_link *link, void *userdata) {
     struct unidentified_guard *guard = userdata;
 
@@ -104,7 +108,8 @@ static void guard_on_gone(_unused_ struct guard_link *link, void *userdata) {
 
 /* --- connecting --- */
 
-/* The time runs from the first connection that the guard could accept. A full queue of connections (EAGAIN) is its own doing. */
+/* The time runs from the first connection that the guard could accept. A full queue of connections (EAGAIN)
+ * is its own doing. */
 static void guard_arm(struct unidentified_guard *guard) {
     uint64_t due = USEC_INFINITY;
 
@@ -129,7 +134,7 @@ static void guard_connect(struct unidentified_guard *guard) {
         guard_arm(guard);
     if (guard->wanted)
         executor_guard_retry(executor, guard->run, r);
-    else if (r < 0) /* its report says how it ended */
+    else if (r < 0) /* its report follows */
         (void) runner_link_kill(executor->runner, guard->run);
 }
 
@@ -141,7 +146,8 @@ void unidentified_guard_add(struct executor *executor, const char *run) {
         guard->executor = executor;
         list_init(&guard->entry);
         snprintf(guard->run, sizeof(guard->run), "%s", run);
-        r = sd_event_add_time(executor->event, &guard->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, guard_on_silent, guard);
+        r = sd_event_add_time(executor->event, &guard->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC,
+                              guard_on_silent, guard);
         if (r >= 0)
             r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
     }
@@ -157,18 +163,18 @@ void unidentified_guard_add(struct executor *executor, const char *run) {
 }
 
 void unidentified_guards_retry(struct executor *executor) {
-    list_foreach(guard, &executor->unidentified_guards, struct unidentified_guard, entry)
+    list_foreach (guard, &executor->unidentified_guards, struct unidentified_guard, entry)
         if (guard->wanted)
             guard_connect(guard);
 }
 
 void unidentified_guards_forget(struct executor *executor, const char *run) {
-    list_foreach_safe(guard, &executor->unidentified_guards, struct unidentified_guard, entry)
+    list_foreach_safe (guard, &executor->unidentified_guards, struct unidentified_guard, entry)
         if (strcmp(guard->run, run) == 0)
             guard_free(guard);
 }
 
 void unidentified_guards_free(struct executor *executor) {
-    list_foreach_safe(guard, &executor->unidentified_guards, struct unidentified_guard, entry)
+    list_foreach_safe (guard, &executor->unidentified_guards, struct unidentified_guard, entry)
         guard_free(guard);
 }

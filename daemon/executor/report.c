@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a guard or the runner reports of the end of a run. A run's permits are released only on a report, because only a report says that
- * none of its processes is left. */
+/* What a guard or the runner reports of the end of a run. A run's permits are released only on a report,
+ * because only a report says that none of its processes is left. */
 
 #include <errno.h>
 #include <string.h>
@@ -49,7 +49,8 @@ static void take_times(struct run *run, const struct message *report) {
     /* It was over before its guard could be asked. */
     if (message_get_u64(report, "started", &value) == 0 && run->started.realtime == 0)
         executor_call(run->job.executor, on_started, run, 0, value);
-    if (message_get_u64(report, "started-boot", &value) == 0 && message_get_u64(report, "ended-boot", &ended_boottime) == 0) {
+    if (message_get_u64(report, "started-boot", &value) == 0 &&
+        message_get_u64(report, "ended-boot", &ended_boottime) == 0) {
         run->started.boottime = value;
         run->end.boottime = ended_boottime;
     }
@@ -67,7 +68,8 @@ static void take_end(struct run *run, const struct message *report) {
         run->end.signal = (int) value;
     take_times(run, report);
     if (message_get_u64(report, "errno", &value) == 0)
-        run_set_reason(run, "%s: %s", stage ? stage : "start", explain(stage ? stage : "start", (int) value));
+        run_set_reason(run, "%s: %s", stage ? stage : "start",
+                       explain(stage ? stage : "start", (int) value));
     else if (reason && strcmp(reason, "none") != 0)
         run_set_reason(run, "%s", reason);
 }

@@ -56,7 +56,7 @@ static void runner_link_retry(struct runner_link *l) {
     l->retry_after = l->retry_after < RETRY_MAX / 2 ? 2 * l->retry_after : RETRY_MAX;
 }
 
-/* Forgets the connection and comes again; on_lost is told by the caller, at the end of what it does. */
+/* Drops the connection and schedules a retry. The caller calls on_lost, as the last thing it does. */
 static void runner_link_drop(struct runner_link *l) {
     l->source = sd_event_source_disable_unref(l->source);
     l->fd = close_fd(l->fd);
@@ -182,7 +182,7 @@ static int child_start(struct runner_link *l) {
     return r < 0 ? r : runner_link_begin(l, steal_fd(&ours));
 }
 
-/* --- hello, and what the runner says --- */
+/* --- hello, and what the runner sends --- */
 
 static int runner_link_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct runner_link *l = userdata;
@@ -222,7 +222,7 @@ static void take_refused(struct runner_link *l, const char *run, const struct me
     l->handler.on_refused(run, reason ? reason : "bad-request", text ? text : "", l->handler.userdata);
 }
 
-/* False: it is not what a runner says. What is not known comes from a newer runner and is left. */
+/* False: no runner sends such a message. Ignores unknown ones, which come from a newer runner. */
 static bool runner_link_take(struct runner_link *l, const struct message *m) {
     char run[ID_TEXT_SIZE];
 

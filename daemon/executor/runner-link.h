@@ -15,8 +15,8 @@ struct runner_link;
 struct guard_link;
 
 struct runner_link_handler {
-    void (*on_recovered)(void *userdata);                              /* after each hello: all guards and reports were told */
-    void (*on_guard)(const char *run, void *userdata);                /* a guard is listening (told after hello) */
+    void (*on_recovered)(void *userdata); /* after each hello: all guards and reports were sent */
+    void (*on_guard)(const char *run, void *userdata); /* a guard is listening (sent after hello) */
     void (*on_started)(const char *run, bool existed, void *userdata); /* `starting` or `exists` */
     void (*on_refused)(const char *run, const char *reason, const char *text, void *userdata);
     void (*on_report)(const struct message *report, void *userdata);  /* answer with runner_link_forget() once it is recorded */
@@ -43,7 +43,8 @@ struct guard_link_handler {
     void (*on_stopping)(struct guard_link *g, enum supervise_reason reason, void *userdata);
     void (*on_ack)(struct guard_link *g, usec_t deadline, void *userdata);
     void (*on_report)(struct guard_link *g, const struct message *report, void *userdata); /* answer with guard_link_done() */
-    /* The connection ended without a report. Whether the guard is gone, too, says another guard_link_new(). */
+    /* The connection ended without a report. Another guard_link_new() shows whether the guard is gone, too.
+     */
     void (*on_gone)(struct guard_link *g, void *userdata);
     void *userdata;
 };

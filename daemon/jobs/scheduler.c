@@ -8,20 +8,20 @@
 #include <syslog.h>
 
 struct scheduler {
-    struct list jobs;             /* struct job: of the settings */
+    struct list jobs; /* struct job: of the settings */
     const struct settings *settings;
     struct run_table *runs;
     const struct state *state;
     struct journal *journal;
     struct scheduler_handler handler;
-    bool is_started;              /* between scheduler_start() and scheduler_stop() */
+    bool is_started; /* between scheduler_start() and scheduler_stop() */
     bool is_drained;
 };
 
 /* --- jobs --- */
 
 static struct job *find_job(const struct scheduler *scheduler, const char *name) {
-    list_foreach(job, &scheduler->jobs, struct job, link)
+    list_foreach (job, &scheduler->jobs, struct job, link)
         if (strcmp(job->name, name) == 0)
             return job;
     return NULL;
@@ -40,18 +40,20 @@ static void job_free(struct job *job) {
     free(job);
 }
 
-/* The time of the next trigger by `every`, from the last trigger, whether that was a timer, a client or a start. */
+/* The time of the next trigger by `every`, from the last trigger, whether that was a timer, a client or a
+ * start. */
 static void schedule(const struct scheduler *scheduler, struct job *job, struct run_time now) {
     usec_t next = job_next(job, settings_of(scheduler, job)->every_usec, now.realtime);
 
-    job->due = next == USEC_INFINITY || !scheduler->is_started ? USEC_INFINITY
-                                                               : usec_add(now.boottime, usec_sub(next, now.realtime));
+    job->due = next == USEC_INFINITY || !scheduler->is_started
+                   ? USEC_INFINITY
+                   : usec_add(now.boottime, usec_sub(next, now.realtime));
 }
 
 static void arm(const struct scheduler *scheduler) {
     usec_t next = USEC_INFINITY;
 
-    list_foreach(job, &scheduler->jobs, struct job, link)
+    list_foreach (job, &scheduler->jobs, struct job, link)
         if (job->due < next)
             next = job->due;
     scheduler->handler.arm(next, scheduler->handler.userdata);
@@ -75,17 +77,20 @@ size_t scheduler_count_runs(const struct scheduler *scheduler, const char *job, 
     size_t n = 0;
 
     *ret_oldest = NULL;
-    for (int state = RUN_STATE_DONE - 1; state >= RUN_STATE_PENDING; state--) /* the furthest is the oldest */
-        list_foreach(run, &scheduler->runs->lists[state], struct run, link)
-            if (run->kind == RUN_KIND_JOB && !run->job.queued_by_overlap && strcmp(run->name, job) == 0 && n++ == 0)
+    for (int state = RUN_STATE_DONE - 1; state >= RUN_STATE_PENDING;
+         state--) /* the furthest is the oldest */
+        list_foreach (run, &scheduler->runs->lists[state], struct run, link)
+            if (run->kind == RUN_KIND_JOB && !run->job.queued_by_overlap && strcmp(run->name, job) == 0 &&
+                n++ == 0)
                 *ret_oldest = run;
     return n;
 }
 
 /* id: NULL for a fresh one. The run is in no table yet. */
-static int make_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id, struct run_time now,
-                    struct run **ret) {
-    struct run_spec spec = {.kind = RUN_KIND_JOB, .id = id, .name = settings->name, .pools = &settings->pools};
+static int make_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id,
+                    struct run_time now, struct run **ret) {
+    struct run_spec spec = {
+        .kind = RUN_KIND_JOB, .id = id, .name = settings->name, .pools = &settings->pools};
     struct run *run = NULL;
     int r;
 
@@ -102,8 +107,8 @@ static int make_run(const struct scheduler *scheduler, const struct job_settings
     return 0;
 }
 
-static int add_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id, bool is_queued,
-                   struct run_time now, struct run **ret) {
+static int add_run(const struct scheduler *scheduler, const struct job_settings *settings, const char *id,
+                   bool is_queued, struct run_time now, struct run **ret) {
     struct run *run = NULL;
     int r = make_run(scheduler, settings, id, now, &run);
 
@@ -149,7 +154,8 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
 }
 
 /* One trigger of any kind. */
-static int trigger(const struct scheduler *scheduler, struct job *job, struct run_time now, struct run **ret) {
+static int trigger(const struct scheduler *scheduler, struct job *job, struct run_time now,
+                   struct run **ret) {
     const struct job_settings *settings = settings_of(scheduler, job);
     enum job_decision decision;
     struct run *run;
@@ -187,9 +193,10 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
     struct job *job = find_job(scheduler, run->name);
     size_t n = 0;
 
-    if (job && job->queued && strcmp(job->queued_run, run->id) == 0) /* berthd was killed before it removed the record */
+    if (job && job->queued &&
+        strcmp(job->queued_run, run->id) == 0) /* berthd was killed before it removed the record */
         job->queued = false;
-    run_table_foreach(other, scheduler->runs, RUN_STATE_WAITING, RUN_STATE_STOPPING)
+    run_table_foreach (other, scheduler->runs, RUN_STATE_WAITING, RUN_STATE_STOPPING)
         n += other->kind == RUN_KIND_JOB && strcmp(other->name, run->name) == 0;
     switch (job ? job_decide(job, settings_of(scheduler, job)->overlap, n) : JOB_DECISION_BEGIN) {
     case JOB_DECISION_BEGIN:
@@ -215,7 +222,7 @@ static void trigger_by_every(const struct scheduler *scheduler, struct job *job,
 }
 
 void scheduler_run_due(struct scheduler *scheduler, struct run_time now) {
-    list_foreach(job, &scheduler->jobs, struct job, link)
+    list_foreach (job, &scheduler->jobs, struct job, link)
         if (scheduler->is_started && job->due <= now.boottime)
             trigger_by_every(scheduler, job, now);
     arm(scheduler);
@@ -232,18 +239,20 @@ static struct run *find_queued(const struct scheduler *scheduler, struct job *jo
     return NULL;
 }
 
-/* Begins the queued run with the job's present settings, not those at the time of queueing. Without memory the run stays queued until the
- * next end of a run or the next start. */
+/* Begins the queued run with the job's present settings, not those at the time of queueing. Without memory
+ * the run stays queued until the next end of a run or the next start. */
 static void begin_queued(const struct scheduler *scheduler, struct job *job, struct run_time now) {
     struct run *queued = find_queued(scheduler, job, now), *run = NULL;
 
-    if (queued && !queued->job.queued_by_overlap) { /* begun, and berthd was killed before it could note that */
+    if (queued &&
+        !queued->job.queued_by_overlap) { /* begun, and berthd was killed before it could note that */
         job->queued = false;
         save(scheduler, job);
         return;
     }
     if (!queued || make_run(scheduler, settings_of(scheduler, job), job->queued_run, now, &run) < 0) {
-        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, its queued run begins later", job->name);
+        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, its queued run begins later",
+                    job->name);
         return;
     }
     run_table_replace(scheduler->runs, queued, run);
@@ -282,7 +291,7 @@ static void start_job(const struct scheduler *scheduler, struct job *job, struct
 
 void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     scheduler->is_started = true;
-    list_foreach(job, &scheduler->jobs, struct job, link)
+    list_foreach (job, &scheduler->jobs, struct job, link)
         start_job(scheduler, job, now);
     arm(scheduler);
 }
@@ -296,7 +305,7 @@ void scheduler_set_drained(struct scheduler *scheduler, bool drained) {
 }
 
 void scheduler_forget_service(struct scheduler *scheduler) {
-    list_foreach(job, &scheduler->jobs, struct job, link) {
+    list_foreach (job, &scheduler->jobs, struct job, link) {
         job->at_start_done = job->queued = false;
         save(scheduler, job);
     }
@@ -351,7 +360,8 @@ static int add_job(struct scheduler *scheduler, const char *name, struct run_tim
         job_free(job);
         return r;
     }
-    /* A job that a reload brings was not there when the service started. The next berthd must know that, too. */
+    /* A job that a reload brings was not there when the service started. The next berthd must know that,
+     * too. */
     if (scheduler->is_started) {
         job->at_start_done = true;
         save(scheduler, job);
@@ -361,7 +371,7 @@ static int add_job(struct scheduler *scheduler, const char *name, struct run_tim
 }
 
 static void remove_old_jobs(struct scheduler *scheduler) {
-    list_foreach_safe(job, &scheduler->jobs, struct job, link) {
+    list_foreach_safe (job, &scheduler->jobs, struct job, link) {
         struct run *queued = job->queued ? run_table_find(scheduler->runs, job->queued_run) : NULL;
 
         if (settings_of(scheduler, job))
@@ -387,7 +397,8 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
         else
             r = add_job(scheduler, name, now);
         if (r < 0) {
-            journal_log(scheduler->journal, LOG_ERR, "job %s is disabled until the next reload: cannot read its state: %s", name,
+            journal_log(scheduler->journal, LOG_ERR,
+                        "job %s is disabled until the next reload: cannot read its state: %s", name,
                         strerror(-r));
             result = r;
         }
@@ -398,8 +409,8 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
 
 /* --- made and freed --- */
 
-int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct state *state, struct journal *journal,
-                  const struct scheduler_handler *handler) {
+int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct state *state,
+                  struct journal *journal, const struct scheduler_handler *handler) {
     struct scheduler *scheduler = calloc(1, sizeof(*scheduler));
 
     if (!scheduler)
@@ -416,7 +427,7 @@ int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct s
 struct scheduler *scheduler_free(struct scheduler *scheduler) {
     if (!scheduler)
         return NULL;
-    list_foreach_safe(job, &scheduler->jobs, struct job, link)
+    list_foreach_safe (job, &scheduler->jobs, struct job, link)
         job_free(job);
     free(scheduler);
     return NULL;

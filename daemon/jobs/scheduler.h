@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Decides what is triggered when: at-start, every, manual triggers, overlap; and remembers the last run of each job. Reads no clock, has
- * no timer, starts nothing: times are passed in, and a handler begins what is due. */
+/* Decides what is triggered when: at-start, every, manual triggers, overlap; and remembers the last run of
+ * each job. Reads no clock, has no timer, starts nothing: times are passed in, and a handler begins what is
+ * due. */
 
 #include "base/cleanup.h"
 #include "base/journal/journal.h"
@@ -12,7 +13,8 @@
 
 struct scheduler;
 
-enum { /* named answers */
+/* Named answers. */
+enum {
     SCHEDULER_E_UNKNOWN = 1, /* no such job */
     SCHEDULER_E_SKIPPED,     /* by overlap: a run of the job is not over */
     SCHEDULER_E_DRAINED,     /* this host takes nothing new */
@@ -27,12 +29,13 @@ struct scheduler_handler {
 };
 
 /* runs, state, journal: the caller's, and kept. Has no jobs yet. -ENOMEM. */
-int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct state *state, struct journal *journal,
-                  const struct scheduler_handler *handler);
+int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct state *state,
+                  struct journal *journal, const struct scheduler_handler *handler);
 struct scheduler *scheduler_free(struct scheduler *scheduler);
 DEFINE_CLEANUP(struct scheduler, scheduler_free)
 
-/* Takes the jobs of other settings, which must last until the next call. Negative errno: logged, and some jobs are not known. */
+/* Takes the jobs of other settings, which must last until the next call. Negative errno: logged, and some
+ * jobs are not known. */
 int scheduler_update(struct scheduler *scheduler, const struct settings *settings, struct run_time now);
 /* It is known what runs: from now on runs are begun. Also after the end of a drain. */
 void scheduler_start(struct scheduler *scheduler, struct run_time now);
@@ -42,7 +45,8 @@ void scheduler_set_drained(struct scheduler *scheduler, bool drained);
 /* The next start of berthd is one of the service: at-start jobs run again, and nothing is queued. */
 void scheduler_forget_service(struct scheduler *scheduler);
 
-/* A manual trigger. 0 or SKIPPED, and *ret is the run that it began or queued, or the one that is not over; or a negative errno. */
+/* A manual trigger. 0 or SKIPPED, and *ret is the run that it began or queued, or the one that is not over;
+ * or a negative errno. */
 int scheduler_trigger(struct scheduler *scheduler, const char *job, struct run_time now, struct run **ret);
 /* Begins what is due. */
 void scheduler_run_due(struct scheduler *scheduler, struct run_time now);
@@ -52,11 +56,12 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run);
 void scheduler_note_begun(struct scheduler *scheduler, const struct run *run);
 /* Remembers the result. Begins the run that is queued behind it. */
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now);
-/* Whether the journal has the event `exited` of a recovered run. The job's record is written after the event, so the event is there twice
- * only if berthd was killed between the two. */
+/* Whether the journal has the event `exited` of a recovered run. The job's record is written after the
+ * event, so the event is there twice only if berthd was killed between the two. */
 bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run);
 
 /* NULL: unknown. */
 const struct job *scheduler_find_job(const struct scheduler *scheduler, const char *name);
-/* Runs of the job that are not over, without the one that is queued behind them. *ret_oldest: the oldest, or NULL. */
+/* Runs of the job that are not over, without the one that is queued behind them. *ret_oldest: the oldest, or
+ * NULL. */
 size_t scheduler_count_runs(const struct scheduler *scheduler, const char *job, struct run **ret_oldest);

@@ -65,7 +65,7 @@ struct counts {
 static struct counts count(void) {
     static const char *const commands[] = {"cmdstat_evalsha:calls=", "cmdstat_eval:calls=", "cmdstat_fcall:calls=",
                                            "cmdstat_ping:calls=", "cmdstat_publish:calls="};
-    static const char *const asked[] = {"MULTI", "INFO commandstats", "HGET berth:{test}:meta beat"};
+    static const char *const asked[] = {"MULTI", "INFO commandstats", "HGET berth:{test}:meta heartbeat_count"};
     _cleanup_reply_ redisReply *reply = NULL;
     struct counts c = {0};
 

@@ -120,7 +120,7 @@ static void test_reload_while_recovering(void) {
     while (status == 69 && clock_boottime() < until);
     TEST_INT(status, 0);
     CU_ASSERT(!has_come("READY"));
-    TEST_STRING(await("STATUS"), "STATUS=Waits for berth-runner and guards to tell what runs; 0 running, 0 waiting");
+    TEST_STRING(await("STATUS"), "STATUS=Recovering: waiting for berth-runner and guards; 0 running, 0 waiting");
     TEST_INT(host_count(ant, "ready", " "), 0);
     TEST_INT(kill(guard, SIGCONT), 0);
     TEST_STRING(await("READY"), "READY=1");

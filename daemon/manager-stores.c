@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The stores of this host: made from the settings, given its pools, and what their deadline and state mean
+ * for runs. */
+
+#include <string.h>
+
+#include "base/file.h"
+#include "daemon/manager-internal.h"
+
+#define PASSWORD_MAX 4096
+
+static int read_password(struct journal *j, const struct redis_settings *redis, char **ret) {
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+    _cleanup_free_ char *path = NULL, *text = NULL;
+    size_t size;
+    int k;
+
+    *ret = NULL;
+    if (redis->password_file[0] != '\0')
+        path = strdup(redis->password_file);
+    else if (!credentials)
+        return 0;
+    else if (asprintf(&path, "%s/redis-password", credentials) < 0)
+        path = NULL;
+    if (!path)
+        return -ENOMEM;
+    k = file_read(path, PASSWORD_MAX, &text, &size);
+    if (k == -ENOENT && redis->password_file[0] == '\0')
+        return 0;
+    if (k < 0) {
+        journal_log(j, LOG_ERR, "the Redis password in %s cannot be read: %s", path, strerror(-k));
+        return k;
+    }
+    text[strcspn(text, "\r\n")] = '\0';
+    *ret = steal_pointer(&text);
+    return 0;
+}
+
+int manager_declare(struct manager *m, struct store *s) {
+    _cleanup_free_ struct store_pool *pools = calloc(m->settings->n_pools + 1, sizeof(*pools));
+    bool host = s == m->host_store;
+    size_t n = 0;
+
+    if (!pools)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->settings->n_pools; i++) {
+        const struct pool_settings *p = &m->settings->pools[i];
+        bool cluster = p->scope == POOL_SCOPE_CLUSTER;
+
+        if (host && cluster && p->host_limit == 0)
+            continue;
+        pools[n].is_host_scoped = !host && !cluster;
+        memcpy(pools[n].name, p->name, sizeof(pools[n].name));
+        pools[n].limit = host && cluster ? p->host_limit : p->limit;
+        pools[n++].queue_limit = p->queue_limit;
+    }
+    return store_declare(s, pools, n, m->drained);
+}
+
+static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline, void *userdata) {
+    struct manager *m = userdata;
+
+    run_table_foreach (r, &m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING) {
+        if (manager_run_deadline(r) == USEC_INFINITY)
+            continue;
+        if (r->kind == RUN_KIND_JOB)
+            executor_push_deadline(m->executor, r);
+        else
+            run_changed(r);
+    }
+}
+
+static void store_on_state(_unused_ struct store *s, _unused_ enum store_state state, void *userdata) {
+    struct manager *m = userdata;
+
+    run_table_foreach (r, &m->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
+        if (r->cluster_claim.n_demands > 0)
+            run_changed(r);
+}
+
+int manager_make_stores(struct manager *m, struct journal *j) {
+    struct store_listener listener = manager_listener;
+    _cleanup_free_ char *password = NULL;
+    char session_path[STATE_PATH_SIZE];
+    struct store_redis_options options = {
+        .redis = m->settings->redis,
+        .host = m->settings->host,
+        .namespace = m->settings->namespace,
+        .version = VERSION,
+        .lease_usec = m->settings->lease_usec,
+        .heartbeat_usec = m->settings->heartbeat_usec,
+        .session_path = state_session_path(&m->state, session_path),
+    };
+    int k;
+
+    listener.on_deadline = store_on_deadline;
+    listener.on_state = store_on_state;
+    listener.userdata = m;
+    k = store_memory_new(&m->host_store, m->event, m->events, m->settings->host, &listener);
+    if (k == 0)
+        k = manager_declare(m, m->host_store);
+    if (k < 0 || !m->settings->redis)
+        return k;
+    k = read_password(j, m->settings->redis, &password);
+    if (k < 0)
+        return k;
+    options.password = password;
+    k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
+    if (k == 0)
+        k = manager_declare(m, m->cluster_store);
+    return k;
+}
