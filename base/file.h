@@ -16,6 +16,6 @@ int file_write_atomic(const char *path, const void *data, size_t size, unsigned 
 int file_write_durable(const char *path, const void *data, size_t size, unsigned mode);
 /* Makes a directory with this mode, whatever the umask is. One that is there stays as it is. Negative errno. */
 int file_make_directory(const char *path, unsigned mode);
-/* Calls fn for each entry of a directory whose name does not begin with a dot. A negative answer of fn ends the walk and is returned. Else 0
- * or a negative errno: some entries were not seen. */
+/* Calls fn for each entry of a directory whose name does not begin with a dot. A negative answer of fn
+ * ends the walk and is returned. Else 0 or a negative errno: some entries were not seen. */
 int directory_each(const char *path, int (*fn)(const char *name, void *userdata), void *userdata);

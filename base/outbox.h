@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Messages for a peer that does not read as fast as they are written: sent at once if it can be, else kept in order. */
+/* Messages for a peer that reads slowly: sent at once if possible, else kept in order. */
 
 #include "base/list.h"
 #include "base/message.h"
 
-#define OUTBOX_MAX 65536 /* messages, more than a host has runs: of each there may be one for berthd; who is that far behind is given up */
+#define OUTBOX_MAX 65536 /* messages, more than a host has runs; a peer that is further behind is disconnected */
 
 struct outbox {
     struct list messages; /* struct outbox_message */
@@ -14,10 +14,10 @@ struct outbox {
 };
 
 void outbox_init(struct outbox *o);
-void outbox_done(struct outbox *o); /* what was not sent is lost */
+void outbox_done(struct outbox *o); /* drops unsent messages */
 /* 0: sent; OUTBOX_E_KEPT: kept, so wait for EPOLLOUT and flush; the writer's error; -ENOBUFS above OUTBOX_MAX; -ENOMEM; another
  * negative errno of send(2). */
 enum { OUTBOX_E_KEPT = 1 };
 int outbox_send(struct outbox *o, int fd, const struct message_writer *w);
-/* 0: all is sent; OUTBOX_E_KEPT: there is more; a negative errno of send(2). */
+/* 0: all were sent; OUTBOX_E_KEPT: some are left; a negative errno of send(2). */
 int outbox_flush(struct outbox *o, int fd);

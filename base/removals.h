@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Files that must be gone and cannot be removed now, because their file system is read-only or their folder is not ours for the moment: a
- * record that stays would be taken for true by whoever starts next. Tried again each second, and when this is freed. */
+/* Files that must be removed and cannot be removed now, as on a file system that is read-only for a
+ * while. The next start would believe a state file that stays. Each removal is retried every second, and
+ * when this is freed. */
 
 #include <systemd/sd-event.h>
 
@@ -15,5 +16,6 @@ int removals_new(struct removals **ret, sd_event *event);
 struct removals *removals_free(struct removals *r);
 DEFINE_CLEANUP(struct removals, removals_free)
 
-/* Removes it now (0, also if it is not there), or later: the negative errno why not now. A name that is never used again. */
+/* Removes the file now (0, also if there is none), or later (the negative errno of the first attempt).
+ * The name must not be used again. */
 int removals_remove(struct removals *r, const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Timers of thousands of objects on one event source: a heap of pointers to them. An event source for each would take 300 bytes. Memory
- * is reserved first, so setting a timer cannot fail. */
+/* Timers of thousands of objects on one event source: a heap of pointers to them. An event source for
+ * each would take 300 bytes. Memory is reserved first, so setting a timer cannot fail. */
 
 #include <stddef.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One-shot timers and deferred calls of an event loop. Both are embedded in their owner, which must not move. Only init can fail: the
- * calls of sd-event behind the others fail for sources that do not exist or belong to a finished loop, and for a process that has forked.
- * On one that is all zero or done the others do nothing. */
+/* One-shot timers and deferred calls of an event loop. Both are embedded in their owner, which must not
+ * move. Only init can fail: the calls of sd-event behind the others fail for sources that do not exist or
+ * belong to a finished loop, and for a process that has forked. On one that is all zero or done the others
+ * do nothing. */
 
 #include <systemd/sd-event.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* 64-bit FNV-1a over a canonical text, "key=length:value\n" for each value, so that no two lists of values have the same text. The hash
- * tells two versions of a config apart. It protects nothing: berth-runner starts only what its own config defines. */
+/* 64-bit FNV-1a over a canonical text, "key=length:value\n" for each value, so that no two lists of
+ * values have the same text. The hash tells two versions of a config apart. It protects nothing:
+ * berth-runner starts only what its own config defines. */
 
 #include <inttypes.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The files of a config: PATH, then PATH.d/ *.conf. A file that somebody else could have written, or put in another one's place, is refused:
- * what stands in it is executed, possibly as root. Each file is opened first and then looked at through its descriptor. */
+/* The files of a config: PATH, then PATH.d/ *.conf. The commands in them run with the user's or root's
+ * rights, so a file that another user could have written or replaced is refused. Each file is opened first
+ * and then checked by its descriptor. */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #define SUFFIX ".conf"
 
 struct loader {
-    struct settings_source *sources; /* file and text are to be freed */
+    struct settings_source *sources; /* file and text are owned */
     size_t n;
     struct settings_errors *errors;
 };
@@ -57,7 +58,7 @@ static int check_trust(struct loader *l, const char *path, const struct stat *st
     return r < 0 ? r : SETTINGS_E_INVALID;
 }
 
-/* What is in a sticky directory only its owner can replace, and whose that is was looked at. */
+/* In a sticky directory only the owner of a file can replace it, and the owner is checked. */
 static bool is_open_to_others(const struct stat *st) {
     return (st->st_mode & (S_IWGRP | S_IWOTH)) && !(st->st_mode & S_ISVTX);
 }
@@ -94,8 +95,8 @@ static int check_parents(struct loader *l, const char *path, const char *absolut
     return r;
 }
 
-/* Both as the path is written and as it is without links: whoever can change one of these directories chooses what is read. As
- * check_trust(). */
+/* Checks the directories of the path as written and of the path without links: a user who can change one
+ * of them chooses the file that is read. As check_trust(). */
 static int check_way(struct loader *l, const char *path) {
     _cleanup_free_ char *folder = path[0] == '/' ? NULL : realpath(".", NULL), *written = NULL, *real = realpath(path, NULL);
     int r;
@@ -129,9 +130,9 @@ static int add_source(struct loader *l, const char *path, char *text, size_t siz
     return 0;
 }
 
-/* name: as openat(2) takes it; path: as it is told. 0 (also if it was refused, and noted) or -ENOMEM. */
+/* name: for openat(2); path: for messages. 0 (also if the file was refused) or -ENOMEM. */
 static int load_file(struct loader *l, int directory, const char *name, const char *path) {
-    /* O_NONBLOCK: a FIFO there must not hold us up; it is refused below. */
+    /* O_NONBLOCK: open() does not wait for the writer of a FIFO, which is refused below. */
     _cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     char *text = NULL;
@@ -141,7 +142,7 @@ static int load_file(struct loader *l, int directory, const char *name, const ch
     if (fd < 0 || fstat(fd, &st) < 0)
         return add_error(l, path, "cannot be opened: %s; create it, or name another one", strerror(errno));
     r = check_trust(l, path, &st, S_IFREG);
-    if (r == 0 && directory == AT_FDCWD) /* that to drop-ins is looked at with their directory */
+    if (r == 0 && directory == AT_FDCWD) /* that of drop-ins is checked with their directory */
         r = check_way(l, path);
     if (r != 0)
         return r < 0 ? r : 0;
@@ -233,7 +234,7 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
     size_t n_errors = errors->n;
     int r = load_all(&l, path);
 
-    /* With a file missing, what the others say would be judged wrongly. */
+    /* Without one of the files, the others would have misleading errors. */
     if (r == 0 && errors->n > n_errors)
         r = SETTINGS_E_INVALID;
     if (r == 0)

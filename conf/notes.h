@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What was found wrong while a config is read: collected as it comes, handed out in the order of files and lines. Adding never fails:
- * what cannot be noted for want of memory sets out_of_memory, and the caller looks at that once, at the end. */
+/* The errors of a config, collected while it is read and reported in the order of files and lines. Adding
+ * does not fail: if memory is short, it sets out_of_memory, which the caller checks once, at the end. */
 
 #include "base/cleanup.h"
 #include "conf/settings.h"
 
 struct note {
     struct settings_place place;
-    size_t order; /* as it came: keeps those of one line in order */
+    size_t order; /* of arrival: sorts the notes of one line */
     char *text;
     bool spoils;
 };
@@ -18,12 +18,13 @@ struct notes {
     struct note *items;
     size_t n;
     bool out_of_memory;
-    bool incomplete; /* a syntax error ended a file: what is missing elsewhere may stand in the rest of it */
+    bool incomplete; /* a syntax error ended a file: its rest may define what is missing */
 };
 
-/* line 0: about the whole file. The text is "what is wrong, and what would be right"; what cannot be shown in it becomes '?'. */
+/* line 0: about the whole file. The text is "the problem; what would be right"; unprintable characters
+ * become '?'. */
 void notes_add(struct notes *notes, const struct settings_place *place, const char *format, ...) _printf_(3, 4);
-/* After a note about the characters of a value: what the values of this line seem to mean is not judged. */
+/* After a note about the characters of a value: suppresses errors about the values of this line. */
 void notes_spoil(struct notes *notes, const struct settings_place *place);
 bool notes_is_spoiled(const struct notes *notes, const struct settings_place *place);
 /* Appends all as lines to errors, sorted by file (in the order of files) and line; files are compared by pointer. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The options of the config, one row each (conf/options.c). A row has all that one option alone needs: its name, type, field, range,
- * default, and whether it is hashed. What two options have to do with each other is checked in settings-*.c. */
+/* The options of the config, one row each (conf/options.c). A row has all that one option alone needs:
+ * its name, type, field, range, default, and whether it is hashed. What two options have to do with each
+ * other is checked in settings-*.c. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,7 +16,8 @@ enum section_kind { SECTION_TOP, SECTION_REDIS, SECTION_POOL, SECTION_JOB, N_SEC
 struct option;
 struct value_reader;
 
-/* What the text of an option may be, and what becomes of it. `at` is the option's field. Each type has parse or parse_list. */
+/* What the text of an option may be, and what becomes of it. `at` is the option's field. Each type has
+ * parse or parse_list. */
 struct option_type {
     /* Sets *at. False: the text is wrong (noted) or memory is short (noted); *at is unchanged. */
     bool (*parse)(const struct value_reader *reader, const struct option *option, const char *text, void *at);
@@ -57,8 +59,9 @@ const char *section_nearest_option(enum section_kind kind, const char *name);
 #define OPTIONS_TEXT_SIZE (OPTIONS_LISTED_MAX * 20)
 const char *section_list_options(enum section_kind kind, char buffer[static OPTIONS_TEXT_SIZE]);
 
-/* Sets the fields of all options in `settings` (a struct settings, redis_settings, pool_settings or job_settings), from the text or else the
- * default. A field without either is unchanged. Errors are in reader->notes. */
+/* Sets the fields of all options in `settings` (a struct settings, redis_settings, pool_settings or
+ * job_settings), from the text or else the default. A field without either is unchanged. Errors are in
+ * reader->notes. */
 void option_read_section(const struct value_reader *reader, void *settings);
 /* Adds the values of all options that are hashed, defaults included, to a hash (conf/hash.h). */
 void option_hash_section(enum section_kind kind, const void *settings, uint64_t *hash);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Statements (conf/scan.h) through libconfuse: it checks their grammar and undoes quotes and escapes. Each statement is parsed alone,
- * so that of two equal sections none is replaced in silence, and all values come as strings or lists of strings: what they mean
- * is decided in settings-*.c, where more than one error can be told. */
+/* Parses statements (conf/scan.h) with libconfuse, which checks their grammar and removes quotes and
+ * escapes. Each statement is parsed alone, for libconfuse silently replaces the first of two equal sections.
+ * All values are strings or lists of strings; conf/option-*.c parses them, so that all errors are reported
+ * at once. */
 
 #include "conf/parser.h"
 
@@ -12,13 +13,13 @@
 
 #include "conf/scan.h"
 
-/* What is being parsed. libconfuse gives its callbacks no userdata, and its lexer has globals of its own. */
+/* The statement that is being parsed. libconfuse passes no userdata to its callbacks. */
 static struct context {
     struct notes *notes;
     struct parsed_section *section;
     enum section_kind kind;
     const char *file;
-    int line; /* of the statement's first line, which libconfuse calls 1 */
+    int line; /* the statement's first line, which is 1 to libconfuse */
 } context;
 
 static void on_error(cfg_t *cfg, const char *format, va_list arguments) _printf_(2, 0);

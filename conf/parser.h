@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The config as written: sections, their options, their values as strings, each with its place. Says nothing about what values
- * mean. The only user of libconfuse. */
+/* The config as written: sections, options, and values as strings, each with its place. The only user of
+ * libconfuse. */
 
 #include "conf/notes.h"
 #include "conf/options.h"
@@ -23,16 +23,16 @@ struct parsed_section {
     enum section_kind kind;
     char *title; /* or NULL */
     struct settings_place place;
-    uint32_t refused; /* options (bit by index) that were tried and complained about: they are not missing */
+    uint32_t refused; /* options (bit by index) with a noted error or a near misspelling: they are not missing */
     struct parsed_option options[OPTIONS_MAX]; /* by index in the section */
 };
 
 struct parsed { /* begin with {} */
-    struct parsed_section top; /* what stands outside of sections, in all files; its place is that of the first file */
+    struct parsed_section top; /* options outside of sections, of all files; its place is that of the first file */
     struct parsed_section *sections;
     size_t n_sections; /* as they came */
 };
 
-/* Adds what one file says. file: kept by places and notes. What is wrong is in notes. 0 or -ENOMEM. */
+/* Adds one file. Places and notes keep the pointer `file`. Errors are noted. 0 or -ENOMEM. */
 int parser_read(struct parsed *parsed, const char *file, const char *text, size_t size, struct notes *notes);
 void parsed_done(struct parsed *parsed);

@@ -11,7 +11,7 @@
 #define NAME_SHOWN_MAX 64
 
 struct frame { /* the section that is being scanned */
-    int kind;                     /* enum section_kind; -1: one that is not known, nothing in it is judged */
+    int kind;                     /* enum section_kind; -1: unknown, and its options are not checked */
     int seen[OPTIONS_MAX]; /* line of each option, 0: not there */
     uint32_t refused;             /* as in struct statement */
 };
@@ -86,8 +86,8 @@ static bool scan_value(struct scanner *s, const char *name, bool *ret_is_list, s
     return s->token != TOKEN_WRONG;
 }
 
-/* Looks up an option; what is wrong with it is noted. -1: it must not be used. */
-static int judge_option(struct scanner *s, struct frame *frame, const char *name, int line, bool is_list) {
+/* Finds an option and notes its errors. -1: it must not be used. */
+static int check_option(struct scanner *s, struct frame *frame, const char *name, int line, bool is_list) {
     const struct section *section = section_get((enum section_kind) frame->kind);
     struct settings_place place = place_at(s, line);
     int option = section_find_option((enum section_kind) frame->kind, name, strlen(name));
@@ -128,7 +128,7 @@ static bool scan_option(struct scanner *s, struct frame *frame, const char *name
         return false;
     if (frame->kind < 0)
         return true;
-    option = judge_option(s, frame, name, line, is_list);
+    option = check_option(s, frame, name, line, is_list);
     if (option < 0)
         blank(s, begin, end);
     else if (frame->kind == SECTION_TOP)
@@ -186,8 +186,8 @@ static bool scan_section_body(struct scanner *s, const char *section, struct fra
     return s->token != TOKEN_WRONG;
 }
 
-/* Whether a section can be used; what is wrong with its head is noted. */
-static bool judge_section(struct scanner *s, const char *name, int line, bool has_title) {
+/* Notes errors in the head of a section. Whether the section can be used. */
+static bool check_section(struct scanner *s, const char *name, int line, bool has_title) {
     struct settings_place place = place_at(s, line);
     int kind = section_find(name, strlen(name));
     const char *near;
@@ -222,8 +222,8 @@ static bool scan_section(struct scanner *s, const char *name, size_t begin, int 
             syntax_error(s, line, "unexpected \"%s\"; an option is %s = ..., a section is %s {", name, name, name);
         return false;
     }
-    /* The options of a section whose head is wrong are checked, too. */
-    is_usable = judge_section(s, name, line, has_title);
+    /* The options are checked even if the head is wrong. */
+    is_usable = check_section(s, name, line, has_title);
     frame.kind = section_find(name, strlen(name));
     if (!scan_section_body(s, name, &frame, &end))
         return false;

@@ -71,8 +71,9 @@ static void check_stop_timeout(const struct settings *s, const struct job_settin
 
 /* ---- accounts ---- */
 
-/* A job with berthd's user could change the files that berth-runner and the guards keep for berthd. A job with the operators' group
- * could start every other job. The group of those who may `berth run` is allowed. */
+/* A job with berthd's user could change the files that berth-runner and the guards keep for berthd. A job
+ * with the operators' group could start every other job. The group of those who may `berth run` is allowed.
+ * */
 static void check_accounts(const struct settings *s, const struct job_settings *job, const struct value_reader *reader) {
     const char *run = s->run_group.name, *operate = s->operate_group.name;
 

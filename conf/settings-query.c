@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Questions about settings. */
+/* Values that are derived from settings. */
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* From parsed sections to settings; inside conf/ alone. Errors are noted. If notes->out_of_memory is set, strings may be NULL. */
+/* From parsed sections to settings; inside conf/ alone. Errors are noted. If notes->out_of_memory is set,
+ * strings may be NULL. */
 
 #include "conf/value.h"
 

@@ -17,8 +17,8 @@ struct settings_place value_place(const struct value_reader *reader, const char 
 bool value_is_given(const struct value_reader *reader, const char *option);
 /* The option is not given, and no refused option looks like a misspelling of it. */
 bool value_is_missing(const struct value_reader *reader, const char *option);
-/* The text of a value (index: in a list, else 0). NULL: there is none, or it was noted as not UTF-8 or as holding a control
- * character. may_break: newlines and tabs are allowed. */
+/* The text of a value (index: in a list, else 0). NULL: there is none, or it was noted as not UTF-8 or as
+ * holding a control character. may_break: newlines and tabs are allowed. */
 const char *value_get(const struct value_reader *reader, const char *option, size_t index, bool may_break);
 
 /* Notes 'job "x": ' and the text, at a place. */
@@ -28,6 +28,6 @@ void value_error(const struct value_reader *reader, const char *option, size_t i
 
 /* A copy, or NULL: memory is short, which is noted. */
 char *value_copy(const struct value_reader *reader, const char *text);
-/* The name of a user or group. is_listed: `text` may begin with '@', which makes it a group and is not part of the name. NULL: the
- * name is wrong, which is noted. */
+/* The name of a user or group. is_listed: `text` may begin with '@', which makes it a group and is not
+ * part of the name. NULL: the name is wrong, which is noted. */
 const char *value_account(const struct value_reader *reader, const char *option, size_t index, const char *text, bool is_listed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Drops the privileges of berth-runner. Return values alone prove little (CVE-2006-2607): the child reads its ids back and tries to regain
- * the old ones. */
+/* Drops the privileges of berth-runner. Return values alone prove little (CVE-2006-2607): the child reads
+ * its ids back and tries to regain the old ones. */
 
 #include <errno.h>
 #include <grp.h>

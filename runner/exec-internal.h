@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The steps of exec_child() that have files of their own. They run in the child and return 0 or a negative errno. */
+/* The steps of exec_child() that have files of their own. They run in the child and return 0 or a
+ * negative errno. */
 
 #include "runner/exec.h"
 
@@ -15,7 +16,8 @@ struct exec_context {
 int exec_set_rlimits(struct exec_context *context); /* but those of exec_set_late_rlimits() */
 int exec_set_nice(struct exec_context *context);
 int exec_set_oom_score(struct exec_context *context);
-/* Sets a limit of descriptors that is below ours. Before, no output could be opened; lowering needs no privileges. */
+/* Sets a limit of descriptors that is below ours. Before, no output could be opened; lowering needs no
+ * privileges. */
 int exec_set_late_rlimits(struct exec_context *context);
 
 /* runner/exec-drop.c */
@@ -25,6 +27,6 @@ int exec_drop_capabilities(struct exec_context *context);
 int exec_verify_ids(struct exec_context *context);
 int exec_set_no_new_privileges(struct exec_context *context);
 
-/* Opens a job's output file to append to it. A descriptor or a negative errno. -ELOOP: somebody else could have made a symbolic link
- * on the path. */
+/* Opens a job's output file to append to it. A descriptor or a negative errno. -ELOOP: somebody else
+ * could have made a symbolic link on the path. */
 int exec_open_output(const char *path);

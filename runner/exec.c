@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The child between fork and exec: a table of steps. It first drops its privileges and checks that they cannot be regained. Only then it opens
- * files that a user could have prepared (output file, directory, program). */
+/* The child between fork and exec: a table of steps. It first drops its privileges and checks that they
+ * cannot be regained. Only then it opens files that a user could have prepared (output file, directory,
+ * program). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +48,9 @@ static int exec_open_journal(struct exec_context *context) {
     return 0;
 }
 
-/* A fresh session keyring, or the keys that a job leaves there would be every other job's (keyrings(7)). Systemd goes on without one in
- * the same cases (setup_keyring() of exec-invoke.c): the kernel has no keyrings, they are forbidden here, or the user has too many keys. */
+/* A fresh session keyring, or the keys that a job leaves there would be every other job's (keyrings(7)).
+ * Systemd goes on without one in the same cases (setup_keyring() of exec-invoke.c): the kernel has no
+ * keyrings, they are forbidden here, or the user has too many keys. */
 static int exec_keyring(_unused_ struct exec_context *context) {
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0) >= 0)
         return 0;
@@ -107,8 +109,8 @@ static int exec_signals(_unused_ struct exec_context *context) {
     return 0;
 }
 
-/* The command gets the descriptors 0, 1 and 2 alone (CVE-2012-6097, CVE-2024-21626). The others are closed by exec, for the pipe that reports
- * a failed exec is one of them. */
+/* The command gets the descriptors 0, 1 and 2 alone (CVE-2012-6097, CVE-2024-21626). The others are
+ * closed by exec, for the pipe that reports a failed exec is one of them. */
 static int exec_descriptors(_unused_ struct exec_context *context) {
     return close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }

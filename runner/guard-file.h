@@ -49,7 +49,8 @@ int guard_file_add_guard(int fd, pid_t pid);
 int guard_file_add_over(int fd);
 /* 0; -ENOENT: there is no file; -EBADMSG: it is not a guard file; another negative errno. */
 int guard_file_load(struct guard_file *ret, const char *directory, const char *run);
-/* A message of this verb from a file; the message has copies. 0, -ENOENT, -EBADMSG, or another negative errno. */
+/* A message of this verb from a file; the message has copies. 0, -ENOENT, -EBADMSG, or another negative
+ * errno. */
 int guard_file_load_message(struct message *m, const char *path, const char *verb);
 /* Whether the guard lives: 1, 0 (also if there is no file), or a negative errno. */
 int guard_file_is_locked(const char *directory, const char *run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The process that watches over one run: it started the command, stops it when its deadline passes, and tells how it ended. It
- * needs neither berthd nor the runner for any of that. */
+/* The guard: the process that starts the command of one run, stops it before its deadline, and reports
+ * its end. It needs neither berthd nor berth-runner for that. */
 
 #include "conf/settings.h"
 #include "runner/access.h"
@@ -17,6 +17,6 @@ struct guard_start {
     int record_fd;         /* holds the lock */
 };
 
-/* In the forked child, which it ends. Closes every other descriptor but 0, 1 and 2. What the runner allocated stays untouched, so its
- * pages stay shared. */
+/* Runs in the forked child and ends it. Closes all descriptors but 0, 1, 2 and those of `start`. Does not
+ * free the memory of berth-runner, so its pages stay shared. */
 _Noreturn void guard_main(const struct guard_start *start);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What a guard that died has left of its run: killed until there is nothing, then reported in its place. Who is below the runner by
- * descent is the runner's to kill (runner/runs.c). */
+/* Kills the processes of a run whose guard has died, and reports the end of the run in its place. The
+ * runner's own descendants are killed in runner/runs.c. */
 
 #include <stdbool.h>
 
-/* Kills once more what is in the run's cgroup, or, where it has none, has BERTH_RUN in its environment. Whether nothing was left; false,
- * too, if that cannot be told at the moment. directory: of the runs. */
+/* Kills the processes in the run's cgroup, or without a cgroup those with its BERTH_RUN in their
+ * environment. True: none was left. False also if that cannot be determined now. directory: of the runs. */
 bool reap_run(const char *directory, const char *run);
-/* The report of such a run; without a record of it, only that it was lost. 0 or a negative errno. */
+/* Writes the report of such a run, which says that it was lost. 0 or a negative errno. */
 int reap_write_report(const char *directory, const char *run);

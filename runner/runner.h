@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* berth-runner: starts what root configured, when berthd asks for it. Talks to berthd alone (base/protocol.h). */
+/* berth-runner: starts the jobs that root configured, when berthd requests it (base/protocol.h). */
 
 #include <systemd/sd-event.h>
 
@@ -9,18 +9,17 @@
 #include "base/journal/journal.h"
 #include "conf/settings.h"
 
-
 struct runner;
 
 struct runner_options {
-    const char *config;        /* path, read again when berthd names a job that is not known */
-    struct settings *settings; /* as read from it; the runner's from now on */
-    int socket_fd;             /* berthd's socketpair, the runner's from now on; -1: others connect to runner/runner.sock */
-    int listen_fd;             /* that socket, made by the service manager, the runner's from now on; -1: it is made here */
+    const char *config;        /* path; it is read again when berthd requests an unknown job */
+    struct settings *settings; /* read from it; ownership passes to the runner */
+    int socket_fd;             /* berthd's socketpair, owned by the runner; -1: berthd connects to runner/runner.sock */
+    int listen_fd;             /* that socket from the service manager, owned by the runner; -1: the runner creates it */
 };
 
-/* Makes the directories, takes the lock, finds guards again, listens. Negative errno, said in the journal; -EBUSY: there is another
- * runner. The journal must outlive it. */
+/* Creates the directories, takes the lock, finds living guards, listens. Negative errno, logged; -EBUSY:
+ * there is another runner. The journal must outlive the runner. */
 int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options);
-struct runner *runner_free(struct runner *r); /* leaves guards alone */
+struct runner *runner_free(struct runner *r); /* guards live on */
 DEFINE_CLEANUP(struct runner, runner_free)

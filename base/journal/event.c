@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Turns an event into a journal entry: the BERTH_* fields in the order of berth-events(7), BERTH_SEQ last. */
+/* Turns an event into a journal entry: the BERTH_* fields in the order of berth-events(7), BERTH_SEQ
+ * last. */
 
 #include "base/journal/event.h"
 
@@ -45,7 +46,8 @@ static bool is_clean(const char *text) {
     return text_is_utf8(text) && !text_has_control(text, true);
 }
 
-/* Names and reasons may come from Redis, where any host can write any bytes; the journal's JSON needs UTF-8. */
+/* Names and reasons may come from Redis, where any host can write any bytes; the journal's JSON needs
+ * UTF-8. */
 static void fields_add(struct fields *f, const char *name, const char *value) {
     if (value && !is_clean(value) && f->n_cleaned < CLEANED_MAX) {
         char *cleaned = f->cleaned[f->n_cleaned++];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The events of the audit log, see events.def and berth-events(7): each has a name, a message id and BERTH_* fields. */
+/* The events of the audit log, see events.def and berth-events(7): each has a name, a message id and
+ * BERTH_* fields. */
 
 #include <stdbool.h>
 
@@ -41,7 +42,8 @@ struct events *events_free(struct events *e);
 DEFINE_CLEANUP(struct events, events_free)
 struct journal *events_get_journal(struct events *e);
 
-/* Writes an event with the next BERTH_SEQ. The message is a sentence for people, without the event's name. */
+/* Writes an event with the next BERTH_SEQ. The message is a sentence for people, without the event's
+ * name. */
 void event_emit(struct events *e, const struct event *event, const char *format, ...) _printf_(3, 4);
 
 /* Returns the priority of syslog(3): warning for each job that did not succeed. */

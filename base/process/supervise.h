@@ -36,7 +36,7 @@ int supervise_reason_parse(const char *name, enum supervise_reason *ret); /* 0 o
 typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
 struct supervise_result {
-    int exec_errno;           /* not 0: the command never ran, and of code, status nothing is meant; ETIME, stage "deadline":
+    int exec_errno;           /* not 0: the command never ran, and code and status mean nothing; ETIME, stage "deadline":
                                  too little time was left before the deadline; ECANCELED, stage "stop": it was stopped before */
     char stage[16];           /* where that failed */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
@@ -44,7 +44,7 @@ struct supervise_result {
     enum supervise_reason reason;
     usec_t started, ended;    /* boottime; ended: when the last process of the tree was gone */
     usec_t deadline;          /* in force at the end; USEC_INFINITY: none */
-    struct rusage usage;      /* of all that was waited for */
+    struct rusage usage;      /* of all processes that were waited for */
 };
 
 struct supervise_handler {
@@ -60,7 +60,7 @@ struct supervise_handler {
 struct supervise_options {
     int stop_signal;
     usec_t stop_timeout;  /* µs */
-    usec_t timeout;       /* stop with REASON_TIMEOUT so long after the start; USEC_INFINITY: never */
+    usec_t timeout;       /* from the start to a stop with REASON_TIMEOUT; USEC_INFINITY: none */
     usec_t deadline;      /* boottime; USEC_INFINITY: none */
     const char *cgroup;   /* directory of a fresh cgroup v2 for the command, which supervise fills, kills and removes; or NULL */
 };
@@ -68,12 +68,12 @@ struct supervise_options {
 /* The handler is copied. Blocks no signal but SIGCHLD in this process. Negative errno. */
 int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
                   const struct supervise_handler *handler);
-/* Kills nothing: free after on_done, or to give the tree up. */
+/* Kills no process: free it after on_done, or to abandon the tree. */
 struct supervise *supervise_free(struct supervise *s);
 DEFINE_CLEANUP(struct supervise, supervise_free)
 
-/* What is left of the time, for the child: in memory that it shares with its parent, so that a deadline counts that was moved since the
- * fork. */
+/* The deadline, in memory that the child shares with its parent: the child sees a deadline that was moved
+ * after the fork. */
 struct supervise_term {
     _Atomic(usec_t) deadline;
     usec_t stop_timeout;
@@ -92,7 +92,7 @@ int supervise_child_die_with_parent(pid_t parent);
 int supervise_child_check_deadline(const struct supervise_term *term);
 
 void supervise_set_deadline(struct supervise *s, usec_t deadline);
-/* Begins to stop the tree; a second call only shortens nothing: the first reason and its timeout stay. */
+/* Begins to stop the tree. A second call has no effect: the first reason and its timeout stay. */
 void supervise_stop(struct supervise *s, enum supervise_reason reason);
 /* Sends a signal to the command's first process alone (`berth run` passing on). 0, -ESRCH, or another negative errno. */
 int supervise_signal(struct supervise *s, int signal);
