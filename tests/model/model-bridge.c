@@ -54,7 +54,7 @@ static const char epilogue[] =
     "    'o:c', 'began', 'lead')}\n";
 
 /* Whether all that is said of a claim in several places agrees, and what keys there are besides those of a namespace at rest. */
-static const char look_text[] =
+static const char inspect_text[] =
     "local call, at, bad, out, extra = redis.call, 'berth:{m}:', {}, {'', ''}, {}\n"
     "local expected = {}\n"
     "local function add(key, n) expected[key] = (expected[key] or 0) + n end\n"
@@ -207,7 +207,7 @@ int bridge_open(struct bridge *b, const struct model_mutation *mutation) {
     if (k >= 0 && mutation && mutation->from && mutated == 0)
         k = -ENOENT;
     if (k >= 0)
-        k = load(b, look_text, b->look);
+        k = load(b, inspect_text, b->look);
     if (k >= 0)
         k = load(b, save_text, b->save);
     return k < 0 ? k : load(b, restore_text, b->restore);
@@ -242,7 +242,7 @@ redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, 
     return reply;
 }
 
-redisReply *bridge_look(struct bridge *b) {
+redisReply *bridge_inspect(struct bridge *b) {
     return redis_command(&b->server, "EVALSHA %s 0", b->look);
 }
 

@@ -104,14 +104,14 @@ void check_start(struct world *w, const struct run *run) {
     }
 }
 
-void check_beat(struct world *w, const struct host *h) {
+void check_heartbeat(struct world *w, const struct host *h) {
     usec_t bound = w->longest + w->longest / 3 + w->longest / 20 + USEC_PER_SEC;
 
     if (h->healthy_since == 0)
         return;
     for (unsigned s = 1; s <= w->n_sessions; s++) {
         const struct m_session *session = &w->m.sessions[s];
-        usec_t since = session->beat > h->healthy_since ? session->beat : h->healthy_since;
+        usec_t since = session->heartbeat_at > h->healthy_since ? session->heartbeat_at : h->healthy_since;
 
         if (session->live && !session->ending && w->now > since + bound)
             model_fail(w, "R4: s%u has not beaten for %" PRIu64 " ms and is still there", s, usec_sub(w->now, since) / USEC_PER_MSEC);
@@ -135,7 +135,7 @@ void check_idle(struct world *w) {
 }
 
 void check_data(struct world *w, bool at_rest) {
-    _cleanup_reply_ redisReply *look = bridge_look(w->bridge);
+    _cleanup_reply_ redisReply *look = bridge_inspect(w->bridge);
     bool found[RUNS_MAX] = {false};
 
     if (!look || look->type != REDIS_REPLY_ARRAY) {

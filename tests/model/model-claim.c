@@ -75,18 +75,18 @@ void vclaim_extend(struct world *w, struct host *h) {
 
 /* --- what Redis says --- */
 
-static void start_told(struct world *w, struct host *h, struct run *r) {
+static void start_notified(struct world *w, struct host *h, struct run *r) {
     if (r->told || h->deadline == 0 || w->now >= h->deadline)
         return;
     r->told = true;
     process_start(w, h, r);
 }
 
-void vclaim_start_told(struct world *w, struct host *h) {
-    world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->told && !r->lost) start_told(w, h, r);
+void vclaim_start_notified(struct world *w, struct host *h) {
+    world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->told && !r->lost) start_notified(w, h, r);
 }
 
-void vclaim_hear_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token) {
+void vclaim_apply_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token) {
     if (r->state == RUN_RELEASING || r->state == RUN_DONE || r->lost)
         return;
     r->token = token;
@@ -98,17 +98,17 @@ void vclaim_hear_held(struct world *w, struct host *h, struct run *r, uint64_t t
     if (r->state == RUN_HELD)
         return;
     r->state = RUN_HELD;
-    start_told(w, h, r);
+    start_notified(w, h, r);
 }
 
-void vclaim_hear_waiting(struct run *r, uint64_t ticket) {
+void vclaim_apply_waiting(struct run *r, uint64_t ticket) {
     if (r->state != RUN_ASKED && r->state != RUN_WAITING)
         return;
     r->state = RUN_WAITING;
     r->ticket = ticket;
 }
 
-static void hear_revoked(struct world *w, struct run *r) {
+static void apply_revoked(struct world *w, struct run *r) {
     if (r->revoked || r->lost || r->state == RUN_RELEASING || r->state == RUN_DONE)
         return;
     r->revoked = true;
@@ -116,7 +116,7 @@ static void hear_revoked(struct world *w, struct run *r) {
     vclaim_release(w, r);
 }
 
-void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number) {
+void vclaim_apply_number(struct host *h, uint64_t before, uint64_t number) {
     if (number > h->given)
         h->given = number;
     if (number <= h->chain)
@@ -152,27 +152,27 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         return;
     r = &w->runs[id_number(id)];
     if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0) {
-        vclaim_hear_waiting(r, ticket);
+        vclaim_apply_waiting(r, ticket);
         return;
     }
-    vclaim_hear_number(h, one, two);
-    vbeat_hear_drawn(w, h, two);
+    vclaim_apply_number(h, one, two);
+    vheartbeat_observe_drawn(w, h, two);
     if (strcmp(verb, "granted") == 0)
-        vclaim_hear_held(w, h, r, ticket, two);
+        vclaim_apply_held(w, h, r, ticket, two);
     else
-        hear_revoked(w, r);
+        apply_revoked(w, r);
     if (h->n_early > 0)
-        vbeat_say(w, h);
+        vheartbeat_send(w, h);
 }
 
 /* --- asking and giving back --- */
 
-void vclaim_ask(struct world *w, struct run *r) {
+void vclaim_request(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
 
     r->state = RUN_ASKED;
     if (h->phase == HOST_LIVE && h->beaten)
-        vask_claim(w, r);
+        vbatch_claim(w, r);
     else if (r->nowait)
         r->state = RUN_DONE;
 }
@@ -186,7 +186,7 @@ void vclaim_release(struct world *w, struct run *r) {
     if (r->lost || (!r->sent && r->calls == 0))
         r->state = RUN_DONE;
     else if (h->phase == HOST_LIVE && h->beaten)
-        vask_release(w, r);
+        vbatch_release(w, r);
 }
 
 void vclaim_flush(struct world *w, struct host *h) {
@@ -194,9 +194,9 @@ void vclaim_flush(struct world *w, struct host *h) {
         if (r->host != h->index || r->calls > 0)
             continue;
         if (r->state == RUN_RELEASING)
-            vask_release(w, r);
+            vbatch_release(w, r);
         else if (r->state == RUN_ASKED && !r->sent)
-            vask_claim(w, r);
+            vbatch_claim(w, r);
     }
 }
 
@@ -217,7 +217,7 @@ void vclaim_put_named(const struct world *w, const struct host *h, struct redis_
     char id[16];
 
     for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        if (r->host == h->index && r->named && vclaim_is_told(r) && !r->revoked && !r->renew)
+        if (r->host == h->index && r->named && vclaim_is_notified(r) && !r->revoked && !r->renew)
             command_add(words, vclaim_id(r, id));
 }
 
@@ -243,7 +243,7 @@ void vclaim_lose(struct world *w, struct host *h) {
     }
 }
 
-bool vclaim_is_told(const struct run *r) {
+bool vclaim_is_notified(const struct run *r) {
     return r->sent && !r->lost && r->state != RUN_RELEASING && r->state != RUN_DONE && r->state != RUN_NONE;
 }
 
@@ -266,7 +266,7 @@ void vclaim_collect(struct world *w, struct host *h) {
             r->state = RUN_WAITING;
             r->token = 0;
         }
-        if (!vclaim_is_told(r))
+        if (!vclaim_is_notified(r))
             continue;
         for (at = h->n_sync++; at > 0 && comes_before(r, &w->runs[h->sync[at - 1]]); at--)
             h->sync[at] = h->sync[at - 1];
@@ -294,7 +294,7 @@ void vclaim_put(struct redis_command *words, const struct run *r) {
     command_add(words, text);
 }
 
-void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item) {
+void vclaim_apply_item(struct world *w, struct host *h, const redisReply *item) {
     struct run *r = &w->runs[id_number(reply_word(reply_at(item, 0)))];
     const char *state = reply_word(reply_at(item, 1));
     uint64_t ticket = reply_number(reply_at(item, 2)), token = reply_number(reply_at(item, 3));
@@ -309,9 +309,9 @@ void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item) {
     }
     r->named = true;
     if (strcmp(state, "H") == 0)
-        vclaim_hear_held(w, h, r, ticket, token);
+        vclaim_apply_held(w, h, r, ticket, token);
     else
-        vclaim_hear_waiting(r, ticket);
+        vclaim_apply_waiting(r, ticket);
     if (*reply_word(reply_at(item, 6)))
-        hear_revoked(w, r);
+        apply_revoked(w, r);
 }

@@ -16,17 +16,17 @@ static int64_t ahead_of_redis(const struct world *w, uint64_t number) {
 /* It waits since it was given its ticket, and since then no clock was stepped and no epoch began. Else the lead may have shrunk. */
 static bool is_comparable(const struct effect *e, unsigned other) {
     const struct m_claim *claim = &e->m->claims[other];
-    usec_t asked_at = e->w->runs[other].asked_at;
+    usec_t requested_at = e->w->runs[other].requested_at;
 
     return (claim->state == 'W' || claim->state == 'P') && !claim->revoked && !e->m->sessions[claim->session].ending &&
-           asked_at > e->w->stepped;
+           requested_at > e->w->stepped;
 }
 
-static void judge_pace(struct effect *e, unsigned claim, uint64_t ticket) {
+static void check_pace(struct effect *e, unsigned claim, uint64_t ticket) {
     const struct world *w = e->w;
 
     for (unsigned i = 0; i < w->n_runs; i++) {
-        int64_t apart = (int64_t) (ticket - e->m->claims[i].ticket), passed = (int64_t) (w->now - w->runs[i].asked_at);
+        int64_t apart = (int64_t) (ticket - e->m->claims[i].ticket), passed = (int64_t) (w->now - w->runs[i].requested_at);
 
         if (i != claim && is_comparable(e, i) && (apart > passed + (int64_t) SLACK || apart < passed - (int64_t) SLACK))
             model_fail(e->w, "R2: c%u asked %" PRIi64 " us after c%u, their tickets are %" PRIi64 " apart", claim, passed, i, apart);
@@ -48,8 +48,8 @@ void clock_ticket_drawn(struct effect *e, unsigned claim, uint64_t ticket, bool 
                    ahead_of_redis(e->w, ticket));
     if (!waits)
         return;
-    judge_pace(e, claim, ticket);
-    e->w->runs[claim].asked_at = e->w->now;
+    check_pace(e, claim, ticket);
+    e->w->runs[claim].requested_at = e->w->now;
 }
 
 static uint64_t highest(const struct effect *e, size_t from, size_t step, uint64_t most) {
@@ -73,7 +73,7 @@ static uint64_t named_number(const struct effect *e) {
 }
 
 /* Nothing but a loss of data or a stepped clock puts it further ahead: what hosts remember is heard in grace alone. */
-void clock_judge_lead(struct effect *e) {
+void clock_check_lead(struct effect *e) {
     struct world *w = e->w;
     int64_t stored = (int64_t) reply_number(reply_at(e->state, 9)), ahead = ahead_of_redis(w, reply_number(reply_at(e->state, 2)));
     int64_t lead = stored > ahead ? stored : ahead, named = ahead_of_redis(w, named_number(e));

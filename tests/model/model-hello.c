@@ -6,7 +6,7 @@
 
 #include "tests/model/model-internal.h"
 
-void vhello_say(struct world *w, struct host *h) {
+void vhello_send(struct world *w, struct host *h) {
     struct redis_command words = {0};
     char name[16], machine[16], fresh[16];
     unsigned declared = 0;
@@ -20,10 +20,10 @@ void vhello_say(struct world *w, struct host *h) {
     command_add(&words, "1");
     command_add_u64(&words, h->lease);
     command_add_u64(&words, h->drawn);
-    command_add_u64(&words, vbeat_latest(w, h));
+    command_add_u64(&words, vheartbeat_latest(w, h));
     command_add(&words, *h->epoch ? h->epoch : "0");
     command_add_u64(&words, h->own_sent + vhost_lasts(h, h->lease) > w->now ? h->own : 0);
-    command_add_u64(&words, vbeat_dead_count(w, h));
+    command_add_u64(&words, vheartbeat_expired_count(w, h));
     command_add_u64(&words, h->lost);
     (void) snprintf(fresh, sizeof(fresh), "e%u", ++w->n_epochs);
     command_add(&words, fresh);
@@ -56,13 +56,13 @@ void vhello_say(struct world *w, struct host *h) {
 static void sync_send(struct world *w, struct host *h);
 
 /* Another one of this name lives, or one with another lease: it asks again, and watches meanwhile whether that one is dead. */
-static void meet_refusal(struct world *w, struct host *h, const redisReply *reply) {
+static void handle_refusal(struct world *w, struct host *h, const redisReply *reply) {
     usec_t theirs = reply_number(reply_at(reply, 4));
 
-    vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
+    vheartbeat_observe_epoch(w, h, reply_word(reply_at(reply, 1)));
     h->expiry = theirs > h->lease && !(w->mutation && w->mutation->own_expiry) ? theirs : h->lease;
-    vbeat_hear_latest(w, h, reply_number(reply_at(reply, 5)), h->hello_sent);
-    vbeat_add_mark(w, h, reply_number(reply_at(reply, 3)), h->hello_sent);
+    vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 5)), h->hello_sent);
+    vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 3)), h->hello_sent);
     h->retry = w->now + vhost_lasts(h, w->heartbeat);
 }
 
@@ -70,16 +70,16 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
     bool known = reply_number(reply_at(reply, 5)) == 1, grace = reply_number(reply_at(reply, 3)) == 1;
 
     if (strcmp(reply_word(reply_at(reply, 0)), "ok") != 0) {
-        meet_refusal(w, h, reply);
+        handle_refusal(w, h, reply);
         return;
     }
     h->expiry = h->lease;
-    vbeat_hear_epoch(w, h, reply_word(reply_at(reply, 1)));
-    vbeat_hear_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
-    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
+    vheartbeat_observe_epoch(w, h, reply_word(reply_at(reply, 1)));
+    vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 6)), h->hello_sent);
+    vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
     h->own = h->last_count;
     h->own_sent = h->last_sent;
-    vbeat_hear_overrides(h, reply_at(reply, 7));
+    vheartbeat_apply_overrides(h, reply_at(reply, 7));
     if (h->from_file && !known && !grace) {
         vhost_session_lost(w, h);
         return;
@@ -96,7 +96,7 @@ void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply
     if (strcmp(reply_word(reply_at(reply, 1)), h->epoch) != 0)
         vhost_resync(w, h);
     else if (strcmp(reply_word(reply_at(reply, 0)), "ok") == 0)
-        vbeat_hear_overrides(h, reply_at(reply, 7));
+        vheartbeat_apply_overrides(h, reply_at(reply, 7));
 }
 
 /* --- sync --- */
@@ -107,13 +107,13 @@ static void sync_send(struct world *w, struct host *h) {
 
     vhost_begin(h, &words);
     command_add(&words, h->epoch);
-    command_add_u64(&words, vbeat_latest(w, h));
+    command_add_u64(&words, vheartbeat_latest(w, h));
     command_add(&words, !h->sync_begun ? "1" : "0");
     command_add(&words, last ? "1" : "0");
     for (size_t i = 0; i < w->sync_part && h->sync_at < h->n_sync; i++) {
         const struct run *r = &w->runs[h->sync[h->sync_at++]];
 
-        if (vclaim_is_told(r))
+        if (vclaim_is_notified(r))
             vclaim_put(&words, r);
     }
     h->sync_begun = true;
@@ -124,8 +124,8 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
     const redisReply *claims = reply_at(reply, 6);
 
     for (size_t i = 0; reply_at(claims, i); i++)
-        vclaim_hear_item(w, h, reply_at(claims, i));
-    vbeat_hear_drawn(w, h, reply_number(reply_at(reply, 5)));
+        vclaim_apply_item(w, h, reply_at(claims, i));
+    vheartbeat_observe_drawn(w, h, reply_number(reply_at(reply, 5)));
     if (!h->sync_heard) {
         h->sync_heard = true;
         h->sync_chain = reply_number(reply_at(reply, 4));
@@ -134,13 +134,13 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
         sync_send(w, h);
         return;
     }
-    vclaim_hear_number(h, h->chain, h->sync_chain);
+    vclaim_apply_number(h, h->chain, h->sync_chain);
     h->phase = HOST_LIVE;
     if (h->live_since == 0)
         h->live_since = w->now;
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
     h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
-    vbeat_say(w, h);
+    vheartbeat_send(w, h);
     if (h->declare_again)
-        vhello_say(w, h);
+        vhello_send(w, h);
 }

@@ -59,7 +59,7 @@ static void connect(struct world *w, struct host *h) {
     h->connection++;
     save_file(h);
     h->phase = HOST_HELLO;
-    vhello_say(w, h);
+    vhello_send(w, h);
 }
 
 void vhost_down(struct world *w, struct host *h, usec_t retry_in) {
@@ -72,16 +72,16 @@ void vhost_down(struct world *w, struct host *h, usec_t retry_in) {
 }
 
 void vhost_resync(struct world *w, struct host *h) {
-    vask_say(w, h); /* before the hello, on this connection */
+    vbatch_flush(w, h); /* before the hello, on this connection */
     forget_calls(w, h);
     h->phase = HOST_HELLO;
     h->retry = 0;
-    vhello_say(w, h);
+    vhello_send(w, h);
 }
 
 void vhost_declare(struct world *w, struct host *h) {
     if (h->up && h->phase == HOST_LIVE)
-        vhello_say(w, h);
+        vhello_send(w, h);
     else
         h->declare_again = true;
 }
@@ -136,7 +136,7 @@ void vhost_start(struct world *w, struct host *h) {
     world_foreach_run(w, r) if (r->host == h->index && r->alive) {
         h->max_started = r->token > h->max_started ? r->token : h->max_started;
     }
-    vbeat_hear_drawn(w, h, h->max_started);
+    vheartbeat_observe_drawn(w, h, h->max_started);
     h->next_beat = USEC_INFINITY;
     h->start_at = 0;
     h->retry = w->now + 1;
@@ -194,13 +194,13 @@ void vhost_on_timer(struct world *w, struct host *h) {
         vhost_session_lost(w, h);
     } else if (h->retry > 0 && w->now >= h->retry && h->phase == HOST_HELLO) { /* it was refused */
         h->retry = 0;
-        vhello_say(w, h);
+        vhello_send(w, h);
     } else if (h->retry > 0 && w->now >= h->retry) {
         connect(w, h);
     } else if (h->phase == HOST_LIVE && w->now >= h->next_beat) {
         h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
         if (!h->beat_under_way)
-            vbeat_say(w, h);
+            vheartbeat_send(w, h);
     }
 }
 
@@ -228,7 +228,7 @@ static bool answer_is_good(struct world *w, struct host *h, const struct model_e
     if (strcmp(word, "stale") == 0 && e->script == REDIS_SCRIPT_HELLO && here && h->phase == HOST_HELLO) {
         h->connection = reply_number(reply_at(reply, 1)) + 1;
         save_file(h);
-        vhello_say(w, h);
+        vhello_send(w, h);
         return false;
     }
     if (strcmp(word, "stale") == 0) {
@@ -244,12 +244,12 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
     const redisReply *reply = reply_at(e->reply, 0);
     const char *error = reply_error(e->reply);
 
-    if (e->ask.n > 0)
-        vask_on_sent_answer(w, &e->ask);
+    if (e->batch.n > 0)
+        vbatch_on_sent_reply(w, &e->batch);
     else if (h->phase != e->during)
         return;
-    if (error && e->ask.n > 0 && !e->ask.release && redis_error_class(error) == REDIS_ERROR_FULL) {
-        vask_refuse(w, &e->ask);
+    if (error && e->batch.n > 0 && !e->batch.release && redis_error_class(error) == REDIS_ERROR_FULL) {
+        vbatch_refuse(w, &e->batch);
         return;
     }
     if (error && h->phase == e->during)
@@ -263,11 +263,11 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
     else if (e->script == REDIS_SCRIPT_SYNC)
         vhello_on_sync(w, h, reply);
     else if (e->script == REDIS_SCRIPT_HEARTBEAT)
-        vbeat_on_answer(w, h, reply);
-    else if (e->ask.n > 0)
-        vask_on_answer(w, h, &e->ask, reply);
+        vheartbeat_on_reply(w, h, reply);
+    else if (e->batch.n > 0)
+        vbatch_on_reply(w, h, &e->batch, reply);
     else if (e->script == REDIS_SCRIPT_VERIFY && reply_number(reply_at(reply, 3)) > 0)
         vhost_resync(w, h); /* Redis lost it, and came back as another one */
     else if (reply_number(reply_at(reply, 2)) > 0)
-        vbeat_say(w, h);
+        vheartbeat_send(w, h);
 }

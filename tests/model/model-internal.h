@@ -40,14 +40,14 @@ struct bridge {
 
 int bridge_open(struct bridge *b, const struct model_mutation *mutation);
 void bridge_close(struct bridge *b);
-/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, beat, debt, o:a, o:b, o:c,
+/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, heartbeat_count, unsettled, o:a, o:b, o:c,
  * began, lead}}; NULL
  * if Redis is gone. To be freed. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct redis_command *arguments);
 /* {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}: the data hangs together, and what is in it.
  * To be freed. */
-redisReply *bridge_look(struct bridge *b);
+redisReply *bridge_inspect(struct bridge *b);
 redisReply *bridge_keys(struct bridge *b); /* all there are; to be freed */
 bool bridge_has_session(struct bridge *b, unsigned session); /* and its end was not begun */
 void bridge_wipe(struct bridge *b);
@@ -65,7 +65,7 @@ struct m_session {
     uint64_t connection, last, count;
     bool is_declared[POOLS_MAX], is_host_scoped[POOLS_MAX];
     uint32_t limits[POOLS_MAX];
-    usec_t beat; /* when its last heartbeat was executed */
+    usec_t heartbeat_at; /* when its last heartbeat was executed */
 };
 
 struct m_claim {
@@ -81,7 +81,7 @@ struct m_state { /* copied for snapshots */
     bool empty, grace;
     char epoch[NUMBER_SIZE]; /* "": it has ended, or none has begun */
     unsigned replid;
-    uint64_t clock, beat, began; /* began: the clock when the epoch did */
+    uint64_t clock, heartbeat_count, began; /* began: the clock when the epoch did */
     usec_t lease; /* of the namespace; 0: none yet */
     char overrides[POOLS_MAX][OVERRIDE_SIZE]; /* "": none */
     struct m_session sessions[SESSIONS_MAX];
@@ -92,7 +92,7 @@ struct m_state { /* copied for snapshots */
 
 enum host_phase { HOST_DOWN, HOST_HELLO, HOST_SYNC, HOST_LIVE };
 
-struct ask { /* a call for claims, or one that gives them back */
+struct batch { /* a call for claims, or one that gives them back */
     bool release;
     unsigned n, runs[ASK_MAX];
 };
@@ -150,13 +150,13 @@ struct host {
     /* heartbeats */
     usec_t next_beat, beat_sent, hello_sent, looked;
     uint64_t beat_drawn;
-    unsigned beats;
+    unsigned n_heartbeats;
     bool ends_grace;       /* an administrator asks it to */
     bool beat_under_way, beat_again, beaten, early_sent;
     uint64_t chain, doubt;
     struct { uint64_t before, number; } early[EARLY_MAX];
     size_t n_early;
-    struct ask open;       /* what this turn asks for, and did not say yet */
+    struct batch open;       /* what this turn asks for, and did not say yet */
     /* sync */
     unsigned sync[RUNS_MAX];
     size_t n_sync, sync_at;
@@ -195,7 +195,7 @@ struct run {
     uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
                                           was may have put the clock ahead just then, which nobody else had heard of */
     bool started;                      /* its process has begun once */
-    usec_t asked_at;                   /* waits since it was given its ticket then; 0: not so, or that was in grace */
+    usec_t requested_at;                   /* waits since it was given its ticket then; 0: not so, or that was in grace */
 };
 
 /* --- the world --- */
@@ -207,7 +207,7 @@ struct model_event {
     usec_t at;
     uint64_t order;
     unsigned host, wire, session;
-    struct ask ask; /* n = 0: it is about no claims */
+    struct batch batch; /* n = 0: it is about no claims */
     bool is_unawaited; /* a call: nobody waits for its answer */
     enum redis_script script;
     enum host_phase during;
@@ -304,7 +304,7 @@ void limits_apply(struct world *w, enum redis_script script, char **args, size_t
 void check_grant(struct world *w, unsigned claim);     /* before it counts as held */
 void check_session_end(struct world *w, unsigned session);
 void check_start(struct world *w, const struct run *r); /* its process has just begun */
-void check_beat(struct world *w, const struct host *h);  /* others are expired in time (R4) */
+void check_heartbeat(struct world *w, const struct host *h);  /* others are expired in time (R4) */
 void check_idle(struct world *w);                        /* nothing that is possible is left undone */
 void check_data(struct world *w, bool at_rest);
 
@@ -325,35 +325,35 @@ void vhost_begin(struct host *h, struct redis_command *words);
 void vhost_put_session(struct redis_command *words, unsigned session); /* "s1"; "" for 0 */
 
 /* --- model-hello.c --- */
-void vhello_say(struct world *w, struct host *h);
+void vhello_send(struct world *w, struct host *h);
 void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply);
 void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply);
 void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply);
 
-/* --- model-beat.c --- */
-void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch);
-void vbeat_hear_drawn(struct world *w, struct host *h, uint64_t number);
-void vbeat_hear_latest(struct world *w, struct host *h, uint64_t number, usec_t sent);
-void vbeat_hear_overrides(struct host *h, const redisReply *list);
-uint64_t vbeat_latest(const struct world *w, const struct host *h);
-void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent);
-uint64_t vbeat_dead_count(const struct world *w, const struct host *h);
-void vbeat_say(struct world *w, struct host *h);
-void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply);
+/* --- model-heartbeat.c --- */
+void vheartbeat_observe_epoch(struct world *w, struct host *h, const char *epoch);
+void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number);
+void vheartbeat_observe_latest(struct world *w, struct host *h, uint64_t number, usec_t sent);
+void vheartbeat_apply_overrides(struct host *h, const redisReply *list);
+uint64_t vheartbeat_latest(const struct world *w, const struct host *h);
+void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent);
+uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h);
+void vheartbeat_send(struct world *w, struct host *h);
+void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *reply);
 
 /* --- model-claim.c --- */
 const char *vclaim_id(const struct run *r, char buffer[static 16]);
-void vclaim_ask(struct world *w, struct run *r);
+void vclaim_request(struct world *w, struct run *r);
 void vclaim_release(struct world *w, struct run *r);
 void vclaim_flush(struct world *w, struct host *h);
 void vclaim_forget_calls(struct world *w, struct host *h);
 void vclaim_lose(struct world *w, struct host *h);
-void vclaim_hear_item(struct world *w, struct host *h, const redisReply *item);
-void vclaim_hear_number(struct host *h, uint64_t before, uint64_t number);
-void vclaim_hear_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token);
-void vclaim_hear_waiting(struct run *r, uint64_t ticket);
+void vclaim_apply_item(struct world *w, struct host *h, const redisReply *item);
+void vclaim_apply_number(struct host *h, uint64_t before, uint64_t number);
+void vclaim_apply_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token);
+void vclaim_apply_waiting(struct run *r, uint64_t ticket);
 void vclaim_on_push(struct world *w, struct host *h, const char *text);
-void vclaim_start_told(struct world *w, struct host *h);
+void vclaim_start_notified(struct world *w, struct host *h);
 void vclaim_extend(struct world *w, struct host *h);
 size_t vclaim_count(const struct world *w, const struct host *h);
 /* All that Redis confirmed: what a host may name in a look. */
@@ -361,25 +361,25 @@ void vclaim_put_named(const struct world *w, const struct host *h, struct redis_
 /* Claims of a sync: those to be named, held ones first, then by ticket. */
 void vclaim_collect(struct world *w, struct host *h);
 void vclaim_put(struct redis_command *words, const struct run *r);
-bool vclaim_is_told(const struct run *r);
+bool vclaim_is_notified(const struct run *r);
 /* Processes whose time is over end; their berthd, if it is there, gives their permits back. */
 void vclaim_pass_time(struct world *w);
 void vclaim_reap(struct world *w, struct host *h);
 usec_t vclaim_next_end(const struct world *w);
 
-/* --- model-ask.c --- */
+/* --- model-batch.c --- */
 /* It is said with what else this turn asks for alike, and before anything else that its host says. */
-void vask_claim(struct world *w, struct run *r);
-void vask_release(struct world *w, struct run *r);
-void vask_say(struct world *w, struct host *h);
-void vask_on_sent_answer(struct world *w, const struct ask *ask); /* whatever it is */
-void vask_refuse(struct world *w, const struct ask *ask);
-void vask_on_answer(struct world *w, struct host *h, const struct ask *ask, const redisReply *reply);
+void vbatch_claim(struct world *w, struct run *r);
+void vbatch_release(struct world *w, struct run *r);
+void vbatch_flush(struct world *w, struct host *h);
+void vbatch_on_sent_reply(struct world *w, const struct batch *batch); /* whatever it is */
+void vbatch_refuse(struct world *w, const struct batch *batch);
+void vbatch_on_reply(struct world *w, struct host *h, const struct batch *batch, const redisReply *reply);
 
 /* --- model-world.c --- */
-/* Takes the words. ask: the claims it is about; NULL: none. */
+/* Takes ownership of `words`. batch: the claims that the call is about; NULL: none. */
 void world_send(struct world *w, struct host *h, enum redis_script script, struct redis_command *words, enum host_phase during,
-                const struct ask *ask);
+                const struct batch *batch);
 void world_end_turn(struct world *w); /* what hosts did not say yet they say now */
 void world_push(struct world *w, unsigned session, const char *text);
 void world_break(struct world *w, struct host *h, usec_t after); /* the host will notice then */

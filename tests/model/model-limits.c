@@ -77,7 +77,7 @@ struct cause { /* the call that is being judged */
     const char *word;
 };
 
-static bool is_told_by_hello(const struct cause *e, unsigned pool, const struct override *o) {
+static bool is_reported_by_hello(const struct cause *e, unsigned pool, const struct override *o) {
     if (e->script != REDIS_SCRIPT_HELLO)
         return false;
     for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
@@ -102,7 +102,7 @@ static struct override newest_known(const struct cause *e, unsigned pool, const 
     return newest;
 }
 
-static void judge_override(struct world *w, const struct cause *e, unsigned pool, const struct override *old, const struct override *o) {
+static void check_override(struct world *w, const struct cause *e, unsigned pool, const struct override *old, const struct override *o) {
     bool ours = e->script == REDIS_SCRIPT_OVERRIDE && strcmp(e->word, "ok") == 0 && e->args[3][0] == 'a' + (char) pool;
     struct override want = *old;
 
@@ -118,7 +118,7 @@ static void judge_override(struct world *w, const struct cause *e, unsigned pool
         restore_override(w, &want);
     if (ours && number(e->args[4]) != old->version)
         model_fail(w, "R6: an override of %c replaced version %" PRIu64 ", it named %s", 'a' + pool, old->version, e->args[4]);
-    if (is_told_by_hello(e, pool, o))
+    if (is_reported_by_hello(e, pool, o))
         return;
     if (!ours && !is_over(w, old))
         model_fail(w, "the override of %c changed to %s by itself", 'a' + pool, o->limit);
@@ -137,7 +137,7 @@ void limits_apply(struct world *w, enum redis_script script, char **args, size_t
 
             if (o.version <= before.version)
                 model_fail(w, "R6: an override of %c with version %" PRIu64 " came after %" PRIu64, 'a' + p, o.version, before.version);
-            judge_override(w, &cause, p, &old, &o);
+            check_override(w, &cause, p, &old, &o);
             (void) snprintf(w->m.overrides[p], sizeof(w->m.overrides[p]), "%s", text);
         }
     }

@@ -37,7 +37,7 @@ static bool is_queue_full(const struct effect *e, char *ret_pool) {
 }
 
 /* Who does not want to wait is refused if he would have to; who would, if too many wait already; not who has waited before. */
-static void judge_waiting(struct effect *e, unsigned c, char full_pool, const char *state) {
+static void check_waiting(struct effect *e, unsigned c, char full_pool, const char *state) {
     bool nowait = *e->args[6] == '1', refused = strcmp(e->word, "refused") == 0;
     const char *want = nowait ? "busy" : full_pool ? "queue-full" : "W or P";
 
@@ -51,16 +51,16 @@ static void judge_waiting(struct effect *e, unsigned c, char full_pool, const ch
 }
 
 /* The claims that a call asks for, and what is said of each: {claim, who, ...} from here on. */
-static size_t first_asked(const struct effect *e) {
+static size_t first_requested(const struct effect *e) {
     return e->script == REDIS_SCRIPT_CLAIM ? 3 : 5;
 }
 
-static size_t next_asked(const struct effect *e, size_t at) {
+static size_t next_requested(const struct effect *e, size_t at) {
     return e->script == REDIS_SCRIPT_CLAIM ? e->n_args : at + 2;
 }
 
-void rules_asked_again(struct effect *e) {
-    for (size_t i = first_asked(e); i + 1 < e->n_args; i = next_asked(e, i)) {
+void rules_requested_again(struct effect *e) {
+    for (size_t i = first_requested(e); i + 1 < e->n_args; i = next_requested(e, i)) {
         struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
 
         if (is_doubtful(e, claim))
@@ -80,7 +80,7 @@ static struct m_claim make_claim(const struct effect *e) {
 }
 
 /* e: of a call for one claim. */
-static void judge_claim(struct effect *e) {
+static void check_granted_claim(struct effect *e) {
     unsigned c = id_number(e->args[3]);
     struct m_claim *claim = &e->m->claims[c];
     char full_pool = '\0';
@@ -99,9 +99,9 @@ static void judge_claim(struct effect *e) {
         full_pool = '\0';
     *claim = make_claim(e);
     claim->ticket = ticket;
-    e->w->runs[c].asked_at = 0;
+    e->w->runs[c].requested_at = 0;
     if (refused || *state != 'H')
-        judge_waiting(e, c, full_pool, state);
+        check_waiting(e, c, full_pool, state);
     if (refused) {
         claim->ticket = reply_number(reply_at(e->state, 2)); /* the last one drawn, not lower than its own */
         if (!e->m->grace && !e->mismatch && !e->ended && !*reply_word(reply_at(e->state, 4)) &&
@@ -144,29 +144,29 @@ static struct effect one_of(const struct effect *e, size_t at, const redisReply 
     return one;
 }
 
-void rules_ask(struct effect *e) {
+void rules_request(struct effect *e) {
     size_t n = 0;
 
     if (e->script == REDIS_SCRIPT_CLAIM) {
-        judge_claim(e);
+        check_granted_claim(e);
         return;
     }
-    for (size_t i = first_asked(e); i + 1 < e->n_args; i = next_asked(e, i)) {
+    for (size_t i = first_requested(e); i + 1 < e->n_args; i = next_requested(e, i)) {
         char *args[10];
         struct effect one = one_of(e, i, reply_at(e->reply, n++), args);
 
         if (strcmp(one.word, "ok") != 0 && strcmp(one.word, "refused") != 0)
             model_fail(e->w, "the line for %s is '%s'", e->args[i], one.word);
-        judge_claim(&one);
+        check_granted_claim(&one);
     }
     if (reply_at(e->reply, n))
         model_fail(e->w, "more lines than claims");
 }
 
-void rules_asked_in_part(struct effect *e) {
-    _cleanup_reply_ redisReply *look = bridge_look(e->w->bridge);
+void rules_requested_in_part(struct effect *e) {
+    _cleanup_reply_ redisReply *look = bridge_inspect(e->w->bridge);
 
-    for (size_t i = first_asked(e); e->script == REDIS_SCRIPT_CLAIMS && i + 1 < e->n_args; i = next_asked(e, i)) {
+    for (size_t i = first_requested(e); e->script == REDIS_SCRIPT_CLAIMS && i + 1 < e->n_args; i = next_requested(e, i)) {
         struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
 
         for (size_t k = 2; claim->state == 0 && reply_at(look, k + 4); k += 5) {
@@ -227,7 +227,7 @@ void rules_releases(struct effect *e) {
 }
 
 /* One claim of a sync and what was answered about it. */
-static void apply_told(struct effect *e, char **item, const redisReply *answer) {
+static void apply_reported(struct effect *e, char **item, const redisReply *answer) {
     unsigned c = id_number(item[0]), s = id_number(e->args[0]);
     struct m_claim *claim = &e->m->claims[c];
     bool was = claim->state != 0;
@@ -242,7 +242,7 @@ static void apply_told(struct effect *e, char **item, const redisReply *answer) 
     if (!was) {
         *claim = (struct m_claim) {.head = rules_number(item[4]), .ticket = rules_number(item[3])};
         parse_permits(e, item[9], claim->permits);
-        e->w->runs[c].asked_at = 0;
+        e->w->runs[c].requested_at = 0;
     }
     claim->session = s;
     claim->unsynced = false;
@@ -269,7 +269,7 @@ void rules_sync(struct effect *e) {
         if (strcmp(e->args[4], "1") == 0 && e->m->claims[i].state && e->m->claims[i].session == s)
             e->m->claims[i].unsynced = true;
     for (size_t i = 6; i + 9 < e->n_args; i += 10)
-        apply_told(e, e->args + i, reply_at(reply_at(e->reply, 6), n++));
+        apply_reported(e, e->args + i, reply_at(reply_at(e->reply, 6), n++));
     for (unsigned i = 0; strcmp(e->args[5], "1") == 0 && e->more == 0 && i < e->w->n_runs; i++)
         if (e->m->claims[i].unsynced && e->m->claims[i].session == s) {
             e->m->claims[i].state = 0;

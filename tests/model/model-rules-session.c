@@ -72,7 +72,7 @@ static bool is_bound(const struct effect *e, unsigned s, usec_t lease, uint64_t 
 }
 
 /* A lease or a name that somebody else lives by keeps it out, and nothing else does. */
-static void judge_admission(struct effect *e, unsigned s, uint64_t dead, bool may_expire) {
+static void check_admission(struct effect *e, unsigned s, uint64_t dead, bool may_expire) {
     unsigned name = id_number(e->args[3]), machine = id_number(e->args[4]);
     usec_t lease = rules_number(e->args[6]);
     bool taken = false, surely = false, others = false, differs, ok = strcmp(e->word, "ok") == 0;
@@ -123,7 +123,7 @@ static struct declared declared_of(const struct effect *e, unsigned pool) {
 }
 
 /* Hosts that declare different limits, or another scope, are told so (R14). */
-static void judge_differing(struct effect *e, const struct m_session *session) {
+static void check_differing(struct effect *e, const struct m_session *session) {
     const redisReply *list = reply_at(e->reply, 8), *item;
 
     for (unsigned p = 0; p < e->w->n_pools && e->more == 0; p++) {
@@ -149,7 +149,7 @@ static void note_lowest(const struct effect *e, uint32_t lowest[static POOLS_MAX
 }
 
 /* Who takes a limit away tells what the lowest is now; of pools that `but` declares itself (may be NULL) its host knows. */
-static void judge_undeclared(struct effect *e, const uint32_t before[static POOLS_MAX], size_t at, const struct m_session *but) {
+static void check_undeclared(struct effect *e, const uint32_t before[static POOLS_MAX], size_t at, const struct m_session *but) {
     const redisReply *list = reply_at(e->reply, at), *item;
 
     for (unsigned p = 0; p < e->w->n_pools; p++) {
@@ -213,9 +213,9 @@ void rules_hello(struct effect *e) {
         return;
     }
     apply_ended(e, ok ? 10 : 6, replaced, dead, may_expire);
-    judge_admission(e, s, dead, may_expire);
+    check_admission(e, s, dead, may_expire);
     if (!ok) {
-        judge_undeclared(e, lowest, 8, NULL);
+        check_undeclared(e, lowest, 8, NULL);
         return;
     }
     e->m->lease = rules_number(e->args[6]);
@@ -226,13 +226,13 @@ void rules_hello(struct effect *e) {
     take_name(e, s, id_number(e->args[3]));
     session->connection = connection;
     session->count = reply_number(reply_at(e->reply, 4));
-    session->beat = e->w->now;
+    session->heartbeat_at = e->w->now;
     declare(e, session);
-    judge_differing(e, session);
-    judge_undeclared(e, lowest, 9, session);
+    check_differing(e, session);
+    check_undeclared(e, lowest, 9, session);
 }
 
-void rules_beat(struct effect *e) {
+void rules_heartbeat(struct effect *e) {
     struct m_session *session = &e->m->sessions[id_number(e->args[0])];
     bool grace = reply_number(reply_at(e->state, 1)) == 1;
     uint64_t known = e->n_args > 7 ? rules_number(e->args[7]) : 0;
@@ -251,11 +251,11 @@ void rules_beat(struct effect *e) {
         model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %" PRIu64 " us", known);
     }
     if (reply_number(reply_at(e->reply, 4)) <= session->count)
-        model_fail(e->w, "R4: the beat clock stands still at %" PRIu64, session->count);
+        model_fail(e->w, "R4: the heartbeat count stands still at %" PRIu64, session->count);
     session->count = reply_number(reply_at(e->reply, 4));
-    session->beat = e->w->now;
+    session->heartbeat_at = e->w->now;
     apply_ended(e, 10, 0, rules_number(e->args[3]), !e->mismatch);
-    judge_undeclared(e, lowest, 12, NULL);
+    check_undeclared(e, lowest, 12, NULL);
 }
 
 void rules_bye(struct effect *e) {
@@ -270,5 +270,5 @@ void rules_bye(struct effect *e) {
         e->m->sessions[s].ending = true;
     else
         end_session(e, s, NULL); /* its host knows */
-    judge_undeclared(e, lowest, 3, NULL);
+    check_undeclared(e, lowest, 3, NULL);
 }

@@ -116,7 +116,7 @@ void rules_granted(struct effect *e, unsigned c, uint64_t before, uint64_t token
     claim->token = token;
     check_grant(e->w, c);
     claim->state = 'H';
-    e->w->runs[c].asked_at = 0;
+    e->w->runs[c].requested_at = 0;
     session->last = token;
     e->m->clock = token;
 }
@@ -230,8 +230,8 @@ static bool proves_loss(const struct effect *e) {
     const struct m_state *m = e->m;
     uint64_t own;
 
-    if (e->script == REDIS_SCRIPT_HEARTBEAT) /* by its own count only where it does anything to others: see rules_beat() */
-        return rules_number(e->args[6]) > m->sessions[id_number(e->args[0])].last || rules_number(e->args[3]) > m->beat ||
+    if (e->script == REDIS_SCRIPT_HEARTBEAT) /* by its own count only where it does anything to others: see rules_heartbeat() */
+        return rules_number(e->args[6]) > m->sessions[id_number(e->args[0])].last || rules_number(e->args[3]) > m->heartbeat_count ||
                (rules_number(e->args[4]) > m->sessions[id_number(e->args[0])].count && strcmp(e->word, "epoch") == 0);
     if (e->script != REDIS_SCRIPT_HELLO || !*m->epoch)
         return false;
@@ -250,11 +250,11 @@ static void apply_verb(struct effect *e) {
         rules_bye(e);
         break;
     case REDIS_SCRIPT_HEARTBEAT:
-        rules_beat(e);
+        rules_heartbeat(e);
         break;
     case REDIS_SCRIPT_CLAIM:
     case REDIS_SCRIPT_CLAIMS:
-        rules_asked_again(e);
+        rules_requested_again(e);
         break; /* what is owed comes before the rest */
     case REDIS_SCRIPT_RELEASE:
         rules_release(e);
@@ -279,7 +279,7 @@ static void apply_verb(struct effect *e) {
 
 /* With low bounds an end comes in parts that no answer names: look which claims are still there. */
 static void apply_partial(struct effect *e) {
-    _cleanup_reply_ redisReply *look = bridge_look(e->w->bridge);
+    _cleanup_reply_ redisReply *look = bridge_inspect(e->w->bridge);
 
     for (unsigned s = 1; s <= e->w->n_sessions; s++) {
         struct m_session *session = &e->m->sessions[s];
@@ -302,12 +302,12 @@ static void apply_partial(struct effect *e) {
     }
 }
 
-static void judge(struct effect *e) {
+static void check_call(struct effect *e) {
     bool was_mismatch = e->mismatch;
     const char *barred;
 
     apply_epoch(e);
-    if (e->ended && e->script == REDIS_SCRIPT_HEARTBEAT && reply_number(reply_at(e->state, 3)) > e->m->beat) /* it had beaten before it saw */
+    if (e->ended && e->script == REDIS_SCRIPT_HEARTBEAT && reply_number(reply_at(e->state, 3)) > e->m->heartbeat_count) /* it had beaten before it saw */
         e->m->sessions[id_number(e->args[0])].count = reply_number(reply_at(e->state, 3));
     barred = gate(e, was_mismatch);
     if (barred && strcmp(e->word, barred) != 0)
@@ -318,11 +318,11 @@ static void judge(struct effect *e) {
     if (e->ended && strcmp(e->word, "epoch") == 0) { /* seen when it was about to grant: before that it may have moved others */
         limits_apply(e->w, e->script, e->args, e->n_args, e->word, e->state);
         if (rules_is_ask(e->script))
-            rules_asked_again(e);
+            rules_requested_again(e);
         rules_released_in_part(e);
         apply_pushes(e);
         if (rules_is_ask(e->script))
-            rules_asked_in_part(e);
+            rules_requested_in_part(e);
         return;
     }
     if (strcmp(e->word, "epoch") == 0 || strcmp(e->word, "gone") == 0) {
@@ -333,7 +333,7 @@ static void judge(struct effect *e) {
     apply_verb(e);
     apply_pushes(e);
     if (rules_is_ask(e->script))
-        rules_ask(e);
+        rules_request(e);
     if (e->w->tight)
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
@@ -378,11 +378,11 @@ void rules_apply(struct world *w, enum redis_script script, const struct redis_c
     e.went_back = proves_loss(&e);
     e.was_grace = w->m.grace;
     (void) snprintf(e.old_epoch, sizeof(e.old_epoch), "%s", w->m.epoch);
-    judge(&e);
+    check_call(&e);
     clock = reply_number(reply_at(e.state, 2));
     if (clock < w->m.clock)
         model_fail(w, "R7: the clock went from %" PRIu64 " to %" PRIu64, w->m.clock, clock);
     w->m.clock = clock;
-    w->m.beat = reply_number(reply_at(e.state, 3));
-    clock_judge_lead(&e);
+    w->m.heartbeat_count = reply_number(reply_at(e.state, 3));
+    clock_check_lead(&e);
 }

@@ -44,23 +44,23 @@ void rules_park(struct effect *e, struct m_claim *claim); /* at the first pool w
 /* --- model-clock.c --- */
 /* Before it counts as one that waits, or as drawn. */
 void clock_ticket_drawn(struct effect *e, unsigned claim, uint64_t ticket, bool waits);
-void clock_judge_lead(struct effect *e); /* after each call */
+void clock_check_lead(struct effect *e); /* after each call */
 
 /* --- model-rules-session.c --- */
 static inline bool rules_is_refusal(const char *word) { /* of a hello */
     return strcmp(word, "lease-differs") == 0 || strcmp(word, "name-taken") == 0;
 }
 void rules_hello(struct effect *e);
-void rules_beat(struct effect *e);
+void rules_heartbeat(struct effect *e);
 void rules_bye(struct effect *e);
 
 /* --- model-rules-claim.c --- */
 /* Claims that are asked for once more are their session's, and what was held in an epoch before this one is not: before all else. */
-void rules_asked_again(struct effect *e);
+void rules_requested_again(struct effect *e);
 /* After what was owed to others: the claim, or each of several as if one were asked for after the other. */
-void rules_ask(struct effect *e);
+void rules_request(struct effect *e);
 /* Another epoch was found while they were asked for: what was done before that stays. */
-void rules_asked_in_part(struct effect *e);
+void rules_requested_in_part(struct effect *e);
 /* Another epoch was found while claims were given back: they are gone. */
 void rules_released_in_part(struct effect *e);
 void rules_release(struct effect *e);

@@ -355,7 +355,7 @@ static void shrink(struct world *w, struct bridge *b, const struct model_mutatio
     free(shorter);
 }
 
-static void tell(struct world *w, struct bridge *b, const struct model_mutation *mutation, struct sequence *q) {
+static void print_failure(struct world *w, struct bridge *b, const struct model_mutation *mutation, struct sequence *q) {
     const char *wanted = getenv("MODEL_TRACE");
     char first[sizeof(w->failure)];
 
@@ -390,7 +390,7 @@ int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *muta
         run_sequence(w, &bridge, mutation, q, NULL);
         *ret_failed = model_failed(w);
         if (*ret_failed && tell_it)
-            tell(w, &bridge, mutation, q);
+            print_failure(w, &bridge, mutation, q);
         k = (int) i + 1;
     }
     bridge_close(&bridge);

@@ -50,7 +50,7 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
         r->permits[0] = 1;
     w->n_runs++;
     world_trace(w, "h%u: c%u asks for %u %u %u", h->index, r->id, r->permits[0], r->permits[1], r->permits[2]);
-    vclaim_ask(w, r);
+    vclaim_request(w, r);
 }
 
 /* Several claims of one permit of one pool, in one turn. */
@@ -219,7 +219,7 @@ static void step_grace(struct world *w, struct host *h) {
     if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->grace && may_end_grace(w)) {
         w->by_hand = true;
         h->ends_grace = true;
-        vbeat_say(w, h);
+        vheartbeat_send(w, h);
     }
 }
 

@@ -78,11 +78,11 @@ static struct model_event *add_call(struct world *w, struct host *h, usec_t at, 
 }
 
 void world_send(struct world *w, struct host *h, enum redis_script script, struct redis_command *words, enum host_phase during,
-                const struct ask *ask) {
+                const struct batch *batch) {
     usec_t at;
     struct model_event *e;
 
-    vask_say(w, h);
+    vbatch_flush(w, h);
     at = w->now + world_draw(w, w->heartbeat / 40);
     if (h->lose_call || h->cut_until > w->now) {
         world_trace(w, "h%u: %s is lost on its way", h->index, redis_script_name(script));
@@ -104,9 +104,9 @@ void world_send(struct world *w, struct host *h, enum redis_script script, struc
         h->stall_call = 0;
     }
     e = add_call(w, h, at, script, words, during);
-    if (ask)
-        e->ask = *ask;
-    if (ask && h->twice) {
+    if (batch)
+        e->batch = *batch;
+    if (batch && h->twice) {
         add_call(w, h, at, script, words, during)->is_unawaited = true;
         h->twice = false;
     }
@@ -187,14 +187,14 @@ redisReply *world_call(struct world *w, enum redis_script script, const struct r
     return reply;
 }
 
-static void note_beat(struct world *w, struct host *h, const redisReply *reply) {
+static void note_heartbeat(struct world *w, struct host *h, const redisReply *reply) {
     if (strcmp(reply_word(reply_at(reply_at(reply, 0), 0)), "ok") != 0)
         return;
     if (h->healthy_since == 0 || w->now > h->last_beat + w->heartbeat + w->heartbeat / 4)
         h->healthy_since = w->now;
     h->last_beat = w->now;
     if (!w->m.empty && w->m.replid == w->replid)
-        check_beat(w, h);
+        check_heartbeat(w, h);
 }
 
 static void on_call(struct world *w, struct model_event *e) {
@@ -208,7 +208,7 @@ static void on_call(struct world *w, struct model_event *e) {
         return;
     reply = world_call(w, e->script, &e->words);
     if (e->script == REDIS_SCRIPT_HEARTBEAT && is_present)
-        note_beat(w, h, reply);
+        note_heartbeat(w, h, reply);
     if (!is_present || h->wire_dead || e->is_unawaited) {
         freeReplyObject(reply);
         return;
@@ -226,7 +226,7 @@ static void on_call(struct world *w, struct model_event *e) {
     answer->script = e->script;
     answer->reply = reply;
     answer->during = e->during;
-    answer->ask = e->ask;
+    answer->batch = e->batch;
     answer->sent = e->sent;
 }
 
@@ -299,7 +299,7 @@ static struct host *first_timer(struct world *w, usec_t *ret_at) {
 
 void world_end_turn(struct world *w) {
     for (unsigned i = 0; i < w->n_hosts; i++)
-        vask_say(w, &w->hosts[i]);
+        vbatch_flush(w, &w->hosts[i]);
 }
 
 void world_advance(struct world *w, usec_t until) {

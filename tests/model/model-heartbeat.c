@@ -15,7 +15,7 @@ static uint64_t aged(const struct world *w, const struct host *h, uint64_t numbe
     return number > 0 && !(w->mutation && w->mutation->no_ageing) ? number + age + age / 100 : number;
 }
 
-uint64_t vbeat_latest(const struct world *w, const struct host *h) {
+uint64_t vheartbeat_latest(const struct world *w, const struct host *h) {
     return aged(w, h, h->latest, h->since);
 }
 
@@ -26,23 +26,23 @@ static void remember(struct world *w, struct host *h, uint64_t number, usec_t si
 }
 
 /* It was drawn after the last answered heartbeat was sent; or, as a mutation, when it was heard. */
-void vbeat_hear_drawn(struct world *w, struct host *h, uint64_t number) {
+void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number) {
     usec_t since = h->last_count > 0 && !(w->mutation && w->mutation->age_from_hearing) ? h->last_sent : w->now;
 
     if (number > h->drawn)
         h->drawn = number;
-    if (aged(w, h, number, since) > vbeat_latest(w, h))
+    if (aged(w, h, number, since) > vheartbeat_latest(w, h))
         remember(w, h, number, since);
 }
 
-void vbeat_hear_latest(struct world *w, struct host *h, uint64_t number, usec_t sent) {
+void vheartbeat_observe_latest(struct world *w, struct host *h, uint64_t number, usec_t sent) {
     if (w->mutation && w->mutation->age_from_hearing)
         sent = w->now;
-    if (h->heard <= sent || aged(w, h, number, sent) > vbeat_latest(w, h))
+    if (h->heard <= sent || aged(w, h, number, sent) > vheartbeat_latest(w, h))
         remember(w, h, number, sent);
 }
 
-void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
+void vheartbeat_observe_epoch(struct world *w, struct host *h, const char *epoch) {
     if (strcmp(h->epoch, epoch) == 0)
         return;
     (void) snprintf(h->epoch, sizeof(h->epoch), "%s", epoch);
@@ -53,7 +53,7 @@ void vbeat_hear_epoch(struct world *w, struct host *h, const char *epoch) {
     h->grace = false;
 }
 
-void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent) {
+void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent) {
     h->last_count = count;
     h->last_sent = sent;
     if (h->n_marks > 0 && w->now < h->marks[h->n_marks - 1].received + h->expiry / (MARKS_KEPT / 2))
@@ -65,7 +65,7 @@ void vbeat_add_mark(struct world *w, struct host *h, uint64_t count, usec_t sent
     h->marks[h->n_marks++] = (struct mark) {.count = count, .received = w->now};
 }
 
-uint64_t vbeat_dead_count(const struct world *w, const struct host *h) {
+uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h) {
     usec_t lease = w->mutation && w->mutation->early_expiry ? h->expiry * 3 / 4 : h->expiry;
     uint64_t count = 0;
 
@@ -76,7 +76,7 @@ uint64_t vbeat_dead_count(const struct world *w, const struct host *h) {
     return count;
 }
 
-void vbeat_hear_overrides(struct host *h, const redisReply *list) {
+void vheartbeat_apply_overrides(struct host *h, const redisReply *list) {
     const redisReply *item;
 
     for (size_t i = 0; (item = reply_at(list, i)); i++) {
@@ -97,7 +97,7 @@ void vbeat_hear_overrides(struct host *h, const redisReply *list) {
 
 /* --- heartbeats --- */
 
-void vbeat_say(struct world *w, struct host *h) {
+void vheartbeat_send(struct world *w, struct host *h) {
     struct redis_command words = {0};
 
     if (h->phase != HOST_LIVE)
@@ -108,13 +108,13 @@ void vbeat_say(struct world *w, struct host *h) {
     }
     vhost_begin(h, &words);
     command_add(&words, h->epoch);
-    command_add_u64(&words, vbeat_dead_count(w, h));
+    command_add_u64(&words, vheartbeat_expired_count(w, h));
     command_add_u64(&words, h->own);
     command_add_u64(&words, h->overrides_version);
     command_add_u64(&words, h->given);
-    if (h->grace || h->beats++ % 16 == 0) {
+    if (h->grace || h->n_heartbeats++ % 16 == 0) {
         command_add_u64(&words, h->ends_grace ? 1000 * w->lease : vhost_measures(h, w->now - h->epoch_known));
-        command_add_u64(&words, h->grace ? vbeat_latest(w, h) : 0);
+        command_add_u64(&words, h->grace ? vheartbeat_latest(w, h) : 0);
     }
     h->ends_grace = false;
     h->beat_drawn = h->drawn;
@@ -125,7 +125,7 @@ void vbeat_say(struct world *w, struct host *h) {
     world_send(w, h, REDIS_SCRIPT_HEARTBEAT, &words, HOST_LIVE, NULL);
 }
 
-static void say_look(struct world *w, struct host *h) {
+static void send_verify(struct world *w, struct host *h) {
     struct redis_command words = {0};
 
     if (w->now < h->looked + h->lease)
@@ -137,13 +137,13 @@ static void say_look(struct world *w, struct host *h) {
     world_send(w, h, REDIS_SCRIPT_VERIFY, &words, HOST_LIVE, NULL);
 }
 
-void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
+void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *reply) {
     uint64_t last = reply_number(reply_at(reply, 5)), more = reply_number(reply_at(reply, 2));
     usec_t from = w->mutation && w->mutation->deadline_from_answer ? w->now : h->beat_sent, deadline;
     bool missed;
 
     h->beat_under_way = false;
-    vbeat_hear_overrides(h, reply_at(reply, 9));
+    vheartbeat_apply_overrides(h, reply_at(reply, 9));
     if (h->deadline > 0 && w->now >= h->deadline) {
         vhost_session_lost(w, h);
         return;
@@ -153,10 +153,10 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
         vhost_resync(w, h);
         return;
     }
-    vbeat_hear_drawn(w, h, reply_number(reply_at(reply, 7)));
+    vheartbeat_observe_drawn(w, h, reply_number(reply_at(reply, 7)));
     if (reply_at(reply, 9)) /* else it is the short answer */
-        vbeat_hear_latest(w, h, reply_number(reply_at(reply, 8)), h->beat_sent);
-    vbeat_add_mark(w, h, reply_number(reply_at(reply, 4)), h->beat_sent);
+        vheartbeat_observe_latest(w, h, reply_number(reply_at(reply, 8)), h->beat_sent);
+    vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 4)), h->beat_sent);
     h->own = h->last_count;
     h->own_sent = h->last_sent;
     h->file_latest = h->latest;
@@ -176,11 +176,11 @@ void vbeat_on_answer(struct world *w, struct host *h, const redisReply *reply) {
         h->beaten = true;
         vclaim_flush(w, h);
     }
-    vclaim_start_told(w, h);
+    vclaim_start_notified(w, h);
     if (h->phase == HOST_LIVE && missed)
         vhost_resync(w, h);
     else if (h->phase == HOST_LIVE && (more > 0 || h->beat_again))
-        vbeat_say(w, h);
+        vheartbeat_send(w, h);
     else if (h->phase == HOST_LIVE)
-        say_look(w, h);
+        send_verify(w, h);
 }
