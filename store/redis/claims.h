@@ -50,10 +50,10 @@ void claims_begin_call(struct claim_entry *entry);
 void claims_end_call(struct claim_entry *entry);
 void claims_mark_sent(struct claim_entry *entry);
 void claims_handle_held(struct claim_entry *entry, uint64_t ticket, uint64_t token, usec_t queued);
-/* position, since: 0: not told. */
+/* position, since: 0: not known. */
 void claims_handle_waiting(struct claim_entry *entry, bool parked, uint64_t ticket, uint32_t position,
                            usec_t since);
-/* number: the clock's number of the revocation; 0: not told. */
+/* number: the clock's number of the revocation; 0: not known. */
 void claims_handle_revoked(struct claim_entry *entry, uint64_t number);
 /* The claim was refused: it is its owner's again. */
 void claims_handle_refused(struct claim_entry *entry, enum store_refusal refusal, const char *pool);

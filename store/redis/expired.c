@@ -13,7 +13,7 @@ void expired_log(struct store_redis *store, const struct sessions_reply *session
             event_emit(
                 store->env.events,
                 &(struct event) {.type = EVENT_HOST_EXPIRED, .host = session.host, .clock = session.clock},
-                "host %s has not been heard of for a lease: what it held or waited for is given back",
+                "host %s sent no heartbeat for a lease: its permits and places are given back",
                 session.host);
     for (size_t i = 0; reclaimed_reply_at(sessions->reclaimed, i, &claim) == 0; i++)
         event_emit(store->env.events,

@@ -24,7 +24,7 @@ void full_log_waiting(struct store_redis *store) {
         return;
     store->full.logged = now;
     journal_log(store_redis_journal(store), LOG_WARNING,
-                "the memory of Redis is full: claims that wait are asked again until it is not");
+                "the memory of Redis is full: waiting claims are requested again until it is not");
 }
 
 void full_end(struct store_redis *store) {

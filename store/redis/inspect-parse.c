@@ -12,6 +12,19 @@
 
 #define POOLS_MAX 1000
 
+/* Positions in the replies of inspect.lua. */
+enum { SESSIONS_GRACE = 2, SESSIONS_KNOWN, SESSIONS_TIME, SESSIONS_LIST, SESSIONS_MALFORMED };
+enum { SESSION_ID, SESSION_RECORD, SESSION_COUNT, SESSION_CLAIMS };
+enum {
+    ANSWER, POOL_LIMIT, POOL_LOWEST, POOL_HIGHEST, POOL_OVERRIDE, POOL_USED, POOL_WAITING,
+    POOL_PARKED, POOL_HOLDERS, POOL_QUEUE, POOL_POSITIONS, POOL_HOST_SCOPED, POOL_LOWEST_SESSION,
+    POOL_MALFORMED,
+};
+enum { HOLDER_CLAIM, HOLDER_SESSION, HOLDER_NAME, HOLDER_PERMITS, HOLDER_TOKEN, HOLDER_SINCE, HOLDER_PID };
+enum { WAITER_CLAIM, WAITER_SESSION, WAITER_NAME, WAITER_PERMITS, WAITER_SINCE, WAITER_POSITION };
+enum { OVERRIDE_LIMIT, OVERRIDE_UNTIL, OVERRIDE_REASON };
+enum { MALFORMED_KEY, MALFORMED_ID, MALFORMED_RECORD };
+
 /* --- malformed records --- */
 
 /* id, record: of any bytes, or NULL. Without memory the list is shorter. */
@@ -38,8 +51,8 @@ static void read_malformed(struct snapshot *s, const struct redisReply *list) {
     for (size_t i = 0; (item = reply_at(list, i)); i++) {
         char key[sizeof(s->malformed->key)];
 
-        reply_escape(reply_at(item, 0), key, sizeof(key));
-        add_malformed(s, key, reply_at(item, 1), reply_at(item, 2));
+        reply_escape(reply_at(item, MALFORMED_KEY), key, sizeof(key));
+        add_malformed(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_RECORD));
     }
 }
 
@@ -103,17 +116,18 @@ static int read_record(struct snapshot_session *s, const char *record) {
 static int read_session(const struct store_redis *store, struct snapshot *all, const struct redisReply *item,
                         usec_t now) {
     struct snapshot_session *s = &all->sessions[all->n_sessions];
-    const char *record = reply_text(reply_at(item, 1));
+    const char *record = reply_text(reply_at(item, SESSION_RECORD));
     uint64_t count;
     int r = -EBADMSG;
 
-    if (reply_copy(reply_at(item, 0), s->id, sizeof(s->id)) == 0 && id_is_valid(s->id) && record &&
-        reply_u64(reply_at(item, 2), &count) == 0 && reply_u32(reply_at(item, 3), &s->claims) == 0)
+    if (reply_copy(reply_at(item, SESSION_ID), s->id, sizeof(s->id)) == 0 && id_is_valid(s->id) && record &&
+        reply_u64(reply_at(item, SESSION_COUNT), &count) == 0 &&
+        reply_u32(reply_at(item, SESSION_CLAIMS), &s->claims) == 0)
         r = read_record(s, record);
     if (r == -EBADMSG) {
         free(s->limits);
         memset(s, 0, sizeof(*s));
-        add_malformed(all, "sessions", reply_at(item, 0), reply_at(item, 1));
+        add_malformed(all, "sessions", reply_at(item, SESSION_ID), reply_at(item, SESSION_RECORD));
         return 0;
     }
     all->n_sessions++; /* before the error, so that snapshot_free() frees it */
@@ -174,16 +188,17 @@ static int collect_pools(const struct store_redis *store, struct snapshot *s) {
 
 int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s,
                            const struct redisReply *reply, usec_t *ret_time) {
-    const struct redisReply *list = reply_at(reply, 5);
+    const struct redisReply *list = reply_at(reply, SESSIONS_LIST);
     usec_t now = clock_boottime(), known_here = usec_sub(now, store->epoch.known_since);
     uint64_t grace, known;
     size_t n;
     int r = 0;
 
-    if (!reply_is(reply_at(reply, 0), "ok") || reply_u64(reply_at(reply, 2), &grace) < 0 ||
-        reply_u64(reply_at(reply, 4), ret_time) < 0 || reply_count(list, &n) < 0)
+    if (!reply_is(reply_at(reply, ANSWER), "ok") ||
+        reply_u64(reply_at(reply, SESSIONS_GRACE), &grace) < 0 ||
+        reply_u64(reply_at(reply, SESSIONS_TIME), ret_time) < 0 || reply_count(list, &n) < 0)
         return -EBADMSG;
-    if (reply_u64(reply_at(reply, 3), &known) < 0 ||
+    if (reply_u64(reply_at(reply, SESSIONS_KNOWN), &known) < 0 ||
         known < known_here) /* implausible: this host knows better */
         known = known_here;
     s->grace_usec = grace ? usec_sub(store->env.lease_usec, known) + 1 : 0;
@@ -192,7 +207,7 @@ int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s,
         return -ENOMEM;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = read_session(store, s, reply_at(list, i), now);
-    read_malformed(s, reply_at(reply, 6));
+    read_malformed(s, reply_at(reply, SESSIONS_MALFORMED));
     return r < 0 ? r : collect_pools(store, s);
 }
 
@@ -214,11 +229,14 @@ static int read_id(const struct redisReply *r, char id[static ID_TEXT_SIZE]) {
 }
 
 static int read_holder(const struct snapshot *s, struct snapshot_holder *h, const struct redisReply *item) {
-    const struct snapshot_session *session = find_session(s, reply_at(item, 1));
+    const struct snapshot_session *session = find_session(s, reply_at(item, HOLDER_SESSION));
 
-    if (read_id(reply_at(item, 0), h->claim) < 0 || read_name(reply_at(item, 2), h->name) < 0 ||
-        reply_u32(reply_at(item, 3), &h->permits) < 0 || reply_u64(reply_at(item, 4), &h->token) < 0 ||
-        reply_u64(reply_at(item, 5), &h->since_realtime) < 0 || reply_u32(reply_at(item, 6), &h->pid) < 0)
+    if (read_id(reply_at(item, HOLDER_CLAIM), h->claim) < 0 ||
+        read_name(reply_at(item, HOLDER_NAME), h->name) < 0 ||
+        reply_u32(reply_at(item, HOLDER_PERMITS), &h->permits) < 0 ||
+        reply_u64(reply_at(item, HOLDER_TOKEN), &h->token) < 0 ||
+        reply_u64(reply_at(item, HOLDER_SINCE), &h->since_realtime) < 0 ||
+        reply_u32(reply_at(item, HOLDER_PID), &h->pid) < 0)
         return -EBADMSG;
     (void) snprintf(h->host, sizeof(h->host), "%s", session ? session->host : "");
     h->seen_usec = session ? session->seen_usec : USEC_INFINITY;
@@ -227,12 +245,14 @@ static int read_holder(const struct snapshot *s, struct snapshot_holder *h, cons
 
 static int read_waiter(const struct snapshot *s, struct snapshot_waiter *w, const struct redisReply *item,
                        usec_t time) {
-    const struct snapshot_session *session = find_session(s, reply_at(item, 1));
+    const struct snapshot_session *session = find_session(s, reply_at(item, WAITER_SESSION));
     uint64_t since;
 
-    if (read_id(reply_at(item, 0), w->claim) < 0 || read_name(reply_at(item, 2), w->name) < 0 ||
-        reply_u32(reply_at(item, 3), &w->permits) < 0 || reply_u64(reply_at(item, 4), &since) < 0 ||
-        reply_u32(reply_at(item, 5), &w->position) < 0)
+    if (read_id(reply_at(item, WAITER_CLAIM), w->claim) < 0 ||
+        read_name(reply_at(item, WAITER_NAME), w->name) < 0 ||
+        reply_u32(reply_at(item, WAITER_PERMITS), &w->permits) < 0 ||
+        reply_u64(reply_at(item, WAITER_SINCE), &since) < 0 ||
+        reply_u32(reply_at(item, WAITER_POSITION), &w->position) < 0)
         return -EBADMSG;
     (void) snprintf(w->host, sizeof(w->host), "%s", session ? session->host : "");
     w->waiting_usec = usec_sub(time, since);
@@ -257,7 +277,8 @@ static int read_holders(struct snapshot *s, struct snapshot_pool *p, const struc
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         if (read_holder(s, &p->holders[p->n_holders], reply_at(list, i)) < 0)
-            add_malformed(s, "claims", reply_at(reply_at(list, i), 0), reply_at(reply_at(list, i), 2));
+            add_malformed(s, "claims", reply_at(reply_at(list, i), HOLDER_CLAIM),
+                          reply_at(reply_at(list, i), HOLDER_NAME));
         else
             p->n_holders++;
     return 0;
@@ -275,7 +296,8 @@ static int read_queue(struct snapshot *s, struct snapshot_pool *p, usec_t time,
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         if (read_waiter(s, &p->queue[p->n_queue], reply_at(list, i), time) < 0)
-            add_malformed(s, "claims", reply_at(reply_at(list, i), 0), reply_at(reply_at(list, i), 2));
+            add_malformed(s, "claims", reply_at(reply_at(list, i), WAITER_CLAIM),
+                          reply_at(reply_at(list, i), WAITER_NAME));
         else
             p->n_queue++;
     return 0;
@@ -289,7 +311,7 @@ static int compare_holders(const void *a, const void *b) {
 
 static int read_override(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *o) {
     /* not reply_u64(): `--for` may exceed reply_number_max() */
-    const char *until = reply_text(reply_at(o, 1));
+    const char *until = reply_text(reply_at(o, OVERRIDE_UNTIL));
     char reason[256];
     size_t n;
 
@@ -297,15 +319,15 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
         return -EBADMSG;
     if (n == 0)
         return 0;
-    if (reply_u32(reply_at(o, 0), &p->override_limit) < 0 || !until ||
+    if (reply_u32(reply_at(o, OVERRIDE_LIMIT), &p->override_limit) < 0 || !until ||
         number_parse(until, NUMBER_MAX, &p->override_until) < 0) {
-        add_malformed(s, "meta", reply_at(o, 0), reply_at(o, 1));
+        add_malformed(s, "meta", reply_at(o, OVERRIDE_LIMIT), reply_at(o, OVERRIDE_UNTIL));
         return 0;
     }
     if (p->override_until == 0)
         p->override_until = USEC_INFINITY;
     p->has_override = true;
-    reply_readable(reply_at(o, 2), reason, sizeof(reason));
+    reply_readable(reply_at(o, OVERRIDE_REASON), reason, sizeof(reason));
     if (!*reason)
         return 0;
     p->override_reason = strdup(reason);
@@ -314,39 +336,41 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
 
 /* Reads which session declares the lowest limit, if limits differ. A limit of 0 parks the pool. */
 static void read_lowest(struct snapshot *s, struct snapshot_pool *p, const struct redisReply *reply) {
-    const struct snapshot_session *session = find_session(s, reply_at(reply, 12));
+    const struct snapshot_session *session = find_session(s, reply_at(reply, POOL_LOWEST_SESSION));
     uint64_t host_scoped = 0;
     char lowest[32], highest[32];
 
-    reply_escape(reply_at(reply, 2), lowest, sizeof(lowest));
-    reply_escape(reply_at(reply, 3), highest, sizeof(highest));
-    (void) reply_u64(reply_at(reply, 11), &host_scoped);
+    reply_escape(reply_at(reply, POOL_LOWEST), lowest, sizeof(lowest));
+    reply_escape(reply_at(reply, POOL_HIGHEST), highest, sizeof(highest));
+    (void) reply_u64(reply_at(reply, POOL_HOST_SCOPED), &host_scoped);
     p->limits_differ = strcmp(lowest, highest) != 0 || host_scoped > 0;
     if (strcmp(lowest, highest) == 0)
         return;
     (void) snprintf(p->lowest, sizeof(p->lowest), "%s", lowest);
     (void) snprintf(p->lowest_host, sizeof(p->lowest_host), "%s", session ? session->host : "");
-    reply_escape(reply_at(reply, 12), p->lowest_session, sizeof(p->lowest_session));
+    reply_escape(reply_at(reply, POOL_LOWEST_SESSION), p->lowest_session, sizeof(p->lowest_session));
 }
 
 int inspect_parse_pool(struct snapshot *s, size_t pool, usec_t time, const struct redisReply *reply) {
     struct snapshot_pool *p = &s->pools[pool];
     int r;
 
-    if (!reply_is(reply_at(reply, 0), "ok") || reply_u32(reply_at(reply, 5), &p->used) < 0 ||
-        reply_u32(reply_at(reply, 6), &p->waiting) < 0 || reply_u32(reply_at(reply, 7), &p->parked) < 0)
+    if (!reply_is(reply_at(reply, ANSWER), "ok") ||
+        reply_u32(reply_at(reply, POOL_USED), &p->used) < 0 ||
+        reply_u32(reply_at(reply, POOL_WAITING), &p->waiting) < 0 ||
+        reply_u32(reply_at(reply, POOL_PARKED), &p->parked) < 0)
         return -EBADMSG;
-    if (reply_u32(reply_at(reply, 1), &p->limit) < 0) { /* no berth declares such a limit */
+    if (reply_u32(reply_at(reply, POOL_LIMIT), &p->limit) < 0) { /* no berth declares such a limit */
         p->limit = 0;
-        add_malformed(s, "limits", reply_at(reply, 12), reply_at(reply, 1));
+        add_malformed(s, "limits", reply_at(reply, POOL_LOWEST_SESSION), reply_at(reply, POOL_LIMIT));
     }
     read_lowest(s, p, reply);
-    read_malformed(s, reply_at(reply, 13));
-    r = read_override(s, p, reply_at(reply, 4));
+    read_malformed(s, reply_at(reply, POOL_MALFORMED));
+    r = read_override(s, p, reply_at(reply, POOL_OVERRIDE));
     if (r >= 0)
-        r = read_holders(s, p, reply_at(reply, 8));
+        r = read_holders(s, p, reply_at(reply, POOL_HOLDERS));
     if (r >= 0)
-        r = read_queue(s, p, time, reply_at(reply, 9));
+        r = read_queue(s, p, time, reply_at(reply, POOL_QUEUE));
     if (r >= 0)
         qsort(p->holders, p->n_holders, sizeof(*p->holders), compare_holders);
     return r;
@@ -363,7 +387,7 @@ int inspect_parse_positions(struct snapshot *s, size_t pool, const char (*mine)[
         struct snapshot_position *p = &s->mine[s->n_mine];
         uint32_t position;
 
-        if (reply_u32(reply_at(reply_at(reply, 10), i), &position) < 0)
+        if (reply_u32(reply_at(reply_at(reply, POOL_POSITIONS), i), &position) < 0)
             return -EBADMSG;
         if (position == 0)
             continue;

@@ -107,7 +107,7 @@ enum push_field {
 struct push {
     const char *verb, *id;
     uint64_t one, two;      /* before and number; or position and ticket */
-    uint64_t ticket, since; /* 0: not told */
+    uint64_t ticket, since; /* 0: not known */
 };
 
 /* 0; a positive number: a push of another epoch, which is ignored (R12); -EBADMSG. */

@@ -52,7 +52,7 @@ int override_reply_at(const struct redisReply *list, size_t i, struct override_r
 int expired_reply_at(const struct redisReply *list, size_t i, struct expired_reply *ret);
 int reclaimed_reply_at(const struct redisReply *list, size_t i, struct reclaimed_reply *ret);
 int undeclared_reply_at(const struct redisReply *list, size_t i, struct undeclared_reply *ret);
-/* A malformed element says that limits do not differ. */
+/* A malformed element reads as limits that do not differ. */
 int differing_reply_at(const struct redisReply *list, size_t i, struct differing_reply *ret);
 
 /* --- heartbeat --- */
@@ -65,7 +65,7 @@ struct heartbeat_reply {
     uint64_t last_number; /* the last number given to this session */
     uint64_t n_claims;    /* claims that Redis has of this session */
     uint64_t drawn;       /* the last number drawn */
-    uint64_t latest;      /* no number drawn so far is higher; 0: not told */
+    uint64_t latest;      /* no number drawn so far is higher; 0: not known */
     const struct redisReply *overrides;
     struct sessions_reply sessions;
 };
@@ -118,7 +118,7 @@ int sync_reply_parse(const struct redisReply *reply, struct sync_reply *ret);
 
 struct synced_claim_reply {
     const char *id;
-    char state; /* H(eld), W(aiting), P(arked), '-': asked for, but unknown to Redis */
+    char state; /* H(eld), W(aiting), P(arked), '-': requested, but unknown to Redis */
     bool is_revoked;
     uint64_t ticket, token;
     uint32_t position;
@@ -159,7 +159,7 @@ int release_reply_parse(const struct reply_line *line, struct release_reply *ret
 
 struct verify_reply {
     uint64_t more;
-    bool is_incomplete; /* Redis lacks something that this host declared or asked for */
+    bool is_incomplete; /* Redis lacks something that this host declared or requested */
 };
 int verify_reply_parse(const struct redisReply *reply, struct verify_reply *ret);
 /* Returns whether keys of the namespace are missing. */

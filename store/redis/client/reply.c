@@ -23,7 +23,7 @@ static const struct meaning {
     {"LOADING", REDIS_ERROR_RETRY, "Redis is still loading its data (LOADING)"},
     {"BUSY", REDIS_ERROR_RETRY, "a script of somebody keeps Redis busy (BUSY)"},
     {"TRYAGAIN", REDIS_ERROR_RETRY, NULL},
-    {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write asks for (NOREPLICAS)"},
+    {"NOREPLICAS", REDIS_ERROR_RETRY, "Redis refuses writes: it has fewer replicas than min-replicas-to-write requires (NOREPLICAS)"},
     {"MASTERDOWN", REDIS_ERROR_RETRY, NULL},
     {"CLUSTERDOWN", REDIS_ERROR_RETRY, NULL},
     {"MISCONF", REDIS_ERROR_RETRY, "Redis refuses writes because its last snapshot failed: free its disk or set stop-writes-on-bgsave-error no"},
