@@ -81,8 +81,10 @@ void clock_check_lead(struct effect *e) {
     bool is_steady =
         !e->was_grace && !w->m.grace && !w->m.empty && *w->m.epoch && !e->new_epoch && w->lead_noted > w->stepped && !went_back;
 
-    if (named > w->lead)
+    if (named > w->lead) { /* the clock jumps: tickets from before and after this are not comparable */
         w->lead = named;
+        w->stepped = w->now;
+    }
     if (is_steady && lead > w->lead + (int64_t) SLACK)
         model_fail(w, "R7: the clock was %" PRIi64 " us ahead of Redis's, %s brought it to %" PRIi64, w->lead, redis_script_name(e->script),
                    lead);
