@@ -14,7 +14,7 @@
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
 
-#define LATE_MAX (USEC_PER_SEC) /* on a machine that is busy with the attack; who is frozen is late by 20 s (linger.h) */
+#define LATE_MAX (5 * USEC_PER_SEC) /* the attack keeps the machine busy; a frozen process is late by 20 s (linger.h) */
 #define ATTACKS 20              /* of each, before it counts */
 
 static struct test_runner t;
@@ -73,7 +73,9 @@ static void test_timeout(void) {
     await_report();
     TEST_FIELD(&m, "reason", "timeout");
     took = test_number(&m, "ended-boot") - test_number(&m, "started-boot");
-    CU_ASSERT(took >= 3 * USEC_PER_SEC && took < 3 * USEC_PER_SEC + LATE_MAX);
+    CU_ASSERT(took >= 3 * USEC_PER_SEC);
+    if (took >= 3 * USEC_PER_SEC + LATE_MAX)
+        TEST_INT(took, 3 * USEC_PER_SEC);
     test_runner_done(&t);
 }
 
