@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "cli/choice.h"
 #include "cli/client.h"
-#include "cli/log-filter.h"
+#include "cli/log-index.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
@@ -33,7 +33,7 @@ struct logs {
     bool utc;                   /* of the lines' times */
     char job[NAME_MAX_LENGTH + 1]; /* requested, or of the run; "": not known yet */
     usec_t since;
-    struct log_filter runs, streams;
+    struct log_index runs, streams;
     bool has_any;               /* the journal has an event or a line of it */
     bool is_over;               /* the requested run */
     char **last;                /* a ring of the last lines; NULL: lines are printed at once */
@@ -56,12 +56,12 @@ static int note_event(struct logs *l, const char *event) {
         return k;
     if (l->run && strcmp(run, l->run) == 0)
         snprintf(l->job, sizeof(l->job), "%s", job);
-    source = log_filter_add(&l->runs, run);
+    source = log_index_add(&l->runs, run);
     if (!source)
         return -ENOMEM;
     begins = strcmp(event, "granted") == 0 || strcmp(event, "started") == 0;
     ends = strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0;
-    log_filter_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0,
+    log_index_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0,
                    begins || (source->is_active && !ends));
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
     l->has_any |= l->run ? strcmp(run, l->run) == 0 : source->is_wanted;
@@ -103,12 +103,12 @@ static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     if (k < 0)
         return k;
     if (cgroup && find_run(cgroup, ret)) {
-        source = stream && id_is_valid(stream) ? log_filter_add(&l->streams, stream) : NULL;
+        source = stream && id_is_valid(stream) ? log_index_add(&l->streams, stream) : NULL;
         if (source)
             snprintf(source->run, sizeof(source->run), "%s", ret);
         return 1;
     }
-    source = stream && !cgroup ? log_filter_find(&l->streams, stream) : NULL;
+    source = stream && !cgroup ? log_index_find(&l->streams, stream) : NULL;
     if (source)
         snprintf(ret, ID_TEXT_SIZE, "%s", source->run);
     return source != NULL;
@@ -127,7 +127,7 @@ static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     if (k > 0) {
         if (l->run)
             return strcmp(ret, l->run) == 0;
-        source = log_filter_find(&l->runs, ret);
+        source = log_index_find(&l->runs, ret);
         if (source)
             return source->is_wanted;
         return identifier && strcmp(identifier, l->job) == 0; /* its events are no longer in the journal */
@@ -336,8 +336,8 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
 
 static void logs_done(struct logs *l) {
     flush_last(l);
-    log_filter_done(&l->runs);
-    log_filter_done(&l->streams);
+    log_index_done(&l->runs);
+    log_index_done(&l->streams);
     l->reader = journal_reader_free(l->reader);
 }
 
@@ -375,8 +375,8 @@ int verb_logs(int argc, char **argv) {
         status = set_lines(&l, lines, wants_follow);
     if (status != 0)
         return status;
-    log_filter_init(&l.runs);
-    log_filter_init(&l.streams);
+    log_index_init(&l.runs);
+    log_index_init(&l.streams);
     l.unit = sources.unit ? sources.unit : ENTRIES_UNIT_DEFAULT;
     if (id_is_valid(argv[1]))
         l.run = argv[1];

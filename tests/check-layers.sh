@@ -16,7 +16,8 @@ base/journal        base
 conf                base base/process
 store               base base/journal
 store/memory        base store
-store/redis         base store store/redis/client
+store/redis         base store store/redis/client store/redis/operator
+store/redis/operator base store store/redis store/redis/client
 store/redis/client  base conf store/redis/lua
 daemon              base base/journal base/process conf store daemon/jobs daemon/executor daemon/adhoc daemon/api
 daemon/jobs         base base/journal conf store daemon
@@ -76,7 +77,7 @@ grep -rnE '#include "daemon/api/verb' daemon --include='*.[ch]' | grep -v -e '^d
     complain "the manager is below the methods of the control interface"
 # Each part of `struct store_redis` is written by one file alone.
 while read -r part owner; do
-    if grep -nE "store->$part\\.[a-z_.]+(\\[[^]]*\\][a-z_.]*)? *([-+|&]?= |\\+\\+|--)" store/redis/*.c | grep -v "^store/redis/$owner.c:"; then
+    if grep -nE "store->$part\\.[a-z_.]+(\\[[^]]*\\][a-z_.]*)? *([-+|&]?= |\\+\\+|--)" store/redis/*.c store/redis/operator/*.c | grep -v "^store/redis/$owner.c:"; then
         complain "store->$part belongs to store/redis/$owner.c"
     fi
 done <<EOF

@@ -9,7 +9,7 @@
  * ("epoch", "gone", "stale", errors) are handled by call_handle_common_reply(). */
 
 #include "base/list.h"
-#include "store/redis/admin.h"
+#include "store/redis/operator/admin.h"
 #include "store/redis/batch.h"
 #include "store/redis/call.h"
 #include "store/redis/claim-table.h"
@@ -21,7 +21,7 @@
 #include "store/redis/handshake.h"
 #include "store/redis/heartbeat.h"
 #include "store/redis/hello.h"
-#include "store/redis/inspect.h"
+#include "store/redis/operator/inspect.h"
 #include "store/redis/limits.h"
 #include "store/redis/link.h"
 #include "store/redis/push.h"

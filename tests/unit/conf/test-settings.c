@@ -458,7 +458,7 @@ static CU_TestInfo questions[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "settings", .pTests = values}, {.pName = "settings-query", .pTests = questions}, CU_SUITE_INFO_NULL};
+        {.pName = "settings", .pTests = values}, {.pName = "settings-defaults", .pTests = questions}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -9,22 +9,22 @@
 #include "base/name.h"
 
 struct log_source { /* a run or a stream */
-    struct list link;       /* on log_filter.active */
+    struct list link;       /* on log_index.active */
     char id[ID_TEXT_SIZE];
     char run[ID_TEXT_SIZE]; /* of a stream */
     bool is_wanted;         /* a run of the job */
     bool is_active;         /* has begun and is not over */
 };
 
-struct log_filter {
+struct log_index {
     struct list active; /* struct log_source: those that are wanted and active */
     void *tree;         /* all, by id */
 };
 
-void log_filter_init(struct log_filter *f);
-void log_filter_done(struct log_filter *f);
+void log_index_init(struct log_index *f);
+void log_index_done(struct log_index *f);
 /* Returns NULL if the id is not known. */
-struct log_source *log_filter_find(const struct log_filter *f, const char *id);
+struct log_source *log_index_find(const struct log_index *f, const char *id);
 /* Finds or adds; NULL: out of memory. */
-struct log_source *log_filter_add(struct log_filter *f, const char *id);
-void log_filter_set(struct log_filter *f, struct log_source *source, bool is_wanted, bool is_active);
+struct log_source *log_index_add(struct log_index *f, const char *id);
+void log_index_set(struct log_index *f, struct log_source *source, bool is_wanted, bool is_active);

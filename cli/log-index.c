@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/log-filter.h"
+#include "cli/log-index.h"
 
 #include <search.h>
 #include <stdio.h>
@@ -10,17 +10,17 @@ static int compare_sources(const void *a, const void *b) {
     return strcmp(((const struct log_source *) a)->id, ((const struct log_source *) b)->id);
 }
 
-void log_filter_init(struct log_filter *f) {
-    *f = (struct log_filter) {.tree = NULL};
+void log_index_init(struct log_index *f) {
+    *f = (struct log_index) {.tree = NULL};
     list_init(&f->active);
 }
 
-void log_filter_done(struct log_filter *f) {
+void log_index_done(struct log_index *f) {
     tdestroy(f->tree, free);
-    log_filter_init(f);
+    log_index_init(f);
 }
 
-struct log_source *log_filter_find(const struct log_filter *f, const char *id) {
+struct log_source *log_index_find(const struct log_index *f, const char *id) {
     struct log_source key = {}, **found;
 
     snprintf(key.id, sizeof(key.id), "%s", id);
@@ -28,8 +28,8 @@ struct log_source *log_filter_find(const struct log_filter *f, const char *id) {
     return found ? *found : NULL;
 }
 
-struct log_source *log_filter_add(struct log_filter *f, const char *id) {
-    struct log_source *source = log_filter_find(f, id);
+struct log_source *log_index_add(struct log_index *f, const char *id) {
+    struct log_source *source = log_index_find(f, id);
 
     if (source)
         return source;
@@ -44,7 +44,7 @@ struct log_source *log_filter_add(struct log_filter *f, const char *id) {
     return NULL;
 }
 
-void log_filter_set(struct log_filter *f, struct log_source *source, bool is_wanted, bool is_active) {
+void log_index_set(struct log_index *f, struct log_source *source, bool is_wanted, bool is_active) {
     source->is_wanted = is_wanted;
     source->is_active = is_active;
     list_unlink(&source->link);
