@@ -194,7 +194,7 @@ static bool has_word(const char *text, const char *word) {
     size_t n = strlen(word);
 
     for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-        if (!isalnum((unsigned char) at[-1]) && !isalnum((unsigned char) at[n]))
+        if ((at == text || !isalnum((unsigned char) at[-1])) && !isalnum((unsigned char) at[n]))
             return true;
     return n == 0;
 }
