@@ -82,11 +82,12 @@ static void start_newcomer(unsigned round) {
 
 /* Hosts that reach Redis have told it so, some times over. */
 static void await_heartbeats(void) {
-    long long before = redis_number(&cluster.redis, "HGET berth:{test}:meta beat");
+    long long before = redis_number(&cluster.redis, "HGET berth:{test}:meta heartbeat_count");
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
-    while (redis_number(&cluster.redis, "HGET berth:{test}:meta beat") < before + 3 && clock_boottime() < until)
+    while (redis_number(&cluster.redis, "HGET berth:{test}:meta heartbeat_count") < before + 3 && clock_boottime() < until)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    TEST_FATAL(clock_boottime() < until, "no heartbeats");
 }
 
 static void let_through(size_t i) {
