@@ -24,7 +24,7 @@ static int exec_open(const char *path, int flags) {
 
 /* Moves a descriptor to another number. A negative errno instead of a descriptor is passed on. */
 static int exec_place(int fd, int place) {
-    _cleanup_close_ int owned = fd == place ? -1 : fd;
+    _cleanup_close_ _unused_ int owned = fd == place ? -1 : fd;
 
     if (fd < 0)
         return fd;

@@ -119,7 +119,7 @@ CONF
     systemd-analyze security --no-pager --threshold=61 berth-runner.service | tail -n 1
 
     # the journal explains itself
-    journalctl -x --no-pager -t berthd | grep -q 'It has found the runs that were under way on this host'
+    journalctl -x --no-pager -t berthd | grep -q 'berthd has recovered the runs of this host'
     journalctl -x --no-pager -t berthd BERTH_EVENT=granted | grep -q 'Support\|fencing token'
     # each event of the catalog: its subject, with the fields filled in, and its text
     catalog=/usr/lib/systemd/catalog/berth.catalog

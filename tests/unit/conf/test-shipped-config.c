@@ -193,7 +193,7 @@ static const char *format_bound(const struct option *option, int64_t bound, char
 static bool has_word(const char *text, const char *word) {
     size_t n = strlen(word);
 
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+    for (const char *at = text ? strstr(text, word) : NULL; at; at = strstr(at + 1, word))
         if ((at == text || !isalnum((unsigned char) at[-1])) && !isalnum((unsigned char) at[n]))
             return true;
     return n == 0;
@@ -226,7 +226,7 @@ static void test_restarts_are_documented(void) {
     for (size_t i = 0; i < top->n_options; i++) {
         _cleanup_free_ char *entry = manual_entry(manual, SECTION_TOP, top->options[i].name);
 
-        if ((top->options[i].hash == HASH) != (strstr(entry, "[restart]") != NULL))
+        if ((top->options[i].hash == HASH) != (entry && strstr(entry, "[restart]")))
             TEST_STRING(top->options[i].name, "marked [restart], or not, as it should be");
     }
     CU_ASSERT_PTR_NOT_NULL(strstr(strstr(manual, "*redis { }*"), "[restart]"));
