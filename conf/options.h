@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 enum section_kind { SECTION_TOP, SECTION_REDIS, SECTION_POOL, SECTION_JOB, N_SECTION_KINDS };
-#define OPTIONS_MAX 32 /* of one section: options are bits of an uint32_t, too */
+#define OPTIONS_MAX 64 /* of one section: options are bits of an uint64_t, too */
 #define OPTION_DURATION_MAX (INT64_C(3650) * 86400 * 1000000) /* µs, of duration_parse() */
 
 struct option;

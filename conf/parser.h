@@ -23,7 +23,7 @@ struct parsed_section {
     enum section_kind kind;
     char *title; /* or NULL */
     struct settings_place place;
-    uint32_t refused; /* options (bit by index) with a noted error or a near misspelling: they are not missing */
+    uint64_t refused; /* options (bit by index) with a noted error or a near misspelling: they are not missing */
     struct parsed_option options[OPTIONS_MAX]; /* by index in the section */
 };
 

@@ -13,7 +13,7 @@
 struct frame { /* the section that is being scanned */
     int kind;                     /* enum section_kind; -1: unknown, and its options are not checked */
     int seen[OPTIONS_MAX]; /* line of each option, 0: not there */
-    uint32_t refused;             /* as in struct statement */
+    uint64_t refused;             /* as in struct statement */
 };
 
 static void blank(struct scanner *s, size_t begin, size_t end) {
@@ -99,7 +99,7 @@ static int check_option(struct scanner *s, struct frame *frame, const char *name
     } else if (option < 0) {
         near = section_nearest_option((enum section_kind) frame->kind, name);
         if (near)
-            frame->refused |= UINT32_C(1) << section_find_option((enum section_kind) frame->kind, near, strlen(near));
+            frame->refused |= UINT64_C(1) << section_find_option((enum section_kind) frame->kind, near, strlen(near));
         notes_add(s->notes, &place, "unknown option \"%s\"%s%s%s%s%s", name, *section->name ? " in " : "", section->name,
                   near ? "; did you mean \"" : "; ",
                   near ? near : section_list_options((enum section_kind) frame->kind, known), near ? "\"?" : "");
@@ -109,7 +109,7 @@ static int check_option(struct scanner *s, struct frame *frame, const char *name
         frame->seen[option] = line;
         if (is_list == option_is_list(&section->options[option]))
             return option;
-        frame->refused |= UINT32_C(1) << option;
+        frame->refused |= UINT64_C(1) << option;
         if (is_list)
             notes_add(s->notes, &place, "\"%s\" takes one value, not a list; write %s = \"...\"", name, name);
         else

@@ -16,7 +16,7 @@ struct statement { /* one option outside of sections, or one whole section */
     int option;        /* SECTION_TOP: which one; else -1 */
     size_t begin, end; /* of scan.text */
     int line;          /* of its first byte */
-    uint32_t refused;  /* a section's options (bit by index) that were tried and complained about */
+    uint64_t refused;  /* a section's options (bit by index) that were tried and complained about */
 };
 
 struct scan {

@@ -13,19 +13,20 @@ arrows='
 base
 base/process        base
 base/journal        base
-conf                base base/process
+base/schedule       base
+conf                base base/process base/schedule
 store               base base/journal
 store/memory        base store
 store/redis         base store store/redis/client store/redis/operator
 store/redis/operator base store store/redis store/redis/client
 store/redis/client  base conf store/redis/lua
-daemon              base base/journal base/process conf store daemon/jobs daemon/executor daemon/adhoc daemon/api
-daemon/jobs         base base/journal conf store daemon
+daemon              base base/journal base/process base/schedule conf store daemon/jobs daemon/executor daemon/adhoc daemon/api
+daemon/jobs         base base/journal base/schedule conf store daemon
 daemon/executor     base base/journal base/process conf store daemon
 daemon/adhoc        base base/journal base/process conf store daemon
-daemon/api          base conf store daemon
+daemon/api          base base/schedule conf store daemon
 runner              base base/journal base/process conf
-cli                 base base/journal conf cli/run
+cli                 base base/journal base/schedule conf cli/run
 cli/run             base base/process conf cli
 cli/audit           base base/journal conf cli
 '
@@ -64,7 +65,7 @@ libsmartcols cli/table*
 EOF
 
 # The core gets all it needs as arguments: it reads no clock and uses no library.
-for file in store/claim.h daemon/run.[ch] daemon/jobs/job.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
+for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
     if grep -nE 'clock_(boottime|realtime)\(|#include <(systemd|hiredis|jansson)' "$file"; then
         complain "$file is core: no clock read, no library"
     fi

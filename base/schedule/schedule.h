@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* When a job is due: cron entries, exceptions and a zone. Pure: no clock, no file. Times are seconds since
+ * 1970 UTC, always of whole minutes of the zone's clock but for zones with odd offsets and ends of gaps. */
+
+#include "base/cleanup.h"
+#include "base/schedule/cron.h"
+#include "base/schedule/zone.h"
+
+#define SCHEDULE_ENTRIES_MAX 64
+#define SCHEDULE_EXCEPT_MAX 64
+#define SCHEDULE_END INT64_C(13569465600)   /* 2400-01-01: no due time is later */
+#define SCHEDULE_TEXT_SIZE 40
+
+struct schedule_entry {
+    struct cron cron;
+    char **set;                  /* NAME=VALUE, NULL-terminated; owned. NULL: none */
+};
+
+struct schedule_except {
+    bool is_date;
+    struct cron cron;            /* is_date: unused */
+    int64_t first_day, last_day; /* since 1970, both included */
+};
+
+struct schedule {                /* all zero: never due */
+    struct schedule_entry *entries;
+    size_t n_entries;
+    struct schedule_except *excepts;
+    size_t n_excepts;
+};
+
+/* Adds what one text of `schedule` or `except` says. 0; -EINVAL with the error, as cron_parse(); -ENOMEM. */
+int schedule_add(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
+int schedule_add_except(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
+void schedule_done(struct schedule *schedule);
+
+enum schedule_shift { SCHEDULE_SHIFT_NONE, SCHEDULE_SHIFT_GAP, SCHEDULE_SHIFT_FOLD }; /* FOLD: the first of two, time of day only */
+
+struct schedule_due {
+    int64_t at;
+    size_t entry;                /* the first that has it: its NAME=VALUEs count */
+    enum schedule_shift shift;
+    int64_t wanted;              /* GAP: the first local time that the clock leaves out */
+};
+
+/* The first due time later than `after`. False: none before SCHEDULE_END, or `except` leaves none of the
+ * next 10000. */
+bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after, struct schedule_due *ret);
+/* "2027-03-28T03:00:00+02:00", as in BERTH_DUE. */
+const char *schedule_format(const struct zone *zone, int64_t at, char buffer[static SCHEDULE_TEXT_SIZE]);
+/* The inverse: any RFC 3339 time. 0 or -EINVAL. */
+int schedule_parse_time(const char *text, int64_t *ret);
+
+/* A part of x, by the 64-bit FNV-1a of the texts joined by NUL bytes, finished with murmur3's fmix64:
+ * floor(x * H / 2^64). texts: NULL-terminated. */
+uint64_t schedule_spread(uint64_t x, const char *const *texts);

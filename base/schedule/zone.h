@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Time zones: TZif files (RFC 9636) read into memory. Times are seconds since 1970 UTC. glibc has no call
+ * that takes a zone, and none that returns the transitions. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define ZONE_DIRECTORY "/usr/share/zoneinfo"
+#define ZONE_NAME_MAX 64
+#define ZONE_FILE_MAX 65536
+#define ZONE_TRANSITIONS_MAX 2000
+
+struct zone;
+
+/* Named answers. */
+enum {
+    ZONE_E_UNKNOWN = 1, /* no such file, or a name that is none */
+    ZONE_E_INVALID,     /* no TZif file of version 2 or later, or too large */
+    ZONE_E_LEAP,        /* counts leap seconds */
+};
+
+/* From memory: for tests and fuzzers. 0, a named answer, -ENOMEM. */
+int zone_parse(const void *data, size_t size, struct zone **ret);
+/* A file of `directory`; "local": /etc/localtime, UTC if there is none; "UTC": no file is read. A named
+ * answer, -ENOMEM, or another negative errno of the file. */
+int zone_load(const char *directory, const char *name, struct zone **ret);
+struct zone *zone_free(struct zone *zone);
+DEFINE_CLEANUP(struct zone, zone_free)
+
+/* Whether the file is another than when the zone was loaded (device, inode, size, mtime), or is gone. */
+bool zone_has_changed(const struct zone *zone);
+
+/* Seconds to add to UTC at t. */
+int32_t zone_offset(const struct zone *zone, int64_t t);
+/* The first instant later than t at which the offset is another than just before; INT64_MAX: never. */
+int64_t zone_transition_after(const struct zone *zone, int64_t t);
+/* The last such instant that is not later than t; INT64_MIN: none. */
+int64_t zone_transition_before(const struct zone *zone, int64_t t);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A timer on CLOCK_REALTIME that also reports when the clock is set. sd-event's realtime timers do not. */
+
+#include <systemd/sd-event.h>
+
+#include "base/clock.h"
+
+typedef void (*wall_timer_fn)(bool clock_was_set, void *userdata); /* due, or the clock was set: look again */
+
+struct wall_timer {
+    int fd;
+    sd_event_source *source;
+    wall_timer_fn fn;
+    void *userdata;
+};
+
+/* Off at first. 0 or a negative errno. */
+int wall_timer_init(struct wall_timer *timer, sd_event *event, wall_timer_fn fn, void *userdata);
+/* µs of CLOCK_REALTIME; at once if that is past. USEC_INFINITY: reports set clocks alone. */
+void wall_timer_set(struct wall_timer *timer, usec_t realtime);
+void wall_timer_done(struct wall_timer *timer);
