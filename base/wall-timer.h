@@ -3,6 +3,7 @@
 
 /* A timer on CLOCK_REALTIME that also reports when the clock is set. sd-event's realtime timers do not. */
 
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 #include "base/clock.h"
