@@ -251,7 +251,6 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
 
     if (r->requeue != RUN_REQUEUE_NONE && !run_is_over(r)) {
         log_released(r);
-        c->token = 0;
         manager_requeue_continue(r);
         return;
     }

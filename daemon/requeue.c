@@ -26,6 +26,8 @@ void manager_requeue_continue(struct run *r) {
         (r->kind == RUN_KIND_JOB && !executor_is_connected(manager_of(r)->executor)))
         return;
     r->requeue = RUN_REQUEUE_NONE;
+    /* Not earlier: a guard that a hanging runner forked may still report a command that ran under this token. */
+    r->cluster_claim.token = 0;
     manager_claim_cluster(r);
 }
 
