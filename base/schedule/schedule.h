@@ -36,7 +36,8 @@ int schedule_add(struct schedule *schedule, const char *text, char error[static 
 int schedule_add_except(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
 void schedule_done(struct schedule *schedule);
 
-enum schedule_shift { SCHEDULE_SHIFT_NONE, SCHEDULE_SHIFT_GAP, SCHEDULE_SHIFT_FOLD }; /* FOLD: the first of two, time of day only */
+/* FOLD: the first of two, for entries of a time of day only. */
+enum schedule_shift { SCHEDULE_SHIFT_NONE, SCHEDULE_SHIFT_GAP, SCHEDULE_SHIFT_FOLD };
 
 struct schedule_due {
     int64_t at;
@@ -46,8 +47,9 @@ struct schedule_due {
 };
 
 /* The first due time later than `after`. False: none before SCHEDULE_END, or `except` leaves none of the
- * next 10000. */
-bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after, struct schedule_due *ret);
+ * next 10000 (hours and days that it takes away as a whole count once). Takes at most some milliseconds. */
+bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after,
+                   struct schedule_due *ret);
 /* "2027-03-28T03:00:00+02:00", as in BERTH_DUE. */
 const char *schedule_format(const struct zone *zone, int64_t at, char buffer[static SCHEDULE_TEXT_SIZE]);
 /* The inverse: any RFC 3339 time. 0 or -EINVAL. */

@@ -5,6 +5,7 @@
  * that takes a zone, and none that returns the transitions. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -13,16 +14,20 @@
 #define ZONE_NAME_MAX 64
 #define ZONE_FILE_MAX 65536
 #define ZONE_TRANSITIONS_MAX 2000
+#define ZONE_OFFSET_MAX (26 * 3600) /* s, east or west; RFC 9636, 3.2 advises against more */
+#define ZONE_CHANGES_APART 3600     /* s between two transitions at least; real zones have four days */
 
 struct zone;
 
 /* Named answers. */
 enum {
     ZONE_E_UNKNOWN = 1, /* no such file, or a name that is none */
-    ZONE_E_INVALID,     /* no TZif file of version 2 or later, or too large */
+    ZONE_E_INVALID,     /* no TZif file of version 2 or later, or one beyond the bounds above */
     ZONE_E_LEAP,        /* counts leap seconds */
 };
 
+/* Whether a name of a zone may be looked for: 1 to ZONE_NAME_MAX of A-Z a-z 0-9 / _ + -, no '/' first. */
+bool zone_name_is_valid(const char *name);
 /* From memory: for tests and fuzzers. 0, a named answer, -ENOMEM. */
 int zone_parse(const void *data, size_t size, struct zone **ret);
 /* A file of `directory`; "local": /etc/localtime, UTC if there is none; "UTC": no file is read. A named
