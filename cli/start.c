@@ -37,7 +37,8 @@ int run_exit_status(const json_t *run) {
     static const struct {
         const char *result;
         int status;
-    } own[] = {{"timeout", EXIT_TIMEOUT}, {"lease-lost", EXIT_LEASE_LOST}, {"queue-timeout", EXIT_NO_PERMIT}, {"guard-died", EXIT_FAILED}};
+    } own[] = {{"timeout", EXIT_TIMEOUT}, {"lease-lost", EXIT_LEASE_LOST}, {"queue-timeout", EXIT_NO_PERMIT}, {"guard-died", EXIT_FAILED},
+             {"host-lost", EXIT_FAILED}};
     int status = command_status(run);
 
     for (size_t i = 0; i < ELEMENTSOF(own); i++)
@@ -50,6 +51,8 @@ int run_exit_status(const json_t *run) {
                    : EXIT_FAILED;
     if (text_is(run, "result", "stopped") && status < 0)
         return EXIT_NO_PERMIT;
+    if (text_is(run, "result", "failure") && status == 0) /* success-on does not have 0 */
+        return EXIT_FAILED;
     return status < 0 ? EXIT_FAILED : status;
 }
 

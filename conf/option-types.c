@@ -206,27 +206,38 @@ const struct option_type option_overlap =
     CHOICE([JOB_OVERLAP_SKIP] = "skip", [JOB_OVERLAP_QUEUE] = "queue", [JOB_OVERLAP_ALLOW] = "allow");
 const struct option_type option_on_lease_lost =
     CHOICE([ON_LEASE_LOST_STOP] = "stop", [ON_LEASE_LOST_CONTINUE] = "continue");
+const struct option_type option_restart =
+    CHOICE([JOB_RESTART_NO] = "no", [JOB_RESTART_ALWAYS] = "always", [JOB_RESTART_ON_FAILURE] = "on-failure");
 
-static bool parse_signal(const struct value_reader *reader, const struct option *option, const char *text, void *at) {
-    const char *names[32], *near;
+int option_find_signal(const char *name, const char **ret_near) {
+    const char *names[32];
     size_t n = 0;
 
-    if (strncmp(text, "SIG", 3) == 0)
-        text += 3;
+    if (strncmp(name, "SIG", 3) == 0)
+        name += 3;
     for (int signal = 1; signal < 32; signal++) {
-        const char *name = sigabbrev_np(signal);
+        const char *known = sigabbrev_np(signal);
 
-        if (name && strcmp(name, text) == 0) {
-            *(int *) at = signal;
-            return true;
-        }
-        if (name)
-            names[n++] = name;
+        if (known && strcmp(known, name) == 0)
+            return signal;
+        if (known)
+            names[n++] = known;
     }
-    near = nearest(text, names, n);
-    value_error(reader, option->name, 0, "is not the name of a signal; %s%s%s",
-                near ? "did you mean \"" : "write \"TERM\", \"INT\", \"HUP\" or the like", near ? near : "", near ? "\"?" : "");
-    return false;
+    *ret_near = nearest(name, names, n);
+    return 0;
+}
+
+static bool parse_signal(const struct value_reader *reader, const struct option *option, const char *text, void *at) {
+    const char *near;
+    int signal = option_find_signal(text, &near);
+
+    if (signal == 0) {
+        value_error(reader, option->name, 0, "is not the name of a signal; %s%s%s",
+                    near ? "did you mean \"" : "write \"TERM\", \"INT\", \"HUP\" or the like", near ? near : "", near ? "\"?" : "");
+        return false;
+    }
+    *(int *) at = signal;
+    return true;
 }
 
 static void hash_signal(uint64_t *hash, const struct option *option, const void *at) {

@@ -16,6 +16,10 @@ extern const struct option_type option_signal;   /* int */
 extern const struct option_type option_scope;    /* enum pool_scope */
 extern const struct option_type option_overlap;  /* enum job_overlap */
 extern const struct option_type option_on_lease_lost;
+extern const struct option_type option_restart;  /* enum job_restart */
+/* The signal of this name, with or without SIG, or 0: there is none, and *ret_near is the nearest name or
+ * NULL. */
+int option_find_signal(const char *name, const char **ret_near);
 
 /* conf/option-texts.c; fields of type char * are owned */
 extern const struct option_type option_name;    /* char [NAME_MAX_LENGTH + 1] */
@@ -34,3 +38,8 @@ extern const struct option_type option_accounts;    /* struct accounts */
 
 /* conf/option-rlimits.c */
 extern const struct option_type option_rlimits; /* struct rlimits */
+
+/* conf/option-chain.c */
+extern const struct option_type option_retry_on;  /* struct retry_rules */
+extern const struct option_type option_statuses;  /* struct exit_statuses */
+extern const struct option_type option_job_names; /* char **, NULL-terminated; the jobs may not exist */

@@ -14,6 +14,8 @@
 #define DAY (INT64_C(86400) * (int64_t) USEC_PER_SEC)
 #define QUOTA_MAX 1000000
 #define QUEUE_LIMIT_MAX 1000000
+#define RETRIES_MAX 1000
+#define BROKEN_AFTER_MAX 1000
 #define CPU_WEIGHT_MAX 10000  /* Linux: admin-guide/cgroup-v2.rst, cpu.weight */
 #define TASKS_MAX_MAX 4194304 /* PID_MAX_LIMIT of Linux */
 
@@ -84,6 +86,20 @@ static const struct option job_options[] = {
     {"cpu-weight",        &option_number,        AT(resources.cpu_weight),          1, CPU_WEIGHT_MAX,          "",        HASH_IF_SET},
     {"tasks-max",         &option_number,        AT(resources.tasks_max),           1, TASKS_MAX_MAX,           "",        HASH_IF_SET},
     {"operators",         &option_accounts,      AT(operators),                     0, 0,                       NULL,      HASH},
+    {"retry",             &option_number,        AT(retry.retries),                 0, RETRIES_MAX,             "0",       HASH_NOT},
+    {"retry-on",          &option_retry_on,      AT(retry.on),                      0, 0,                       NULL,      HASH_NOT},
+    {"retry-delay",       &option_duration,      AT(retry.delay_usec),         1 * MS, OPTION_DURATION_MAX,     "30s",     HASH_NOT},
+    {"retry-delay-max",   &option_duration,      AT(retry.delay_max_usec),     1 * MS, OPTION_DURATION_MAX,     "15m",     HASH_NOT},
+    {"retry-within",      &option_duration,      AT(retry.within_usec),        1 * MS, OPTION_DURATION_MAX,     "",        HASH_NOT},
+    {"success-on",        &option_statuses,      AT(retry.success),                 0, 0,                       NULL,      HASH_NOT},
+    {"restart",           &option_restart,       AT(retry.restart),                 0, 0,                       "no",      HASH_NOT},
+    {"on-success",        &option_job_names,     AT(hooks.on_success),              0, 0,                       NULL,      HASH_NOT},
+    {"on-failure",        &option_job_names,     AT(hooks.on_failure),              0, 0,                       NULL,      HASH_NOT},
+    {"on-broken",         &option_job_names,     AT(hooks.on_broken),               0, 0,                       NULL,      HASH_NOT},
+    {"on-recovered",      &option_job_names,     AT(hooks.on_recovered),            0, 0,                       NULL,      HASH_NOT},
+    {"broken-after",      &option_number,        AT(hooks.broken_after),            1, BROKEN_AFTER_MAX,        "1",       HASH_NOT},
+    {"remind-after",      &option_duration,      AT(hooks.remind_after_usec),  1 * MS, OPTION_DURATION_MAX,     "",        HASH_NOT},
+    {"max-silence",       &option_duration,      AT(hooks.max_silence_usec),   1 * MS, OPTION_DURATION_MAX,     "",        HASH_NOT},
 };
 #undef AT
 

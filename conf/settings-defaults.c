@@ -64,6 +64,10 @@ const struct job_settings *settings_find_job(const struct settings *s, const cha
     return s->n_jobs > 0 ? bsearch(name, s->jobs, s->n_jobs, sizeof(*s->jobs), compare_job) : NULL;
 }
 
+bool exit_statuses_have(const struct exit_statuses *statuses, int status) {
+    return status >= 0 && status <= 255 && statuses->bits[status / 64] >> (status % 64) & 1;
+}
+
 bool settings_needs_cluster(const struct settings *s, const struct demands *pools) {
     for (size_t i = 0; i < pools->n; i++) {
         const struct pool_settings *pool = settings_find_pool(s, pools->items[i].pool);

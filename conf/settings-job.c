@@ -110,6 +110,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     check_demands(s, &reader);
     check_accounts(s, job, &reader);
     check_stop_timeout(s, job, &reader);
+    settings_check_retry(job, &reader);
     if (!notes->out_of_memory)
         hash_job(job);
 }
@@ -138,4 +139,5 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
     for (size_t i = 1; i < n; i++)
         if (*s->jobs[i].name != '\0' && strcmp(s->jobs[i - 1].name, s->jobs[i].name) == 0)
             settings_note_twice(notes, "job", s->jobs[i].name, &s->jobs[i - 1].place, &s->jobs[i].place);
+    settings_check_hooks(s, parsed, notes);
 }

@@ -12,6 +12,10 @@ void settings_read_redis(struct settings *s, const struct parsed *parsed, struct
 void settings_read_pools(struct settings *s, const struct parsed *parsed, struct notes *notes); /* after redis */
 void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct notes *notes);  /* after pools */
 
+/* What the options of retries and hooks have to do with each other: of one job, and of all jobs together. */
+void settings_check_retry(const struct job_settings *job, const struct value_reader *reader);
+void settings_check_hooks(const struct settings *s, const struct parsed *parsed, struct notes *notes);
+
 /* Reads the title of a section as a name. A wrong one is noted and read as "". */
 void settings_read_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]);
 size_t settings_count(const struct parsed *parsed, enum section_kind kind);

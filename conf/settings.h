@@ -22,6 +22,7 @@
 enum pool_scope { POOL_SCOPE_CLUSTER, POOL_SCOPE_HOST };
 enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW };
 enum on_lease_lost { ON_LEASE_LOST_STOP, ON_LEASE_LOST_CONTINUE };
+enum job_restart { JOB_RESTART_NO, JOB_RESTART_ALWAYS, JOB_RESTART_ON_FAILURE };
 enum job_output_kind { JOB_OUTPUT_JOURNAL, JOB_OUTPUT_NULL, JOB_OUTPUT_FILE };
 
 struct settings_place { /* file and line, for errors */
@@ -97,6 +98,49 @@ struct job_output {
     char *path;                /* of JOB_OUTPUT_FILE, else NULL */
 };
 
+struct exit_statuses {         /* a set of 0 to 255 */
+    uint64_t bits[4];          /* status n: bit n % 64 of bits[n / 64] */
+};
+
+enum retry_kind {              /* of what may have happened to a run */
+    RETRY_FAILURE,             /* exited with a status that is no success, or ended by a signal */
+    RETRY_EXIT,                /* exited with a status from first to last */
+    RETRY_SIGNAL,              /* ended by signal `first` */
+    RETRY_TIMEOUT,
+    RETRY_LEASE_LOST,
+    RETRY_GUARD_DIED,
+    RETRY_HOST_LOST,
+    RETRY_NOT_STARTED,
+    RETRY_QUEUE_TIMEOUT,
+};
+
+struct retry_rule {            /* a word of retry-on */
+    enum retry_kind kind;
+    bool is_negated;           /* "!": an end that matches is not retried */
+    int first, last;           /* RETRY_EXIT, RETRY_SIGNAL; else 0 */
+};
+
+struct retry_rules {           /* the last one that matches counts */
+    struct retry_rule *items;
+    size_t n;
+};
+
+struct job_retry {             /* how often a job is tried */
+    uint32_t retries;          /* attempts after the first */
+    struct retry_rules on;
+    usec_t delay_usec, delay_max_usec;
+    usec_t within_usec;        /* USEC_INFINITY: however long it takes */
+    struct exit_statuses success;
+    enum job_restart restart;
+};
+
+struct job_hooks {             /* what is started after a run: lists of jobs, NULL or NULL-terminated */
+    char **on_success, **on_failure, **on_broken, **on_recovered;
+    uint32_t broken_after;     /* failures in a row */
+    usec_t remind_after_usec;  /* USEC_INFINITY: never */
+    usec_t max_silence_usec;   /* USEC_INFINITY: for ever */
+};
+
 struct job_settings {
     char name[NAME_MAX_LENGTH + 1];
     char **command;            /* argv, NULL-terminated, at least one */
@@ -117,6 +161,8 @@ struct job_settings {
     struct job_output output;
     struct job_process process;
     struct resource_control resources;
+    struct job_retry retry;
+    struct job_hooks hooks;
     struct accounts operators; /* may start and stop it without the right to operate */
     char *description;
     char hash[17];             /* of all options, 16 hex digits: equal jobs have equal hashes, wherever they stand */
@@ -156,6 +202,7 @@ usec_t settings_stop_timeout_default(const struct settings *s);
 char *settings_format_limits(const struct settings *s);
 const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
+bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false outside of 0 to 255 */
 /* Whether a run on these pools holds permits of the cluster, and so has a deadline. */
 bool settings_needs_cluster(const struct settings *s, const struct demands *pools);
 /* The first option that differs and needs a restart of berthd (options with HASH outside of pools and

@@ -78,6 +78,8 @@ static const char *end_text(const struct run *r, enum run_result result, char bu
         return buffer;
     case RUN_RESULT_GUARD_DIED:
         return "ended in an unknown way: its guard died";
+    case RUN_RESULT_HOST_LOST:
+        return "ended in an unknown way: the host went down before it was over";
     case RUN_RESULT_STOPPED:
     case RUN_RESULT_QUEUE_TIMEOUT:
     case RUN_RESULT_NONE:

@@ -21,6 +21,7 @@ static const char *const result_names[] = {
     [RUN_RESULT_TIMEOUT] = "timeout",         [RUN_RESULT_STOPPED] = "stopped",
     [RUN_RESULT_LEASE_LOST] = "lease-lost",   [RUN_RESULT_QUEUE_TIMEOUT] = "queue-timeout",
     [RUN_RESULT_NOT_STARTED] = "not-started", [RUN_RESULT_GUARD_DIED] = "guard-died",
+    [RUN_RESULT_HOST_LOST] = "host-lost",
 };
 
 const char *run_result_name(enum run_result result) {

@@ -42,6 +42,7 @@ const char *run_state_name(enum run_state state);
 enum run_result { /* as in `berth runs --json` */
     RUN_RESULT_NONE, RUN_RESULT_SUCCESS, RUN_RESULT_FAILURE, RUN_RESULT_TIMEOUT, RUN_RESULT_STOPPED, RUN_RESULT_LEASE_LOST,
     RUN_RESULT_QUEUE_TIMEOUT, RUN_RESULT_NOT_STARTED, RUN_RESULT_GUARD_DIED,
+    RUN_RESULT_HOST_LOST, /* the host went down before its end was known */
 };
 const char *run_result_name(enum run_result result); /* NULL for NONE */
 enum run_result run_result_parse(const char *name);  /* NONE if it is no result's name */

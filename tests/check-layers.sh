@@ -65,7 +65,7 @@ libsmartcols cli/table*
 EOF
 
 # The core gets all it needs as arguments: it reads no clock and uses no library.
-for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
+for file in store/claim.h base/schedule/*.[ch] daemon/run.[ch] daemon/jobs/job.[ch] daemon/jobs/due.[ch] daemon/jobs/chain.[ch] daemon/jobs/health.[ch] daemon/rights.[ch] store/memory/pool*.[ch]; do
     if grep -nE 'clock_(boottime|realtime)\(|#include <(systemd|hiredis|jansson)' "$file"; then
         complain "$file is core: no clock read, no library"
     fi

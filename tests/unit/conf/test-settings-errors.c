@@ -353,6 +353,80 @@ static void test_bounds(void) {
     refuse_all(wrong, ELEMENTSOF(wrong));
 }
 
+/* ---- retries and hooks ---- */
+
+#define ENDS "there are failure, exit:N, exit:N-M, signal:NAME, timeout, lease-lost, guard-died, host-lost, not-started and queue-timeout"
+#define RESTART "restart excludes schedule, every, at-start and retry: the job runs from the start of the service on, and again after each" \
+                " end; remove them, or restart"
+
+static void test_retries(void) {
+    static const struct wrong wrong[] = {
+        {JOB("retry = 1001"), "c:1: job \"j\": retry \"1001\" must be a decimal number from 0 to 1000, without leading zeros"},
+        {JOB("retry-on = {exitt}"), "c:1: job \"j\": retry-on \"exitt\": did you mean \"exit:N\"?"},
+        {JOB("retry-on = {failure,\n\"time-out\"}"), "c:2: job \"j\": retry-on \"time-out\": did you mean \"timeout\"?"},
+        {JOB("retry-on = {\"!stopped\"}"), "c:1: job \"j\": retry-on \"!stopped\": a run that was stopped is never retried; remove it"},
+        {JOB("retry-on = {always}"), "c:1: job \"j\": retry-on \"always\": " ENDS},
+        {JOB("retry-on = {\"\"}"), "c:1: job \"j\": retry-on \"\": " ENDS},
+        {JOB("retry-on = {\"exit:300\"}"), "c:1: job \"j\": retry-on \"exit:300\": statuses are 0 to 255"},
+        {JOB("retry-on = {\"exit:99999999\"}"), "c:1: job \"j\": retry-on \"exit:99999999\": statuses are 0 to 255"},
+        {JOB("retry-on = {\"!exit:7-3\"}"), "c:1: job \"j\": retry-on \"!exit:7-3\": runs backwards; write !exit:3-7"},
+        {JOB("retry-on = {\"exit:\"}"),
+         "c:1: job \"j\": retry-on \"exit:\": write an exit status or a range of them, such as \"exit:24\" or \"exit:0-1\""},
+        {JOB("retry-on = {\"exit:1-\"}"),
+         "c:1: job \"j\": retry-on \"exit:1-\": write an exit status or a range of them, such as \"exit:24\" or \"exit:0-1\""},
+        {JOB("retry-on = {\"exit:010\"}"),
+         "c:1: job \"j\": retry-on \"exit:010\": write an exit status or a range of them, such as \"exit:24\" or \"exit:0-1\""},
+        {JOB("retry-on = {\"signal:KIL\"}"), "c:1: job \"j\": retry-on \"signal:KIL\": did you mean \"signal:KILL\"?"},
+        {JOB("retry-on = {\"signal:9\"}"),
+         "c:1: job \"j\": retry-on \"signal:9\": there is no such signal; write \"signal:KILL\", \"signal:SEGV\" or the like"},
+        {JOB("retry-delay = 0s"), "c:1: job \"j\": retry-delay \"0s\" must be between 1ms and 3650d"},
+        {JOB("\nretry-delay = 16m"), "c:2: job \"j\": retry-delay is longer than retry-delay-max: 16m and 15m; make it at most that, or"
+                                    " raise retry-delay-max"},
+        {JOB("\nretry-delay-max = 29s"), "c:2: job \"j\": retry-delay is longer than retry-delay-max: 30s and 29s; make it at most that, or"
+                                        " raise retry-delay-max"},
+        {JOB("retry-within = 0s"), "c:1: job \"j\": retry-within \"0s\" must be between 1ms and 3650d, or \"\" for none"},
+        {JOB("success-on = {x}"),
+         "c:1: job \"j\": success-on \"x\": write an exit status or a range of them, such as \"24\" or \"0-1\""},
+        {JOB("success-on = {\"0\",\n\"256\"}"), "c:2: job \"j\": success-on \"256\": statuses are 0 to 255"},
+        {JOB("success-on = {\"1-0\"}"), "c:1: job \"j\": success-on \"1-0\": runs backwards; write 0-1"},
+        {JOB("restart = yes"), "c:1: job \"j\": restart \"yes\" must be \"no\", \"always\" or \"on-failure\""},
+        {JOB("every = 1h\nrestart = always"), "c:2: job \"j\": " RESTART},
+        {JOB("at-start = true restart = on-failure"), "c:1: job \"j\": " RESTART},
+        {JOB("retry = 1 restart = always"), "c:1: job \"j\": " RESTART},
+    };
+
+    refuse_all(wrong, ELEMENTSOF(wrong));
+}
+
+#define NAMED(name, options) "job " name " { command = {\"/j\"} " options " }\n"
+#define CIRCLE " is a circle, which would never end; remove one of these hooks"
+
+static void test_hooks(void) {
+    static const struct wrong wrong[] = {
+        {JOB("broken-after = 0"), "c:1: job \"j\": broken-after \"0\" must be a decimal number from 1 to 1000, without leading zeros"},
+        {JOB("remind-after = 0s"), "c:1: job \"j\": remind-after \"0s\" must be between 1ms and 3650d, or \"\" for none"},
+        {JOB("max-silence = never"), "c:1: job \"j\": max-silence \"never\" " DURATION ", or \"\" for none"},
+        {JOB("on-failure = mail"), "c:1: \"on-failure\" takes a list; write on-failure = {\"...\"}"},
+        {JOB("on-failure = {\"m/x\"}"), "c:1: job \"j\": on-failure \"m/x\" has a character that is not one of A-Z a-z 0-9 . _ -; " NAMES},
+        {JOB("on-failure = {mial}") NAMED("mail", ""),
+         "c:1: job \"j\": on-failure \"mial\" names a job that is not defined; did you mean \"mail\"?"},
+        {JOB("on-broken = {\npager}"),
+         "c:2: job \"j\": on-broken \"pager\" names a job that is not defined; add job \"pager\" { command = {...} }"},
+        {JOB("on-success = {m,\nm}") NAMED("m", ""), "c:2: job \"j\": on-success \"m\" is there twice, first in line 1; keep one"},
+        {JOB("on-failure = {j}"), "c:1: job \"j\": on-failure: j -> j" CIRCLE},
+        {NAMED("b", "on-success = {c, a}") NAMED("a", "on-success = {b}") NAMED("c", ""), "c:2: job \"a\": on-success: a -> b -> a" CIRCLE},
+        {NAMED("a", "on-success = {b}") NAMED("b", "on-broken = {c}") NAMED("c", "on-recovered = {b}"),
+         "c:2: job \"b\": on-broken: b -> c -> b" CIRCLE},
+        /* Two circles of one job are two errors; a job after a circle is in none. */
+        {NAMED("a", "on-success = {b} on-failure = {c}") NAMED("b", "on-success = {a, z}") NAMED("c", "on-success = {a}") NAMED("z", ""),
+         "c:1: job \"a\": on-success: a -> b -> a" CIRCLE "\nc:1: job \"a\": on-failure: a -> c -> a" CIRCLE},
+        /* After a syntax error the rest of the file may define the job. */
+        {JOB("on-failure = {mail}") "}", "c:1: unexpected '}'; the name of an option or a section must stand here"},
+    };
+
+    refuse_all(wrong, ELEMENTSOF(wrong));
+}
+
 /* ---- one with another ---- */
 
 static void test_demands(void) {
@@ -483,6 +557,8 @@ static CU_TestInfo value_tests[] = {
     {"pools", test_pools},
     {"jobs", test_jobs},
     {"bounds", test_bounds},
+    {"retries", test_retries},
+    {"hooks", test_hooks},
     {"demands", test_demands},
     {"stop-timeout", test_stop_timeout},
     {"all-at-once", test_all_at_once},

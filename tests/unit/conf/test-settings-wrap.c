@@ -64,9 +64,10 @@ WRAP(FAULT_MEMORY, NULL, cfg_t *, cfg_init, (cfg_opt_t *opts, cfg_flag_t flags),
 static const char good_a[] = "host = a lease = 60s\nredis { url = \"redis://u@h\" password-file = \"/p\" }\n"
                              "pool p { limit = 2 } pool q { limit = 1 scope = host description = x users = {a, \"@b\"} }\n";
 static const char good_b[] = "job j { command = {\"/j\", a, b} pools = {p, \"q\"} environment = {\"A=1\", \"B=2\"} output = \"/o\" user = u }\n"
-                             "run-group = g job k { command = {\"/k\"} operators = {o} }\n";
+                             "run-group = g job k { command = {\"/k\"} operators = {o} on-failure = {j} retry-on = {timeout, \"exit:2\"} }\n";
 static const char bad[] = "pool p { limit = 08 } pool p { limit = 2 scope = host }\nredis { url = \"unix:///s?db=1\" } redis { url = x }\n"
-                          "job j { command = j pools = {pp, \"p:9\"} user = 0 description = \"${X}\" }\nlise = 3 job x { command = {a b} }";
+                          "job j { command = j pools = {pp, \"p:9\"} user = 0 description = \"${X}\" }\nlise = 3 job x { command = {a b} }\n"
+                          "job r { command = {\"/r\"} retry-on = {exitt} success-on = {\"256\"} on-success = {nobody} on-failure = {r} }";
 
 /* Fails each allocation of one parse in turn; the answer of the whole one must be `expected`. */
 static void fail_each(const struct settings_source *sources, size_t n, int expected) {
