@@ -19,7 +19,7 @@
 #include "base/name.h"
 
 #define MESSAGE_SIZE_MAX 8192
-#define MESSAGE_FIELDS_MAX 40
+#define MESSAGE_FIELDS_MAX 64
 
 struct message_field {
     const char *key, *value; /* into the message's text */

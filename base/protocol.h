@@ -7,7 +7,7 @@
 
 /* berthd → runner */
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
-#define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline]
+#define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline] [facts, below]
                                     → starting | exists | refused; idempotent by run */
 #define PROTOCOL_KILL "kill"     /* run: kill all that is left of it               → in time, a report */
 #define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file;  no answer */
@@ -35,6 +35,16 @@
 #define PROTOCOL_DEADLINE "deadline" /* [deadline]: push it (an earlier one is taken, too); missing: none → ack */
 #define PROTOCOL_STOP "stop"         /* reason(stopped|revoked|lease-lost|timeout|shutdown): stop it in its stop-timeout */
 #define PROTOCOL_DONE "done"         /* the report was recorded: remove the socket and end */
+
+/* Facts of a run, which its command gets as BERTH_TRIGGER, BERTH_OF_JOB and so on (runner/facts.c has the kinds
+ * of the values). Each may be missing in `start`; `state` and the report repeat those that were there.
+ *   trigger: schedule | every | at-start | start | retry | restart | hook | backlog
+ *   due: RFC 3339, with the offset of the schedule's zone
+ *   attempt: from 1; first-run: of the chain
+ *   depth: how many hooks led to this run
+ * and, of a hook, about the run for which it was started, with times in RFC 3339 and at most 512 bytes of reason:
+ *   of-job of-instance of-run of-first-run of-result of-exit-code of-signal of-reason of-host of-trigger of-due
+ *   of-queued of-started of-ended of-wait-ms of-run-ms of-attempt of-bad of-since of-event */
 
 /* A report: run job token ticket pools queued ended reason [started] [started-boot ended-boot]
  *   and one of  code (it exited), signal (it was ended by one), errno + stage (it never ran), lost=1 (its guard died);

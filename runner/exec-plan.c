@@ -51,6 +51,10 @@ static int environment_set(struct exec_plan *plan, const char *name, const char 
     return environment_add(plan, entry);
 }
 
+static int environment_set_fact(const char *variable, const char *value, void *userdata) {
+    return environment_set(userdata, variable, value);
+}
+
 struct variable {
     const char *name, *value;
 };
@@ -84,7 +88,9 @@ static int environment_init(struct exec_plan *plan, const struct passwd *user, c
         r = environment_add(plan, *entry);
     snprintf(token, sizeof(token), "%" PRIu64, record->token);
     /* What berth says of a run is true, whatever a config says. */
-    return r == 0 ? environment_set_all(plan, last, ELEMENTSOF(last)) : r;
+    if (r == 0)
+        r = environment_set_all(plan, last, ELEMENTSOF(last));
+    return r == 0 ? facts_each(&record->facts, environment_set_fact, plan) : r;
 }
 
 /* --- credentials --- */

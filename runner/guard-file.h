@@ -16,6 +16,7 @@
 #include "base/demand.h"
 #include "base/message.h"
 #include "base/name.h"
+#include "runner/facts.h"
 
 #define GUARD_FILE_SUFFIX ".guard"
 #define GUARD_FILE_PATH_SIZE 128
@@ -30,12 +31,14 @@ struct guard_file {
     usec_t deadline;                             /* at the start; USEC_INFINITY: none */
     char cgroup[GUARD_FILE_CGROUP_MAX];              /* "": none */
     pid_t guard;                                 /* 0: not written yet */
+    struct facts facts;
     bool is_over;                                /* no process is left; the guard still reports the end */
 };
 
 /* Reads a PROTOCOL_START message or a guard file. 0 or -EBADMSG. */
 int guard_file_parse(struct guard_file *ret, const struct message *m);
-/* Adds the fields that state, report and guard file have in common: run job token ticket pools queued. */
+/* Adds the fields that state, report and guard file have in common: run job token ticket pools
+ * queued, and the facts. */
 void guard_file_put(const struct guard_file *r, struct message_writer *w);
 
 /* Writes DIRECTORY/RUN + suffix to a buffer of GUARD_FILE_PATH_SIZE. */

@@ -8,6 +8,12 @@
 #include "runner/guard-file.h"
 #include "tests/fuzz/fuzz.h"
 
+static int check_fact(const char *variable, const char *value, void *userdata) {
+    FUZZ_ASSERT(strncmp(variable, "BERTH_", 6) == 0 && strlen(value) < FACTS_SIZE);
+    ++*(size_t *) userdata;
+    return 0;
+}
+
 static void write_again(const struct message *m) {
     static struct message_writer w;
     static struct message again;
@@ -27,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct guard_file record;
     static struct message_writer w;
     char id[ID_TEXT_SIZE], name[NAME_MAX_LENGTH + 1];
+    size_t n_facts = 0;
     uint64_t number;
 
     if (message_parse(&m, data, size) < 0)
@@ -41,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         message_begin(&w, PROTOCOL_STATE);
         guard_file_put(&record, &w);
         FUZZ_ASSERT(w.error == 0);
+        (void) facts_each(&record.facts, check_fact, &n_facts);
+        FUZZ_ASSERT(n_facts <= m.n_fields);
     }
     return 0;
 }
