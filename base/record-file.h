@@ -2,7 +2,7 @@
 #pragma once
 
 /* A small key-value file that outlives a crash of the machine: messages (base/message.h) are appended, the
- * last one of a key counts, and the file is written anew (renamed, file and folder synced) once most of it is
+ * last one of a key counts, and the file is rewritten (renamed, file and folder synced) once most of it is
  * old. A thread of its own writes and syncs, so a disk that hangs does not stop the event loop. */
 
 #include <systemd/sd-event.h>

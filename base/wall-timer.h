@@ -12,13 +12,15 @@ typedef void (*wall_timer_fn)(bool clock_was_set, void *userdata); /* due, or th
 
 struct wall_timer {
     int fd;
+    bool clock_was_set; /* seen when the timer was set; reported with the next call */
     sd_event_source *source;
     wall_timer_fn fn;
     void *userdata;
 };
 
-/* Off at first. 0 or a negative errno. */
+/* Off at first. 0 or a negative errno; the timer is as after wall_timer_done() then. */
 int wall_timer_init(struct wall_timer *timer, sd_event *event, wall_timer_fn fn, void *userdata);
 /* µs of CLOCK_REALTIME; at once if that is past. USEC_INFINITY: reports set clocks alone. */
 void wall_timer_set(struct wall_timer *timer, usec_t realtime);
+/* Also of one that is all zero. */
 void wall_timer_done(struct wall_timer *timer);

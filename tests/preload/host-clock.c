@@ -4,7 +4,7 @@
  * HOST_CLOCK says, from the moment on that it says so. The file has three 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a
  * machine was suspended; for CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. Timers on either
  * fire when the clock that they are on says so, also when it jumps while a program waits: each wait is cut into slices, between which
- * timers are armed again. What is due on a clock that stands is seen by the next wait, before anything that comes later. CLOCK_MONOTONIC,
+ * timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later. CLOCK_MONOTONIC,
  * by which witnesses tell what ran when, is left alone. */
 
 #include <errno.h>
@@ -33,6 +33,7 @@ static struct timer { /* armed at an absolute time of a clock that may jump */
     int flags;
     struct itimerspec wanted;
     long long armed_with; /* what the clock was off by, or where it stood */
+    int is_canceled;      /* its clock was stepped, and the program was not told yet */
 } timers[1024]; /* by descriptor */
 
 static enum which which_of(clockid_t id) {
@@ -132,18 +133,50 @@ static int arm(int fd, struct timer *t, struct itimerspec *old) {
 
 int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
     struct timer *t = timer_of(fd);
+    int canceled;
 
     if (!t || !(flags & TFD_TIMER_ABSTIME) || t->which == NONE)
         return (int) syscall(SYS_timerfd_settime, fd, flags, new, old);
+    canceled = t->is_canceled || (t->flags & TFD_TIMER_CANCEL_ON_SET && t->armed_with != setting_of(t->which));
     t->flags = flags;
     t->wanted = *new;
-    return arm(fd, t, old);
+    t->is_canceled = 0;
+    if (arm(fd, t, old) < 0)
+        return -1;
+    errno = ECANCELED;
+    return canceled && flags & TFD_TIMER_CANCEL_ON_SET ? -1 : 0;
+}
+
+/* Readable at once. */
+static int cancel(int fd, struct timer *t) {
+    struct itimerspec now = {.it_value.tv_nsec = 1};
+
+    t->is_canceled = 1;
+    t->armed_with = setting_of(t->which);
+    return (int) syscall(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &now, NULL);
+}
+
+ssize_t read(int fd, void *data, size_t size) {
+    struct timer *t = timer_of(fd);
+    ssize_t n = syscall(SYS_read, fd, data, size);
+
+    if (n < 0 || !t || !t->is_canceled)
+        return n;
+    t->is_canceled = 0;
+    (void) arm(fd, t, NULL);
+    errno = ECANCELED;
+    return -1;
 }
 
 static void arm_again(void) {
-    for (size_t fd = 0; fd < sizeof(timers) / sizeof(timers[0]); fd++)
-        if (timers[fd].flags && timers[fd].armed_with != setting_of(timers[fd].which) && arm((int) fd, &timers[fd], NULL) < 0)
-            timers[fd].flags = 0; /* it was closed, and the descriptor is something else's */
+    for (size_t fd = 0; fd < sizeof(timers) / sizeof(timers[0]); fd++) {
+        struct timer *t = &timers[fd];
+
+        if (!t->flags || t->armed_with == setting_of(t->which))
+            continue;
+        if ((t->flags & TFD_TIMER_CANCEL_ON_SET ? cancel((int) fd, t) : arm((int) fd, t, NULL)) < 0)
+            *t = (struct timer) {.which = NONE}; /* it was closed, and the descriptor is something else's */
+    }
 }
 
 /* --- waiting --- */
