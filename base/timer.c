@@ -58,6 +58,10 @@ void timer_off(struct timer *timer) {
     set_enabled(timer->source, SD_EVENT_OFF);
 }
 
+bool timer_is_set(const struct timer *timer) {
+    return timer->source && sd_event_source_get_enabled(timer->source, NULL) > 0;
+}
+
 void timer_done(struct timer *timer) {
     timer->source = sd_event_source_disable_unref(timer->source);
 }

@@ -6,6 +6,7 @@
  * belong to a finished loop, and for a process that has forked. On one that is all zero or done the others
  * do nothing. */
 
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 #include "base/clock.h"
@@ -25,6 +26,7 @@ void timer_set(struct timer *timer, usec_t boottime);
 /* Calls fn once, this long after the current turn of the loop began. */
 void timer_set_in(struct timer *timer, usec_t usec);
 void timer_off(struct timer *timer);
+bool timer_is_set(const struct timer *timer);
 void timer_done(struct timer *timer);
 
 struct defer {

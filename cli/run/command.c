@@ -200,35 +200,32 @@ static int command_start(struct adhoc *a) {
     return r < 0 ? r : supervise_start(a->command.supervise, command_child, a);
 }
 
-static int command_on_start(_unused_ sd_event_source *source, void *userdata) {
+static void command_on_start(void *userdata) {
     struct adhoc *a = userdata;
     int r;
 
-    a->command.start = sd_event_source_disable_unref(a->command.start);
     if (!deadline_leaves_time(a->grant.deadline, command_stop_timeout(a), clock_boottime()))
-        return 0; /* each answered heartbeat moves the deadline, or berthd sends a stop (R12) */
+        return; /* each answered heartbeat moves the deadline, or berthd sends a stop (R12) */
     r = command_start(a);
     if (r < 0) {
         fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
         report_end(a, EXIT_FAILED, NULL, "not-started");
     }
-    return 0;
+}
+
+int run_command_init(struct adhoc *a) {
+    return defer_init(&a->command.start, a->event, SD_EVENT_PRIORITY_NORMAL, command_on_start, a);
 }
 
 /* Starts the command after everything from berthd was read: a process that was frozen may find a later
  * deadline there. */
 static void command_begin(struct adhoc *a) {
-    int r = a->command.start ? 0 : sd_event_add_defer(a->event, &a->command.start, command_on_start, a);
-
-    if (r < 0) {
-        fprintf(stderr, "berth: cannot start %s: %s\n", a->options.command[0], strerror(-r));
-        adhoc_exit(a, EXIT_FAILED);
-    }
+    defer_set(&a->command.start);
 }
 
 void run_command_start(struct adhoc *a) {
     a->phase = ADHOC_PHASE_RUNNING;
-    a->connection.wait_limit = sd_event_source_disable_unref(a->connection.wait_limit);
+    timer_off(&a->connection.wait_limit);
     run_waiting_stop(a);
     command_begin(a);
 }
@@ -250,12 +247,12 @@ void run_command_stop(struct adhoc *a, enum supervise_reason reason) {
         return;
     }
     if (reason == SUPERVISE_REASON_LEASE_LOST) {
-        a->command.start = sd_event_source_disable_unref(a->command.start);
+        defer_off(&a->command.start);
         run_connection_give_back(a);
         return;
     }
     /* Granted, but stopped before the start. */
-    a->command.start = sd_event_source_disable_unref(a->command.start);
+    defer_off(&a->command.start);
     fprintf(stderr, "berth: %s before the command was started\n", supervise_reason_name(reason));
     report_end(a, EXIT_SIGNAL + SIGTERM, NULL, "not-started");
 }

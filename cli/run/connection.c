@@ -17,7 +17,6 @@
 #define NOWAIT_MAX (10 * USEC_PER_SEC)  /* -n never hangs, even if berthd does not answer */
 
 static void connection_away(struct adhoc *a, usec_t retry_usec);
-static int arm_wait_limit(struct adhoc *a);
 
 static usec_t now(void) {
     return clock_boottime();
@@ -30,6 +29,14 @@ static int connection_claim(struct adhoc *a) {
         return -ENOMEM;
     a->connection.is_attaching = a->run[0] != '\0';
     return client_send(a->connection.client, "io.berth.Hold", params, CLIENT_MORE);
+}
+
+/* Returns the pause before the next attempt: twice the last one, up to RETRY_MAX. */
+static usec_t next_pause(struct adhoc *a) {
+    usec_t pause = a->connection.retry_usec * 2;
+
+    a->connection.retry_usec = pause < RETRY_MAX ? pause : RETRY_MAX;
+    return a->connection.retry_usec;
 }
 
 static void connection_refused(struct adhoc *a, const char *reason) {
@@ -49,8 +56,8 @@ static void wait_again(struct adhoc *a) {
     a->grant.hold_fd = close_fd(a->grant.hold_fd);
     a->grant.deadline = USEC_INFINITY;
     a->grant.is_lost = false;
-    if (!a->connection.wait_limit)
-        (void) arm_wait_limit(a);
+    if (!timer_is_set(&a->connection.wait_limit))
+        timer_set(&a->connection.wait_limit, a->connection.wait_deadline);
 }
 
 static void keep_text(const json_t *params, const char *key, char **text) {
@@ -152,9 +159,7 @@ static void on_error(struct adhoc *a, struct client_reply *reply) {
     } else if (unknown && a->connection.is_attaching) {
         claim_again(a);
     } else if (may_come_back(a, reply->error)) {
-        a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2
-                                                                            : RETRY_MAX;
-        connection_away(a, a->connection.retry_usec);
+        connection_away(a, next_pause(a));
     } else {
         int status = client_explain(reply);
 
@@ -202,7 +207,7 @@ static void connection_on_reply(_unused_ struct client *client, struct client_re
     }
     a->connection.away_since = 0;
     a->connection.retry_usec = RETRY_MIN;
-    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
+    timer_off(&a->connection.first_reply);
     on_state(a, reply);
 }
 
@@ -225,8 +230,7 @@ static void connection_give_up(struct adhoc *a) {
 }
 
 /* A process accepts connections and sends no reply: berthd hangs, or it is another program. */
-static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unused_ uint64_t usec,
-                                         void *userdata) {
+static void connection_on_first_reply_due(void *userdata) {
     struct adhoc *a = userdata;
 
     if (a->phase == ADHOC_PHASE_CLAIMING && a->run[0] == '\0')
@@ -236,7 +240,6 @@ static int connection_on_first_reply_due(_unused_ sd_event_source *source, _unus
         connection_give_up(a);
     else if (a->phase == ADHOC_PHASE_CLAIMING || a->phase == ADHOC_PHASE_RUNNING)
         connection_away(a, RETRY_MAX);
-    return 0;
 }
 
 static int connection_open(struct adhoc *a) {
@@ -250,11 +253,7 @@ static int connection_open(struct adhoc *a) {
     r = client_attach(client, a->event, ADHOC_PRIORITY_CONNECTION, &handler);
     if (r < 0)
         return r;
-    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
-    r = sd_event_add_time_relative(a->event, &a->connection.first_reply, CLOCK_BOOTTIME, FIRST_MAX, 0,
-                                   connection_on_first_reply_due, a);
-    if (r < 0)
-        return r;
+    timer_set_in(&a->connection.first_reply, FIRST_MAX);
     a->connection.client = steal_pointer(&client);
     r = connection_claim(a);
     if (r == 0 && a->command.pid > 0)
@@ -264,66 +263,58 @@ static int connection_open(struct adhoc *a) {
     return r;
 }
 
-static int connection_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void connection_on_retry(void *userdata) {
     struct adhoc *a = userdata;
 
-    if (a->phase == ADHOC_PHASE_DONE)
-        return 0;
-    if (connection_open(a) == 0)
-        return 0;
-    if (a->phase == ADHOC_PHASE_CLAIMING && usec_sub(now(), a->connection.away_since) >= AWAY_MAX) {
-        connection_give_up(a);
-        return 0;
+    if (a->phase == ADHOC_PHASE_REPORTING) {
+        report_end_retry(a);
+        return;
     }
-    a->connection.retry_usec = a->connection.retry_usec * 2 < RETRY_MAX ? a->connection.retry_usec * 2
-                                                                        : RETRY_MAX;
-    connection_away(a, a->connection.retry_usec);
-    return 0;
+    if (a->phase == ADHOC_PHASE_DONE || connection_open(a) == 0)
+        return;
+    if (a->phase == ADHOC_PHASE_CLAIMING && usec_sub(now(), a->connection.away_since) >= AWAY_MAX)
+        connection_give_up(a);
+    else
+        connection_away(a, next_pause(a));
 }
 
 /* Drops the connection and tries again later. */
 static void connection_away(struct adhoc *a, usec_t retry_usec) {
-    int r;
-
     a->connection.client = client_free(a->connection.client);
-    a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
-    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
+    timer_off(&a->connection.first_reply);
     if (a->connection.away_since == 0) {
         a->connection.away_since = now();
         if (a->options.verbose)
             fputs("berth: berthd is away; trying to reach it again\n", stderr);
         run_waiting_update(a, NULL);
     }
-    r = sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, retry_usec, 0,
-                                   connection_on_retry, a);
-    if (r < 0 && a->phase == ADHOC_PHASE_CLAIMING)
-        adhoc_exit(a, client_explain_errno(r));
     /* Without a new deadline the running command is stopped at the last one. */
+    timer_set_in(&a->connection.retry, retry_usec);
 }
 
-static int connection_on_wait_limit(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void connection_on_wait_limit(void *userdata) {
     struct adhoc *a = userdata;
-    int r;
 
     if (a->phase != ADHOC_PHASE_CLAIMING)
-        return 0;
+        return;
     if (a->connection.client && !a->connection.wait_grace) {
         a->connection.wait_grace = true;
-        r = sd_event_source_set_time_relative(source, WAIT_GRACE);
-        if (r >= 0)
-            r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        if (r >= 0)
-            return 0;
+        timer_set_in(&a->connection.wait_limit, WAIT_GRACE);
+    } else {
+        connection_refused(a, a->options.nowait ? "berthd does not answer" : "the wait was over");
     }
-    connection_refused(a, a->options.nowait ? "berthd does not answer" : "the wait was over");
-    return 0;
 }
 
-static int arm_wait_limit(struct adhoc *a) {
-    if (a->connection.wait_deadline == USEC_INFINITY)
-        return 0;
-    return sd_event_add_time(a->event, &a->connection.wait_limit, CLOCK_BOOTTIME,
-                             a->connection.wait_deadline, 1, connection_on_wait_limit, a);
+int run_connection_init(struct adhoc *a) {
+    int r = timer_init(&a->connection.retry, a->event, SD_EVENT_PRIORITY_NORMAL, connection_on_retry, a);
+
+    if (r >= 0)
+        r = timer_init(&a->connection.wait_limit, a->event, SD_EVENT_PRIORITY_NORMAL,
+                       connection_on_wait_limit, a);
+    if (r >= 0)
+        r = timer_init(&a->connection.first_reply, a->event, SD_EVENT_PRIORITY_NORMAL,
+                       connection_on_first_reply_due, a);
+    return r;
 }
 
 int run_connection_start(struct adhoc *a) {
@@ -333,9 +324,7 @@ int run_connection_start(struct adhoc *a) {
     a->connection.retry_usec = RETRY_MIN;
     a->claimed = now();
     a->connection.wait_deadline = usec_add(a->claimed, limit);
-    r = arm_wait_limit(a);
-    if (r < 0)
-        return client_explain_errno(r);
+    timer_set(&a->connection.wait_limit, a->connection.wait_deadline);
     r = connection_open(a);
     if (r == -EAGAIN) {
         connection_away(a, RETRY_MIN);
@@ -346,9 +335,9 @@ int run_connection_start(struct adhoc *a) {
 
 void run_connection_stop(struct adhoc *a) {
     a->connection.client = client_free(a->connection.client);
-    a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
-    a->connection.first_reply = sd_event_source_disable_unref(a->connection.first_reply);
-    a->connection.wait_limit = sd_event_source_disable_unref(a->connection.wait_limit);
+    timer_off(&a->connection.retry);
+    timer_off(&a->connection.first_reply);
+    timer_off(&a->connection.wait_limit);
     run_waiting_stop(a);
 }
 

@@ -22,28 +22,19 @@ static int put_ended(const struct adhoc *a, json_t *params, const struct supervi
     return r;
 }
 
-static int report_on_limit(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void report_on_limit(void *userdata) {
     struct adhoc *a = userdata;
 
     if (a->options.verbose)
         fputs("berth: berthd is still away: it may never know how the command ended\n", stderr);
     adhoc_exit(a, a->report.status);
-    return 0;
 }
 
 /* --- to the next berthd --- */
 
-static int report_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    report_end_retry(userdata);
-    return 0;
-}
-
 static void report_later(struct adhoc *a) {
     a->connection.client = client_free(a->connection.client);
-    a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
-    if (sd_event_add_time_relative(a->event, &a->connection.retry, CLOCK_BOOTTIME, REPORT_RETRY, 0,
-                                   report_on_retry, a) < 0)
-        adhoc_exit(a, a->report.status);
+    timer_set_in(&a->connection.retry, REPORT_RETRY);
 }
 
 static void report_on_reply(_unused_ struct client *client, struct client_reply *reply, void *userdata) {
@@ -82,12 +73,12 @@ static int report_connect(struct adhoc *a) {
 
 void report_end_retry(struct adhoc *a) {
     a->connection.client = client_free(a->connection.client);
-    a->connection.retry = sd_event_source_disable_unref(a->connection.retry);
+    timer_off(&a->connection.retry);
     if (report_connect(a) < 0)
         report_later(a);
 }
 
-/* --- to the one that we know --- */
+/* --- to the same berthd --- */
 
 void report_end_on_reply(struct adhoc *a, const struct client_reply *reply) {
     const char *state = json_string_value(json_object_get(reply->params, "state"));
@@ -97,16 +88,20 @@ void report_end_on_reply(struct adhoc *a, const struct client_reply *reply) {
     /* Any other reply was sent before berthd received the report. */
 }
 
+int report_end_init(struct adhoc *a) {
+    return timer_init(&a->report.limit, a->event, SD_EVENT_PRIORITY_NORMAL, report_on_limit, a);
+}
+
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result) {
     a->report.status = status;
     a->report.params = a->grant.is_nested ? NULL : json_pack("{s:s, s:s?}", "run", a->run, "result", result);
     if (a->report.params && ended)
         (void) put_ended(a, a->report.params, ended);
-    if (!a->report.params || sd_event_add_time_relative(a->event, &a->report.limit, CLOCK_BOOTTIME,
-                                                        REPORT_TIME, 0, report_on_limit, a) < 0) {
+    if (!a->report.params) {
         adhoc_exit(a, status);
         return;
     }
+    timer_set_in(&a->report.limit, REPORT_TIME);
     a->phase = ADHOC_PHASE_REPORTING;
     if (a->connection.client && a->connection.away_since == 0 &&
         client_send(a->connection.client, "io.berth.Ended", json_incref(a->report.params), CLIENT_ONEWAY) ==

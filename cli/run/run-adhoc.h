@@ -8,10 +8,10 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <systemd/sd-event.h>
 
 #include "base/name.h"
 #include "base/process/supervise.h"
+#include "base/timer.h"
 #include "cli/client.h"
 #include "cli/run/options.h"
 
@@ -39,8 +39,8 @@ struct adhoc {
     } caller;
     struct {                             /* connection.c */
         struct client *client;           /* NULL: berthd is away, or not needed */
-        sd_event_source *retry, *wait_limit;
-        sd_event_source *first_reply;    /* time limit of the first reply on this connection */
+        struct timer retry, wait_limit;
+        struct timer first_reply;        /* time limit of the first reply on this connection */
         usec_t retry_usec;               /* pause before the next attempt */
         usec_t away_since;               /* boottime; 0: berthd answers */
         usec_t wait_deadline;            /* boottime; USEC_INFINITY: none */
@@ -48,7 +48,7 @@ struct adhoc {
         bool is_attaching;               /* the call under way names a run that berthd should know */
     } connection;
     struct {                             /* waiting.c */
-        sd_event_source *timer;
+        struct timer timer;
         struct client *pools_client;     /* a call of Pools under way; NULL: none */
         char blocked_by[512];            /* from berthd's last reply; "": Pools tells */
         char printed[640];               /* the last line; "": none */
@@ -63,7 +63,7 @@ struct adhoc {
         usec_t stop_timeout_usec;        /* USEC_INFINITY: berthd sent none */
     } grant;
     struct {                             /* command.c */
-        sd_event_source *start;
+        struct defer start;
         struct supervise *supervise;
         pid_t own_pid;                   /* of this process: the command dies with it */
         pid_t pid;                       /* 0: not started */
@@ -72,7 +72,7 @@ struct adhoc {
     struct {                             /* report-end.c */
         int status;                      /* of this process, once berthd has confirmed the report or the time is over */
         json_t *params;                  /* of io.berth.Ended; NULL: the command has not ended */
-        sd_event_source *limit;
+        struct timer limit;
     } report;
 };
 
@@ -81,6 +81,7 @@ void adhoc_exit(struct adhoc *a, int status);
 
 /* Packs the parameters of Hold; NULL: no memory. */
 json_t *run_hold_params(const struct adhoc *a);
+int run_connection_init(struct adhoc *a);
 /* Sends the claim to berthd. Returns 0, or an exit status whose reason was printed. */
 int run_connection_start(struct adhoc *a);
 /* Closes the connection, which withdraws a waiting claim. */
@@ -90,6 +91,7 @@ void run_connection_report_started(struct adhoc *a);
 void run_connection_give_back(struct adhoc *a);
 /* Shows on standard error what is waited for: a reply "waiting" came (params), or berthd is away (NULL); the
  * command left processes behind. */
+int run_waiting_init(struct adhoc *a);
 void run_waiting_update(struct adhoc *a, const json_t *params);
 void run_waiting_on_left(struct adhoc *a);
 void run_waiting_stop(struct adhoc *a);
@@ -98,10 +100,12 @@ void run_waiting_stop(struct adhoc *a);
  * away, it retries for a short while. ended: NULL if the command never ran. result: as in io.berth.Ended, or
  * NULL. */
 void report_end(struct adhoc *a, int status, const struct supervise_result *ended, const char *result);
+int report_end_init(struct adhoc *a);
 /* For connection.c, in ADHOC_PHASE_REPORTING: a reply to Hold; the connection is lost. */
 void report_end_on_reply(struct adhoc *a, const struct client_reply *reply);
 void report_end_retry(struct adhoc *a);
 
+int run_command_init(struct adhoc *a);
 /* After a grant: starts the command once everything from berthd was read and the deadline leaves enough
  * time. */
 void run_command_start(struct adhoc *a);

@@ -42,8 +42,12 @@ void adhoc_exit(struct adhoc *a, int status) {
 
 static void adhoc_done(struct adhoc *a) {
     run_connection_stop(a);
-    a->command.start = sd_event_source_disable_unref(a->command.start);
-    a->report.limit = sd_event_source_disable_unref(a->report.limit);
+    timer_done(&a->connection.retry);
+    timer_done(&a->connection.first_reply);
+    timer_done(&a->connection.wait_limit);
+    timer_done(&a->waiting.timer);
+    timer_done(&a->report.limit);
+    defer_done(&a->command.start);
     json_decref(a->report.params);
     a->command.supervise = supervise_free(a->command.supervise);
     /* The connection is closed first: it carried the report, which must arrive before the end of the hold.
@@ -61,6 +65,14 @@ static int adhoc_init(struct adhoc *a) {
     if (r < 0)
         return r;
     r = sd_event_new(&a->event);
+    if (r >= 0)
+        r = run_connection_init(a);
+    if (r >= 0)
+        r = run_waiting_init(a);
+    if (r >= 0)
+        r = report_end_init(a);
+    if (r >= 0)
+        r = run_command_init(a);
     return r < 0 ? r : run_signals_init(a);
 }
 

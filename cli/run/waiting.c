@@ -35,17 +35,8 @@ static void print_once(struct adhoc *a, const char *text) {
     fprintf(stderr, "berth: %s\n", a->waiting.printed);
 }
 
-static int waiting_on_due(sd_event_source *source, uint64_t usec, void *userdata);
-
-/* Replaces the timer. */
-static void arm(struct adhoc *a, usec_t after) {
-    a->waiting.timer = sd_event_source_disable_unref(a->waiting.timer);
-    /* A failure only suppresses the messages. */
-    (void) sd_event_add_time_relative(a->event, &a->waiting.timer, CLOCK_BOOTTIME, after, 0, waiting_on_due, a);
-}
-
 void run_waiting_stop(struct adhoc *a) {
-    a->waiting.timer = sd_event_source_disable_unref(a->waiting.timer);
+    timer_off(&a->waiting.timer);
     a->waiting.pools_client = client_free(a->waiting.pools_client);
     a->waiting.printed[0] = a->waiting.blocked_by[0] = '\0';
 }
@@ -158,8 +149,8 @@ void run_waiting_update(struct adhoc *a, const json_t *params) {
     if (a->options.nowait || a->phase != ADHOC_PHASE_CLAIMING || !is_wanted(a))
         return;
     snprintf(a->waiting.blocked_by, sizeof(a->waiting.blocked_by), "%s", blocked_by);
-    if (!a->waiting.timer || is_news)
-        arm(a, FIRST_AFTER);
+    if (!timer_is_set(&a->waiting.timer) || is_news)
+        timer_set_in(&a->waiting.timer, FIRST_AFTER);
 }
 
 /* --- for what the command left behind --- */
@@ -199,16 +190,19 @@ static void print_left(struct adhoc *a) {
 
 void run_waiting_on_left(struct adhoc *a) {
     if (is_wanted(a))
-        arm(a, FIRST_AFTER);
+        timer_set_in(&a->waiting.timer, FIRST_AFTER);
 }
 
-static int waiting_on_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void waiting_on_due(void *userdata) {
     struct adhoc *a = userdata;
 
     if (a->phase == ADHOC_PHASE_CLAIMING)
         print_waiting(a);
     else if (a->phase == ADHOC_PHASE_RUNNING)
         print_left(a);
-    arm(a, AGAIN_AFTER);
-    return 0;
+    timer_set_in(&a->waiting.timer, AGAIN_AFTER);
+}
+
+int run_waiting_init(struct adhoc *a) {
+    return timer_init(&a->waiting.timer, a->event, SD_EVENT_PRIORITY_NORMAL, waiting_on_due, a);
 }

@@ -8,6 +8,7 @@
 #include <syslog.h>
 
 #include "base/failpoint.h"
+#include "base/timer.h"
 #include "daemon/adhoc/hold.h"
 #include "daemon/run-log.h"
 
@@ -22,7 +23,7 @@ struct adhoc {
     struct adhoc_options options;
     struct adhoc_handler handler;
     usec_t report_window_end;
-    sd_event_source *report_timer;
+    struct timer report_window;
     usec_t clients_due; /* until then the clients of recovered runs come back */
 };
 
@@ -73,20 +74,17 @@ static void hold_on_over(_unused_ struct hold *hold, void *userdata) {
         finish(adhoc, run);
 }
 
-static int adhoc_on_report_window_end(_unused_ sd_event_source *source, _unused_ uint64_t usec,
-                                      void *userdata) {
+static void adhoc_on_report_window_end(void *userdata) {
     struct adhoc *adhoc = userdata;
 
     run_table_foreach (run, adhoc->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
         if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
             finish(adhoc, run);
-    return 0;
 }
 
-static int open_report_window(struct adhoc *adhoc) {
+static void open_report_window(struct adhoc *adhoc) {
     adhoc->report_window_end = usec_add(clock_boottime(), REPORT_WINDOW);
-    return sd_event_add_time(adhoc->event, &adhoc->report_timer, CLOCK_BOOTTIME, adhoc->report_window_end,
-                             USEC_PER_MSEC, adhoc_on_report_window_end, adhoc);
+    timer_set(&adhoc->report_window, adhoc->report_window_end);
 }
 
 /* --- the record of a hold --- */
@@ -387,10 +385,9 @@ static void hold_on_found(const char *id, const struct message *record, void *us
 int adhoc_recover(struct adhoc *adhoc, const struct settings *settings) {
     struct recovery recovery = {.adhoc = adhoc, .settings = settings};
     char path[STATE_PATH_SIZE];
-    int r = open_report_window(adhoc);
+    int r;
 
-    if (r < 0)
-        return r;
+    open_report_window(adhoc);
     r = hold_recover(state_holds_path(adhoc->state, path), hold_on_found, &recovery);
     if (r < 0)
         journal_log(adhoc->journal, LOG_ERR, "%s cannot be read: %s", path, strerror(-r));
@@ -403,6 +400,7 @@ int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, stru
               const struct state *state, const struct adhoc_options *options,
               const struct adhoc_handler *handler) {
     struct adhoc *adhoc = calloc(1, sizeof(*adhoc));
+    int r;
 
     if (!adhoc)
         return -ENOMEM;
@@ -412,14 +410,15 @@ int adhoc_new(struct adhoc **ret, sd_event *event, struct journal *journal, stru
     adhoc->state = state;
     adhoc->options = *options;
     adhoc->handler = *handler;
-    *ret = adhoc;
-    return 0;
+    r = timer_init(&adhoc->report_window, event, SD_EVENT_PRIORITY_NORMAL, adhoc_on_report_window_end, adhoc);
+    *ret = r < 0 ? adhoc_free(adhoc) : adhoc;
+    return r;
 }
 
 struct adhoc *adhoc_free(struct adhoc *adhoc) {
     if (!adhoc)
         return NULL;
-    sd_event_source_disable_unref(adhoc->report_timer);
+    timer_done(&adhoc->report_window);
     sd_event_unref(adhoc->event);
     free(adhoc);
     return NULL;

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/process/process-tree.h"
 #include "base/removals.h"
+#include "base/timer.h"
 
 #define RECORD_SUFFIX ".claim"
 /* A client reports how its command ended, then closes the write end. Of both in one turn the report comes
@@ -39,7 +40,7 @@ struct hold {
     sd_event_source *pidfd_source;
     pid_t pid;                   /* for the record; 0: none */
     uint64_t start_ticks;        /* 0: could not be read; then the pid is not kept */
-    sd_event_source *over_source; /* over when it was opened: on_over is called in the next turn */
+    struct defer over_turn;      /* set if the hold was over when it was opened: calls on_over */
     bool over;                   /* on_over was called */
 };
 
@@ -56,7 +57,7 @@ static int boot_text(char ret[static SD_ID128_STRING_MAX]) {
 static struct hold *hold_close(struct hold *h) {
     if (!h)
         return NULL;
-    h->over_source = sd_event_source_disable_unref(h->over_source);
+    defer_done(&h->over_turn);
     h->fifo_source = sd_event_source_disable_unref(h->fifo_source);
     h->pidfd_source = sd_event_source_disable_unref(h->pidfd_source);
     h->fifo_fd = close_fd(h->fifo_fd);
@@ -133,11 +134,9 @@ static int fifo_touch(const char *path) {
     return 0;
 }
 
-static int hold_on_fifo(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int hold_on_fifo(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents, void *userdata) {
     struct hold *h = userdata;
 
-    (void) source;
-    (void) revents;
     if (fifo_is_held(fd))
         return 0;
     h->fifo_source = sd_event_source_disable_unref(h->fifo_source);
@@ -146,25 +145,18 @@ static int hold_on_fifo(sd_event_source *source, int fd, uint32_t revents, void 
     return 0;
 }
 
-static int hold_on_command_gone(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int hold_on_command_gone(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
+                                void *userdata) {
     struct hold *h = userdata;
 
-    (void) source;
-    (void) fd;
-    (void) revents;
     h->pidfd_source = sd_event_source_disable_unref(h->pidfd_source);
     h->pidfd = close_fd(h->pidfd);
     hold_check_over(h);
     return 0;
 }
 
-static int hold_on_turn(sd_event_source *source, void *userdata) {
-    struct hold *h = userdata;
-
-    (void) source;
-    h->over_source = sd_event_source_disable_unref(h->over_source);
-    hold_check_over(h);
-    return 0;
+static void hold_on_turn(void *userdata) {
+    hold_check_over(userdata);
 }
 
 static int hold_open_fifo(struct hold *h) {
@@ -308,14 +300,11 @@ int hold_open(struct hold **ret, sd_event *event, const char *directory, const c
         if (!fifo_is_held(h->fifo_fd))
             h->fifo_fd = close_fd(h->fifo_fd);
     }
-    if (h->fifo_fd >= 0)
-        r = hold_watch_fifo(h);
-    else
-        r = sd_event_add_defer(event, &h->over_source, hold_on_turn, h);
-    if (r >= 0 && h->over_source) /* a report may wait in the listening socket, which outlives berthd */
-        r = sd_event_source_set_priority(h->over_source, PRIORITY);
+    /* Over already: a report may wait in the listening socket, which outlives berthd. */
+    r = h->fifo_fd >= 0 ? hold_watch_fifo(h) : defer_init(&h->over_turn, event, PRIORITY, hold_on_turn, h);
     if (r < 0)
         return r;
+    defer_set(&h->over_turn);
     *ret = steal_pointer(&h);
     return 0;
 }

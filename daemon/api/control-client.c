@@ -12,10 +12,10 @@
 #include "base/discard.h"
 #include "daemon/api/control-internal.h"
 
-#define ROOM_BYTES                                                                                          \
-    ((size_t) 1024) /* first size of the input buffer, which grows with the input; a silent client has none \
-                     */
-#define CALLS_A_TURN 4             /* then other clients are served */
+/* First size of the input buffer, which grows with the input. A silent client has none. */
+#define ROOM_BYTES ((size_t) 1024)
+#define CALLS_A_TURN 4                         /* then other clients are served */
+#define TIMER_PRIORITY (CONTROL_PRIORITY - 2) /* before a client that keeps sending bytes */
 
 static void client_forget_input(struct control_client *c) {
     account_give(c->control, c->account, c->in.allocated);
@@ -40,7 +40,7 @@ struct control_client *control_client_free(struct control_client *c) {
         free(call);
     }
     output_discard(c);
-    sd_event_source_disable_unref(c->timer);
+    timer_done(&c->timer);
     list_unlink(&c->woken);
     list_unlink(&c->link);
     c->control->n_clients--;
@@ -256,9 +256,7 @@ static void client_arm(struct control_client *c) {
     /* Only on a change: setting the time resets a pending timer, so that a client which sends one byte after
      * the other would never see it fire. */
     if (r >= 0 && deadline != c->deadline) {
-        r = sd_event_source_set_time(c->timer, deadline);
-        if (r >= 0)
-            r = sd_event_source_set_enabled(c->timer, deadline != USEC_INFINITY ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        timer_set(&c->timer, deadline);
         c->deadline = deadline;
     }
     if (r < 0) {
@@ -306,7 +304,7 @@ void control_client_io(struct control_client *c, uint32_t revents) {
     control_client_work(c);
 }
 
-static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void client_on_time(void *userdata) {
     struct control_client *c = userdata;
     usec_t now = clock_boottime(), limit = c->control->limits.message_usec;
 
@@ -316,14 +314,12 @@ static int client_on_time(_unused_ sd_event_source *source, _unused_ uint64_t us
     else if (c->in.since > 0 && now >= usec_add(c->in.since, limit))
         client_refuse(c, "the message was not finished in time");
     control_client_work(c);
-    return 0;
 }
 
 void control_client_wake(struct control_client *c) {
     if (!list_is_linked(&c->woken))
         list_insert_before(account_is_trusted(c->peer.uid) ? c->control->woken.next : &c->control->woken, &c->woken);
-    /* Cannot fail for a source of a living loop. */
-    (void) sd_event_source_set_enabled(c->control->later_source, SD_EVENT_ONESHOT);
+    defer_set(&c->control->work_woken);
 }
 
 int control_client_new(struct control *control, int fd, const struct peer *peer, struct control_account *account) {
@@ -352,13 +348,8 @@ int control_client_new(struct control *control, int fd, const struct peer *peer,
     if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) < 0)
         r = -errno;
     if (r >= 0)
-        r = sd_event_add_time(control->event, &c->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, client_on_time, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_source_set_priority(c->timer, CONTROL_PRIORITY -
-                                                       2); /* before a client that keeps sending bytes */
+        r = timer_init(&c->timer, control->event, TIMER_PRIORITY, client_on_time, c);
     if (r < 0)
         control_client_free(c);
-    return r < 0 ? r : 0;
+    return r;
 }

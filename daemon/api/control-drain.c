@@ -29,30 +29,22 @@ void control_drain_check(struct control *c) {
     on_drained(c->drained_userdata);
 }
 
-static int control_on_drain_due(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+void control_on_drain_due(void *userdata) {
     struct control *c = userdata;
     void (*on_drained)(void *userdata) = c->on_drained;
 
     c->on_drained = NULL;
     if (on_drained)
         on_drained(c->drained_userdata);
-    return 0;
 }
 
 int control_drain(struct control *c, usec_t within, void (*on_drained)(void *userdata), void *userdata) {
-    int r;
-
     if (c->path)
         return CONTROL_E_OURS;
-    if (c->drain_timer)
+    if (!c->listener)
         return -EALREADY;
-    r = sd_event_add_time_relative(c->event, &c->drain_timer, CLOCK_BOOTTIME, within, USEC_PER_MSEC,
-                                   control_on_drain_due, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(
-            c->later_source, SD_EVENT_ONESHOT); /* checks whether all clients are drained already */
-    if (r < 0)
-        return r;
+    timer_set_in(&c->drain_limit, within);
+    defer_set(&c->work_woken); /* checks whether all clients are drained already */
     c->listener = listener_free(c->listener);
     c->on_drained = on_drained;
     c->drained_userdata = userdata;

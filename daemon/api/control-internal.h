@@ -10,6 +10,7 @@
  *     control-service.c  org.varlink.service */
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "daemon/api/control.h"
 
 /* After everything else in berthd: thousands of clients may delay one another, but no heartbeat and no
@@ -27,10 +28,10 @@ struct control {
     sd_event_source *epoll_source;
     int trusted_epoll_fd;             /* sockets of root and berthd's own user, served before all others */
     sd_event_source *trusted_source;
-    sd_event_source *later_source;    /* enabled while `woken` is not empty */
+    struct defer work_woken;          /* set while `woken` is not empty */
     struct list woken;                /* struct control_client.woken: clients with work but no new input */
     struct listener *listener;
-    sd_event_source *drain_timer;     /* NULL: not draining */
+    struct timer drain_limit;
     void (*on_drained)(void *userdata); /* NULL: not draining, or already called */
     void *drained_userdata;
     const struct control_service *service;
@@ -77,7 +78,7 @@ struct control_client {
     struct peer peer;
     struct list woken;                /* on control->woken, or on none */
     uint32_t events;                  /* in the epoll */
-    sd_event_source *timer;
+    struct timer timer;
     usec_t deadline;                  /* boottime of the timer; USEC_INFINITY: off */
     struct frame_reader in;
     struct list out;                  /* struct control_output */
@@ -143,6 +144,7 @@ int control_call_run(struct control_client *client, const char *method, json_t *
 
 /* --- control-drain.c --- */
 void control_drain_check(struct control *c); /* Called after each turn in which clients were served. */
+void control_on_drain_due(void *userdata);
 
 /* --- control-service.c --- */
 /* Answers a call of no method in the table: org.varlink.service, or an error. */

@@ -225,7 +225,7 @@ static int control_on_io(_unused_ sd_event_source *source, int epoll_fd, _unused
     return 0;
 }
 
-static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
+static void control_on_woken(void *userdata) {
     struct control *c = userdata;
     struct control_client *client;
 
@@ -234,9 +234,8 @@ static int control_on_later(_unused_ sd_event_source *source, void *userdata) {
         control_client_work(client);
     }
     if (!list_is_empty(&c->woken))
-        (void) sd_event_source_set_enabled(c->later_source, SD_EVENT_ONESHOT);
+        defer_set(&c->work_woken);
     control_drain_check(c);
-    return 0;
 }
 
 /* --- made and freed --- */
@@ -278,11 +277,9 @@ static int control_add_sources(struct control *c) {
     if (r >= 0)
         r = control_add_epoll(c, CONTROL_PRIORITY - 1, &c->trusted_epoll_fd, &c->trusted_source);
     if (r >= 0)
-        r = sd_event_add_defer(c->event, &c->later_source, control_on_later, c);
+        r = defer_init(&c->work_woken, c->event, CONTROL_PRIORITY, control_on_woken, c);
     if (r >= 0)
-        r = sd_event_source_set_enabled(c->later_source, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_source_set_priority(c->later_source, CONTROL_PRIORITY);
+        r = timer_init(&c->drain_limit, c->event, SD_EVENT_PRIORITY_NORMAL, control_on_drain_due, c);
     if (r >= 0)
         r = listener_new(&c->listener, c->event, c->listen_fd, CONTROL_PRIORITY, control_on_connection, c);
     return r;
@@ -342,10 +339,10 @@ struct control *control_free(struct control *c) {
     while (!list_is_empty(&c->clients))
         control_client_free(list_first(&c->clients, struct control_client, link));
     listener_free(c->listener);
-    sd_event_source_disable_unref(c->drain_timer);
+    timer_done(&c->drain_limit);
     sd_event_source_disable_unref(c->epoll_source);
     sd_event_source_disable_unref(c->trusted_source);
-    sd_event_source_disable_unref(c->later_source);
+    defer_done(&c->work_woken);
     close_fd(c->epoll_fd);
     close_fd(c->trusted_epoll_fd);
     control_close(c);

@@ -6,6 +6,7 @@
 
 #include <syslog.h>
 
+#include "base/timer.h"
 #include "daemon/executor/executor.h"
 #include "daemon/executor/runner-link.h"
 
@@ -20,7 +21,7 @@ struct executor {
     struct executor_handler handler;
     struct runner_link *runner;
     bool is_runner_recovered;     /* the runner has sent all guards and reports, once since start */
-    sd_event_source *retry_timer; /* on while a guard is to be connected to once more */
+    struct timer retry_timer;     /* set while a guard is to be connected to once more */
     usec_t retry_usec;            /* until the next try */
     struct list
         unidentified_guards; /* struct unidentified_guard: neither their state nor their report has come */

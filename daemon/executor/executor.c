@@ -295,7 +295,7 @@ struct executor *executor_free(struct executor *executor) {
         return NULL;
     executor->runner = runner_link_free(executor->runner);
     unidentified_guards_free(executor);
-    sd_event_source_disable_unref(executor->retry_timer);
+    timer_done(&executor->retry_timer);
     sd_event_unref(executor->event);
     free(executor->directory);
     free(executor->with_runner);

@@ -75,17 +75,12 @@ bool executor_guard_is_gone(int error) {
 }
 
 void executor_guard_retry(struct executor *executor, const char *run, int error) {
-    int enabled = SD_EVENT_OFF;
-
-    (void) sd_event_source_get_enabled(executor->retry_timer, &enabled);
     if (executor->retry_usec == GUARD_RETRY_MIN)
         journal_log(executor->journal, LOG_WARNING, "run %s: cannot connect to its guard, retrying: %s", run,
                     strerror(-error));
-    if (enabled != SD_EVENT_OFF)
+    if (timer_is_set(&executor->retry_timer))
         return;
-    /* Neither fails for a source that exists. */
-    (void) sd_event_source_set_time_relative(executor->retry_timer, executor->retry_usec);
-    (void) sd_event_source_set_enabled(executor->retry_timer, SD_EVENT_ONESHOT);
+    timer_set_in(&executor->retry_timer, executor->retry_usec);
     executor->retry_usec =
         executor->retry_usec < GUARD_RETRY_MAX / 2 ? 2 * executor->retry_usec : GUARD_RETRY_MAX;
 }
@@ -132,21 +127,17 @@ void executor_guard_connect(struct executor *executor, const char *id) {
         connect_known(executor, run);
 }
 
-static int executor_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void executor_on_retry(void *userdata) {
     struct executor *executor = userdata;
 
     run_table_foreach (run, executor->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
         if (run->job.guard_wanted)
             connect_known(executor, run);
     unidentified_guards_retry(executor);
-    return 0;
 }
 
 int executor_guards_init(struct executor *executor) {
-    int r;
-
     executor->retry_usec = GUARD_RETRY_MIN;
-    r = sd_event_add_time(executor->event, &executor->retry_timer, CLOCK_BOOTTIME, USEC_INFINITY,
-                          USEC_PER_MSEC, executor_on_retry, executor);
-    return r < 0 ? r : sd_event_source_set_enabled(executor->retry_timer, SD_EVENT_OFF);
+    return timer_init(&executor->retry_timer, executor->event, SD_EVENT_PRIORITY_NORMAL, executor_on_retry,
+                      executor);
 }

@@ -14,13 +14,14 @@ struct unidentified_guard { /* freed when its state or its report has come */
     struct guard_link *link; /* NULL: not connected (any more) */
     bool wanted;             /* could not be connected to; the connection is retried */
     bool was_disconnected;   /* a connection has ended already */
-    sd_event_source *timer;  /* limit for its state to come */
+    bool is_timed;           /* the timer was set once */
+    struct timer timer;      /* limit for its state to come */
     char run[ID_TEXT_SIZE];
 };
 
 static void guard_free(struct unidentified_guard *guard) {
     guard_link_free(guard->link);
-    sd_event_source_disable_unref(guard->timer);
+    timer_done(&guard->timer);
     list_unlink(&guard->entry);
     free(guard);
 }
@@ -35,13 +36,12 @@ static void guard_done(struct unidentified_guard *guard) {
 /* A guard that does not send its state hangs, or was stopped. Nothing can be granted on this host before its
  * state is known, so berthd waits a bounded time. The report of the runner that kills it has the same
  * fields. */
-static int guard_on_silent(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void guard_on_silent(void *userdata) {
     struct unidentified_guard *guard = userdata;
 
     journal_log(guard->executor->journal, LOG_WARNING, "the guard of run %s does not answer, killing it",
                 guard->run);
     (void) runner_link_kill(guard->executor->runner, guard->run);
-    return 0;
 }
 
 /* --- its state --- */
@@ -111,13 +111,10 @@ static void guard_on_gone(_unused_ struct guard_link *link, void *userdata) {
 /* The time runs from the first connection that the guard could accept. A full queue of connections (EAGAIN)
  * is its own doing. */
 static void guard_arm(struct unidentified_guard *guard) {
-    uint64_t due = USEC_INFINITY;
-
-    (void) sd_event_source_get_time(guard->timer, &due);
-    if (due != USEC_INFINITY)
+    if (guard->is_timed)
         return;
-    (void) sd_event_source_set_time_relative(guard->timer, guard->executor->silence_usec);
-    (void) sd_event_source_set_enabled(guard->timer, SD_EVENT_ONESHOT);
+    guard->is_timed = true;
+    timer_set_in(&guard->timer, guard->executor->silence_usec);
 }
 
 static void guard_connect(struct unidentified_guard *guard) {
@@ -146,10 +143,7 @@ void unidentified_guard_add(struct executor *executor, const char *run) {
         guard->executor = executor;
         list_init(&guard->entry);
         snprintf(guard->run, sizeof(guard->run), "%s", run);
-        r = sd_event_add_time(executor->event, &guard->timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC,
-                              guard_on_silent, guard);
-        if (r >= 0)
-            r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
+        r = timer_init(&guard->timer, executor->event, SD_EVENT_PRIORITY_NORMAL, guard_on_silent, guard);
     }
     if (r < 0) {
         if (guard)

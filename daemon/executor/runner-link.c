@@ -21,6 +21,7 @@
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/socket.h"
+#include "base/timer.h"
 
 #define RETRY_FIRST (50 * USEC_PER_MSEC)
 #define RETRY_MAX USEC_PER_SEC
@@ -38,7 +39,7 @@ struct runner_link {
     bool is_up;                    /* hello was answered */
     bool is_lost_told;
 
-    sd_event_source *retry_source;
+    struct timer retry;
     usec_t retry_after;
 
     int child;                     /* pidfd; -1: none */
@@ -51,8 +52,7 @@ static int runner_link_on_io(sd_event_source *source, int fd, uint32_t revents, 
 /* --- the connection --- */
 
 static void runner_link_retry(struct runner_link *l) {
-    (void) sd_event_source_set_time(l->retry_source, usec_add(clock_boottime(), l->retry_after));
-    (void) sd_event_source_set_enabled(l->retry_source, SD_EVENT_ONESHOT);
+    timer_set(&l->retry, usec_add(clock_boottime(), l->retry_after));
     l->retry_after = l->retry_after < RETRY_MAX / 2 ? 2 * l->retry_after : RETRY_MAX;
 }
 
@@ -184,17 +184,17 @@ static int child_start(struct runner_link *l) {
 
 /* --- hello, and what the runner sends --- */
 
-static int runner_link_on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+static void runner_link_on_retry(void *userdata) {
     struct runner_link *l = userdata;
     int r;
 
     if (l->fd >= 0)
-        return 0;
+        return;
     if (l->child >= 0) { /* of the connection before: it is about to end */
         if (clock_boottime() >= usec_add(l->child_dropped, CHILD_END_TIME))
             (void) pidfd_send_signal(l->child, SIGKILL, NULL, 0);
         runner_link_retry(l);
-        return 0;
+        return;
     }
     r = l->with_runner ? child_start(l) : runner_link_connect(l);
     if (r < 0) {
@@ -202,7 +202,6 @@ static int runner_link_on_retry(_unused_ sd_event_source *source, _unused_ uint6
             runner_link_retry(l);
         runner_link_tell_lost(l);
     }
-    return 0;
 }
 
 static bool take_hello(struct runner_link *l, const struct message *m) {
@@ -314,9 +313,10 @@ int runner_link_new(struct runner_link **ret, sd_event *event, const char *direc
     if (copy(&l->directory, directory) < 0 || copy(&l->with_runner, with_runner) < 0 || copy(&l->config, config) < 0)
         return -ENOMEM;
     /* The first try is the loop's first turn, so that no handler is called from here. */
-    r = sd_event_add_time(event, &l->retry_source, CLOCK_BOOTTIME, 0, USEC_PER_MSEC, runner_link_on_retry, l);
+    r = timer_init(&l->retry, event, SD_EVENT_PRIORITY_NORMAL, runner_link_on_retry, l);
     if (r < 0)
         return r;
+    timer_set(&l->retry, 0);
     *ret = steal_pointer(&l);
     return 0;
 }
@@ -334,7 +334,7 @@ struct runner_link *runner_link_free(struct runner_link *l) {
     if (!l)
         return NULL;
     sd_event_source_disable_unref(l->source);
-    sd_event_source_disable_unref(l->retry_source);
+    timer_done(&l->retry);
     close_fd(l->fd);
     if (l->child >= 0)
         child_wait(l);

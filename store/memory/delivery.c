@@ -8,15 +8,10 @@
 
 #define DELIVERIES_MAX 128 /* in one turn of the loop (R15) */
 
-/* The loop calls delivery_on_turn() when it turns. Cannot fail: the source was made with the store. */
-static void wake(struct delivery *d) {
-    (void) sd_event_source_set_enabled(d->source, SD_EVENT_ONESHOT);
-}
-
 void delivery_notify(struct delivery *d, struct pool_claim *entry) {
     if (!list_is_linked(&entry->changed))
         list_append(&d->outbox, &entry->changed);
-    wake(d);
+    defer_set(&d->turn);
 }
 
 void delivery_collect(struct delivery *d) {
@@ -113,7 +108,7 @@ static void deliver_reply(struct delivery *d, struct delivery_reply *reply) {
     copy.inspect_fn(copy.result, snapshot, copy.userdata);
 }
 
-static int delivery_on_turn(sd_event_source *source _unused_, void *userdata) {
+static void delivery_on_turn(void *userdata) {
     struct delivery *d = userdata;
     struct pool_claim *entry;
     struct delivery_reply *reply;
@@ -131,11 +126,10 @@ static int delivery_on_turn(sd_event_source *source _unused_, void *userdata) {
 
         deliver_reply(d, reply);
         if (is_last)
-            return 0;
+            return;
     }
     if (!list_is_empty(&d->outbox) || !list_is_empty(&d->replies))
-        wake(d);
-    return 0;
+        defer_set(&d->turn);
 }
 
 struct delivery_reply *delivery_add_reply(struct delivery *d, store_reply_fn fn, store_inspect_fn inspect_fn,
@@ -148,14 +142,14 @@ struct delivery_reply *delivery_add_reply(struct delivery *d, store_reply_fn fn,
     reply->inspect_fn = inspect_fn;
     reply->userdata = userdata;
     list_append(&d->replies, &reply->link);
-    wake(d);
+    defer_set(&d->turn);
     return reply;
 }
 
 void delivery_set_state(struct delivery *d, enum store_state state) {
     d->store->state = state;
     d->state_due = true;
-    wake(d);
+    defer_set(&d->turn);
 }
 
 void delivery_stop(struct delivery *d, store_reply_fn done, void *userdata) {
@@ -166,21 +160,18 @@ void delivery_stop(struct delivery *d, store_reply_fn done, void *userdata) {
     d->stop_reply.fn = done;
     d->stop_reply.userdata = userdata;
     list_append(&d->replies, &d->stop_reply.link);
-    wake(d);
+    defer_set(&d->turn);
 }
 
 int delivery_init(struct delivery *d, sd_event *event, struct store *store, struct pools *pools,
                   const char *host) {
-    int r;
-
     d->store = store;
     d->pools = pools;
     snprintf(d->host, sizeof(d->host), "%s", host);
     list_init(&d->outbox);
     list_init(&d->replies);
     list_init(&d->stop_reply.link);
-    r = sd_event_add_defer(event, &d->source, delivery_on_turn, d);
-    return r < 0 ? r : sd_event_source_set_enabled(d->source, SD_EVENT_OFF);
+    return defer_init(&d->turn, event, SD_EVENT_PRIORITY_NORMAL, delivery_on_turn, d);
 }
 
 void delivery_done(struct delivery *d) {
@@ -190,5 +181,5 @@ void delivery_done(struct delivery *d) {
         reply->result = -ENOTCONN;
         deliver_reply(d, reply);
     }
-    sd_event_source_disable_unref(d->source);
+    defer_done(&d->turn);
 }

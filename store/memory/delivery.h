@@ -5,8 +5,8 @@
  * inside a call. */
 
 #include <stdbool.h>
-#include <systemd/sd-event.h>
 
+#include "base/timer.h"
 #include "store/memory/pool.h"
 #include "store/store.h"
 
@@ -26,7 +26,7 @@ struct delivery {
     struct list replies; /* struct delivery_reply */
     struct delivery_reply stop_reply;
     bool state_due;
-    sd_event_source *source; /* defer; on while a notice or reply is due */
+    struct defer turn; /* set while a notice or reply is due */
 };
 
 int delivery_init(struct delivery *d, sd_event *event, struct store *store, struct pools *pools,

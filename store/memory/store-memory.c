@@ -12,8 +12,6 @@
 #include "store/memory/pool.h"
 #include "store/store.h"
 
-#define TIMER_ACCURACY_USEC USEC_PER_MSEC
-
 struct memory {
     struct store store; /* first */
     sd_event *event;
@@ -21,7 +19,7 @@ struct memory {
     struct pools pools;
     struct delivery delivery;
     bool is_started, is_stopped;
-    sd_event_source *timer; /* end of the next override that has one */
+    struct timer timer; /* end of the next override that has one */
 };
 
 static struct memory *memory_of(struct store *s) {
@@ -54,17 +52,11 @@ static void memory_reevaluate(struct memory *m) {
     memory_emit_limits(m);
     pools_reevaluate(&m->pools, clock_realtime());
     delivery_collect(&m->delivery);
-    if (next == USEC_INFINITY)
-        (void) sd_event_source_set_enabled(m->timer, SD_EVENT_OFF);
-    else {
-        (void) sd_event_source_set_time(m->timer, next);
-        (void) sd_event_source_set_enabled(m->timer, SD_EVENT_ONESHOT);
-    }
+    timer_set(&m->timer, next);
 }
 
-static int memory_on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata) {
+static void memory_on_timer(void *userdata) {
     memory_reevaluate(userdata);
-    return 0;
 }
 
 static int memory_declare(struct store *s, const struct store_pool *pools, size_t n, _unused_ bool drained) {
@@ -258,7 +250,7 @@ static struct store *memory_free(struct store *s) {
     struct memory *m = memory_of(s);
 
     delivery_done(&m->delivery);
-    sd_event_source_disable_unref(m->timer);
+    timer_done(&m->timer);
     pools_done(&m->pools);
     sd_event_unref(m->event);
     free(m);
@@ -279,13 +271,6 @@ static const struct store_ops memory_ops = {
     .inspect = memory_inspect,
 };
 
-static int memory_add_timer(struct memory *m) {
-    int r =
-        sd_event_add_time(m->event, &m->timer, CLOCK_BOOTTIME, 0, TIMER_ACCURACY_USEC, memory_on_timer, m);
-
-    return r < 0 ? r : sd_event_source_set_enabled(m->timer, SD_EVENT_OFF);
-}
-
 int store_memory_new(struct store **ret, sd_event *event, struct events *events, const char *host,
                      const struct store_listener *listener) {
     struct memory *m = calloc(1, sizeof(*m));
@@ -302,7 +287,7 @@ int store_memory_new(struct store **ret, sd_event *event, struct events *events,
     s = &m->store;
     r = delivery_init(&m->delivery, event, s, &m->pools, host);
     if (r >= 0)
-        r = memory_add_timer(m);
+        r = timer_init(&m->timer, event, SD_EVENT_PRIORITY_NORMAL, memory_on_timer, m);
     if (r < 0)
         return r;
     *ret = steal_pointer(&s);

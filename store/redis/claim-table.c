@@ -59,7 +59,7 @@ void claim_table_finish(struct claim_entry *entry) {
         return;
     claim_table_confirm(entry, false);
     list_append(&table->finished, &entry->finish);
-    (void) sd_event_source_set_enabled(table->finish, SD_EVENT_ONESHOT);
+    defer_set(&table->finish);
 }
 
 static void deliver_end(struct store_redis *store, struct claim_entry *entry) {
@@ -76,21 +76,20 @@ static void deliver_end(struct store_redis *store, struct claim_entry *entry) {
         listener->on_released(claim, listener->userdata);
 }
 
-static int claim_table_on_finish(sd_event_source *source _unused_, void *userdata) {
+static void claim_table_on_finish(void *userdata) {
     struct store_redis *store = userdata;
     struct list due = LIST_INIT(due);
     struct claim_entry *entry;
 
     if (store->link.is_stopping)
-        return 0;
-    while ((entry = list_first(&store->table.finished, struct claim_entry,
-                               finish))) { /* a listener's are for the next turn */
+        return;
+    /* Those that a listener adds are for the next turn. */
+    while ((entry = list_first(&store->table.finished, struct claim_entry, finish))) {
         list_unlink(&entry->finish);
         list_append(&due, &entry->finish);
     }
     while ((entry = list_first(&due, struct claim_entry, finish)))
         deliver_end(store, entry);
-    return 0;
 }
 
 void claim_table_refuse(struct claim_entry *entry) {
@@ -102,18 +101,16 @@ void claim_table_refuse(struct claim_entry *entry) {
 
 int claim_table_init(struct store_redis *store) {
     struct claim_table *table = &store->table;
-    int r;
 
     list_init(&table->entries);
     list_init(&table->finished);
     for (size_t i = 0; i < CLAIM_TABLE_BUCKETS; i++)
         list_init(&table->buckets[i]);
-    r = sd_event_add_defer(store->env.event, &table->finish, claim_table_on_finish, store);
-    return r < 0 ? r : sd_event_source_set_enabled(table->finish, SD_EVENT_OFF);
+    return defer_init(&table->finish, store->env.event, SD_EVENT_PRIORITY_NORMAL, claim_table_on_finish, store);
 }
 
 void claim_table_done(struct store_redis *store) {
     list_foreach_safe(entry, &store->table.entries, struct claim_entry, link)
         claim_table_remove(entry);
-    sd_event_source_disable_unref(store->table.finish);
+    defer_done(&store->table.finish);
 }

@@ -4,9 +4,9 @@
 /* The table of this host's claims, and the end of each. */
 
 #include <stdbool.h>
-#include <systemd/sd-event.h>
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "store/claim.h"
 
 #define CLAIM_TABLE_BUCKETS 1024 /* a power of two */
@@ -34,7 +34,7 @@ struct claim_table {
     struct list buckets[CLAIM_TABLE_BUCKETS]; /* struct claim_entry by id */
     struct list finished;                     /* struct claim_entry */
     size_t n_confirmed;
-    sd_event_source *finish; /* defer: calls on_released */
+    struct defer finish; /* calls on_released */
 };
 
 int claim_table_init(struct store_redis *store);

@@ -13,8 +13,7 @@ void full_begin(struct store_redis *store) {
     if (!store->base.is_full)
         full->pause_usec = PAUSE_MIN;
     store->base.is_full = true;
-    (void) sd_event_source_set_time(full->timer, usec_add(clock_boottime(), full->pause_usec));
-    (void) sd_event_source_set_enabled(full->timer, SD_EVENT_ONESHOT);
+    timer_set(&full->timer, usec_add(clock_boottime(), full->pause_usec));
 }
 
 void full_log_waiting(struct store_redis *store) {
@@ -39,25 +38,21 @@ void full_reset(struct store_redis *store) {
 }
 
 /* Requests the first claim alone: later ones must not overtake it. */
-static int full_on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata) {
+static void full_on_timer(void *userdata) {
     struct store_redis *store = userdata;
     usec_t pause = store->full.pause_usec * 2;
 
     if (!heartbeat_is_ready(store))
-        return 0; /* claims are requested again once the link is live */
+        return; /* claims are requested again once the link is live */
     store->full.pause_usec = pause < store->env.heartbeat_usec ? pause : store->env.heartbeat_usec;
     if (!claims_retry_first(store))
         store->base.is_full = false; /* no claim waits for memory any more */
-    return 0;
 }
 
 int full_init(struct store_redis *store) {
-    int r = sd_event_add_time(store->env.event, &store->full.timer, CLOCK_BOOTTIME, 0, 1000, full_on_timer,
-                              store);
-
-    return r < 0 ? r : sd_event_source_set_enabled(store->full.timer, SD_EVENT_OFF);
+    return timer_init(&store->full.timer, store->env.event, SD_EVENT_PRIORITY_NORMAL, full_on_timer, store);
 }
 
 void full_done(struct store_redis *store) {
-    sd_event_source_disable_unref(store->full.timer);
+    timer_done(&store->full.timer);
 }

@@ -5,16 +5,15 @@
  * growing pauses. */
 
 #include <stdbool.h>
-#include <systemd/sd-event.h>
 
-#include "base/clock.h"
+#include "base/timer.h"
 
 struct store_redis;
 
 struct full {
-    sd_event_source *timer; /* requests the first claim again */
-    usec_t pause_usec;      /* until then */
-    usec_t logged;          /* boottime of the last warning; 0: none */
+    struct timer timer; /* requests the first claim again */
+    usec_t pause_usec;  /* until then */
+    usec_t logged;      /* boottime of the last warning; 0: none */
 };
 
 int full_init(struct store_redis *store);

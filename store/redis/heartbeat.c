@@ -16,8 +16,7 @@ static void extend_deadline(struct store_redis *store, usec_t sent) {
         return;
     store->base.deadline = deadline;
     store->heartbeat.late_logged = false;
-    (void) sd_event_source_set_time(store->heartbeat.deadline_timer, deadline);
-    (void) sd_event_source_set_enabled(store->heartbeat.deadline_timer, SD_EVENT_ONESHOT);
+    timer_set(&store->heartbeat.deadline_timer, deadline);
     store->base.listener.on_deadline(&store->base, deadline, store->base.listener.userdata);
 }
 
@@ -29,12 +28,11 @@ void heartbeat_drop_deadline(struct store_redis *store) {
     store->base.deadline = 0;
 }
 
-static int heartbeat_on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata) {
+static void heartbeat_on_deadline(void *userdata) {
     struct store_redis *store = userdata;
 
     if (heartbeat_is_past_deadline(store) && !store->link.is_stopping)
         session_lose(store, "no heartbeat was answered in time");
-    return 0;
 }
 
 /* --- replies --- */
@@ -194,12 +192,11 @@ static void log_late(struct store_redis *store, usec_t now) {
 }
 
 static void arm_timer(struct store_redis *store, usec_t now) {
-    (void) sd_event_source_set_time(store->heartbeat.timer, now + store->env.heartbeat_usec);
-    (void) sd_event_source_set_enabled(store->heartbeat.timer, SD_EVENT_ONESHOT);
+    timer_set(&store->heartbeat.timer, now + store->env.heartbeat_usec);
 }
 
 /* Fires whether the link is live or not. */
-static int heartbeat_on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata) {
+static void heartbeat_on_timer(void *userdata) {
     struct store_redis *store = userdata;
     usec_t now = clock_boottime();
 
@@ -208,7 +205,6 @@ static int heartbeat_on_timer(sd_event_source *source _unused_, uint64_t usec _u
     heartbeat_reset_extra(store);
     if (!store->heartbeat.is_under_way)
         heartbeat_send(store);
-    return 0;
 }
 
 void heartbeat_start(struct store_redis *store) {
@@ -223,25 +219,22 @@ void heartbeat_reset(struct store_redis *store) {
     heartbeat->is_under_way = heartbeat->repeat = heartbeat->is_answered = false;
     push_reset_gaps(store);
     if (store->link.is_stopping) {
-        (void) sd_event_source_set_enabled(heartbeat->timer, SD_EVENT_OFF);
-        (void) sd_event_source_set_enabled(heartbeat->deadline_timer, SD_EVENT_OFF);
+        timer_off(&heartbeat->timer);
+        timer_off(&heartbeat->deadline_timer);
     }
 }
 
 int heartbeat_init(struct store_redis *store) {
     struct heartbeat *heartbeat = &store->heartbeat;
     sd_event *event = store->env.event;
-    int r = sd_event_add_time(event, &heartbeat->timer, CLOCK_BOOTTIME, 0, 1000, heartbeat_on_timer, store);
+    int r = timer_init(&heartbeat->timer, event, SD_EVENT_PRIORITY_NORMAL, heartbeat_on_timer, store);
 
-    if (r >= 0)
-        r = sd_event_source_set_enabled(heartbeat->timer, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_add_time(event, &heartbeat->deadline_timer, CLOCK_BOOTTIME, 0, 1000,
-                              heartbeat_on_deadline, store);
-    return r < 0 ? r : sd_event_source_set_enabled(heartbeat->deadline_timer, SD_EVENT_OFF);
+    return r < 0 ? r
+                 : timer_init(&heartbeat->deadline_timer, event, SD_EVENT_PRIORITY_NORMAL, heartbeat_on_deadline,
+                              store);
 }
 
 void heartbeat_done(struct store_redis *store) {
-    sd_event_source_disable_unref(store->heartbeat.timer);
-    sd_event_source_disable_unref(store->heartbeat.deadline_timer);
+    timer_done(&store->heartbeat.timer);
+    timer_done(&store->heartbeat.deadline_timer);
 }

@@ -5,14 +5,13 @@
  * and detect missed pushes (R11, R12). */
 
 #include <stdbool.h>
-#include <systemd/sd-event.h>
 
-#include "base/clock.h"
+#include "base/timer.h"
 
 struct store_redis;
 
 struct heartbeat {
-    sd_event_source *timer, *deadline_timer;
+    struct timer timer, deadline_timer;
     bool is_under_way;
     bool repeat;      /* another one was requested meanwhile */
     bool is_answered; /* once since the link is live */

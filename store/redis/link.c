@@ -31,9 +31,7 @@ void link_reset_backoff(struct store_redis *store, usec_t sent) {
 }
 
 void link_retry(struct store_redis *store, usec_t delay) {
-    /* Neither call fails for a source that exists. */
-    (void) sd_event_source_set_time(store->link.retry, usec_add(clock_boottime(), delay));
-    (void) sd_event_source_set_enabled(store->link.retry, SD_EVENT_ONESHOT);
+    timer_set(&store->link.retry, usec_add(clock_boottime(), delay));
 }
 
 void link_start(struct store_redis *store) {
@@ -90,19 +88,18 @@ static bool link_is_away(const struct store_redis *store) {
            hello_is_refused(store);
 }
 
-static int link_on_fail_waiting(sd_event_source *source _unused_, void *userdata) {
+static void link_on_fail_waiting(void *userdata) {
     struct store_redis *store = userdata;
 
     if (link_is_away(store)) {
         admin_fail(store);
         inspect_fail(store);
     }
-    return 0;
 }
 
 void link_fail_waiting_later(struct store_redis *store) {
     if (link_is_away(store))
-        (void) sd_event_source_set_enabled(store->link.fail_waiting, SD_EVENT_ONESHOT);
+        defer_set(&store->link.fail_waiting);
 }
 
 void link_fail(struct store_redis *store, enum redis_error error, const char *text) {
@@ -138,7 +135,7 @@ static void link_on_down(struct redis_connection *connection _unused_, enum redi
         link_fail(store, error, text);
 }
 
-static int link_on_retry(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata) {
+static void link_on_retry(void *userdata) {
     struct store_redis *store = userdata;
 
     if (store->link.is_stopping) {
@@ -150,7 +147,6 @@ static int link_on_retry(sd_event_source *source _unused_, uint64_t usec _unused
     } else if (store->link.phase == PHASE_CONNECTING && store->link.commands) {
         handshake_start(store);
     }
-    return 0;
 }
 
 /* --- the end of the session --- */
@@ -361,19 +357,18 @@ int link_init(struct store_redis *store, const struct redis_settings *settings, 
         .userdata = store,
     };
     if (r >= 0)
-        r = sd_event_add_time(store->env.event, &link->retry, CLOCK_BOOTTIME, 0, 1000, link_on_retry, store);
+        r = timer_init(&link->retry, store->env.event, SD_EVENT_PRIORITY_NORMAL, link_on_retry, store);
     if (r >= 0)
-        r = sd_event_source_set_enabled(link->retry, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_add_defer(store->env.event, &link->fail_waiting, link_on_fail_waiting, store);
-    return r < 0 ? r : sd_event_source_set_enabled(link->fail_waiting, SD_EVENT_OFF);
+        r = defer_init(&link->fail_waiting, store->env.event, SD_EVENT_PRIORITY_NORMAL, link_on_fail_waiting,
+                       store);
+    return r;
 }
 
 void link_done(struct store_redis *store) {
     struct redis_link *link = &store->link;
 
-    sd_event_source_disable_unref(link->retry);
-    sd_event_source_disable_unref(link->fail_waiting);
+    timer_done(&link->retry);
+    defer_done(&link->fail_waiting);
     free(link->settings.unix_path);
     free(link->settings.host);
     free(link->settings.username);

@@ -4,6 +4,7 @@
 /* The link: two connections, for commands and for pushes, that are opened and closed together. Decides what
  * an error requires. handshake.h checks the server before hello. */
 
+#include "base/timer.h"
 #include "store/redis/client/connection.h"
 #include "store/redis/client/resolve.h"
 #include "store/store.h"
@@ -28,8 +29,8 @@ struct redis_link {
     bool connected_logged, lost_logged;
     struct redis_resolve *resolve; /* while the host's name is resolved */
     struct redis_connection *commands, *pushes;
-    sd_event_source *retry;        /* connects again, or repeats hello */
-    sd_event_source *fail_waiting; /* defer: fails administrators' calls while Redis is away */
+    struct timer retry;            /* connects again, or repeats hello */
+    struct defer fail_waiting;     /* fails administrators' calls while Redis is away */
     usec_t backoff_usec;           /* the pause before the next try; 0: none */
     usec_t live_since;             /* boottime of the last complete sync */
     char last_error[256];          /* logged already */

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "store/redis/client/compat.h"
 #include "store/redis/client/meter.h"
 #include "store/redis/client/outbuf.h"
@@ -31,8 +32,9 @@ struct redis_connection {
     redisContext *context;
     struct redis_meter meter;
     struct redis_outbuf out;  /* commands not sent yet */
-    sd_event_source *io, *timer;
-    sd_event_source *defer, *flush; /* reports the failure; sends this turn's commands */
+    sd_event_source *io;
+    struct timer timer;        /* the deadline of the first command */
+    struct defer defer, flush; /* reports the failure; sends this turn's commands */
     bool connected;        /* the socket is connected */
     bool awaits_room;      /* io waits for writability: connecting, or the socket was full */
     bool is_up, down_reported, freed;
@@ -57,9 +59,9 @@ static void note_error(struct redis_connection *c, enum redis_error error, const
     (void) snprintf(c->text, sizeof(c->text), "%s", *text ? text : "connection lost");
     /* on_down is called a turn later, never from inside a call. */
     (void) sd_event_source_set_enabled(c->io, SD_EVENT_OFF);
-    (void) sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
-    (void) sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
-    (void) sd_event_source_set_enabled(c->defer, SD_EVENT_ONESHOT);
+    defer_off(&c->flush);
+    timer_off(&c->timer);
+    defer_set(&c->defer);
 }
 
 static void note_excess(struct redis_connection *c) {
@@ -83,9 +85,9 @@ static void destroy(struct redis_connection *c) {
         free(p);
     }
     sd_event_source_disable_unref(c->io);
-    sd_event_source_disable_unref(c->timer);
-    sd_event_source_disable_unref(c->defer);
-    sd_event_source_disable_unref(c->flush);
+    timer_done(&c->timer);
+    defer_done(&c->defer);
+    defer_done(&c->flush);
     if (c->context)
         redisFree(c->context);
     redis_outbuf_done(&c->out);
@@ -106,17 +108,15 @@ static void leave(struct redis_connection *c) {
         destroy(c);
 }
 
-static int connection_on_defer(sd_event_source *source, void *userdata) {
+static void connection_on_defer(void *userdata) {
     struct redis_connection *c = userdata;
 
-    (void) source;
     if (c->down_reported)
-        return 0;
+        return;
     c->down_reported = true;
     c->busy++;
     c->options->on_down(c, c->error, c->text, c->options->userdata);
     leave(c);
-    return 0;
 }
 
 /* --- deadlines --- */
@@ -124,11 +124,9 @@ static int connection_on_defer(sd_event_source *source, void *userdata) {
 /* Called for the first command and after the last reply. In between the timer may fire too early and is set again: moving it with each
  * reply would cost more than the reply. */
 static void arm(struct redis_connection *c) {
-    struct pending *first = list_first(&c->pendings, struct pending, link);
+    const struct pending *first = list_first(&c->pendings, struct pending, link);
 
-    if (first)
-        (void) sd_event_source_set_time(c->timer, first->deadline);
-    (void) sd_event_source_set_enabled(c->timer, first && !is_over(c) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+    timer_set(&c->timer, first && !is_over(c) ? first->deadline : USEC_INFINITY);
 }
 
 /* --- replies --- */
@@ -184,18 +182,16 @@ static bool read_replies(struct redis_connection *c) {
 }
 
 /* After this process was suspended, replies that arrived in time may be unread while the timer is already due. */
-static int connection_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static void connection_on_timer(void *userdata) {
     struct redis_connection *c = userdata;
     const struct pending *first = list_first(&c->pendings, struct pending, link);
 
-    (void) source, (void) usec;
     c->busy++;
     if ((first && first->deadline > clock_boottime()) || (c->connected && read_replies(c)))
         arm(c);
     else
         note_error(c, REDIS_ERROR_RETRY, c->is_up ? "no answer in time" : "cannot connect in time");
     leave(c);
-    return 0;
 }
 
 /* --- the socket --- */
@@ -235,21 +231,18 @@ static void write_commands(struct redis_connection *c) {
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
 }
 
-static int connection_on_flush(sd_event_source *source, void *userdata) {
+static void connection_on_flush(void *userdata) {
     struct redis_connection *c = userdata;
 
-    (void) source;
     c->busy++;
     if (!c->awaits_room && !is_over(c))
         write_commands(c);
     leave(c);
-    return 0;
 }
 
-static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int connection_on_io(_unused_ sd_event_source *source, _unused_ int fd, uint32_t revents, void *userdata) {
     struct redis_connection *c = userdata;
 
-    (void) source, (void) fd;
     c->busy++;
     if (revents & EPOLLOUT)
         write_commands(c);
@@ -264,8 +257,8 @@ static int connection_on_io(sd_event_source *source, int fd, uint32_t revents, v
 }
 
 void redis_connection_flush(struct redis_connection *c) {
-    if (!is_over(c) && !c->awaits_room && sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT) < 0)
-        note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
+    if (!is_over(c) && !c->awaits_room)
+        defer_set(&c->flush);
 }
 
 /* Adds a command to those that are sent at the end of this turn. */
@@ -275,7 +268,7 @@ static int queue_command(struct redis_connection *c, size_t argc, const char *co
     if (r < 0)
         return r;
     redis_connection_flush(c);
-    return is_over(c) ? -ENOTCONN : 0;
+    return 0;
 }
 
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
@@ -373,17 +366,11 @@ static int attach(struct redis_connection *c, sd_event *event) {
         watch_peer(c->context->fd, c->options->settings->timeout_usec);
     c->meter.bounds = &redis_bounds_reply;
     redis_meter_attach(&c->meter, c->context->reader);
-    r = sd_event_add_time(event, &c->timer, CLOCK_BOOTTIME, 0, 1000, connection_on_timer, c);
+    r = timer_init(&c->timer, event, SD_EVENT_PRIORITY_NORMAL, connection_on_timer, c);
     if (r >= 0)
-        r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+        r = defer_init(&c->defer, event, SD_EVENT_PRIORITY_NORMAL, connection_on_defer, c);
     if (r >= 0)
-        r = sd_event_add_defer(event, &c->defer, connection_on_defer, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->defer, SD_EVENT_OFF);
-    if (r >= 0)
-        r = sd_event_add_defer(event, &c->flush, connection_on_flush, c);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
+        r = defer_init(&c->flush, event, SD_EVENT_PRIORITY_NORMAL, connection_on_flush, c);
     c->awaits_room = true; /* writable is what a finished connect looks like */
     if (r >= 0)
         r = sd_event_add_io(event, &c->io, c->context->fd, EPOLLOUT, connection_on_io, c);

@@ -9,13 +9,16 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/timer.h"
+
 struct redis_resolve {
     redis_resolve_fn fn;
     void *userdata;
     pid_t pid;       /* our child, which only reap() waits for; 0: reaped */
     usec_t deadline;
     int fd;          /* the child writes the address there and exits */
-    sd_event_source *io, *timer;
+    sd_event_source *io;
+    struct timer timer;
 };
 
 bool redis_resolve_is_address(const char *host) {
@@ -66,20 +69,18 @@ static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void
         return 0;
     text[n > 0 ? n : 0] = '\0';
     (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
-    (void) sd_event_source_set_enabled(resolve->timer, SD_EVENT_OFF);
+    timer_off(&resolve->timer);
     reap(resolve);
     resolve->fn(redis_resolve_is_address(text) && clock_boottime() < resolve->deadline ? text : NULL, resolve->userdata);
     return 0;
 }
 
-static int resolve_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static void resolve_on_timer(void *userdata) {
     struct redis_resolve *resolve = userdata;
 
-    (void) source, (void) usec;
     (void) sd_event_source_set_enabled(resolve->io, SD_EVENT_OFF);
     reap(resolve);
     resolve->fn(NULL, resolve->userdata);
-    return 0;
 }
 
 int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *host, usec_t timeout_usec, redis_resolve_fn fn,
@@ -106,11 +107,12 @@ int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *h
     if (r >= 0)
         r = sd_event_add_io(event, &resolve->io, resolve->fd, EPOLLIN, resolve_on_io, resolve);
     if (r >= 0)
-        r = sd_event_add_time(event, &resolve->timer, CLOCK_BOOTTIME, resolve->deadline, 1000, resolve_on_timer, resolve);
+        r = timer_init(&resolve->timer, event, SD_EVENT_PRIORITY_NORMAL, resolve_on_timer, resolve);
     if (r < 0) {
         redis_resolve_free(resolve);
         return r;
     }
+    timer_set(&resolve->timer, resolve->deadline);
     *ret = resolve;
     return 0;
 }
@@ -120,7 +122,7 @@ struct redis_resolve *redis_resolve_free(struct redis_resolve *resolve) {
         return NULL;
     reap(resolve);
     sd_event_source_disable_unref(resolve->io);
-    sd_event_source_disable_unref(resolve->timer);
+    timer_done(&resolve->timer);
     (void) close_fd(resolve->fd);
     free(resolve);
     return NULL;
