@@ -230,6 +230,7 @@ static void loader_done(struct loader *l) {
 }
 
 int settings_load(const char *path, struct settings **ret, struct settings_errors *errors) {
+    _cleanup_(settings_freep) struct settings *s = NULL;
     struct loader l = {.errors = errors};
     size_t n_errors = errors->n;
     int r = load_all(&l, path);
@@ -238,7 +239,11 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
     if (r == 0 && errors->n > n_errors)
         r = SETTINGS_E_INVALID;
     if (r == 0)
-        r = settings_parse(l.sources, l.n, NULL, ret, errors);
+        r = settings_parse(l.sources, l.n, NULL, &s, errors);
+    if (r == 0)
+        r = settings_check_zones(s, ZONE_DIRECTORY, clock_realtime(), errors);
+    if (r == 0)
+        *ret = steal_pointer(&s);
     if (r == -ENOMEM)
         errors->out_of_memory = true;
     loader_done(&l);

@@ -203,7 +203,8 @@ _Static_assert(sizeof(enum pool_scope) == sizeof(unsigned), "enums of choices ar
 
 const struct option_type option_scope = CHOICE([POOL_SCOPE_CLUSTER] = "cluster", [POOL_SCOPE_HOST] = "host");
 const struct option_type option_overlap =
-    CHOICE([JOB_OVERLAP_SKIP] = "skip", [JOB_OVERLAP_QUEUE] = "queue", [JOB_OVERLAP_ALLOW] = "allow");
+    CHOICE([JOB_OVERLAP_SKIP] = "skip", [JOB_OVERLAP_QUEUE] = "queue", [JOB_OVERLAP_ALLOW] = "allow",
+           [JOB_OVERLAP_REPLACE] = "replace");
 const struct option_type option_on_lease_lost =
     CHOICE([ON_LEASE_LOST_STOP] = "stop", [ON_LEASE_LOST_CONTINUE] = "continue");
 const struct option_type option_restart =

@@ -36,6 +36,11 @@ extern const struct option_type option_environment; /* the same */
 extern const struct option_type option_demands;     /* struct demands */
 extern const struct option_type option_accounts;    /* struct accounts */
 
+/* conf/option-when.c */
+extern const struct option_type option_zone;     /* struct zone_setting */
+extern const struct option_type option_schedule; /* struct schedule: its entries; frees all of it */
+extern const struct option_type option_except;   /* struct schedule: its exceptions */
+
 /* conf/option-rlimits.c */
 extern const struct option_type option_rlimits; /* struct rlimits */
 

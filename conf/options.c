@@ -16,6 +16,7 @@
 #define QUEUE_LIMIT_MAX 1000000
 #define RETRIES_MAX 1000
 #define BROKEN_AFTER_MAX 1000
+#define BACKLOG_MAX 1000       /* due times */
 #define CPU_WEIGHT_MAX 10000  /* Linux: admin-guide/cgroup-v2.rst, cpu.weight */
 #define TASKS_MAX_MAX 4194304 /* PID_MAX_LIMIT of Linux */
 
@@ -26,7 +27,9 @@ static const struct option top_options[] = {
     {"namespace",         &option_name,     AT(namespace),         0,       0,         "berth",       HASH},
     {"lease",             &option_duration, AT(lease_usec),        20 * MS, DAY,       "30s",         HASH},
     {"heartbeat",         &option_duration, AT(heartbeat_usec),    10 * MS, DAY,       NULL,          HASH},
-    {"runtime-directory", &option_path,     AT(runtime_directory), 0,       0,         "/run/berth",  HASH},
+    {"runtime-directory", &option_path,     AT(runtime_directory), 0,       0,         RUNTIME_DIRECTORY_DEFAULT, HASH},
+    {"state-directory",   &option_path,     AT(state_directory),   0,       0,         NULL,          HASH},
+    {"zone",              &option_zone,     AT(zone),              0,       0,         "local",       HASH_NOT},
     {"run-group",         &option_group,    AT(run_group),         0,       0,         "berth",       HASH_NOT},
     {"operate-group",     &option_group,    AT(operate_group),     0,       0,         "berth-admin", HASH_NOT},
     {"connections",       &option_number,   AT(connections),       1,       QUOTA_MAX, "4096",        HASH_NOT},
@@ -63,9 +66,9 @@ static const struct option job_options[] = {
     {"command",           &option_command,       AT(command),                       0, 0,                       NULL,      HASH},
     {"pools",             &option_demands,       AT(pools),                         0, 0,                       NULL,      HASH},
     {"head-start",        &option_duration,      AT(head_start_usec),               0, OPTION_DURATION_MAX,     "0s",      HASH},
-    {"at-start",          &option_bool,          AT(at_start),                      0, 0,                       "false",   HASH},
-    {"every",             &option_duration,      AT(every_usec),              10 * MS, OPTION_DURATION_MAX,     "",        HASH},
-    {"overlap",           &option_overlap,       AT(overlap),                       0, 0,                       "skip",    HASH},
+    {"at-start",          &option_bool,          AT(triggers.at_start),             0, 0,                       "false",   HASH},
+    {"every",             &option_duration,      AT(triggers.every_usec),     10 * MS, OPTION_DURATION_MAX,     "",        HASH},
+    {"overlap",           &option_overlap,       AT(triggers.overlap),              0, 0,                       "skip",    HASH},
     {"queue-timeout",     &option_duration,      AT(queue_timeout_usec),       1 * MS, OPTION_DURATION_MAX,     "",        HASH},
     {"timeout",           &option_duration,      AT(timeout_usec),             1 * MS, OPTION_DURATION_MAX,     "",        HASH},
     {"stop-signal",       &option_signal,        AT(stop_signal),                   0, 0,                       "TERM",    HASH},
@@ -85,6 +88,12 @@ static const struct option job_options[] = {
     {"memory-max",        &option_size,          AT(resources.memory_max),          1, INT64_MAX,               "",        HASH_IF_SET},
     {"cpu-weight",        &option_number,        AT(resources.cpu_weight),          1, CPU_WEIGHT_MAX,          "",        HASH_IF_SET},
     {"tasks-max",         &option_number,        AT(resources.tasks_max),           1, TASKS_MAX_MAX,           "",        HASH_IF_SET},
+    {"schedule",          &option_schedule,      AT(triggers.schedule),             0, 0,                       NULL,      HASH_NOT},
+    {"except",            &option_except,        AT(triggers.schedule),             0, 0,                       NULL,      HASH_NOT},
+    {"zone",              &option_zone,          AT(triggers.zone),                 0, 0,                       "",        HASH_NOT},
+    {"splay",             &option_duration,      AT(triggers.splay_usec),           0, OPTION_DURATION_MAX,     "0s",      HASH_NOT},
+    {"catch-up",          &option_duration,      AT(triggers.catch_up_usec),        0, OPTION_DURATION_MAX,     "10m",     HASH_NOT},
+    {"backlog",           &option_number,        AT(triggers.backlog),              1, BACKLOG_MAX,             "1",       HASH_NOT},
     {"operators",         &option_accounts,      AT(operators),                     0, 0,                       NULL,      HASH},
     {"retry",             &option_number,        AT(retry.retries),                 0, RETRIES_MAX,             "0",       HASH_NOT},
     {"retry-on",          &option_retry_on,      AT(retry.on),                      0, 0,                       NULL,      HASH_NOT},

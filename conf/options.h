@@ -23,6 +23,7 @@ struct option_type {
     bool (*parse)(const struct value_reader *reader, const struct option *option, const char *text, void *at);
     /* Sets *at from all right values of a list; wrong ones are noted. */
     void (*parse_list)(const struct value_reader *reader, const struct option *option, void *at);
+    /* NULL: of options with HASH_NOT alone. */
     void (*hash)(uint64_t *hash, const struct option *option, const void *at);
     void (*done)(void *at);   /* NULL: the field owns nothing */
     const char *const *words; /* of option_is_choice(): NULL-terminated, by value of the enum; else NULL */
@@ -55,7 +56,7 @@ int section_find_option(enum section_kind kind, const char *name, size_t n);
 const char *section_nearest(const char *name);
 const char *section_nearest_option(enum section_kind kind, const char *name);
 /* "there are limit, scope, ..."; for a section of many options a pointer to the manual. */
-#define OPTIONS_LISTED_MAX 12
+#define OPTIONS_LISTED_MAX 16
 #define OPTIONS_TEXT_SIZE (OPTIONS_LISTED_MAX * 20)
 const char *section_list_options(enum section_kind kind, char buffer[static OPTIONS_TEXT_SIZE]);
 

@@ -110,6 +110,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     check_demands(s, &reader);
     check_accounts(s, job, &reader);
     check_stop_timeout(s, job, &reader);
+    settings_read_triggers(s, job, &reader);
     settings_check_retry(job, &reader);
     if (!notes->out_of_memory)
         hash_job(job);

@@ -10,6 +10,8 @@
 void settings_read_top(struct settings *s, const struct parsed_section *top, const char *hostname, struct notes *notes);
 void settings_read_redis(struct settings *s, const struct parsed *parsed, struct notes *notes);
 void settings_read_pools(struct settings *s, const struct parsed *parsed, struct notes *notes); /* after redis */
+/* What `schedule`, `zone` and the like have to do with each other; completes job->triggers. */
+void settings_read_triggers(const struct settings *s, struct job_settings *job, const struct value_reader *reader);
 void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct notes *notes);  /* after pools */
 
 /* What the options of retries and hooks have to do with each other: of one job, and of all jobs together. */

@@ -10,7 +10,8 @@ static void check_restart(const struct job_settings *job, const struct value_rea
 
     if (job->retry.restart == JOB_RESTART_NO)
         return;
-    if (job->every_usec != USEC_INFINITY || job->at_start || job->retry.retries > 0)
+    if (job->triggers.every_usec != USEC_INFINITY || job->triggers.at_start || job->retry.retries > 0 ||
+        job->triggers.schedule.n_entries > 0)
         value_note(reader, &place,
                    "restart excludes schedule, every, at-start and retry: the job runs from the start of "
                    "the service on,"

@@ -7,6 +7,7 @@
 #include "base/duration.h"
 #include "conf/settings-read.h"
 
+#define STATE_DIRECTORY_DEFAULT "/var/lib/berth"
 #define REDIS_TIMEOUT_DEFAULT (5 * USEC_PER_SEC)
 
 static usec_t whole_milliseconds(usec_t usec) {
@@ -54,6 +55,29 @@ static void check_runtime_directory(const struct settings *s, const struct value
         value_error(reader, "runtime-directory", 0, "must not end in '/'");
 }
 
+/* Where the runtime directory is not the system's, neither is this. */
+static char *default_state_directory(const struct settings *s) {
+    char *path = NULL;
+
+    if (strcmp(s->runtime_directory, RUNTIME_DIRECTORY_DEFAULT) == 0)
+        return strdup(STATE_DIRECTORY_DEFAULT);
+    return asprintf(&path, "%s/lasting", s->runtime_directory) < 0 ? NULL : path;
+}
+
+static void read_state_directory(struct settings *s, const struct value_reader *reader) {
+    size_t n;
+
+    if (!s->state_directory && s->runtime_directory) {
+        s->state_directory = default_state_directory(s);
+        reader->notes->out_of_memory |= !s->state_directory;
+    }
+    n = s->state_directory ? strlen(s->state_directory) : 0;
+    if (n > 0 && s->state_directory[n - 1] == '/')
+        value_error(reader, "state-directory", 0, "must not end in '/'");
+    else if (n > 0 && s->runtime_directory && strcmp(s->state_directory, s->runtime_directory) == 0)
+        value_error(reader, "state-directory", 0, "is the runtime directory, too; name another one, or leave it out");
+}
+
 void settings_read_top(struct settings *s, const struct parsed_section *top, const char *hostname, struct notes *notes) {
     const struct value_reader reader = {top, notes};
 
@@ -63,6 +87,7 @@ void settings_read_top(struct settings *s, const struct parsed_section *top, con
         s->heartbeat_usec = whole_milliseconds(s->lease_usec / 6);
     check_lease(s, &reader);
     check_runtime_directory(s, &reader);
+    read_state_directory(s, &reader);
 }
 
 /* ---- redis ---- */

@@ -12,15 +12,17 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/demand.h"
+#include "base/schedule/schedule.h"
 
 #define SETTINGS_PATH_DEFAULT "/etc/berth/berth.conf"
+#define RUNTIME_DIRECTORY_DEFAULT "/run/berth"
 #define RUNTIME_DIRECTORY_MAX 60
 #define DAEMON_USER "berth" /* the user of berthd as a service */
 #define POOL_LIMIT_MAX 1000000 /* permits, also of an override */
 #define SETTINGS_BUFFERS 4
 
 enum pool_scope { POOL_SCOPE_CLUSTER, POOL_SCOPE_HOST };
-enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW };
+enum job_overlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW, JOB_OVERLAP_REPLACE };
 enum on_lease_lost { ON_LEASE_LOST_STOP, ON_LEASE_LOST_CONTINUE };
 enum job_restart { JOB_RESTART_NO, JOB_RESTART_ALWAYS, JOB_RESTART_ON_FAILURE };
 enum job_output_kind { JOB_OUTPUT_JOURNAL, JOB_OUTPUT_NULL, JOB_OUTPUT_FILE };
@@ -141,14 +143,29 @@ struct job_hooks {             /* what is started after a run: lists of jobs, NU
     usec_t max_silence_usec;   /* USEC_INFINITY: for ever */
 };
 
+struct zone_setting {
+    char *name;                /* "local", "UTC", or a file below ZONE_DIRECTORY; settings_load() found it */
+    struct settings_place place; /* .file NULL: the default, not in the config */
+};
+
+struct job_triggers {          /* when a run begins, and what a run that is not over means then */
+    bool at_start;
+    usec_t every_usec;         /* USEC_INFINITY: not by time */
+    enum job_overlap overlap;
+    struct schedule schedule;  /* no entries: not by schedule */
+    struct zone_setting zone;  /* the job's own, or else that of the top level */
+    usec_t splay_usec;         /* less than a day */
+    usec_t catch_up_usec;      /* 0: never */
+    uint32_t backlog;
+    uint64_t schedule_hash;    /* of schedule, except, zone and splay: jobs with equal ones have equal due times */
+};
+
 struct job_settings {
     char name[NAME_MAX_LENGTH + 1];
     char **command;            /* argv, NULL-terminated, at least one */
     struct demands pools;
     usec_t head_start_usec;
-    bool at_start;
-    usec_t every_usec;         /* USEC_INFINITY: not by time */
-    enum job_overlap overlap;
+    struct job_triggers triggers;
     usec_t queue_timeout_usec; /* USEC_INFINITY: none */
     usec_t timeout_usec;       /* USEC_INFINITY: none */
     int stop_signal;
@@ -174,6 +191,8 @@ struct settings {
     char namespace[NAME_MAX_LENGTH + 1];
     usec_t lease_usec, heartbeat_usec;
     char *runtime_directory;
+    char *state_directory;        /* of what outlives a reboot */
+    struct zone_setting zone;     /* of schedules of jobs that name none */
     struct account run_group, operate_group; /* their members have that right (daemon/rights.h) */
     uint32_t connections;         /* to control.sock, in all */
     uint32_t user_connections;    /* of one user; this and the next two do not bind root and berthd's own user */
@@ -238,6 +257,11 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
  * config is read. Appends a line for each account that the machine does not have; that account matches
  * nobody. 0 or -ENOMEM. */
 int settings_find_accounts(struct settings *s, struct settings_errors *missing);
+/* Reports zones that are not in `directory` (ZONE_DIRECTORY) or cannot be used, and jobs of which `except`
+ * leaves no due time after `now`. settings_load() calls it. 0, SETTINGS_E_INVALID (appended to errors) or
+ * -ENOMEM. */
+int settings_check_zones(const struct settings *s, const char *directory, usec_t now_realtime,
+                         struct settings_errors *errors);
 /* Reports the controllers of cgroup v2 that memory-max, cpu-weight and tasks-max need and that this
  * machine does not have. For checks of a config; a service warns and runs without them. available: a mask of
  * base/process/cgroup-control.h. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM.

@@ -65,7 +65,7 @@ void value_error(const struct value_reader *reader, const char *option, size_t i
 
     if (notes_is_spoiled(reader->notes, &place))
         return;
-    snprintf(before, sizeof(before), "%s \"%.200s\" ", option, o->values[index].text);
+    snprintf(before, sizeof(before), "%s \"%.200s\"%s", option, o->values[index].text, format[0] == ':' ? "" : " ");
     va_start(arguments, format);
     note_arguments(reader, &place, before, format, arguments);
     va_end(arguments);

@@ -23,7 +23,8 @@ const char *value_get(const struct value_reader *reader, const char *option, siz
 
 /* Notes 'job "x": ' and the text, at a place. */
 void value_note(const struct value_reader *reader, const struct settings_place *place, const char *format, ...) _printf_(3, 4);
-/* Notes 'job "x": timeout "5x" ' and the text, at that value. */
+/* Notes 'job "x": timeout "5x" ' and the text, at that value. A text that begins with ':' follows without a
+ * space. */
 void value_error(const struct value_reader *reader, const char *option, size_t index, const char *format, ...) _printf_(4, 5);
 
 /* A copy, or NULL: memory is short, which is noted. */

@@ -395,8 +395,8 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->last_token = job->last_token;
     ret->last_exit_code = job->last_exit_code;
     ret->last_signal = job->last_signal;
-    if (settings->every_usec != USEC_INFINITY && !m->drained)
-        ret->next_realtime = job_next(job, settings->every_usec, clock_realtime());
+    if (settings->triggers.every_usec != USEC_INFINITY && !m->drained)
+        ret->next_realtime = job_next(job, settings->triggers.every_usec, clock_realtime());
 }
 
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {

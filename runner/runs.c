@@ -298,7 +298,7 @@ static bool entry_is_over(const struct entry *e) {
 }
 
 static bool runs_overlaps(const struct runs *r, const struct job_settings *job) {
-    if (job->overlap == JOB_OVERLAP_ALLOW)
+    if (job->triggers.overlap == JOB_OVERLAP_ALLOW)
         return false;
     list_foreach(e, &r->entries, struct entry, link)
         if (strcmp(e->job, job->name) == 0 && !entry_is_over(e))

@@ -35,6 +35,10 @@ int zone_parse(const void *data, size_t size, struct zone **ret);
 int zone_load(const char *directory, const char *name, struct zone **ret);
 struct zone *zone_free(struct zone *zone);
 DEFINE_CLEANUP(struct zone, zone_free)
+/* What is wrong with a zone, for an error text, by the answer of zone_load(): "is not in /usr/share/zoneinfo;
+ * did you mean "Europe/Berlin"?". Reads the names of all zones. */
+#define ZONE_EXPLAIN_SIZE 256
+const char *zone_explain(const char *directory, const char *name, int answer, char buffer[static ZONE_EXPLAIN_SIZE]);
 
 /* Whether the file is another than when the zone was loaded (device, inode, size, mtime), or is gone. */
 bool zone_has_changed(const struct zone *zone);

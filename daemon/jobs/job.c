@@ -7,6 +7,7 @@ enum job_decision job_decide(const struct job *j, enum job_overlap overlap, size
     switch (overlap) {
     case JOB_OVERLAP_ALLOW:
         return JOB_DECISION_BEGIN;
+    case JOB_OVERLAP_REPLACE:
     case JOB_OVERLAP_QUEUE:
         return j->queued ? JOB_DECISION_SKIP : JOB_DECISION_QUEUE;
     case JOB_OVERLAP_SKIP:

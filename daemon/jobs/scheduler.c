@@ -43,7 +43,7 @@ static void job_free(struct job *job) {
 /* The time of the next trigger by `every`, from the last trigger, whether that was a timer, a client or a
  * start. */
 static void schedule(const struct scheduler *scheduler, struct job *job, struct run_time now) {
-    usec_t next = job_next(job, settings_of(scheduler, job)->every_usec, now.realtime);
+    usec_t next = job_next(job, settings_of(scheduler, job)->triggers.every_usec, now.realtime);
 
     job->due = next == USEC_INFINITY || !scheduler->is_started
                    ? USEC_INFINITY
@@ -164,7 +164,7 @@ static int trigger(const struct scheduler *scheduler, struct job *job, struct ru
 
     if (scheduler->is_drained)
         return SCHEDULER_E_DRAINED;
-    decision = job_decide(job, settings->overlap, n);
+    decision = job_decide(job, settings->triggers.overlap, n);
     if (decision != JOB_DECISION_SKIP)
         r = add_run(scheduler, settings, NULL, decision == JOB_DECISION_QUEUE, now, &run);
     *ret = run;
@@ -198,7 +198,7 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
         job->queued = false;
     run_table_foreach (other, scheduler->runs, RUN_STATE_WAITING, RUN_STATE_STOPPING)
         n += other->kind == RUN_KIND_JOB && strcmp(other->name, run->name) == 0;
-    switch (job ? job_decide(job, settings_of(scheduler, job)->overlap, n) : JOB_DECISION_BEGIN) {
+    switch (job ? job_decide(job, settings_of(scheduler, job)->triggers.overlap, n) : JOB_DECISION_BEGIN) {
     case JOB_DECISION_BEGIN:
         begin(scheduler, run);
         break;
@@ -277,7 +277,7 @@ static void start_job(const struct scheduler *scheduler, struct job *job, struct
     struct run *run;
 
     /* A drained host comes here again at its undrain. */
-    if (!scheduler->is_drained && settings_of(scheduler, job)->at_start && !job->at_start_done) {
+    if (!scheduler->is_drained && settings_of(scheduler, job)->triggers.at_start && !job->at_start_done) {
         job->at_start_done = true; /* before it is begun: once, even if berthd is killed */
         if (trigger(scheduler, job, now, &run) < 0) {
             job->at_start_done = false;

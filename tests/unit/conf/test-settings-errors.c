@@ -126,12 +126,13 @@ static void test_unknown(void) {
     static const struct wrong wrong[] = {
         {"hartbeat = 5s", "c:1: unknown option \"hartbeat\"; did you mean \"heartbeat\"?"},
         {"wallclock = 5s", "c:1: unknown option \"wallclock\"; there are host, namespace, lease, heartbeat, runtime-directory,"
+                            " state-directory, zone,"
                            " run-group, operate-group, connections, user-connections, user-runs, user-buffer"},
         {"pool p { limt = 5 scope = host }", "c:1: unknown option \"limt\" in pool; did you mean \"limit\"?"},
         {"redis { passwordfile = {a, b} }", "c:1: unknown option \"passwordfile\" in redis; did you mean \"password-file\"?"},
         {"redis { colour = red }", "c:1: unknown option \"colour\" in redis; there are url, username, password-file, timeout"},
         {JOB("stop_timeout = 5s"), "c:1: unknown option \"stop_timeout\" in job; did you mean \"stop-timeout\"?"},
-        {JOB("schedule = daily"), "c:1: unknown option \"schedule\" in job; berth.conf(5) lists them"},
+        {JOB("cron = daily"), "c:1: unknown option \"cron\" in job; berth.conf(5) lists them"},
         {JOB("once = true"), "c:1: unknown option \"once\" in job; berth.conf(5) lists them"},
         {"pol p { limt = 1 }", "c:1: unknown section \"pol\"; did you mean \"pool\"?"},
         {"cluster { }", "c:1: unknown section \"cluster\"; there are redis, pool and job"},
@@ -140,7 +141,7 @@ static void test_unknown(void) {
         {"redis x { urll = y }", "c:1: redis has no name; write redis {\nc:1: unknown option \"urll\" in redis; did you mean \"url\"?"},
         {"pool { limit = x }", "c:1: pool must have a name; write pool \"NAME\" {"},
         {X65 " = 1", "c:1: unknown option \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; there are host, namespace, lease,"
-                     " heartbeat, runtime-directory, run-group, operate-group, connections, user-connections, user-runs, user-buffer"},
+                     " heartbeat, runtime-directory, state-directory, zone, run-group, operate-group, connections, user-connections, user-runs, user-buffer"},
     };
 
     refuse_all(wrong, ELEMENTSOF(wrong));
@@ -269,7 +270,7 @@ static void test_jobs(void) {
         {JOB("timeout = 3651d"), "c:1: job \"j\": timeout \"3651d\" must be between 1ms and 3650d, or \"\" for none"},
         {JOB("timeout = soon"), "c:1: job \"j\": timeout \"soon\" " DURATION ", or \"\" for none"},
         {JOB("stop-timeout = \"\""), "c:1: job \"j\": stop-timeout \"\" " DURATION},
-        {JOB("overlap = quueue"), "c:1: job \"j\": overlap \"quueue\" must be \"skip\", \"queue\" or \"allow\"; did you mean \"queue\"?"},
+        {JOB("overlap = quueue"), "c:1: job \"j\": overlap \"quueue\" must be \"skip\", \"queue\", \"allow\" or \"replace\"; did you mean \"queue\"?"},
         {JOB("on-lease-lost = kill"), "c:1: job \"j\": on-lease-lost \"kill\" must be \"stop\" or \"continue\""},
         {JOB("stop-signal = SIGTREM"), "c:1: job \"j\": stop-signal \"SIGTREM\" is not the name of a signal; did you mean \"TERM\"?"},
         {JOB("stop-signal = 15"),

@@ -168,9 +168,9 @@ static void test_job_defaults(void) {
     CU_ASSERT_PTR_NULL(job->command[1]);
     TEST_INT(job->pools.n, 0);
     TEST_INT(job->head_start_usec, 0);
-    CU_ASSERT(!job->at_start);
-    CU_ASSERT(job->every_usec == USEC_INFINITY);
-    TEST_INT(job->overlap, JOB_OVERLAP_SKIP);
+    CU_ASSERT(!job->triggers.at_start);
+    CU_ASSERT(job->triggers.every_usec == USEC_INFINITY);
+    TEST_INT(job->triggers.overlap, JOB_OVERLAP_SKIP);
     CU_ASSERT(job->queue_timeout_usec == USEC_INFINITY);
     CU_ASSERT(job->timeout_usec == USEC_INFINITY);
     TEST_INT(job->stop_signal, SIGTERM);
@@ -217,9 +217,9 @@ static void test_job(void) {
     TEST_INT(demands_get(&job->pools, "db"), 2);
     TEST_INT(demands_get(&job->pools, "net"), 1);
     TEST_INT(job->head_start_usec, 600 * USEC_PER_SEC);
-    CU_ASSERT(job->at_start);
-    TEST_INT(job->every_usec, 86400 * USEC_PER_SEC);
-    TEST_INT(job->overlap, JOB_OVERLAP_QUEUE);
+    CU_ASSERT(job->triggers.at_start);
+    TEST_INT(job->triggers.every_usec, 86400 * USEC_PER_SEC);
+    TEST_INT(job->triggers.overlap, JOB_OVERLAP_QUEUE);
     TEST_INT(job->queue_timeout_usec, 3600 * USEC_PER_SEC);
     CU_ASSERT(job->timeout_usec == USEC_INFINITY);
     TEST_INT(job->stop_signal, SIGINT);
@@ -239,7 +239,7 @@ static void test_job(void) {
     job = settings_find_job(s, "k");
     CU_ASSERT_PTR_NOT_NULL_FATAL(job);
     TEST_INT(job->output.kind, JOB_OUTPUT_NULL);
-    TEST_INT(job->overlap, JOB_OVERLAP_ALLOW);
+    TEST_INT(job->triggers.overlap, JOB_OVERLAP_ALLOW);
     TEST_INT(job->timeout_usec, 1000);
     TEST_INT(job->stop_signal, SIGUSR1);
     CU_ASSERT(!settings_needs_cluster(s, &job->pools));

@@ -145,7 +145,7 @@ static void expect_default(const char *where, const struct option *option, const
 
 /* Defaults that depend on other options, with those options at their defaults. NULL: required. */
 static const char *computed_default(const struct option *option) {
-    static const char *const rows[][2] = {{"heartbeat", "5s"}, {"stop-timeout", "5s"}, {"timeout", "2500ms"}};
+    static const char *const rows[][2] = {{"heartbeat", "5s"}, {"stop-timeout", "5s"}, {"timeout", "2500ms"}, {"state-directory", "/var/lib/berth"}};
 
     for (size_t i = 0; i < ELEMENTSOF(rows); i++)
         if (strcmp(rows[i][0], option->name) == 0)
