@@ -4,7 +4,8 @@
 # that package. redis-tools has the server, too (redis-check-rdb, called as redis-server), without a service that would start on port 6379.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
-    libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables"
+    libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables
+    python3-croniter tzdata"
 # For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
