@@ -43,7 +43,6 @@ struct manager {
     struct executor *executor;
     struct adhoc *adhoc;
     struct scheduler *scheduler;
-    sd_event_source *schedule_timer; /* of scheduler_run_due() */
     struct run_table runs;
     int recover_error; /* a run could not be recovered: berthd is about to exit, and never gets ready */
     bool drained;      /* `berth drain`; also in state */

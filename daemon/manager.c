@@ -31,28 +31,11 @@ static void job_withdraw(struct run *run, const char *reason, _unused_ void *use
     manager_run_withdraw(run, RUN_RESULT_STOPPED, reason);
 }
 
-static int manager_on_schedule(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-    struct manager *m = userdata;
-
-    if (m->phase == MANAGER_PHASE_READY) /* a berthd that stops would only wait for what it begins */
-        scheduler_run_due(m->scheduler, manager_now());
-    return 0;
-}
-
-static void schedule_arm(usec_t boottime, void *userdata) {
-    struct manager *m = userdata;
-
-    /* Neither fails for a source that exists. */
-    (void) sd_event_source_set_time(m->schedule_timer, boottime);
-    (void) sd_event_source_set_enabled(m->schedule_timer, boottime == USEC_INFINITY ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
-}
-
 static int make_scheduler(struct manager *m, struct journal *journal) {
-    struct scheduler_handler handler = {.begin = job_begin, .withdraw = job_withdraw, .arm = schedule_arm, .userdata = m};
-    int k = sd_event_add_time(m->event, &m->schedule_timer, CLOCK_BOOTTIME, USEC_INFINITY, USEC_PER_MSEC, manager_on_schedule, m);
+    struct scheduler_handler handler = {
+        .begin = job_begin, .withdraw = job_withdraw, .now = manager_now, .userdata = m};
+    int k = scheduler_new(&m->scheduler, m->event, &m->runs, &m->state, journal, &handler);
 
-    if (k >= 0)
-        k = scheduler_new(&m->scheduler, &m->runs, &m->state, journal, &handler);
     if (k < 0)
         return k;
     scheduler_set_drained(m->scheduler, m->drained);
@@ -158,7 +141,6 @@ struct manager *manager_free(struct manager *m) {
         detach_runs(m);
     run_table_done(&m->runs);
     m->scheduler = scheduler_free(m->scheduler);
-    sd_event_source_disable_unref(m->schedule_timer);
     removals_free(m->removals);
     sd_event_source_disable_unref(m->status_timer);
     sd_event_source_disable_unref(m->exit_timer);

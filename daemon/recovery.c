@@ -47,6 +47,7 @@ static int adopt_run(struct manager *m, struct run *r, enum run_state state) {
         run_free(r);
         return k;
     }
+    scheduler_adopt(m->scheduler, r);
     /* Last, because the store keeps pointers into the run: the run table must own it by then. */
     return adopt_claims(r);
 }

@@ -88,6 +88,7 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
         return -ENOMEM;
     list_init(&r->link);
     list_init(&r->watches);
+    list_init(&r->job.of_job);
     r->kind = spec->kind;
     r->end.exit_code = r->end.signal = r->adhoc.hold_fd = -1;
     r->terms.queue_timeout_usec = USEC_INFINITY;
@@ -115,6 +116,7 @@ struct run *run_free(struct run *r) {
     list_foreach_safe(w, &r->watches, struct run_watch, link)
         list_unlink(&w->link);
     list_unlink(&r->link);
+    list_unlink(&r->job.of_job);
     claim_done(&r->host_claim, r);
     claim_done(&r->cluster_claim, r);
     free(r->reason_text);

@@ -87,6 +87,7 @@ enum run_requeue {
 };
 
 struct job_run {                    /* a run of a job, executed by berth-runner and a guard (daemon/executor) */
+    struct list of_job;             /* on job->runs, until it is over */
     struct executor *executor;      /* that has it; NULL: none yet */
     char hash[17];                  /* of the job's definition when the run was begun */
     bool queued_by_overlap;         /* pending: overlap = "queue", begins after the job's current run */

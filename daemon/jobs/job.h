@@ -7,13 +7,16 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/timer-heap.h"
 #include "conf/settings.h"
 #include "daemon/run.h"
 
 struct job {
-    struct list link;                 /* on scheduler->jobs */
+    const struct job_settings *settings;
+    struct list runs;                 /* struct run: not over, the queued one among them */
+    struct heap_timer due;            /* of `every` */
     char name[NAME_MAX_LENGTH + 1];
-    /* Kept in jobs/NAME, all but due: */
+    /* Kept in jobs/NAME: */
     usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never */
     usec_t last_started_realtime;     /* 0: never */
     usec_t last_ended_realtime;
@@ -24,7 +27,6 @@ struct job {
     bool queued;                      /* overlap = "queue": queued_run begins when the present run is over */
     char queued_run[ID_TEXT_SIZE];
     bool at_start_done;               /* since the service was started */
-    usec_t due;                       /* of `every`, CLOCK_BOOTTIME; USEC_INFINITY: never */
 };
 
 enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP };

@@ -2,8 +2,7 @@
 #pragma once
 
 /* Decides what is triggered when: at-start, every, manual triggers, overlap; and remembers the last run of
- * each job. Reads no clock, has no timer, starts nothing: times are passed in, and a handler begins what is
- * due. */
+ * each job. Starts nothing: a handler begins what is due. */
 
 #include "base/cleanup.h"
 #include "base/journal/journal.h"
@@ -23,13 +22,12 @@ enum {
 struct scheduler_handler {
     void (*begin)(struct run *run, void *userdata); /* a pending run of the table */
     void (*withdraw)(struct run *run, const char *reason, void *userdata);
-    /* When scheduler_run_due() is to be called next, CLOCK_BOOTTIME; USEC_INFINITY: never. */
-    void (*arm)(usec_t boottime, void *userdata);
+    struct run_time (*now)(void);
     void *userdata;
 };
 
-/* runs, state, journal: the caller's, and kept. Has no jobs yet. -ENOMEM. */
-int scheduler_new(struct scheduler **ret, struct run_table *runs, const struct state *state,
+/* runs, state, journal: the caller's, and kept. Has no jobs yet. Negative errno. */
+int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *runs, const struct state *state,
                   struct journal *journal, const struct scheduler_handler *handler);
 struct scheduler *scheduler_free(struct scheduler *scheduler);
 DEFINE_CLEANUP(struct scheduler, scheduler_free)
@@ -48,8 +46,8 @@ void scheduler_forget_service(struct scheduler *scheduler);
 /* A manual trigger. 0 or SKIPPED, and *ret is the run that it began or queued, or the one that is not over;
  * or a negative errno. */
 int scheduler_trigger(struct scheduler *scheduler, const char *job, struct run_time now, struct run **ret);
-/* Begins what is due. */
-void scheduler_run_due(struct scheduler *scheduler, struct run_time now);
+/* Counts a run of the table that the scheduler did not make among those of its job. */
+void scheduler_adopt(struct scheduler *scheduler, struct run *run);
 /* Begins a run that was triggered before it was known what runs. Overlap is decided now. */
 void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run);
 /* The run is about to be begun, and its own record is written: writes its job's. */

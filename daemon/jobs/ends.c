@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Ends of runs: what is remembered of them, and what follows. */
+
+#include "daemon/jobs/scheduler-internal.h"
+
+static void note_end(struct job *job, const struct run *run) {
+    if (run->started.realtime > 0)
+        job->last_started_realtime = run->started.realtime;
+    job->last_ended_realtime = run->end.realtime;
+    job->last_result = run->end.result;
+    memcpy(job->last_run, run->id, sizeof(job->last_run));
+    job->last_token = run_token(run);
+    job->last_exit_code = run->end.exit_code;
+    job->last_signal = run->end.signal;
+}
+
+/* No attempt follows the run: the next run of the job may begin. False: none did. */
+static bool chain_over(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *other;
+
+    if (!job->queued || !scheduler->is_started || scheduler->is_drained ||
+        scheduler_count_runs(scheduler, job->name, &other) > 0)
+        return false;
+    triggers_begin_queued(scheduler, job, now);
+    return true;
+}
+
+void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now) {
+    struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
+
+    if (!job)
+        return;
+    list_unlink(&run->job.of_job);
+    if (run->job.queued_by_overlap) /* withdrawn before its turn came */
+        run->job.queued_by_overlap = job->queued = false;
+    note_end(job, run);
+    if (!chain_over(scheduler, job, now))
+        scheduler_save(scheduler, job);
+}
+
+bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run) {
+    const struct job *job = scheduler_find(scheduler, run->name);
+
+    return job && strcmp(job->last_run, run->id) == 0;
+}
