@@ -342,6 +342,7 @@ static enum supervise_reason reason_of(const char *reason) {
 
 void manager_stop_run(struct run *r, const char *reason) {
     switch (r->state) {
+    case RUN_STATE_RETRYING:
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         r->stop_reason = reason_of(reason);

@@ -125,7 +125,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
 
 /* Guards and holds stay there for the next berthd. */
 static void detach_runs(struct manager *m) {
-    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_DONE) {
+    run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_DONE) {
         executor_detach(r);
         adhoc_detach(r);
     }
@@ -392,7 +392,7 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
     }
     if (!settings_find_job(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
-    run_table_foreach(r, &m->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
+    run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
                 if (r->state != RUN_STATE_STOPPING)
                     ++*ret_n;

@@ -10,6 +10,13 @@
 #include "base/duration.h"
 #include "daemon/run-table.h"
 
+static void add_origin(struct event *e, const struct run_origin *origin) {
+    e->trigger = run_trigger_name(origin->trigger);
+    e->due = origin->due[0] ? origin->due : NULL;
+    e->attempt = origin->attempt > 1 ? origin->attempt : 0;
+    e->first_run = origin->attempt > 1 ? origin->first_run : NULL;
+}
+
 struct event run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
     struct event e = {.type = type, .job = r->name, .run = r->id};
 
@@ -17,6 +24,8 @@ struct event run_event(const struct run *r, enum event_type type, char pools[sta
     e.token = run_token(r);
     e.ticket = run_ticket(r);
     e.head_start_usec = r->terms.head_start_usec;
+    if (r->kind == RUN_KIND_JOB)
+        add_origin(&e, &r->job.origin);
     if (r->kind == RUN_KIND_ADHOC) {
         e.has_uid = true;
         e.uid = r->adhoc.uid;

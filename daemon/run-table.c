@@ -33,7 +33,7 @@ void run_table_done(struct run_table *table) {
     if (!table->on_change)
         return;
     tdestroy(table->by_id, keep_run); /* the lists own them */
-    run_table_foreach (run, table, RUN_STATE_PENDING, RUN_STATE_DONE) {
+    run_table_foreach (run, table, RUN_STATE_RETRYING, RUN_STATE_DONE) {
         run_disarm(run);
         run_free(run);
     }

@@ -9,6 +9,7 @@
 
 const char *run_state_name(enum run_state state) {
     static const char *const names[RUN_STATES] = {
+        [RUN_STATE_RETRYING] = "retrying",
         [RUN_STATE_PENDING] = "pending", [RUN_STATE_WAITING] = "waiting",   [RUN_STATE_STARTING] = "starting",
         [RUN_STATE_RUNNING] = "running", [RUN_STATE_STOPPING] = "stopping", [RUN_STATE_DONE] = "done",
     };
@@ -90,6 +91,7 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
     list_init(&r->watches);
     list_init(&r->job.of_job);
     r->kind = spec->kind;
+    r->state = RUN_STATE_PENDING;
     r->end.exit_code = r->end.signal = r->adhoc.hold_fd = -1;
     r->terms.queue_timeout_usec = USEC_INFINITY;
     r->reason = "";
@@ -100,6 +102,7 @@ int run_new(struct run **ret, const struct run_spec *spec, const struct settings
         snprintf(r->id, sizeof(r->id), "%s", spec->id);
     else if ((k = id_make(r->id)) < 0)
         return k;
+    run_origin_init(&r->job.origin, r->id);
     k = claim_init(&r->host_claim, r, settings, in_host_store);
     if (k >= 0)
         k = claim_init(&r->cluster_claim, r, settings, in_cluster_store);
@@ -120,6 +123,7 @@ struct run *run_free(struct run *r) {
     claim_done(&r->host_claim, r);
     claim_done(&r->cluster_claim, r);
     free(r->reason_text);
+    run_origin_done(&r->job.origin);
     free(r);
     return NULL;
 }
@@ -133,6 +137,7 @@ void run_changed(struct run *r) {
 
 /* Where each state may lead. A run on no list yet enters where its recovery found it. */
 static const unsigned transitions[RUN_STATES] = {
+    [RUN_STATE_RETRYING] = TO(PENDING) | TO(DONE),
     [RUN_STATE_PENDING] = TO(WAITING) | TO(DONE),
     [RUN_STATE_WAITING] = TO(STARTING) | TO(DONE),
     [RUN_STATE_STARTING] = TO(RUNNING) | TO(STOPPING) | TO(WAITING) | TO(DONE),

@@ -4,7 +4,7 @@
 /* One execution of a job or of `berth run`, and its claims. Data and the state change; what is done in each state is decided in
  * daemon/manager-run.c. A run belongs to the run table (daemon/run-table.h).
  *
- *     pending → waiting → starting → running → stopping → done
+ *     retrying → pending → waiting → starting → running → stopping → done
  *
  * run_set_state() alone changes the state and moves the run between the lists of the run table. */
 
@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/process/supervise.h"
 #include "conf/settings.h"
+#include "daemon/run-origin.h"
 #include "store/claim.h"
 
 struct run;
@@ -29,6 +30,7 @@ struct hold;
 enum run_kind { RUN_KIND_JOB, RUN_KIND_ADHOC };
 
 enum run_state {                     /* the list that holds it: run_table->lists[state] */
+                 RUN_STATE_RETRYING, /* another attempt, or a restart, that begins at job.begin_due; holds nothing */
                  RUN_STATE_PENDING,  /* no claim yet (berthd still recovers, or overlap = "queue") */
                  RUN_STATE_WAITING,  /* for host permits, then for cluster permits */
                  RUN_STATE_STARTING, /* granted; sent to the runner or the client */
@@ -90,6 +92,9 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     struct list of_job;             /* on job->runs, until it is over */
     struct executor *executor;      /* that has it; NULL: none yet */
     char hash[17];                  /* of the job's definition when the run was begun */
+    struct run_origin origin;
+    usec_t begin_due;               /* boottime; retrying: when it is begun */
+    char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
     bool queued_by_overlap;         /* pending: overlap = "queue", begins after the job's current run */
     bool start_sent;                /* `start` went to the runner; a guard may exist */
     bool guard_wanted;              /* the guard lives and could not be connected to; the connection is retried */

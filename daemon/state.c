@@ -179,6 +179,8 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put_u64(w, "stop-timeout", run->terms.stop_timeout_usec);
     message_put_u64(w, "head-start", run->terms.head_start_usec);
     message_put_u64(w, "queue-timeout", run->terms.queue_timeout_usec);
+    if (run->kind == RUN_KIND_JOB)
+        run_origin_put(&run->job.origin, w);
     message_put_u64(w, "queued", run->queued.realtime);
     message_put_u64(w, "queued-boot", run->queued.boottime);
     if (run->started.realtime > 0)
@@ -233,6 +235,9 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
         run->terms.on_lease_lost = ON_LEASE_LOST_CONTINUE;
     (void) message_get_u64(record, "uid", &uid);
     run->adhoc.uid = (uid_t) uid;
+    r = run_origin_read(&run->job.origin, record);
+    if (r < 0)
+        return r;
     read_times(record, run);
     read_claim(record, "", &run->cluster_claim);
     read_claim(record, "host-", &run->host_claim);

@@ -12,7 +12,7 @@
 #include "base/name.h"
 #include "base/text.h"
 
-#define FIELDS_MAX 24        /* each BERTH_* field once */
+#define FIELDS_MAX 40        /* each BERTH_* field once */
 #define NUMBER_TEXT_SIZE 24  /* of any 64-bit number, sign and NUL included */
 #define MESSAGE_SIZE 1024
 
@@ -87,6 +87,14 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->has_exit_code, "BERTH_EXIT_CODE", (uint64_t) event->exit_code);
     fields_add_number(f, event->has_signal, "BERTH_SIGNAL", (uint64_t) event->signal);
     fields_add_number(f, event->has_uid, "BERTH_UID", event->uid);
+    fields_add(f, "BERTH_TRIGGER", event->trigger);
+    fields_add(f, "BERTH_DUE", event->due);
+    fields_add_number(f, event->attempt > 0, "BERTH_ATTEMPT", event->attempt);
+    fields_add_number(f, event->attempts > 0, "BERTH_ATTEMPTS", event->attempts);
+    fields_add(f, "BERTH_FIRST_RUN", event->first_run);
+    fields_add_number(f, event->delay_usec > 0, "BERTH_DELAY_MS", event->delay_usec / USEC_PER_MSEC);
+    fields_add(f, "BERTH_OF_JOB", event->of_job);
+    fields_add(f, "BERTH_OF_RUN", event->of_run);
     fields_add(f, "BERTH_REASON", event->reason);
     fields_add_number(f, true, "BERTH_SEQ", ++e->seq);
 }

@@ -22,6 +22,10 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     const char *job, *run, *pools, *result, *reason;
     const char *limits;            /* BERTH_LIMITS of berth-events(7) */
     const char *host;              /* NULL: this host */
+    const char *due, *trigger, *first_run; /* of a job's run */
+    const char *of_job, *of_run;   /* of a hook: the run for which it was started */
+    uint32_t attempt, attempts;
+    usec_t delay_usec;
     uint64_t token, ticket;
     uint64_t clock;                /* number that the namespace's clock (R7) had drawn last before this took effect */
     bool has_wait, has_run_time, has_exit_code, has_signal, has_uid;

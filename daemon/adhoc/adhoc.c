@@ -240,6 +240,7 @@ int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
 void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
     run->adhoc.client_pid = 0;
     switch (run->state) {
+    case RUN_STATE_RETRYING: /* only runs of jobs are */
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         call(adhoc, on_client_gone, run);

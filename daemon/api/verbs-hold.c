@@ -71,6 +71,7 @@ static json_t *json_hold(struct manager *m, const struct run *r, const char *sta
 
 static json_t *current(struct manager *m, const struct run *r) {
     switch (r->adhoc.end_reported ? RUN_STATE_DONE : r->state) {
+    case RUN_STATE_RETRYING: /* only runs of jobs are */
     case RUN_STATE_PENDING:
     case RUN_STATE_WAITING:
         return waiting(m, r);

@@ -221,7 +221,8 @@ static json_t *json_run_shown(struct show *show, const struct run *r) {
 /* Roughly in the order of time: done, running, waiting. */
 static int runs_answer(struct show *show) {
     static const enum run_state order[] = {RUN_STATE_DONE,     RUN_STATE_STOPPING, RUN_STATE_RUNNING,
-                                           RUN_STATE_STARTING, RUN_STATE_WAITING,  RUN_STATE_PENDING};
+                                           RUN_STATE_STARTING, RUN_STATE_WAITING,  RUN_STATE_PENDING,
+                                           RUN_STATE_RETRYING};
     struct control_call *call;
     json_t *runs = json_array();
     int k = 0;

@@ -14,7 +14,7 @@ size_t scheduler_count_runs(const struct scheduler *scheduler, const char *name,
     if (!job)
         return 0;
     list_foreach (run, &job->runs, struct run, job.of_job)
-        if (!run->job.queued_by_overlap) {
+        if (run->state != RUN_STATE_RETRYING && !run->job.queued_by_overlap) {
             if (n++ == 0 || run->state > (*ret_oldest)->state) /* the furthest is the oldest */
                 *ret_oldest = run;
         }
@@ -90,8 +90,8 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
 }
 
 /* One trigger of any kind. */
-static int trigger(struct scheduler *scheduler, struct job *job, struct run_time now,
-                   struct run **ret) {
+static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigger why,
+                   struct run_time now, struct run **ret) {
     enum job_decision decision;
     struct run *run;
     size_t n = scheduler_count_runs(scheduler, job->name, &run);
@@ -103,8 +103,10 @@ static int trigger(struct scheduler *scheduler, struct job *job, struct run_time
     if (decision != JOB_DECISION_SKIP)
         r = add_run(scheduler, job, NULL, decision == JOB_DECISION_QUEUE, now, &run);
     *ret = run;
-    if (r == 0)
+    if (r == 0) {
+        run->job.origin.trigger = why;
         note_trigger(scheduler, job, now);
+    }
     if (r == 0 && decision == JOB_DECISION_QUEUE)
         note_queued(job, run);
     if (r == 0 && decision == JOB_DECISION_BEGIN)
@@ -119,7 +121,7 @@ int scheduler_trigger(struct scheduler *scheduler, const char *name, struct run_
     int r = SCHEDULER_E_UNKNOWN;
 
     if (job)
-        r = trigger(scheduler, job, now, ret);
+        r = trigger(scheduler, job, RUN_TRIGGER_START, now, ret);
     return r;
 }
 
@@ -152,7 +154,7 @@ void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_
     struct run *run;
 
     note_trigger(scheduler, job, now); /* also if the run is skipped */
-    if (trigger(scheduler, job, now, &run) < 0)
+    if (trigger(scheduler, job, RUN_TRIGGER_EVERY, now, &run) < 0)
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, skipped once", job->name);
 }
 
@@ -183,6 +185,7 @@ void triggers_begin_queued(struct scheduler *scheduler, struct job *job, struct 
                     job->name);
         return;
     }
+    run->job.origin.trigger = queued->job.origin.trigger;
     run_table_replace(scheduler->runs, queued, run);
     list_append(&job->runs, &run->job.of_job);
     job->queued = false;
@@ -208,7 +211,7 @@ void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run
     /* A drained host comes here again at its undrain. */
     if (!scheduler->is_drained && job->settings->triggers.at_start && !job->at_start_done) {
         job->at_start_done = true; /* before it is begun: once, even if berthd is killed */
-        if (trigger(scheduler, job, now, &run) < 0) {
+        if (trigger(scheduler, job, RUN_TRIGGER_AT_START, now, &run) < 0) {
             job->at_start_done = false;
             scheduler_save(scheduler, job);
         }

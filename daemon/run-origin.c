@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/run-origin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OF "of-"
+#define KEY_SIZE 32
+
+static const char *const names[] = {
+    [RUN_TRIGGER_START] = "start",       [RUN_TRIGGER_EVERY] = "every",
+    [RUN_TRIGGER_AT_START] = "at-start", [RUN_TRIGGER_SCHEDULE] = "schedule",
+    [RUN_TRIGGER_BACKLOG] = "backlog",   [RUN_TRIGGER_RETRY] = "retry",
+    [RUN_TRIGGER_RESTART] = "restart",   [RUN_TRIGGER_HOOK] = "hook",
+};
+
+const char *run_trigger_name(enum run_trigger trigger) {
+    return names[trigger];
+}
+
+enum run_trigger run_trigger_parse(const char *name) {
+    for (size_t i = RUN_TRIGGER_START; i < ELEMENTSOF(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum run_trigger) i;
+    return RUN_TRIGGER_NONE;
+}
+
+void run_origin_init(struct run_origin *origin, const char *run) {
+    *origin = (struct run_origin){.attempt = 1};
+    snprintf(origin->first_run, sizeof(origin->first_run), "%s", run);
+}
+
+void run_origin_done(struct run_origin *origin) {
+    free(origin->of);
+    origin->of = NULL;
+}
+
+int run_origin_copy(struct run_origin *to, const struct run_origin *from) {
+    char *of = from->of ? strdup(from->of) : NULL;
+
+    if (from->of && !of)
+        return -ENOMEM;
+    run_origin_done(to);
+    *to = *from;
+    to->of = of;
+    return 0;
+}
+
+/* --- as fields of a message --- */
+
+/* Adds the lines of `of`. */
+static void put_of(const char *of, struct message_writer *w) {
+    char key[KEY_SIZE], value[512 + 1];
+
+    while (*of) {
+        size_t n_key = strcspn(of, "="), n_line = strcspn(of, "\n");
+
+        snprintf(key, sizeof(key), "%.*s", (int) n_key, of);
+        snprintf(value, sizeof(value), "%.*s", (int) (n_line - n_key - 1), of + n_key + 1);
+        message_put(w, key, value);
+        of += n_line + (of[n_line] == '\n');
+    }
+}
+
+void run_origin_put(const struct run_origin *origin, struct message_writer *w) {
+    if (origin->trigger != RUN_TRIGGER_NONE)
+        message_put(w, "trigger", names[origin->trigger]);
+    if (origin->due[0])
+        message_put(w, "due", origin->due);
+    message_put_u64(w, "attempt", origin->attempt);
+    message_put(w, "first-run", origin->first_run);
+    if (origin->depth > 0)
+        message_put_u64(w, "depth", origin->depth);
+    if (origin->of)
+        put_of(origin->of, w);
+}
+
+static int read_of(struct run_origin *origin, const struct message *m) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = NULL;
+
+    for (size_t i = 0; i < m->n_fields; i++) {
+        if (strncmp(m->fields[i].key, OF, strlen(OF)) != 0)
+            continue;
+        if (!f && !(f = open_memstream(&text, &size)))
+            return -ENOMEM;
+        fprintf(f, "%s=%s\n", m->fields[i].key, m->fields[i].value);
+    }
+    if (!f)
+        return 0;
+    if (fclose(f) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    free(origin->of);
+    origin->of = text;
+    return 0;
+}
+
+static void read_number(const struct message *m, const char *key, uint32_t *at) {
+    uint64_t value;
+
+    if (message_get_u64(m, key, &value) == 0 && value <= UINT32_MAX)
+        *at = (uint32_t) value;
+}
+
+int run_origin_read(struct run_origin *origin, const struct message *m) {
+    const char *trigger = message_get(m, "trigger"), *due = message_get(m, "due");
+
+    if (trigger)
+        origin->trigger = run_trigger_parse(trigger);
+    if (due)
+        snprintf(origin->due, sizeof(origin->due), "%s", due);
+    read_number(m, "attempt", &origin->attempt);
+    (void) message_get_id(m, "first-run", origin->first_run);
+    read_number(m, "depth", &origin->depth);
+    return read_of(origin, m);
+}
+
+const char *run_origin_get_of(const struct run_origin *origin, const char *key, size_t *ret_n) {
+    size_t n = strlen(key);
+
+    for (const char *line = origin->of; line && *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, key, n) == 0 && line[n] == '=') {
+            *ret_n = strcspn(line + n + 1, "\n");
+            return line + n + 1;
+        }
+    return NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Why a run of a job is there, and which attempt it is. Its command gets the same as BERTH_TRIGGER,
+ * BERTH_ATTEMPT and so on: the fields of base/protocol.h, which records and messages share. */
+
+#include "base/clock.h"
+#include "base/message.h"
+#include "base/name.h"
+#include "base/schedule/schedule.h"
+
+enum run_trigger {
+    RUN_TRIGGER_NONE, /* not known, or no job's run */
+    RUN_TRIGGER_START,
+    RUN_TRIGGER_EVERY,
+    RUN_TRIGGER_AT_START,
+    RUN_TRIGGER_SCHEDULE,
+    RUN_TRIGGER_BACKLOG,
+    RUN_TRIGGER_RETRY,
+    RUN_TRIGGER_RESTART,
+    RUN_TRIGGER_HOOK,
+};
+const char *run_trigger_name(enum run_trigger trigger); /* NULL for NONE */
+enum run_trigger run_trigger_parse(const char *name);   /* NONE if it is no trigger's name */
+
+struct run_origin {
+    enum run_trigger trigger;
+    char due[SCHEDULE_TEXT_SIZE]; /* "": none */
+    char first_run[ID_TEXT_SIZE]; /* of the chain of attempts; this run, if it is the first */
+    usec_t first_queued_realtime; /* 0: not known */
+    uint32_t attempt;             /* from 1 */
+    uint32_t depth;               /* how many hooks led to this run */
+    char *of; /* of a hook: fields "of-job=x\n" about the run before it; owned; or NULL */
+};
+
+/* The first attempt of a run, by no trigger yet. */
+void run_origin_init(struct run_origin *origin, const char *run);
+void run_origin_done(struct run_origin *origin);
+/* 0 or -ENOMEM. */
+int run_origin_copy(struct run_origin *to, const struct run_origin *from);
+
+void run_origin_put(const struct run_origin *origin, struct message_writer *w);
+/* Takes the fields that are there and right. 0 or -ENOMEM. */
+int run_origin_read(struct run_origin *origin, const struct message *m);
+/* A value of `of`; NULL: none. n: its length. */
+const char *run_origin_get_of(const struct run_origin *origin, const char *key, size_t *ret_n);
