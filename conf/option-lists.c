@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/name.h"
+#include "base/text.h"
 #include "conf/hash.h"
 #include "conf/value.h"
 
@@ -82,6 +84,58 @@ static void parse_environment(const struct value_reader *reader, const struct op
 
 const struct option_type option_environment = {
     .parse_list = parse_environment, .hash = hash_strings, .done = free_strings};
+
+/* ---- files ---- */
+
+/* Notes a value of which the first n bytes are those of an earlier one. */
+static void check_twice(const struct value_reader *reader, const struct option *option, size_t index, size_t n,
+                        const char *what) {
+    const struct parsed_value *values = value_option(reader, option->name)->values;
+
+    for (size_t i = 0; i < index; i++)
+        if (strncmp(values[i].text, values[index].text, n) == 0 && strchr("=", values[i].text[n])) {
+            value_error(reader, option->name, index, "names a %s twice, first in line %d; keep one", what, values[i].line);
+            return;
+        }
+}
+
+static void parse_files(const struct value_reader *reader, const struct option *option, void *at) {
+    const struct parsed_option *written = value_option(reader, option->name);
+
+    parse_strings(reader, option, at);
+    for (size_t i = 0; i < written->n_values; i++)
+        if (written->values[i].text[written->values[i].text[0] == '-'] != '/')
+            value_error(reader, option->name, i, "must be an absolute path, with '-' before it if the file may be missing");
+}
+
+const struct option_type option_files = {.parse_list = parse_files, .hash = hash_strings, .done = free_strings};
+
+#define REDIS_PASSWORD "redis-password" /* of units/berthd.service */
+
+static void check_credential(const struct value_reader *reader, const struct option *option, size_t index) {
+    const char *text = value_option(reader, option->name)->values[index].text;
+    size_t n = strcspn(text, "=");
+    char name[NAME_MAX_LENGTH + 2];
+
+    snprintf(name, sizeof(name), "%.*s", (int) (n < sizeof(name) ? n : sizeof(name)), text);
+    if (!name_is_valid(name))
+        value_error(reader, option->name, index, "must be NAME=/path, or NAME of berth-runner's own; " NAME_RULE);
+    else if (text[n] == '=' && text[n + 1] != '/')
+        value_error(reader, option->name, index, "must have an absolute path after '='");
+    else if (strcmp(name, REDIS_PASSWORD) == 0)
+        value_error(reader, option->name, index, "has the name of berthd's password of Redis; choose another name");
+    else
+        check_twice(reader, option, index, n, "credential");
+}
+
+static void parse_credentials(const struct value_reader *reader, const struct option *option, void *at) {
+    parse_strings(reader, option, at);
+    for (size_t i = 0; i < value_option(reader, option->name)->n_values; i++)
+        check_credential(reader, option, i);
+}
+
+const struct option_type option_credentials = {
+    .parse_list = parse_credentials, .hash = hash_strings, .done = free_strings};
 
 /* ---- demands ---- */
 

@@ -23,7 +23,8 @@ static bool set_copy(const struct value_reader *reader, const char *text, void *
 static void hash_copy(uint64_t *hash, const struct option *option, const void *at) {
     char *const *text = at;
 
-    hash_add_text(hash, option->name, *text);
+    if (option->hash == HASH || strcmp(*text, option->text) != 0)
+        hash_add_text(hash, option->name, *text);
 }
 
 static void free_copy(void *at) {
@@ -46,6 +47,40 @@ static bool parse_path(const struct value_reader *reader, const struct option *o
 }
 
 const struct option_type option_path = {.parse = parse_path, .hash = hash_copy, .done = free_copy};
+
+static bool parse_directory(const struct value_reader *reader, const struct option *option, const char *text, void *at) {
+    if (*text == '/' || strcmp(text, "~") == 0)
+        return set_copy(reader, text, at);
+    value_error(reader, option->name, 0, "must be an absolute path, or \"~\" for the user's home");
+    return false;
+}
+
+const struct option_type option_directory = {.parse = parse_directory, .hash = hash_copy, .done = free_copy};
+
+/* ---- what a command gets ---- */
+
+const struct option_type option_script = {
+    .parse = parse_text, .hash = hash_copy, .done = free_copy, .may_break = true};
+
+static bool parse_stdin(const struct value_reader *reader, const struct option *option, const char *text, void *at) {
+    if (*text == '/')
+        return set_copy(reader, text, at);
+    if (strcmp(text, "null") == 0)
+        return set_copy(reader, "", at);
+    value_error(reader, option->name, 0, "must be \"null\" or an absolute path");
+    return false;
+}
+
+static void hash_stdin(uint64_t *hash, const struct option *option, const void *at) {
+    char *const *path = at;
+
+    if (**path)
+        hash_add_text(hash, option->name, *path);
+}
+
+const struct option_type option_stdin = {.parse = parse_stdin, .hash = hash_stdin, .done = free_copy};
+
+/* ---- names ---- */
 
 static bool parse_name(const struct value_reader *reader, const struct option *option, const char *text, void *at) {
     if (name_is_valid(text)) {

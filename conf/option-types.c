@@ -195,7 +195,7 @@ static bool parse_choice(const struct value_reader *reader, const struct option 
 static void hash_choice(uint64_t *hash, const struct option *option, const void *at) {
     const unsigned *value = at;
 
-    hash_u64(hash, option, *value, true);
+    hash_u64(hash, option, *value, *value > 0);
 }
 
 #define CHOICE(...) {.parse = parse_choice, .hash = hash_choice, .words = (const char *const[]) {__VA_ARGS__, NULL}}
@@ -209,6 +209,9 @@ const struct option_type option_on_lease_lost =
     CHOICE([ON_LEASE_LOST_STOP] = "stop", [ON_LEASE_LOST_CONTINUE] = "continue");
 const struct option_type option_restart =
     CHOICE([JOB_RESTART_NO] = "no", [JOB_RESTART_ALWAYS] = "always", [JOB_RESTART_ON_FAILURE] = "on-failure");
+const struct option_type option_io_class =
+    CHOICE([JOB_IO_CLASS_NONE] = "", [JOB_IO_CLASS_REALTIME] = "realtime", [JOB_IO_CLASS_BEST_EFFORT] = "best-effort",
+           [JOB_IO_CLASS_IDLE] = "idle");
 
 int option_find_signal(const char *name, const char **ret_near) {
     const char *names[32];

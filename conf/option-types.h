@@ -17,6 +17,7 @@ extern const struct option_type option_scope;    /* enum pool_scope */
 extern const struct option_type option_overlap;  /* enum job_overlap */
 extern const struct option_type option_on_lease_lost;
 extern const struct option_type option_restart;  /* enum job_restart */
+extern const struct option_type option_io_class; /* enum job_io_class */
 /* The signal of this name, with or without SIG, or 0: there is none, and *ret_near is the nearest name or
  * NULL. */
 int option_find_signal(const char *name, const char **ret_near);
@@ -25,6 +26,9 @@ int option_find_signal(const char *name, const char **ret_near);
 extern const struct option_type option_name;    /* char [NAME_MAX_LENGTH + 1] */
 extern const struct option_type option_text;    /* char * */
 extern const struct option_type option_path;    /* char *, absolute */
+extern const struct option_type option_directory; /* char *, absolute, or "~" */
+extern const struct option_type option_script;  /* char *, may have newlines and tabs */
+extern const struct option_type option_stdin;   /* char *, absolute; "": "null" */
 extern const struct option_type option_account; /* char *, a user's or group's name; "": nobody */
 extern const struct option_type option_group;   /* struct account */
 extern const struct option_type option_output;  /* struct job_output */
@@ -33,6 +37,8 @@ extern const struct option_type option_url;     /* struct redis_settings: severa
 /* conf/option-lists.c */
 extern const struct option_type option_command;     /* char **, NULL-terminated */
 extern const struct option_type option_environment; /* the same */
+extern const struct option_type option_files;       /* char **: paths, with "-" before one that may be missing */
+extern const struct option_type option_credentials; /* char **: NAME or NAME=/path */
 extern const struct option_type option_demands;     /* struct demands */
 extern const struct option_type option_accounts;    /* struct accounts */
 

@@ -63,7 +63,7 @@ static const struct option pool_options[] = {
 #define AT(field) offsetof(struct job_settings, field)
 static const struct option job_options[] = {
     /* The order is that of the hash. */
-    {"command",           &option_command,       AT(command),                       0, 0,                       NULL,      HASH},
+    {"command",           &option_command,       AT(command.argv),                  0, 0,                       NULL,      HASH},
     {"pools",             &option_demands,       AT(pools),                         0, 0,                       NULL,      HASH},
     {"head-start",        &option_duration,      AT(head_start_usec),               0, OPTION_DURATION_MAX,     "0s",      HASH},
     {"at-start",          &option_bool,          AT(triggers.at_start),             0, 0,                       "false",   HASH},
@@ -76,8 +76,8 @@ static const struct option job_options[] = {
     {"on-lease-lost",     &option_on_lease_lost, AT(on_lease_lost),                 0, 0,                       "stop",    HASH},
     {"user",              &option_account,       AT(user),                          0, 0,                       "",        HASH},
     {"group",             &option_account,       AT(group),                         0, 0,                       "",        HASH},
-    {"directory",         &option_path,          AT(directory),                     0, 0,                       "/",       HASH},
-    {"environment",       &option_environment,   AT(environment),                   0, 0,                       NULL,      HASH},
+    {"directory",         &option_directory,     AT(directory),                     0, 0,                       "/",       HASH},
+    {"environment",       &option_environment,   AT(input.environment),             0, 0,                       NULL,      HASH},
     {"umask",             &option_umask,         AT(umask),                         0, 0777,                    "022",     HASH},
     {"output",            &option_output,        AT(output),                        0, 0,                       "journal", HASH},
     {"description",       &option_text,          AT(description),                   0, 0,                       "",        HASH},
@@ -94,6 +94,11 @@ static const struct option job_options[] = {
     {"splay",             &option_duration,      AT(triggers.splay_usec),           0, OPTION_DURATION_MAX,     "0s",      HASH_NOT},
     {"catch-up",          &option_duration,      AT(triggers.catch_up_usec),        0, OPTION_DURATION_MAX,     "10m",     HASH_NOT},
     {"backlog",           &option_number,        AT(triggers.backlog),              1, BACKLOG_MAX,             "1",       HASH_NOT},
+    {"io-class",          &option_io_class,      AT(process.io_class),              0, 0,                       "",        HASH_IF_SET},
+    {"io-priority",       &option_integer,       AT(process.io_priority),           0, 7,                       "",        HASH_IF_SET},
+    {"script",            &option_script,        AT(command.script),                0, 0,                       "",        HASH_IF_SET},
+    {"shell",             &option_path,          AT(command.shell),                 0, 0,                       SHELL_DEFAULT, HASH_IF_SET},
+    {"stdin",             &option_stdin,         AT(input.file),                    0, 0,                       "null",    HASH_IF_SET},
     {"operators",         &option_accounts,      AT(operators),                     0, 0,                       NULL,      HASH},
     {"retry",             &option_number,        AT(retry.retries),                 0, RETRIES_MAX,             "0",       HASH_NOT},
     {"retry-on",          &option_retry_on,      AT(retry.on),                      0, 0,                       NULL,      HASH_NOT},
@@ -190,7 +195,7 @@ static void read_option(const struct value_reader *reader, const struct option *
         option->type->parse_list(reader, option, at);
         return;
     }
-    text = value_get(reader, option->name, 0, false);
+    text = value_get(reader, option->name, 0, option->type->may_break);
     if (text && option->type->parse(reader, option, text, at))
         return;
     if (option->text)

@@ -26,6 +26,7 @@ struct option_type {
     /* NULL: of options with HASH_NOT alone. */
     void (*hash)(uint64_t *hash, const struct option *option, const void *at);
     void (*done)(void *at);   /* NULL: the field owns nothing */
+    bool may_break;           /* its text may have newlines and tabs, also as they are */
     const char *const *words; /* of option_is_choice(): NULL-terminated, by value of the enum; else NULL */
 };
 

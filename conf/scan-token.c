@@ -110,13 +110,20 @@ static void scan_string(struct scanner *s) {
     while (s->at < s->size && s->text[s->at] != quote) {
         char *here = s->text + s->at;
 
-        if (*here == '\n')
+        if (*here == '\n' && !s->may_break)
             break;
-        if (is_control(*here)) {
+        if (*here == '\n') {
+            s->line++;
+            s->at++;
+        } else if (*here == '\t' && s->may_break) {
+            s->at++;
+        } else if (is_control(*here)) {
             refuse_control(s, s->at++);
         } else if (quote == '"' && here[0] == '$' && here[1] == '{') {
-            notes_add(s->notes, &place, "\"${\" in double quotes: variables are not replaced; write '${' in single quotes");
-            notes_spoil(s->notes, &place);
+            struct settings_place here_place = place_at(s, s->line);
+
+            notes_add(s->notes, &here_place, "\"${\" in double quotes: variables are not replaced; write '${' in single quotes");
+            notes_spoil(s->notes, &here_place);
             *here = '?';
             s->at++;
         } else if (*here == '\\' && quote == '"') {
@@ -128,7 +135,7 @@ static void scan_string(struct scanner *s) {
         }
     }
     if (s->at >= s->size || s->text[s->at] != quote) {
-        syntax_error(s, s->line, "the string is not closed on its line; add %c", quote);
+        syntax_error(s, place.line, "the string is not closed%s; add %c", s->may_break ? "" : " on its line", quote);
         return;
     }
     s->at++;

@@ -16,6 +16,7 @@ struct scanner {
     size_t size, at;
     int line; /* of text[at] */
     bool control_was_noted;
+    bool may_break;   /* strings may have newlines and tabs */
     enum token token; /* the current one */
     size_t begin, end;
     int token_line;

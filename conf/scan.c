@@ -68,11 +68,20 @@ static bool scan_list(struct scanner *s, const char *name) {
     }
 }
 
-/* From '=' to the last token of the value; the token after it is the current one then. False: a syntax error. */
-static bool scan_value(struct scanner *s, const char *name, bool *ret_is_list, size_t *ret_end) {
+static bool may_break(int kind, const char *name) {
+    int option = kind >= 0 ? section_find_option((enum section_kind) kind, name, strlen(name)) : -1;
+
+    return option >= 0 && section_get((enum section_kind) kind)->options[option].type->may_break;
+}
+
+/* From '=' to the last token of the value of an option in this kind of section; the token after it is the current one then. False: a syntax
+ * error. */
+static bool scan_value(struct scanner *s, int kind, const char *name, bool *ret_is_list, size_t *ret_end) {
     int line = s->token_line;
 
+    s->may_break = may_break(kind, name);
     scanner_next(s);
+    s->may_break = false;
     *ret_is_list = s->token == TOKEN_OPEN;
     if (*ret_is_list && !scan_list(s, name))
         return false;
@@ -124,7 +133,7 @@ static bool scan_option(struct scanner *s, struct frame *frame, const char *name
     size_t end;
     int option;
 
-    if (!scan_value(s, name, &is_list, &end))
+    if (!scan_value(s, frame->kind, name, &is_list, &end))
         return false;
     if (frame->kind < 0)
         return true;

@@ -2,8 +2,8 @@
 #pragma once
 
 /* A first look at a config file, before libconfuse sees it. It finds what libconfuse 3.3 would let pass or take for something else:
- * "${" (libconfuse puts the parser's own environment there), control characters, "\x00" (cuts a string), strings and braces that are
- * not closed, options that are given twice or are not known, lists where one value belongs and the reverse, "include".
+ * "${" (libconfuse puts the parser's own environment there), control characters (but newlines and tabs in a script), "\x00" (cuts a
+ * string), strings and braces that are not closed, options that are given twice or are not known, lists where one value belongs and the reverse, "include".
  *
  * What comes out is the text cut into statements, in a copy without comments (of which libconfuse miscounts the lines) and
  * without the options that were complained about: blanks stand in their place. */

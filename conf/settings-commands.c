@@ -21,22 +21,25 @@ static bool is_missing(int error) {
 }
 
 static void check_command(const struct job_settings *job, struct notes *notes) {
-    const char *command = job->command[0];
+    bool is_script = *job->command.script;
+    const char *command = is_script ? job->command.shell : job->command.argv[0], *option = is_script ? "shell" : "command";
     struct stat st;
 
     if (stat(command, &st) < 0) {
         if (is_missing(errno))
-            notes_add(notes, &job->place, "job \"%s\": command \"%s\" does not exist; install it, or correct the path", job->name, command);
+            notes_add(notes, &job->place, "job \"%s\": %s \"%s\" does not exist; install it, or correct the path", job->name, option, command);
     } else if (!S_ISREG(st.st_mode)) {
-        notes_add(notes, &job->place, "job \"%s\": command \"%s\" is not a file; name a program", job->name, command);
+        notes_add(notes, &job->place, "job \"%s\": %s \"%s\" is not a file; name a program", job->name, option, command);
     } else if (!(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
-        notes_add(notes, &job->place, "job \"%s\": command \"%s\" is not executable; run: chmod a+x %s", job->name, command, command);
+        notes_add(notes, &job->place, "job \"%s\": %s \"%s\" is not executable; run: chmod a+x %s", job->name, option, command, command);
     }
 }
 
 static void check_directory(const struct job_settings *job, struct notes *notes) {
     struct stat st;
 
+    if (strcmp(job->directory, "~") == 0)
+        return;
     if (stat(job->directory, &st) < 0) {
         if (is_missing(errno))
             notes_add(notes, &job->place, "job \"%s\": directory \"%s\" does not exist; make it, or name another one", job->name,

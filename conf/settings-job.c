@@ -105,8 +105,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     settings_read_title(&reader, job->name);
     job->stop_timeout_usec = settings_stop_timeout_default(s);
     option_read_section(&reader, job);
-    if (value_is_missing(&reader, "command"))
-        value_note(&reader, &section->place, "command is missing; write command = {\"/path/to/program\", \"argument\"}");
+    settings_check_command(job, &reader);
     check_demands(s, &reader);
     check_accounts(s, job, &reader);
     check_stop_timeout(s, job, &reader);

@@ -14,6 +14,8 @@ void settings_read_pools(struct settings *s, const struct parsed *parsed, struct
 void settings_read_triggers(const struct settings *s, struct job_settings *job, const struct value_reader *reader);
 void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct notes *notes);  /* after pools */
 
+/* What the options of the command have to do with each other: command, script, shell, io-class, io-priority. */
+void settings_check_command(const struct job_settings *job, const struct value_reader *reader);
 /* What the options of retries and hooks have to do with each other: of one job, and of all jobs together. */
 void settings_check_retry(const struct job_settings *job, const struct value_reader *reader);
 void settings_check_hooks(const struct settings *s, const struct parsed *parsed, struct notes *notes);

@@ -71,6 +71,7 @@ struct pool_settings {
 };
 
 #define JOB_INHERIT INT_MIN
+#define SHELL_DEFAULT "/bin/sh"
 
 struct rlimit_setting {        /* setrlimit(2), soft and hard */
     int resource;              /* RLIMIT_... */
@@ -82,17 +83,39 @@ struct rlimits {
     size_t n;
 };
 
+enum job_io_class {            /* the values of ioprio_set(2) */
+    JOB_IO_CLASS_NONE,         /* as berth-runner */
+    JOB_IO_CLASS_REALTIME,
+    JOB_IO_CLASS_BEST_EFFORT,
+    JOB_IO_CLASS_IDLE,
+};
+
 struct job_process {           /* what the command's first process sets for itself, and its children inherit */
     struct rlimits rlimits;
     int nice;                  /* -20 to 19, or JOB_INHERIT */
     int oom_score_adjust;      /* -1000 to 1000, or JOB_INHERIT */
     bool no_new_privileges;
+    enum job_io_class io_class;
+    int io_priority;           /* 0 to 7, or JOB_INHERIT */
 };
 
 struct resource_control {      /* of the run's cgroup */
     uint64_t memory_max;       /* bytes; 0: none */
     uint32_t cpu_weight;       /* 1 to 10000; 0: the kernel's default */
     uint32_t tasks_max;        /* processes and threads; 0: none */
+};
+
+struct job_command {           /* either argv or a script */
+    char **argv;               /* NULL-terminated; none with a script */
+    char *script;              /* run by `SHELL -c SCRIPT JOB`; "": none */
+    char *shell;
+};
+
+struct job_input {             /* what the command finds; lists are NULL-terminated */
+    char **environment;        /* NAME=value */
+    char **environment_files;  /* "/path", or "-/path" if it may be missing */
+    char **credentials;        /* "NAME=/path", or "NAME" of berth-runner's own */
+    char *file;                /* its standard input; "": /dev/null */
 };
 
 struct job_output {
@@ -162,7 +185,7 @@ struct job_triggers {          /* when a run begins, and what a run that is not 
 
 struct job_settings {
     char name[NAME_MAX_LENGTH + 1];
-    char **command;            /* argv, NULL-terminated, at least one */
+    struct job_command command;
     struct demands pools;
     usec_t head_start_usec;
     struct job_triggers triggers;
@@ -172,8 +195,8 @@ struct job_settings {
     usec_t stop_timeout_usec;
     enum on_lease_lost on_lease_lost;
     char *user, *group;        /* "": as the runner */
-    char *directory;
-    char **environment;        /* NAME=value, NULL-terminated */
+    char *directory;           /* "~": the user's home */
+    struct job_input input;
     mode_t umask;
     struct job_output output;
     struct job_process process;

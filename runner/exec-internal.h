@@ -16,6 +16,7 @@ struct exec_context {
 int exec_set_rlimits(struct exec_context *context); /* but those of exec_set_late_rlimits() */
 int exec_set_nice(struct exec_context *context);
 int exec_set_oom_score(struct exec_context *context);
+int exec_set_io_class(struct exec_context *context);
 /* Sets a limit of descriptors that is below ours. Before, no output could be opened; lowering needs no
  * privileges. */
 int exec_set_late_rlimits(struct exec_context *context);
@@ -27,6 +28,6 @@ int exec_drop_capabilities(struct exec_context *context);
 int exec_verify_ids(struct exec_context *context);
 int exec_set_no_new_privileges(struct exec_context *context);
 
-/* Opens a job's output file to append to it. A descriptor or a negative errno. -ELOOP: somebody else
- * could have made a symbolic link on the path. */
-int exec_open_output(const char *path);
+/* Opens a file of the config without waiting for the other end of a FIFO. A descriptor that may wait, or a
+ * negative errno. -ELOOP: somebody else could have made a symbolic link on the path. */
+int exec_open_file(const char *path, int flags);

@@ -84,7 +84,7 @@ static int environment_init(struct exec_plan *plan, const struct passwd *user, c
     };
     int r = environment_set_all(plan, first, ELEMENTSOF(first));
 
-    for (char **entry = plan->job->environment; r == 0 && entry && *entry; entry++)
+    for (char **entry = plan->job->input.environment; r == 0 && entry && *entry; entry++)
         r = environment_add(plan, *entry);
     snprintf(token, sizeof(token), "%" PRIu64, record->token);
     /* What berth says of a run is true, whatever a config says. */
@@ -190,6 +190,9 @@ int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const
     if (r > 0)
         return r;
     *ret_stage = "environment";
+    plan->home = strdup(user ? user->pw_dir : "/");
+    if (!plan->home)
+        return ENOMEM;
     return environment_init(plan, user, record);
 }
 
@@ -198,5 +201,6 @@ void exec_plan_done(struct exec_plan *plan) {
         free(plan->environment[i]);
     free(plan->environment);
     free(plan->groups);
+    free(plan->home);
     *plan = (struct exec_plan) {0};
 }

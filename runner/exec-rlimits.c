@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#define IO_CLASS_SHIFT 13       /* ioprio_set(2), IOPRIO_PRIO_VALUE(); the header is young */
+#define IO_PRIORITY_DEFAULT 4   /* of the kernel */
+#define IO_OF_PROCESS 1         /* IOPRIO_WHO_PROCESS */
 #define OOM_SCORE_FILE "/proc/self/oom_score_adj"
 
 /* Descriptors are numbered from the lowest free one: below the limit there may be none while those of the guard are open. */
@@ -52,4 +56,15 @@ int exec_set_oom_score(struct exec_context *context) {
     n = snprintf(text, sizeof(text), "%d", score);
     fd = open(OOM_SCORE_FILE, O_WRONLY | O_CLOEXEC);
     return fd < 0 || write(fd, text, (size_t) n) < 0 ? -errno : 0; /* all bytes or none */
+}
+
+int exec_set_io_class(struct exec_context *context) {
+    const struct job_process *process = &context->plan->job->process;
+    int priority = process->io_priority == JOB_INHERIT ? IO_PRIORITY_DEFAULT : process->io_priority;
+
+    if (process->io_class == JOB_IO_CLASS_NONE)
+        return 0;
+    if (process->io_class == JOB_IO_CLASS_IDLE)
+        priority = 0;
+    return syscall(SYS_ioprio_set, IO_OF_PROCESS, 0, (int) process->io_class << IO_CLASS_SHIFT | priority) < 0 ? -errno : 0;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <syslog.h>
@@ -66,20 +67,28 @@ static int exec_guard(struct exec_context *context) {
 }
 
 static int exec_input(struct exec_context *context) {
-    (void) umask(context->plan->job->umask);
-    return exec_place(exec_open("/dev/null", O_RDONLY), STDIN_FILENO);
+    const char *path = context->plan->job->input.file;
+    int fd = path && *path ? exec_open_file(path, O_RDONLY) : exec_open("/dev/null", O_RDONLY);
+    struct stat st;
+
+    if (fd >= 0 && path && *path && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close_fd(fd);
+        return -EISDIR;
+    }
+    return exec_place(fd, STDIN_FILENO);
 }
 
 static int exec_output(struct exec_context *context) {
     const struct job_output *output = &context->plan->job->output;
     int r = -EINVAL;
 
+    (void) umask(context->plan->job->umask);
     switch (output->kind) {
     case JOB_OUTPUT_JOURNAL:
         r = exec_place(context->journal_fd, STDOUT_FILENO);
         break;
     case JOB_OUTPUT_FILE:
-        r = exec_place(exec_open_output(output->path), STDOUT_FILENO);
+        r = exec_place(exec_open_file(output->path, O_WRONLY | O_APPEND | O_CREAT), STDOUT_FILENO);
         break;
     case JOB_OUTPUT_NULL:
         r = exec_place(exec_open("/dev/null", O_WRONLY), STDOUT_FILENO);
@@ -93,7 +102,9 @@ static int exec_output(struct exec_context *context) {
 }
 
 static int exec_directory(struct exec_context *context) {
-    return chdir(context->plan->job->directory) < 0 ? -errno : 0;
+    const char *directory = context->plan->job->directory;
+
+    return chdir(strcmp(directory, "~") == 0 ? context->plan->home : directory) < 0 ? -errno : 0;
 }
 
 static int exec_signals(_unused_ struct exec_context *context) {
@@ -120,7 +131,11 @@ static int exec_deadline(struct exec_context *context) {
 }
 
 static int exec_command(struct exec_context *context) {
-    execve(context->plan->job->command[0], context->plan->job->command, context->plan->environment);
+    const struct job_settings *job = context->plan->job;
+    char *script[] = {job->command.shell, (char[]) {"-c"}, job->command.script, (char *) (uintptr_t) job->name, NULL};
+    char *const *argv = job->command.script && *job->command.script ? script : job->command.argv;
+
+    execve(argv[0], argv, context->plan->environment);
     return -errno;
 }
 
@@ -133,6 +148,7 @@ static const struct {
     {"limits", exec_set_rlimits},
     {"nice", exec_set_nice},
     {"oom-score", exec_set_oom_score},
+    {"io-class", exec_set_io_class},
     {"output", exec_open_journal}, /* as root, or journald would not believe the unit */
     {"keyring", exec_keyring},     /* before the drop: a user whose key quota is used up must not keep ours */
     {"user", exec_set_ids},

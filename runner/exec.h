@@ -20,6 +20,7 @@ struct exec_plan {
     gid_t gid;
     gid_t *groups;       /* sorted */
     size_t n_groups;
+    char *home;          /* of the user */
     char **environment;  /* NAME=value, NULL-terminated */
     size_t n_environment;
     pid_t parent;        /* the guard: the command dies with it */

@@ -253,8 +253,8 @@ static void test_pools(void) {
 /* What went wrong elsewhere: CVE-2017-1000082, CVE-2020-13776, CVE-2018-19788. */
 static void test_jobs(void) {
     static const struct wrong wrong[] = {
-        {"\njob j { }", "c:2: job \"j\": command is missing; write command = {\"/path/to/program\", \"argument\"}"},
-        {"job j { command = {} }", "c:1: job \"j\": command is missing; write command = {\"/path/to/program\", \"argument\"}"},
+        {"\njob j { }", "c:2: job \"j\": command or script is missing; write command = {\"/path/to/program\", \"argument\"}"},
+        {"job j { command = {} }", "c:1: job \"j\": command or script is missing; write command = {\"/path/to/program\", \"argument\"}"},
         {"job j { command = {\"ls\", \"-l\"} }",
          "c:1: job \"j\": command \"ls\" must be an absolute path: it is executed without a shell"},
         {"job j { command = {\"\"} }", "c:1: job \"j\": command \"\" must be an absolute path: it is executed without a shell"},
@@ -289,7 +289,26 @@ static void test_jobs(void) {
         {JOB("user = \"a:b\""), "c:1: job \"j\": user \"a:b\" must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a"
                                 " letter or '_'"},
         {JOB("operators = {\"@1000\"}"), "c:1: job \"j\": operators \"@1000\" " ACCOUNT "; '@' before it for a group"},
-        {JOB("directory = tmp"), "c:1: job \"j\": directory \"tmp\" must be an absolute path"},
+        {JOB("directory = tmp"), "c:1: job \"j\": directory \"tmp\" must be an absolute path, or \"~\" for the user's home"},
+        {JOB("directory = \"~bob\""), "c:1: job \"j\": directory \"~bob\" must be an absolute path, or \"~\" for the user's home"},
+        {"job j { script = \"\" }", "c:1: job \"j\": command or script is missing; write command = {\"/path/to/program\", \"argument\"}"},
+        {"job j { skript = \"true\" }", "c:1: unknown option \"skript\" in job; did you mean \"script\"?"},
+        {"job j { script = \"a\\x01\" }", "c:1: job \"j\": script \"a?\" holds a control character; remove it"},
+        {JOB("\nscript = true"), "c:2: job \"j\": command and script exclude one another; remove one"},
+        {JOB("\nshell = \"/bin/bash\""), "c:2: job \"j\": shell without script; remove it, or write script = \"...\" instead of command"},
+        {"job j { script = true shell = sh }", "c:1: job \"j\": shell \"sh\" must be an absolute path"},
+        {"job j {\n script = '\n\ttrue\n }", "c:2: the string is not closed; add '"},
+        {"job j {\n script = '\n\ttrue\n\001'\n}\n", "c:4: control character 0x01; remove it"},
+        {"job j {\n script = \"\n${A}\"\n}\n", "c:3: \"${\" in double quotes: variables are not replaced; write '${' in single quotes"},
+        {JOB("user = \"a\nb\""), "c:1: the string is not closed on its line; add \""},
+        {JOB("stdin = file"), "c:1: job \"j\": stdin \"file\" must be \"null\" or an absolute path"},
+        {JOB("io-class = high"),
+         "c:1: job \"j\": io-class \"high\" must be \"\", \"realtime\", \"best-effort\" or \"idle\""},
+        {JOB("io-class = realtime io-priority = 8"),
+         "c:1: job \"j\": io-priority \"8\" must be a decimal number from 0 to 7, or \"\" for none"},
+        {JOB("io-priority = 0"), "c:1: job \"j\": io-priority without io-class; add io-class = \"best-effort\""},
+        {JOB("io-class = idle io-priority = 0"),
+         "c:1: job \"j\": io-priority with io-class = \"idle\", which has no priorities; remove one"},
         {JOB("umask = 8"), "c:1: job \"j\": umask \"8\" must be octal, \"000\" to \"777\""},
         {JOB("umask = 1000"), "c:1: job \"j\": umask \"1000\" must be octal, \"000\" to \"777\""},
         {JOB("umask = \"\""), "c:1: job \"j\": umask \"\" must be octal, \"000\" to \"777\""},
@@ -495,7 +514,7 @@ static void test_all_at_once(void) {
          "c:2: unknown option \"hartbeat\"; did you mean \"heartbeat\"?\n"
          "c:4: pool \"p\": limit \"08\" must be a decimal number from 0 to 1000000, without leading zeros\n"
          "c:5: unknown option \"scop\" in pool; did you mean \"scope\"?\n"
-         "c:7: job \"j\": command is missing; write command = {\"/path/to/program\", \"argument\"}\n"
+         "c:7: job \"j\": command or script is missing; write command = {\"/path/to/program\", \"argument\"}\n"
          "c:8: job \"j\": user \"7\" must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter or '_'\n"
          "c:9: job \"j\": timeout \"x\" " DURATION ", or \"\" for none"},
     };

@@ -164,8 +164,8 @@ static void test_job_defaults(void) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     job = settings_find_job(s, "j");
     CU_ASSERT_PTR_NOT_NULL_FATAL(job);
-    TEST_STRING(job->command[0], "/bin/true");
-    CU_ASSERT_PTR_NULL(job->command[1]);
+    TEST_STRING(job->command.argv[0], "/bin/true");
+    CU_ASSERT_PTR_NULL(job->command.argv[1]);
     TEST_INT(job->pools.n, 0);
     TEST_INT(job->head_start_usec, 0);
     CU_ASSERT(!job->triggers.at_start);
@@ -179,7 +179,12 @@ static void test_job_defaults(void) {
     TEST_STRING(job->user, "");
     TEST_STRING(job->group, "");
     TEST_STRING(job->directory, "/");
-    CU_ASSERT_PTR_NULL(job->environment[0]);
+    TEST_STRING(job->command.script, "");
+    TEST_STRING(job->command.shell, "/bin/sh");
+    TEST_STRING(job->input.file, "");
+    TEST_INT(job->process.io_class, JOB_IO_CLASS_NONE);
+    TEST_INT(job->process.io_priority, JOB_INHERIT);
+    CU_ASSERT_PTR_NULL(job->input.environment[0]);
     TEST_INT(job->umask, 022);
     TEST_INT(job->output.kind, JOB_OUTPUT_JOURNAL);
     CU_ASSERT_PTR_NULL(job->output.path);
@@ -197,6 +202,26 @@ static void test_job_defaults(void) {
     TEST_STRING(job->place.file, "a.conf");
 }
 
+/* A script over several lines does not change where later errors and jobs are. */
+static void test_script(void) {
+    _cleanup_(settings_freep) struct settings *s =
+        parse("job a {\n script = '\n\tread a\n\techo \"${a} \\\\ it\\'s $0\" | wc -c # x\n'\n directory = \"~\"\n"
+              " stdin = \"/dev/zero\" io-class = best-effort io-priority = 0 }\n"
+              "job b {\n script = \"a\\\nb\\n\tc\n\"\n shell = \"/bin/bash\" io-class = idle }\njob c { script = 'x' }");
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    TEST_STRING(s->jobs[0].command.script, "\n\tread a\n\techo \"${a} \\ it's $0\" | wc -c # x\n");
+    CU_ASSERT_PTR_NULL(s->jobs[0].command.argv[0]);
+    TEST_STRING(s->jobs[0].directory, "~");
+    TEST_STRING(s->jobs[0].input.file, "/dev/zero");
+    TEST_INT(s->jobs[0].process.io_class, JOB_IO_CLASS_BEST_EFFORT);
+    TEST_INT(s->jobs[0].process.io_priority, 0);
+    TEST_STRING(s->jobs[1].command.script, "ab\n\tc\n");
+    TEST_STRING(s->jobs[1].command.shell, "/bin/bash");
+    TEST_INT(s->jobs[1].place.line, 8);
+    TEST_INT(s->jobs[2].place.line, 13);
+}
+
 static void test_job(void) {
     _cleanup_(settings_freep) struct settings *s =
         parse(REDIS "pool db { limit = 4 } pool net { limit = 1 scope = host }\n"
@@ -210,9 +235,9 @@ static void test_job(void) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     job = settings_find_job(s, "j");
     CU_ASSERT_PTR_NOT_NULL_FATAL(job);
-    TEST_STRING(job->command[2], "echo a\n");
-    TEST_STRING(job->command[3], "x ${Y} \\n");
-    CU_ASSERT_PTR_NULL(job->command[4]);
+    TEST_STRING(job->command.argv[2], "echo a\n");
+    TEST_STRING(job->command.argv[3], "x ${Y} \\n");
+    CU_ASSERT_PTR_NULL(job->command.argv[4]);
     TEST_INT(job->pools.n, 2);
     TEST_INT(demands_get(&job->pools, "db"), 2);
     TEST_INT(demands_get(&job->pools, "net"), 1);
@@ -228,9 +253,9 @@ static void test_job(void) {
     TEST_STRING(job->user, "www-data");
     TEST_STRING(job->group, "_g$");
     TEST_STRING(job->directory, "/tmp");
-    TEST_STRING(job->environment[0], "A_2=");
-    TEST_STRING(job->environment[1], "A=x=y");
-    CU_ASSERT_PTR_NULL(job->environment[2]);
+    TEST_STRING(job->input.environment[0], "A_2=");
+    TEST_STRING(job->input.environment[1], "A=x=y");
+    CU_ASSERT_PTR_NULL(job->input.environment[2]);
     TEST_INT(job->umask, 077);
     TEST_INT(job->output.kind, JOB_OUTPUT_FILE);
     TEST_STRING(job->output.path, "/var/log/x");
@@ -426,8 +451,8 @@ static void test_environment_is_not_read(void) {
     CU_ASSERT(setenv("BERTH_TEST_VARIABLE", "replaced", 1) == 0);
     s = parse("job j { command = {\"/j\", '${BERTH_TEST_VARIABLE}', \"\\${BERTH_TEST_VARIABLE}\"} }");
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    TEST_STRING(s->jobs[0].command[1], "${BERTH_TEST_VARIABLE}");
-    TEST_STRING(s->jobs[0].command[2], "${BERTH_TEST_VARIABLE}");
+    TEST_STRING(s->jobs[0].command.argv[1], "${BERTH_TEST_VARIABLE}");
+    TEST_STRING(s->jobs[0].command.argv[2], "${BERTH_TEST_VARIABLE}");
 }
 
 static CU_TestInfo values[] = {
@@ -439,6 +464,7 @@ static CU_TestInfo values[] = {
     {"pools", test_pools},
     {"job-defaults", test_job_defaults},
     {"job", test_job},
+    {"script", test_script},
     {"bounds", test_bounds},
     {"heavy-in-paused-pool", test_heavy_in_paused_pool},
     {"files", test_files},

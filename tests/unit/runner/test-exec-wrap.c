@@ -178,7 +178,7 @@ static struct outcome run(struct exec_plan *plan, enum mode mode, const char *ca
 
 static struct job_settings whole_job(const char *script) {
     command[2] = (char *) (uintptr_t) script;
-    return (struct job_settings) {.name = "j", .command = command, .directory = root, .umask = 022,
+    return (struct job_settings) {.name = "j", .command = {.argv = command}, .directory = root, .umask = 022,
                                   .output = {JOB_OUTPUT_FILE, output},
                                   .process = {{limits, ELEMENTSOF(limits)}, 5, 500, true}};
 }

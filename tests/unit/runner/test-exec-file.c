@@ -15,6 +15,7 @@
 #include "tests/harness/test.h"
 
 #define SOMEBODY 54321
+#define OUTPUT (O_WRONLY | O_APPEND | O_CREAT)
 
 static char folder[64];
 
@@ -29,7 +30,7 @@ static const char *path(const char *name) {
 
 /* What comes of opening it: 0 or a negative errno. */
 static int opens(const char *name) {
-    int fd = exec_open_output(path(name));
+    int fd = exec_open_file(path(name), OUTPUT);
 
     if (fd < 0)
         return fd;
@@ -87,7 +88,7 @@ static void test_descriptor(void) {
 
     CU_ASSERT_FATAL(pipe(fds) == 0);
     snprintf(name, sizeof(name), "/proc/self/fd/%d", fds[1]);
-    fd = exec_open_output(name);
+    fd = exec_open_file(name, OUTPUT);
     CU_ASSERT(fd >= 0);
     TEST_INT(write(fd, "x", 1), 1);
     close_fd(fd);

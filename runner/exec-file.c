@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A job's output file. It is opened as the job's user, so a link can lead nowhere where that user may not write. But a job of root may
- * write everywhere: below a directory of another user, a link of that user's would choose what root appends to. So links are followed
- * only where nobody but root and the job's user can have made them. */
+/* Files that the config names for a job. Output and input are opened as the job's user, so a link can lead nowhere where that user may not
+ * go. But root may go everywhere: below a directory of another user, a link of that user's would choose what root appends to or reads.
+ * So links are followed only where nobody but root and the user that opens the file can have made them. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,18 +89,20 @@ static bool is_way_trusted(const char *path) {
 }
 
 static int open_without_links(const char *path, uint64_t flags) {
-    struct open_how how = {.flags = flags, .mode = 0666, .resolve = RESOLVE_NO_SYMLINKS};
+    struct open_how how = {.flags = flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_SYMLINKS};
 
     return (int) syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 }
 
-int exec_open_output(const char *path) {
-    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-    int fd = is_way_trusted(path) ? open(path, flags, 0666) : open_without_links(path, (uint64_t) flags);
+int exec_open_file(const char *path, int flags) {
+    int fd;
+
+    flags |= O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+    fd = is_way_trusted(path) ? open(path, flags, 0666) : open_without_links(path, (uint64_t) flags);
 
     if (fd < 0)
         return -errno;
-    flags = fcntl(fd, F_GETFL); /* not to wait was for a FIFO that nobody reads; the command gets an ordinary descriptor */
+    flags = fcntl(fd, F_GETFL); /* not to wait was for a FIFO that nobody has open; the command gets an ordinary descriptor */
     if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) {
         int r = -errno;
 
