@@ -4,8 +4,14 @@
 
 #include "base/text.h"
 
-#include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+int text_copy(char **ret, const char *text) {
+    *ret = text ? strdup(text) : NULL;
+    return text && !*ret ? -ENOMEM : 0;
+}
 
 /* The length of the UTF-8 sequence at text; 0 if it is none. */
 static size_t sequence(const unsigned char *t) {

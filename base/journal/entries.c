@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text.h"
 
 /* The fields that are texts. */
 static const struct {
@@ -161,11 +162,6 @@ int entries_read(struct entries *e, struct journal_reader *r, const char *unit) 
     return k;
 }
 
-static int copy_text(char **to, const char *from) {
-    *to = from ? strdup(from) : NULL;
-    return from && !*to ? -ENOMEM : 0;
-}
-
 int entries_add(struct entries *e, const struct entry *entry) {
     struct entry *to = entries_grow(e), from = *entry;
     int k = 0;
@@ -174,11 +170,11 @@ int entries_add(struct entries *e, const struct entry *entry) {
         return -ENOMEM;
     *to = from;
     for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-        k |= copy_text(text_at(to, i), *text_at(&from, i));
-    k |= copy_text(&to->cursor, from.cursor ? from.cursor : "");
-    k |= copy_text(&to->process, from.process ? from.process : "");
+        k |= text_copy(text_at(to, i), *text_at(&from, i));
+    k |= text_copy(&to->cursor, from.cursor ? from.cursor : "");
+    k |= text_copy(&to->process, from.process ? from.process : "");
     if (!to->host)
-        k |= copy_text(&to->host, "");
+        k |= text_copy(&to->host, "");
     if (k < 0) {
         entry_done(to);
         return -ENOMEM;

@@ -361,10 +361,6 @@ int process_tree_signal(pid_t root, int signal) {
     return process_tree_signal_except(root, signal, NULL, 0);
 }
 
-int process_tree_count(pid_t root) {
-    return process_tree_list(root, NULL, 0);
-}
-
 int process_tree_list(pid_t root, pid_t *ret, size_t n) {
     _cleanup_(processes_done) struct processes all = {0};
     int r, living = 0;

@@ -17,9 +17,7 @@ int process_tree_signal(pid_t root, int signal);
 int process_tree_signal_except(pid_t root, int signal, const pid_t *except, size_t n_except);
 /* Sends a signal to one process if it is the one that started then. 0, -ESRCH, or another negative errno. */
 int process_signal(pid_t pid, uint64_t start_ticks, int signal);
-/* How many living (not zombie) descendants there are, or a negative errno. */
-int process_tree_count(pid_t root);
-/* The same, and the first n of them. */
+/* Lists the first n living (not zombie) descendants. Returns how many there are, or a negative errno. */
 int process_tree_list(pid_t root, pid_t *ret, size_t n);
 /* Whether `pid` is `root` or one of its descendants right now. 1, 0, or a negative errno. */
 int process_tree_contains(pid_t root, pid_t pid);

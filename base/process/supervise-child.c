@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -11,10 +12,22 @@
 #include "base/deadline.h"
 #include "base/failpoint.h"
 
+int supervise_term_new(struct supervise_term **ret, const struct supervise_options *options) {
+    struct supervise_term *term =
+        mmap(NULL, sizeof(*term), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (term == MAP_FAILED)
+        return -errno;
+    term->stop_timeout = options->stop_timeout;
+    atomic_init(&term->deadline, options->deadline);
+    *ret = term;
+    return 0;
+}
+
 int supervise_child_die_with_parent(pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return errno;
-    /* It may have gone before; then nobody would ever tell. */
+    /* The signal is not sent for a parent that ended before the call. */
     if (getppid() != parent)
         (void) raise(SIGKILL);
     return 0;

@@ -5,7 +5,7 @@
 
 #include "base/process/supervise.h"
 
-struct supervise_birth { /* what the child knows */
+struct supervise_birth { /* what the child needs */
     const char *cgroup;  /* NULL: none */
     const sigset_t *mask;
     const struct supervise_term *term;
@@ -13,11 +13,13 @@ struct supervise_birth { /* what the child knows */
     void *userdata;
 };
 
-struct supervise_failure { /* through the pipe, when it did not get to exec */
+struct supervise_failure { /* sent through the pipe by a child that could not exec */
     int error;
     char stage[16];
 };
 
-/* Forks it, in its cgroup from its first instruction on if the kernel can do that. pipe_fd: close-on-exec, written to by the child alone.
- * Its pid, or a negative errno; returns in the parent alone. */
+/* Maps the memory that parent and child share; to be unmapped. 0 or a negative errno. */
+int supervise_term_new(struct supervise_term **ret, const struct supervise_options *options);
+/* Forks the child, from its first instruction in its cgroup if the kernel can do that. pipe_fd: close-on-exec; the
+ * child alone writes to it. Returns, in the parent alone, the child's pid or a negative errno. */
 pid_t supervise_fork(const struct supervise_birth *birth, int pipe_fd);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One command and all that descends from it, from fork to the end of the last process.
+/* One command and all its descendants, from fork to the end of the last process.
  *
- * How each thing is known, without taking a pid for an identity:
- *   exec succeeded        the CLOEXEC pipe from the child ends without a word
- *   the command's end     waitid(P_PIDFD)
- *   the tree is empty     a subreaper without children has no descendants, so: waitid says ECHILD; and the cgroup, where
- *                         there is one, is not populated. poll(2) tells of a change of that: inotify would need one of the
- *                         few instances that a user may have (128) for each run
- *   what time it is for   one timer, set to the first of: stop for the deadline, time limit, kill, next try to kill */
+ * No pid serves as an identity:
+ *   exec succeeded        the CLOEXEC pipe from the child ends without data
+ *   the command ended     waitid(P_PIDFD)
+ *   the tree is empty     waitid says ECHILD: a subreaper without children has no descendants. A cgroup must not be
+ *                         populated either; poll(2) reports that, because inotify would need one of the user's few
+ *                         instances (128) for each run
+ *   something is due      one timer, for the first of: deadline, time limit, kill, retry of the kill */
 
 #include "base/process/supervise.h"
 
@@ -24,21 +24,21 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/process/cgroup.h"
 #include "base/deadline.h"
 #include "base/process/process-tree.h"
 #include "base/process/supervise-child.h"
+#include "base/process/supervise-tree.h"
 #include "base/timer.h"
 
 /* A kill that did not empty the tree (a fork race, a process in an uninterruptible wait) is repeated. */
-#define KILL_AGAIN_FIRST (20 * USEC_PER_MSEC)
-#define KILL_AGAIN_MAX USEC_PER_SEC
-/* The kernel tells late (at most every 10 ms) and counts late that a cgroup has emptied: looked at again after so long. */
-#define LOOK_AGAIN_FIRST USEC_PER_MSEC
-#define LOOK_AGAIN_MAX USEC_PER_SEC
+#define KILL_RETRY_MIN (20 * USEC_PER_MSEC)
+#define KILL_RETRY_MAX USEC_PER_SEC
+/* The kernel reports that a cgroup has emptied with a delay (at most every 10 ms), so the cgroup is polled as well. */
+#define RECHECK_MIN USEC_PER_MSEC
+#define RECHECK_MAX USEC_PER_SEC
 
 struct supervise {
-    sd_event_source *signal_source, *pipe_source, *cgroup_source;
+    sd_event_source *signal_source, *pipe_source;
     struct timer timer;
     struct supervise_handler handler;
     struct supervise_result result;
@@ -47,41 +47,21 @@ struct supervise {
     struct supervise_term *term; /* shared with the child; the parent alone writes it */
     int stop_signal;
     usec_t timeout;
-    char *cgroup;
-    int cgroup_fd;             /* cgroup_open_events(); -1: no cgroup */
+    struct supervise_tree tree;
 
-    pid_t pid;                 /* of the command; 0: none, or it was waited for */
+    pid_t pid;                 /* of the command; 0: not started, or reaped */
     int pidfd, pipe_fd;        /* pipe_fd: -1 once it is known whether exec succeeded */
-    bool is_stopping, is_killing, is_done, is_left_told;
+    bool is_stopping, is_killing, is_done, left_sent; /* left_sent: on_left was called */
     usec_t stop_begun;
-    usec_t kill_again, kill_again_after;
-    usec_t look_again, look_again_after; /* USEC_INFINITY: no need */
+    usec_t kill_due, kill_pause;       /* of the next kill, and the pause after it */
+    usec_t recheck_due, recheck_pause; /* of the next look at the cgroup; USEC_INFINITY: none is due */
 };
-
-static const char *const reason_names[] = {
-    [SUPERVISE_REASON_NONE] = "none",       [SUPERVISE_REASON_STOPPED] = "stopped",
-    [SUPERVISE_REASON_REVOKED] = "revoked", [SUPERVISE_REASON_LEASE_LOST] = "lease-lost",
-    [SUPERVISE_REASON_TIMEOUT] = "timeout", [SUPERVISE_REASON_SHUTDOWN] = "shutdown",
-};
-
-const char *supervise_reason_name(enum supervise_reason reason) {
-    return reason_names[reason];
-}
-
-int supervise_reason_parse(const char *name, enum supervise_reason *ret) {
-    for (size_t i = 0; i < ELEMENTSOF(reason_names); i++)
-        if (strcmp(name, reason_names[i]) == 0) {
-            *ret = (enum supervise_reason) i;
-            return 0;
-        }
-    return -EINVAL;
-}
 
 static usec_t supervise_deadline(const struct supervise *s) {
     return atomic_load(&s->term->deadline);
 }
 
-/* When the kill is due for a stop that has begun, and when a stop is due for the deadline's sake. */
+/* Returns when the kill is due after a stop has begun. */
 static usec_t supervise_kill_at(const struct supervise *s) {
     usec_t latest = deadline_kill_at(supervise_deadline(s));
     usec_t at = usec_add(s->stop_begun, s->term->stop_timeout);
@@ -89,6 +69,7 @@ static usec_t supervise_kill_at(const struct supervise *s) {
     return at < latest ? at : latest;
 }
 
+/* Returns when a stop is due because of the deadline. */
 static usec_t supervise_stop_at(const struct supervise *s) {
     return deadline_stop_at(supervise_deadline(s), s->term->stop_timeout);
 }
@@ -97,12 +78,12 @@ static usec_t supervise_timeout_at(const struct supervise *s) {
     return usec_add(s->result.started, s->timeout);
 }
 
-/* When the next step towards the end of the tree is due. */
+/* Returns when the next step towards the end of the tree is due. */
 static usec_t supervise_due(const struct supervise *s) {
     usec_t stop_at, timeout_at;
 
     if (s->is_killing)
-        return s->kill_again;
+        return s->kill_due;
     if (s->is_stopping)
         return supervise_kill_at(s);
     stop_at = supervise_stop_at(s);
@@ -113,39 +94,27 @@ static usec_t supervise_due(const struct supervise *s) {
 static usec_t supervise_next(const struct supervise *s) {
     usec_t due = supervise_due(s);
 
-    return due < s->look_again ? due : s->look_again;
+    return due < s->recheck_due ? due : s->recheck_due;
 }
 
 static bool supervise_is_running(const struct supervise *s) {
     return s->pidfd >= 0 && !s->is_done;
 }
 
-/* To be called whenever what supervise_next() is made of has changed. */
+/* To be called after each change of a time that supervise_next() compares. */
 static void supervise_set_timer(struct supervise *s) {
     timer_set(&s->timer, supervise_is_running(s) ? supervise_next(s) : USEC_INFINITY);
-}
-
-static void supervise_signal_tree(struct supervise *s, int signal) {
-    /* Once to each: many a program takes a second TERM for impatience. All of the cgroup descends from this process, but where /proc
-     * is not readable the cgroup must do. */
-    if (process_tree_signal(getpid(), signal) >= 0)
-        return;
-    if (!s->cgroup || cgroup_signal(s->cgroup, signal) < 0)
-        (void) pidfd_send_signal(s->pidfd, signal, NULL, 0);
 }
 
 static void supervise_kill(struct supervise *s) {
     if (!s->is_killing) {
         s->is_killing = true;
-        s->kill_again_after = KILL_AGAIN_FIRST;
+        s->kill_pause = KILL_RETRY_MIN;
     }
-    if (s->cgroup)
-        (void) cgroup_kill(s->cgroup);
-    if (process_tree_signal(getpid(), SIGKILL) < 0 && s->pid > 0)
-        (void) pidfd_send_signal(s->pidfd, SIGKILL, NULL, 0);
-    s->kill_again = usec_add(clock_boottime(), s->kill_again_after);
-    if (s->kill_again_after < KILL_AGAIN_MAX)
-        s->kill_again_after *= 2;
+    supervise_tree_kill(&s->tree, s->pid > 0 ? s->pidfd : -1);
+    s->kill_due = usec_add(clock_boottime(), s->kill_pause);
+    if (s->kill_pause < KILL_RETRY_MAX)
+        s->kill_pause *= 2;
 }
 
 static void supervise_begin_stop(struct supervise *s, enum supervise_reason reason) {
@@ -155,9 +124,9 @@ static void supervise_begin_stop(struct supervise *s, enum supervise_reason reas
     if (supervise_kill_at(s) <= s->stop_begun)
         supervise_kill(s);
     else {
-        supervise_signal_tree(s, s->stop_signal);
-        /* A stopped process takes a signal only when it goes on. */
-        supervise_signal_tree(s, SIGCONT);
+        supervise_tree_signal(&s->tree, s->pidfd, s->stop_signal);
+        /* A suspended process handles a signal only when it continues. */
+        supervise_tree_signal(&s->tree, s->pidfd, SIGCONT);
     }
     supervise_set_timer(s);
     if (s->handler.on_stopping)
@@ -180,15 +149,11 @@ int supervise_signal(struct supervise *s, int signal) {
     return pidfd_send_signal(s->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
-pid_t supervise_pid(const struct supervise *s) {
-    return s->pid;
-}
-
 usec_t supervise_started(const struct supervise *s) {
     return s->result.started;
 }
 
-/* The pipe ended without a word: exec took place, or the child was killed before it. */
+/* The pipe ended without data: exec took place, or the child was killed before it. */
 static void supervise_pipe_ended(struct supervise *s) {
     if (process_has_execed(s->pid) != 0) {
         if (s->handler.on_started)
@@ -200,14 +165,14 @@ static void supervise_pipe_ended(struct supervise *s) {
              s->result.reason == SUPERVISE_REASON_LEASE_LOST ? "deadline" : "stop");
 }
 
-/* What the child said. */
+/* Reads why the child could not exec, if it could not. */
 static void supervise_read_pipe(struct supervise *s) {
     struct supervise_failure failure = {0};
     ssize_t n;
 
     if (s->pipe_fd < 0)
         return;
-    n = read(s->pipe_fd, &failure, sizeof(failure)); /* smaller than PIPE_BUF: whole or not at all */
+    n = read(s->pipe_fd, &failure, sizeof(failure)); /* smaller than PIPE_BUF, so never in part */
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
@@ -231,7 +196,7 @@ static void supervise_command_ended(struct supervise *s) {
     s->pid = 0;
 }
 
-static void supervise_look_for_stop(struct supervise *s) {
+static void supervise_check_suspended(struct supervise *s) {
     siginfo_t info = {0};
 
     if (s->pid > 0 && waitid(P_PIDFD, (id_t) s->pidfd, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0 &&
@@ -239,12 +204,12 @@ static void supervise_look_for_stop(struct supervise *s) {
         s->handler.on_suspended(s, s->handler.userdata);
 }
 
-/* Takes all children that have ended: the command, and orphans that came to this subreaper. True if there are no others. */
+/* Reaps all children that have ended: the command, and orphans of this subreaper. Returns whether no child is left. */
 static bool supervise_reap(struct supervise *s) {
     for (;;) {
         siginfo_t info = {0};
 
-        /* A child that is not yet waited for keeps its pid, so this pid is the one that it was. */
+        /* A child that is not reaped yet keeps its pid. */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
             return errno == ECHILD;
         if (info.si_pid == 0)
@@ -263,28 +228,15 @@ static void supervise_finish(struct supervise *s) {
     s->result.deadline = supervise_deadline(s);
     (void) getrusage(RUSAGE_CHILDREN, &s->result.usage);
     supervise_set_timer(s);
-    s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
-    s->cgroup_fd = close_fd(s->cgroup_fd);
-    if (s->cgroup)
-        (void) cgroup_remove(s->cgroup);
+    supervise_tree_remove(&s->tree);
     s->handler.on_done(s, &s->result, s->handler.userdata);
 }
 
-/* No descendants, yet the cgroup has somebody: one that is just ending, or one that was moved there. */
-static void supervise_look_again(struct supervise *s) {
-    s->look_again = usec_add(clock_boottime(), s->look_again_after);
-    s->look_again_after = s->look_again_after < LOOK_AGAIN_MAX / 2 ? 2 * s->look_again_after : LOOK_AGAIN_MAX;
+/* There are no descendants, but the cgroup is populated: by a process that is just ending, or was moved there. */
+static void supervise_recheck_later(struct supervise *s) {
+    s->recheck_due = usec_add(clock_boottime(), s->recheck_pause);
+    s->recheck_pause = s->recheck_pause < RECHECK_MAX / 2 ? 2 * s->recheck_pause : RECHECK_MAX;
     supervise_set_timer(s);
-}
-
-/* True also without a cgroup. A group that cannot be read now may have processes. */
-static bool supervise_is_cgroup_empty(struct supervise *s) {
-    int r = s->cgroup_fd >= 0 ? cgroup_read_events(s->cgroup_fd) : 0;
-
-    /* Somebody else removed the group. Its file is readable for ever and would keep the loop busy. */
-    if (r == -ENODEV)
-        s->cgroup_source = sd_event_source_disable_unref(s->cgroup_source);
-    return r == 0 || r == -ENODEV;
 }
 
 /* The last call of each callback: s may be gone after it. */
@@ -293,19 +245,19 @@ static void supervise_check(struct supervise *s) {
 
     if (!supervise_is_running(s))
         return;
-    supervise_look_for_stop(s);
+    supervise_check_suspended(s);
     is_alone = supervise_reap(s);
     if (s->pid > 0)
         return;
-    if (is_alone && supervise_is_cgroup_empty(s)) {
+    if (is_alone && supervise_tree_is_cgroup_empty(&s->tree)) {
         supervise_finish(s);
         return;
     }
     if (is_alone)
-        supervise_look_again(s);
-    if (!s->is_left_told && s->handler.on_left)
+        supervise_recheck_later(s);
+    if (!s->left_sent && s->handler.on_left)
         s->handler.on_left(s, s->handler.userdata);
-    s->is_left_told = true;
+    s->left_sent = true;
 }
 
 static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
@@ -314,8 +266,10 @@ static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const
 }
 
 static int supervise_on_cgroup(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
-    (void) supervise_is_cgroup_empty(userdata); /* not ready any more once it was read */
-    supervise_check(userdata);
+    struct supervise *s = userdata;
+
+    (void) supervise_tree_is_cgroup_empty(&s->tree); /* reading makes the file not ready any more */
+    supervise_check(s);
     return 0;
 }
 
@@ -328,7 +282,7 @@ static void supervise_on_timer(void *userdata) {
     struct supervise *s = userdata;
     usec_t now = clock_boottime();
 
-    s->look_again = USEC_INFINITY; /* now; supervise_check() says if once more */
+    s->recheck_due = USEC_INFINITY; /* supervise_check() sets the next one */
     if (s->is_stopping) {
         if (now >= supervise_due(s))
             supervise_kill(s);
@@ -355,27 +309,6 @@ static int supervise_add_sources(struct supervise *s, sd_event *event) {
     return timer_init(&s->timer, event, SD_EVENT_PRIORITY_IMPORTANT, supervise_on_timer, s);
 }
 
-static int supervise_set_cgroup(struct supervise *s, sd_event *event, const char *path) {
-    s->cgroup = strdup(path);
-    if (!s->cgroup)
-        return -ENOMEM;
-    s->cgroup_fd = cgroup_open_events(path);
-    if (s->cgroup_fd < 0)
-        return s->cgroup_fd;
-    return sd_event_add_io(event, &s->cgroup_source, s->cgroup_fd, EPOLLPRI, supervise_on_cgroup, s);
-}
-
-static int supervise_set_term(struct supervise *s, const struct supervise_options *options) {
-    void *shared = mmap(NULL, sizeof(*s->term), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    if (shared == MAP_FAILED)
-        return -errno;
-    s->term = shared;
-    s->term->stop_timeout = options->stop_timeout;
-    atomic_init(&s->term->deadline, options->deadline);
-    return 0;
-}
-
 const struct supervise_term *supervise_get_term(const struct supervise *s) {
     return s->term;
 }
@@ -387,19 +320,19 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
 
     if (!s)
         return -ENOMEM;
-    s->pidfd = s->pipe_fd = s->cgroup_fd = -1;
+    s->pidfd = s->pipe_fd = s->tree.events_fd = -1;
     s->handler = *handler;
     s->stop_signal = options->stop_signal;
     s->timeout = options->timeout;
-    s->look_again = USEC_INFINITY;
-    s->look_again_after = LOOK_AGAIN_FIRST;
+    s->recheck_due = USEC_INFINITY;
+    s->recheck_pause = RECHECK_MIN;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
         return -errno;
-    r = supervise_set_term(s, options);
+    r = supervise_term_new(&s->term, options);
     if (r >= 0)
         r = supervise_add_sources(s, event);
-    if (r >= 0 && options->cgroup)
-        r = supervise_set_cgroup(s, event, options->cgroup);
+    if (r >= 0)
+        r = supervise_tree_init(&s->tree, event, options->cgroup, supervise_on_cgroup, s);
     if (r < 0)
         return r;
     *ret = steal_pointer(&s);
@@ -412,18 +345,16 @@ struct supervise *supervise_free(struct supervise *s) {
     sd_event_source_disable_unref(s->signal_source);
     sd_event_source_disable_unref(s->pipe_source);
     timer_done(&s->timer);
-    sd_event_source_disable_unref(s->cgroup_source);
+    supervise_tree_done(&s->tree);
     close_fd(s->pipe_fd);
     close_fd(s->pidfd);
-    close_fd(s->cgroup_fd);
     if (s->term)
         (void) munmap(s->term, sizeof(*s->term));
-    free(s->cgroup);
     free(s);
     return NULL;
 }
 
-/* The parent's half. The child is not waited for yet, so its pid is still its own. */
+/* The parent's half of the start. The child is not reaped yet, so it still has its pid. */
 static int supervise_adopt(struct supervise *s, pid_t pid) {
     s->pidfd = pidfd_open(pid, 0);
     if (s->pidfd < 0) {
@@ -442,7 +373,7 @@ static int supervise_adopt(struct supervise *s, pid_t pid) {
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
     _cleanup_close_ int reader = -1, writer = -1;
     const struct supervise_birth birth = {
-        .cgroup = s->cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .userdata = userdata};
+        .cgroup = s->tree.cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .userdata = userdata};
     int fds[2], r;
     pid_t pid;
 

@@ -96,5 +96,4 @@ void supervise_set_deadline(struct supervise *s, usec_t deadline);
 void supervise_stop(struct supervise *s, enum supervise_reason reason);
 /* Sends a signal to the command's first process alone (`berth run` passing on). 0, -ESRCH, or another negative errno. */
 int supervise_signal(struct supervise *s, int signal);
-pid_t supervise_pid(const struct supervise *s); /* of the command; 0 before the start or once it was waited for */
 usec_t supervise_started(const struct supervise *s); /* boottime; 0 before the start */

@@ -8,26 +8,12 @@
 #include <syslog.h>
 
 #include "base/failpoint.h"
-#include "base/timer.h"
+#include "daemon/adhoc/adhoc-internal.h"
 #include "daemon/adhoc/hold.h"
 #include "daemon/run-log.h"
 
 /* Since start: a recovered hold that is released waits that long for the report of its client. */
 #define REPORT_WINDOW USEC_PER_SEC
-
-struct adhoc {
-    sd_event *event;
-    struct journal *journal;
-    struct run_table *runs;
-    const struct state *state;
-    struct adhoc_options options;
-    struct adhoc_handler handler;
-    usec_t report_window_end;
-    struct timer report_window;
-    usec_t clients_due; /* until then the clients of recovered runs come back */
-};
-
-#define call(adhoc, callback, ...) (adhoc)->handler.callback(__VA_ARGS__, (adhoc)->handler.userdata)
 
 /* --- the end --- */
 
@@ -50,8 +36,7 @@ static void log_unreported_end(struct run *run, enum run_result result) {
     run_log(run, &e, "%s is over: %s", run->name, run->reason);
 }
 
-/* The hold is released, and no report is waited for. */
-static void finish(struct adhoc *adhoc, struct run *run) {
+void adhoc_finish(struct adhoc *adhoc, struct run *run) {
     bool has_started = run->started.pid > 0 || run->started.realtime > 0 || run->adhoc.awaits_client;
     enum run_result result = has_started ? RUN_RESULT_GUARD_DIED : RUN_RESULT_NOT_STARTED;
 
@@ -59,7 +44,7 @@ static void finish(struct adhoc *adhoc, struct run *run) {
         result = run->end.result;
     else
         log_unreported_end(run, result);
-    call(adhoc, on_ended, run, result);
+    adhoc_call(adhoc, on_ended, run, result);
 }
 
 static void hold_on_over(_unused_ struct hold *hold, void *userdata) {
@@ -71,7 +56,7 @@ static void hold_on_over(_unused_ struct hold *hold, void *userdata) {
     FAILPOINT("hold-over");
     run->adhoc.hold_state = HOLD_STATE_RELEASED;
     if (!run->adhoc.awaits_client || run->adhoc.end_reported || clock_boottime() >= adhoc->report_window_end)
-        finish(adhoc, run);
+        adhoc_finish(adhoc, run);
 }
 
 static void adhoc_on_report_window_end(void *userdata) {
@@ -79,7 +64,7 @@ static void adhoc_on_report_window_end(void *userdata) {
 
     run_table_foreach (run, adhoc->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING)
         if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
-            finish(adhoc, run);
+            adhoc_finish(adhoc, run);
 }
 
 static void open_report_window(struct adhoc *adhoc) {
@@ -100,7 +85,7 @@ static void put_end(struct message_writer *w, const struct run *run) {
 }
 
 static void put_hold(struct message_writer *w, struct adhoc *adhoc, const struct run *run) {
-    usec_t deadline = call(adhoc, get_deadline, run);
+    usec_t deadline = adhoc_call(adhoc, get_deadline, run);
 
     message_begin(w, "hold");
     state_put_run(w, run);
@@ -131,7 +116,7 @@ static void read_end(struct run *run, const struct message *record) {
     (void) message_get_u64(record, "ended-boot", &run->end.boottime);
 }
 
-static void write_record(struct adhoc *adhoc, struct run *run) {
+void adhoc_write_record(struct adhoc *adhoc, struct run *run) {
     struct message_writer w;
     int r;
 
@@ -145,11 +130,6 @@ static void write_record(struct adhoc *adhoc, struct run *run) {
 }
 
 /* --- holding --- */
-
-static void run_on_client_overdue(struct run *run) {
-    if (run->adhoc.client_pid == 0)
-        adhoc_client_gone(run->adhoc.owner, run);
-}
 
 static void log_no_hold(struct run *run, const char *directory, int error) {
     char pools[DEMANDS_TEXT_SIZE];
@@ -175,13 +155,13 @@ void adhoc_start(struct adhoc *adhoc, struct run *run) {
     r = hold_new(&run->adhoc.hold, adhoc->event, path, run->id, &w, &handler, &run->adhoc.hold_fd);
     if (r < 0) {
         log_no_hold(run, path, r);
-        call(adhoc, on_ended, run, RUN_RESULT_NOT_STARTED);
+        adhoc_call(adhoc, on_ended, run, RUN_RESULT_NOT_STARTED);
         return;
     }
     FAILPOINT("hold-made");
     state_remove_run(adhoc->state, run); /* the hold's record has it now */
     if (run->adhoc.client_pid == 0)
-        run_arm(run, adhoc->clients_due, run_on_client_overdue);
+        adhoc_arm_client_due(adhoc, run);
     run_enter(run, RUN_STATE_STARTING);
 }
 
@@ -204,136 +184,6 @@ void adhoc_detach(struct run *run) {
 
 int adhoc_take_hold_fd(struct run *run) {
     return steal_fd(&run->adhoc.hold_fd);
-}
-
-/* --- clients --- */
-
-void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime) {
-    adhoc->clients_due = boottime;
-}
-
-void adhoc_await_client(struct adhoc *adhoc, struct run *run) {
-    run->adhoc.owner = adhoc;
-    run_arm(run, adhoc->clients_due, run_on_client_overdue);
-}
-
-/* A client asks for a hold that is released already: the run is over, and the client begins another. */
-static void finish_lost(struct adhoc *adhoc, struct run *run) {
-    run->adhoc.awaits_client = false;
-    run_set_reason(run, "its client did not get the hold");
-    finish(adhoc, run);
-}
-
-int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
-    if (run->kind != RUN_KIND_ADHOC || run_is_over(run) || (uid != run->adhoc.uid && uid != 0) ||
-        run->adhoc.end_reported)
-        return ADHOC_E_UNKNOWN;
-    if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
-        finish_lost(adhoc, run);
-        return ADHOC_E_UNKNOWN;
-    }
-    run->adhoc.client_pid = pid;
-    run->adhoc.awaits_client = false;
-    return 0;
-}
-
-void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
-    run->adhoc.client_pid = 0;
-    switch (run->state) {
-    case RUN_STATE_RETRYING: /* only runs of jobs are */
-    case RUN_STATE_PENDING:
-    case RUN_STATE_WAITING:
-        call(adhoc, on_client_gone, run);
-        break;
-    case RUN_STATE_STARTING:
-    case RUN_STATE_STOPPING:
-        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* no client got it: that releases the hold */
-        break;
-    case RUN_STATE_RUNNING:
-    case RUN_STATE_DONE:
-        break;
-    }
-}
-
-/* --- what clients report --- */
-
-/* A berthd that was down, or hung, gets the report of a start when the command has ended. */
-static void report_start(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t reported) {
-    usec_t now = clock_boottime(), at = reported >= run->queued.boottime && reported <= now ? reported : now;
-
-    call(adhoc, on_started, run, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
-}
-
-void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started) {
-    int r;
-
-    if (run->state < RUN_STATE_STARTING || run_is_over(run) || run->started.pid > 0 || !run->adhoc.hold)
-        return;
-    r = hold_watch_command(run->adhoc.hold, run->adhoc.client_pid, pid);
-    if (r < 0 && r != -ESRCH)
-        journal_log(adhoc->journal, LOG_WARNING, "run %s: process %d cannot be watched: %s", run->id,
-                    (int) pid, strerror(-r));
-    report_start(adhoc, run, pid, started);
-    FAILPOINT("hold-started-seen");
-    write_record(adhoc, run);
-}
-
-/* The deadline that the client was enforcing. It may be older than ours: the client may have missed later
- * extensions. */
-static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {
-    usec_t latest =
-        usec_sub(usec_add(clock_boottime(), adhoc->options.lease_usec), adhoc->options.margin_usec);
-
-    return reported > 0 && reported <= latest ? reported : call(adhoc, get_deadline, run);
-}
-
-static usec_t sanitize_reported_end(const struct run *run, usec_t reported) {
-    usec_t now = clock_boottime();
-    usec_t begin = run->started.boottime > 0 ? run->started.boottime : run->queued.boottime;
-
-    return reported > 0 && reported <= now && reported >= begin ? reported : now;
-}
-
-static void log_fenced(const struct adhoc *adhoc, const struct run *run, usec_t deadline) {
-    usec_t lease_end = usec_add(deadline, adhoc->options.margin_usec);
-
-    if (deadline == 0) /* of an earlier berthd */
-        run_log_fenced(run, RUN_SPARE_UNKNOWN);
-    else if (deadline != USEC_INFINITY)
-        run_log_fenced(run, (int64_t) (lease_end - run->end.boottime));
-}
-
-static void take_report(struct run *run, const struct adhoc_report *report) {
-    run->adhoc.end_reported = true;
-    run->end.exit_code = report->code;
-    run->end.signal = report->signal;
-    run->end.boottime = sanitize_reported_end(run, report->at);
-    run->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), run->end.boottime));
-    run->end.result = report->result;
-    if (report->result == RUN_RESULT_NONE)
-        run->end.result = report->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
-}
-
-void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc_report *report) {
-    if (run_is_over(run) || run->adhoc.end_reported || run->state < RUN_STATE_STARTING)
-        return;
-    if (report->result == RUN_RESULT_NOT_STARTED && run->stop_reason == SUPERVISE_REASON_LEASE_LOST &&
-        call(adhoc, on_not_begun, run))
-        return;
-    FAILPOINT("hold-ended-seen");
-    if (report->pid > 0 && run->started.pid == 0 && run->started.realtime == 0)
-        report_start(adhoc, run, report->pid, report->started);
-    take_report(run, report);
-    if (run->end.result == RUN_RESULT_LEASE_LOST)
-        log_fenced(adhoc, run, sanitize_reported_deadline(adhoc, run, report->deadline));
-    run_log_exited(run, run->end.result);
-    FAILPOINT("hold-ended-told");
-    write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
-    run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
-    run->adhoc.client_pid = 0; /* it reports nothing more */
-    run_changed(run);
-    if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
-        finish(adhoc, run);
 }
 
 /* --- holds found at start --- */
@@ -373,10 +223,10 @@ static void hold_on_found(const char *id, const struct message *record, void *us
     if (r < 0)
         run_free(run);
     else
-        r = call(adhoc, on_recovered, run);
+        r = adhoc_call(adhoc, on_recovered, run);
     if (r < 0) {
         snprintf(what, sizeof(what), "hold %s", id);
-        call(adhoc, on_unrecoverable, what, r);
+        adhoc_call(adhoc, on_unrecoverable, what, r);
         return;
     }
     if (run->started.realtime > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The hold of one granted `berth run`: whether a process still has the write end, or the command still
- * lives. */
+
+/* The hold of one granted `berth run`. It is over when no process has the write end of the FIFO and the command has
+ * ended. */
 #include "daemon/adhoc/hold.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,24 +11,17 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <systemd/sd-id128.h>
 
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/process/process-tree.h"
 #include "base/removals.h"
 #include "base/timer.h"
+#include "daemon/adhoc/hold-record.h"
 
-#define RECORD_SUFFIX ".claim"
-/* A client reports how its command ended, then closes the write end. Of both in one turn the report comes
- * first. */
+/* A client reports how its command ended, then closes the write end. If both arrive in one turn, the report is
+ * handled first. */
 #define PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
-
-/* What a hold adds to its record. A pid alone is no identity: it may be of another boot, or of another
- * process. */
-#define FIELD_BOOT "boot"
-#define FIELD_PID "command-pid"
-#define FIELD_START "command-start" /* clock ticks since boot */
 
 struct hold {
     struct hold_handler handler;
@@ -36,25 +29,15 @@ struct hold {
     char *fifo, *record;         /* paths */
     int fifo_fd;                 /* read end; -1: no process has the write end any more */
     sd_event_source *fifo_source;
-    int pidfd;                   /* of the command; -1: not known, or gone */
+    int pidfd;                   /* of the command; -1: unknown, or it has ended */
     sd_event_source *pidfd_source;
     pid_t pid;                   /* for the record; 0: none */
-    uint64_t start_ticks;        /* 0: could not be read; then the pid is not kept */
+    uint64_t start_ticks;        /* 0: could not be read; the record then omits the pid */
     struct defer over_turn;      /* set if the hold was over when it was opened: calls on_over */
     bool over;                   /* on_over was called */
 };
 
-static int boot_text(char ret[static SD_ID128_STRING_MAX]) {
-    sd_id128_t boot;
-    int r = sd_id128_get_boot(&boot);
-
-    if (r < 0)
-        return r;
-    sd_id128_to_string(boot, ret);
-    return 0;
-}
-
-static struct hold *hold_close(struct hold *h) {
+struct hold *hold_detach(struct hold *h) {
     if (!h)
         return NULL;
     defer_done(&h->over_turn);
@@ -68,11 +51,10 @@ static struct hold *hold_close(struct hold *h) {
     free(h);
     return NULL;
 }
-DEFINE_CLEANUP(struct hold, hold_close)
 
 static int hold_allocate(struct hold **ret, sd_event *event, const char *directory, const char *run,
                          const struct hold_handler *handler) {
-    _cleanup_(hold_closep) struct hold *h = NULL;
+    _cleanup_(hold_detachp) struct hold *h = NULL;
 
     if (!id_is_valid(run))
         return -EINVAL;
@@ -86,7 +68,7 @@ static int hold_allocate(struct hold **ret, sd_event *event, const char *directo
         h->fifo = NULL;
         return -ENOMEM;
     }
-    if (asprintf(&h->record, "%s/%s" RECORD_SUFFIX, directory, run) < 0) {
+    if (asprintf(&h->record, "%s/%s" HOLD_RECORD_SUFFIX, directory, run) < 0) {
         h->record = NULL;
         return -ENOMEM;
     }
@@ -95,17 +77,11 @@ static int hold_allocate(struct hold **ret, sd_event *event, const char *directo
 }
 
 int hold_write_record(struct hold *h, const struct message_writer *record) {
-    struct message_writer w = *record; /* and our fields */
-    char boot[SD_ID128_STRING_MAX];
-    int r = boot_text(boot);
+    struct message_writer w = *record;
+    int r = hold_record_put_identity(&w, h->pid, h->start_ticks);
 
     if (r < 0)
         return r;
-    message_put(&w, FIELD_BOOT, boot);
-    if (h->pid > 0 && h->start_ticks > 0) {
-        message_put_u64(&w, FIELD_PID, (uint64_t) h->pid);
-        message_put_u64(&w, FIELD_START, h->start_ticks);
-    }
     return w.error ? w.error : file_write_atomic(h->record, w.text, w.size, 0600);
 }
 
@@ -116,15 +92,14 @@ static void hold_check_over(struct hold *h) {
     h->handler.on_over(h, h->handler.userdata);
 }
 
-/* Whether a process still has the write end. Reads nothing: what a command writes stays in the FIFO until
- * that is full. */
+/* Returns whether a process still has the write end. Reads nothing: a command that writes into the FIFO fills it. */
 static bool fifo_is_held(int fd) {
     struct pollfd p = {.fd = fd};
 
     return poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP);
 }
 
-/* A FIFO that was opened after its last writer had gone has not hung up for its reader; after one more it has. */
+/* Opens and closes the write end: the reader of a FIFO gets no hang-up for writers that closed it before. */
 static int fifo_touch(const char *path) {
     int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 
@@ -174,7 +149,7 @@ static int hold_open_fifo(struct hold *h) {
 }
 
 static int hold_watch_fifo(struct hold *h) {
-    /* Hang-up alone, which epoll always reports: a write into the FIFO does not wake berthd. */
+    /* No events: epoll reports a hang-up in any case, and a write into the FIFO does not wake berthd. */
     int r = sd_event_add_io(h->event, &h->fifo_source, h->fifo_fd, 0, hold_on_fifo, h);
 
     return r < 0 ? r : sd_event_source_set_priority(h->fifo_source, PRIORITY);
@@ -186,8 +161,8 @@ static bool pidfd_is_alive(int pidfd) {
     return poll(&p, 1, 0) == 0;
 }
 
-/* Opens the command by pid. client: it must descend from that one; 0: from anybody. want_ticks: it must have started then; 0: whenever.
- * -ESRCH: it is gone. */
+/* Watches the command by pid. client: must be an ancestor; 0: any process. want_ticks: must be its start time; 0: any.
+ * -ESRCH: the command has ended. */
 static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t want_ticks) {
     _cleanup_close_ int pidfd = -1;
     _cleanup_(sd_event_source_disable_unrefp) sd_event_source *source = NULL;
@@ -199,7 +174,7 @@ static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t w
     pidfd = pidfd_open(pid, 0);
     if (pidfd < 0)
         return -errno;
-    /* What is read here is about the process behind pidfd only if that still lives afterwards. */
+    /* /proc described the process behind pidfd only if that process still lives afterwards. */
     if (client > 0 && process_tree_contains(client, pid) != 1)
         return pidfd_is_alive(pidfd) ? -EPERM : -ESRCH;
     r = process_start_time(pid, &ticks);
@@ -223,7 +198,7 @@ static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t w
 }
 
 static void hold_unlink(const struct hold *h) {
-    /* The record makes the hold, so it goes first: what a crash leaves then is debris that hold_recover() removes. */
+    /* The record first: after a crash in between, hold_recover() removes a FIFO without a record. */
     if (h->handler.removals) {
         (void) removals_remove(h->handler.removals, h->record);
         (void) removals_remove(h->handler.removals, h->fifo);
@@ -235,7 +210,7 @@ static void hold_unlink(const struct hold *h) {
 
 int hold_new(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message_writer *record,
              const struct hold_handler *handler, int *ret_write_fd) {
-    _cleanup_(hold_closep) struct hold *h = NULL;
+    _cleanup_(hold_detachp) struct hold *h = NULL;
     _cleanup_close_ int write_fd = -1;
     int r = hold_allocate(&h, event, directory, run, handler);
 
@@ -267,31 +242,22 @@ fail:
     return r;
 }
 
-static bool record_is_of_this_boot(const struct message *record) {
-    const char *boot = message_get(record, FIELD_BOOT);
-    char now[SD_ID128_STRING_MAX];
-
-    return boot && boot_text(now) == 0 && strcmp(boot, now) == 0;
-}
-
 int hold_open(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message *record,
               const struct hold_handler *handler) {
-    _cleanup_(hold_closep) struct hold *h = NULL;
-    uint64_t pid, ticks;
+    _cleanup_(hold_detachp) struct hold *h = NULL;
+    uint64_t ticks;
+    pid_t pid;
     int r = hold_allocate(&h, event, directory, run, handler);
 
     if (r < 0)
         return r;
-    if (record_is_of_this_boot(record)) {
+    if (hold_record_is_of_this_boot(record)) {
         r = hold_open_fifo(h);
-        if (r < 0 && r != -ENOENT) /* it was removed: the command alone decides */
+        if (r < 0 && r != -ENOENT) /* without a FIFO the command alone decides */
             return r;
-        if (message_get_u64(record, FIELD_PID, &pid) == 0 && message_get_u64(record, FIELD_START, &ticks) == 0 && ticks > 0 &&
-            pid <= INT32_MAX) {
-            r = hold_open_command(h, 0, (pid_t) pid, ticks);
-            if (r < 0 && r != -ESRCH && r != -EINVAL)
-                return r;
-        }
+        r = hold_record_get_identity(record, &pid, &ticks) ? hold_open_command(h, 0, pid, ticks) : 0;
+        if (r < 0 && r != -ESRCH && r != -EINVAL)
+            return r;
     }
     if (h->fifo_fd >= 0) {
         r = fifo_touch(h->fifo);
@@ -320,91 +286,5 @@ pid_t hold_get_command(const struct hold *h) {
 struct hold *hold_free(struct hold *h) {
     if (h)
         hold_unlink(h);
-    return hold_close(h);
-}
-
-struct hold *hold_detach(struct hold *h) {
-    return hold_close(h);
-}
-
-/* --- recovering --- */
-
-/* "RUN" or "RUN.claim": 0 or 1, and the run; -EINVAL: neither. */
-static int entry_parse(const char *name, char ret_run[static ID_TEXT_SIZE]) {
-    size_t n = strspn(name, "0123456789abcdef");
-
-    if (n != ID_TEXT_SIZE - 1 || (name[n] != '\0' && strcmp(name + n, RECORD_SUFFIX) != 0))
-        return -EINVAL;
-    memcpy(ret_run, name, n);
-    ret_run[n] = '\0';
-    return name[n] == '\0' ? 0 : 1;
-}
-
-static int record_read(const char *directory, const char *run, struct message *ret) {
-    _cleanup_free_ char *path = NULL, *data = NULL;
-    char named[ID_TEXT_SIZE];
-    size_t size;
-    int r;
-
-    if (asprintf(&path, "%s/%s" RECORD_SUFFIX, directory, run) < 0) {
-        path = NULL;
-        return -ENOMEM;
-    }
-    r = file_read(path, MESSAGE_SIZE_MAX, &data, &size);
-    if (r < 0)
-        return r == -EFBIG ? -EBADMSG : r;
-    r = message_parse(ret, data, size);
-    if (r < 0)
-        return r;
-    if (message_get_id(ret, "run", named) < 0 || strcmp(named, run) != 0 || !record_is_of_this_boot(ret))
-        return -EBADMSG;
-    return 0;
-}
-
-static int debris_filter(const struct dirent *entry) {
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
-/* One entry: passes a record on, and removes what belongs to none. */
-static int recover_entry(const char *directory, const char *name,
-                        void (*found)(const char *run, const struct message *record, void *userdata), void *userdata) {
-    _cleanup_free_ struct message *record = malloc(sizeof(*record));
-    _cleanup_free_ char *path = NULL;
-    char run[ID_TEXT_SIZE];
-    int kind = entry_parse(name, run), r = -ENOENT;
-
-    if (!record)
-        return -ENOMEM;
-    if (kind >= 0)
-        r = record_read(directory, run, record);
-    if (r == 0) {
-        if (kind == 1)
-            found(run, record, userdata);
-        return 0;
-    }
-    if (r != -ENOENT && r != -EBADMSG)
-        return r;
-    if (asprintf(&path, "%s/%s", directory, name) < 0) {
-        path = NULL;
-        return -ENOMEM;
-    }
-    return unlink(path) < 0 && errno != ENOENT && errno != EISDIR ? -errno : 0;
-}
-
-int hold_recover(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata),
-                void *userdata) {
-    struct dirent **entries = NULL;
-    int n = scandir(directory, &entries, debris_filter, alphasort), r = 0;
-
-    if (n < 0)
-        return errno == ENOENT ? 0 : -errno;
-    for (int i = 0; i < n; i++) {
-        int answer = recover_entry(directory, entries[i]->d_name, found, userdata);
-
-        if (answer < 0 && r == 0)
-            r = answer; /* the others are still recovered */
-        free(entries[i]);
-    }
-    free(entries);
-    return r;
+    return hold_detach(h);
 }

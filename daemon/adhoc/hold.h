@@ -17,29 +17,29 @@ struct hold;
 struct hold_handler {
     void (*on_over)(struct hold *h, void *userdata); /* once; the hold may be freed in it */
     void *userdata;
-    struct removals *removals; /* for files that cannot be removed at once; NULL: they stay then */
+    struct removals *removals; /* retries to remove the files; NULL: a file that cannot be removed stays */
 };
 
-/* Makes holds/RUN and holds/RUN.claim (the record, a message written by the caller: run, claim, token, pools, deadline ...).
- * *ret_write_fd: for the client; the caller closes its copy once it was sent. Negative errno, and then no file is left. */
+/* Makes the FIFO holds/RUN and the record holds/RUN.claim (run, claim, token, pools, deadline ...).
+ * *ret_write_fd: for the client; the caller closes its copy after sending it. Negative errno: no file is left. */
 int hold_new(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message_writer *record,
              const struct hold_handler *handler, int *ret_write_fd);
-/* Opens a hold found at start. on_over may follow in the next turn of the loop (no process has it any more).
- * The command's identity (pid, start time) is read from the record. */
+/* Opens a hold found at start. on_over is called in the next turn of the loop if the hold is over already. */
 int hold_open(struct hold **ret, sd_event *event, const char *directory, const char *run, const struct message *record,
               const struct hold_handler *handler);
-/* Replaces the record (new token, pid known, ...). The identity of a command that is watched is added to it as fields boot, command-pid
- * and command-start. */
+/* Replaces the record (new token, pid known ...). Adds the identity of a watched command to it. */
 int hold_write_record(struct hold *h, const struct message_writer *record);
-/* The client reported the pid of its command: the hold lasts until that is gone, too. The caller writes the
- * record. -ESRCH: it is not there (any more), -EPERM: it does not descend from the client; then the FIFO
- * alone decides. Another negative errno: it cannot be watched. */
+/* The client has reported the pid of its command: the hold lasts until the command ends as well. Writes no
+ * record. -ESRCH: the command has ended, -EPERM: it does not descend from the client; the FIFO alone decides
+ * then. Another negative errno: the command cannot be watched. */
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
-/* The command, if it is known and lives; else 0. */
+/* Returns the command if it is known and lives, else 0. */
 pid_t hold_get_command(const struct hold *h);
-/* Removes both files and frees. hold_detach() frees and leaves the files, for a stopping berthd that leaves runs alone. */
+/* Removes both files and frees. */
 struct hold *hold_free(struct hold *h);
+/* Frees and leaves the files to the next berthd. */
 struct hold *hold_detach(struct hold *h);
+DEFINE_CLEANUP(struct hold, hold_detach)
 
-/* Calls found(run, record) for each holds/RUN.claim that is a valid record; removes debris (a FIFO without record and the like). */
+/* Calls found() for each holds/RUN.claim that is a valid record, and removes all other files. */
 int hold_recover(const char *directory, void (*found)(const char *run, const struct message *record, void *userdata), void *userdata);

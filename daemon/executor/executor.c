@@ -11,6 +11,7 @@
 
 #include "base/failpoint.h"
 #include "base/protocol.h"
+#include "base/text.h"
 #include "daemon/executor/executor-internal.h"
 
 /* --- starting and stopping --- */
@@ -259,11 +260,6 @@ static void runner_on_lost(void *userdata) {
 
 /* --- made and freed --- */
 
-static int copy(char **ret, const char *text) {
-    *ret = text ? strdup(text) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 int executor_new(struct executor **ret, sd_event *event, struct journal *journal, struct run_table *runs,
                  const struct executor_options *options, const struct executor_handler *handler) {
     _cleanup_(executor_freep) struct executor *executor = calloc(1, sizeof(*executor));
@@ -280,9 +276,9 @@ int executor_new(struct executor **ret, sd_event *event, struct journal *journal
     executor->silence_usec = options->silence_usec;
     snprintf(executor->namespace, sizeof(executor->namespace), "%s", options->namespace);
     snprintf(executor->host, sizeof(executor->host), "%s", options->host);
-    if (copy(&executor->directory, options->directory) < 0 ||
-        copy(&executor->with_runner, options->with_runner) < 0 ||
-        copy(&executor->config, options->config) < 0)
+    if (text_copy(&executor->directory, options->directory) < 0 ||
+        text_copy(&executor->with_runner, options->with_runner) < 0 ||
+        text_copy(&executor->config, options->config) < 0)
         return -ENOMEM;
     r = executor_guards_init(executor);
     if (r < 0)

@@ -21,6 +21,7 @@
 #include "base/outbox.h"
 #include "base/protocol.h"
 #include "base/socket.h"
+#include "base/text.h"
 #include "base/timer.h"
 
 #define RETRY_FIRST (50 * USEC_PER_MSEC)
@@ -293,11 +294,6 @@ int runner_link_forget(struct runner_link *l, const char *run) {
 
 /* --- the module --- */
 
-static int copy(char **ret, const char *text) {
-    *ret = text ? strdup(text) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 int runner_link_new(struct runner_link **ret, sd_event *event, const char *directory, const char *with_runner, const char *config,
                     const struct runner_link_handler *handler) {
     _cleanup_(runner_link_freep) struct runner_link *l = calloc(1, sizeof(*l));
@@ -310,7 +306,7 @@ int runner_link_new(struct runner_link **ret, sd_event *event, const char *direc
     l->handler = *handler;
     l->retry_after = RETRY_FIRST;
     outbox_init(&l->outbox);
-    if (copy(&l->directory, directory) < 0 || copy(&l->with_runner, with_runner) < 0 || copy(&l->config, config) < 0)
+    if (text_copy(&l->directory, directory) < 0 || text_copy(&l->with_runner, with_runner) < 0 || text_copy(&l->config, config) < 0)
         return -ENOMEM;
     /* The first try is the loop's first turn, so that no handler is called from here. */
     r = timer_init(&l->retry, event, SD_EVENT_PRIORITY_NORMAL, runner_link_on_retry, l);

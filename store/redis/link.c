@@ -4,6 +4,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/text.h"
 #include "store/redis/store-redis.h"
 
 #define BACKOFF_MIN (50 * USEC_PER_MSEC)
@@ -322,11 +323,6 @@ void link_reload_scripts(struct store_redis *store) {
 
 /* --- made and freed --- */
 
-static int copy(char **ret, const char *text) {
-    *ret = text ? strdup(text) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 static int copy_settings(struct redis_link *link, const struct redis_settings *settings,
                          const char *password) {
     int r;
@@ -334,12 +330,12 @@ static int copy_settings(struct redis_link *link, const struct redis_settings *s
     link->settings = *settings;
     link->settings.unix_path = link->settings.host = link->settings.username = link->settings.password_file =
         NULL;
-    r = copy(&link->settings.unix_path, settings->unix_path);
+    r = text_copy(&link->settings.unix_path, settings->unix_path);
     if (r == 0)
-        r = copy(&link->settings.host, settings->host);
+        r = text_copy(&link->settings.host, settings->host);
     if (r == 0)
-        r = copy(&link->settings.username, settings->username);
-    return r < 0 ? r : copy(&link->password, password);
+        r = text_copy(&link->settings.username, settings->username);
+    return r < 0 ? r : text_copy(&link->password, password);
 }
 
 int link_init(struct store_redis *store, const struct redis_settings *settings, const char *password) {

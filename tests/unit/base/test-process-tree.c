@@ -78,12 +78,12 @@ static void test_signal(void) {
     pid_t pids[3];
 
     tree_init(&tree, pids);
-    TEST_INT(process_tree_count(getpid()), 3);
+    TEST_INT(process_tree_list(getpid(), NULL, 0), 3);
     for (int i = 0; i < 3; i++)
         TEST_INT(process_tree_contains(getpid(), pids[i]), 1);
     CU_ASSERT(process_tree_signal(getpid(), SIGTERM) >= 0);
     tree_done(&tree, SIGTERM);
-    TEST_INT(process_tree_count(getpid()), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
     TEST_INT(process_tree_signal(getpid(), SIGTERM), 0);
 }
 
@@ -94,7 +94,7 @@ static void test_zombies(void) {
     if (pid == 0)
         _exit(0);
     CU_ASSERT_FATAL(waitid(P_PID, (id_t) pid, &info, WEXITED | WNOWAIT) == 0);
-    TEST_INT(process_tree_count(getpid()), 0);
+    TEST_INT(process_tree_list(getpid(), NULL, 0), 0);
     TEST_INT(process_tree_signal(getpid(), SIGKILL), 0);
     TEST_INT(waitpid(pid, NULL, 0), pid);
 }
@@ -109,7 +109,7 @@ static void test_except(void) {
     tree_init(&tree, pids);
     CU_ASSERT(process_tree_signal_except(getpid(), SIGKILL, &tree.child, 1) >= 0);
     CU_ASSERT(waitpid(-1, NULL, 0) != tree.child);
-    TEST_INT(process_tree_count(getpid()), 2);
+    TEST_INT(process_tree_list(getpid(), NULL, 0), 2);
     for (int i = 0; i < 3; i++)
         orphans += process_tree_contains(tree.child, pids[i]) == 0;
     TEST_INT(orphans, 1);

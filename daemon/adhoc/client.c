@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The clients of runs: when they come and go, and what they report of their commands. */
+
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/failpoint.h"
+#include "daemon/adhoc/adhoc-internal.h"
+#include "daemon/adhoc/hold.h"
+#include "daemon/run-log.h"
+
+void adhoc_set_clients_due(struct adhoc *adhoc, usec_t boottime) {
+    adhoc->clients_due = boottime;
+}
+
+static void run_on_client_overdue(struct run *run) {
+    if (run->adhoc.client_pid == 0)
+        adhoc_client_gone(run->adhoc.owner, run);
+}
+
+void adhoc_arm_client_due(struct adhoc *adhoc, struct run *run) {
+    run_arm(run, adhoc->clients_due, run_on_client_overdue);
+}
+
+void adhoc_await_client(struct adhoc *adhoc, struct run *run) {
+    run->adhoc.owner = adhoc;
+    adhoc_arm_client_due(adhoc, run);
+}
+
+/* A client asks for a hold that is released already: the run is over, and the client begins another. */
+static void finish_lost(struct adhoc *adhoc, struct run *run) {
+    run->adhoc.awaits_client = false;
+    run_set_reason(run, "its client did not get the hold");
+    adhoc_finish(adhoc, run);
+}
+
+int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
+    if (run->kind != RUN_KIND_ADHOC || run_is_over(run) || (uid != run->adhoc.uid && uid != 0) ||
+        run->adhoc.end_reported)
+        return ADHOC_E_UNKNOWN;
+    if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
+        finish_lost(adhoc, run);
+        return ADHOC_E_UNKNOWN;
+    }
+    run->adhoc.client_pid = pid;
+    run->adhoc.awaits_client = false;
+    return 0;
+}
+
+void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
+    run->adhoc.client_pid = 0;
+    switch (run->state) {
+    case RUN_STATE_RETRYING: /* only runs of jobs are */
+    case RUN_STATE_PENDING:
+    case RUN_STATE_WAITING:
+        adhoc_call(adhoc, on_client_gone, run);
+        break;
+    case RUN_STATE_STARTING:
+    case RUN_STATE_STOPPING:
+        run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd); /* no client got it: that releases the hold */
+        break;
+    case RUN_STATE_RUNNING:
+    case RUN_STATE_DONE:
+        break;
+    }
+}
+
+/* --- what clients report --- */
+
+/* A berthd that was down, or hung, gets the report of a start when the command has ended. */
+static void report_start(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t reported) {
+    usec_t now = clock_boottime(), at = reported >= run->queued.boottime && reported <= now ? reported : now;
+
+    adhoc_call(adhoc, on_started, run, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
+}
+
+void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started) {
+    int r;
+
+    if (run->state < RUN_STATE_STARTING || run_is_over(run) || run->started.pid > 0 || !run->adhoc.hold)
+        return;
+    r = hold_watch_command(run->adhoc.hold, run->adhoc.client_pid, pid);
+    if (r < 0 && r != -ESRCH)
+        journal_log(adhoc->journal, LOG_WARNING, "run %s: process %d cannot be watched: %s", run->id,
+                    (int) pid, strerror(-r));
+    report_start(adhoc, run, pid, started);
+    FAILPOINT("hold-started-seen");
+    adhoc_write_record(adhoc, run);
+}
+
+/* The deadline that the client was enforcing. It may be older than ours: the client may have missed later
+ * extensions. */
+static usec_t sanitize_reported_deadline(struct adhoc *adhoc, const struct run *run, usec_t reported) {
+    usec_t latest =
+        usec_sub(usec_add(clock_boottime(), adhoc->options.lease_usec), adhoc->options.margin_usec);
+
+    return reported > 0 && reported <= latest ? reported : adhoc_call(adhoc, get_deadline, run);
+}
+
+static usec_t sanitize_reported_end(const struct run *run, usec_t reported) {
+    usec_t now = clock_boottime();
+    usec_t begin = run->started.boottime > 0 ? run->started.boottime : run->queued.boottime;
+
+    return reported > 0 && reported <= now && reported >= begin ? reported : now;
+}
+
+static void log_fenced(const struct adhoc *adhoc, const struct run *run, usec_t deadline) {
+    usec_t lease_end = usec_add(deadline, adhoc->options.margin_usec);
+
+    if (deadline == 0) /* of an earlier berthd */
+        run_log_fenced(run, RUN_SPARE_UNKNOWN);
+    else if (deadline != USEC_INFINITY)
+        run_log_fenced(run, (int64_t) (lease_end - run->end.boottime));
+}
+
+static void take_report(struct run *run, const struct adhoc_report *report) {
+    run->adhoc.end_reported = true;
+    run->end.exit_code = report->code;
+    run->end.signal = report->signal;
+    run->end.boottime = sanitize_reported_end(run, report->at);
+    run->end.realtime = usec_sub(clock_realtime(), usec_sub(clock_boottime(), run->end.boottime));
+    run->end.result = report->result;
+    if (report->result == RUN_RESULT_NONE)
+        run->end.result = report->code == 0 ? RUN_RESULT_SUCCESS : RUN_RESULT_FAILURE;
+}
+
+void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc_report *report) {
+    if (run_is_over(run) || run->adhoc.end_reported || run->state < RUN_STATE_STARTING)
+        return;
+    if (report->result == RUN_RESULT_NOT_STARTED && run->stop_reason == SUPERVISE_REASON_LEASE_LOST &&
+        adhoc_call(adhoc, on_not_begun, run))
+        return;
+    FAILPOINT("hold-ended-seen");
+    if (report->pid > 0 && run->started.pid == 0 && run->started.realtime == 0)
+        report_start(adhoc, run, report->pid, report->started);
+    take_report(run, report);
+    if (run->end.result == RUN_RESULT_LEASE_LOST)
+        log_fenced(adhoc, run, sanitize_reported_deadline(adhoc, run, report->deadline));
+    run_log_exited(run, run->end.result);
+    FAILPOINT("hold-ended-told");
+    adhoc_write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
+    run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
+    run->adhoc.client_pid = 0; /* it reports nothing more */
+    run_changed(run);
+    if (run->adhoc.hold_state == HOLD_STATE_RELEASED)
+        adhoc_finish(adhoc, run);
+}
