@@ -9,7 +9,8 @@
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
 #define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline] [facts, below]
                                     → starting | exists | refused; idempotent by run */
-#define PROTOCOL_KILL "kill"     /* run: kill all that is left of it               → in time, a report */
+#define PROTOCOL_KILL "kill"     /* run [token]: kill all that is left of it       → in time, a report; of a run of
+                                    which nothing is known: lost=1, and that token as `killed` */
 #define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file;  no answer */
 
 /* runner → berthd */

@@ -103,7 +103,8 @@ static void runner_refuse(struct runner *r, const char *run, const char *reason,
 }
 
 /* Of a run that neither guard nor record nor report is left of: nothing of it runs. */
-static void runner_say_lost(struct runner *r, const char *run) {
+/* killed: the token that berthd wanted killed, or NULL. */
+static void runner_say_lost(struct runner *r, const char *run, const char *killed) {
     struct message_writer w;
 
     message_begin(&w, PROTOCOL_REPORT);
@@ -111,6 +112,8 @@ static void runner_say_lost(struct runner *r, const char *run) {
     message_put_u64(&w, "ended", clock_realtime());
     message_put(&w, "reason", "none");
     message_put(&w, "lost", "1");
+    if (killed)
+        message_put(&w, "killed", killed);
     runner_say(r, &w);
 }
 
@@ -127,7 +130,7 @@ static int runner_load_report(struct runner *r, const char *run) {
     else if (k != -ENOENT)
         journal_log(r->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-k));
     if (k == -EBADMSG || k == -EFBIG)
-        runner_say_lost(r, run); /* that nothing of it runs is certain: else there were no report */
+        runner_say_lost(r, run, NULL); /* that nothing of it runs is certain: else there were no report */
     else if (k < 0 && k != -ENOENT)
         (void) shutdown(r->berthd->fd, SHUT_RDWR); /* berthd reconnects and gets all states again */
     return k == -ENOENT ? k : 0;
@@ -276,13 +279,13 @@ static void runner_take_start(struct runner *r, const char *run, const struct me
         runner_start(r, &record);
 }
 
-static void runner_take_kill(struct runner *r, const char *run) {
+static void runner_take_kill(struct runner *r, const char *run, const struct message *m) {
     int k = runs_kill(r->runs, run);
 
     if (k == 1)
         runner_say_report(run, r);
     else if (k == -ENOENT)
-        runner_say_lost(r, run);
+        runner_say_lost(r, run, message_get(m, "token"));
 }
 
 /* 0 or a negative errno; then the connection is closed: what talks like this is not our berthd. */
@@ -296,7 +299,7 @@ static int runner_take(struct runner *r, struct connection *c, const struct mess
     if (message_is(m, PROTOCOL_START))
         runner_take_start(r, run, m);
     else if (message_is(m, PROTOCOL_KILL))
-        runner_take_kill(r, run);
+        runner_take_kill(r, run, m);
     else if (message_is(m, PROTOCOL_FORGET))
         runs_forget(r->runs, run);
     else
@@ -358,7 +361,7 @@ static void runner_on_connection(int fd, void *userdata) {
 
 static void runner_on_report(const char *run, void *userdata) {
     if (runner_load_report(userdata, run) == -ENOENT)
-        runner_say_lost(userdata, run);
+        runner_say_lost(userdata, run, NULL);
 }
 
 static void runner_on_reaped(void *userdata) {

@@ -90,7 +90,7 @@ static void run_on_stop_overdue(struct run *run) {
         run_arm_after_io(run, run->job.start_due, run_on_stop_overdue);
         return;
     }
-    (void) runner_link_kill(run->job.executor->runner, run->id);
+    (void) runner_link_kill(run->job.executor->runner, run->id, run_token(run));
     run_arm_after_io(run, usec_add(clock_boottime(), STOP_SLACK), run_on_stop_overdue);
 }
 
@@ -139,8 +139,8 @@ void executor_clear(struct run *run) {
         return;
     run->requeue = RUN_REQUEUE_CLEARING;
     run->job.start_sent = true;
-    (void) runner_link_kill(run->job.executor->runner,
-                            run->id); /* sent again to the next runner (runner_on_recovered) */
+    /* Sent again to the next runner (runner_on_recovered). */
+    (void) runner_link_kill(run->job.executor->runner, run->id, run_token(run));
 }
 
 static void cleared(struct run *run) {
@@ -191,6 +191,17 @@ static void runner_on_refused(const char *id, const char *reason, const char *te
         executor->handler.on_config_differs(executor->handler.userdata);
 }
 
+/* Whether the runner answers an older kill of a run that has ended its attempt since: a run can be killed
+ * twice for one attempt, because a guard that is gone is known by its socket and by its report. Then it
+ * says nothing of a later attempt. */
+static bool is_of_older_attempt(const struct run *run, const struct message *report) {
+    uint64_t killed;
+
+    return message_get_u64(report, "killed", &killed) == 0 &&
+           (killed != run_token(run) ||
+            (run->state == RUN_STATE_WAITING && run->requeue != RUN_REQUEUE_CLEARING));
+}
+
 static void runner_on_report(const struct message *report, void *userdata) {
     struct executor *executor = userdata;
     char id[ID_TEXT_SIZE];
@@ -200,6 +211,8 @@ static void runner_on_report(const struct message *report, void *userdata) {
     if (message_get_id(report, "run", id) < 0)
         return;
     run = run_table_find(executor->runs, id);
+    if (run && is_of_older_attempt(run, report))
+        return;
     if (!run) /* an earlier berthd was killed before it could record the end */
         r = executor_call(executor, on_recovered, report, id, &run);
     if (r < 0 && r != -EBADMSG) { /* the report is not acknowledged: the runner sends it again */
@@ -246,7 +259,7 @@ static void runner_on_recovered(void *userdata) {
             executor_start(executor, run);
     run_table_foreach (run, executor->runs, RUN_STATE_RUNNING, RUN_STATE_STOPPING)
         if (is_without_guard(run))
-            (void) runner_link_kill(executor->runner, run->id);
+            (void) runner_link_kill(executor->runner, run->id, run_token(run));
     executor->is_runner_recovered = true;
     executor->handler.on_recovery_progress(executor->handler.userdata);
 }

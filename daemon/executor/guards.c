@@ -98,7 +98,7 @@ static void connect_known(struct executor *executor, struct run *run) {
     if (run->job.guard_wanted)
         executor_guard_retry(executor, run->id, r);
     else if (r < 0)
-        (void) runner_link_kill(executor->runner, run->id);
+        (void) runner_link_kill(executor->runner, run->id, run_token(run));
     else
         executor->retry_usec = GUARD_RETRY_MIN;
 }

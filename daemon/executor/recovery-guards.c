@@ -41,7 +41,7 @@ static void guard_on_silent(void *userdata) {
 
     journal_log(guard->executor->journal, LOG_WARNING, "the guard of run %s does not answer, killing it",
                 guard->run);
-    (void) runner_link_kill(guard->executor->runner, guard->run);
+    (void) runner_link_kill(guard->executor->runner, guard->run, 0);
 }
 
 /* --- its state --- */
@@ -87,7 +87,7 @@ static void guard_on_state(_unused_ struct guard_link *link, const struct messag
                 strerror(-r));
     guard->link = guard_link_free(guard->link);
     if (r == -EBADMSG || !executor_call(executor, on_unrecoverable, guard->run, r))
-        (void) runner_link_kill(executor->runner, guard->run);
+        (void) runner_link_kill(executor->runner, guard->run, 0);
 }
 
 static void guard_connect(struct unidentified_guard *guard);
@@ -132,7 +132,7 @@ static void guard_connect(struct unidentified_guard *guard) {
     if (guard->wanted)
         executor_guard_retry(executor, guard->run, r);
     else if (r < 0) /* its report follows */
-        (void) runner_link_kill(executor->runner, guard->run);
+        (void) runner_link_kill(executor->runner, guard->run, 0);
 }
 
 void unidentified_guard_add(struct executor *executor, const char *run) {
@@ -149,7 +149,7 @@ void unidentified_guard_add(struct executor *executor, const char *run) {
         if (guard)
             guard_free(guard);
         if (!executor_call(executor, on_unrecoverable, run, r))
-            (void) runner_link_kill(executor->runner, run);
+            (void) runner_link_kill(executor->runner, run, 0);
         return;
     }
     list_append(&executor->unidentified_guards, &guard->entry);

@@ -274,22 +274,24 @@ int runner_link_start(struct runner_link *l, const struct message_writer *start)
     return l->is_up ? runner_link_send(l, start) : -ENOTCONN;
 }
 
-static int runner_link_say(struct runner_link *l, const char *verb, const char *run) {
+static int runner_link_say(struct runner_link *l, const char *verb, const char *run, uint64_t token) {
     struct message_writer w;
 
     if (!l->is_up)
         return -ENOTCONN;
     message_begin(&w, verb);
     message_put(&w, "run", run);
+    if (token > 0)
+        message_put_u64(&w, "token", token);
     return runner_link_send(l, &w);
 }
 
-int runner_link_kill(struct runner_link *l, const char *run) {
-    return runner_link_say(l, PROTOCOL_KILL, run);
+int runner_link_kill(struct runner_link *l, const char *run, uint64_t token) {
+    return runner_link_say(l, PROTOCOL_KILL, run, token);
 }
 
 int runner_link_forget(struct runner_link *l, const char *run) {
-    return runner_link_say(l, PROTOCOL_FORGET, run);
+    return runner_link_say(l, PROTOCOL_FORGET, run, 0);
 }
 
 /* --- the module --- */

@@ -34,7 +34,9 @@ DEFINE_CLEANUP(struct runner_link, runner_link_free)
 bool runner_link_is_up(const struct runner_link *l);
 /* 0 or -ENOTCONN, and then nothing was sent. `start` is a message with all fields of PROTOCOL_START. */
 int runner_link_start(struct runner_link *l, const struct message_writer *start);
-int runner_link_kill(struct runner_link *l, const char *run);
+/* token: of the grant under which it began; 0: none, or not known. If the runner knows nothing of the run
+ * its answer has that token. */
+int runner_link_kill(struct runner_link *l, const char *run, uint64_t token);
 int runner_link_forget(struct runner_link *l, const char *run);
 
 struct guard_link_handler {

@@ -42,7 +42,7 @@ int runner_link_start(_unused_ struct runner_link *l, _unused_ const struct mess
     return 0;
 }
 
-int runner_link_kill(_unused_ struct runner_link *l, _unused_ const char *run) {
+int runner_link_kill(_unused_ struct runner_link *l, _unused_ const char *run, _unused_ uint64_t token) {
     if (!play.runner_up)
         return -ENOTCONN;
     play.n_killed++;

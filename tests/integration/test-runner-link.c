@@ -151,7 +151,7 @@ static void test_links(void) {
     begin(NULL);
     message_begin(&w, PROTOCOL_START);
     TEST_INT(runner_link_start(runner, &w), -ENOTCONN); /* hello comes first */
-    TEST_INT(runner_link_kill(runner, test_runner_id('1')), -ENOTCONN);
+    TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), -ENOTCONN);
     until(&told.recovered, 1);
     CU_ASSERT(runner_link_is_up(runner));
     test_runner_begin_start(&w, '2', "b", "0123456789abcdef");
@@ -192,11 +192,11 @@ static void test_runner_away(void) {
     test_runner_end(&t, SIGKILL);
     until(&told.lost, 2);
     CU_ASSERT(!runner_link_is_up(runner));
-    TEST_INT(runner_link_kill(runner, test_runner_id('1')), -ENOTCONN);
+    TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), -ENOTCONN);
     test_runner_start(&t);
     until(&told.recovered, 2);
     TEST_STRING(told.guard, test_runner_id('1'));
-    TEST_INT(runner_link_kill(runner, test_runner_id('1')), 0);
+    TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), 0);
     until(&told.reports, 1);
     TEST_STRING(told.report_code, "none");
     end();

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/protocol.h"
+#include "daemon/run.h"
 #include "tests/harness/play.h"
 #include "tests/harness/test.h"
 
@@ -234,6 +236,30 @@ static void test_hangs_in_stop(void) {
     }
 }
 
+static void answer_kill(const struct run *r, uint64_t token) {
+    struct message_writer w;
+    struct message m;
+
+    message_begin(&w, PROTOCOL_REPORT);
+    message_put(&w, "run", r->id);
+    message_put(&w, "lost", "1");
+    message_put_u64(&w, "killed", token);
+    play_parse(&m, &w);
+    play_reports(&m);
+}
+
+/* The runner answers a kill of an earlier attempt of a run, of which it knows nothing any more. This one
+ * has a guard. */
+static void test_older_kill(void) {
+    struct run *r = play_run("one");
+
+    answer_kill(r, run_token(r) - 1);
+    TEST_INT(r->state, RUN_STATE_RUNNING);
+    answer_kill(r, run_token(r));
+    TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
+    CU_ASSERT(play_await_released(r));
+}
+
 static CU_TestInfo tests[] = {
     {"of a run just started", test_started},
     {"whose connection has ended", test_ended},
@@ -241,6 +267,7 @@ static CU_TestInfo tests[] = {
     {"that closes its connections", test_closes},
     {"with a state that is none", test_bad_state},
     {"that hangs in a stop", test_hangs_in_stop},
+    {"of an older attempt", test_older_kill},
     CU_TEST_INFO_NULL,
 };
 
