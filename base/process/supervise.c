@@ -239,29 +239,30 @@ static void supervise_recheck_later(struct supervise *s) {
     supervise_set_timer(s);
 }
 
-/* The last call of each callback: s may be gone after it. */
-static void supervise_check(struct supervise *s) {
+/* Returns whether the tree is empty: then s may be gone. */
+static bool supervise_check(struct supervise *s) {
     bool is_alone;
 
     if (!supervise_is_running(s))
-        return;
+        return false;
     supervise_check_suspended(s);
     is_alone = supervise_reap(s);
     if (s->pid > 0)
-        return;
+        return false;
     if (is_alone && supervise_tree_is_cgroup_empty(&s->tree)) {
         supervise_finish(s);
-        return;
+        return true;
     }
     if (is_alone)
         supervise_recheck_later(s);
     if (!s->left_sent && s->handler.on_left)
         s->handler.on_left(s, s->handler.userdata);
     s->left_sent = true;
+    return false;
 }
 
 static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
-    supervise_check(userdata);
+    (void) supervise_check(userdata);
     return 0;
 }
 
@@ -269,7 +270,7 @@ static int supervise_on_cgroup(_unused_ sd_event_source *source, _unused_ int fd
     struct supervise *s = userdata;
 
     (void) supervise_tree_is_cgroup_empty(&s->tree); /* reading makes the file not ready any more */
-    supervise_check(s);
+    (void) supervise_check(s);
     return 0;
 }
 
@@ -283,6 +284,10 @@ static void supervise_on_timer(void *userdata) {
     usec_t now = clock_boottime();
 
     s->recheck_due = USEC_INFINITY; /* supervise_check() sets the next one */
+    /* A process that stood still wakes up with both: the end of its command, and the time for a stop.
+     * What has ended is not stopped. */
+    if (!s->is_stopping && now >= supervise_due(s) && supervise_check(s))
+        return;
     if (s->is_stopping) {
         if (now >= supervise_due(s))
             supervise_kill(s);
@@ -293,7 +298,7 @@ static void supervise_on_timer(void *userdata) {
         supervise_begin_stop(s, SUPERVISE_REASON_TIMEOUT);
     else
         supervise_set_timer(s);
-    supervise_check(s);
+    (void) supervise_check(s);
 }
 
 static int supervise_add_sources(struct supervise *s, sd_event *event) {
