@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Permits that are granted while something stalls, for half a lease to a whole one and more. Whatever the stall leaves of the lease: each
- * command runs once and to its end, now or in its old place later. None is begun just to be stopped.
+/* Permits that are granted while something stalls, for half a lease to a whole one and more. Whatever the
+ * stall leaves of the lease: each command runs once and to its end, now or in its old place later. None
+ * is begun just to be stopped. A job's guard stalls before it looks at its deadline, or when it has
+ * forked the command, which then stalls with it.
  *
  * GRANT_STALLS=all: each two percent of the lease, for each thing that can stall. */
 
@@ -11,6 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "tests/harness/birth.h"
 #include "tests/harness/host.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
@@ -24,6 +27,8 @@ enum {
     CLIENT = 1 << 2,   /* `berth run` */
     REDIS = 1 << 3,
     THEN_BERTHD = 1 << 4, /* berthd stalls when it has been told of the grants, and the others with it until its end */
+    GUARD = 1 << 5,   /* of the job, from its birth on; what else stalls does so from then on */
+    COMMAND = 1 << 6, /* ... from the birth of its command on, which stalls, too */
 };
 
 struct stall {
@@ -36,11 +41,14 @@ static struct place { /* a host that waits, for a `berth run` and a job of it; a
     struct host *host;
     struct child *holders[2], *client, *job;
     pid_t runner;
+    struct birth birth; /* of the job's guard, if that is to stall */
     bool is_over;
 } places[HOSTS];
 static struct witness w;
 
 static void down(void) {
+    for (size_t i = 0; i < ELEMENTSOF(places); i++)
+        birth_end(&places[i].birth);
     if (cluster.redis.pid > 0)
         (void) kill(cluster.redis.pid, SIGCONT);
     witness_done(&w);
@@ -110,6 +118,30 @@ static void give_permits(size_t n) {
             child_kill(places[i].holders[k], SIGTERM);
 }
 
+static void watch_guard(struct place *p) {
+    unsigned generations = p->stall->what & COMMAND ? 2 : 1;
+
+    TEST_FATAL(birth_watch(&p->birth, p->runner, generations), "the runner cannot be traced");
+}
+
+static void stall_guards(size_t n, usec_t *begun) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    for (size_t waiting = n; waiting > 0; child_turn(clock_boottime() + USEC_PER_MSEC)) {
+        waiting = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (!(places[i].stall->what & GUARD) || places[i].birth.n == places[i].birth.generations)
+                continue;
+            waiting++;
+            if (!birth_turn(&places[i].birth))
+                continue;
+            begun[i] = clock_boottime();
+            signal_place(&places[i], places[i].stall->what, SIGSTOP);
+        }
+        TEST_FATAL(clock_boottime() < until, "a job has no guard");
+    }
+}
+
 /* In the order of their ends. */
 static void end_stalls(size_t n, const usec_t *begun) {
     for (;;) {
@@ -128,6 +160,7 @@ static void end_stalls(size_t n, const usec_t *begun) {
             return;
         let_pass(at);
         signal_place(next, next->stall->what | (next->stall->what & THEN_BERTHD ? BERTHD : 0), SIGCONT);
+        birth_end(&next->birth);
         next->is_over = true;
     }
 }
@@ -165,10 +198,14 @@ static void stall_all(const struct stall *stalls, size_t n) {
         wait_for_permits(&places[i], i);
     for (size_t i = 0; i < n; i++) {
         begun[i] = clock_boottime();
-        signal_place(&places[i], stalls[i].what, SIGSTOP);
+        if (stalls[i].what & GUARD)
+            watch_guard(&places[i]);
+        else
+            signal_place(&places[i], stalls[i].what, SIGSTOP);
     }
     let_pass(clock_boottime() + GRANT_AFTER);
     give_permits(n);
+    stall_guards(n, begun);
     for (size_t i = 0; i < n; i++)
         if (stalls[i].what & THEN_BERTHD) {
             host_await(places[i].host, "granted", "job=run");
@@ -217,6 +254,17 @@ static void some(void) {
     }
 }
 
+static void of_some_guards(void) {
+    static const struct stall stalls[HOSTS] = {
+        {GUARD, 56}, {GUARD, 70}, {GUARD, 84}, {GUARD, 104}, {GUARD | COMMAND, 64}, {GUARD | COMMAND, 90},
+        {GUARD | COMMAND | BERTHD | RUNNER, 76},
+    };
+
+    if (!birth_is_allowed())
+        TEST_SKIP("no process can be traced here");
+    stall_all(stalls, HOSTS);
+}
+
 static void of_berthd(void) {
     if (is_all())
         stall_each(BERTHD);
@@ -237,6 +285,22 @@ static void of_berthd_after_the_grant(void) {
         stall_each(RUNNER | CLIENT | THEN_BERTHD);
 }
 
+static void of_the_guard(void) {
+    if (is_all() && birth_is_allowed()) /* else one is skipped already */
+        stall_each(GUARD);
+}
+
+static void of_the_guard_and_its_command(void) {
+    if (is_all() && birth_is_allowed())
+        stall_each(GUARD | COMMAND);
+}
+
+/* `berth run` goes on: its command may have begun already. */
+static void of_the_host_when_it_begins(void) {
+    if (is_all() && birth_is_allowed())
+        stall_each(GUARD | COMMAND | BERTHD | RUNNER);
+}
+
 /* All hosts at once, at different times of their heartbeats. */
 static void of_redis(void) {
     unsigned step = is_all() ? 2 : 8;
@@ -254,10 +318,14 @@ static void of_redis(void) {
 
 static CU_TestInfo tests[] = {
     {"some", some},
+    {"of some guards", of_some_guards},
     {"of berthd", of_berthd},
     {"of the runner", of_the_runner},
     {"of the host", of_the_host},
     {"of berthd, after the grant", of_berthd_after_the_grant},
+    {"of the guard", of_the_guard},
+    {"of the guard and its command", of_the_guard_and_its_command},
+    {"of the host when it begins", of_the_host_when_it_begins},
     {"of Redis", of_redis},
     CU_TEST_INFO_NULL,
 };
