@@ -5,7 +5,8 @@
  *
  * A search is bounded. A due time is at most 4 days from the local time that is due, and a zone has at most
  * 96 changes in that time (ZONE_CHANGES_APART). So the months up to the next local time that matches are
- * walked once, and few segments around it. `except` skips whole hours and days at once. */
+ * walked once, and few segments around it. `except` skips all minutes up to the end of an hour or a day
+ * at once. */
 
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #define DAY 86400
 #define LEFT_OUT_MAX 10000 /* due times, or hours and days of them, that `except` takes away in a row */
 #define NEVER INT64_MAX
+#define ALL_MINUTES ((UINT64_C(1) << 60) - 1)
 #define YEAR_LAST 2400 /* of SCHEDULE_END */
 
 /* ---- local times ---- */
@@ -114,17 +116,11 @@ struct found {
 };
 
 static struct found find_entry(const struct cron *cron, const struct zone *zone, int64_t after) {
-    int64_t t = after < 0 ? 0 : after + 1, m;
+    int64_t t = after < 0 ? 0 : after < SCHEDULE_END ? after + 1 : SCHEDULE_END, m;
 
     while (t < SCHEDULE_END) {
-        /* No local time before this match is due, so no instant so long before it. */
-        m = first_match(cron, t > ZONE_OFFSET_MAX ? t - ZONE_OFFSET_MAX : 0, SCHEDULE_END + ZONE_OFFSET_MAX);
-        if (m == NEVER)
-            break;
-        if (m - ZONE_OFFSET_MAX > t)
-            t = m - ZONE_OFFSET_MAX;
-
         struct segment s = segment_at(zone, t);
+
         if (t == s.begin && !cron_is_every_hour(cron)) {
             int64_t left_out = find_left_out(cron, zone, &s);
 
@@ -134,7 +130,14 @@ static struct found find_entry(const struct cron *cron, const struct zone *zone,
         m = find_in(cron, zone, &s, t);
         if (m != NEVER)
             return (struct found){m - s.offset < SCHEDULE_END ? m - s.offset : NEVER, NEVER};
+        /* No instant so long before the next match is due. */
         t = s.end;
+        m = t < SCHEDULE_END ? first_match(cron, t - ZONE_OFFSET_MAX, SCHEDULE_END + ZONE_OFFSET_MAX)
+                             : NEVER;
+        if (m == NEVER)
+            break;
+        if (m - ZONE_OFFSET_MAX > t)
+            t = m - ZONE_OFFSET_MAX;
     }
     return (struct found){NEVER, NEVER};
 }
@@ -153,20 +156,22 @@ static enum schedule_shift shift_of(const struct cron *cron, const struct zone *
 
 /* ---- exceptions ---- */
 
-/* How long after `at`, by its local time, one exception still takes all away: a minute, an hour or a day; 0:
- * it does not take `at` away. */
+/* How long from `local` on one exception takes all minutes away, at most to the end of the day, or of its
+ * dates; 0: it does not take `local` away. */
 static int64_t left_out_for(const struct schedule_except *except, int64_t local, const struct civil *civil) {
-    int64_t of_hour = civil->minute * 60 + civil->second, of_day = civil->hour * 3600 + of_hour,
-            day = (local - of_day) / DAY;
+    int64_t of_hour = civil->minute * 60 + civil->second, of_day = civil->hour * 3600 + of_hour;
+    int64_t day = (local - of_day) / DAY;
+    uint64_t left = ~except->cron.minutes >> civil->minute; /* from this minute on; never 0 */
+    unsigned minutes = left ? (unsigned) __builtin_ctzll(left) : 0;
 
     if (except->is_date)
         return day >= except->first_day && day <= except->last_day ? (except->last_day + 1) * DAY - local
                                                                    : 0;
-    if (!cron_matches(&except->cron, civil))
+    if (minutes == 0 || !cron_matches(&except->cron, civil))
         return 0;
-    if (except->cron.minutes != (UINT64_C(1) << 60) - 1)
-        return 1;
-    return cron_is_every_hour(&except->cron) ? DAY - of_day : 3600 - of_hour;
+    if (cron_is_every_hour(&except->cron) && except->cron.minutes == ALL_MINUTES)
+        return DAY - of_day;
+    return minutes * 60 - civil->second;
 }
 
 /* The first instant after `at` that `except` may leave; `at` itself if it leaves that. */
@@ -196,13 +201,15 @@ bool schedule_next(const struct schedule *schedule, const struct zone *zone, int
 
     for (size_t i = 0; i < schedule->n_entries; i++)
         next[i].at = INT64_MIN;
-    for (unsigned n = 0; n < LEFT_OUT_MAX; n++) {
+    for (unsigned n = 0; n < LEFT_OUT_MAX;) {
         size_t first = 0;
         int64_t left;
 
         for (size_t i = 0; i < schedule->n_entries; i++) {
-            if (next[i].at <= from)
+            if (next[i].at <= from) {
                 next[i] = find_entry(&schedule->entries[i].cron, zone, from);
+                n++;
+            }
             if (next[i].at < next[first].at)
                 first = i;
         }

@@ -47,7 +47,8 @@ struct schedule_due {
 };
 
 /* The first due time later than `after`. False: none before SCHEDULE_END, or `except` leaves none of the
- * next 10000 (hours and days that it takes away as a whole count once). Takes at most some milliseconds. */
+ * next 10000 times of its entries (hours and days that it takes away as a whole count once). Takes 10 ms at
+ * most. */
 bool schedule_next(const struct schedule *schedule, const struct zone *zone, int64_t after,
                    struct schedule_due *ret);
 /* "2027-03-28T03:00:00+02:00", as in BERTH_DUE. */
