@@ -48,7 +48,7 @@
  *   of-queued of-started of-ended of-wait-ms of-run-ms of-attempt of-bad of-since of-event */
 
 /* A report: run job token ticket pools queued ended reason [started] [started-boot ended-boot]
- *   and one of  code (it exited), signal (it was ended by one), errno + stage (it never ran), lost=1 (its guard died);
+ *   and one of  code (it exited), signal (it was ended by one), errno + stage [text] (it never ran), lost=1 (its guard died);
  *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it, and then
  *   [gone-after] µs after it: the host was suspended, or stood still)
  *   [user-usec system-usec maxrss-kib]

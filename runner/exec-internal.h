@@ -7,7 +7,8 @@
 #include "runner/exec.h"
 
 struct exec_context {
-    const struct exec_plan *plan;
+    struct exec_plan *plan;
+    struct environment environment; /* of the command */
     int journal_fd;  /* the stream to the journal; -1: none */
     bool is_journal; /* journal_fd is journald's, not a substitute for it */
 };
@@ -20,6 +21,12 @@ int exec_set_io_class(struct exec_context *context);
 /* Sets a limit of descriptors that is below ours. Before, no output could be opened; lowering needs no
  * privileges. */
 int exec_set_late_rlimits(struct exec_context *context);
+
+/* Says what went wrong, for the reason of the run, and returns r. */
+int exec_explain(struct exec_context *context, int r, const char *format, ...) _printf_(3, 4);
+
+/* runner/exec-environment.c: reads files as the user of berth-runner */
+int exec_environment(struct exec_context *context);
 
 /* runner/exec-drop.c */
 int exec_set_ids(struct exec_context *context);

@@ -17,83 +17,24 @@
 
 /* --- environment --- */
 
-/* Adds NAME=value, in place of an earlier NAME=. */
-static int environment_add(struct exec_plan *plan, const char *entry) {
-    size_t name = strcspn(entry, "=");
-    char **more, *copy = strdup(entry);
-
-    if (!copy)
-        return ENOMEM;
-    for (size_t i = 0; i < plan->n_environment; i++)
-        if (strncmp(plan->environment[i], copy, name) == 0 && plan->environment[i][name] == '=') {
-            free(plan->environment[i]);
-            plan->environment[i] = copy;
-            return 0;
-        }
-    more = reallocarray(plan->environment, plan->n_environment + 2, sizeof(*more));
-    if (!more) {
-        free(copy);
-        return ENOMEM;
-    }
-    plan->environment = more;
-    plan->environment[plan->n_environment++] = copy;
-    plan->environment[plan->n_environment] = NULL;
-    return 0;
-}
-
-static int environment_set(struct exec_plan *plan, const char *name, const char *value) {
-    _cleanup_free_ char *entry = NULL;
-
-    if (asprintf(&entry, "%s=%s", name, value) < 0) {
-        entry = NULL;
-        return ENOMEM;
-    }
-    return environment_add(plan, entry);
-}
-
-static int environment_set_fact(const char *variable, const char *value, void *userdata) {
-    return environment_set(userdata, variable, value);
-}
-
-struct variable {
-    const char *name, *value;
-};
-
-static int environment_set_all(struct exec_plan *plan, const struct variable *variables, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        int r = environment_set(plan, variables[i].name, variables[i].value);
-
-        if (r > 0)
-            return r;
-    }
-    return 0;
-}
-
-/* user: whom the command runs as; NULL if that uid has no name. */
-static int environment_init(struct exec_plan *plan, const struct passwd *user, const struct guard_file *record) {
+/* user: whom the command runs as; NULL if that uid has no name. 0 or an errno, positive. */
+static int environment_init(struct environment *e, const struct passwd *user) {
     const char *name = user ? user->pw_name : "", *shell = user && user->pw_shell[0] ? user->pw_shell : "/bin/sh";
     const char *lang = getenv("LANG");
-    char token[24];
-    const struct variable first[] = {
+    const struct {
+        const char *name, *value;
+    } variables[] = {
         {"HOME", user ? user->pw_dir : "/"}, {"USER", name}, {"LOGNAME", name},
         {"SHELL", shell}, {"PATH", PATH_DEFAULT}, {"LANG", lang && *lang ? lang : LANG_DEFAULT},
     };
-    const struct variable last[] = {
-        {"BERTH_JOB", record->job},   {"BERTH_RUN", record->run},   {"BERTH_POOLS", record->pools},
-        {"BERTH_TOKEN", token},       {"BERTH_HOST", record->host}, {"BERTH_NAMESPACE", record->namespace},
-    };
-    int r = environment_set_all(plan, first, ELEMENTSOF(first));
+    int r = 0;
 
-    for (char **entry = plan->job->input.environment; r == 0 && entry && *entry; entry++)
-        r = environment_add(plan, *entry);
-    snprintf(token, sizeof(token), "%" PRIu64, record->token);
-    /* What berth says of a run is true, whatever a config says. */
-    if (r == 0)
-        r = environment_set_all(plan, last, ELEMENTSOF(last));
-    return r == 0 ? facts_each(&record->facts, environment_set_fact, plan) : r;
+    for (size_t i = 0; r == 0 && i < ELEMENTSOF(variables); i++)
+        r = environment_set(e, variables[i].name, variables[i].value);
+    return -r;
 }
 
-/* --- credentials --- */
+/* --- user and groups --- */
 
 static int find_group(const char *name, gid_t *ret) {
     struct group *group;
@@ -149,7 +90,7 @@ static bool is_own(const struct exec_plan *plan) {
     return plan->uid == geteuid() && plan->gid == getegid();
 }
 
-static int plan_credentials(struct exec_plan *plan, struct passwd **ret_user, const char **ret_stage) {
+static int plan_ids(struct exec_plan *plan, struct passwd **ret_user, const char **ret_stage) {
     const struct job_settings *job = plan->job;
     int r = 0;
 
@@ -185,21 +126,19 @@ int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const
     struct passwd *user = NULL;
     int r;
 
-    *plan = (struct exec_plan) {.job = job, .parent = getpid()};
-    r = plan_credentials(plan, &user, ret_stage);
+    *plan = (struct exec_plan) {.job = job, .record = record, .parent = getpid()};
+    r = plan_ids(plan, &user, ret_stage);
     if (r > 0)
         return r;
     *ret_stage = "environment";
     plan->home = strdup(user ? user->pw_dir : "/");
     if (!plan->home)
         return ENOMEM;
-    return environment_init(plan, user, record);
+    return environment_init(&plan->environment, user);
 }
 
 void exec_plan_done(struct exec_plan *plan) {
-    for (size_t i = 0; i < plan->n_environment; i++)
-        free(plan->environment[i]);
-    free(plan->environment);
+    environment_done(&plan->environment);
     free(plan->groups);
     free(plan->home);
     *plan = (struct exec_plan) {0};

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -135,7 +137,7 @@ static int exec_command(struct exec_context *context) {
     char *script[] = {job->command.shell, (char[]) {"-c"}, job->command.script, (char *) (uintptr_t) job->name, NULL};
     char *const *argv = job->command.script && *job->command.script ? script : job->command.argv;
 
-    execve(argv[0], argv, context->plan->environment);
+    execve(argv[0], argv, context->environment.items);
     return -errno;
 }
 
@@ -150,6 +152,7 @@ static const struct {
     {"oom-score", exec_set_oom_score},
     {"io-class", exec_set_io_class},
     {"output", exec_open_journal}, /* as root, or journald would not believe the unit */
+    {"environment", exec_environment}, /* as root: its files are for the job's user, who may not read them */
     {"keyring", exec_keyring},     /* before the drop: a user whose key quota is used up must not keep ours */
     {"user", exec_set_ids},
     {"capabilities", exec_drop_capabilities},
@@ -166,6 +169,15 @@ static const struct {
     {"privileges", exec_set_no_new_privileges},
     {"exec", exec_command},
 };
+
+int exec_explain(struct exec_context *context, int r, const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void) vsnprintf(context->plan->text, sizeof(context->plan->text), format, arguments);
+    va_end(arguments);
+    return r;
+}
 
 int exec_child(void *userdata, const char **ret_stage) {
     struct exec_context context = {.plan = userdata, .journal_fd = -1};

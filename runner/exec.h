@@ -8,23 +8,24 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "base/process/supervise.h"
 #include "conf/settings.h"
+#include "runner/environment.h"
 #include "runner/guard-file.h"
-
-struct supervise_term;
 
 struct exec_plan {
     const struct job_settings *job;
+    const struct guard_file *record;
     bool changes_user;   /* drop to uid, gid, groups */
     uid_t uid;
     gid_t gid;
     gid_t *groups;       /* sorted */
     size_t n_groups;
     char *home;          /* of the user */
-    char **environment;  /* NAME=value, NULL-terminated */
-    size_t n_environment;
+    struct environment environment; /* HOME to LANG; the child adds the rest */
     pid_t parent;        /* the guard: the command dies with it */
     const struct supervise_term *term; /* looked at right before exec */
+    char text[SUPERVISE_TEXT_SIZE];    /* the child's: what went wrong, where an errno does not tell enough */
 };
 
 /* 0 or an errno, positive, with its stage: EPERM "user": a user or group is configured and this process may not become it;
@@ -32,5 +33,5 @@ struct exec_plan {
 int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char **ret_stage);
 void exec_plan_done(struct exec_plan *plan);
 
-/* A supervise_child_fn; userdata is the plan. */
+/* A supervise_child_fn; userdata is the plan, whose text is set in the child. */
 int exec_child(void *userdata, const char **ret_stage);

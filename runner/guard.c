@@ -147,29 +147,6 @@ static void guard_leave_report(struct guard *g) {
     timer_set_in(&g->again, REPORT_RETRY);
 }
 
-static void report_put_usage(struct message_writer *w, const struct rusage *usage) {
-    message_put_u64(w, "user-usec", (uint64_t) usage->ru_utime.tv_sec * USEC_PER_SEC + (uint64_t) usage->ru_utime.tv_usec);
-    message_put_u64(w, "system-usec", (uint64_t) usage->ru_stime.tv_sec * USEC_PER_SEC + (uint64_t) usage->ru_stime.tv_usec);
-    message_put_u64(w, "maxrss-kib", (uint64_t) usage->ru_maxrss);
-}
-
-static void report_put_failure(struct message_writer *w, int error, const char *stage) {
-    message_put_u64(w, "errno", (uint64_t) error);
-    message_put(w, "stage", stage);
-}
-
-static void report_put_result(const struct guard *g, struct message_writer *w, const struct supervise_result *result) {
-    message_put_u64(w, "started", g->started_realtime);
-    message_put_u64(w, "started-boot", result->started);
-    message_put_u64(w, "ended-boot", result->ended);
-    message_put_u64(w, result->code == CLD_EXITED ? "code" : "signal", (uint64_t) result->status);
-    if (result->deadline != USEC_INFINITY)
-        message_put_u64(w, "gone-before", usec_sub(result->deadline, result->ended));
-    if (result->ended > result->deadline)
-        message_put_u64(w, "gone-after", usec_sub(result->ended, result->deadline));
-    report_put_usage(w, &result->usage);
-}
-
 /* The report is ready: told now, or left. The record says so before: who hears of the end may start the job's next run at once. If it
  * cannot be written, berth-runner refuses that one until this guard has ended. */
 static void guard_report(struct guard *g) {
@@ -183,7 +160,7 @@ static void guard_report(struct guard *g) {
 
 static void guard_fail(struct guard *g, int error, const char *stage) {
     report_begin(&g->report, &g->record, supervise_reason_name(g->reason));
-    report_put_failure(&g->report, error, stage);
+    report_put_failure(&g->report, error, stage, "");
     guard_report(g);
 }
 
@@ -227,9 +204,9 @@ static void guard_on_done(struct supervise *s, const struct supervise_result *re
     FAILPOINT("guard-exit-seen");
     report_begin(&g->report, &g->record, supervise_reason_name(result->reason));
     if (result->exec_errno != 0)
-        report_put_failure(&g->report, result->exec_errno, result->stage);
+        report_put_failure(&g->report, result->exec_errno, result->stage, result->text);
     else
-        report_put_result(g, &g->report, result);
+        report_put_result(&g->report, g->started_realtime, result);
     g->supervise = supervise_free(s);
     guard_report(g);
 }
@@ -331,22 +308,7 @@ static int guard_take_descriptors(int listen_fd, int record_fd) {
     return 0;
 }
 
-/* A run whose cgroup cannot be made is followed by its processes; but then it has no bounds, and a job that asks for some is not begun.
- * 0 or an errno, positive. */
-static int guard_make_cgroup(struct guard *g, const char **ret_cgroup) {
-    int r;
-
-    *ret_cgroup = NULL;
-    if (!g->record.cgroup[0])
-        return 0;
-    r = -cgroup_make(g->record.cgroup);
-    if (r != 0)
-        return resource_control_needed(g->start->job) != 0 ? r : 0;
-    *ret_cgroup = g->record.cgroup;
-    return resource_control_apply(g->record.cgroup, g->start->job);
-}
-
-static int guard_supervise(struct guard *g, const char *cgroup) {
+static int guard_supervise(struct guard *g, const char *cgroup, const char *text) {
     const struct job_settings *job = g->start->job;
     const struct supervise_options options = {
         .stop_signal = job->stop_signal,
@@ -354,6 +316,7 @@ static int guard_supervise(struct guard *g, const char *cgroup) {
         .timeout = job->timeout_usec,
         .deadline = g->record.deadline,
         .cgroup = cgroup,
+        .text = text,
     };
     const struct supervise_handler handler = {
         .on_started = guard_on_started, .on_stopping = guard_on_stopping, .on_done = guard_on_done, .userdata = g};
@@ -365,12 +328,12 @@ static int guard_supervise(struct guard *g, const char *cgroup) {
 static void guard_exec(struct guard *g) {
     const char *stage = "cgroup", *cgroup;
     struct exec_plan plan = {0};
-    int r = guard_make_cgroup(g, &cgroup);
+    int r = resource_control_begin(g->record.cgroup, g->start->job, &cgroup);
 
     FAILPOINT("guard-cgroup-made");
     if (r == 0) {
         stage = "guard";
-        r = -guard_supervise(g, cgroup);
+        r = -guard_supervise(g, cgroup, plan.text);
     }
     if (r == 0)
         r = exec_plan_init(&plan, g->start->job, &g->record, &stage);

@@ -3,10 +3,15 @@
 
 /* RUN.report: the end of a run, for berthd. */
 
+#include "base/process/supervise.h"
 #include "runner/guard-file.h"
 
 /* Begins the message with what the guard file has; the caller adds how the command ended. */
 void report_begin(struct message_writer *w, const struct guard_file *r, const char *reason);
+/* The command never ran: an errno, positive; a static word for the stage; and a text, "" if the errno tells it all. */
+void report_put_failure(struct message_writer *w, int error, const char *stage, const char *text);
+/* The command ran. started: realtime. */
+void report_put_result(struct message_writer *w, usec_t started, const struct supervise_result *result);
 /* 0 or a negative errno. The file outlives a crash of the machine. */
 int report_write(const struct message_writer *w, const char *directory, const char *run);
 /* 0, -ENOENT, or another negative errno. */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "base/process/cgroup.h"
+
 #define GUARDS_GROUP "guards"
 
 unsigned resource_control_needed(const struct job_settings *job) {
@@ -35,4 +37,17 @@ int resource_control_apply(const char *cgroup, const struct job_settings *job) {
             return -r;
     }
     return 0;
+}
+
+int resource_control_begin(const char *cgroup, const struct job_settings *job, const char **ret_cgroup) {
+    int r;
+
+    *ret_cgroup = NULL;
+    if (!cgroup[0])
+        return 0;
+    r = -cgroup_make(cgroup);
+    if (r != 0)
+        return resource_control_needed(job) != 0 ? r : 0;
+    *ret_cgroup = cgroup;
+    return resource_control_apply(cgroup, job);
 }

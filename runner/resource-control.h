@@ -15,3 +15,6 @@ unsigned resource_control_needed(const struct job_settings *job);
 unsigned resource_control_prepare(const char *cgroup, unsigned controllers);
 /* Sets the values of one run's cgroup, except those whose controller is missing. 0 or an errno, positive. */
 int resource_control_apply(const char *cgroup, const struct job_settings *job);
+/* Makes the cgroup of a run and sets its values. *ret_cgroup is NULL if there is none: then the processes of the
+ * run are followed, without bounds, and a job that asks for some is not begun. 0 or an errno, positive. */
+int resource_control_begin(const char *cgroup, const struct job_settings *job, const char **ret_cgroup);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -62,6 +63,8 @@ static _Noreturn void child_main(const struct supervise_birth *birth, bool must_
 
     failure.error = child_run(birth, must_enter, &stage);
     strncpy(failure.stage, stage, sizeof(failure.stage) - 1);
+    if (birth->text)
+        (void) snprintf(failure.text, sizeof(failure.text), "%s", birth->text);
     while (write(pipe_fd, &failure, sizeof(failure)) < 0 && errno == EINTR)
         ;
     _exit(failure.error == ENOENT ? 127 : 126);

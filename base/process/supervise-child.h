@@ -10,12 +10,14 @@ struct supervise_birth { /* what the child needs */
     const sigset_t *mask;
     const struct supervise_term *term;
     supervise_child_fn child;
+    const char *text; /* of supervise_options */
     void *userdata;
 };
 
 struct supervise_failure { /* sent through the pipe by a child that could not exec */
     int error;
     char stage[16];
+    char text[SUPERVISE_TEXT_SIZE];
 };
 
 /* Maps the memory that parent and child share; to be unmapped. 0 or a negative errno. */

@@ -47,6 +47,7 @@ struct supervise {
     struct supervise_term *term; /* shared with the child; the parent alone writes it */
     int stop_signal;
     usec_t timeout;
+    const char *text;          /* of the options */
     struct supervise_tree tree;
 
     pid_t pid;                 /* of the command; 0: not started, or reaped */
@@ -181,6 +182,8 @@ static void supervise_read_pipe(struct supervise *s) {
         s->result.exec_errno = failure.error;
         memcpy(s->result.stage, failure.stage, sizeof(s->result.stage));
         s->result.stage[sizeof(s->result.stage) - 1] = '\0';
+        memcpy(s->result.text, failure.text, sizeof(s->result.text));
+        s->result.text[sizeof(s->result.text) - 1] = '\0';
     } else
         supervise_pipe_ended(s);
 }
@@ -329,6 +332,7 @@ int supervise_new(struct supervise **ret, sd_event *event, const struct supervis
     s->handler = *handler;
     s->stop_signal = options->stop_signal;
     s->timeout = options->timeout;
+    s->text = options->text;
     s->recheck_due = USEC_INFINITY;
     s->recheck_pause = RECHECK_MIN;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -378,7 +382,8 @@ static int supervise_adopt(struct supervise *s, pid_t pid) {
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata) {
     _cleanup_close_ int reader = -1, writer = -1;
     const struct supervise_birth birth = {
-        .cgroup = s->tree.cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .userdata = userdata};
+        .cgroup = s->tree.cgroup, .mask = &s->mask_before, .term = s->term, .child = child, .text = s->text,
+        .userdata = userdata};
     int fds[2], r;
     pid_t pid;
 

@@ -35,10 +35,13 @@ int supervise_reason_parse(const char *name, enum supervise_reason *ret); /* 0 o
  * as "user", "directory", "exec") is told to the parent; the child then ends. */
 typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
+#define SUPERVISE_TEXT_SIZE 256
+
 struct supervise_result {
     int exec_errno;           /* not 0: the command never ran, and code and status mean nothing; ETIME, stage "deadline":
                                  too little time was left before the deadline; ECANCELED, stage "stop": it was stopped before */
     char stage[16];           /* where that failed */
+    char text[SUPERVISE_TEXT_SIZE]; /* what the child left in supervise_options.text; "": nothing */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
     int status;               /* exit code, or signal */
     enum supervise_reason reason;
@@ -63,6 +66,7 @@ struct supervise_options {
     usec_t timeout;       /* from the start to a stop with REASON_TIMEOUT; USEC_INFINITY: none */
     usec_t deadline;      /* boottime; USEC_INFINITY: none */
     const char *cgroup;   /* directory of a fresh cgroup v2 for the command, which supervise fills, kills and removes; or NULL */
+    const char *text;     /* where the child function leaves what went wrong, in its own memory; or NULL */
 };
 
 /* The handler is copied. Blocks no signal but SIGCHLD in this process. Negative errno. */

@@ -60,6 +60,7 @@ static void take_times(struct run *run, const struct message *report) {
 
 static void take_end(struct run *run, const struct message *report) {
     const char *stage = message_get(report, "stage"), *reason = message_get(report, "reason");
+    const char *text = message_get(report, "text");
     uint64_t value;
 
     if (message_get_u64(report, "code", &value) == 0)
@@ -67,7 +68,9 @@ static void take_end(struct run *run, const struct message *report) {
     if (message_get_u64(report, "signal", &value) == 0)
         run->end.signal = (int) value;
     take_times(run, report);
-    if (message_get_u64(report, "errno", &value) == 0)
+    if (message_get(report, "errno") && text)
+        run_set_reason(run, "%s", text);
+    else if (message_get_u64(report, "errno", &value) == 0)
         run_set_reason(run, "%s: %s", stage ? stage : "start",
                        explain(stage ? stage : "start", (int) value));
     else if (reason && strcmp(reason, "none") != 0)

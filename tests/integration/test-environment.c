@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/protocol.h"
 #include "tests/harness/runner.h"
 #include "tests/harness/test.h"
@@ -124,9 +125,115 @@ static void test_io(void) {
     test_runner_done(&t);
 }
 
+#define FILES(name, files, more)                                                                            \
+    "job \"" name "\" { script = 'env | grep ^V | sort' output = \"@/" name                                 \
+    ".out\" environment-file = {" files "} " more " }\n"
+
+static void write_file(const char *name, const char *text, mode_t mode, uid_t owner) {
+    const char *path = test_runner_path(&t, name);
+
+    (void) unlink(path);
+    TEST_INT(file_write_atomic(path, text, strlen(text), mode), 0);
+    TEST_INT(chmod(path, mode), 0);
+    if (getuid() == 0)
+        TEST_INT(chown(path, owner, owner), 0);
+}
+
+/* Later files win over earlier ones, environment over files, and berth over all. */
+static void test_order(void) {
+    test_runner_begin(
+        &t,
+        FILES(
+            "order", "\"@/one\", \"-@/none\", \"@/two\"",
+            "environment = {\"V3=job\", \"V5=job\"}") "job \"path\" { script = 'echo $PATH $HOME' output = "
+                                                      "\"@/path.out\" environment-file = {\"@/one\"} }\n",
+        getuid());
+    write_file("one", "V1=1\nV2=1\nV3=1\nPATH=/bin\nHOME=\"/ x\"\n", 0644, getuid());
+    write_file("two", "# two\nV2='2'\nV4=$V1\nV5=2\nPATH=/usr/bin:/bin\n", 0600, getuid());
+    test_runner_prints(&t, &m, "order", "V1=1\nV2=2\nV3=job\nV4=$V1\nV5=job\n");
+    test_runner_prints(&t, &m, "path", "/bin / x\n");
+    write_file("two", "V2=new\n", 0600, getuid()); /* read before each run */
+    (void) unlink(test_runner_path(&t, "order.out"));
+    test_runner_prints(&t, &m, "order", "V1=1\nV2=new\nV3=job\nV5=job\n");
+    test_runner_done(&t);
+}
+
+static void fails_with(const char *job, int error, const char *problem) {
+    char text[256];
+
+    test_runner_fails(&t, &m, job, error, "environment");
+    snprintf(text, sizeof(text), "environment-file %s%s", test_runner_path(&t, "file"), problem);
+    TEST_FIELD(&m, "text", text);
+}
+
+/* S30: none of them hangs, and each reason names the file. */
+static void test_refused(void) {
+    _cleanup_free_ char *large = malloc(65536 + 2);
+
+    CU_ASSERT_FATAL(large != NULL);
+    memset(large, '#', 65537);
+    large[65537] = '\0';
+    test_runner_begin(&t, FILES("file", "\"@/file\"", "") FILES("folder", "\"@/folder/file\"", ""),
+                      getuid());
+    fails_with("file", ENOENT, ": No such file or directory");
+    write_file("file", "A=1\n\nexport B=2\n", 0644, getuid());
+    fails_with("file", EBADMSG, ":3: no NAME=VALUE");
+    write_file("file", "BERTH_TOKEN=1\n", 0644, getuid());
+    fails_with("file", EBADMSG, ":1: a name of berth's own, BERTH_...");
+    write_file("file", large, 0644, getuid());
+    fails_with("file", EFBIG, ": larger than 64K");
+    write_file("file", "V=1\n", 0666, getuid());
+    fails_with("file", EPERM, ": group or others may write to it");
+    write_file("file", "V=1\n", 0620, getuid());
+    fails_with("file", EPERM, ": group or others may write to it");
+    write_file("other", "V=1\n", 0644, getuid());
+    (void) unlink(test_runner_path(&t, "file"));
+    CU_ASSERT_FATAL(symlink("other", test_runner_path(&t, "file")) == 0);
+    fails_with("file", ELOOP, ": a symbolic link");
+    (void) unlink(test_runner_path(&t, "file"));
+    CU_ASSERT_FATAL(mkfifo(test_runner_path(&t, "file"), 0600) == 0);
+    fails_with("file", EPERM, ": not a regular file");
+    (void) unlink(test_runner_path(&t, "file"));
+    CU_ASSERT_FATAL(mkdir(test_runner_path(&t, "file"), 0700) == 0);
+    fails_with("file", EPERM, ": not a regular file");
+    (void) rmdir(test_runner_path(&t, "file"));
+    large[65536] = '\0'; /* as much as is allowed */
+    write_file("file", large, 0644, getuid());
+    test_runner_run(&t, &m, '1', "file");
+    TEST_FIELD(&m, "errno", NULL);
+    test_runner_done(&t);
+}
+
+/* Root reads what the job's user may not; but no file of a third one, and no link of one. */
+static void test_owners(void) {
+    TEST_NEEDS_ROOT();
+    test_runner_begin(&t,
+                      FILES("file", "\"@/file\"", "user = \"nobody\"") FILES("root", "\"@/file\"", "")
+                          FILES("link", "\"@/theirs/link/secret\"", ""),
+                      getuid());
+    CU_ASSERT_FATAL(chmod(t.directory, 01777) == 0);
+    write_file("file", "V=root\n", 0600, 0);
+    test_runner_prints(&t, &m, "file", "V=root\n");
+    write_file("file", "V=own\n", 0600, NOBODY);
+    (void) unlink(test_runner_path(&t, "file.out"));
+    test_runner_prints(&t, &m, "file", "V=own\n");
+    fails_with("root", EPERM, ": owned neither by root nor by the job's user");
+    write_file("file", "V=1\n", 0644, 1);
+    fails_with("file", EPERM, ": owned neither by root nor by the job's user");
+    /* A folder of another user, who has linked it to where root's secret is. */
+    CU_ASSERT_FATAL(mkdir(test_runner_path(&t, "theirs"), 0755) == 0 &&
+                    mkdir(test_runner_path(&t, "secrets"), 0700) == 0);
+    write_file("secrets/secret", "V=secret\n", 0600, 0);
+    CU_ASSERT_FATAL(symlink("../secrets", test_runner_path(&t, "theirs/link")) == 0);
+    CU_ASSERT_FATAL(chown(test_runner_path(&t, "theirs"), NOBODY, NOBODY) == 0);
+    test_runner_fails(&t, &m, "link", ELOOP, "environment");
+    test_runner_done(&t);
+}
+
 static CU_TestInfo tests[] = {
-    {"script", test_script}, {"home", test_home},   {"stdin", test_stdin},
-    {"io", test_io},         {"facts", test_facts}, CU_TEST_INFO_NULL,
+    {"order", test_order},   {"refused", test_refused}, {"owners", test_owners},
+    {"script", test_script}, {"home", test_home},       {"stdin", test_stdin},
+    {"io", test_io},         {"facts", test_facts},     CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

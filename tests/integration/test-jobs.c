@@ -351,7 +351,8 @@ static void check_of_commands(void) {
     struct child *c;
 
     ant = host_up("ant", POOLS "\njob \"gone\" { command = {\"/no/such/program\"} output = \"null\" }\n"
-                         "job \"one\" { command = {\"/bin/true\"} output = \"null\" }\n");
+                         "job \"one\" { command = {\"/bin/true\"} output = \"null\" }\n"
+                         "job \"blind\" { script = \"true\" environment-file = {\"/no/such/file\"} output = \"null\" }\n");
     TEST_INT(berth(ant, "check-config %s", ant->config), 78);
     snprintf(expected, sizeof(expected), ": job \"gone\": command \"/no/such/program\" does not exist; install it, or correct the path\n");
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
@@ -365,6 +366,9 @@ static void check_of_commands(void) {
     TEST_INT(berth(ant, "start one --wait"), 0);
     TEST_INT(berth(ant, "start gone --wait"), 125);
     TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec: No such file or directory");
+    TEST_INT(berth(ant, "start blind --wait"), 125);
+    TEST_STRING(event_get(host_await(ant, "exited", "job=blind result=not-started"), "reason"),
+                "environment-file /no/such/file: No such file or directory");
 }
 
 /* Whoever starts berthd may have closed 0, 1 and 2: its own sockets must not land there, where it and its runner write what is for people. */

@@ -186,8 +186,10 @@ static struct job_settings whole_job(const char *script) {
 static struct supervise_term term = {.deadline = USEC_INFINITY, .stop_timeout = 5 * USEC_PER_SEC};
 
 static struct exec_plan whole_plan(const struct job_settings *job) {
-    return (struct exec_plan) {.job = job, .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
-                               .n_groups = ELEMENTSOF(groups), .environment = environment, .term = &term};
+    static struct guard_file record = {.job = "j"};
+
+    return (struct exec_plan) {.job = job, .record = &record, .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
+                               .n_groups = ELEMENTSOF(groups), .environment = {environment, 1}, .term = &term};
 }
 
 static bool was_run(void) {
