@@ -120,11 +120,11 @@ static void batch_on_reply(const struct redisReply *reply, void *userdata) {
 /* --- calls --- */
 
 /* Adds a single claim with all its pools. */
-static void add_single(struct redis_command *command, const struct claim_entry *entry, const char *who) {
+static void add_single(struct redis_command *command, const struct claim_entry *entry, const char *details) {
     const struct claim *claim = entry->claim;
 
     command_add(command, claim->id);
-    command_add(command, who);
+    command_add(command, details);
     command_add_u64(command, claim->ticket);
     command_add(command, claim->nowait ? "1" : "0");
     for (size_t i = 0; i < claim->n_demands; i++) {
@@ -143,15 +143,15 @@ static void add_claims(struct redis_command *command, const struct batch *batch)
     }
     for (size_t i = 0; i < batch->n; i++) {
         const struct claim *claim = batch->entries[i]->claim;
-        char who[48 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* two numbers, the run, and its name */
+        char details[48 + ID_TEXT_SIZE + NAME_MAX_LENGTH]; /* two numbers, the run, and its name */
 
-        (void) snprintf(who, sizeof(who), "%" PRIu64 " %" PRIu64 " %s %s", claim->head_start_usec,
+        (void) snprintf(details, sizeof(details), "%" PRIu64 " %" PRIu64 " %s %s", claim->head_start_usec,
                         (uint64_t) claim->pid, claim->run, claim->name);
         if (batch->n == 1) {
-            add_single(command, batch->entries[i], who);
+            add_single(command, batch->entries[i], details);
         } else {
             command_add(command, claim->id);
-            command_add(command, who);
+            command_add(command, details);
         }
     }
 }

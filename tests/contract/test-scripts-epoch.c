@@ -212,7 +212,7 @@ static void test_pushes(void) {
     EXPECT(script_say("override s2 1 $ db 0 id set 1 0 ~"), "ok *");
     EXPECT(script_claim("s1", "d", "net 1 100"), "ok * H *");
     newest = script_number(5);
-    EXPECT(script_say("revoke s2 1 $ b because it must"), "ok $ 0 told");
+    EXPECT(script_say("revoke s2 1 $ b because it must"), "ok $ 0 sent");
     (void) snprintf(before, sizeof(before), "revoked $ %" PRIu64 " * b because", newest);
     expect_push(__LINE__, c, before);
     EXPECT(script_say("revoke s2 1 $ nobody why"), "unknown $");

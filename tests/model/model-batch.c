@@ -9,11 +9,11 @@
 
 /* --- calls --- */
 
-static void put_who(struct redis_command *words, const struct run *r) {
-    char who[48];
+static void put_details(struct redis_command *words, const struct run *r) {
+    char details[48];
 
-    (void) snprintf(who, sizeof(who), "%" PRIu64 " 1 run name", r->head);
-    command_add(words, who);
+    (void) snprintf(details, sizeof(details), "%" PRIu64 " 1 run name", r->head);
+    command_add(words, details);
 }
 
 static unsigned first_pool(const struct run *r) {
@@ -32,7 +32,7 @@ static void put_claim(struct redis_command *words, const struct run *r) {
     char id[16];
 
     command_add(words, vclaim_id(r, id));
-    put_who(words, r);
+    put_details(words, r);
     command_add_u64(words, r->ticket);
     command_add(words, r->nowait ? "1" : "0");
     for (unsigned p = 0; p < POOLS_MAX; p++)
@@ -50,7 +50,7 @@ static void put_claims(struct redis_command *words, const struct world *w, const
     command_add_u64(words, w->runs[batch->runs[0]].queue_limit);
     for (unsigned i = 0; i < batch->n; i++) {
         command_add(words, vclaim_id(&w->runs[batch->runs[i]], id));
-        put_who(words, &w->runs[batch->runs[i]]);
+        put_details(words, &w->runs[batch->runs[i]]);
     }
 }
 

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- bye: ends a session at once (R14). Whatever the epoch: who says bye holds nothing any more.
+-- bye: ends a session at once (R14), in any epoch: its host holds nothing any more.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection
--- Reply {'ok', epoch, more, undeclared}  undeclared: see session.lua;  more: its end is not complete, say it again;  {'stale'}
+-- Reply {'ok', epoch, more, undeclared}  undeclared: see session.lua;  more: the end is not complete, call again;  {'stale'}
 -- Cost  about 10 calls, 6 a claim (128 claims a call)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)

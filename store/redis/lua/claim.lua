@@ -1,27 +1,27 @@
 #!lua
 -- SPDX-License-Identifier: MIT
--- claim: asks for permits, all or none (R2, R3). Without allow-oom: a full Redis takes no new claims (R13).
+-- claim: requests permits, all or none (R2, R3). Without allow-oom: a full Redis takes no new claims (R13).
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch claim
---       who     "head-start-µs pid run name", as in its record
---       ticket  0, or the one it had before: it gets its old place, whatever the queue's limit
+--       details "head-start-µs pid run name", as in its record
+--       ticket  0, or the one it had before, for its old place even if the queue is full
 --       nowait(0|1), then for each pool: pool permits queue-limit
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
 --                  refused epoch more busy|queue-full pool
---       {'epoch', epoch} not of this epoch, nothing was done;  {'gone'} no such session;  {'stale'} a newer connection is there
+--       {'epoch', epoch} another epoch, nothing was done;  {'gone'} no such session;  {'stale'} there is a newer connection
 -- Cost  granted: 8 calls for one pool; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_POOL = 8
-local s, own_connection, own_epoch, c, who, ticket, nowait, pool, n, _, second_pool = unpack(ARGV)
+local s, own_connection, own_epoch, c, details, ticket, nowait, pool, n, _, second_pool = unpack(ARGV)
 local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= own_connection then return {'stale'} end
 
--- One pool, nobody waits, nothing is unusual: grant.
+-- Fast path: one pool, no claim waits, no unusual state.
 local limit = m[6]
 if limit and not m[3] and not second_pool and ticket == '0' then
     local base = at .. 'pool:' .. pool
@@ -37,7 +37,7 @@ if limit and not m[3] and not second_pool and ticket == '0' then
         local since = t[1] .. string.sub('00000' .. t[2], -6)
         local text = #m[5] == #since and m[5] < since and since or string.format('%d', math.max(m[5] + 1, since))
         if call('HSETNX', at .. 'claims', c, 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':' .. n .. ' ' .. text .. ' '
-                .. since .. ' ' .. who .. ' ') == 1 then
+                .. since .. ' ' .. details .. ' ') == 1 then
             if n == '1' then
                 call('SADD', base .. ':held', c .. '#1')
             else
@@ -64,6 +64,6 @@ for i = FIRST_POOL, #ARGV, 3 do
     texts[#texts + 1] = name .. ':' .. permits
 end
 d.pools = table.concat(texts, ',')
-local line = request(c, who, ticket, nowait == '1', d)
+local line = request(c, details, ticket, nowait == '1', d)
 save_clock()
 return line or {'epoch', ''}

@@ -1,11 +1,11 @@
 #!lua
 -- SPDX-License-Identifier: MIT
--- claims: asks for one permit of one pool for each of several claims, as if one were asked for after the other.
+-- claims: requests one permit of one pool for each of several claims, in their order.
 --
 -- KEYS  berth:{ns}:meta
--- ARGV  session connection epoch pool queue-limit, then for each claim: claim who(as in claim)
--- Reply {line, ...}: for each what claim answers;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  all granted: 9 calls; else as many claims
+-- ARGV  session connection epoch pool queue-limit, then for each claim: claim details(as in claim)
+-- Reply {line, ...}: for each the reply of claim;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  all granted: 9 calls; else that of as many calls of claim
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_CLAIM = 6
@@ -15,13 +15,13 @@ if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= own_connection then return {'stale'} end
-local n, ids, who, lines = 0, {}, {}, {}
+local n, ids, details, lines = 0, {}, {}, {}
 for i = FIRST_CLAIM, #ARGV, 2 do
     n = n + 1
-    ids[n], who[n] = ARGV[i], ARGV[i + 1]
+    ids[n], details[n] = ARGV[i], ARGV[i + 1]
 end
 
--- Nobody waits, nothing is unusual, there is room for all: grant all.
+-- Fast path: no claim waits, no unusual state, and there is room for all.
 local base, limit = at .. 'pool:' .. pool, m[6]
 if limit and string.byte(limit, -1) == 43 and call('EXISTS', base .. ':queue') == 0 then -- a plus
     limit = string.sub(limit, 1, -2)
@@ -39,7 +39,7 @@ if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INF
         for k = 1, n do
             local text = string.format('%d', token + k - 1)
             records[2 * k - 1] = ids[k]
-            records[2 * k] = 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':1 ' .. text .. ' ' .. since .. ' ' .. who[k] .. ' '
+            records[2 * k] = 'H ' .. text .. ' ' .. s .. ' ' .. pool .. ':1 ' .. text .. ' ' .. since .. ' ' .. details[k] .. ' '
             held[k] = ids[k] .. '#1'
             lines[k] = 'ok ' .. m[1] .. ' 0 H ' .. text .. ' ' .. text .. ' ' .. last .. ' 0 ' .. since
             last = text
@@ -58,7 +58,7 @@ local again = {} -- claims that were sent before
 for _, c in ipairs(ids) do again[c] = find_resent(c) and true end
 local d = {pools = pool .. ':1', list = {pool, 1}, queue_limits = {tonumber(queue_limit)}}
 for k, c in ipairs(ids) do
-    lines[k] = again[c] and answer(c, read_claim(c), last) or request(c, who[k], '0', false, d)
+    lines[k] = again[c] and answer(c, read_claim(c), last) or request(c, details[k], '0', false, d)
 end
 save_clock()
 return epoch and lines or {'epoch', ''}

@@ -1,32 +1,32 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts that do more than their fast path (a line "--#include core" stands for this text): the namespace's state,
--- the hybrid clock, epochs, claims' records, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
+-- Part of scripts, for all but their fast path ("--#include core" inserts this text): the namespace's state, the hybrid clock,
+-- epochs, records of claims, limits. Expects `call`, `meta` (KEYS[1]) and `at` (its prefix).
 --
 -- meta    hash  schema epoch began replid grace grace_elapsed clock lead heartbeat_count lease unsettled
 --               override_version override_expiry broken(a key was deleted);
 --               epoch: the random id of this epoch; began: the clock when it began; lead: how far the clock runs ahead of TIME, µs
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
---               l:POOL = limit in force, with "+" behind it if somebody may wait (who finds nobody takes the "+" away), with "!"
---               if parked claims are still to come back;
+--               l:POOL = limit in force, followed by "+" if claims may be waiting (a script that finds none removes the "+"),
+--               by "!" if parked claims have to be requeued;
 --               replid: as INFO prints it, "master_replid:...";
---               about: tells people what this is, in so many bytes that Redis keeps a hash table from the first host on
--- waiting set   pools whose limit is noted with "+" or "!"
--- Tickets and tokens are numbers of the hybrid clock. All are kept and compared as text where nothing is computed with them,
--- because `..` and tostring() lose digits of 16-digit numbers.
+--               about: a text for people, long enough that Redis stores this hash as a hash table from the first host on
+-- waiting set   pools whose l:POOL ends in "+" or "!"
+-- Tickets and tokens are numbers of the hybrid clock. They are stored and compared as text, because `..` and tostring() lose
+-- digits of 16-digit numbers.
 
 local f = call('HMGET', meta, 'epoch', 'replid', 'grace', 'unsettled', 'clock', 'lease', 'lead', 'began')
 local epoch, replid, grace, unsettled, lease = f[1], f[2], f[3] == '1', f[4], f[6]
 local clock, lead, began = tonumber(f[5]) or 0, tonumber(f[7]) or 0, tonumber(f[8]) or 0
 local clock_read, lead_read, time_read = clock, lead, nil
-local more = 0        -- 1: this call's bound was reached, somebody should call again
-local trusted = nil   -- whether Redis was found to be still in this epoch
-local limits = {}     -- pool -> limit in force, as far as it was asked for
+local more = 0        -- 1: the bound of this call was reached, a host has to call again
+local trusted = nil   -- whether Redis is still in this epoch; nil: not checked yet
+local limits = {}     -- pool -> limit in force, a cache
 
 local function fmt(number)
-    return string.format('%d', number) -- a 64-bit integer; %.0f costs four times as much
+    return string.format('%d', number) -- a 64-bit integer; %.0f takes four times as long
 end
 
--- Redis's time in µs, one value a call. Used for tickets and tokens, for people, and for the end of overrides (R7).
+-- Returns Redis's time in µs, the same during a call. For tickets and tokens, for people, and for the end of overrides (R7).
 local function now()
     if not time_read then
         local t = call('TIME')
@@ -35,7 +35,7 @@ local function now()
     return time_read
 end
 
--- Forgets pools where nobody waits any more. Whether that were all.
+-- Forgets pools without waiting claims. Returns whether no pool is left.
 local function nobody_waits()
     local none = true
     for _, pool in ipairs(call('SMEMBERS', at .. 'waiting')) do
@@ -48,35 +48,35 @@ local function nobody_waits()
     return none
 end
 
--- The next ticket or token. After TIME was set back the clock goes on at the pace of TIME, with a lead: two tickets differ by the time
--- between them, as head starts need it (R2). The lead shrinks when nobody waits whose ticket was drawn with it.
+-- Returns the next ticket or token. After TIME was set back the clock follows TIME with a lead, so that two tickets still differ
+-- by the time between them, as head starts require (R2). The lead shrinks when no claim with a ticket from it waits.
 local function tick()
     if lead > 0 and not grace and nobody_waits() then lead = math.max(0, clock + 1 - now()) end
     local next_number = now() + lead
     if next_number <= clock then
-        if clock - next_number > 1000 then lead = clock + 1 - now() end -- less than that is several numbers in one call
+        if clock - next_number > 1000 then lead = clock + 1 - now() end -- a smaller difference comes from several numbers in one call
         next_number = clock + 1
     end
     clock = next_number
     return clock
 end
 
--- The highest number that can have been drawn so far.
+-- Returns the highest number that can have been drawn so far.
 local function latest()
     return fmt(math.max(clock, now() + lead))
 end
 
--- A number ten years ahead of TIME (of 2026, where TIME is behind) was never drawn: hosts refuse it, too.
+-- A number ten years ahead of TIME (of 2026, if TIME is earlier) was never drawn. Hosts refuse it as well.
 local function is_plausible(number)
     return number < math.max(now(), 1767225600000000) + 315576000000000
 end
 
--- Takes over what a host remembers of the clock, which outlives a loss of data (R10).
+-- Advances the clock to the number that a host remembers, which outlives a loss of data (R10).
 local function observe_clock(number)
     if number and number > clock and is_plausible(number) then clock = number end
 end
 
--- To be called at the end of each call that may have ticked.
+-- To be called at the end of each call that may have drawn numbers.
 local function save_clock()
     if clock ~= clock_read or lead ~= lead_read then
         call('HSET', meta, 'clock', fmt(clock), 'lead', fmt(lead))
@@ -84,13 +84,13 @@ local function save_clock()
     end
 end
 
--- Nothing is granted before a hello begins another epoch: every other call is refused until then.
+-- Every call but hello is refused until a hello begins the next epoch.
 local function end_epoch()
     call('HDEL', meta, 'epoch')
     epoch, trusted = nil, false
 end
 
--- Whether Redis is still the one that this epoch began with; if not, the epoch ends (R10).
+-- Returns whether Redis is still the one of this epoch's begin. If not, ends the epoch (R10).
 local function in_epoch()
     if trusted == nil then
         trusted = epoch and replid and string.find(call('INFO', 'replication'), replid, 1, true) ~= nil
@@ -99,7 +99,7 @@ local function in_epoch()
     return trusted
 end
 
--- "db:2,net:1" as {'db', 2, 'net', 1}; nil if nobody can have asked for that
+-- Parses "db:2,net:1" to {'db', 2, 'net', 1}; nil: not a valid request
 local function parse_pools(text)
     local list = {}
     for pool, n in string.gmatch(text or '', '([^:,]+):(%d+)') do
@@ -111,8 +111,8 @@ local function parse_pools(text)
 end
 
 -- A claim's record: state token session pools ticket since head-start pid run name reason, separated by spaces. state: W(aiting),
--- P(arked), H(eld). since: when it was queued, or granted. reason: of a revocation, "" if there was none. A record that somebody else
--- wrote, and that makes no sense, is as good as none.
+-- P(arked), H(eld). since: when it was queued, or granted. reason: of a revocation, "" if there was none. An invalid record is
+-- treated as missing.
 local function parse_claim(text)
     local r = {}
     r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason =
@@ -121,7 +121,7 @@ local function parse_claim(text)
     return r.list and r
 end
 
--- Keys of the claims of a session, and of those that a sync under way has not named yet.
+-- Return the keys of a session's claims, and of those that a sync under way has not listed yet.
 local function claims_of(session)
     return at .. 'session:' .. session .. ':claims'
 end
@@ -140,8 +140,8 @@ local function write_claim(c, r)
         {r.state, r.token, r.session, r.pools, r.ticket, r.since, r.head, r.pid, r.run, r.name, r.reason}, ' '))
 end
 
--- An override: version, limit ("-": cleared), until (µs, 0: no end), id of who made it, what a resume restores ("": it is no
--- pause; else "limit until", "-" for none), reason; separated by tabs.
+-- An override: version, limit ("-": cleared), until (µs, 0: no end), id of the call that made it, the override that a resume
+-- restores ("": not a pause; else "limit until", "-" for none), reason; separated by tabs.
 local function parse_override(text)
     local o = {}
     o.version, o.limit, o.until_usec, o.by, o.restore, o.reason =
@@ -149,13 +149,13 @@ local function parse_override(text)
     return o
 end
 
--- Numbers given to call() are formatted with 17 digits, which costs more than the look-up: where they are known, they are texts.
+-- call() formats numbers with 17 digits, which takes longer than a look-up in this table of texts.
 local function lowest_limit(pool)
     return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0
 end
 
--- The lowest that a live session declares, or the override (R14). One whose time is over is in force until a heartbeat ends it: so
--- whom it parked is back in the queues before anybody is granted what it held back (R2).
+-- Returns the override, or the lowest limit that a live session declares (R14). An override stays in force until a heartbeat ends
+-- it, so that the claims it parked are requeued before other claims are granted the permits (R2).
 local function limit_of(pool)
     local limit = limits[pool]
     if not limit then
@@ -167,12 +167,12 @@ local function limit_of(pool)
     return limit
 end
 
--- Whether claims that were parked because of this pool are to come back: its limit is no longer below what they want.
+-- Returns whether claims that were parked at this pool have to be requeued: its limit is no longer below what they want.
 local function is_unsettled(pool)
     return call('ZCOUNT', at .. 'pool:' .. pool .. ':parked', '-inf', fmt(limit_of(pool))) > 0
 end
 
--- Notes what limit_of() finds for the fast paths, which read it with all else: whatever changes it calls this, and each hello.
+-- Stores the result of limit_of() in l:POOL for the fast paths. To be called after each change of it, and by each hello.
 local function cache_limit(pool)
     local base = at .. 'pool:' .. pool
     local mark = is_unsettled(pool) and '!' or call('EXISTS', base .. ':queue') == 1 and '+' or ''
@@ -185,7 +185,7 @@ local function cache_limit(pool)
     end
 end
 
--- The members of a pool's held set that stand for n permits of claim c.
+-- Returns the members of a pool's held set for n permits of claim c.
 local function members(c, n)
     local list = {}
     for i = 1, n do list[i] = c .. '#' .. i end

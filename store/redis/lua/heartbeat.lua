@@ -1,25 +1,25 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- heartbeat: keeps a session alive. Its cost does not depend on how many claims it has (R15). It also ends grace (R10), expires the dead (R4),
--- settles pools and ends overrides whose time is over. An administrator who knows that a namespace is new ends grace with a known-µs of a
--- whole lease.
+-- heartbeat: keeps a session alive, at a cost that does not depend on its number of claims (R15). Also ends grace (R10), expires
+-- dead sessions (R4), settles pools and ends overrides. An administrator who knows that a namespace is new ends grace with a
+-- known-µs of a whole lease.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch
 --       dead       the highest count that this host received at least a lease ago in this epoch, 0 if none
---       own        the highest count that an answer to this session named in this epoch
---       overrides  the newest version of an override that it knows
---       given      the highest number given to this session that its host has heard of in this epoch
---       then, in grace, and where the latest number is wanted:
---       known-µs   how long it has known this epoch
+--       own        the highest count in a reply to this session in this epoch
+--       overrides  the newest version of an override that its host knows
+--       given      the highest number given to this session that its host has received in this epoch
+--       then, in grace, or to get the latest number:
+--       known-µs   how long its host has known this epoch
 --       latest     as in hello
 -- Reply, one line: ok epoch more grace(0|1) count last-token claims clock [latest]
 --         clock: the last number drawn;  latest: no number drawn so far is higher
---       or, where there may be more to say: {that line, overrides, ended, reclaimed, undeclared}
---         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each changed since (128 at most)
---         ended: {session, host, clock} of each session expired;  reclaimed: {claim, host, name, run, pools, token, clock} of each held
---         claim of theirs;  undeclared: {pool, lowest, clock}: see session.lua
---       {'epoch', epoch}: nothing was beaten;  {'gone'};  {'stale'}
+--       or with news: {that line, overrides, ended, reclaimed, undeclared}
+--         overrides: {pool, version, limit('-': none), until-µs, by, restore, reason} of each one changed since (128 at most)
+--         ended: {session, host, clock} of each expired session;  reclaimed: {claim, host, name, run, pools, token, clock} of each
+--         claim that they held;  undeclared: {pool, lowest, clock}: see session.lua
+--       {'epoch', epoch}: another epoch, nothing was done;  {'gone'};  {'stale'}
 -- Cost  5 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
@@ -30,7 +30,7 @@ if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= own_connection then return {'stale'} end
-if last ~= highest_token and tonumber(last) < tonumber(highest_token) then -- Redis's memory went back, though it is the same Redis
+if last ~= highest_token and tonumber(last) < tonumber(highest_token) then -- the same Redis has older data
     call('HDEL', meta, 'epoch')
     return {'epoch', ''}
 end
@@ -47,7 +47,7 @@ end
 --#include queue
 --#include session
 --#include limits
--- Before it does anything to others: did Redis's memory go back? Then whom it would expire may live.
+-- First of all: if Redis has older data than this host has seen, the sessions it would expire may be alive.
 local score = tonumber(call('ZSCORE', heartbeats, s) or 0)
 if score < tonumber(own_count) or tonumber(expired_count) >= tonumber(count) then
     end_epoch()
@@ -55,7 +55,7 @@ if score < tonumber(own_count) or tonumber(expired_count) >= tonumber(count) the
 end
 call('ZADD', heartbeats, count, s)
 if grace then
-    observe_clock(tonumber(remembered_clock)) -- at its end beyond all that was drawn before it, though nobody may have heard of the last (R7)
+    observe_clock(tonumber(remembered_clock)) -- at the end of grace, above all numbers drawn before it, even those that no host received (R7)
     local known = tonumber(known_usec or 0)
     if known >= tonumber(lease) and in_epoch() then
         call('HDEL', meta, 'grace', 'grace_elapsed')

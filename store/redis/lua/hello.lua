@@ -1,29 +1,29 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- hello: opens a session or continues it on a new connection (R6), and declares its limits (R14). Repeated on the same
--- connection it declares its limits again (reload). A sync must follow it. It alone begins an epoch (R10).
+-- connection it declares its limits again (reload). A sync must follow. No other script begins an epoch (R10).
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection
---       replaced   the session that this one replaces, "" if none: it ends here
+--       replaced   the session that this one replaces and that ends here; "": none
 --       host machine version lease-µs
---       drawn      the highest ticket or token that this host has heard of
---       latest     no number drawn so far can be higher, as far as this host remembers; heard in grace (R10)
---       epoch      that it knew last, 0 if none;  own: as in heartbeat, 0 if that call was sent a lease ago;  dead: as in heartbeat
---       lost       1: Redis has lost data of that epoch;  2: a script ended with an error in it, half of its work may be done;  0
---       fresh      the id of the epoch that begins here if there is none: random, never used before
---       limits     how many, then for each: pool limit; limit "host": there it is of scope host
---       then overrides that it remembers, for each: pool version limit until-µs by restore reason
+--       drawn      the highest ticket or token that this host has received
+--       latest     an upper bound of all numbers drawn so far, as this host knows it; used in grace (R10)
+--       epoch      the last one it knew, 0: none;  own: as in heartbeat, 0 if that call was sent a lease ago;  dead: as in heartbeat
+--       lost       1: Redis lost data of that epoch;  2: a script failed and may have done half of its work;  0: neither
+--       fresh      a new random id, for the epoch that begins here if there is none
+--       limits     how many, then for each: pool limit; limit "host": a pool of scope host on this host
+--       then the overrides that it knows, for each: pool version limit until-µs by restore reason
 -- Reply {'ok', epoch, more, grace, count, known(1: the session was there), latest, overrides, differing, undeclared, ended,
 --         reclaimed, limits_effective_after}
---         differing: {pool, lowest, highest, host_scoped} of its pools that live sessions declare differently; host_scoped: so many
---           have it with scope host, and others share it
+--         differing: {pool, lowest, highest, host_scoped} of its pools that live sessions declare differently; host_scoped: how
+--           many declare it with scope host, if others share it
 --         the rest as in heartbeat
---         limits_effective_after: the last number drawn before what is declared here took effect
---       {'lease-differs', epoch, more, count, lease-µs, latest, ended, reclaimed, undeclared}: a session lives by another lease (R4)
+--         limits_effective_after: the last number drawn before these limits took effect
+--       {'lease-differs', epoch, more, count, lease-µs, latest, ended, reclaimed, undeclared}: a live session has another lease (R4)
 --       {'name-taken', the same}: a live session of this host name on another machine
---       {'again'}: what was there is being thrown away, this call's bound was reached
---       {'gone'}: the session is another machine's;  {'stale', connection}: a newer connection was there
+--       {'again'}: old data is being removed, and the bound of this call was reached
+--       {'gone'}: the session belongs to another machine;  {'stale', connection}: there was a newer connection
 --       {'schema', n}: the data is newer than this script
 -- Cost  about 15 calls and 6 a pool declared
 local call, meta = redis.call, KEYS[1]
@@ -47,10 +47,10 @@ if schema and tonumber(schema) > 1 then return {'schema', schema} end
 local old_connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if old_connection and tonumber(old_connection) > tonumber(connection) then return {'stale', old_connection} end
 
--- A script changes all places of a claim at once. Where one of them is missing, or is no such key, somebody else changed it, and no
--- counting of what is left tells what is held (R5). So all of it goes before the next epoch begins, in whose grace hosts tell what they
--- hold and wait for, as after a loss of data (R10). What stays: the clock, and overrides as far as they are there. False if the
--- bound cut it short.
+-- Removes all sessions, claims and queues, but not the clock and the overrides. A script changes all keys of a claim at once.
+-- If one is missing or has a wrong type, another program changed it, and the rest no longer shows what is held (R5). In the
+-- grace period of the next epoch hosts report what they hold and wait for, as after a loss of data (R10). False: the bound
+-- was reached before the end.
 local function wipe()
     local sessions, budget = {}, 500
     call('UNLINK', at .. 'claims', at .. 'unsettled', at .. 'waiting')
@@ -91,20 +91,20 @@ local function wipe()
     return true
 end
 
-local named = epoch == own_epoch -- whether this host's counts are of this epoch
+local named = epoch == own_epoch -- this host's counts are from this epoch
 
--- The heartbeat_count of a session's last heartbeat; 0: there is no such session, or its end was begun.
+-- Returns the heartbeat_count of a session's last heartbeat; 0: it does not exist, or is being ended.
 local function count_of(id)
     return tonumber(call('ZSCORE', at .. 'heartbeats', id) or 0)
 end
 
--- Ends the epoch if Redis's memory went back although it is the same Redis: the host has seen more than is there.
+-- Ends the epoch if the same Redis has older data than the host has seen.
 local function end_forgotten_epoch()
     if named and (lost ~= '0' or count_of(s) < tonumber(own_count))
         or clock < tonumber(highest_number) and (named or not grace) then end_epoch() end
 end
 
--- Whether keys are missing or a script did half of its work. In grace the script that failed may have begun this epoch.
+-- Returns whether keys are missing or a script did half of its work. In grace the failed script may have begun this epoch.
 local function is_broken()
     if not schema and call('EXISTS', at .. 'claims', at .. 'sessions', at .. 'heartbeats') > 0 then
         call('UNLINK', at .. 'overrides') -- hosts remember them
@@ -114,7 +114,7 @@ local function is_broken()
 end
 
 local function begin_epoch()
-    named = false -- counts of another epoch mean nothing
+    named = false -- counts of another epoch are meaningless
     observe_clock(tonumber(remembered_clock))
     replid, epoch, grace, trusted = string.match(call('INFO', 'replication'), 'master_replid:%w+'), fresh_epoch, true, true
     began = tick()
@@ -122,7 +122,7 @@ local function begin_epoch()
         'schema', 1, 'epoch', epoch, 'began', fmt(began), 'replid', replid, 'grace', 1, 'grace_elapsed', 0)
 end
 
--- Whether a session is another machine's. A copied runtime directory or machine neither continues such a session nor ends it.
+-- Returns whether a session belongs to another machine. A copy of a runtime directory must neither continue nor end it.
 local function is_of_another_machine(id)
     local owner = string.match(call('HGET', at .. 'sessions', id) or '', '^%S+ (%S+)')
     return owner and owner ~= machine
@@ -133,8 +133,8 @@ local function is_name_taken()
     return namesake and namesake ~= s and count_of(namesake) > 0 and is_of_another_machine(namesake)
 end
 
--- Takes over this host's lease, or returns that the namespace is bound to another one. Claims that the session got under a longer
--- lease may be in use until that lease is over (R8), so they bind it like other sessions do.
+-- Sets this host's lease, or returns that the namespace is bound to another one. Claims that the session got under a longer
+-- lease may be in use until that lease ends (R8), so they bind the namespace as other sessions do.
 local function is_lease_refused()
     if lease == own_lease then return false end
     local others, own = call('ZCOUNT', at .. 'heartbeats', 1, '+inf'), count_of(s)
@@ -146,7 +146,7 @@ local function is_lease_refused()
     return false
 end
 
--- Replaces what the session declared before, and the name that it had.
+-- Replaces the limits and the host name that the session declared before.
 local function declare()
     local name, before = string.match(call('HGET', at .. 'sessions', s) or '', '^(%S+) %S+ %S+ (%S*)$')
     if name and name ~= host and call('HGET', meta, 'h:' .. name) == s then call('HDEL', meta, 'h:' .. name) end
@@ -169,7 +169,7 @@ local function declare()
     call('HSET', at .. 'sessions', s, table.concat({host, machine, version, table.concat(texts, ',')}, ' '))
 end
 
--- Takes over each override that is newer than the one that is there.
+-- Applies each override that is newer than the one in Redis.
 local function merge_overrides()
     for i = FIRST_OVERRIDE, #ARGV, OVERRIDE_WORDS do
         local pool, o = ARGV[i], {}
@@ -181,7 +181,7 @@ local function merge_overrides()
     if FIRST_OVERRIDE <= #ARGV then end_overrides() end
 end
 
--- The declared pools of which live sessions declare different limits or scopes.
+-- Returns the declared pools for which live sessions declare different limits or scopes.
 local function find_differing()
     local differing = {}
     for i = 1, #declared, 2 do
@@ -198,7 +198,7 @@ end
 
 end_forgotten_epoch()
 if is_broken() then
-    call('HSET', meta, 'broken', '1') -- a wipe that is cut short goes on with the next hello
+    call('HSET', meta, 'broken', '1') -- the next hello continues a wipe that is cut short
     end_epoch()
     if not wipe() then return {'again'} end
     last, old_connection = nil, nil

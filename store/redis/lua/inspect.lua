@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- inspect: what people want to see. Reads only. Whatever somebody wrote into the keys by hand, it answers: what does not parse is told as
--- malformed, and the rest is told. Numbers are texts as they stand in Redis; who asked parses them.
+-- inspect: the state, for people. Reads only. It never fails on keys that were changed by hand: it returns values that it
+-- cannot parse as malformed, and the others as usual. Numbers are the texts found in Redis; the caller parses them.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  sessions
 -- Reply {'ok', epoch, grace(0|1), known-µs, time-µs, sessions, malformed}
 --         sessions: {session, record, beat-count, claims} each, 1000 at most
--- ARGV  pool NAME, then claims whose place in its queue is wanted, 1000 at most
+-- ARGV  pool NAME, then at most 1000 claims whose places in its queue are requested
 -- Reply {'ok', limit, lowest, highest, override, used, waiting, parked, holders, queue, positions,
---        host_scoped: sessions that have it with scope host, lowest-session, malformed}
---         lowest, highest: declared, '' if by nobody;  lowest-session: a session that declares the lowest, '' if none
+--        host_scoped: sessions that declare it with scope host, lowest-session, malformed}
+--         lowest, highest: of the declared limits;  lowest-session: a session that declares the lowest; '' if there is none
 --         override: {} or {limit, until-µs, reason}
 --         holders: {claim, session, name, permits, token, since-µs, pid} each, 1000 at most
 --         queue: {claim, session, name, permits, since-µs, position(0: parked)} each, 1000 at most
---         positions: of the claims asked for, 0: not in this queue
---         malformed: {key, id, text} each, 100 at most: what stands in this key (under this id) and is no record
+--         positions: of the requested claims, 0: not in this queue
+--         malformed: {key, id, text} each, 100 at most: a value of this key (of this id) that is no valid record
 -- Cost  one call a session, claim and holder; at most some 5000
 local meta, what, pool = KEYS[1], ARGV[1], ARGV[2]
 local FIRST_CLAIM = 3
@@ -26,7 +26,7 @@ local function tell(key, id, text)
     if #malformed < 100 then malformed[#malformed + 1] = {key, id, string.sub(text, 1, 100)} end
 end
 
--- A key of a wrong type is as if it were empty.
+-- Treats a key of a wrong type as empty.
 local function call(command, ...)
     local r = redis.pcall(command, ...)
     if type(r) == 'table' and r.err then
@@ -47,7 +47,7 @@ end
 
 local base = at .. 'pool:' .. pool
 
--- What of a claim stands in a key of this pool; nil: it is no record. It may be no claim's id either.
+-- Returns a claim found in a key of this pool; nil: it has no valid record, and may not even be a claim's id.
 local function see(c, key)
     local text = call('HGET', at .. 'claims', c)
     local r = text and parse_claim(text)

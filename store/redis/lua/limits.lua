@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Part of scripts that know overrides (R14). Expects core.lua and queue.lua.
 --
--- overrides  zset  pool -> version of its override, also of one that was cleared: a late resend must not bring it back
+-- overrides  zset  pool -> version of its override; a cleared one stays, so that a late resend does not set it again
 -- meta o:P   the override itself;  override_version: the newest;  override_expiry: the earliest
 
 local function write_override(pool, o)
@@ -13,7 +13,7 @@ local function write_override(pool, o)
     change_limit(pool)
 end
 
--- What a resume, or the end of a pause, brings back: the override that it replaced, if that is not over by now.
+-- Returns the override that a resume, or the end of a pause, restores: the replaced one, if its time is not over.
 local function restore_override(o)
     local limit, until_usec, reason = string.match(o.restore, '^(%d+) (%d+) (.*)$')
     if limit and (until_usec == '0' or tonumber(until_usec) > now()) then
@@ -24,15 +24,15 @@ local function restore_override(o)
     o.restore = ''
 end
 
--- A cleared override stays, because a late resend of the call before it must find its version; not for ever (R16): a day, and as long
--- as somebody declares its pool. Hosts forget it, too.
+-- Removes cleared overrides (R16) after a day, if no session declares their pools. Until then a late resend of an earlier call
+-- must find their version. Hosts forget them as well.
 local function is_forgotten(pool, o)
     return o.limit == '-' and o.restore == '' and tonumber(o.version) < clock - 86400000000
         and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0
 end
 
--- The earliest end among overrides in force; those that are over now are cleared. Not in grace: an end is a new version, and a host
--- may still come that knows a newer one than this.
+-- Clears overrides whose time is over, and returns the earliest end of the others. Not in grace: an end is a new version, and a
+-- host that reports later may know a newer one.
 local function end_overrides()
     local first
     for _, pool in ipairs(call('ZRANGE', at .. 'overrides', 0, -1)) do
@@ -56,7 +56,7 @@ local function end_overrides()
     if first then call('HSET', meta, 'override_expiry', fmt(first)) else call('HDEL', meta, 'override_expiry') end
 end
 
--- What a host that knows all up to this version does not know yet, oldest first.
+-- Returns the overrides that are newer than this version, oldest first.
 local function newer_overrides(version)
     local list = {}
     for _, pool in ipairs(call('ZRANGEBYSCORE', at .. 'overrides', '(' .. fmt(version), '+inf', 'LIMIT', 0, 128)) do

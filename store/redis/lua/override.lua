@@ -5,12 +5,12 @@
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch pool
 --       version   of the override that this one replaces, 0 if there was none
---       id        of this call: sent again it is known again (R6)
+--       id        of this call, by which a repeated call is recognized (R6)
 --       kind      set | clear | pause | resume
 --       limit for-µs(0: until cleared) reason     (set and pause)
 -- Reply {'ok', epoch, more, version}
---       {'conflict', epoch, version}: that version is not there (any more)
---       {'unknown', epoch}: nobody declares that pool;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+--       {'conflict', epoch, version}: that version is not in force
+--       {'unknown', epoch}: no session declares that pool;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 20 calls, and what it parks, brings back and grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- probe: runs each command that the scripts use, to no effect. A host asks once a connection, before it says hello: a script that
--- failed for lack of a right would leave half of its work done.
+-- probe: runs each command that the scripts use, without effect. A host calls it once a connection, before hello: a script that
+-- fails because of a missing right would leave half of its work done.
 --
 -- KEYS  berth:{ns}:meta
--- Reply {'ok', {command, ...}}: those that this user may not run, or not with such keys and channels
+-- Reply {'ok', {command, ...}}: those that this user may not run, or not with these keys and channels
 -- Cost  some 40 calls
 local key, refused = string.sub(KEYS[1], 1, -5) .. 'probe:', {}
 local h, s, s2, z = key .. 'h', key .. 's', key .. 's2', key .. 'z'

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts that place, take away or grant claims. Expects core.lua.
+-- Part of scripts that enqueue, remove or grant claims. Expects core.lua.
 --
 -- pool:P:held    set   one member per permit; used = SCARD (R5)
 -- pool:P:queue   zset  waiting claim -> ticket minus head start
--- pool:P:parked  zset  claim parked because of this pool -> permits wanted of it
--- unsettled      set   pools to settle later: it was grace, or a bound was reached (R16)
+-- pool:P:parked  zset  claim parked at this pool -> permits it wants of the pool
+-- unsettled      set   pools to settle later, after grace or after a bound was reached (R16)
 --
--- A claim stands in the queues of all its pools with the same score. One that is the first of a queue, and wants more than the limit of
--- one of its pools, is parked at that pool: it would keep others waiting. In a paused pool nobody can be granted anything, so
--- that one's own queue stays as it is, however long it is.
+-- A claim is in the queues of all its pools with the same score. The first claim of a queue is parked at a pool whose limit is
+-- below what it wants, because it would keep other claims waiting. The queue of a paused pool stays as it is, because no claim
+-- in it can be granted.
 
-local moves = 128    -- claims that this call may still bring back
+local moves = 128    -- claims that this call may still requeue
 local grants = 128   -- claims that it may still grant or park
-local visits = 256   -- pools that it may still look at
+local visits = 256   -- pools that it may still visit
 local touched, n_touched, is_touched = {}, 0, {} -- pools to settle at the end of the call
 
 local function touch(pool)
@@ -27,7 +27,7 @@ local function push(session, ...)
     call('PUBLISH', at .. 'to:' .. session, table.concat({...}, ' '))
 end
 
--- Takes permits, whatever the limit.
+-- Takes permits, even above the limit.
 local function hold(c, r)
     for i = 1, #r.list, 2 do
         call('SADD', at .. 'pool:' .. r.list[i] .. ':held', unpack(members(c, r.list[i + 1])))
@@ -46,13 +46,13 @@ local function enqueue(c, r)
     r.state = 'W'
 end
 
--- Granted in an epoch before this one, to a host that does not know it: Redis may have lost what came after, when somebody else got
--- these permits (R10).
+-- Returns whether a claim was granted in an earlier epoch, to a host that does not know the grant. Redis may have lost what
+-- followed, when another claim got these permits (R10).
 local function is_doubtful(r)
     return r.state == 'H' and tonumber(r.token) < began
 end
 
--- Where it stands in the queue in which it stands last, 1 first; 0: in none.
+-- Returns a claim's last place among its queues, from 1; 0: it is in no queue.
 local function position_of(c, r)
     local position = 0
     if r.state == 'W' then
@@ -63,7 +63,7 @@ local function position_of(c, r)
     return position
 end
 
--- Takes a claim out of wherever its state says that it is; its pools are to be settled.
+-- Removes a claim from the keys of its state, and marks its pools to be settled.
 local function dequeue(c, r)
     for i = 1, #r.list, 2 do
         local base = at .. 'pool:' .. r.list[i]
@@ -88,22 +88,22 @@ local function push_place(c, r)
     push(r.session, r.state == 'P' and 'parked' or 'queued', epoch, position_of(c, r), r.ticket, c, r.ticket, r.since)
 end
 
--- The first of its pools whose limit is below what it wants; nil: none is.
+-- Returns the first of a claim's pools whose limit is below what it wants, or nil.
 local function find_low_limit(r)
     for i = 1, #r.list, 2 do
         if r.list[i + 1] > limit_of(r.list[i]) then return r.list[i], r.list[i + 1] end
     end
 end
 
--- Takes a claim that is the first of a queue out of the way of others. Its record is the caller's to write.
+-- Parks a claim that is the first of a queue. The caller writes its record.
 local function park(c, r, pool, permits)
     dequeue(c, r)
     call('ZADD', at .. 'pool:' .. pool .. ':parked', permits, c)
     r.state = 'P'
 end
 
--- Brings back who no longer wants more than the limit. False if the bound cut it short: then nothing may be granted in this pool yet, or
--- somebody would overtake those who are still to come back (R2).
+-- Requeues parked claims that no longer exceed the limit. False: the bound was reached. This pool must grant nothing then, or
+-- other claims would overtake those that are not requeued yet (R2).
 local function unpark(pool)
     local parked = at .. 'pool:' .. pool .. ':parked'
     local list = call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)), 'LIMIT', 0, moves)
@@ -123,8 +123,8 @@ local function unpark(pool)
     return not is_unsettled(pool)
 end
 
--- Whether the claim at the head of one queue is first in all of them and all its permits are free (R3). left_out: pools where
--- nothing may be granted yet.
+-- Returns whether the first claim of one queue is first in all its queues and all its permits are free (R3). left_out: pools
+-- that must grant nothing yet.
 local function can_grant(c, r, left_out)
     for i = 1, #r.list, 2 do
         local base = at .. 'pool:' .. r.list[i]
@@ -136,11 +136,11 @@ local function can_grant(c, r, left_out)
     return true
 end
 
--- Records the grant, then tells its session, naming the token granted to it before (R12).
+-- Records the grant, then publishes it to its session together with the token granted to that before (R12).
 local function grant(c, r)
     local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
     dequeue(c, r)
-    if not connection then -- its session is being expired
+    if not connection then -- the session is being expired
         call('HDEL', at .. 'claims', c)
         call('SREM', claims_of(r.session), c)
         call('SREM', unsynced_of(r.session), c)
@@ -154,20 +154,20 @@ local function grant(c, r)
     push(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued)
 end
 
--- Grants, and parks who stands in the way, until the first of the queue has to wait. False if a bound cut it short.
+-- Grants or parks claims until the first of the queue has to wait. False: a bound was reached before.
 local function grant_from(pool, left_out)
     while grants > 0 do
         local c = call('ZRANGE', at .. 'pool:' .. pool .. ':queue', '0', '0')[1]
         if not c then return true end
         local r = read_claim(c)
-        if not r or r.state ~= 'W' then -- somebody deleted keys: heal, never hang
+        if not r or r.state ~= 'W' then -- keys were deleted: repair the queue, never hang
             call('ZREM', at .. 'pool:' .. pool .. ':queue', c)
         else
             local lowest, permits = find_low_limit(r)
             if limit_of(pool) == 0 then return true end
             if not lowest and not can_grant(c, r, left_out) then return true end
             if not in_epoch() then return false end
-            is_touched[pool] = true -- this loop goes on with it; its other pools are touched by what follows
+            is_touched[pool] = true -- this loop continues with it; what follows touches its other pools
             if lowest then
                 park(c, r, lowest, permits)
                 write_claim(c, r)
@@ -181,7 +181,7 @@ local function grant_from(pool, left_out)
     return false
 end
 
--- Does what has become possible in the touched and the unsettled pools; what it may not or cannot do yet is remembered.
+-- Grants what has become possible in the touched and the unsettled pools. Keeps pools that it must or can not settle yet.
 local function settle()
     local remaining, left_out = {}, {}
     if n_touched == 0 and not unsettled then return end
@@ -189,7 +189,7 @@ local function settle()
         if unsettled then
             for _, pool in ipairs(call('SMEMBERS', at .. 'unsettled')) do touch(pool) end
         end
-        -- First those who come back, everywhere; then grants. Both may touch more pools meanwhile.
+        -- First requeue in all pools, then grant. Both may touch more pools.
         local i = 1
         while i <= n_touched do
             visits = visits - 1
@@ -221,7 +221,7 @@ local function settle()
     end
 end
 
--- A pool has another limit: who is first of any queue may have to be parked because of it.
+-- The limit of a pool has changed: the first claim of any queue may have to be parked because of it.
 local function change_limit(pool)
     limits[pool] = nil
     cache_limit(pool)

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- release: gives a claim's permits back, or withdraws it while it waits. What becomes possible is granted in the same call.
+-- release: returns a claim's permits, or withdraws it while it waits. Grants the next claims in the same call.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch claim
--- Reply, one line: ok epoch more clock token   clock: the last number drawn before this; token: 0 if it only waited
+-- Reply, one line: ok epoch more clock token   clock: the last number drawn before this; token: 0 if it waited
 --                  ok epoch more   there is no such claim (R6);  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  6 calls for one pool, 16 with a grant
 local call, meta = redis.call, KEYS[1]
@@ -18,7 +18,7 @@ local claims = at .. 'claims'
 local record = call('HGET', claims, c)
 if not record then
     if call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 0 then return 'ok ' .. m[1] .. ' 0' end
-    call('HDEL', meta, 'epoch') -- what it held cannot be given back: see hello.lua
+    call('HDEL', meta, 'epoch') -- its permits are unknown: see hello.lua
     call('HSET', meta, 'broken', '1')
     return {'epoch', ''}
 end
@@ -27,7 +27,7 @@ if session ~= s then return 'ok ' .. m[1] .. ' 0' end
 
 call('SREM', at .. 'session:' .. s .. ':claims', c)
 call('HDEL', claims, c)
-local pool, held, queue, first, queues -- first: of the queue of that pool, the last one that has any; queues: these pools
+local pool, held, queue, first, queues -- queues: pools with waiting claims; first: the first claim of the last one
 repeat
     local n, stop
     pool, n, stop = string.match(record, '^([^:,]+):(%d+)()', i)
@@ -55,11 +55,11 @@ repeat
         end
     end
 until string.byte(record, stop) ~= 44 -- a comma
-local told = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
-if not queues then return 'ok ' .. m[1] .. told end
+local reply = ' 0 ' .. (m[3] or '0') .. ' ' .. (state == 'H' and given or '0')
+if not queues then return 'ok ' .. m[1] .. reply end
 
--- One pool, and whoever is next wants this one alone, as nearly always: the same as below in half of the time. It goes on below where
--- anything is unusual, and if there may be somebody else to grant to.
+-- Fast path, in half of the time: one pool, and the next claim wants this pool alone. Unusual states, and further claims that
+-- may fit, are left to the part below.
 if #queues == 1 and queues[1] == pool then
     local text = call('HGET', claims, first)
     local owner, middle, of_pool, n, ticket, queued, rest = string.match(text or '',
@@ -70,7 +70,7 @@ if #queues == 1 and queues[1] == pool then
         local connection, last = string.match(o[4] or '', '^(%d+ )(%d+)$')
         if o[2] and not o[1] and connection and string.byte(o[2], -1) ~= 33 then -- no exclamation mark
             local limit, used = string.match(o[2], '^%d+') + 0, call('SCARD', held) + n
-            if used > limit and n + 0 <= limit then return 'ok ' .. m[1] .. told end -- else it is in the way: see queue.lua
+            if used > limit and n + 0 <= limit then return 'ok ' .. m[1] .. reply end -- else it is parked: see queue.lua
             if used <= limit and n == '1' and string.find(call('INFO', 'replication'), o[3], 1, true) then
                 local t, clock = call('TIME'), m[3]
                 local since = t[1] .. string.sub('00000' .. t[2], -6)
@@ -81,7 +81,7 @@ if #queues == 1 and queues[1] == pool then
                 call('HSET', meta, 'clock', token, session, connection .. token)
                 call('PUBLISH', at .. 'to:' .. owner, 'granted ' .. m[1] .. ' ' .. last .. ' ' .. token .. ' ' .. first .. ticket .. ' '
                     .. queued)
-                if used == limit then return 'ok ' .. m[1] .. told end
+                if used == limit then return 'ok ' .. m[1] .. reply end
             end
         end
     end
@@ -91,4 +91,4 @@ end
 for k = 1, #queues do touch(queues[k]) end
 settle()
 save_clock()
-return epoch and 'ok ' .. epoch .. ' ' .. more .. string.sub(told, 3) or {'epoch', ''}
+return epoch and 'ok ' .. epoch .. ' ' .. more .. string.sub(reply, 3) or {'epoch', ''}

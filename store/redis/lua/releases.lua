@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- releases: gives back or withdraws several claims, all before anything is granted.
+-- releases: releases or withdraws several claims, all of them before the first grant.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch, then the claims
--- Reply {line, ...}: for each what release answers;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and what it grants
+-- Reply {line, ...}: for each the reply of release;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  all held with one permit of one pool: 6 calls; else about 5 a claim; and those of its grants
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_CLAIM = 4
@@ -15,13 +15,13 @@ if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 if string.match(m[2], '^%d+') ~= own_connection then return {'stale'} end
 
-local told, pool, held = 'ok ' .. m[1] .. ' 0 ' .. (m[3] or '0') .. ' ', nil, {}
+local reply, pool, held = 'ok ' .. m[1] .. ' 0 ' .. (m[3] or '0') .. ' ', nil, {}
 for k, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do
     local given, session, of_pool = string.match(record or '', '^H (%d+) (%S+) ([^:,]+):1 ')
     if session ~= s or (pool and of_pool ~= pool) then break end
     pool = of_pool
     held[k] = ids[k] .. '#1'
-    lines[k] = told .. given
+    lines[k] = reply .. given
 end
 local alike = #lines == #ids
 if alike then
@@ -39,11 +39,11 @@ for k = alike and #ids + 1 or 1, #ids do
     if r and r.session == s then
         call('SREM', claims_of(s), c)
         drop(c, r)
-        lines[k] = told .. (r.state == 'H' and r.token or '0')
+        lines[k] = reply .. (r.state == 'H' and r.token or '0')
     elseif r or call('SISMEMBER', claims_of(s), c) == 0 then
         lines[k] = 'ok ' .. m[1] .. ' 0'
     else
-        call('HSET', meta, 'broken', '1') -- what it held cannot be given back: see hello.lua
+        call('HSET', meta, 'broken', '1') -- its permits are unknown: see hello.lua
         end_epoch()
         return {'epoch', ''}
     end

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts that ask for permits where it takes more than their fast path. Expects core.lua, queue.lua, and of the session that
--- asks: `s`, `own_epoch`, `connection`, and `last`, its token before.
+-- Part of scripts that request permits, for all but their fast path. Expects core.lua, queue.lua, and of the calling
+-- session `s`, `own_epoch`, `connection` and `last`, the token granted to it before.
 
 local function answer(c, r, before)
     return table.concat({'ok', epoch, more, r.state, r.ticket, r.token, before, position_of(c, r), r.since}, ' ')
 end
 
--- What became of a claim that is sent again (R6), or nil: then it is not there, also if it was held in an epoch before this one.
+-- Returns the record of a claim that was sent before (R6), or nil. A claim held in an earlier epoch does not count.
 local function find_resent(c)
     local r = read_claim(c)
     if not r then return nil end
-    if r.session ~= s or is_doubtful(r) then -- else: a late call of this host's session before; as in sync
+    if r.session ~= s or is_doubtful(r) then -- else: a late call of an earlier session of this host; as in sync
         call('SREM', claims_of(r.session), c)
         call('SREM', unsynced_of(r.session), c)
         if is_doubtful(r) then
@@ -24,7 +24,7 @@ local function find_resent(c)
     return r
 end
 
--- Whether a claim with this place is the first in all its pools and all its permits are free.
+-- Returns whether a claim with this score is the first in all its pools and all its permits are free.
 local function is_free(score, d)
     local free = not grace
     for i = 1, #d.list, 2 do
@@ -36,7 +36,7 @@ local function is_free(score, d)
     return free
 end
 
--- Whether a claim that wants more than a limit is the first of a queue in which others may be granted something.
+-- Returns whether a claim above a limit is the first of a queue in which other claims could be granted.
 local function blocks_others(c, r)
     for i = 1, #r.list, 2 do
         if limit_of(r.list[i]) > 0 and call('ZRANGE', at .. 'pool:' .. r.list[i] .. ':queue', '0', '0')[1] == c then return true end
@@ -44,15 +44,15 @@ local function blocks_others(c, r)
     return false
 end
 
--- Grants, queues or refuses a claim that is not there: its line of the answer. nil: Redis is not in the epoch that was named any more.
+-- Grants, queues or refuses a new claim. Returns its line of the reply; nil: the caller's epoch is over.
 -- d: {list = {pool, permits, ...}, pools = the same as text, queue_limits}
-local function request(c, who, ticket, nowait, d)
+local function request(c, details, ticket, nowait, d)
     local r, before = {token = '0', session = s, reason = '', list = d.list, pools = d.pools}, last
-    r.head, r.pid, r.run, r.name = string.match(who, '^(%d+) (%d+) (%S+) (%S+)$')
+    r.head, r.pid, r.run, r.name = string.match(details, '^(%d+) (%d+) (%S+) (%S+)$')
     observe_clock(tonumber(ticket))
     r.ticket, r.since = ticket ~= '0' and ticket or fmt(tick()), fmt(now())
 
-    if is_free(tonumber(r.ticket) - tonumber(r.head), d) and in_epoch() then -- it is first everywhere, too
+    if is_free(tonumber(r.ticket) - tonumber(r.head), d) and in_epoch() then -- first in all its queues
         r.token = ticket == '0' and r.ticket or fmt(tick())
         hold(c, r)
         write_claim(c, r)
@@ -74,7 +74,7 @@ local function request(c, who, ticket, nowait, d)
     if lowest and blocks_others(c, r) then park(c, r, lowest, permits) end
     write_claim(c, r)
     call('SADD', claims_of(s), c)
-    if grace then -- nobody else looks at these pools on its own
+    if grace then -- no other call settles these pools by itself
         for i = 1, #r.list, 2 do call('SADD', at .. 'unsettled', r.list[i]) end
         if not unsettled then call('HSET', meta, 'unsettled', 1) end
     end

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- revoke: tells a claim's host to stop it, or frees the claim if its session is gone. The push takes a number of the clock and
--- names its predecessor like a grant does, so that its loss is noticed; a sync names revoked claims, too.
+-- revoke: sends a claim's host the order to stop it, or frees the claim if its session is gone. The push has a number of the
+-- clock and names its predecessor, as that of a grant does, so that the host detects its loss. A sync reports revoked claims.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch claim reason
--- Reply {'ok', epoch, more, 'told'|'freed'};  {'unknown', epoch};  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Reply {'ok', epoch, more, 'sent'|'freed'};  {'unknown', epoch};  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 10 calls
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
@@ -28,10 +28,10 @@ if not connection then
 end
 local number = fmt(tick())
 r.reason = reason == '' and 'revoked' or reason
-if r.state ~= 'H' then dequeue(c, r) end -- gets nothing any more
+if r.state ~= 'H' then dequeue(c, r) end -- it must not be granted
 write_claim(c, r)
 call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
 push(r.session, 'revoked', epoch, last, number, c, r.reason)
 settle()
 save_clock()
-return {'ok', epoch or '', more, 'told'}
+return {'ok', epoch or '', more, 'sent'}

@@ -2,16 +2,16 @@
 -- Part of scripts that end sessions. Expects core.lua and queue.lua.
 --
 -- sessions   hash  session -> "host machine version pool=limit,..."
--- heartbeats zset  session -> heartbeat_count at its last heartbeat; 0: its end was begun, and each heartbeat goes on with it
--- session:S:claims  set  its claims;  session:S:unsynced: those that a sync under way has not named yet
--- pool:P:limits  zset  session -> the limit that it declares;  pool:P:host_scoped  zset  sessions for which it is of scope host
+-- heartbeats zset  session -> heartbeat_count at its last heartbeat; 0: it is being ended, which each heartbeat continues
+-- session:S:claims  set  its claims;  session:S:unsynced: those that a sync under way has not listed yet
+-- pool:P:limits  zset  session -> its declared limit;  pool:P:host_scoped  zset  sessions that declare it with scope host
 
 local ends = 128                -- claims and sessions that this call may still end
--- Told in the answer: {session, host, clock}, {claim, host, name, run, pools, token, clock}, {pool, lowest, clock} of pools of which
--- the lowest limit that is declared has changed, -1 if nobody does any more; clock: the last number drawn before it took effect.
+-- For the reply: {session, host, clock}; {claim, host, name, run, pools, token, clock}; {pool, lowest, clock} for pools
+-- whose lowest declared limit has changed (-1: no session declares it). clock: the last number drawn before the change.
 local ended, reclaimed, undeclared = {}, {}, {}
 
--- What is declared in a session's record, as {pool, limit or 'host', ...}
+-- Returns the limits declared in a session's record, as {pool, limit or 'host', ...}
 local function parse_declared(text)
     local list = {}
     for pool, limit in string.gmatch(text, '([^=,]+)=(%w+)') do
@@ -31,13 +31,13 @@ local function undeclare(s, pool, limit)
     end
 end
 
--- Its claims go, its limits go. False if the bound cut it short.
+-- Removes a session's claims and limits. False: the bound was reached before the end.
 local function end_session(s)
     local record = call('HGET', at .. 'sessions', s)
     local host, _, _, declared = string.match(record or '', '^(%S+) (%S+) (%S+) (%S*)$')
-    if not record then call('HSET', meta, 'broken', '1') end -- nor is known what it declared: see verify.lua
+    if not record then call('HSET', meta, 'broken', '1') end -- its limits are unknown: see verify.lua
     ends = ends - 1
-    call('HDEL', meta, 'c:' .. s) -- nothing is granted to it any more
+    call('HDEL', meta, 'c:' .. s) -- so that it gets no grants
     for _, key in ipairs({claims_of(s), unsynced_of(s)}) do
         while ends > 0 do
             local list = call('SRANDMEMBER', key, ends)
@@ -46,7 +46,7 @@ local function end_session(s)
                 local r = read_claim(c)
                 call('SREM', key, c)
                 ends = ends - 1
-                if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see verify.lua
+                if not r then call('HSET', meta, 'broken', '1') end -- its permits are unknown: see verify.lua
                 if r and r.session == s then
                     drop(c, r)
                     if r.state == 'H' then
@@ -70,7 +70,7 @@ local function end_session(s)
     return true
 end
 
--- Expires whoever has not beaten since a count that some host received a whole lease ago (R4), and goes on with what was begun.
+-- Expires sessions without a heartbeat since a count that some host received a whole lease ago (R4). Continues ends that were cut short.
 local function expire(dead, but)
     for _, s in ipairs(call('ZRANGEBYSCORE', at .. 'heartbeats', '-inf', dead, 'LIMIT', 0, 129)) do
         if s ~= but then

@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- sync: a session's whole truth, in parts of at most 200 claims, held ones first, then by ticket (R11). With the last part
--- (and again while `more`) what Redis has of this session and no part named is dropped, and what is possible is granted.
+-- sync: reports all claims of a session, in parts of at most 200, held ones first, then by ticket (R11). The last part, which is
+-- repeated while `more`, drops the session's claims that no part listed, and grants what is possible.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
 --       claim kind token ticket head-start-µs since-µs pid run name pools("db:2,net:1")
 --       kind: H  held, with this token
---             K  held beyond a lost lease: counted whatever the limit, gets a new token
+--             K  held beyond a lost lease: counted even above the limit, gets a new token
 --             W  waits, with this ticket
---             A  was asked for, the answer never came
+--             A  was requested, and the reply never came
 -- Reply {'ok', epoch, more, grace, last-token, clock, claims, overcommitted}
 --         claims: {claim, state(H W P, or '-': A and not there), ticket, token, position, since-µs, reason-of-revocation} each
---         overcommitted: {pool, used, limit} where what was restored went beyond the limit
+--         overcommitted: {pool, used, limit} of pools in which restored claims exceed the limit
 --       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  about 5 calls a claim
 local call, meta = redis.call, KEYS[1]
@@ -30,7 +30,7 @@ if grace then observe_clock(tonumber(remembered_clock)) end
 
 local own_claims, unsynced = claims_of(s), unsynced_of(s)
 if first == '1' and call('EXISTS', own_claims) == 1 then
-    if call('EXISTS', unsynced) == 1 then -- the sync before this one was cut off
+    if call('EXISTS', unsynced) == 1 then -- an earlier sync was cut off
         call('SUNIONSTORE', unsynced, unsynced, own_claims)
         call('DEL', own_claims)
     else
@@ -82,7 +82,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
         end
         write_claim(c, r)
         if call('SMOVE', unsynced, own_claims, c) == 0 and call('SADD', own_claims, c) == 1 and was and not moved then
-            call('HSET', meta, 'broken', '1') -- the set of this session was deleted, and with it who else was in it: see verify.lua
+            call('HSET', meta, 'broken', '1') -- the set of this session's claims was deleted: see verify.lua
         end
         claims[#claims + 1] = {c, r.state, r.ticket, r.token, position_of(c, r), r.since, r.reason}
     end
@@ -100,18 +100,18 @@ if last_part == '1' then
     for _, c in ipairs(call('SRANDMEMBER', unsynced, 128)) do
         local r = read_claim(c)
         if r and r.session == s then drop(c, r) end
-        if not r then call('HSET', meta, 'broken', '1') end -- what it held is not known any more: see verify.lua
+        if not r then call('HSET', meta, 'broken', '1') end -- its permits are unknown: see verify.lua
         call('SREM', unsynced, c)
     end
     unfinished = call('EXISTS', unsynced)
 end
 if last_part == '1' and unfinished == 0 then
     settle()
-else -- nothing is granted before all of the truth is there
+else -- no grants before the report is complete
     for i = 1, n_touched do call('SADD', at .. 'unsettled', touched[i]) end
     if n_touched > 0 then call('HSET', meta, 'unsettled', 1) end
 end
 save_clock()
 if not epoch then return {'epoch', ''} end
--- Not the last token by now: what settle() granted is not in these claims, and only its push tells it (R12).
+-- Not the newest token: the grants of settle() are not in these claims, and the host learns them from the pushes (R12).
 return {'ok', epoch, unfinished, grace and 1 or 0, last, fmt(clock), claims, overcommitted}

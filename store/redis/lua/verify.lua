@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
--- verify: whether some of a session's claims are where they must be. A host asks once a lease, of other claims each time, so that a key
--- which somebody deleted does not keep anybody waiting for ever. A claim at the head of its queue has its pools settled, too; of what is in
--- the way of one that waits, some are looked at each time.
+-- verify: checks whether some of a session's claims are in all their keys. A host calls it once a lease, with other claims
+-- each time, so that a deleted key blocks no claim for ever. It also settles the pools of a claim at the head of its queue,
+-- and checks some of the claims that block a waiting one.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch, then claims that Redis confirmed to have
--- Reply, one line: ok epoch more incomplete   incomplete 1: some of this session's limits or claims are missing: it sends hello and sync
+-- Reply, one line: ok epoch more incomplete   incomplete 1: some of this session's limits or claims are missing; its host sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
 -- Cost  4 calls, 2 to 5 a claim, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
@@ -28,7 +28,7 @@ for i = FIRST_CLAIM, #ARGV do
     if not state then
         incomplete = true
         broken = broken or call('SISMEMBER', at .. 'session:' .. s .. ':claims', c) == 1
-    elseif owner == s and reason == '' then -- who was revoked while it waited stands in no queue
+    elseif owner == s and reason == '' then -- a claim that was revoked while it waited is in no queue
         local parked = false
         for pool, n in string.gmatch(pools, '([^:,]+):(%d+)') do
             local base = at .. 'pool:' .. pool
@@ -53,8 +53,8 @@ for i = FIRST_CLAIM, #ARGV do
     end
 end
 
--- Where it waits, some claim that is in its way: of a session that is there, or at least not ended? When the set of a dead one's claims
--- was deleted nobody else would ever free them.
+-- Checks whether the session of some claim that blocks this one still exists. If the set of a dead session's claims was
+-- deleted, no other call would free them.
 local function is_nobodys(c)
     local owner = string.match(call('HGET', at .. 'claims', c) or '', '^%a %d+ (%S+)')
     return not owner or not call('ZSCORE', at .. 'heartbeats', owner)
@@ -64,7 +64,7 @@ for i = 1, queued and #queued or 0 do
     local member, first = call('SRANDMEMBER', base .. ':held', '1')[1], call('ZRANGE', base .. ':queue', '0', '0')[1]
     broken = broken or member and is_nobodys(string.match(member, '^(.*)#')) or is_nobodys(first)
 end
-broken = broken and not m[3] -- in grace hosts report again anyway; what is broken afterwards is found then
+broken = broken and not m[3] -- in grace all hosts report again; keys that are missing afterwards are found later
 if not broken and not heads then return 'ok ' .. m[1] .. ' 0 ' .. (incomplete and 1 or 0) end
 --#include core
 --#include queue
