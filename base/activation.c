@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/connection.h"
 
-#define TURNED_AWAY_MAX 4096 /* more than a queue holds (SOMAXCONN): callers that come again at once must not keep us here */
+#define TURNED_AWAY_MAX 4096 /* more than a queue holds (SOMAXCONN); callers that reconnect at once must not keep this process alive */
 
 static void free_names(char **names) {
     for (char **name = names; name && *name; name++)
@@ -33,7 +33,7 @@ int activation_receive(const char *name, int type, int *ret_fd) {
         r = n;
     else if (n > 1 || !names || strcmp(names[0], name) != 0 || sd_is_socket_unix(fd, type, 1, NULL, 0) <= 0)
         r = -EINVAL;
-    else /* who made it may have left it blocking */
+    else /* the service manager may have left it blocking */
         r = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
     free_names(names);
     if (r < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Own it in a local with cleanup, hand it over in the last line. */
+/* For values that are owned by a local variable with cleanup and handed over in the last line. */
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The one place that reads clocks. Deadlines are CLOCK_BOOTTIME, which goes on while the machine is
- * suspended (R8: a suspended host wakes up too late on purpose); CLOCK_REALTIME is for people only. */
+/* The only place that reads clocks. Deadlines are on CLOCK_BOOTTIME, which continues while the machine is
+ * suspended (R8: a suspended host must find that its deadline has passed). CLOCK_REALTIME is for people
+ * only. */
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -14,11 +15,11 @@ typedef uint64_t usec_t;
 #define USEC_INFINITY UINT64_MAX
 
 usec_t clock_boottime(void); /* µs since boot, suspend included */
-usec_t clock_monotonic(void); /* likewise, suspend not included: for libraries that name times so */
+usec_t clock_monotonic(void); /* likewise without suspend, for libraries that want this clock */
 usec_t clock_realtime(void); /* µs since 1970 */
 
-/* a + b, USEC_INFINITY if it overflows or one of them is; a - b, 0 if b is larger, USEC_INFINITY if only a is
- * (what never ends, ends never, whatever is taken away from it). */
+/* a + b, USEC_INFINITY if the sum overflows or an operand is infinite; a - b, 0 if b is larger,
+ * USEC_INFINITY if only a is infinite. */
 usec_t usec_add(usec_t a, usec_t b);
 usec_t usec_sub(usec_t a, usec_t b);
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define END_TURNS 512 /* more pieces than a socket's buffer holds (net.core.wmem_max), also where each is an empty datagram */
+#define END_TURNS 512 /* more pieces than a socket's buffer holds (net.core.wmem_max), even if each is an empty datagram */
 
 int connection_prepare(int fd) {
     const int on = 1, off = 0;
@@ -19,7 +19,8 @@ ssize_t connection_receive(int fd, void *data, size_t size) {
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
     ssize_t n;
 
-    /* A look takes references of its own to the descriptors and drops them again: they are not the last ones. */
+    /* Peeking duplicates the attached descriptors and drops the duplicates, which are not the last
+     * references. */
     n = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0)
         return -errno;
@@ -29,11 +30,12 @@ ssize_t connection_receive(int fd, void *data, size_t size) {
         return -EMSGSIZE;
     if (n == 0)
         return 0;
-    n = recv(fd, data, (size_t) n, MSG_DONTWAIT); /* no byte more than what was looked at */
+    n = recv(fd, data, (size_t) n, MSG_DONTWAIT); /* no more bytes than were peeked at */
     return n < 0 ? -errno : n;
 }
 
-/* One piece of what is left. 1: there may be more; 0: there is nothing; negative errno: it cannot be thrown away. */
+/* Discards one piece of what is left. 1: there may be more; 0: there is nothing; negative errno: it cannot
+ * be discarded. */
 static int connection_waste(int fd, bool is_stream) {
     char waste[16384];
     ssize_t n = connection_receive(fd, waste, sizeof(waste));
@@ -42,7 +44,7 @@ static int connection_waste(int fd, bool is_stream) {
         return 1;
     if (n == 0 && is_stream)
         return 0;
-    if (n == 0 || n == -EMSGSIZE) /* an empty datagram, which looks like the end; one that is long */
+    if (n == 0 || n == -EMSGSIZE) /* an empty datagram, which looks like the end, or a long one */
         return recv(fd, waste, sizeof(waste), MSG_DONTWAIT) < 0 ? -errno : 1;
     return (int) n;
 }

@@ -21,7 +21,7 @@ static int demands_add_span(struct demands *d, const char *text, size_t n) {
         size_t length = n - name_length - 1;
         uint64_t permits;
 
-        if (length >= sizeof(digits)) /* 1000 has four: a longer number is too large, or begins with 0 */
+        if (length >= sizeof(digits)) /* 1000 has four digits: a longer number is too large, or begins with 0 */
             return strspn(colon + 1, "0123456789") >= length && colon[1] != '0' ? DEMAND_E_PERMITS : DEMAND_E_SYNTAX;
         memcpy(digits, colon + 1, length);
         switch (number_parse(digits, DEMAND_PERMITS_MAX, &permits)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What a claim asks for: permits of pools. The text form is "db:2,net:1", as in BERTH_POOLS. */
+/* The permits that a claim requests of pools. The text form is "db:2,net:1", as in BERTH_POOLS. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -28,18 +28,18 @@ enum {
     DEMAND_E_SYNTAX = 1, /* not pool[:permits] */
     DEMAND_E_NAME,       /* the pool's name is not valid */
     DEMAND_E_PERMITS,    /* not 1 to DEMAND_PERMITS_MAX, or too many in all */
-    DEMAND_E_TWICE,      /* that pool is there already */
+    DEMAND_E_TWICE,      /* the pool occurs twice */
     DEMAND_E_MANY,       /* more than DEMAND_POOLS_MAX pools */
 };
 
 /* Adds one "pool" or "pool:permits". 0 or a DEMAND_E_*; then nothing was added. */
 int demands_add(struct demands *d, const char *text);
-/* What is wrong, for an error text, e.g. "permits must be 1 to 1000". */
+/* Returns an error text for a DEMAND_E_*, e.g. "permits must be 1 to 1000". */
 const char *demands_explain(int answer);
-/* The permits asked of a pool; 0 if it is not among them. */
+/* Returns the permits requested of a pool; 0: none. */
 uint32_t demands_get(const struct demands *d, const char *pool);
 
-/* A list "db:2,net:1", as demands_format() writes it; "" is no pools. 0 or DEMAND_E_*. */
+/* Parses a list "db:2,net:1", as demands_format() writes it; "": no pools. 0 or DEMAND_E_*. */
 int demands_parse(const char *text, struct demands *ret);
 #define DEMANDS_TEXT_SIZE (DEMAND_POOLS_MAX * (NAME_MAX_LENGTH + 6) + 1)
 const char *demands_format(const struct demands *d, char buffer[static DEMANDS_TEXT_SIZE]);

@@ -14,8 +14,8 @@
 #include "base/list.h"
 #include "base/timer.h"
 
-#define CHILDREN_MAX 8                      /* at once: an ending process may be kept by a file system that hangs */
-#define AGAIN_TIME (100 * USEC_PER_MSEC)    /* between two children: whoever sends much has few forks for it */
+#define CHILDREN_MAX 8                      /* at once; a hanging file system may delay the end of a process */
+#define CHILD_PAUSE (100 * USEC_PER_MSEC)   /* between two children: a flood of connections causes few forks */
 
 struct child {
     struct list link;         /* on discard->children */
@@ -27,12 +27,12 @@ struct child {
 
 struct discard {
     sd_event *event;
-    int *fds;                 /* to be given up */
+    int *fds;                 /* to be closed by a child */
     size_t n, allocated;
     struct list children;
     size_t n_children;
-    struct timer timer;       /* on while there are some to be given up */
-    usec_t next;              /* boottime: not before then */
+    struct timer timer;       /* set while connections are pending */
+    usec_t next;              /* boottime of the earliest next child */
 };
 
 static struct child *child_free(struct child *c) {
@@ -52,21 +52,21 @@ DEFINE_CLEANUP(struct child, child_free)
 static int child_on_end(_unused_ sd_event_source *source, int pidfd, _unused_ uint32_t revents, void *userdata) {
     siginfo_t info;
 
-    /* berth-runner takes away all its children, this one as well. */
+    /* berth-runner reaps all its children, including this one. */
     (void) waitid(P_PIDFD, (id_t) pidfd, &info, WEXITED | WNOHANG);
     child_free(userdata);
     return 0;
 }
 
 static _Noreturn void child_main(pid_t parent) {
-    /* Whoever leaves by _exit() or by a signal is PF_EXITING before its descriptors are closed. */
+    /* A process that ends by _exit() or a signal is PF_EXITING before its descriptors are closed. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
         _exit(0);
     for (;;)
         (void) pause();
 }
 
-/* The child has copies of all that is to be given up. */
+/* The child has copies of all pending descriptors. */
 static int child_new(struct child **ret, struct discard *d) {
     _cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
     pid_t parent = getpid();
@@ -84,7 +84,7 @@ static int child_new(struct child **ret, struct discard *d) {
         child_main(parent);
     c->pidfd = pidfd_open(c->pid, 0);
     r = c->pidfd < 0 ? -errno : sd_event_add_io(d->event, &c->source, c->pidfd, EPOLLIN, child_on_end, c);
-    if (r < 0) { /* it has nothing alone yet, so its end is quick */
+    if (r < 0) { /* it holds no last reference yet, so it ends quickly */
         (void) kill(c->pid, SIGKILL);
         (void) waitpid(c->pid, NULL, 0);
         return r;
@@ -101,7 +101,7 @@ static int discard_all(struct discard *d) {
 
     if (r < 0)
         return r;
-    while (d->n > 0) /* none of these is the last reference: the child lives until it is killed */
+    while (d->n > 0) /* none of these is the last reference, because the child lives until it is killed */
         close_fd(d->fds[--d->n]);
     (void) kill(c->pid, SIGKILL);
     return 0;
@@ -110,9 +110,9 @@ static int discard_all(struct discard *d) {
 static void discard_on_time(void *userdata) {
     struct discard *d = userdata;
 
-    d->next = usec_add(clock_boottime(), AGAIN_TIME);
+    d->next = usec_add(clock_boottime(), CHILD_PAUSE);
     if (d->n_children < CHILDREN_MAX)
-        (void) discard_all(d); /* no process, no memory: they wait */
+        (void) discard_all(d); /* without a process or memory they stay pending */
     timer_set(&d->timer, d->n > 0 ? d->next : USEC_INFINITY);
 }
 
@@ -128,7 +128,7 @@ void discard_connection(struct discard *d, int fd) {
         int *fds = realloc(d->fds, allocated * sizeof(*fds));
 
         if (!fds)
-            return; /* it stays open: better than a close that sleeps */
+            return; /* it stays open, which is better than a close that sleeps */
         d->fds = fds;
         d->allocated = allocated;
     }
@@ -156,7 +156,7 @@ struct discard *discard_free(struct discard *d) {
     if (!d)
         return NULL;
     if (d->n > 0)
-        (void) discard_all(d); /* else they stay open: this process is about to end */
+        (void) discard_all(d); /* else they stay open until this process ends, which is now */
     while (!list_is_empty(&d->children)) {
         struct child *c = list_first(&d->children, struct child, link);
 

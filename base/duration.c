@@ -7,7 +7,7 @@
 
 #define DURATION_MAX (UINT64_C(3650) * 86400 * USEC_PER_SEC)
 
-/* Largest first; "ms" stands before "m", of which it is no prefix, but "m" would be of it. */
+/* Largest first, except that "ms" precedes its own prefix "m". */
 static const struct unit {
     const char *name;
     usec_t usec;

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-static struct rlimit before; /* of this process; there is but one */
+static struct rlimit before; /* of this process */
 static bool is_raised;
 
 void file_limit_raise(void) {

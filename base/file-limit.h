@@ -3,14 +3,15 @@
 
 #include <stddef.h>
 
-/* How many descriptors this process may have. Thousands of clients may wait for berthd, berth-runner has one for each run, and the
- * usual soft limit is 1024; what they start must not inherit more than that, though: programs that use select(2) break above it. */
+/* The limit of open descriptors. berthd has thousands of clients and berth-runner one descriptor for each
+ * run, but the usual soft limit is 1024. Commands must not inherit a higher limit, because programs that use
+ * select(2) break above it. */
 
 #define FILE_LIMIT_MAX 65536
 
-/* Raises the soft limit as far as the hard one and FILE_LIMIT_MAX allow; it stays as it is where that fails. */
+/* Raises the soft limit up to the hard one and FILE_LIMIT_MAX. Leaves it as it is on failure. */
 void file_limit_raise(void);
-/* In a child, between fork and exec: the soft limit as it was before file_limit_raise(). */
+/* For a child, between fork and exec: restores the soft limit from before file_limit_raise(). */
 void file_limit_restore(void);
-/* The soft limit. */
+/* Returns the soft limit. */
 size_t file_limit_get(void);

@@ -17,7 +17,7 @@
 
 #define FILE_CHUNK 4096
 
-/* Open without waiting for a writer, should it be a FIFO, and only if it is a regular file. */
+/* Opens a regular file. O_NONBLOCK: the open of a FIFO does not wait for a writer. */
 static int file_open(const char *path) {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
@@ -36,7 +36,7 @@ int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size) {
     for (;;) {
         ssize_t n;
 
-        if (room - size < 2) { /* one for the NUL, one that shows a file above max */
+        if (room - size < 2) { /* one byte for the NUL, and one that detects a file above max */
             char *more = realloc(data, room + FILE_CHUNK);
 
             if (!more)
@@ -83,7 +83,7 @@ int file_write(int fd, const void *data, size_t size) {
     return 0;
 }
 
-/* Makes the rename itself last. Where a file system cannot do that, the file's content was still synced. */
+/* Syncs the rename. On a file system that cannot do so, the file's content was still synced. */
 static void file_sync_directory(const char *path) {
     _cleanup_free_ char *directory = strdup(path);
     _cleanup_close_ int fd = -1;
@@ -99,7 +99,7 @@ static void file_sync_directory(const char *path) {
         (void) fsync(fd);
 }
 
-/* One name for all attempts: what a crash left behind is replaced, not added to. */
+/* All attempts use one name, so that the remains of a crash are replaced. */
 static int file_create(const char *path) {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int fd = open(path, flags, 0600);

@@ -3,19 +3,22 @@
 
 #include <stddef.h>
 
-/* The whole file, NUL-terminated (*ret_size without that NUL), to be freed. Regular files only. Negative errno; -EFBIG above max. */
+/* Reads a whole regular file, NUL-terminated (*ret_size without the NUL), to be freed. Negative errno;
+ * -EFBIG above max. */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_size);
-/* The same of what is open, from where it stands, whatever it is. */
+/* The same for an open descriptor of any kind, from its current position. */
 int file_read_fd(int fd, size_t max, char **ret, size_t *ret_size);
-/* All of it. Negative errno; part of it may be written then. */
+/* Writes all data. Negative errno: a part may have been written. */
 int file_write(int fd, const void *data, size_t size);
-/* Replaces path in one step: a temporary file beside it, written, renamed. Negative errno, and then path is as before. Never waits for
- * a disk, so an event loop may call it: it outlives a crash of the program, not of the machine. */
+/* Replaces path in one step: writes a temporary file beside it and renames that. Negative errno: path is
+ * unchanged. Never waits for a disk, so an event loop may call it. The file outlives a crash of the program,
+ * but not of the machine. */
 int file_write_atomic(const char *path, const void *data, size_t size, unsigned mode);
-/* The same, fsynced: outlives a crash of the machine. */
+/* The same with fsync: the file outlives a crash of the machine. */
 int file_write_durable(const char *path, const void *data, size_t size, unsigned mode);
-/* Makes a directory with this mode, whatever the umask is. One that is there stays as it is. Negative errno. */
+/* Makes a directory with this mode, regardless of the umask. An existing one stays as it is. Negative errno.
+ * */
 int file_make_directory(const char *path, unsigned mode);
-/* Calls fn for each entry of a directory whose name does not begin with a dot. A negative answer of fn
- * ends the walk and is returned. Else 0 or a negative errno: some entries were not seen. */
+/* Calls fn for each entry of a directory whose name does not begin with a dot. A negative result of fn ends
+ * the walk and is returned. Otherwise 0 or a negative errno: some entries were not visited. */
 int directory_each(const char *path, int (*fn)(const char *name, void *userdata), void *userdata);

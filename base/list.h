@@ -20,7 +20,7 @@ static inline void list_init(struct list *l) {
 static inline bool list_is_empty(const struct list *l) {
     return l->next == l;
 }
-/* Whether a node is on a list; for a node what list_is_empty() is for a head. */
+/* Returns whether a node is on a list. */
 static inline bool list_is_linked(const struct list *l) {
     return l->next != l;
 }
@@ -41,7 +41,7 @@ static inline void list_unlink(struct list *node) {
 
 #define list_entry(node, type, member) ((type *) (void *) ((char *) (node) - offsetof(type, member)))
 
-/* The element at the head, or NULL. */
+/* Evaluates to the first element, or NULL. */
 #define list_first(head, type, member) \
     (list_is_empty(head) ? NULL : list_entry((head)->next, type, member))
 
@@ -49,7 +49,7 @@ static inline void list_unlink(struct list *node) {
     for (type *item = list_entry((head)->next, type, member); &item->member != (head);        \
          item = list_entry(item->member.next, type, member))
 
-/* The current element may be unlinked or freed inside the loop; no other one may be. */
+/* Only the current element may be unlinked or freed inside the loop. */
 #define list_foreach_safe(item, head, type, member)                                           \
     for (type *item = list_entry((head)->next, type, member),                                 \
               *item##_next = list_entry(item->member.next, type, member);                     \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A listening socket on an event loop. Where descriptors have run out it is left alone for a moment: whoever waits in its queue would
- * wake us again and again. */
+/* A listening socket on an event loop. It is paused for a moment when descriptors have run out, because
+ * waiting connections would wake the loop again and again. */
 
 #include <systemd/sd-event.h>
 
@@ -10,10 +10,11 @@
 
 struct listener;
 
-/* A connection: close-on-exec, non-blocking, and the function's to close. It may not free the listener. */
+/* Called for a new connection, which is close-on-exec, non-blocking and owned by the callee. Must not free
+ * the listener. */
 typedef void (*listener_fn)(int fd, void *userdata);
 
-/* fd: stays the caller's, and must outlive the listener. priority: of sd-event. Negative errno. */
+/* fd: stays the caller's and must outlive the listener. priority: of sd-event. Negative errno. */
 int listener_new(struct listener **ret, sd_event *event, int fd, int64_t priority, listener_fn fn, void *userdata);
 struct listener *listener_free(struct listener *l);
 DEFINE_CLEANUP(struct listener, listener_free)

@@ -11,7 +11,7 @@
 #include "base/connection.h"
 #include "base/number.h"
 
-#define MESSAGE_TEXT_VALUE_MAX 512 /* what message_put_text() leaves of a text */
+#define MESSAGE_TEXT_VALUE_MAX 512 /* what message_put_text() keeps of a text */
 
 static bool is_key_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -37,7 +37,7 @@ static bool is_value(const char *text) {
     return true;
 }
 
-/* One "key=value", already cut out of the text. */
+/* Parses one "key=value", which is cut out of the text already. */
 static int message_add_field(struct message *m, char *line) {
     char *value = strchr(line, '=');
 
@@ -183,7 +183,8 @@ int message_receive(int fd, struct message *m) {
 
     m->verb = "";
     m->n_fields = 0;
-    /* A peer that closed without reading all that it was sent leaves ECONNRESET here, once, in front of what it still said. */
+    /* A peer that closed without reading everything leaves one ECONNRESET in front of the last data that it
+     * sent. */
     do
         n = connection_receive(fd, m->text, MESSAGE_SIZE_MAX);
     while (n == -EINTR || n == -ECONNRESET);

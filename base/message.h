@@ -33,7 +33,7 @@ struct message {
     struct message_field fields[MESSAGE_FIELDS_MAX];
 };
 
-/* A message being written. An error (too long, bad key or value) is kept and told by message_send(). */
+/* A message being written. message_send() returns an earlier error (too long, bad key or value). */
 struct message_writer {
     char text[MESSAGE_SIZE_MAX];
     size_t size;
@@ -43,23 +43,24 @@ struct message_writer {
 /* 0 or -EBADMSG; data need not end in NUL. */
 int message_parse(struct message *m, const void *data, size_t size);
 bool message_is(const struct message *m, const char *verb);
-/* The value, or NULL if there is no such field. */
+/* Returns the value, or NULL if there is no such field. */
 const char *message_get(const struct message *m, const char *key);
-/* 0, -ENODATA if there is no such field, -EBADMSG if it is not of this kind; then *ret is untouched. */
+/* 0, -ENODATA if there is no such field, -EBADMSG if it has another type; *ret is unchanged then. */
 int message_get_u64(const struct message *m, const char *key, uint64_t *ret);
 int message_get_id(const struct message *m, const char *key, char ret[static ID_TEXT_SIZE]);
 int message_get_name(const struct message *m, const char *key, char ret[static NAME_MAX_LENGTH + 1]);
 
 void message_begin(struct message_writer *w, const char *verb);
 void message_put(struct message_writer *w, const char *key, const char *value);
-/* Like message_put(), but what a value may not hold (an error's text, say) becomes '?', and it is cut at 512. */
+/* Like message_put() for any text, such as an error: replaces invalid characters by '?' and cuts at 512
+ * bytes. */
 void message_put_text(struct message_writer *w, const char *key, const char *value);
 void message_put_u64(struct message_writer *w, const char *key, uint64_t value);
 
 /* Sends one datagram without blocking and without SIGPIPE. 0; the writer's error (-EMSGSIZE, -EINVAL); -EAGAIN if the
  * peer does not read; another negative errno of send(2). */
 int message_send(int fd, const struct message_writer *w);
-/* Receives one datagram without blocking. 0; -EAGAIN if there is none; -ENOTCONN at the end of the connection;
- * -EBADMSG if it was not a message (also: too long, or with descriptors; what these two are is not received); another negative errno.
- * A connection whose peer is not trusted is then given up, not closed (base/connection.h). */
+/* Receives one datagram without blocking. 0; -EAGAIN: none is there; -ENOTCONN: the end of the connection;
+ * -EBADMSG: not a message (too long and with descriptors included; neither is received); another negative
+ * errno. The connection of a peer that is not trusted must then be passed to base/discard.h, not closed. */
 int message_receive(int fd, struct message *m);

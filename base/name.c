@@ -46,7 +46,7 @@ int id_make(char ret[static ID_TEXT_SIZE]) {
     unsigned char bytes[(ID_TEXT_SIZE - 1) / 2];
     ssize_t n;
 
-    /* Up to 256 bytes come whole or not at all (getrandom(2)). */
+    /* Requests of up to 256 bytes are never cut short (getrandom(2)). */
     do
         n = getrandom(bytes, sizeof(bytes), 0);
     while (n < 0 && errno == EINTR);

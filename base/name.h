@@ -8,16 +8,16 @@
 #define NAME_MAX_LENGTH 64
 bool name_is_valid(const char *text);
 
-/* What is wrong with a name that is not valid, for an error text: "is empty", "has a space", ... */
+/* Returns an error text for an invalid name: "is empty", "has a space", ... */
 const char *name_explain(const char *text);
 
 /* Ids of sessions and of runs with their claims: 128 random bits as 32 lowercase hex digits (R6). */
 #define ID_TEXT_SIZE 33
 bool id_is_valid(const char *text);
-/* People may give an id by its first digits. Whether the text can be such: ID_PREFIX_MIN to 32 of them. */
+/* Returns whether the text can be an abbreviated id: its first ID_PREFIX_MIN to 32 digits. */
 #define ID_PREFIX_MIN 4
 bool id_prefix_is_valid(const char *text);
-/* Whether the text is the beginning of this id, and long enough. */
+/* Returns whether the text abbreviates this id. */
 bool id_begins_with(const char *id, const char *text);
 /* 0 or the negative errno of getrandom(2). */
 int id_make(char ret[static ID_TEXT_SIZE]);

@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "base/message.h"
 
-#define OUTBOX_MAX 65536 /* messages, more than a host has runs; a peer that is further behind is disconnected */
+#define OUTBOX_MAX 65536 /* messages, more than a host has runs; a slower peer is disconnected */
 
 struct outbox {
     struct list messages; /* struct outbox_message */

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What berthd, berth-runner and guards say to one another, as messages (base/message.h). Who starts is berthd; an
- * answer names the run that it is about. Absolute times are µs: `deadline` and `...-boot` on CLOCK_BOOTTIME (same
- * machine, same boot), others on CLOCK_REALTIME, for people. A field in brackets may be missing. */
+/* The messages (base/message.h) between berthd, berth-runner and guards. berthd opens the connections. A
+ * reply names its run. Absolute times are µs: `deadline` and `...-boot` on CLOCK_BOOTTIME (same machine,
+ * same boot), others on CLOCK_REALTIME, for people. A field in brackets is optional. */
 
 /* berthd → runner */
 #define PROTOCOL_HELLO "hello"   /* version                                       → hello, guard..., report..., recovered */
 #define PROTOCOL_START "start"   /* run job hash token ticket pools namespace host queued [deadline] [facts, below]
                                     → starting | exists | refused; idempotent by run */
-#define PROTOCOL_KILL "kill"     /* run [token]: kill all that is left of it       → in time, a report; of a run of
-                                    which nothing is known: lost=1, and that token as `killed` */
-#define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file;  no answer */
+#define PROTOCOL_KILL "kill"     /* run [token]: kill all processes left of it   → in time, a report; of a run that is not
+                                    known: lost=1, and that token as `killed` */
+#define PROTOCOL_FORGET "forget" /* run: its report was recorded, remove the file; no reply */
 
 /* runner → berthd */
 /*      PROTOCOL_HELLO              version pid */
 #define PROTOCOL_GUARD "guard"       /* run: a guard is there, listening on runs/RUN.sock */
-#define PROTOCOL_RECOVERED "recovered" /* everything there was when hello came has been told */
+#define PROTOCOL_RECOVERED "recovered" /* all guards and reports that existed at hello were sent */
 #define PROTOCOL_STARTING "starting" /* run: its guard is listening */
 #define PROTOCOL_EXISTS "exists"     /* run: it was started before; its socket or report is there */
 #define PROTOCOL_REFUSED "refused"   /* run reason(config-differs|unknown-job|resources|late|bad-request) text: it was not, and will
                                         not be, started by this message */
-#define PROTOCOL_REPORT "report"     /* unasked or on hello; fields below */
+#define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
 #define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued phase(starting|running|stopping|done)
@@ -29,12 +29,12 @@
                                       guard: the guard's own pid */
 #define PROTOCOL_STARTED "started" /* run pid started: exec succeeded */
 #define PROTOCOL_STOPPING "stopping" /* run reason: the stop signal was sent */
-#define PROTOCOL_ACK "ack"         /* deadline: from now on this is the deadline */
+#define PROTOCOL_ACK "ack"         /* deadline: this deadline is in force */
 /*      PROTOCOL_REPORT               fields below; the guard waits for `done` */
 
 /* berthd → guard */
-#define PROTOCOL_DEADLINE "deadline" /* [deadline]: push it (an earlier one is taken, too); missing: none → ack */
-#define PROTOCOL_STOP "stop"         /* reason(stopped|revoked|lease-lost|timeout|shutdown): stop it in its stop-timeout */
+#define PROTOCOL_DEADLINE "deadline" /* [deadline]: replaces the deadline, also by an earlier one; missing: none → ack */
+#define PROTOCOL_STOP "stop"         /* reason(stopped|revoked|lease-lost|timeout|shutdown): stop the run within its stop-timeout */
 #define PROTOCOL_DONE "done"         /* the report was recorded: remove the socket and end */
 
 /* Facts of a run, which its command gets as BERTH_TRIGGER, BERTH_OF_JOB and so on (runner/facts.c has the kinds

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Files that must be removed and cannot be removed now, as on a file system that is read-only for a
- * while. The next start would believe a state file that stays. Each removal is retried every second, and
- * when this is freed. */
+/* Files that must be removed but cannot be removed now, as on a file system that is read-only for a while. A
+ * state file that stays would mislead the next berthd. Each removal is retried every second, and when the
+ * object is freed. */
 
 #include <systemd/sd-event.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Unix sockets. Never the abstract namespace: whoever shares the network namespace could reach those (CVE-2020-15257). */
+/* Unix sockets. Never the abstract namespace, which is open to every process of the network namespace
+ * (CVE-2020-15257). */
 
 #include "base/socket.h"
 
@@ -25,7 +26,7 @@ static int socket_address(const char *path, struct sockaddr_un *ret) {
     return 0;
 }
 
-/* A socket for that path, and its address. */
+/* Makes a socket and its address for a path. */
 static int socket_new(const char *path, int type, struct sockaddr_un *ret) {
     int r = socket_address(path, ret), fd;
 
@@ -47,7 +48,7 @@ int socket_connect(const char *path, int type) {
     return steal_fd(&fd);
 }
 
-/* Removes a socket that nobody listens on. 0: the path is free now; -EADDRINUSE: it is not. */
+/* Removes a socket on which no process listens. 0: the path is free now; -EADDRINUSE: it is not. */
 static int socket_clear(const char *path, int type) {
     _cleanup_close_ int fd = -1;
     struct stat st;
@@ -82,7 +83,7 @@ int socket_listen(const char *path, int type, mode_t mode) {
 
     if (fd < 0)
         return fd;
-    /* The file gets the socket's own mode less the umask, so it is at no time more open than it should be. */
+    /* The file gets the socket's own mode less the umask, so it is never more open than it should be. */
     if (fchmod(fd, mode) < 0)
         return -errno;
     r = socket_bind(fd, path, type, &address);
@@ -102,14 +103,15 @@ int socket_peer(int fd, struct peer *ret) {
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
         return -errno;
-    /* Nobody is connected: the kernel answers with nobody's ids, which must not be taken for somebody's. */
+    /* Without a connection the kernel returns the ids of nobody, which must not pass for a user. */
     if (size != sizeof(credentials) || credentials.uid == (uid_t) -1)
         return -ENOTCONN;
     *ret = (struct peer) {.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
     return 0;
 }
 
-/* The supplementary groups, to be freed. A size that is too small is answered with ERANGE and the right one. */
+/* Returns the supplementary groups, to be freed. The kernel answers a size that is too small with ERANGE and
+ * the right size. */
 static int socket_peer_groups(int fd, gid_t **ret, size_t *ret_n) {
     _cleanup_free_ gid_t *groups = NULL;
     socklen_t size = 64 * sizeof(gid_t);

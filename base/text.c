@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks of text, byte by byte. */
+/* Text, byte by byte. */
 
 #include "base/text.h"
 
@@ -13,7 +13,7 @@ int text_copy(char **ret, const char *text) {
     return text && !*ret ? -ENOMEM : 0;
 }
 
-/* The length of the UTF-8 sequence at text; 0 if it is none. */
+/* Returns the length of the UTF-8 sequence at text; 0: invalid. */
 static size_t sequence(const unsigned char *t) {
     static const struct range { /* RFC 3629, section 4: first byte, second byte, length */
         unsigned char first_low, first_high, second_low, second_high, length;
@@ -53,7 +53,7 @@ bool text_is_utf8(const char *text) {
     return true;
 }
 
-/* Whether a character of n bytes is a control character. */
+/* Returns whether a character of n bytes is a control character. */
 static bool is_control(const unsigned char *t, size_t n) {
     return *t < ' ' || *t == 0x7f || (n == 2 && t[0] == 0xc2 && t[1] <= 0x9f);
 }
@@ -74,7 +74,7 @@ void text_make_printable(char *text) {
         size_t n = sequence(t);
 
         if (n == 0 || is_control(t, n)) {
-            *t = '?'; /* what follows a first byte is no character then */
+            *t = '?'; /* the bytes that follow are no character by themselves */
             n = 1;
         }
         t += n;

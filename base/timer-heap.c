@@ -17,7 +17,7 @@ static void swap(struct timer_heap *heap, size_t a, size_t b) {
     put(heap, timer, b);
 }
 
-/* Moves the timer at i up or down to where its time belongs. */
+/* Moves the timer at i up or down to its place. */
 static void sift(struct timer_heap *heap, size_t i) {
     for (; i > 0 && heap->items[i]->at < heap->items[(i - 1) / 2]->at; i = (i - 1) / 2)
         swap(heap, i, (i - 1) / 2);

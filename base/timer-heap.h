@@ -26,11 +26,12 @@ struct timer_heap {
     void *userdata;
 };
 
-/* Without reserved places at first. 0 or a negative errno. */
+/* Initializes a heap without reserved places. 0 or a negative errno. */
 int timer_heap_init(struct timer_heap *heap, sd_event *event, int64_t priority, timer_heap_fn fn, void *userdata);
-/* Unsets all timers. May follow a failed timer_heap_init(), or none on an all-zero heap. */
+/* Unsets all timers. Does nothing on an all-zero heap or after a failed timer_heap_init(). */
 void timer_heap_done(struct timer_heap *heap);
-/* Reserves a place for one timer more: 0 or -ENOMEM. Gives back the place of a timer that is not set. */
+/* Reserves a place for one more timer: 0 or -ENOMEM. The other gives back the place of a timer that is not
+ * set. */
 int timer_heap_reserve(struct timer_heap *heap);
 void timer_heap_unreserve(struct timer_heap *heap);
 /* Sets a timer, or moves it from another time or heap. USEC_INFINITY unsets it. */

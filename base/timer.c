@@ -7,7 +7,7 @@
 
 #define ACCURACY USEC_PER_MSEC
 
-/* Off, and at a priority. Gives the source up if that fails. */
+/* Switches a new source off and sets its priority. Frees the source on failure. */
 static int prepare(sd_event_source **source, int64_t priority) {
     int r = sd_event_source_set_enabled(*source, SD_EVENT_OFF);
 
@@ -25,7 +25,7 @@ static void set_enabled(sd_event_source *source, int enabled) {
 
 /* ---- timers ---- */
 
-/* sd-event disables in silence a source whose callback returns a negative number: fn returns nothing. */
+/* sd-event silently disables a source whose callback returns a negative number, so fn returns nothing. */
 static int timer_on_time(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
     struct timer *timer = userdata;
 

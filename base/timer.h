@@ -2,9 +2,8 @@
 #pragma once
 
 /* One-shot timers and deferred calls of an event loop. Both are embedded in their owner, which must not
- * move. Only init can fail: the calls of sd-event behind the others fail for sources that do not exist or
- * belong to a finished loop, and for a process that has forked. On one that is all zero or done the others
- * do nothing. */
+ * move. Only init can fail: the calls of sd-event behind the others fail only for missing sources, a
+ * finished loop, or after a fork. All functions do nothing on an object that is all zero or done. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -19,11 +18,12 @@ struct timer {
     void *userdata;
 };
 
-/* Off at first. Accurate to a millisecond. 0 or a negative errno; the timer is all zero then. */
+/* Makes a timer that is not set. Accurate to a millisecond. 0 or a negative errno; the timer is all zero
+ * then. */
 int timer_init(struct timer *timer, sd_event *event, int64_t priority, timer_fn fn, void *userdata);
-/* Calls fn once at a time of CLOCK_BOOTTIME. USEC_INFINITY: never. Replaces the time that was set. */
+/* Calls fn once at a time of CLOCK_BOOTTIME; USEC_INFINITY: never. Replaces an earlier time. */
 void timer_set(struct timer *timer, usec_t boottime);
-/* Calls fn once, this long after the current turn of the loop began. */
+/* Calls fn once, this long after the begin of the current turn of the loop. */
 void timer_set_in(struct timer *timer, usec_t usec);
 void timer_off(struct timer *timer);
 bool timer_is_set(const struct timer *timer);

@@ -31,7 +31,7 @@ static int add(struct journal_files *f, const char *path) {
     f->items = grown;
     name = name ? name + 1 : path;
     end = strchr(name, '@');
-    if (!end || end[1 + strspn(end + 1, "0123456789abcdef-")] != '.') /* not as journald and systemd-journal-remote rotate */
+    if (!end || end[1 + strspn(end + 1, "0123456789abcdef-")] != '.') /* not a name that journald or systemd-journal-remote gives when it rotates */
         end = strrchr(name, '.');
     grown[f->n] = (struct journal_file_path) {.path = strdup(path), .source = (size_t) (end - path)};
     if (!grown[f->n].path)
@@ -52,7 +52,7 @@ static int visit(struct journal_files *f, FTS *fts, FTSENT *entry, const char *e
     case FTS_ERR:
     case FTS_NS:
         return -entry->fts_errno;
-    default: /* fts(3) may know more one day; folders and links are nothing to read */
+    default: /* folders, links and unknown kinds are not read */
         return entry->fts_level == FTS_ROOTLEVEL && entry->fts_info != FTS_DP ? -ENOTDIR : 0;
     }
 }

@@ -39,8 +39,9 @@ static int add_source(struct journal_reader *r, sd_journal *journal) {
     return sd_journal_set_data_threshold(journal, 0); /* fields are not cut */
 }
 
-/* The library leaves out entries where one sd_journal has the files of several hosts (systemd 254 and later orders them by boots,
- * github.com/systemd/systemd/issues/34169): so each writer has its own, and they are merged here. */
+/* The library omits entries if one sd_journal has the files of several hosts (systemd 254 and later orders
+ * by boots, github.com/systemd/systemd/issues/34169). So each writer has its own sd_journal, and the entries
+ * are merged here. */
 static int add_files(struct journal_reader *r, struct journal_files *files) {
     size_t n;
     int k = 0;
@@ -63,7 +64,7 @@ static int open_directory(struct journal_reader *r, const char *directory) {
     return k < 0 ? k : files.n == 0 ? -ENODATA : add_files(r, &files);
 }
 
-/* What other hosts wrote, as it was collected here: beside the folders of this machine. */
+/* Adds the journals collected from other hosts, beside the folders of this machine. */
 static int open_others(struct journal_reader *r) {
     static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
     _cleanup_(journal_files_done) struct journal_files files = {};
@@ -86,7 +87,7 @@ static int open_machine(struct journal_reader *r, bool merged) {
     return k < 0 || !merged ? k : open_others(r);
 }
 
-/* Opening a journal that is not there, or that this user may not read, is no error of sd_journal_open(): it is empty then. */
+/* sd_journal_open() opens a missing or unreadable journal as an empty one. */
 static int find_anything(const struct journal_reader *r) {
     int k = 0;
 
@@ -97,7 +98,7 @@ static int find_anything(const struct journal_reader *r) {
     return k < 0 ? k : k == 0 ? -ENODATA : 0;
 }
 
-/* Without rights the machine's journal is not refused: it is the user's own alone. */
+/* Without rights sd_journal shows the user's own journal only. */
 static int check_rights(void) {
     static const char *const patterns[] = {"/var/log/journal/*/system.journal", "/run/log/journal/*/system.journal"};
     int k = 0;
@@ -166,8 +167,8 @@ static int source_next(struct source *s) {
     return k > 0 ? sd_journal_get_realtime_usec(s->journal, &s->time) : k;
 }
 
-/* The earliest of what each source has next. A source that had nothing more is asked again when none has: all that was there by then was
- * told. */
+/* Finds the earliest next entry of all sources. When no source has one, all that were at their end are read
+ * again. */
 int journal_reader_next(struct journal_reader *r) {
     int k = r->current ? source_next(r->current) : 0;
     struct source *first = NULL;
@@ -193,7 +194,7 @@ void journal_reader_rewind(struct journal_reader *r) {
     r->current = NULL;
 }
 
-/* Fills fds, and *until with the time at which something is due at the latest. */
+/* Fills fds, and *until with the time limit of the wait. */
 static int watch(struct journal_reader *r, usec_t *until) {
     for (size_t i = 0; i < r->n; i++) {
         usec_t wake = USEC_INFINITY;
@@ -217,7 +218,7 @@ int journal_reader_wait(struct journal_reader *r, usec_t usec, int reader_fd) {
 
     if (k < 0)
         return k;
-    if (!r->is_watched) { /* what came before the descriptors were there is not told by them */
+    if (!r->is_watched) { /* entries from before the first wait cause no event */
         r->is_watched = true;
         return 1;
     }

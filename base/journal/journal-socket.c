@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A full queue is tried again after a while: whether EPOLLOUT tells of a peer's queue depends on the kernel, and it needs a connection,
- * which is lost when the journal's socket is made again. */
+/* A full queue is retried after a while. Whether EPOLLOUT reports room in a peer's queue depends on the
+ * kernel, and it requires a connection, which is lost when journald makes its socket again. */
 
 #include "base/journal/journal-socket.h"
 
@@ -22,7 +22,7 @@
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 #define SEND_BUFFER (8 << 20)            /* as sd_journal_send(3) has it; the kernel may allow less */
-#define RETRY_MIN (10 * USEC_PER_MSEC)   /* doubled each time that journald has taken nothing */
+#define RETRY_MIN (10 * USEC_PER_MSEC)   /* doubled each time that journald takes nothing */
 #define RETRY_MAX (500 * USEC_PER_MSEC)
 
 struct kept {
@@ -35,9 +35,9 @@ struct journal_socket {
     int fd;
     struct list kept;        /* struct kept, the oldest first */
     size_t kept_bytes, n_kept;
-    uint64_t n_lost;         /* since the last time that nothing was kept */
+    uint64_t n_lost;         /* since nothing was kept last */
     struct timer timer;      /* all zero: no loop yet */
-    usec_t retry;            /* how long the next attempt is put off */
+    usec_t retry;            /* pause before the next attempt */
     journal_socket_fn on_lost;
     void *userdata;
 };
@@ -48,7 +48,7 @@ static int send_message(int fd, const struct msghdr *message) {
     return sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* What is too long for a datagram is passed as a file that nobody can change any more. */
+/* Passes an entry that is too long for a datagram as a sealed file. */
 static int send_as_file(int fd, struct sockaddr_un *address, const void *entry, size_t size) {
     _cleanup_close_ int file = memfd_create("journal-entry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     union {
@@ -77,7 +77,7 @@ static int send_now(int fd, const void *entry, size_t size) {
     return r == -EMSGSIZE || r == -ENOBUFS ? send_as_file(fd, &address, entry, size) : r;
 }
 
-/* Somebody listens, and may take it later. */
+/* Returns whether journald listens and may take the entry later. */
 static bool is_for_later(int r) {
     return r == -EAGAIN || r == -ENOBUFS || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ETOOMANYREFS;
 }
@@ -88,7 +88,7 @@ static void keep(struct journal_socket *s, const void *entry, size_t size) {
     size_t bytes = sizeof(struct kept) + size;
     struct kept *k = s->n_lost == 0 && bytes <= JOURNAL_SOCKET_KEPT_MAX - s->kept_bytes ? malloc(bytes) : NULL;
 
-    if (!k) { /* and so are all until nothing is kept: a single gap, and a single place where it is told */
+    if (!k) { /* all later entries are lost as well until nothing is kept: one gap, reported once */
         s->n_lost++;
         return;
     }
@@ -106,7 +106,7 @@ static void drop(struct journal_socket *s, struct kept *k) {
     free(k);
 }
 
-/* Sends what journald takes. Whatever is wrong may be over later: journald may be started again. */
+/* Sends what journald takes. No error is final, because journald may restart. */
 static void flush(struct journal_socket *s) {
     uint64_t n_lost = s->n_lost;
 

@@ -58,5 +58,5 @@ int journal_stream_open(const char *identifier, int priority, bool *ret_is_journ
 }
 
 void journal_stream_begin(int fd) {
-    (void) send(fd, "\n", 1, MSG_NOSIGNAL); /* journald drops empty lines, after it has looked up whose they are */
+    (void) send(fd, "\n", 1, MSG_NOSIGNAL); /* journald drops empty lines, after it has looked up their sender */
 }

@@ -6,8 +6,8 @@
  *     granted: pg-dump may start run=0123 pools=db:2 token=1763640079123456 seq=12
  *     warning: cannot read jobs/pg-dump: Permission denied
  *
- * A line is printable ASCII: whatever else stands in a text is written as an escape, so a name or an error text can neither
- * begin a line of its own nor speak to a terminal. */
+ * A line is printable ASCII. Other characters are escaped, so that a name or an error text can neither begin a line of its own
+ * nor control a terminal. */
 
 #include "base/journal/journal.h"
 
@@ -24,14 +24,14 @@
 #include "base/journal/journal-socket.h"
 
 #define FIELDS_MAX 32                              /* of one entry, besides the four that are made here */
-#define LINE_SIZE PIPE_BUF                         /* up to this a line is written whole or not at all (pipe(7)) */
-#define CUT_MARK "[cut]"                           /* stands at the end of a line that did not fit */
+#define LINE_SIZE PIPE_BUF                         /* a line up to this size is written whole or not at all (pipe(7)) */
+#define CUT_MARK "[cut]"                           /* at the end of a line that did not fit */
 #define DRAIN_TIME (300 * USEC_PER_MSEC)           /* for journald, at exit */
 
 struct journal {
     const char *identifier;
     struct journal_socket *socket; /* NULL: standard error is not the journal's */
-    uint64_t n_lost;               /* lines that standard error did not take; told in front of the next one that it takes */
+    uint64_t n_lost;               /* lines that standard error did not take; reported before the next line that it takes */
 };
 
 /* --- the readable line --- */

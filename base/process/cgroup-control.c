@@ -72,7 +72,7 @@ unsigned cgroup_enabled(const char *path) {
 unsigned cgroup_enable(const char *path, unsigned controllers) {
     unsigned missing = controllers & ~cgroup_enabled(path);
 
-    for (size_t i = 0; i < ELEMENTSOF(controllers_known); i++) { /* one by one: one that is not there must not keep the others out */
+    for (size_t i = 0; i < ELEMENTSOF(controllers_known); i++) { /* one at a time, because a missing one would make the write fail for all */
         char text[16];
 
         if (!(missing & controllers_known[i].controller))

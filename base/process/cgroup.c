@@ -36,7 +36,8 @@ static void unescape(char *text) {
     *to = '\0';
 }
 
-/* One line of mountinfo, "id parent dev root point options [tags] - type source options": 1 if it is a cgroup2. */
+/* Parses one line of mountinfo, "id parent dev root point options [tags] - type source options". 1: it is a
+ * cgroup2. */
 static int cgroup_match_mount(char *line, const char **ret_root, const char **ret_point) {
     char *type = strstr(line, " - "), *rest = line, *fields[5];
 
@@ -54,7 +55,7 @@ static int cgroup_match_mount(char *line, const char **ret_root, const char **re
     return 1;
 }
 
-/* The line "0::PATH" of /proc/self/cgroup; NULL: none. */
+/* Returns the PATH of the line "0::PATH" of /proc/self/cgroup; NULL: none. */
 static const char *cgroup_match_path(char *text) {
     for (char *line; (line = strsep(&text, "\n"));)
         if (strncmp(line, "0::/", 4) == 0)
@@ -62,7 +63,7 @@ static const char *cgroup_match_path(char *text) {
     return NULL;
 }
 
-/* Where the process's group is below a mount that shows the tree from `root` on. */
+/* Returns the path of the process's group below a mount that shows the tree from `root` on. */
 static int cgroup_join(const char *root, const char *point, const char *path, char **ret) {
     size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
 
@@ -76,7 +77,7 @@ static int cgroup_join(const char *root, const char *point, const char *path, ch
     return 0;
 }
 
-/* The first mount of a cgroup2. root and point are in the text, which is to be freed. */
+/* Finds the first mount of a cgroup2. root and point are in the text, which is to be freed. */
 static int cgroup_find_mount(char **ret_text, const char **ret_root, const char **ret_point) {
     char *rest, *line;
     size_t size;
@@ -127,10 +128,11 @@ int cgroup_find_own(char **ret) {
         procs = NULL;
         return -ENOMEM;
     }
-    /* Whoever moves a process needs to write to the common ancestor's cgroup.procs, too. */
+    /* Moving a process requires write access to the common ancestor's cgroup.procs as well. */
     if (access(path, W_OK) < 0 || access(procs, W_OK) < 0)
         return -EACCES;
-    /* What systemd does not delegate is its own, even where root could write (systemd: CGROUP_DELEGATION). */
+    /* A group that systemd does not delegate belongs to systemd, even if root could write (systemd:
+     * CGROUP_DELEGATION). */
     if (geteuid() == 0 && access("/run/systemd/system", F_OK) == 0 && !cgroup_is_delegated(path))
         return -EACCES;
     *ret = steal_pointer(&path);
@@ -156,14 +158,14 @@ int cgroup_enter(const char *path) {
     return -cgroup_write(path, "cgroup.procs", "0");
 }
 
-/* A file of one group; NULL if there is no such group. */
+/* Opens a file of one group; NULL if there is no such group. */
 static int cgroup_read_if_there(const char *path, const char *name, char **ret) {
     int r = cgroup_read(path, name, ret);
 
     return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
-/* Each number of one group's cgroup.procs. */
+/* Calls `each` for every number in a group's cgroup.procs. */
 static int cgroup_signal_one(const char *path, int signal) {
     _cleanup_free_ char *text = NULL;
     char *rest, *line;
@@ -183,7 +185,8 @@ static int cgroup_signal_one(const char *path, int signal) {
     return n;
 }
 
-/* Calls `each` for the group, after those below it. The first negative errno ends it; else the sum of the answers. */
+/* Calls `each` for the groups below, then for the group. Returns the first negative errno, or the sum of the
+ * results. */
 static int cgroup_walk(const char *path, int (*each)(const char *path, int argument), int argument) {
     DIR *directory = opendir(path);
     struct dirent *entry;
@@ -220,12 +223,12 @@ int cgroup_kill(const char *path) {
         return 0;
     if (access(path, F_OK) < 0)
         return 0;
-    /* No cgroup.kill, or not ours: nearly as good, the caller comes again until the group is empty. */
+    /* No cgroup.kill, or no access: the caller repeats this until the group is empty. */
     r = cgroup_signal(path, SIGKILL);
     return r < 0 ? r : 0;
 }
 
-/* 1 or 0, from the text of cgroup.events. */
+/* Returns 1 or 0 from the text of cgroup.events. */
 static int cgroup_match_populated(char *text) {
     for (char *line; (line = strsep(&text, "\n"));)
         if (strcmp(line, "populated 1") == 0)
@@ -243,7 +246,7 @@ int cgroup_open_events(const char *path) {
     fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    r = cgroup_read_events(fd); /* a change is one since the last time it was read */
+    r = cgroup_read_events(fd); /* only changes after this read are reported */
     return r < 0 ? r : steal_fd(&fd);
 }
 

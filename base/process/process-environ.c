@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads /proc/PID/environ of all processes; each is looked at once more when a pidfd holds it. */
+/* Reads /proc/PID/environ of all processes. Each match is checked again through a pidfd. */
 #include "base/process/process-environ.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "base/number.h"
 #include "base/process/process-tree.h"
 
-#define ENVIRON_MAX (128 * 1024) /* bytes looked at; the command's own are a few hundred, its children's hardly more */
+#define ENVIRON_MAX (128 * 1024) /* bytes read of each; the environments of runs have a few hundred */
 
-/* The entries of an environment end with NUL each, the last one too. A zombie's is empty. */
+/* Every entry of an environment ends with NUL. A zombie has none. */
 static bool has_assignment(const char *environ_text, size_t size, const char *assignment) {
     size_t length = strlen(assignment) + 1;
 
@@ -31,7 +31,7 @@ static bool has_assignment(const char *environ_text, size_t size, const char *as
     return false;
 }
 
-/* 1, 0, or a negative errno that is not about that process: out of descriptors or memory. */
+/* Returns 1, 0, or the negative errno of a lack of descriptors or memory. */
 static int process_has(pid_t pid, const char *assignment, char *buffer) {
     _cleanup_close_ int fd = -1;
     char path[32];
@@ -47,7 +47,7 @@ static int process_has(pid_t pid, const char *assignment, char *buffer) {
     return has_assignment(buffer, size, assignment);
 }
 
-/* 1: there was one; 0; a negative errno. */
+/* Returns 1 if the process was signalled, 0, or a negative errno. */
 static int signal_one(pid_t pid, const char *assignment, char *buffer, int signal) {
     _cleanup_close_ int fd = -1;
     int k = process_has(pid, assignment, buffer);
@@ -57,7 +57,7 @@ static int signal_one(pid_t pid, const char *assignment, char *buffer, int signa
     fd = pidfd_open(pid, 0);
     if (fd < 0)
         return errno != ESRCH;
-    k = process_has(pid, assignment, buffer); /* it may have ended, and the pid be somebody else's */
+    k = process_has(pid, assignment, buffer); /* the pid may belong to another process by now */
     if (k > 0)
         (void) pidfd_send_signal(fd, signal, NULL, 0);
     return k;

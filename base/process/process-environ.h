@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The last way to find what is left of a run when its guard and the runner are gone and there is no cgroup: BERTH_RUN in the
- * environment with which a process was started. A process that cleans its environment escapes it. */
+/* Finds what is left of a run without its guard, its runner and a cgroup: by BERTH_RUN in the environment
+ * with which a process was started. A process that cleans its environment is not found. */
 
-/* Sends a signal to all processes but this one that were started with exactly this "NAME=value" in their environment. How many
- * there were that live, or a negative errno (also: not all could be looked at just now); processes whose environment this one may not read are passed over. */
+/* Signals all other processes that were started with exactly this "NAME=value" in their environment.
+ * Processes whose environment cannot be read are skipped. Returns how many live, or a negative errno, also
+ * if some processes could not be checked now. */
 int process_environ_signal(const char *assignment, int signal);

@@ -2,8 +2,8 @@
 /* Walks over the processes below one. /proc gives no consistent picture, so a walk is repeated until it shows nothing new.
  *
  * A walk goes from a process to its children (/proc/PID/task/TID/children), so that it costs what the tree has, not what the machine has:
- * thousands of guards may have to stop their trees at the same moment. A kernel without these files (CONFIG_PROC_CHILDREN) is asked for all
- * processes. */
+ * thousands of guards may have to stop their trees at the same moment. On a kernel without these files (CONFIG_PROC_CHILDREN) all processes
+ * are read. */
 
 #include "base/process/process-tree.h"
 
@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "base/number.h"
 
-/* A tree that changes faster than it can be read: the caller comes again. */
+/* A tree that changes faster than this is left to the next call. */
 #define PASSES_MAX 64
-/* Where /proc hides other users' processes (hidepid=), a picture is never complete. */
+/* Under hidepid= a picture of /proc is never complete. */
 #define PASSES_INCOMPLETE_MAX 3
 #define CHILDREN_MAX (1024 * 1024) /* bytes of pids of one thread's children */
 
@@ -37,7 +37,7 @@ struct process {
 
 struct processes { /* sorted by pid */
     size_t n, room;
-    bool is_incomplete; /* one ended between being listed and being read; it may have left a child that was not listed yet */
+    bool is_incomplete; /* a process ended before it was read; its children may be missing from the list */
     struct process *items;
 };
 
@@ -150,7 +150,7 @@ static int processes_load(struct processes *ret) {
     return r;
 }
 
-struct tree { /* what is asked for: all below root but these children of it, and what is below them */
+struct tree { /* all processes below root, without these children and their descendants */
     pid_t root;
     const pid_t *except;
     size_t n_except;
@@ -163,8 +163,8 @@ static bool tree_excepts(const struct tree *tree, pid_t parent, pid_t pid) {
     return false;
 }
 
-/* Marks what is in the tree. False if some process's parent was not seen, so that it may still belong there: its
- * parent ended while the list was read. */
+/* Marks the processes of the tree. False: some parent ended while the list was read, and its children may
+ * belong to the tree. */
 static bool processes_mark(struct processes *p, const struct tree *tree) {
     pid_t root = tree->root;
     bool is_complete = !p->is_incomplete, is_new = true;
@@ -195,7 +195,7 @@ int process_signal(pid_t pid, uint64_t start_ticks, int signal) {
     fd = pidfd_open(pid, 0);
     if (fd < 0)
         return -errno;
-    /* From here on the descriptor is one process for good; is it the one that was meant? */
+    /* The descriptor refers to one process from here on; checks that it is the intended one. */
     r = process_read(pid, &now);
     if (r < 0)
         return r;
@@ -231,7 +231,8 @@ static int add_children_of_thread(struct processes *p, const struct tree *tree, 
     return r;
 }
 
-/* Of all its threads. What cannot be read has ended; its children may be others' by now, whose lists were read before. */
+/* Adds the children of all threads. A thread that cannot be read has ended, and its children may have been
+ * reparented to processes whose lists were read before. */
 static int add_children(struct processes *p, const struct tree *tree, pid_t parent) {
     char path[32];
     DIR *tasks;
@@ -254,7 +255,7 @@ static int add_children(struct processes *p, const struct tree *tree, pid_t pare
     return process_error_is_ours(r) ? r : 0;
 }
 
-/* An orphan may have been seen at two parents. */
+/* An orphan may have been found at two parents. */
 static void processes_make_unique(struct processes *p) {
     size_t n = 0;
 
@@ -276,7 +277,7 @@ static int processes_load_below(struct processes *ret, const struct tree *tree) 
         r = add_children(ret, tree, ret->items[i].pid);
         if (r < 0)
             break;
-        /* If it lives after its list was read, that had all its children. */
+        /* A process that lives after its list was read had all its children in it. */
         k = process_read(ret->items[i].pid, &now);
         if (process_error_is_ours(k))
             r = k;
@@ -289,7 +290,7 @@ static int processes_load_below(struct processes *ret, const struct tree *tree) 
     return r;
 }
 
-/* What is in the tree has in_tree. */
+/* Loads the tree; its processes have in_tree. */
 static int processes_load_tree(struct processes *ret, const struct tree *tree) {
     int r;
 
@@ -303,7 +304,7 @@ static int processes_load_tree(struct processes *ret, const struct tree *tree) {
 
 /* --- signals --- */
 
-/* One that has ended since it was signalled counts as another: its children have other parents now. */
+/* Counts a process that has ended since it was signalled as new: its children have other parents now. */
 static bool is_signalled(const struct processes *signalled, const struct process *process) {
     for (size_t i = 0; i < signalled->n; i++)
         if (signalled->items[i].pid == process->pid && signalled->items[i].start_ticks == process->start_ticks &&
@@ -314,7 +315,8 @@ static bool is_signalled(const struct processes *signalled, const struct process
 
 enum { PASS_DONE, PASS_INCOMPLETE, PASS_NEW };
 
-/* One walk. PASS_DONE: all had been signalled; PASS_INCOMPLETE: all that was seen had been; PASS_NEW: there were others. */
+/* One walk. PASS_DONE: no process was new; PASS_INCOMPLETE: none of those found was new; PASS_NEW: there
+ * were new ones. */
 static int process_tree_pass(const struct tree *tree, int signal, struct processes *signalled, int *ret_living) {
     _cleanup_(processes_done) struct processes all = {0};
     int r, living = 0;
@@ -332,7 +334,7 @@ static int process_tree_pass(const struct tree *tree, int signal, struct process
         living += process->is_living;
         if (is_signalled(signalled, process))
             continue;
-        /* One that has ended counts as new, too: it may have forked after the list was made. */
+        /* A process that has ended counts as new: it may have forked after the list was read. */
         r = process->is_living ? process_signal(process->pid, process->start_ticks, signal) : 0;
         if (process_error_is_ours(r))
             return r;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Starts one command, waits for it and all its descendants, and stops the whole tree: on request, at a time limit, or
- * early enough that the kill lands before a deadline (R8; base/deadline.h has the arithmetic). Used by the guard and by `berth run`. One supervise a
- * process: it makes the process a subreaper and reaps every child it inherits.
- *
- * A stop is: the stop signal to every process of the tree, SIGCONT, then after stop_timeout SIGKILL until the tree is
- * empty. The tree is the cgroup, where there is one, and always also all descendants of this process. */
+/* Starts one command, waits for it and all its descendants, and stops the whole tree: on request, at a time
+ * limit, or early enough that the kill lands before a deadline (R8; arithmetic in base/deadline.h). For the
+ * guard and `berth run`. One supervise a process: it makes the process a subreaper and reaps all its
+ * children. A stop is the stop signal to every process of the tree, SIGCONT, and after stop_timeout SIGKILL
+ * until the tree is empty. The tree is all descendants of this process, and the cgroup if there is one. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,31 +29,31 @@ enum supervise_reason { /* why a tree was stopped; the first one is kept */
 const char *supervise_reason_name(enum supervise_reason reason); /* "none", "stopped", ... as in base/protocol.h */
 int supervise_reason_parse(const char *name, enum supervise_reason *ret); /* 0 or -EINVAL */
 
-/* Runs in the child between fork and exec: async-signal-safe calls alone where the parent has threads (ours has none). It
- * sets up what the command needs and ends in exec. Whatever it returns (an errno, positive; *ret_stage a static word such
- * as "user", "directory", "exec") is told to the parent; the child then ends. */
+/* Runs in the child between fork and exec (async-signal-safe calls only if the parent has threads; ours have
+ * none). Sets up the process and ends in exec. If it returns, the parent receives the errno (positive) and
+ * *ret_stage (a static word such as "user", "directory", "exec"), and the child ends. */
 typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
 #define SUPERVISE_TEXT_SIZE 256
 
 struct supervise_result {
-    int exec_errno;           /* not 0: the command never ran, and code and status mean nothing; ETIME, stage "deadline":
-                                 too little time was left before the deadline; ECANCELED, stage "stop": it was stopped before */
-    char stage[16];           /* where that failed */
-    char text[SUPERVISE_TEXT_SIZE]; /* what the child left in supervise_options.text; "": nothing */
+    int exec_errno;           /* not 0: the command never ran, and code and status are invalid. ETIME, stage "deadline": too
+                                 little time was left before the deadline. ECANCELED, stage "stop": stopped before exec */
+    char stage[16];           /* where exec_errno occurred */
+    char text[SUPERVISE_TEXT_SIZE]; /* left by the child in supervise_options.text; "": nothing */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
     int status;               /* exit code, or signal */
     enum supervise_reason reason;
-    usec_t started, ended;    /* boottime; ended: when the last process of the tree was gone */
+    usec_t started, ended;    /* boottime; ended: of the last process of the tree */
     usec_t deadline;          /* in force at the end; USEC_INFINITY: none */
-    struct rusage usage;      /* of all processes that were waited for */
+    struct rusage usage;      /* of all reaped processes */
 };
 
 struct supervise_handler {
     void (*on_started)(struct supervise *s, pid_t pid, void *userdata); /* exec succeeded */
     void (*on_stopping)(struct supervise *s, enum supervise_reason reason, void *userdata);
     void (*on_suspended)(struct supervise *s, void *userdata);   /* the command was stopped (SIGTSTP ...); may be NULL */
-    void (*on_left)(struct supervise *s, void *userdata);        /* the command has ended, and left processes; once; may be NULL */
+    void (*on_left)(struct supervise *s, void *userdata);        /* the command has ended before other processes of the tree; once; may be NULL */
     /* The tree is empty (or never came to be). Once; last call. The supervise may be freed in it. */
     void (*on_done)(struct supervise *s, const struct supervise_result *result, void *userdata);
     void *userdata;
@@ -65,32 +64,31 @@ struct supervise_options {
     usec_t stop_timeout;  /* µs */
     usec_t timeout;       /* from the start to a stop with REASON_TIMEOUT; USEC_INFINITY: none */
     usec_t deadline;      /* boottime; USEC_INFINITY: none */
-    const char *cgroup;   /* directory of a fresh cgroup v2 for the command, which supervise fills, kills and removes; or NULL */
-    const char *text;     /* where the child function leaves what went wrong, in its own memory; or NULL */
+    const char *cgroup;   /* directory of an empty cgroup v2, which supervise fills, kills and removes; or NULL */
+    const char *text;     /* where the child describes a failure, in its own memory; or NULL */
 };
 
 /* The handler is copied. Blocks no signal but SIGCHLD in this process. Negative errno. */
 int supervise_new(struct supervise **ret, sd_event *event, const struct supervise_options *options,
                   const struct supervise_handler *handler);
-/* Kills no process: free it after on_done, or to abandon the tree. */
+/* Kills no process; to be called after on_done, or to abandon the tree. */
 struct supervise *supervise_free(struct supervise *s);
 DEFINE_CLEANUP(struct supervise, supervise_free)
 
-/* The deadline, in memory that the child shares with its parent: the child sees a deadline that was moved
- * after the fork. */
+/* Shared memory of parent and child: the child sees a deadline that was set after the fork. */
 struct supervise_term {
     _Atomic(usec_t) deadline;
     usec_t stop_timeout;
 };
-const struct supervise_term *supervise_get_term(const struct supervise *s); /* as long as the supervise lives */
+const struct supervise_term *supervise_get_term(const struct supervise *s); /* valid as long as the supervise */
 
-/* Forks and runs `child`, which gets PR_SET_PDEATHSIG=KILL only if it asks for it (supervise_child_die_with_parent(),
- * after its last setuid). Looks at the deadline once more in the child, right before `child` is called (one that does slow
- * things before its exec looks again: supervise_child_check_deadline()): too little time means exec_errno = ETIME, stage
- * "deadline". A caller that would not have its command end so looks first (deadline_leaves_time()). The child has the signal mask that was in force before supervise_new(). Negative errno if there was no fork;
- * then on_done is not called. */
+/* Forks and runs `child` with the signal mask from before supervise_new(). The child checks the deadline
+ * right before it calls `child`; a slow one checks again before its exec (supervise_child_check_deadline()).
+ * Too little time: exec_errno = ETIME, stage "deadline". To avoid that, callers check first
+ * (deadline_leaves_time()). Negative errno: there was no fork, and on_done is not called. */
 int supervise_start(struct supervise *s, supervise_child_fn child, void *userdata);
-/* For the child: PDEATHSIG=KILL, and ends at once if the parent has already gone. 0 or an errno, positive. */
+/* For the child, after its last setuid: sets PDEATHSIG=KILL, and ends at once if the parent has ended. 0 or
+ * an errno, positive. */
 int supervise_child_die_with_parent(pid_t parent);
 /* For the child: ETIME if there is too little time for a command to begin, else 0. */
 int supervise_child_check_deadline(const struct supervise_term *term);
@@ -98,6 +96,6 @@ int supervise_child_check_deadline(const struct supervise_term *term);
 void supervise_set_deadline(struct supervise *s, usec_t deadline);
 /* Begins to stop the tree. A second call has no effect: the first reason and its timeout stay. */
 void supervise_stop(struct supervise *s, enum supervise_reason reason);
-/* Sends a signal to the command's first process alone (`berth run` passing on). 0, -ESRCH, or another negative errno. */
+/* Signals the command's first process only, for `berth run`. 0, -ESRCH, or another negative errno. */
 int supervise_signal(struct supervise *s, int signal);
 usec_t supervise_started(const struct supervise *s); /* boottime; 0 before the start */
