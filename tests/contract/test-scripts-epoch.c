@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tests/harness/script.h"
 
 /* --- epochs --- */
@@ -300,6 +301,17 @@ static void test_clock_remembered(void) {
     script_end();
 }
 
+/* Hosts would refuse every number that such a lead makes, and nobody could come back. */
+static void test_implausible_lead(void) {
+    script_begin();
+    script_tell("HSET " META " lead 400000000000000000");
+    EXPECT(script_hello("s1", 2, 2, "db 4 net 2"), "ok $ 0 0 * 1 *");
+    EXPECT(script_field("meta", "lead"), "0");
+    EXPECT(script_claim("s2", "a", "db 1 100"), "ok $ 0 H *");
+    CU_ASSERT(redis_number(&script_server, "HGET " META " clock") < (long long) clock_realtime() + LEASE);
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"failover", test_failover},
     {"failover at claim", test_failover_at_claim},
@@ -315,6 +327,7 @@ static CU_TestInfo tests[] = {
     {"partly gone", test_partly_gone},
     {"heartbeat proves a loss", test_heartbeat_proves},
     {"clock remembered", test_clock_remembered},
+    {"an implausible lead", test_implausible_lead},
     CU_TEST_INFO_NULL,
 };
 

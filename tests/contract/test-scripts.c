@@ -216,6 +216,65 @@ static void test_many_parked(void) {
     script_end();
 }
 
+/* One call raises two pools, and its bound ends with the first: nobody overtakes the parked claims of the second. */
+static void test_two_pools_return(void) {
+    script_begin();
+    EXPECT(script_hello("s1", 1, 2, "db 4 net 4"), "ok *");
+    EXPECT(script_hello("s2", 1, 2, "db 1 net 1"), "ok *");
+    EXPECT(script_claim("s1", "holds-db", "db 1 1000"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "holds-net", "net 1 1000"), "ok $ 0 H *");
+    for (int i = 0; i < 150; i++) {
+        EXPECT(script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 2 1000", i), "ok $ ? P *");
+        EXPECT(script_sayf("claim s1 1 $ q%03d 0_0_r_name 0 0 net 2 1000", i), "ok $ ? P *");
+    }
+    EXPECT(script_claim("s1", "late-db", "db 1 1000"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "late-net", "net 1 1000"), "ok $ 0 W *");
+    EXPECT(script_say("bye s2 1"), "ok $ *");
+    TEST_INT(script_state("late-db"), 'W');
+    TEST_INT(script_state("late-net"), 'W');
+    settle_all("s1");
+    TEST_INT(script_state("p000"), 'H');
+    TEST_INT(script_state("q000"), 'H');
+    TEST_INT(script_state("late-db"), 'W');
+    TEST_INT(script_state("late-net"), 'W');
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:pool:db:parked berth:{t}:pool:net:parked"), 0);
+    script_end();
+}
+
+/* One call has many claims of a pool to park, and grants to make in 20 others: each pool has its share of the bound. */
+static void test_shared_bound(void) {
+    char limits[512] = "db 4 net 2";
+
+    script_begin();
+    for (int i = 0; i < 20; i++)
+        snprintf(limits + strlen(limits), sizeof(limits) - strlen(limits), " disk%d 1", i);
+    EXPECT(script_hello("s1", 1, 22, limits), "ok *");
+    EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
+    for (int i = 0; i < 300; i++)
+        EXPECT(script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 3 1000", i), "ok $ 0 W *");
+    for (int i = 0; i < 20; i++) {
+        EXPECT(script_sayf("claim s1 1 $ d%d 0_0_r_name 0 0 disk%d 1 1000", i, i), "ok $ 0 H *");
+        EXPECT(script_sayf("claim s1 1 $ e%d 0_0_r_name 0 0 disk%d 1 1000", i, i), "ok $ 0 W *");
+    }
+    script_tell("HSET " META " grace 1"); /* all that becomes possible is left to the first call after it */
+    EXPECT(script_say("override s1 1 $ db 0 id1 set 2 0 ~"), "ok $ *");
+    for (int i = 0; i < 20; i++)
+        EXPECT(script_sayf("release s1 1 $ d%d", i), "ok $ *");
+    script_tell("HDEL " META " grace");
+    EXPECT(script_beat("s1", 0, 0), "ok $ 1 *");
+    for (int i = 0; i < 20; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "e%d", i);
+        TEST_INT(script_state(id), 'H');
+    }
+    settle_all("s1");
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:parked"), 300);
+    for (int i = 0; i < 300; i++)
+        (void) script_sayf("release s1 1 $ p%03d", i);
+    script_end();
+}
+
 /* A's override 0, B's override 3, A's resend of 0. */
 static void test_override_versions(void) {
     script_begin();
@@ -254,6 +313,8 @@ static CU_TestInfo tests[] = {
     {"park order", test_park_order},
     {"pause of many", test_pause_of_many},
     {"many parked", test_many_parked},
+    {"two pools come back in one call", test_two_pools_return},
+    {"many parked leave room for another pool", test_shared_bound},
     {"override versions", test_override_versions},
     {"override end", test_override_end},
     CU_TEST_INFO_NULL,

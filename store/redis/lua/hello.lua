@@ -204,6 +204,7 @@ if is_broken() then
     last, old_connection = nil, nil
 end
 if not is_plausible(clock) then clock = 0 end
+if not is_plausible(now() + lead) then lead = 0 end
 observe_clock(tonumber(highest_number))
 if in_epoch() then
     if grace then observe_clock(tonumber(remembered_clock)) end

@@ -102,11 +102,11 @@ local function park(c, r, pool, permits)
     r.state = 'P'
 end
 
--- Requeues parked claims that no longer exceed the limit. False: the bound was reached. This pool must grant nothing then, or
--- other claims would overtake those that are not requeued yet (R2).
-local function unpark(pool)
+-- Requeues parked claims that no longer exceed the limit, `share` at most. False: that was reached. This pool must grant nothing
+-- then, or other claims would overtake those that are not requeued yet (R2).
+local function unpark(pool, share)
     local parked = at .. 'pool:' .. pool .. ':parked'
-    local list = call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)), 'LIMIT', 0, moves)
+    local list = call('ZRANGEBYSCORE', parked, '-inf', fmt(limit_of(pool)), 'LIMIT', 0, share)
     for _, c in ipairs(list) do
         call('ZREM', parked, c)
         local r = read_claim(c)
@@ -118,7 +118,7 @@ local function unpark(pool)
             for i = 1, #r.list, 2 do touch(r.list[i]) end
         end
     end
-    if #list == 0 and not unsettled then return true end
+    if #list == 0 and share > 0 and not unsettled then return true end
     cache_limit(pool)
     return not is_unsettled(pool)
 end
@@ -154,9 +154,10 @@ local function grant(c, r)
     push(r.session, 'granted', epoch, last, r.token, c, r.ticket, queued)
 end
 
--- Grants or parks claims until the first of the queue has to wait. False: a bound was reached before.
-local function grant_from(pool, left_out)
-    while grants > 0 do
+-- Grants or parks claims until the first of the queue has to wait, `share` at most. False: that was reached before.
+local function grant_from(pool, left_out, share)
+    local rest = grants - share
+    while grants > rest do
         local c = call('ZRANGE', at .. 'pool:' .. pool .. ':queue', '0', '0')[1]
         if not c then return true end
         local r = read_claim(c)
@@ -181,6 +182,11 @@ local function grant_from(pool, left_out)
     return false
 end
 
+-- The part of a bound for the touched pool i: a pool with much to do delays no other pool.
+local function share_of(bound, i)
+    return math.min(bound, math.ceil(bound / (n_touched - i + 1)))
+end
+
 -- Grants what has become possible in the touched and the unsettled pools. Keeps pools that it must or can not settle yet.
 local function settle()
     local remaining, left_out = {}, {}
@@ -193,7 +199,7 @@ local function settle()
         local i = 1
         while i <= n_touched do
             visits = visits - 1
-            if visits < 0 or not unpark(touched[i]) then left_out[touched[i]] = true end
+            if visits < 0 or not unpark(touched[i], share_of(moves, i)) then left_out[touched[i]] = true end
             i = i + 1
         end
         local sorted = n_touched
@@ -202,7 +208,9 @@ local function settle()
             local pool = touched[i]
             if i > sorted then visits = visits - 1 end -- the others were counted above
             is_touched[pool] = nil
-            if left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out) then remaining[#remaining + 1] = pool end
+            if left_out[pool] or (i > sorted and visits < 0) or not grant_from(pool, left_out, share_of(grants, i)) then
+                remaining[#remaining + 1] = pool
+            end
             is_touched[pool] = nil
             i = i + 1
         end
