@@ -58,6 +58,7 @@
 /* Where these things are, below the runtime directory (ARCHITECTURE: Who owns what). */
 #define PROTOCOL_RUNNER_SOCKET "runner/runner.sock"
 #define PROTOCOL_RUNS "runner/runs"
+#define PROTOCOL_CREDENTIALS "runner/credentials"
 #define PROTOCOL_SOCKET_SUFFIX ".sock"
 #define PROTOCOL_REPORT_SUFFIX ".report"
 #define PROTOCOL_VERSION 1

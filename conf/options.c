@@ -99,6 +99,7 @@ static const struct option job_options[] = {
     {"script",            &option_script,        AT(command.script),                0, 0,                       "",        HASH_IF_SET},
     {"shell",             &option_path,          AT(command.shell),                 0, 0,                       SHELL_DEFAULT, HASH_IF_SET},
     {"environment-file",  &option_files,         AT(input.environment_files),       0, 0,                       NULL,      HASH_IF_SET},
+    {"credentials",       &option_credentials,   AT(input.credentials),             0, 0,                       NULL,      HASH_IF_SET},
     {"stdin",             &option_stdin,         AT(input.file),                    0, 0,                       "null",    HASH_IF_SET},
     {"operators",         &option_accounts,      AT(operators),                     0, 0,                       NULL,      HASH},
     {"retry",             &option_number,        AT(retry.retries),                 0, RETRIES_MAX,             "0",       HASH_NOT},

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "runner/credentials.h"
 #include "runner/exec-internal.h"
 
 /* ---- files ---- */
@@ -98,6 +99,16 @@ static int add_run(struct environment *e, const struct guard_file *record) {
     return r == 0 ? facts_each(&record->facts, add_fact, e) : r;
 }
 
+static int add_credentials_directory(struct exec_context *context) {
+    char *const *credentials = context->plan->job->input.credentials;
+    char path[GUARD_FILE_PATH_SIZE];
+
+    if (!credentials || !*credentials)
+        return 0;
+    return environment_set(&context->environment, "CREDENTIALS_DIRECTORY",
+                           credentials_path(path, context->plan->runs, context->plan->record->run));
+}
+
 int exec_environment(struct exec_context *context) {
     struct environment *e = &context->environment;
     int r = add_list(e, context->plan->environment.items);
@@ -106,5 +117,7 @@ int exec_environment(struct exec_context *context) {
         r = add_files(context);
     if (r == 0)
         r = add_list(e, context->plan->job->input.environment);
+    if (r == 0)
+        r = add_credentials_directory(context);
     return r == 0 ? add_run(e, context->plan->record) : r;
 }

@@ -28,6 +28,9 @@ int exec_explain(struct exec_context *context, int r, const char *format, ...) _
 /* runner/exec-environment.c: reads files as the user of berth-runner */
 int exec_environment(struct exec_context *context);
 
+/* runner/exec-credentials.c: likewise */
+int exec_credentials(struct exec_context *context);
+
 /* runner/exec-drop.c */
 int exec_set_ids(struct exec_context *context);
 int exec_drop_capabilities(struct exec_context *context);

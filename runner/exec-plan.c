@@ -122,11 +122,12 @@ static int plan_ids(struct exec_plan *plan, struct passwd **ret_user, const char
     return find_groups(plan, *ret_user ? (*ret_user)->pw_name : "root");
 }
 
-int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char **ret_stage) {
+int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs,
+                   const char **ret_stage) {
     struct passwd *user = NULL;
     int r;
 
-    *plan = (struct exec_plan) {.job = job, .record = record, .parent = getpid()};
+    *plan = (struct exec_plan) {.job = job, .record = record, .runs = runs, .parent = getpid()};
     r = plan_ids(plan, &user, ret_stage);
     if (r > 0)
         return r;

@@ -147,12 +147,13 @@ static const struct {
     int (*run)(struct exec_context *context);
 } steps[] = {
     {"session", exec_session},
+    {"credentials", exec_credentials}, /* these two as root, who alone may read their files, and before the limits of the job */
+    {"environment", exec_environment},
     {"limits", exec_set_rlimits},
     {"nice", exec_set_nice},
     {"oom-score", exec_set_oom_score},
     {"io-class", exec_set_io_class},
     {"output", exec_open_journal}, /* as root, or journald would not believe the unit */
-    {"environment", exec_environment}, /* as root: its files are for the job's user, who may not read them */
     {"keyring", exec_keyring},     /* before the drop: a user whose key quota is used up must not keep ours */
     {"user", exec_set_ids},
     {"capabilities", exec_drop_capabilities},

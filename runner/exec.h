@@ -16,6 +16,7 @@
 struct exec_plan {
     const struct job_settings *job;
     const struct guard_file *record;
+    const char *runs;    /* directory of the runs */
     bool changes_user;   /* drop to uid, gid, groups */
     uid_t uid;
     gid_t gid;
@@ -30,7 +31,8 @@ struct exec_plan {
 
 /* 0 or an errno, positive, with its stage: EPERM "user": a user or group is configured and this process may not become it;
  * ESRCH "user" or "group": there is no such one; EACCES "user": it is uid 0, and not called root; EINVAL: its uid is none. */
-int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char **ret_stage);
+int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs,
+                   const char **ret_stage);
 void exec_plan_done(struct exec_plan *plan);
 
 /* A supervise_child_fn; userdata is the plan, whose text is set in the child. */

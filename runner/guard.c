@@ -23,6 +23,7 @@
 #include "base/process/supervise.h"
 #include "base/timer.h"
 #include "runner/resource-control.h"
+#include "runner/credentials.h"
 #include "runner/exec.h"
 #include "runner/report.h"
 
@@ -164,6 +165,14 @@ static void guard_fail(struct guard *g, int error, const char *stage) {
     guard_report(g);
 }
 
+/* Before anybody knows that the run is over, or that its command is begun once more. */
+static void guard_remove_credentials(struct guard *g) {
+    char *const *credentials = g->start->job->input.credentials;
+
+    if (credentials && *credentials)
+        credentials_remove(g->start->directory, g->record.run);
+}
+
 /* --- from supervise --- */
 
 static void guard_on_started(_unused_ struct supervise *s, pid_t pid, void *userdata) {
@@ -196,6 +205,7 @@ static void guard_on_stopping(_unused_ struct supervise *s, enum supervise_reaso
 static void guard_on_done(struct supervise *s, const struct supervise_result *result, void *userdata) {
     struct guard *g = userdata;
 
+    guard_remove_credentials(g);
     if (g->phase == PHASE_STARTING && result->exec_errno == ETIME) { /* it took too long to get to its exec */
         g->supervise = supervise_free(s);
         guard_begin(g);
@@ -336,7 +346,7 @@ static void guard_exec(struct guard *g) {
         r = -guard_supervise(g, cgroup, plan.text);
     }
     if (r == 0)
-        r = exec_plan_init(&plan, g->start->job, &g->record, &stage);
+        r = exec_plan_init(&plan, g->start->job, &g->record, g->start->directory, &stage);
     if (r == 0) {
         plan.term = supervise_get_term(g->supervise);
         stage = "fork";
@@ -349,6 +359,7 @@ static void guard_exec(struct guard *g) {
     g->supervise = supervise_free(g->supervise);
     if (cgroup)
         (void) cgroup_remove(cgroup);
+    guard_remove_credentials(g);
     guard_fail(g, r, stage);
 }
 

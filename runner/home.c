@@ -66,6 +66,10 @@ int home_take(struct journal *j, const char *runtime_directory, unsigned patienc
     k = make_directory(j, path, 0711, true);
     if (k < 0)
         return k;
+    snprintf(path, sizeof(path), "%s/%s", runtime_directory, PROTOCOL_CREDENTIALS);
+    k = make_directory(j, path, 0711, true);
+    if (k < 0)
+        return k;
     snprintf(path, sizeof(path), "%s/runner/lock", runtime_directory);
     return take_lock(j, path, patience_s, ret_lock_fd);
 }

@@ -19,6 +19,7 @@
 #include "base/protocol.h"
 #include "base/timer.h"
 #include "runner/resource-control.h"
+#include "runner/credentials.h"
 #include "runner/guard.h"
 #include "runner/reap.h"
 
@@ -119,7 +120,10 @@ static void reap_entry(struct entry *e, bool is_nothing_inherited) {
     struct runs *r = e->runs;
     char run[ID_TEXT_SIZE];
 
-    if (!reap_run(r->directory, e->run) || !is_nothing_inherited || reap_write_report(r->directory, e->run) < 0)
+    if (!reap_run(r->directory, e->run) || !is_nothing_inherited)
+        return;
+    credentials_remove(r->directory, e->run);
+    if (reap_write_report(r->directory, e->run) < 0)
         return;
     memcpy(run, e->run, sizeof(run));
     guard_file_remove(r->directory, run);
@@ -258,7 +262,11 @@ int runs_recover(struct runs *r) {
         k = r->recover_error;
     if (k == 0)
         k = guard_file_each(r->directory, PROTOCOL_SOCKET_SUFFIX, recover_socket, r);
-    return k == 0 ? guard_file_each(r->directory, GUARD_FILE_SUFFIX ".tmp", recover_temporary, r) : k;
+    if (k == 0)
+        k = guard_file_each(r->directory, GUARD_FILE_SUFFIX ".tmp", recover_temporary, r);
+    if (k == 0)
+        credentials_sweep(r->directory);
+    return k;
 }
 
 /* --- what berthd wants --- */

@@ -64,8 +64,12 @@ void test_runner_configure(struct test_runner *t, const char *jobs) {
 }
 
 void test_runner_prepare(struct test_runner *t, uid_t uid) {
+    test_runner_prepare_in(t, uid, "/tmp");
+}
+
+void test_runner_prepare_in(struct test_runner *t, uid_t uid, const char *folder) {
     *t = (struct test_runner) {.uid = uid, .fd = -1};
-    snprintf(t->directory, sizeof(t->directory), "/tmp/berth-runner-XXXXXX");
+    snprintf(t->directory, sizeof(t->directory), "%s/berth-runner-XXXXXX", folder);
     CU_ASSERT_FATAL(mkdtemp(t->directory) != NULL);
     CU_ASSERT_FATAL(chmod(t->directory, 0755) == 0 && chown(t->directory, uid, (gid_t) -1) == 0);
 }

@@ -20,6 +20,7 @@ struct test_runner {
 
 /* Its directory alone, for what must be there before the runner. */
 void test_runner_prepare(struct test_runner *t, uid_t uid);
+void test_runner_prepare_in(struct test_runner *t, uid_t uid, const char *folder); /* instead of /tmp */
 /* jobs: text for the config; every @ in it becomes the directory. The runner is started as uid. Fatal for the test if it fails. */
 void test_runner_init(struct test_runner *t, const char *jobs, uid_t uid);
 void test_runner_begin(struct test_runner *t, const char *jobs, uid_t uid); /* and joins it */

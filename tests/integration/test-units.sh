@@ -65,7 +65,8 @@ directories_made() {
     berth=$(awk -F: '$1 == "berth" { print $3 }' "$root/etc/passwd")
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return
     systemd-tmpfiles --root="$root" --create --prefix=/run/berth || return # an upgrade does it again
-    owned /run/berth 755 0 && owned /run/berth/runner 711 0 && owned /run/berth/runner/runs 711 0 || return
+    owned /run/berth 755 0 && owned /run/berth/runner 711 0 && owned /run/berth/runner/runs 711 0 &&
+        owned /run/berth/runner/credentials 711 0 || return
     for own in holds waiting jobs state; do owned "/run/berth/$own" 700 "$berth" || return; done
     owned /run/berth/lock 600 "$berth" || return
     # What was there before, where berthd's user could make files.

@@ -65,7 +65,7 @@ for file in /etc/credstore/redis-password /etc/shadow /home/worker/private /root
     /proc/$1/environ /proc/$1/maps /proc/$2/environ /proc/$3/environ /run/berth/runner/lock; do
     refused cat "$file"
 done
-for folder in /root /home/worker /run/berth/runner /run/berth/runner/runs /proc/1/fd /proc/$1/fd /proc/$2/fd /proc/$1/root/ /etc/credstore; do
+for folder in /root /home/worker /run/berth/runner /run/berth/runner/runs /run/berth/runner/credentials /proc/1/fd /proc/$1/fd /proc/$2/fd /proc/$1/root/ /etc/credstore; do
     refused ls "$folder"
 done
 for file in /etc/berth/berth.conf /etc/berth/berth.conf.d/jobs.conf /etc/berth/x /run/berth/x /run/berth/runner/x /run/berth/runner/runs/x \

@@ -188,7 +188,7 @@ static struct supervise_term term = {.deadline = USEC_INFINITY, .stop_timeout = 
 static struct exec_plan whole_plan(const struct job_settings *job) {
     static struct guard_file record = {.job = "j"};
 
-    return (struct exec_plan) {.job = job, .record = &record, .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
+    return (struct exec_plan) {.job = job, .record = &record, .runs = "/nonexistent/runs", .changes_user = true, .uid = DAEMON, .gid = DAEMON, .groups = groups,
                                .n_groups = ELEMENTSOF(groups), .environment = {environment, 1}, .term = &term};
 }
 
@@ -333,7 +333,7 @@ static void test_strange_users(void) {
 
         job.user = (char *) (uintptr_t) users[i].user;
         job.group = (char *) (uintptr_t) "";
-        TEST_INT(exec_plan_init(&plan, &job, &record, &stage), users[i].error);
+        TEST_INT(exec_plan_init(&plan, &job, &record, "/nonexistent/runs", &stage), users[i].error);
         if (users[i].error)
             TEST_STRING(stage, "user");
         else

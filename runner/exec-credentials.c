@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The files of `credentials`. The child reads them, for the reason given in runner/exec-environment.c. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "runner/credentials.h"
+#include "runner/exec-internal.h"
+
+struct secret {
+    char name[NAME_MAX_LENGTH + 1];
+    const char *path; /* NULL: of berth-runner's own */
+    char *bytes;
+    size_t size;
+};
+
+static void secret_done(struct secret *s) {
+    if (s->bytes)
+        explicit_bzero(s->bytes, s->size);
+    free(s->bytes);
+}
+
+/* 0 or a negative errno, explained. */
+static int refuse(struct exec_context *context, const struct secret *s, int r, const char *problem) {
+    return exec_explain(context, r, "credentials %s%s%s: %s", s->name, s->path ? "=" : "",
+                        s->path ? s->path : "", problem);
+}
+
+/* One that systemd passes (LoadCredential=). */
+static int open_own(struct exec_context *context, const struct secret *s) {
+    const char *directory = getenv("CREDENTIALS_DIRECTORY");
+    char path[512];
+    int fd = -1;
+
+    errno = ENOENT;
+    if (directory && (size_t) snprintf(path, sizeof(path), "%s/%s", directory, s->name) < sizeof(path))
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd < 0 ? refuse(context, s, -errno,
+                           "berth-runner has no such credential; pass it by LoadCredential= of its unit")
+                  : fd;
+}
+
+static int open_file(struct exec_context *context, const struct secret *s) {
+    _cleanup_close_ int fd = exec_open_file(s->path, O_RDONLY);
+    struct stat st;
+
+    if (fd < 0)
+        return refuse(context, s, fd, strerror(-fd));
+    if (fstat(fd, &st) < 0)
+        return refuse(context, s, -errno, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return refuse(context, s, -EPERM, "not a regular file");
+    if (st.st_mode & (S_IROTH | S_IWOTH))
+        return refuse(context, s, -EPERM, "open to every user of this machine");
+    return steal_fd(&fd);
+}
+
+static int read_secret(struct exec_context *context, struct secret *s, size_t room) {
+    _cleanup_close_ int fd = s->path ? open_file(context, s) : open_own(context, s);
+    int r = fd < 0 ? fd : file_read_fd(fd, room, &s->bytes, &s->size);
+
+    if (fd < 0)
+        return r;
+    if (r == -EFBIG)
+        return refuse(context, s, r, "the credentials of a job may have 1M in all");
+    return r < 0 ? refuse(context, s, r, strerror(-r)) : 0;
+}
+
+/* text: "NAME" or "NAME=/path" */
+static int add_secret(struct exec_context *context, int directory, const char *text, size_t *room) {
+    size_t n = strcspn(text, "=");
+    _cleanup_(secret_done) struct secret s = {.path = text[n] == '=' ? text + n + 1 : NULL};
+    int r;
+
+    snprintf(s.name, sizeof(s.name), "%.*s", (int) n, text);
+    r = read_secret(context, &s, *room);
+    if (r < 0)
+        return r;
+    *room -= s.size;
+    return credentials_add(directory, s.name, s.bytes, s.size, context->plan->uid, context->plan->gid);
+}
+
+int exec_credentials(struct exec_context *context) {
+    char *const *items = context->plan->job->input.credentials;
+    _cleanup_close_ int directory = -1;
+    size_t room = CREDENTIALS_MAX;
+    int r = 0;
+
+    if (!items || !*items)
+        return 0;
+    directory = credentials_make(context->plan->runs, context->plan->record->run);
+    if (directory == -EMEDIUMTYPE)
+        return exec_explain(context, directory,
+                            "credentials: the runtime directory is on a disk; it must be on a tmpfs");
+    if (directory < 0)
+        return directory;
+    for (; r == 0 && *items; items++)
+        r = add_secret(context, directory, *items, &room);
+    return r == 0 ? credentials_hand_over(directory, context->plan->uid, context->plan->gid) : r;
+}
