@@ -215,6 +215,27 @@ static void test_debt(void) {
     script_end();
 }
 
+/* The work of one call is bounded (R15): a large namespace is wiped by several hellos, and granted nothing in between. */
+static void test_large_wipe(void) {
+    unsigned again = 0;
+
+    script_begin();
+    for (int i = 0; i < 1500; i++)
+        EXPECT(script_sayf("hello x%d 1 ~ x%d m1 v1 %d 0 0 $ 0 0 0 ! 1 db 4", i, i, LEASE), "ok *");
+    script_tell("HSET " META " broken 1");
+    while (strcmp(script_hello("s1", 2, 2, "db 4 net 2"), "again") == 0 && again < 10) {
+        again++;
+        EXPECT(script_claim("s2", "early", "db 1 100"), "epoch *");
+        CU_ASSERT(redis_number(&script_server, "ZCARD berth:{t}:heartbeats") > 0);
+    }
+    CU_ASSERT(again >= 1 && again < 10);
+    script_learn_new_epoch();
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:heartbeats"), 1);
+    TEST_INT(redis_number(&script_server, "HLEN berth:{t}:sessions"), 1);
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:limits"), 1);
+    script_end();
+}
+
 static CU_TestInfo tests[] = {
     {"nothing is missing", test_nothing},
     {"held", test_held},
@@ -230,6 +251,7 @@ static CU_TestInfo tests[] = {
     {"session:SESSION:claims of the dead", test_claims_of_a_dead_session},
     {"meta", test_meta},
     {"unsettled", test_debt},
+    {"a large namespace is wiped in parts", test_large_wipe},
     CU_TEST_INFO_NULL,
 };
 

@@ -90,11 +90,7 @@ inline expire(but) {
 }
 
 /* A grant of an earlier epoch, which its host does not name: it may be older than one that was lost. */
-#ifdef M_DOUBTFUL
-#define DOUBTFUL(c) false
-#else
 #define DOUBTFUL(c) (D.state[c] == HELD && D.token[c] <= D.began)
-#endif
 
 #define ABSENT (D.beat[s] == 0)
 #ifdef M_CONNECTIONS
