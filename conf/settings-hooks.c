@@ -136,6 +136,17 @@ static void find_circles(struct walk *walk) {
     }
 }
 
+static void mark_hooks(struct settings *s) {
+    for (size_t i = 0; i < s->n_jobs; i++) {
+        struct step step = {.job = i};
+        const struct walk walk = {.settings = s};
+        const struct job_settings *hook;
+
+        while ((hook = next_hook(&walk, &step)))
+            s->jobs[hook - s->jobs].hooks.is_hook = true;
+    }
+}
+
 static void check_circles(const struct settings *s, struct notes *notes) {
     _cleanup_free_ unsigned char *marks = calloc(s->n_jobs, sizeof(*marks));
     _cleanup_free_ struct step *way = calloc(s->n_jobs, sizeof(*way));
@@ -147,9 +158,10 @@ static void check_circles(const struct settings *s, struct notes *notes) {
         notes->out_of_memory = true;
 }
 
-void settings_check_hooks(const struct settings *s, const struct parsed *parsed, struct notes *notes) {
+void settings_check_hooks(struct settings *s, const struct parsed *parsed, struct notes *notes) {
     for (size_t i = 0; i < parsed->n_sections && !notes->incomplete; i++)
         for (size_t k = 0; k < ELEMENTSOF(options) && parsed->sections[i].kind == SECTION_JOB; k++)
             check_names(s, &(struct value_reader){&parsed->sections[i], notes}, options[k].name);
     check_circles(s, notes);
+    mark_hooks(s);
 }

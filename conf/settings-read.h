@@ -18,7 +18,8 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
 void settings_check_command(const struct job_settings *job, const struct value_reader *reader);
 /* What the options of retries and hooks have to do with each other: of one job, and of all jobs together. */
 void settings_check_retry(const struct job_settings *job, const struct value_reader *reader);
-void settings_check_hooks(const struct settings *s, const struct parsed *parsed, struct notes *notes);
+/* Also notes which jobs are hooks. */
+void settings_check_hooks(struct settings *s, const struct parsed *parsed, struct notes *notes);
 
 /* Reads the title of a section as a name. A wrong one is noted and read as "". */
 void settings_read_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]);

@@ -164,6 +164,7 @@ struct job_hooks {             /* what is started after a run: lists of jobs, NU
     uint32_t broken_after;     /* failures in a row */
     usec_t remind_after_usec;  /* USEC_INFINITY: never */
     usec_t max_silence_usec;   /* USEC_INFINITY: for ever */
+    bool is_hook;              /* some job names this one: its runs may overlap */
 };
 
 struct zone_setting {

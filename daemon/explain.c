@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/duration.h"
 #include "daemon/manager-internal.h"
 
 static const struct snapshot_pool *find_pool(const struct snapshot *s, const char *name) {
@@ -173,7 +174,16 @@ const char *manager_full_text(const struct manager *m, char *buffer, size_t size
 const char *manager_blocked_by(struct manager *m, const struct run *r, const struct snapshot *host,
                                const struct snapshot *cluster, char *buffer, size_t size) {
     struct wait_reason reason;
+    char text[DURATION_TEXT_SIZE];
+    usec_t left;
 
+    if (r->state == RUN_STATE_RETRYING) {
+        const char *what = r->job.origin.trigger == RUN_TRIGGER_RESTART ? "restart" : "retry";
+
+        left = usec_sub(r->job.begin_due, clock_boottime());
+        (void) snprintf(buffer, size, "%s in %s", what, duration_format((left + USEC_PER_SEC - 1) / USEC_PER_SEC * USEC_PER_SEC, text));
+        return buffer;
+    }
     if (r->state != RUN_STATE_WAITING)
         return r->state == RUN_STATE_PENDING && r->job.queued_by_overlap ? "overlap" : NULL;
     if (r->host_claim.n_demands > 0 && r->host_claim.state != CLAIM_STATE_HELD) {

@@ -39,11 +39,14 @@ static void log_job_end(const struct run *r, const struct executor_end *end) {
 }
 
 static void job_on_ended(struct run *r, const struct executor_end *end, _unused_ void *userdata) {
+    struct executor_end judged = *end;
+
+    judged.result = scheduler_judge(manager_of(r)->scheduler, r, end->result);
     r->requeue = RUN_REQUEUE_NONE;
     if (!scheduler_is_end_logged(manager_of(r)->scheduler, r))
-        log_job_end(r, end);
+        log_job_end(r, &judged);
     FAILPOINT("exited-told");
-    manager_run_end(r, end->result);
+    manager_run_end(r, judged.result);
 }
 
 static void job_on_config_differs(void *userdata) {

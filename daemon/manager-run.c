@@ -305,6 +305,7 @@ void manager_run_end(struct run *r, enum run_result result) {
         r->end.realtime = clock_realtime();
     if (r->end.boottime == 0)
         r->end.boottime = clock_boottime();
+    scheduler_run_ends(m->scheduler, r, manager_now());
     state_remove_run(&manager_of(r)->state, r);
     adhoc_release_hold(r);
     release(m->cluster_store, &r->cluster_claim);
@@ -321,6 +322,10 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     struct event e;
 
     run_set_reason(r, "%s", reason);
+    if (r->state == RUN_STATE_RETRYING) { /* it never waited: `gave-up` says what there is to say */
+        manager_run_end(r, result);
+        return;
+    }
     e = run_event(r, EVENT_WITHDRAWN, pools);
     e.result = run_result_name(result);
     e.has_wait = true;

@@ -27,13 +27,21 @@ static void job_begin(struct run *run, _unused_ void *userdata) {
     manager_run_begin(run);
 }
 
+static void job_on_begin_due(struct run *run) {
+    scheduler_begin_attempt(manager_of(run)->scheduler, run, manager_now());
+}
+
+static void job_await(struct run *run, usec_t boottime, _unused_ void *userdata) {
+    run_arm(run, boottime, job_on_begin_due);
+}
+
 static void job_withdraw(struct run *run, const char *reason, _unused_ void *userdata) {
     manager_run_withdraw(run, RUN_RESULT_STOPPED, reason);
 }
 
 static int make_scheduler(struct manager *m, struct journal *journal) {
     struct scheduler_handler handler = {
-        .begin = job_begin, .withdraw = job_withdraw, .now = manager_now, .userdata = m};
+        .begin = job_begin, .withdraw = job_withdraw, .await = job_await, .now = manager_now, .userdata = m};
     int k = scheduler_new(&m->scheduler, m->event, &m->runs, &m->state, journal, &handler);
 
     if (k < 0)
@@ -377,6 +385,13 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->last_token = job->last_token;
     ret->last_exit_code = job->last_exit_code;
     ret->last_signal = job->last_signal;
+    ret->is_broken = job->attempts.health.is_broken;
+    ret->is_stopped = job->attempts.is_stopped && settings->retry.restart != JOB_RESTART_NO;
+    ret->n_bad = job->attempts.health.n_bad;
+    ret->last_success_realtime = job->attempts.health.last_good;
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (!ret->run && run->state == RUN_STATE_RETRYING)
+            ret->run = run;
     if (settings->triggers.every_usec != USEC_INFINITY && !m->drained)
         ret->next_realtime = job_next(job, settings->triggers.every_usec, clock_realtime());
 }

@@ -58,6 +58,9 @@ struct manager_job { /* for `berth jobs` */
     char last_run[ID_TEXT_SIZE];   /* "": none */
     uint64_t last_token;           /* 0: none */
     usec_t next_realtime;          /* of `every`; 0: none, or drained */
+    bool is_broken, is_stopped;    /* is_stopped: `restart`, and `berth stop` was called */
+    uint32_t n_bad;                /* in a row */
+    usec_t last_success_realtime;  /* 0: not known */
 };
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
 

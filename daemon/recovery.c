@@ -83,7 +83,7 @@ static void waiting_on_record(const struct message *record, void *userdata) {
 
     if (message_get_id(record, "run", id) == 0 && (r = manager_find_run(m, id))) {
         r->has_waiting_record = true;
-        if (r->state != RUN_STATE_PENDING) /* granted after this record was written: a guard, a report or a
+        if (r->state > RUN_STATE_PENDING) /* granted after this record was written: a guard, a report or a
                                               hold has it */
             state_remove_run(&manager_of(r)->state, r);
         return;
@@ -92,7 +92,12 @@ static void waiting_on_record(const struct message *record, void *userdata) {
                         m->settings, &r);
     if (k == 0) {
         r->has_waiting_record = true;
-        k = adopt_run(m, r, RUN_STATE_PENDING);
+        if (r->kind == RUN_KIND_JOB && scheduler_is_end_logged(m->scheduler, r)) { /* killed before it removed the record */
+            state_remove_run(&m->state, r);
+            run_free(r);
+            return;
+        }
+        k = adopt_run(m, r, r->job.begin_due > 0 ? RUN_STATE_RETRYING : RUN_STATE_PENDING);
     }
     if (k < 0) {
         snprintf(what, sizeof(what), "waiting run %s", id);

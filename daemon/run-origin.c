@@ -48,6 +48,23 @@ int run_origin_copy(struct run_origin *to, const struct run_origin *from) {
     return 0;
 }
 
+/* The value of a line of `of`, if there is one that fits. */
+static void get_of(const char *of, const char *key, size_t size, char *ret) {
+    size_t n = strlen(key);
+
+    ret[0] = '\0';
+    for (const char *line = of; line && *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, key, n) == 0 && line[n] == '=' && strcspn(line + n + 1, "\n") < size)
+            snprintf(ret, size, "%.*s", (int) strcspn(line + n + 1, "\n"), line + n + 1);
+}
+
+void run_origin_set_of(struct run_origin *origin, char *of) {
+    free(origin->of);
+    origin->of = of;
+    get_of(of, "of-job", sizeof(origin->of_job), origin->of_job);
+    get_of(of, "of-run", sizeof(origin->of_run), origin->of_run);
+}
+
 /* --- as fields of a message --- */
 
 /* Adds the lines of `of`. */
@@ -95,8 +112,7 @@ static int read_of(struct run_origin *origin, const struct message *m) {
         free(text);
         return -ENOMEM;
     }
-    free(origin->of);
-    origin->of = text;
+    run_origin_set_of(origin, text);
     return 0;
 }
 
@@ -118,15 +134,4 @@ int run_origin_read(struct run_origin *origin, const struct message *m) {
     (void) message_get_id(m, "first-run", origin->first_run);
     read_number(m, "depth", &origin->depth);
     return read_of(origin, m);
-}
-
-const char *run_origin_get_of(const struct run_origin *origin, const char *key, size_t *ret_n) {
-    size_t n = strlen(key);
-
-    for (const char *line = origin->of; line && *line; line = strchr(line, '\n') + 1)
-        if (strncmp(line, key, n) == 0 && line[n] == '=') {
-            *ret_n = strcspn(line + n + 1, "\n");
-            return line + n + 1;
-        }
-    return NULL;
 }

@@ -31,6 +31,7 @@ struct run_origin {
     uint32_t attempt;             /* from 1 */
     uint32_t depth;               /* how many hooks led to this run */
     char *of; /* of a hook: fields "of-job=x\n" about the run before it; owned; or NULL */
+    char of_job[NAME_MAX_LENGTH + 1], of_run[ID_TEXT_SIZE]; /* two of these; "": none */
 };
 
 /* The first attempt of a run, by no trigger yet. */
@@ -39,8 +40,9 @@ void run_origin_done(struct run_origin *origin);
 /* 0 or -ENOMEM. */
 int run_origin_copy(struct run_origin *to, const struct run_origin *from);
 
+/* Takes over the text of `of`; NULL: none. */
+void run_origin_set_of(struct run_origin *origin, char *of);
+
 void run_origin_put(const struct run_origin *origin, struct message_writer *w);
 /* Takes the fields that are there and right. 0 or -ENOMEM. */
 int run_origin_read(struct run_origin *origin, const struct message *m);
-/* A value of `of`; NULL: none. n: its length. */
-const char *run_origin_get_of(const struct run_origin *origin, const char *key, size_t *ret_n);

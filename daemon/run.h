@@ -93,7 +93,7 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     struct executor *executor;      /* that has it; NULL: none yet */
     char hash[17];                  /* of the job's definition when the run was begun */
     struct run_origin origin;
-    usec_t begin_due;               /* boottime; retrying: when it is begun */
+    usec_t begin_due, begin_realtime; /* retrying: when it is begun */
     char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
     bool queued_by_overlap;         /* pending: overlap = "queue", begins after the job's current run */
     bool start_sent;                /* `start` went to the runner; a guard may exist */

@@ -183,6 +183,10 @@ void state_put_run(struct message_writer *w, const struct run *run) {
         run_origin_put(&run->job.origin, w);
     message_put_u64(w, "queued", run->queued.realtime);
     message_put_u64(w, "queued-boot", run->queued.boottime);
+    if (run->state == RUN_STATE_RETRYING)
+        message_put_u64(w, "begin", run->job.begin_realtime);
+    if (run->job.origin.first_queued_realtime > 0)
+        message_put_u64(w, "first-queued", run->job.origin.first_queued_realtime);
     if (run->started.realtime > 0)
         message_put_u64(w, "started", run->started.realtime);
 }
@@ -204,6 +208,9 @@ static void read_times(const struct message *record, struct run *run) {
     (void) message_get_u64(record, "queued", &run->queued.realtime);
     run->queued.boottime = usec_sub(now, usec_sub(clock_realtime(), run->queued.realtime));
     (void) message_get_u64(record, "queued-boot", &run->queued.boottime);
+    (void) message_get_u64(record, "first-queued", &run->job.origin.first_queued_realtime);
+    if (message_get_u64(record, "begin", &run->job.begin_realtime) == 0)
+        run->job.begin_due = usec_add(now, usec_sub(run->job.begin_realtime, clock_realtime()));
     if (message_get_u64(record, "started", &run->started.realtime) == 0)
         run->started.boottime = usec_sub(now, usec_sub(clock_realtime(), run->started.realtime));
     (void) message_get_u64(record, "queue-timeout", &run->terms.queue_timeout_usec);
@@ -343,6 +350,8 @@ void state_save_job(const struct state *state, const struct job *job) {
     if (job->queued)
         message_put(&w, "queued-run", job->queued_run);
     message_put(&w, "at-start", job->at_start_done ? "done" : "due");
+    if (attempts_are_used(job->settings))
+        attempts_put(&job->attempts, &w);
     record_write(state, JOBS, job->name, &w);
 }
 
@@ -370,5 +379,6 @@ int state_load_job(const struct state *state, struct job *job) {
                            0) /* of an earlier berthd, which gave it none */
         r = id_make(job->queued_run);
     job->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
+    attempts_read(&job->attempts, &record);
     return r;
 }

@@ -306,7 +306,7 @@ static bool entry_is_over(const struct entry *e) {
 }
 
 static bool runs_overlaps(const struct runs *r, const struct job_settings *job) {
-    if (job->triggers.overlap == JOB_OVERLAP_ALLOW)
+    if (job->triggers.overlap == JOB_OVERLAP_ALLOW || job->hooks.is_hook)
         return false;
     list_foreach(e, &r->entries, struct entry, link)
         if (strcmp(e->job, job->name) == 0 && !entry_is_over(e))

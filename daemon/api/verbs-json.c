@@ -80,6 +80,22 @@ static json_t *json_demands(const struct demand *demands, size_t n) {
     return pools;
 }
 
+static int set_origin(json_t *o, const struct run *r) {
+    const struct run_origin *origin = &r->job.origin;
+    bool is_job = r->kind == RUN_KIND_JOB;
+    int k = 0;
+
+    k |= json_object_set_new(o, "trigger", json_text(run_trigger_name(origin->trigger)));
+    k |= json_object_set_new(o, "due", json_text(origin->due[0] ? origin->due : NULL));
+    k |= json_object_set_new(o, "attempt", json_number(origin->attempt, is_job));
+    k |= json_object_set_new(o, "first_run", json_text(is_job ? origin->first_run : NULL));
+    k |= json_object_set_new(o, "not_before", json_time(r->state == RUN_STATE_RETRYING ? r->job.begin_realtime : 0));
+    k |= json_object_set_new(o, "of", origin->of ? json_pack("{s:o, s:o}", "job", json_text(origin->of_job[0] ? origin->of_job : NULL), "run",
+                                                             json_text(origin->of_run[0] ? origin->of_run : NULL))
+                                                 : json_null());
+    return k;
+}
+
 json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) {
     usec_t now = clock_boottime();
     json_t *o = json_object();
@@ -104,6 +120,7 @@ json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) 
     k |= json_object_set_new(o, "exit_code", json_number(r->end.exit_code, r->end.exit_code >= 0));
     k |= json_object_set_new(o, "signal", json_number(r->end.signal, r->end.signal >= 0));
     k |= json_object_set_new(o, "reason", json_text(r->reason[0] ? r->reason : NULL));
+    k |= set_origin(o, r);
     if (k < 0) {
         json_decref(o);
         return NULL;
@@ -119,7 +136,7 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
 
     manager_get_job(m, settings, &job);
     k |= json_object_set_new(o, "name", json_string(settings->name));
-    k |= json_object_set_new(o, "state", json_string(job.run ? run_state_name(job.run->state) : "idle"));
+    k |= json_object_set_new(o, "state", json_string(job.run ? run_state_name(job.run->state) : job.is_stopped ? "stopped" : "idle"));
     k |= json_object_set_new(o, "run", json_text(job.run ? job.run->id : NULL));
     k |= json_object_set_new(o, "runs", json_integer((json_int_t) job.n_runs));
     k |= json_object_set_new(o, "pools", json_demands(settings->pools.items, settings->pools.n));
@@ -130,6 +147,10 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     k |= json_object_set_new(o, "last_exit_code", json_number(job.last_exit_code, job.last_exit_code >= 0));
     k |= json_object_set_new(o, "last_signal", json_number(job.last_signal, job.last_signal >= 0));
     k |= json_object_set_new(o, "next", json_time(job.next_realtime));
+    k |= json_object_set_new(o, "broken", json_boolean(job.is_broken));
+    k |= json_object_set_new(o, "bad", json_integer(job.n_bad));
+    k |= json_object_set_new(o, "last_success", json_time(job.last_success_realtime));
+    k |= json_object_set_new(o, "attempt", json_number(job.run ? job.run->job.origin.attempt : 0, job.run != NULL));
     k |= json_object_set_new(o, "drained", json_boolean(manager_is_drained(m)));
     if (k < 0) {
         json_decref(o);

@@ -8,15 +8,18 @@
 
 #include "daemon/api/verbs-internal.h"
 
-struct start { /* one call that waits for a run's end */
+struct start { /* one call that waits for the end of a run and of the attempts after it */
     struct run_watch watch;
+    struct manager *manager;
     struct control_call *call;
+    json_t *last; /* the answer that tells of the attempt before; NULL: none */
 };
 
 static struct start *start_free(struct start *s) {
     if (!s)
         return NULL;
     run_watch_remove(&s->watch);
+    json_decref(s->last);
     free(s);
     return NULL;
 }
@@ -35,16 +38,33 @@ static void start_on_gone(_unused_ struct control_call *call, void *userdata) {
     start_free(userdata);
 }
 
+/* The attempt that follows a run, or NULL. */
+static struct run *find_attempt(struct manager *m, const struct run *run) {
+    return run->job.next_run[0] ? manager_find_run(m, run->job.next_run) : NULL;
+}
+
 static void start_on_change(struct run_watch *watch, struct run *run) {
     struct start *s = list_entry(watch, struct start, watch);
+    struct run *next;
+    json_t *answer;
 
     if (!run_is_over(run))
         return;
-    (void) control_call_answer(s->call, pack_run(run));
+    next = find_attempt(s->manager, run);
+    if (next) {
+        json_decref(s->last);
+        s->last = pack_run(run);
+        run_watch_remove(&s->watch);
+        run_watch_add(next, &s->watch);
+        return;
+    }
+    /* An attempt that was given up before it began has no end to tell of. */
+    answer = run->job.begin_due > 0 && s->last ? json_incref(s->last) : pack_run(run);
+    (void) control_call_answer(s->call, answer);
     start_free(s);
 }
 
-static int start_wait(struct control_call *call, struct run *run) {
+static int start_wait(struct control_call *call, struct manager *m, struct run *run) {
     struct start *s = calloc(1, sizeof(*s));
     int k;
 
@@ -52,6 +72,7 @@ static int start_wait(struct control_call *call, struct run *run) {
         return -ENOMEM;
     s->watch.on_change = start_on_change;
     s->call = call;
+    s->manager = m;
     run_watch_add(run, &s->watch);
     k = control_call_notify(call, pack_run(run), -1);
     if (k < 0) {
@@ -80,7 +101,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     k = manager_start_job(m, job, &run);
     switch (k) {
     case 0:
-        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(run)) : start_wait(call, run);
+        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(run)) : start_wait(call, m, run);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_job(call, m, job);
     case MANAGER_E_SKIPPED:
@@ -126,10 +147,12 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     if (k != 0)
         return k;
     run = manager_find_run(m, id);
+    for (struct run *next = run; next; next = run_is_over(run) ? find_attempt(m, run) : NULL)
+        run = next;
     if (run && run_is_over(run))
         return control_call_answer(call, pack_run(run));
     if (run)
-        return start_wait(call, run);
+        return start_wait(call, m, run);
     if (manager_is_recovering(m))
         return verbs_refused(call, MANAGER_E_RECOVERING);
     return await_last(call, m, id);

@@ -4,7 +4,7 @@
 
 #include "daemon/jobs/scheduler-internal.h"
 
-static void note_end(struct job *job, const struct run *run) {
+void ends_note(struct job *job, const struct run *run) {
     if (run->started.realtime > 0)
         job->last_started_realtime = run->started.realtime;
     job->last_ended_realtime = run->end.realtime;
@@ -34,8 +34,9 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
     list_unlink(&run->job.of_job);
     if (run->job.queued_by_overlap) /* withdrawn before its turn came */
         run->job.queued_by_overlap = job->queued = false;
-    note_end(job, run);
-    if (!chain_over(scheduler, job, now))
+    if (run->job.begin_due == 0) /* else it was retrying, and never begun */
+        ends_note(job, run);
+    if (run->job.next_run[0] || !chain_over(scheduler, job, now))
         scheduler_save(scheduler, job);
 }
 

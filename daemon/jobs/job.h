@@ -9,12 +9,14 @@
 #include "base/list.h"
 #include "base/timer-heap.h"
 #include "conf/settings.h"
+#include "daemon/jobs/attempts.h"
 #include "daemon/run.h"
 
 struct job {
     const struct job_settings *settings;
     struct list runs;                 /* struct run: not over, the queued one among them */
     struct heap_timer due;            /* of `every` */
+    struct heap_timer silence;        /* of max-silence */
     char name[NAME_MAX_LENGTH + 1];
     /* Kept in jobs/NAME: */
     usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never */
@@ -27,6 +29,7 @@ struct job {
     bool queued;                      /* overlap = "queue": queued_run begins when the present run is over */
     char queued_run[ID_TEXT_SIZE];
     bool at_start_done;               /* since the service was started */
+    struct job_attempts attempts;     /* of jobs that use them */
 };
 
 enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP };

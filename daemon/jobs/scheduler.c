@@ -34,6 +34,14 @@ void scheduler_arm(struct scheduler *scheduler, struct job *job, struct run_time
     if (next != USEC_INFINITY)
         next = usec_add(now.boottime, usec_sub(next, now.realtime));
     timer_heap_set(&scheduler->due, &job->due, next);
+    hooks_arm(scheduler, job, now);
+}
+
+static void scheduler_on_silence(struct heap_timer *elapsed, void *userdata) {
+    struct scheduler *scheduler = userdata;
+
+    if (scheduler->is_started)
+        hooks_note_time(scheduler, list_entry(elapsed, struct job, silence), scheduler->handler.now());
 }
 
 static void scheduler_on_due(struct heap_timer *elapsed, void *userdata) {
@@ -53,8 +61,11 @@ void scheduler_start(struct scheduler *scheduler, struct run_time now) {
 
 void scheduler_stop(struct scheduler *scheduler) {
     scheduler->is_started = false;
-    for (size_t i = 0; i < scheduler->n_jobs; i++)
+    scheduler->is_stopped = true;
+    for (size_t i = 0; i < scheduler->n_jobs; i++) {
         timer_heap_unset(&scheduler->jobs[i]->due);
+        timer_heap_unset(&scheduler->jobs[i]->silence);
+    }
 }
 
 void scheduler_set_drained(struct scheduler *scheduler, bool drained) {
@@ -66,6 +77,7 @@ void scheduler_forget_service(struct scheduler *scheduler) {
         struct job *job = scheduler->jobs[i];
 
         job->at_start_done = job->queued = false;
+        attempts_forget_service(scheduler, job);
         scheduler_save(scheduler, job);
     }
 }
@@ -76,7 +88,9 @@ static void job_free(struct scheduler *scheduler, struct job *job) {
     list_foreach_safe (run, &job->runs, struct run, job.of_job)
         list_unlink(&run->job.of_job);
     timer_heap_unset(&job->due);
+    timer_heap_unset(&job->silence);
     timer_heap_unreserve(&scheduler->due);
+    timer_heap_unreserve(&scheduler->silences);
     free(job);
 }
 
@@ -91,6 +105,8 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     struct job *job = calloc(1, sizeof(*job));
     int r = job ? timer_heap_reserve(&scheduler->due) : -ENOMEM;
 
+    if (r == 0 && (r = timer_heap_reserve(&scheduler->silences)) < 0)
+        timer_heap_unreserve(&scheduler->due);
     if (r < 0) {
         free(job);
         return r;
@@ -99,6 +115,7 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     snprintf(job->name, sizeof(job->name), "%s", settings->name);
     job->settings = settings;
     job->last_exit_code = job->last_signal = -1;
+    job->attempts.health.known_since = scheduler->handler.now().realtime;
     r = state_load_job(scheduler->state, job);
     if (r < 0) { /* unknown, and so not begun, rather than begun once more */
         job_free(scheduler, job);
@@ -107,7 +124,7 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     /* A job that a reload brings was not there when the service started. The next berthd must know that,
      * too. */
     if (scheduler->is_started) {
-        job->at_start_done = true;
+        job->at_start_done = settings->retry.restart == JOB_RESTART_NO;
         scheduler_save(scheduler, job);
     }
     *ret = job;
@@ -133,6 +150,8 @@ static void keep_jobs(struct scheduler *scheduler, const struct settings *settin
         const struct job_settings *found = settings_find_job(settings, job->name);
 
         if (found) {
+            if (job->settings->retry.restart == JOB_RESTART_NO && found->retry.restart != JOB_RESTART_NO)
+                job->at_start_done = false;
             job->settings = found;
             scheduler->jobs[n++] = job;
         } else {
@@ -192,10 +211,13 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
     scheduler->settings = settings;
     keep_jobs(scheduler, settings);
     r = add_jobs(scheduler, settings);
-    run_table_foreach (run, scheduler->runs, RUN_STATE_PENDING, RUN_STATE_STOPPING)
+    run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         scheduler_adopt(scheduler, run);
-    for (size_t i = 0; i < scheduler->n_jobs; i++)
+    for (size_t i = 0; i < scheduler->n_jobs; i++) {
         scheduler_arm(scheduler, scheduler->jobs[i], now);
+        if (scheduler->is_started) /* `restart` may be new */
+            attempts_start_job(scheduler, scheduler->jobs[i], now);
+    }
     return r;
 }
 
@@ -213,7 +235,10 @@ int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *run
     scheduler->journal = journal;
     scheduler->handler = *handler;
     r = timer_heap_init(&scheduler->due, event, SD_EVENT_PRIORITY_NORMAL, scheduler_on_due, scheduler);
+    if (r >= 0)
+        r = timer_heap_init(&scheduler->silences, event, SD_EVENT_PRIORITY_NORMAL, scheduler_on_silence, scheduler);
     if (r < 0) {
+        timer_heap_done(&scheduler->due);
         free(scheduler);
         return r;
     }
@@ -227,6 +252,7 @@ struct scheduler *scheduler_free(struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         job_free(scheduler, scheduler->jobs[i]);
     timer_heap_done(&scheduler->due);
+    timer_heap_done(&scheduler->silences);
     free(scheduler->jobs);
     free(scheduler);
     return NULL;

@@ -22,6 +22,7 @@ enum {
 struct scheduler_handler {
     void (*begin)(struct run *run, void *userdata); /* a pending run of the table */
     void (*withdraw)(struct run *run, const char *reason, void *userdata);
+    void (*await)(struct run *run, usec_t boottime, void *userdata); /* a retrying run: scheduler_begin_attempt() then */
     struct run_time (*now)(void);
     void *userdata;
 };
@@ -52,6 +53,12 @@ void scheduler_adopt(struct scheduler *scheduler, struct run *run);
 void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run);
 /* The run is about to be begun, and its own record is written: writes its job's. */
 void scheduler_note_begun(struct scheduler *scheduler, const struct run *run);
+/* Before the run is over, and its record removed: decides what follows its end.result, and begins hooks. */
+void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run_time now);
+/* The result in the light of the job's success-on. */
+enum run_result scheduler_judge(const struct scheduler *scheduler, const struct run *run, enum run_result result);
+/* Begins a run in the state retrying. */
+void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* Remembers the result. Begins the run that is queued behind it. */
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now);
 /* Whether the journal has the event `exited` of a recovered run. The job's record is written after the

@@ -42,15 +42,14 @@ static int make_run(const struct scheduler *scheduler, const struct job_settings
     return 0;
 }
 
-static int add_run(const struct scheduler *scheduler, struct job *job, const char *id, bool is_queued,
-                   struct run_time now, struct run **ret) {
+int triggers_add_run(struct scheduler *scheduler, struct job *job, const char *id, enum run_state state,
+                     struct run_time now, struct run **ret) {
     struct run *run = NULL;
     int r = make_run(scheduler, job->settings, id, now, &run);
 
     if (r < 0)
         return r;
-    run->job.queued_by_overlap = is_queued;
-    r = run_table_add(scheduler->runs, run, RUN_STATE_PENDING);
+    r = run_table_add(scheduler->runs, run, state);
     if (r < 0) {
         run_free(run);
         return r;
@@ -101,11 +100,13 @@ static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigge
         return SCHEDULER_E_DRAINED;
     decision = job_decide(job, job->settings->triggers.overlap, n);
     if (decision != JOB_DECISION_SKIP)
-        r = add_run(scheduler, job, NULL, decision == JOB_DECISION_QUEUE, now, &run);
+        r = triggers_add_run(scheduler, job, NULL, RUN_STATE_PENDING, now, &run);
     *ret = run;
     if (r == 0) {
         run->job.origin.trigger = why;
         note_trigger(scheduler, job, now);
+        attempts_supersede(scheduler, job);
+        job->attempts.is_stopped = false;
     }
     if (r == 0 && decision == JOB_DECISION_QUEUE)
         note_queued(job, run);
@@ -135,6 +136,8 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
     if (job)
         list_foreach (other, &job->runs, struct run, job.of_job)
             n += other->state >= RUN_STATE_WAITING;
+    if (run->job.origin.trigger == RUN_TRIGGER_HOOK) /* as if overlap = "allow" */
+        n = 0;
     switch (job ? job_decide(job, job->settings->triggers.overlap, n) : JOB_DECISION_BEGIN) {
     case JOB_DECISION_BEGIN:
         scheduler_begin(scheduler, run);
@@ -161,12 +164,15 @@ void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_
 /* --- overlap = "queue" --- */
 
 /* The queued run; made if it was queued under an earlier berthd. NULL: no memory. */
-static struct run *find_queued(const struct scheduler *scheduler, struct job *job, struct run_time now) {
+static struct run *find_queued(struct scheduler *scheduler, struct job *job, struct run_time now) {
     struct run *run = run_table_find(scheduler->runs, job->queued_run);
 
-    if (run || add_run(scheduler, job, job->queued_run, true, now, &run) == 0)
+    if (run)
         return run;
-    return NULL;
+    if (triggers_add_run(scheduler, job, job->queued_run, RUN_STATE_PENDING, now, &run) < 0)
+        return NULL;
+    run->job.queued_by_overlap = true;
+    return run;
 }
 
 /* Begins the queued run with the job's present settings, not those at the time of queueing. Without memory
@@ -191,6 +197,30 @@ void triggers_begin_queued(struct scheduler *scheduler, struct job *job, struct 
     job->queued = false;
     note_trigger(scheduler, job, now);
     scheduler_begin(scheduler, run);
+}
+
+void triggers_begin_fresh(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now) {
+    struct run *fresh = NULL;
+
+    if (make_run(scheduler, job->settings, run->id, now, &fresh) < 0 ||
+        run_origin_copy(&fresh->job.origin, &run->job.origin) < 0) {
+        run_free(fresh);
+        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, its next attempt begins later", job->name);
+        scheduler->handler.await(run, usec_add(now.boottime, USEC_PER_SEC), scheduler->handler.userdata);
+        return;
+    }
+    run_enter(run, RUN_STATE_PENDING);
+    fresh->has_waiting_record = run->has_waiting_record;
+    run_table_replace(scheduler->runs, run, fresh);
+    list_append(&job->runs, &fresh->job.of_job);
+    scheduler_begin(scheduler, fresh);
+}
+
+void triggers_restart(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *run;
+
+    if (trigger(scheduler, job, RUN_TRIGGER_RESTART, now, &run) < 0)
+        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not begun", job->name);
 }
 
 static void resume_queued(struct scheduler *scheduler, struct job *job, struct run_time now) {
@@ -218,5 +248,6 @@ void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run
     }
     if (job->queued)
         resume_queued(scheduler, job, now);
+    attempts_start_job(scheduler, job, now);
     scheduler_arm(scheduler, job, now);
 }

@@ -69,6 +69,12 @@ static const struct {
     {"undrained", "uid"},
     {"ready", ""},
     {"stopping-daemon", ""},
+    {"retry", "job run attempt attempts first_run delay_ms result"},
+    {"gave-up", "job run attempt reason"},
+    {"broken", "job"},
+    {"recovered", "job run"},
+    {"overdue", "job"},
+    {"skipped", "job reason"},
 };
 
 /* Of another host, whose name Redis may have lost with a key that somebody deleted. */

@@ -74,7 +74,8 @@ static void test_headers(void) {
 /* journalctl leaves @NAME@ as it is where the entry has no such field: a misspelt one would be seen by users. */
 static void test_fields(void) {
     static const char *const known[] = {"BERTH_JOB",  "BERTH_RUN",       "BERTH_POOLS",  "BERTH_TOKEN",
-                                        "BERTH_HOST", "BERTH_NAMESPACE", "BERTH_RESULT", "BERTH_REASON"};
+                                        "BERTH_HOST", "BERTH_NAMESPACE", "BERTH_RESULT", "BERTH_REASON",
+                                        "BERTH_ATTEMPT", "BERTH_ATTEMPTS", "BERTH_DELAY_MS"};
     _cleanup_free_ char *text = read_catalog();
     char *begin = strstr(text, "\n-- "), *end;
     size_t n = 0;

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What follows an attempt of a job: another one, a restart, or the hooks of its end. The next run is in the
+ * table at once, in the state retrying and with a record of its own, before the end of this one is noted.
+ * Its id follows from the chain, so an end that is reported twice has one next run. */
+
+#include <stdio.h>
+
+#include "base/duration.h"
+#include "base/schedule/schedule.h"
+#include "daemon/jobs/chain.h"
+#include "daemon/jobs/scheduler-internal.h"
+#include "daemon/run-log.h"
+
+void attempts_make_id(const char *what, const char *run, const char *which, char ret[static ID_TEXT_SIZE]) {
+    snprintf(ret, ID_TEXT_SIZE, "%016" PRIx64 "%016" PRIx64,
+             schedule_spread(UINT64_MAX, (const char *[]){"high", what, run, which, NULL}),
+             schedule_spread(UINT64_MAX, (const char *[]){"low", what, run, which, NULL}));
+}
+
+static void get_chain(const struct job *job, const struct run *run, struct chain *ret) {
+    const struct job_attempts *attempts = &job->attempts;
+
+    *ret = (struct chain){.queued_realtime = run->job.origin.first_queued_realtime,
+                          .attempt = run->job.origin.attempt};
+    memcpy(ret->first_run, run->job.origin.first_run, sizeof(ret->first_run));
+    if (ret->queued_realtime == 0 && strcmp(attempts->first_run, ret->first_run) == 0)
+        ret->queued_realtime = attempts->first_queued_realtime;
+    if (ret->queued_realtime == 0) /* a guard knows of its own run alone */
+        ret->queued_realtime = run->queued.realtime;
+}
+
+/* --- events --- */
+
+static void log_retry(const struct job *job, const struct run *run, const struct run *next, usec_t delay) {
+    char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
+    struct event e = run_event(run, EVENT_RETRY, pools);
+
+    e.attempt = next->job.origin.attempt;
+    e.attempts = job->settings->retry.retries + 1;
+    e.first_run = next->job.origin.first_run;
+    e.delay_usec = delay;
+    e.result = run_result_name(run->end.result);
+    e.reason = NULL;
+    run_log(run, &e, "%s is tried again in %s: attempt %" PRIu32 " of %" PRIu32, job->name,
+            duration_format(delay / USEC_PER_MSEC * USEC_PER_MSEC, text), e.attempt, e.attempts);
+}
+
+static void log_gave_up(const struct job *job, const struct run *run, uint32_t attempt,
+                        enum chain_reason reason) {
+    char pools[DEMANDS_TEXT_SIZE];
+    struct event e = run_event(run, EVENT_GAVE_UP, pools);
+
+    e.attempt = attempt;
+    e.attempts = job->settings->retry.retries + 1;
+    e.first_run = run->job.origin.first_run;
+    e.reason = chain_reason_name(reason);
+    run_log(run, &e, "%s is not tried again after attempt %" PRIu32 ": %s", job->name, attempt, e.reason);
+}
+
+/* --- the next run --- */
+
+/* A run in the state retrying, which begins after the delay. NULL: out of memory, logged. */
+static struct run *make_next(struct scheduler *scheduler, struct job *job, const char *id,
+                             struct run_time now, usec_t delay, const struct run_origin *origin) {
+    struct run *next = run_table_find(scheduler->runs, id);
+
+    if (next) /* the end was noted by a berthd that was killed before it could tell the guard */
+        return next;
+    if (triggers_add_run(scheduler, job, id, RUN_STATE_RETRYING, now, &next) < 0 ||
+        run_origin_copy(&next->job.origin, origin) < 0) {
+        journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not tried again", job->name);
+        return NULL;
+    }
+    next->job.begin_due = usec_add(now.boottime, delay);
+    next->job.begin_realtime = usec_add(now.realtime, delay);
+    state_save_run(scheduler->state, next);
+    scheduler->handler.await(next, next->job.begin_due, scheduler->handler.userdata);
+    return next;
+}
+
+static bool retry(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now,
+                  usec_t delay) {
+    struct run_origin origin = run->job.origin;
+    char id[ID_TEXT_SIZE], number[16];
+    struct run *next;
+
+    origin.trigger = RUN_TRIGGER_RETRY;
+    origin.attempt++;
+    if (origin.first_queued_realtime == 0) {
+        struct chain chain;
+
+        get_chain(job, run, &chain);
+        origin.first_queued_realtime = chain.queued_realtime;
+    }
+    snprintf(number, sizeof(number), "%" PRIu32, origin.attempt);
+    attempts_make_id("retry", origin.first_run, number, id);
+    next = make_next(scheduler, job, id, now, delay, &origin);
+    if (!next)
+        return false;
+    memcpy(run->job.next_run, id, sizeof(id));
+    log_retry(job, run, next, delay);
+    return true;
+}
+
+static void restart(struct scheduler *scheduler, struct job *job, const struct run *run,
+                    struct run_time now) {
+    const struct job_retry *terms = &job->settings->retry;
+    struct run_origin origin;
+    char id[ID_TEXT_SIZE];
+
+    job->attempts.n_quick =
+        chain_count_quick(terms, job->attempts.n_quick, run_time_usec(run, now.boottime));
+    attempts_make_id("restart", run->id, "", id);
+    run_origin_init(&origin, id);
+    origin.trigger = RUN_TRIGGER_RESTART;
+    (void) make_next(scheduler, job, id, now, chain_restart_delay(terms, run->id, job->attempts.n_quick),
+                     &origin);
+}
+
+/* --- the end of a run --- */
+
+static bool has_reason(const struct run *run, const char *reason) {
+    return strcmp(run->reason, reason) == 0;
+}
+
+static void note_restart(struct scheduler *scheduler, struct job *job, const struct run *run,
+                         struct run_time now) {
+    if (job->settings->retry.restart == JOB_RESTART_NO || run->job.origin.trigger == RUN_TRIGGER_HOOK)
+        return;
+    if (scheduler->is_stopped || has_reason(run, "shutdown") || has_reason(run, "superseded"))
+        return;
+    if (has_reason(run, "drained") || chain_restarts(&job->settings->retry, run->end.result))
+        restart(scheduler, job, run, now); /* begun at the undrain, if this host is drained */
+    else if (run->end.result == RUN_RESULT_STOPPED)
+        job->attempts.is_stopped = true;
+}
+
+/* A run that was retrying and is not begun. */
+static void give_up_next(const struct job *job, const struct run *run) {
+    bool is_superseded = has_reason(run, "superseded");
+
+    if (run->job.origin.trigger == RUN_TRIGGER_RETRY && !has_reason(run, "within"))
+        log_gave_up(job, run, run->job.origin.attempt - 1,
+                    is_superseded ? CHAIN_REASON_SUPERSEDED : CHAIN_REASON_STOPPED);
+}
+
+/* Whether the run is the last one of its chain. */
+static bool is_last(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now) {
+    struct chain chain;
+    struct chain_decision decision;
+
+    get_chain(job, run, &chain);
+    decision = chain_decide(&job->settings->retry, &chain, &run->end, now.realtime);
+    switch (decision.next) {
+    case CHAIN_NEXT_NOTHING:
+        break;
+    case CHAIN_NEXT_RETRY:
+        return !retry(scheduler, job, run, now, decision.delay_usec);
+    case CHAIN_NEXT_GIVE_UP:
+        log_gave_up(job, run, chain.attempt, decision.reason);
+        break;
+    }
+    return true;
+}
+
+void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run_time now) {
+    struct job *job = run->kind == RUN_KIND_JOB ? scheduler_find(scheduler, run->name) : NULL;
+
+    if (!job || !attempts_are_used(job->settings) || run->job.queued_by_overlap ||
+        strcmp(job->last_run, run->id) == 0)
+        return;
+    if (run->state == RUN_STATE_RETRYING) {
+        give_up_next(job, run);
+        note_restart(scheduler, job, run, now);
+        scheduler_save(scheduler, job);
+        return;
+    }
+    if (is_last(scheduler, job, run, now)) {
+        note_restart(scheduler, job, run, now);
+        hooks_run_over(scheduler, job, run, now);
+    }
+    ends_note(job, run);
+    scheduler_save(scheduler, job);
+    hooks_begin(scheduler);
+}
+
+enum run_result scheduler_judge(const struct scheduler *scheduler, const struct run *run,
+                                enum run_result result) {
+    const struct job *job = scheduler_find(scheduler, run->name);
+
+    return job ? chain_result(&job->settings->retry, result, run->end.exit_code) : result;
+}
+
+/* --- begins --- */
+
+/* The attempt would begin too late: the chain is over, with the end of the last one. */
+static void give_up_late(struct scheduler *scheduler, struct job *job, struct run *run,
+                         struct run_time now) {
+    log_gave_up(job, run, run->job.origin.attempt - 1, CHAIN_REASON_WITHIN);
+    run->end.result = job->last_result;
+    run->end.exit_code = job->last_exit_code;
+    run->end.signal = job->last_signal;
+    hooks_run_over(scheduler, job, run, now);
+    run->end.result = RUN_RESULT_NONE;
+    run->end.exit_code = run->end.signal = -1;
+    scheduler_save(scheduler, job);
+    scheduler_withdraw(scheduler, run, "within");
+    hooks_begin(scheduler);
+}
+
+void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struct run_time now) {
+    struct job *job = scheduler_find(scheduler, run->name);
+    struct chain chain;
+
+    if (!scheduler->is_started || scheduler->is_drained) /* scheduler_start() comes again */
+        return;
+    if (!job ||
+        (run->job.origin.trigger == RUN_TRIGGER_RESTART && job->settings->retry.restart == JOB_RESTART_NO)) {
+        scheduler_withdraw(scheduler, run,
+                           job ? "its job is not restarted any more" : "its job is not defined any more");
+        return;
+    }
+    get_chain(job, run, &chain);
+    if (run->job.origin.trigger == RUN_TRIGGER_RETRY &&
+        chain_is_late(&job->settings->retry, &chain, now.realtime)) {
+        give_up_late(scheduler, job, run, now);
+        return;
+    }
+    memcpy(job->attempts.first_run, chain.first_run, sizeof(chain.first_run));
+    job->attempts.first_queued_realtime = chain.queued_realtime;
+    triggers_begin_fresh(scheduler, job, run, now);
+}
+
+void attempts_start_job(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *oldest;
+
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (run->state == RUN_STATE_RETRYING)
+            scheduler->handler.await(run, run->job.begin_due, scheduler->handler.userdata);
+    if (job->settings->retry.restart == JOB_RESTART_NO || scheduler->is_drained || job->at_start_done)
+        return;
+    job->at_start_done = true;
+    if (scheduler_count_runs(scheduler, job->name, &oldest) == 0)
+        triggers_restart(scheduler, job, now);
+}
+
+void attempts_supersede(struct scheduler *scheduler, struct job *job) {
+    list_foreach_safe (run, &job->runs, struct run, job.of_job)
+        if (run->state == RUN_STATE_RETRYING && run->job.origin.depth == 0)
+            scheduler_withdraw(scheduler, run, "superseded");
+}
+
+void attempts_forget_service(struct scheduler *scheduler, struct job *job) {
+    job->attempts.is_stopped = false;
+    job->attempts.n_quick = 0;
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (run->state == RUN_STATE_RETRYING && run->job.origin.trigger == RUN_TRIGGER_RESTART)
+            state_remove_run(scheduler->state, run);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What is remembered of a job's attempts, restarts and health; inside daemon/jobs and daemon/state.c. */
+
+#include "base/message.h"
+#include "daemon/jobs/health.h"
+
+struct job_attempts {
+    char first_run[ID_TEXT_SIZE]; /* of the latest chain; "": none */
+    usec_t first_queued_realtime;
+    uint32_t n_quick; /* restart: ends in a row that came soon after their start */
+    bool is_stopped;  /* restart: until `berth start`, or the next start of the service */
+    struct health health;
+};
+
+/* Whether the job has an option of retries, restarts or hooks: else nothing of this is used or recorded. */
+bool attempts_are_used(const struct job_settings *settings);
+/* As fields of a record. */
+void attempts_put(const struct job_attempts *attempts, struct message_writer *w);
+void attempts_read(struct job_attempts *attempts, const struct message *record);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Attempts as users see them: retries, what ends them, restarts, and both over the death of berthd. */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness/host.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+static struct host *ant;
+
+static void up(void) {
+    cluster_up_without_redis();
+    ant = host_add_alone(
+        "ant",
+        "%spool \"slot\" { limit = 1 scope = \"host\" }\n"
+        "job \"bad\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} pools = {\"slot\"} retry = 3 retry-delay "
+        "= \"40ms\" retry-delay-max = \"1s\" }\n"
+        "job \"slow\" { command = {\"/bin/sh\", \"-c\", \"exit 4\"} retry = 5 retry-delay = \"1h\" "
+        "retry-delay-max = \"1h\" }\n"
+        "job \"soon\" { command = {\"/bin/sh\", \"-c\", \"exit 5\"} retry = 1 retry-delay = \"2s\" }\n"
+        "job \"brief\" { command = {\"/bin/sh\", \"-c\", \"exit 6\"} retry = 9 retry-within = \"1s\" "
+        "retry-delay = \"1h\" retry-delay-max = \"1h\" }\n"
+        "job \"other\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} retry = 9 retry-on = {\"failure\", "
+        "\"!exit:7\"} retry-delay = \"10ms\" }\n"
+        "job \"fine\" { command = {\"/bin/sh\", \"-c\", \"exit 24\"} retry = 9 success-on = {\"0\", \"24\"} "
+        "}\n"
+        "job \"none\" { command = {\"/bin/true\"} success-on = {\"1\"} }\n"
+        "job \"third\" { command = {\"/bin/sh\", \"-c\", 'test $BERTH_ATTEMPT = 3'} retry = 9 retry-delay = "
+        "\"10ms\" }\n"
+        "job \"daemon\" { command = {\"/bin/sh\", \"-c\", \"exec sleep 1000\"} }\n",
+        "");
+    host_start(ant);
+}
+
+/* ---- retries ---- */
+
+static void note_delay(const char *line, void *userdata) {
+    usec_t *delays = userdata;
+    uint64_t attempt = event_get_u64(line, "attempt");
+
+    if (attempt >= 2 && attempt <= 4)
+        delays[attempt - 2] = event_get_u64(line, "delay_ms");
+}
+
+/* Fails always: 1 + retry runs, each with its own claim, and delays that grow. */
+static void fails_always(void) {
+    usec_t delays[3] = {};
+
+    TEST_INT(berth(ant, "start bad --wait"), 3);
+    host_await(ant, "gave-up", "job=bad attempt=4 reason=attempts");
+    TEST_INT(host_count(ant, "started", "job=bad"), 4);
+    TEST_INT(host_count(ant, "granted", "job=bad"), 4);
+    host_await_count(ant, 4, "released", "job=bad");
+    TEST_INT(host_count(ant, "retry", "job=bad attempts=4 result=failure"), 3);
+    TEST_INT(host_count(ant, "gave-up", "job=bad"), 1);
+    host_each(ant, "retry", note_delay, delays);
+    CU_ASSERT(delays[0] >= 20 && delays[0] <= 40);
+    CU_ASSERT(delays[1] >= 40 && delays[1] <= 80);
+    CU_ASSERT(delays[2] >= 80 && delays[2] <= 160);
+}
+
+/* In the delay nothing is held: another run has the permit. */
+static void holds_nothing(void) {
+    json_t *runs;
+
+    TEST_INT(berth(ant, "start slow"), 0);
+    host_await(ant, "retry", "job=slow attempt=2");
+    runs = berth_json(ant, "runs");
+    AT_STRING(runs, "runs.name=slow.state", "retrying");
+    AT_STRING(runs, "runs.name=slow.trigger", "retry");
+    AT_INT(runs, "runs.name=slow.attempt", 2);
+    AT_NULL(runs, "runs.name=slow.token");
+    CU_ASSERT(strncmp(json_string_value(berth_at(runs, "runs.name=slow.blocked_by")), "retry in ", 9) == 0);
+    json_decref(runs);
+    runs = berth_json(ant, "jobs");
+    AT_STRING(runs, "jobs.name=slow.state", "retrying");
+    json_decref(runs);
+    TEST_INT(berth(ant, "run -p slot -- true"), 0);
+    TEST_INT(berth(ant, "stop slow"), 0);
+    host_await(ant, "gave-up", "job=slow attempt=1 reason=stopped");
+    TEST_INT(host_count(ant, "withdrawn", "job=slow"), 0);
+}
+
+static void trigger_supersedes(void) {
+    struct child *c = berth_start(ant, "start slow --wait");
+
+    host_await(ant, "retry", "job=slow attempt=2");
+    TEST_INT(berth(ant, "start slow"), 0);
+    host_await(ant, "gave-up", "job=slow attempt=1 reason=superseded");
+    TEST_INT(berth_end(c), 4); /* as its last attempt did */
+    host_await_count(ant, 2, "retry", "job=slow attempt=2");
+    TEST_INT(host_count(ant, "started", "job=slow"), 2);
+    TEST_INT(berth(ant, "stop slow"), 0);
+}
+
+static void reasons(void) {
+    TEST_INT(berth(ant, "start brief --wait"), 6);
+    host_await(ant, "gave-up", "job=brief attempt=1 reason=within");
+    TEST_INT(berth(ant, "start other --wait"), 7);
+    host_await(ant, "gave-up", "job=other attempt=1 reason=not-retried");
+    TEST_INT(berth(ant, "start third --wait"), 0);
+    TEST_INT(host_count(ant, "started", "job=third"), 3);
+    TEST_INT(host_count(ant, "gave-up", "job=third"), 0);
+}
+
+static void success_on(void) {
+    TEST_INT(berth(ant, "start fine --wait"), 24);
+    host_await(ant, "exited", "job=fine result=success exit_code=24");
+    TEST_INT(host_count(ant, "retry", "job=fine"), 0);
+    TEST_INT(berth(ant, "start none --wait"), 125);
+    host_await(ant, "exited", "job=none result=failure exit_code=0");
+}
+
+/* A drain leaves what is retrying alone, and begins nothing. */
+static void drained(void) {
+    TEST_INT(berth(ant, "start soon"), 0);
+    host_await(ant, "retry", "job=soon attempt=2");
+    TEST_INT(berth(ant, "drain --wait"), 0);
+    usleep(10000);
+    TEST_INT(host_count(ant, "gave-up", "job=soon"), 0);
+    TEST_INT(berth(ant, "undrain"), 0);
+    host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts");
+}
+
+/* Each attempt has its number, wherever berthd was killed. */
+static void killed_while_it_retries(void) {
+    char run[64];
+
+    TEST_INT(berth(ant, "start soon"), 0);
+    snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "retry", "job=soon attempt=2"), "first_run"));
+    host_kill(ant);
+    host_start(ant);
+    host_await(ant, "started", "job=soon trigger=retry attempt=2 first_run=%s", run);
+    host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts first_run=%s", run);
+    TEST_INT(host_count(ant, "started", "job=soon"), 1); /* of this berthd */
+}
+
+static void stopped_and_started_while_it_retries(void) {
+    TEST_INT(berth(ant, "start slow"), 0);
+    host_await(ant, "retry", "job=slow attempt=2");
+    host_stop(ant);
+    host_start(ant);
+    TEST_INT(host_count(ant, "started", "job=slow"), 0);
+    TEST_INT(berth(ant, "stop slow"), 0);
+    host_await(ant, "gave-up", "job=slow attempt=1 reason=stopped");
+}
+
+/* ---- restart ---- */
+
+static void set_restart(const char *restart, const char *command) {
+    host_set_config(
+        ant,
+        "pool \"slot\" { limit = 1 scope = \"host\" }\njob \"daemon\" { command = {\"/bin/sh\", \"-c\", "
+        "\"%s\"} restart = \"%s\" retry-delay = \"20ms\" retry-delay-max = \"100ms\" }\n",
+        command, restart);
+}
+
+static void restarts_always(void) {
+    set_restart("always", "exit 0");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await_count(ant, 4, "exited", "job=daemon result=success");
+    TEST_INT(berth(ant, "stop daemon"), 0);
+    host_mark(ant);
+    usleep(300000); /* three times the longest delay */
+    TEST_INT(host_count(ant, "started", "job=daemon"), 0);
+    host_kill(ant);
+    host_start(ant);
+    host_mark(ant);
+    usleep(300000);
+    TEST_INT(host_count(ant, "started", "job=daemon"), 0); /* stays stopped */
+    host_stop(ant);
+    host_mark(ant);
+    host_start(ant);
+    host_await(ant, "started", "job=daemon trigger=restart"); /* the service started */
+}
+
+static void restarts_on_failure(void) {
+    set_restart("on-failure", "exit 0");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "exited", "job=daemon result=success");
+    usleep(300000);
+    TEST_INT(host_count(ant, "started", "job=daemon"), 1);
+    set_restart("on-failure", "exit 1");
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(berth(ant, "start daemon"), 0);
+    host_await_count(ant, 3, "exited", "job=daemon result=failure");
+}
+
+/* berthd's death begins no second one. */
+static void restart_survives_berthd(void) {
+    set_restart("always", "exec sleep 1000");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "started", "job=daemon");
+    host_kill(ant);
+    host_start(ant);
+    usleep(200000);
+    TEST_INT(host_count(ant, "granted", "job=daemon"), 0);
+    TEST_INT(berth(ant, "stop daemon"), 0);
+    host_await(ant, "exited", "job=daemon result=stopped");
+}
+
+static CU_TestInfo retries[] = {
+    {"fails always", fails_always},
+    {"holds nothing", holds_nothing},
+    {"a trigger supersedes", trigger_supersedes},
+    {"reasons", reasons},
+    {"success-on", success_on},
+    {"drained", drained},
+    {"killed while it retries", killed_while_it_retries},
+    {"stopped and started while it retries", stopped_and_started_while_it_retries},
+    CU_TEST_INFO_NULL,
+};
+static CU_TestInfo restarts[] = {
+    {"always", restarts_always},
+    {"on-failure", restarts_on_failure},
+    {"survives berthd", restart_survives_berthd},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "retry", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = retries},
+        {.pName = "restart", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = restarts},
+        CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
