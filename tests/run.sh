@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the checks of the sources and each test program built under $BUILD/tests, $TEST_JOBS at a time (three for each core: they mostly
 # wait). Shows what failed, and each reason to skip with its number of tests; ends with one line "N passed, N failed,
-# N skipped". Arguments: names of programs (all if there are none).
+# N skipped". Arguments: names of programs (all if there are none); those whose path has a word of $TEST_WITHOUT are left out.
 set -u
 build=${BUILD:-build}
 out=$build/tests/results
@@ -15,7 +15,11 @@ export UBSAN_OPTIONS="print_stacktrace=1:${UBSAN_OPTIONS:-}"
 # A program whose source is gone stays in the build folder and is not run.
 programs=$(find "$build/tests" -type f -name 'test-*' -perm -u+x ! -name '*.o' ! -name '*.d' ! -path '*/faults/*' | sort | while read -r program; do
     source=tests/${program#"$build/tests/"}
-    if [ -e "$source.c" ] || [ -e "$source.sh" ]; then echo "$program"; fi
+    [ -e "$source.c" ] || [ -e "$source.sh" ] || continue
+    for word in ${TEST_WITHOUT:-}; do
+        case $program in *"$word"*) continue 2 ;; esac
+    done
+    echo "$program"
 done)
 # Results are kept by name, so two programs with one name would share one.
 twice=$(printf '%s\n' "$programs" | sed 's|.*/||' | sort | uniq -d)
