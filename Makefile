@@ -164,27 +164,26 @@ bench: deps
 	@$(MAKE) --no-print-directory all tests $(BENCH)
 	@BUILD=$(BUILD) tests/bench/run.sh
 
-# Faults alone and mixed, some minutes; writes doc/faults.md. make faults SEED=n MIXES=n JOBS=n
+# Faults alone and mixed, some minutes; writes doc/faults.md. They mostly wait, so many run at once: a case takes a
+# second of a processor and nine of time: twelve on two processors. make faults SEED=n MIXES=n JOBS=n
 SEED ?= 1
 MIXES ?= 20
-JOBS ?= 4
 RESTARTS ?= 20
 WITH_FAILPOINTS = BUILD=build/failpoints CPPFLAGS="$(CPPFLAGS) -DBERTH_FAILPOINTS"
 faults: deps
 	@tests/check-lessons.sh
 	@$(MAKE) --no-print-directory $(WITH_FAILPOINTS) all tests
-	@RESTARTS=$(RESTARTS) BERTH_BUILD=build/failpoints tests/faults/run.sh --failpoints --seed $(SEED) --mixes $(MIXES) --jobs $(JOBS) \
+	@RESTARTS=$(RESTARTS) BERTH_BUILD=build/failpoints tests/faults/run.sh --failpoints --seed $(SEED) --mixes $(MIXES) --jobs $(or $(JOBS),12) \
 		--report doc/faults.md
 
-# Each fault once and a few mixes, a minute or two. They mostly wait, so many run at once.
-SLICE_JOBS ?= 12
+# Each fault once and a few mixes, a minute.
 faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
-	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(SLICE_JOBS)
+	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(or $(JOBS),12)
 
 # Breaks berth in each way that tests/mutations lists; some test must fail. make mutate ONLY="words" JOBS=n
 mutate: deps
-	@JOBS=$(JOBS) tests/mutate.sh $(ONLY)
+	@JOBS=$(or $(JOBS),4) tests/mutate.sh $(ONLY)
 
 # Visits every state of a model of the permit protocol, in Promela for spin: make prove ONLY="words"
 prove:

@@ -1,21 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the assumptions of the limit, clocks that jump (of a slice one), restarts with fifty jobs, grants during stalls of each length (not of
-# a slice) and the faults (arguments: see test-faults.c). Ends with one line "N passed, N failed, N skipped", the sum.
+# Runs the faults (arguments: see test-faults.c), and beside them one after the other the assumptions of the limit, clocks that jump (of a
+# slice one), restarts with fifty jobs and grants during stalls of each length (not of a slice). All of them mostly wait. Ends with one
+# line "N passed, N failed, N skipped", the sum.
 set -u
 programs=${BERTH_BUILD:-build}/tests/faults
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-status=0
-clocks=
-case " $* " in *" --slice "*) clocks=guards ;; esac
-{
-    "$programs/test-assumptions"
-    "$programs/test-clocks" ${clocks:+"$clocks"}
-    "$programs/test-restarts"
-    [ -n "$clocks" ] || GRANT_STALLS=all "$programs/../integration/test-grant-stalls"
-    "$programs/test-faults" "$@" # a failed case's own last line is indented
-} >"$log" 2>&1 || status=1
-grep -vE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log"
-sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$log" |
-    awk -v least="$([ -n "$clocks" ] && echo 4 || echo 5)" '{ n++; p += $1; f += $2; s += $3 } END { if (n < least) f++; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' && [ "$status" -eq 0 ]
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+clocks='' least=5
+case " $* " in *" --slice "*) clocks=guards least=4 ;; esac
+
+others() {
+    status=0
+    "$programs/test-assumptions" || status=1
+    "$programs/test-clocks" ${clocks:+"$clocks"} || status=1
+    "$programs/test-restarts" || status=1
+    [ -n "$clocks" ] || GRANT_STALLS=all "$programs/../integration/test-grant-stalls" || status=1
+    return $status
+}
+others >"$folder/others" 2>&1 &
+failed=0
+"$programs/test-faults" "$@" >"$folder/faults" 2>&1 || failed=1 # a failed case's own last line is indented
+wait $! || failed=1
+cat "$folder/others" "$folder/faults" | grep -vE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
+sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$folder/others" "$folder/faults" |
+    awk -v least="$least" '
+        { n++; p += $1; f += $2; s += $3 }
+        END { if (n < least) f++; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' && [ "$failed" -eq 0 ]
