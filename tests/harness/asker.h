@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Claims of pools of scope host (store/memory/pool.h) as their owners have them. All times are passed in;
+ * asker_begin() opens at NOW. */
+
+#include "store/memory/pool.h"
+
+#define NOW ((usec_t) 1700000000000000)
+
+struct asker {
+    struct claim claim;
+    struct demands demands;
+    struct pool_claim *in_pools;
+};
+
+/* Not asked yet; pools as in "db:2,net". Freed by asker_give_back(). */
+struct asker *asker_new(const char *pools);
+/* Asks; fails the test if that is refused. */
+struct asker *asker_ask(struct pools *p, const char *pools, usec_t now);
+void asker_give_back(struct pools *p, struct asker *a, usec_t now);
+void asker_declare(struct pools *p, const char *name, uint32_t limit, uint32_t queue_limit);
+/* Pools "db" with 4 permits and "net" with 1. */
+void asker_begin(struct pools *p);
