@@ -9,6 +9,7 @@ SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+HOOKSDIR ?= $(PREFIX)/share/berth/hooks
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 INSTALL ?= install
 
@@ -17,7 +18,7 @@ MANPAGES := $(patsubst packaging/man/%.scd,$(BUILD)/man/%,$(wildcard packaging/m
 # The date in man pages is that of the last change, however often they are built (reproducible-builds.org).
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y NEWS.md)
 
-.PHONY: man units install install-programs install-units install-man install-completions install-config deb rpm check-system
+.PHONY: man units install install-programs install-units install-man install-completions install-hooks install-config deb rpm check-system
 
 units: $(UNITS)
 $(BUILD)/units/%: units/%.in
@@ -31,7 +32,7 @@ $(BUILD)/man/%: packaging/man/%.scd packaging/man/events.awk base/journal/events
 	$(Q)mkdir -p $(@D)
 	$(Q)awk -f packaging/man/events.awk base/journal/events.def $< | SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) scdoc >$@.tmp && mv $@.tmp $@
 
-install: install-programs install-units install-man install-completions install-config
+install: install-programs install-units install-man install-completions install-hooks install-config
 
 install-programs: all
 	$(INSTALL) -D -m 0755 $(BUILD)/berthd $(DESTDIR)$(SBINDIR)/berthd
@@ -53,6 +54,9 @@ install-completions:
 	$(INSTALL) -D -m 0644 packaging/completions/berth.bash $(DESTDIR)$(BASHDIR)/berth
 	$(INSTALL) -D -m 0644 packaging/completions/_berth $(DESTDIR)$(ZSHDIR)/_berth
 	$(INSTALL) -D -m 0644 packaging/completions/berth.fish $(DESTDIR)$(FISHDIR)/berth.fish
+
+install-hooks:
+	for h in conf/examples/hooks/*.sh; do $(INSTALL) -D -m 0755 $$h $(DESTDIR)$(HOOKSDIR)/$${h##*/} || exit; done
 
 # A config that is there is the administrator's.
 install-config:
