@@ -310,9 +310,10 @@ static bool read_item(const struct reader *reader, const char **ret_step) {
 
 bool cron_read_field(int field, const char *text, struct cron *cron, const char **ret_step,
                      char error[static CRON_ERROR_SIZE]) {
-    struct reader reader = {.field = &cron_fields[field], .cron = cron, .error = error};
+    struct reader reader = {.field = &cron_fields[field], .cron = cron};
     bool is_list = strchr(text, ',') != NULL;
 
+    reader.error = error;
     *ret_step = NULL;
     for (const char *at = text;; at += reader.size + 1) {
         reader.item = at;

@@ -199,6 +199,8 @@ bool schedule_next(const struct schedule *schedule, const struct zone *zone, int
     struct found next[SCHEDULE_ENTRIES_MAX];
     int64_t from = after;
 
+    if (schedule->n_entries == 0)
+        return false;
     for (size_t i = 0; i < schedule->n_entries; i++)
         next[i].at = INT64_MIN;
     for (unsigned n = 0; n < LEFT_OUT_MAX;) {
@@ -213,7 +215,7 @@ bool schedule_next(const struct schedule *schedule, const struct zone *zone, int
             if (next[i].at < next[first].at)
                 first = i;
         }
-        if (schedule->n_entries == 0 || next[first].at == NEVER)
+        if (next[first].at == NEVER)
             return false;
         left = skip_left_out(schedule, zone, next[first].at);
         if (left == next[first].at) {

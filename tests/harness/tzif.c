@@ -8,7 +8,7 @@
 
 static void put(FILE *f, uint64_t value, unsigned n) {
     while (n-- > 0)
-        fputc((int) (value >> (8 * n) & 0xff), f);
+        fputc(n < 8 ? (int) (value >> (8 * n) & 0xff) : 0, f);
 }
 
 static void put_header(FILE *f, const struct tzif *t, size_t n_times, size_t n_types, size_t n_leaps) {

@@ -481,7 +481,7 @@ static void test_spread(void) {
     TEST_INT(schedule_spread(0, texts), 0);
     TEST_INT(schedule_spread(1, texts), 0);
     for (int i = 0; i < 1000; i++) {
-        char host[16];
+        char host[32];
         const char *const of_host[] = {"splay", "berth", "job", host, NULL};
         uint64_t part;
 

@@ -78,7 +78,7 @@ static void test_refused(void) {
         "CET-1CEST,J0,J366",
         "CET-1CEST,0,366",
         "CET-1CEST,M3.5.0/168,M10.5.0",
-        CET "x",
+        "CET-1CEST,M3.5.0,M10.5.0/3x",
         "<>-1",
         "<+01-1",
         "CET-1:60",
@@ -250,7 +250,7 @@ static int visit(const char *entry, void *userdata) {
     return 0;
 }
 
-/* BERTH_TEST_ZONES=N compares N random instants of each zone, and all changes; CI may take 100000. */
+/* BERTH_TEST_ZONES=N compares N random instants of each zone, and all changes up to 2400. */
 static void test_against_libc(void) {
     const char *text = getenv("BERTH_TEST_ZONES");
     struct walk walk = {.n_instants = 50, .changes_until = YEAR_2040};
