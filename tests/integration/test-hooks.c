@@ -259,6 +259,102 @@ static void storm(void) {
         TEST_INT(seen[i], 1);
 }
 
+/* A hook that stands still: a hundred runs of it wait, and more are skipped. */
+static void hook_limit(void) {
+    struct child *c;
+
+    host_start(ant);
+    set_status(1);
+    c = berth_at_gate(ant, "-p one", "holder", "started");
+    for (int i = 0; i < 102; i++)
+        TEST_INT(berth(ant, "start flaky --wait"), 1);
+    host_await_count(ant, 100, "queued", "job=failure");
+    host_await_count(ant, 2, "skipped", "job=failure reason=hook-limit of_job=flaky");
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(c), 0);
+    host_await_count(ant, 100, "exited", "job=failure");
+}
+
+/* Hooks of hooks end at the eighth. */
+static void depth(void) {
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    TEST_FATAL(f != NULL, "memory");
+    if (!f)
+        return;
+    for (int i = 0; i < 10; i++)
+        fprintf(f, "job \"h%d\" { command = {\"/bin/true\"} on-success = {\"h%d\"} }\n", i, i + 1);
+    fprintf(f, "job \"h10\" { command = {\"/bin/true\"} }\npool \"one\" { limit = 1 scope = \"host\" }\n");
+    CU_ASSERT(fclose(f) == 0);
+    host_set_config(ant, "%s", text);
+    host_start(ant);
+    TEST_INT(berth(ant, "start h0"), 0);
+    host_await(ant, "skipped", "job=h9 reason=hook-depth of_job=h8");
+    TEST_INT(host_count(ant, "started", "job=h8 of_job=h7"), 1);
+    TEST_INT(host_count(ant, "started", "job=h9"), 0);
+}
+
+/* ---- over the death of berthd ---- */
+
+#define ROUNDS 12 /* BERTH_TEST_RUNS=100 for more */
+
+static void read_lines(const char *name, char *buffer, size_t size) {
+    char path[64];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", cluster.folder, name);
+    f = fopen(path, "r");
+    buffer[0] = '\0';
+    if (f) {
+        buffer[fread(buffer, 1, size - 1, f)] = '\0';
+        (void) fclose(f);
+    }
+}
+
+static void forget_lines(const char *name) {
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/%s", cluster.folder, name);
+    (void) unlink(path);
+}
+
+/* berthd is killed at some moment of four attempts and of the hook after them: each is begun once. */
+static void killed_at_any_time(void) {
+    int n = getenv("BERTH_TEST_RUNS") ? how_many() : ROUNDS;
+    char text[256];
+
+    host_set_config(
+        ant,
+        "job \"count\" { command = {\"/bin/sh\", \"-c\", 'echo $BERTH_ATTEMPT >> %s/attempts; exit 1'} "
+        "retry = 3"
+        " retry-delay = \"20ms\" retry-delay-max = \"20ms\" on-failure = {\"mail\"} }\n"
+        "job \"mail\" { command = {\"/bin/sh\", \"-c\", 'echo $BERTH_OF_ATTEMPT >> %s/mails'} }\n"
+        "pool \"one\" { limit = 1 scope = \"host\" }\n",
+        cluster.folder, cluster.folder);
+    host_start(ant);
+    for (int i = 0; i < n; i++) {
+        usec_t until = clock_boottime() + HOST_PATIENCE;
+
+        TEST_INT(berth(ant, "start count"), 0);
+        (void) usleep((useconds_t) (i % 40) * 5000);
+        host_kill(ant);
+        host_start(ant);
+        do {
+            (void) usleep(10000);
+            read_lines("mails", text, sizeof(text));
+        } while (!text[0] && clock_boottime() < until);
+        (void) usleep(30000); /* for one too many */
+        read_lines("mails", text, sizeof(text));
+        TEST_STRING(text, "4\n");
+        read_lines("attempts", text, sizeof(text));
+        TEST_STRING(text, "1\n2\n3\n4\n");
+        forget_lines("mails");
+        forget_lines("attempts");
+    }
+}
+
 static CU_TestInfo tests[] = {
     {"facts", facts},
     {"after the chain", after_the_chain},
@@ -267,6 +363,9 @@ static CU_TestInfo tests[] = {
     {"bad over a restart", bad_over_a_restart},
     {"silence", silence},
     {"storm", storm},
+    {"hook-limit", hook_limit},
+    {"depth", depth},
+    {"killed at any time", killed_at_any_time},
     CU_TEST_INFO_NULL,
 };
 

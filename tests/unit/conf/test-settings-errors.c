@@ -431,6 +431,7 @@ static void test_retries(void) {
         {JOB("every = 1h\nrestart = always"), "c:2: job \"j\": " RESTART},
         {JOB("at-start = true restart = on-failure"), "c:1: job \"j\": " RESTART},
         {JOB("retry = 1 restart = always"), "c:1: job \"j\": " RESTART},
+        {JOB("schedule = {\"@daily\"} restart = always"), "c:1: job \"j\": " RESTART},
     };
 
     refuse_all(wrong, ELEMENTSOF(wrong));
