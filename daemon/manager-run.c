@@ -154,6 +154,10 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     e = run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
     e.position = c->position;
     e.ticket = c->ticket;
+    if (r->job.due_realtime > 0 && !parked) {
+        e.has_late = true;
+        e.late_usec = usec_sub(r->queued.realtime, r->job.due_realtime);
+    }
     state_save_run(&manager_of(r)->state,
                    r); /* before it is logged: a run that clients know of survives a restart */
     if (parked)

@@ -39,9 +39,19 @@ static void job_withdraw(struct run *run, const char *reason, _unused_ void *use
     manager_run_withdraw(run, RUN_RESULT_STOPPED, reason);
 }
 
+static void job_stop(struct run *run, const char *reason, _unused_ void *userdata) {
+    manager_stop_run(run, reason);
+}
+
 static int make_scheduler(struct manager *m, struct journal *journal) {
     struct scheduler_handler handler = {
-        .begin = job_begin, .withdraw = job_withdraw, .await = job_await, .now = manager_now, .userdata = m};
+        .begin = job_begin,
+        .withdraw = job_withdraw,
+        .await = job_await,
+        .stop = job_stop,
+        .now = manager_now,
+        .userdata = m,
+    };
     int k = scheduler_new(&m->scheduler, m->event, &m->runs, &m->state, journal, &handler);
 
     if (k < 0)
@@ -377,7 +387,7 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->n_runs = scheduler_count_runs(m->scheduler, settings->name, &ret->run);
     if (!job)
         return;
-    ret->n_runs += job->queued;
+    ret->n_runs += job_count_queued(job);
     ret->last_started_realtime = job->last_started_realtime;
     ret->last_ended_realtime = job->last_ended_realtime;
     ret->last_result = job->last_result;

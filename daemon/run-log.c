@@ -49,6 +49,7 @@ const char *run_reason_text(const char *reason) {
         {"revoked", "its claim was revoked"},
         {"lease-lost", "this host could not renew its lease"},
         {"timeout", "it ran longer than its timeout"},
+        {"replaced", "a newer trigger of its job took its place"},
         {"shutdown", "berthd is stopping on this host"},
         {"drained", "this host is drained"},
         {"queue-timeout", "it waited longer than its queue-timeout"},

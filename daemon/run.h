@@ -95,7 +95,8 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     struct run_origin origin;
     usec_t begin_due, begin_realtime; /* retrying: when it is begun */
     char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
-    bool queued_by_overlap;         /* pending: overlap = "queue", begins after the job's current run */
+    usec_t due_realtime;            /* of a due time, splay included; 0: none, or not known any more */
+    bool queued_by_overlap;         /* pending: begins after the job's other runs */
     bool start_sent;                /* `start` went to the runner; a guard may exist */
     bool guard_wanted;              /* the guard lives and could not be connected to; the connection is retried */
     usec_t start_due;               /* boottime: without a known guard nothing of the run can be alive then; 0: no such time */

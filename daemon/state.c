@@ -181,6 +181,8 @@ void state_put_run(struct message_writer *w, const struct run *run) {
     message_put_u64(w, "queue-timeout", run->terms.queue_timeout_usec);
     if (run->kind == RUN_KIND_JOB)
         run_origin_put(&run->job.origin, w);
+    if (run->job.queued_by_overlap)
+        message_put(w, "turn", "queued");
     message_put_u64(w, "queued", run->queued.realtime);
     message_put_u64(w, "queued-boot", run->queued.boottime);
     if (run->state == RUN_STATE_RETRYING)
@@ -242,6 +244,7 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
         run->terms.on_lease_lost = ON_LEASE_LOST_CONTINUE;
     (void) message_get_u64(record, "uid", &uid);
     run->adhoc.uid = (uid_t) uid;
+    run->job.queued_by_overlap = message_get(record, "turn") != NULL;
     r = run_origin_read(&run->job.origin, record);
     if (r < 0)
         return r;
@@ -346,12 +349,15 @@ void state_save_job(const struct state *state, const struct job *job) {
     if (job->last_run[0])
         message_put(&w, "last-run", job->last_run);
     message_put_u64(&w, "last-token", job->last_token);
-    message_put(&w, "queued", job->queued ? "yes" : "no");
-    if (job->queued)
-        message_put(&w, "queued-run", job->queued_run);
     message_put(&w, "at-start", job->at_start_done ? "done" : "due");
     if (attempts_are_used(job->settings))
         attempts_put(&job->attempts, &w);
+    if (job->schedule.is_known) {
+        message_put_u64(&w, "mark", (uint64_t) job->schedule.mark);
+        message_put_u64(&w, "schedule", job->schedule.hash);
+        message_put_u64(&w, "serial", job->schedule.serial);
+        message_put_u64(&w, "begun", (uint64_t) job->schedule.begun);
+    }
     record_write(state, JOBS, job->name, &w);
 }
 
@@ -374,11 +380,15 @@ int state_load_job(const struct state *state, struct job *job) {
         job->last_signal = (int) value;
     (void) message_get_id(&record, "last-run", job->last_run);
     (void) message_get_u64(&record, "last-token", &job->last_token);
-    job->queued = (text = message_get(&record, "queued")) && strcmp(text, "yes") == 0;
-    if (job->queued && message_get_id(&record, "queued-run", job->queued_run) <
-                           0) /* of an earlier berthd, which gave it none */
-        r = id_make(job->queued_run);
     job->at_start_done = (text = message_get(&record, "at-start")) && strcmp(text, "done") == 0;
     attempts_read(&job->attempts, &record);
-    return r;
+    if (message_get_u64(&record, "mark", &value) == 0) {
+        job->schedule.is_known = true;
+        job->schedule.mark = (int64_t) value;
+        (void) message_get_u64(&record, "schedule", &job->schedule.hash);
+        (void) message_get_u64(&record, "serial", &job->schedule.serial);
+        if (message_get_u64(&record, "begun", &value) == 0)
+            job->schedule.begun = (int64_t) value;
+    }
+    return 0;
 }

@@ -92,6 +92,11 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->attempt > 0, "BERTH_ATTEMPT", event->attempt);
     fields_add_number(f, event->attempts > 0, "BERTH_ATTEMPTS", event->attempts);
     fields_add(f, "BERTH_FIRST_RUN", event->first_run);
+    fields_add(f, "BERTH_UNTIL", event->until);
+    fields_add_number(f, event->count > 0, "BERTH_COUNT", event->count);
+    fields_add_number(f, event->has_late, "BERTH_LATE_MS", event->late_usec / USEC_PER_MSEC);
+    fields_add_number(f, event->step_usec > 0, "BERTH_STEP_MS", event->step_usec / USEC_PER_MSEC);
+    fields_add(f, "BERTH_OTHER_RUN", event->other_run);
     fields_add_number(f, event->delay_usec > 0, "BERTH_DELAY_MS", event->delay_usec / USEC_PER_MSEC);
     fields_add(f, "BERTH_OF_JOB", event->of_job);
     fields_add(f, "BERTH_OF_RUN", event->of_run);

@@ -26,6 +26,10 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     const char *of_job, *of_run;   /* of a hook: the run for which it was started */
     uint32_t attempt, attempts;
     usec_t delay_usec;
+    const char *until, *other_run;
+    uint64_t count;
+    bool has_late;
+    usec_t late_usec, step_usec;
     uint64_t token, ticket;
     uint64_t clock;                /* number that the namespace's clock (R7) had drawn last before this took effect */
     bool has_wait, has_run_time, has_exit_code, has_signal, has_uid;

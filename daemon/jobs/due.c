@@ -115,7 +115,7 @@ static usec_t next_begin(const struct due_terms *terms, int64_t after) {
 int due_plan(const struct due_terms *terms, int64_t mark, usec_t now, struct due_plan *ret) {
     int64_t now_seconds = (int64_t) (now / USEC_PER_SEC);
     struct due_plan plan = {.mark = mark};
-    struct interval all, fresh, missed;
+    struct interval all, fresh, missed, surplus;
     int r;
 
     if (now_seconds < mark - DUE_CLOCK_SET) {
@@ -129,10 +129,10 @@ int due_plan(const struct due_terms *terms, int64_t mark, usec_t now, struct due
     r = find_begun(terms, fresh, &plan);
     if (r < 0)
         return r;
-    missed = all;
-    if (plan.n_begun > 0)
-        missed.until = plan.begun[0].at - 1;
+    missed = (struct interval){.after = all.after, .until = fresh.after < all.until ? fresh.after : all.until};
     count_missed(terms, missed, &plan.missed);
+    surplus = (struct interval){.after = fresh.after, .until = plan.n_begun > 0 ? plan.begun[0].at - 1 : -1};
+    count_missed(terms, surplus, &plan.surplus);
     if (plan.n_begun > 0)
         plan.mark = plan.begun[plan.n_begun - 1].at;
     else if (plan.missed.count > 0)

@@ -28,7 +28,8 @@ struct due_plan {
     int64_t mark;                   /* all due times up to this one are decided */
     struct schedule_due *begun;     /* oldest first; owned by the plan */
     size_t n_begun;                 /* at most terms->backlog */
-    struct due_missed missed;
+    struct due_missed missed;       /* older than catch-up */
+    struct due_missed surplus;      /* fresh, but older than the newest `backlog` ones: missed, too */
     usec_t next;                    /* CLOCK_REALTIME µs: when to plan again; USEC_INFINITY: never */
     bool clock_was_set;             /* the mark was more than DUE_CLOCK_SET ahead of now, and is now again */
 };

@@ -17,13 +17,7 @@ void ends_note(struct job *job, const struct run *run) {
 
 /* No attempt follows the run: the next run of the job may begin. False: none did. */
 static bool chain_over(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    struct run *other;
-
-    if (!job->queued || !scheduler->is_started || scheduler->is_drained ||
-        scheduler_count_runs(scheduler, job->name, &other) > 0)
-        return false;
-    triggers_begin_queued(scheduler, job, now);
-    return true;
+    return triggers_begin_next(scheduler, job, now);
 }
 
 void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run_time now) {
@@ -32,8 +26,10 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
     if (!job)
         return;
     list_unlink(&run->job.of_job);
-    if (run->job.queued_by_overlap) /* withdrawn before its turn came */
-        run->job.queued_by_overlap = job->queued = false;
+    if (run->job.queued_by_overlap) { /* withdrawn before its turn came */
+        due_runs_log_dropped(scheduler, job, run);
+        run->job.queued_by_overlap = false;
+    }
     if (run->job.begin_due == 0) /* else it was retrying, and never begun */
         ends_note(job, run);
     if (run->job.next_run[0] || !chain_over(scheduler, job, now))

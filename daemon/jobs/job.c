@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/jobs/job.h"
 
-enum job_decision job_decide(const struct job *j, enum job_overlap overlap, size_t n_runs) {
+enum job_decision job_decide(const struct job_triggers *triggers, size_t n_runs, size_t n_queued) {
     if (n_runs == 0)
         return JOB_DECISION_BEGIN;
-    switch (overlap) {
+    switch (triggers->overlap) {
     case JOB_OVERLAP_ALLOW:
         return JOB_DECISION_BEGIN;
-    case JOB_OVERLAP_REPLACE:
     case JOB_OVERLAP_QUEUE:
-        return j->queued ? JOB_DECISION_SKIP : JOB_DECISION_QUEUE;
+        return n_queued < triggers->backlog ? JOB_DECISION_QUEUE : JOB_DECISION_SKIP;
+    case JOB_OVERLAP_REPLACE:
+        return JOB_DECISION_REPLACE;
     case JOB_OVERLAP_SKIP:
         break;
     }
@@ -27,4 +28,12 @@ usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime) {
     if (due < now_realtime || due > usec_add(now_realtime, every_usec))
         return now_realtime;
     return due;
+}
+
+size_t job_count_queued(const struct job *job) {
+    size_t n = 0;
+
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        n += run->job.queued_by_overlap;
+    return n;
 }

@@ -12,11 +12,29 @@
 #include "daemon/jobs/attempts.h"
 #include "daemon/run.h"
 
+/* The due times of a job. Seconds since 1970, but for next_begin. */
+struct job_schedule {
+    bool is_known;                    /* there is a mark */
+    int64_t mark;                     /* all due times up to this one are decided */
+    uint64_t hash;                    /* schedule_hash of the settings with which the mark was made */
+    uint64_t serial;                  /* grows with each change of the mark: the higher record counts */
+    int64_t begun;                    /* of the noted due times, those up to this one have a record of their own, or came to nothing */
+    usec_t next_begin;                /* CLOCK_REALTIME; USEC_INFINITY: never */
+    const struct shared_zone *zone;   /* NULL: could not be read, never due */
+    usec_t splay_usec;                /* this job's part */
+    struct list entries;              /* struct due_entry: noted, oldest first */
+    uint64_t sync;                    /* the entries wait until it is done (lasting_sync()); 0: for nothing */
+    struct list planning, beginning;  /* links on the scheduler's lists of that name */
+    uint64_t n_missed;                /* since berthd started */
+    int64_t last_missed;
+};
+
 struct job {
     const struct job_settings *settings;
-    struct list runs;                 /* struct run: not over, the queued one among them */
-    struct heap_timer due;            /* of `every` */
+    struct list runs;                 /* struct run: not over, the queued ones among them */
+    struct heap_timer due;            /* of `every` or the schedule */
     struct heap_timer silence;        /* of max-silence */
+    struct job_schedule schedule;
     char name[NAME_MAX_LENGTH + 1];
     /* Kept in jobs/NAME: */
     usec_t last_trigger_realtime;     /* begun, queued, or due and skipped; 0: never */
@@ -26,15 +44,16 @@ struct job {
     int last_exit_code, last_signal;  /* -1: none */
     char last_run[ID_TEXT_SIZE];      /* the run of these; "": none */
     uint64_t last_token;              /* 0: it had none */
-    bool queued;                      /* overlap = "queue": queued_run begins when the present run is over */
-    char queued_run[ID_TEXT_SIZE];
     bool at_start_done;               /* since the service was started */
     struct job_attempts attempts;     /* of jobs that use them */
+    /* Also there: mark, hash, serial and decided of the schedule. */
 };
 
-enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP };
-/* What a trigger does while n_runs runs of the job are not over. */
-enum job_decision job_decide(const struct job *j, enum job_overlap overlap, size_t n_runs);
+enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP, JOB_DECISION_REPLACE };
+/* What a trigger does while n_runs runs of the job are not over, and n_queued wait for that. */
+enum job_decision job_decide(const struct job_triggers *triggers, size_t n_runs, size_t n_queued);
+/* Runs that wait until the others of the job are over. */
+size_t job_count_queued(const struct job *job);
 /* When `every` is due, on CLOCK_REALTIME because that outlasts restarts: the last trigger + every. `now` if there was none, or if that is
  * in the past or more than `every` in the future (the clock was set back). USEC_INFINITY without `every`. */
 usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime);

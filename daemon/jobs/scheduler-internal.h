@@ -3,7 +3,9 @@
 
 /* The scheduler's parts. No other module includes this header.
  *     scheduler.c   made and freed; which jobs there are; started, stopped, drained
- *     triggers.c    one trigger of any kind: overlap, the queued run, deferred runs, at-start
+ *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
+ *     due-runs.c    due times of schedules: planned, noted, begun
+ *     due-marks.c   what is remembered of due times, in both directories
  *     ends.c        the end of a run: what is remembered, and what follows
  *     attempts.c    retries and restarts
  *     hooks.c       jobs that are started by the end of another; max-silence */
@@ -11,13 +13,42 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/journal/event.h"
+#include "base/timer.h"
+#include "base/wall-timer.h"
+#include "daemon/jobs/due.h"
+#include "daemon/jobs/lasting.h"
 #include "daemon/jobs/scheduler.h"
+#include "daemon/jobs/zones.h"
+
+struct due_entry { /* a due time that will be begun, by a run of this id */
+    struct list link;
+    int64_t due;
+    char run[ID_TEXT_SIZE];
+    bool joins_backlog;
+};
+
+struct due_runs {
+    struct list planning;  /* struct job: may have due times */
+    struct list beginning; /* struct job: with entries that wait for nothing */
+    struct list syncing;   /* struct job: by `beginning`, too; with entries that wait for the disk */
+    struct defer work;     /* on the first two, a slice in each turn of the loop */
+    struct wall_timer clock;
+    struct timer hourly;   /* looks at zones */
+    struct zones zones;
+    struct lasting *lasting; /* NULL: not needed yet, or cannot be used */
+    const char *reason;    /* of due times that are missed by the present wake-up */
+    bool is_clock_told;    /* the event clock-set of the present wake-up was written */
+    bool is_first_plan;    /* runs of an earlier berthd may be those of due times that are planned */
+};
 
 struct scheduler {
     struct job **jobs;     /* of the settings, sorted by name */
     size_t n_jobs, n_allocated;
     struct timer_heap due; /* of struct job */
     struct timer_heap silences; /* likewise */
+    struct due_runs due_runs;
+    sd_event *event;
     const struct settings *settings;
     struct run_table *runs;
     const struct state *state;
@@ -43,14 +74,21 @@ static inline void scheduler_withdraw(const struct scheduler *scheduler, struct 
 /* --- triggers.c --- */
 void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run_time now);
 void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_time now);
-/* Begins the queued run, of which the job's record says that there is one. */
-void triggers_begin_queued(struct scheduler *scheduler, struct job *job, struct run_time now);
 /* A run of the job, whatever else runs, in the state pending or retrying. id: NULL for a fresh one. */
 int triggers_add_run(struct scheduler *scheduler, struct job *job, const char *id, enum run_state state,
                      struct run_time now, struct run **ret);
 /* Begins a run that was retrying, with the job's present settings. */
 void triggers_begin_fresh(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now);
 void triggers_restart(struct scheduler *scheduler, struct job *job, struct run_time now);
+void triggers_queue(const struct scheduler *scheduler, struct run *run); /* until the job's other runs are over */
+/* Withdraws the other queued runs and stops the rest; `by` begins when they are gone, which may be at once. */
+void triggers_replace(const struct scheduler *scheduler, const struct job *job, const struct run *by);
+bool triggers_has_retrying(const struct job *job); /* but for attempts of hooks */
+struct run *triggers_first_queued(const struct job *job); /* NULL: none */
+/* Begins the first queued run if no other run of the job is left; whether it did. */
+bool triggers_begin_next(struct scheduler *scheduler, struct job *job, struct run_time now);
+void triggers_log_skipped(const struct scheduler *scheduler, const struct job *job, enum run_trigger why,
+                          const char *due, const struct run *other);
 
 /* --- ends.c --- */
 void ends_note(struct job *job, const struct run *run);
@@ -70,3 +108,28 @@ void hooks_begin(struct scheduler *scheduler);
 /* Sets the timer of max-silence. */
 void hooks_arm(struct scheduler *scheduler, struct job *job, struct run_time now);
 void hooks_note_time(struct scheduler *scheduler, struct job *job, struct run_time now);
+
+/* --- due-runs.c --- */
+int due_runs_init(struct scheduler *scheduler);
+void due_runs_done(struct scheduler *scheduler);
+void due_runs_use_settings(struct scheduler *scheduler, struct run_time now); /* all jobs have theirs */
+void due_runs_start_job(struct scheduler *scheduler, struct job *job); /* started, or drained no more */
+void due_runs_wake(struct scheduler *scheduler, struct job *job);
+void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it is defined no more */
+void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin is missed */
+/* A queued run ended before its turn came. */
+void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run);
+void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
+                         const char *reason);
+
+/* --- due-marks.c --- */
+bool due_marks_needs_memory(const struct job_settings *settings); /* schedule, or every of 1m or more */
+/* Reads the state directory if there is something in it or a job needs it. */
+void due_marks_open(struct scheduler *scheduler);
+void due_marks_save(struct scheduler *scheduler, const struct job *job);
+void due_marks_forget(struct scheduler *scheduler, struct job *job);
+/* -ENOMEM: it is in no list and no record. */
+int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry);
+void due_marks_remove_record(struct scheduler *scheduler, const struct job *job, const char *run); /* of an entry */
+void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job); /* of `every` */
+void due_runs_on_synced(uint64_t sync, void *scheduler);

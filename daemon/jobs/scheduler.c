@@ -29,8 +29,12 @@ void scheduler_save(const struct scheduler *scheduler, const struct job *job) {
 }
 
 void scheduler_arm(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    usec_t next = scheduler->is_started ? job_next(job, job->settings->triggers.every_usec, now.realtime) : USEC_INFINITY;
+    usec_t next = job->settings->triggers.schedule.n_entries > 0
+                      ? job->schedule.next_begin
+                      : job_next(job, job->settings->triggers.every_usec, now.realtime);
 
+    if (!scheduler->is_started || scheduler->is_drained)
+        next = USEC_INFINITY;
     if (next != USEC_INFINITY)
         next = usec_add(now.boottime, usec_sub(next, now.realtime));
     timer_heap_set(&scheduler->due, &job->due, next);
@@ -47,14 +51,23 @@ static void scheduler_on_silence(struct heap_timer *elapsed, void *userdata) {
 static void scheduler_on_due(struct heap_timer *elapsed, void *userdata) {
     struct scheduler *scheduler = userdata;
 
-    if (scheduler->is_started)
-        triggers_by_every(scheduler, list_entry(elapsed, struct job, due), scheduler->handler.now());
+    struct job *job = list_entry(elapsed, struct job, due);
+
+    if (!scheduler->is_started)
+        return;
+    if (job->settings->triggers.schedule.n_entries > 0)
+        due_runs_wake(scheduler, job);
+    else
+        triggers_by_every(scheduler, job, scheduler->handler.now());
 }
 
 /* --- started and stopped --- */
 
 void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     scheduler->is_started = true;
+    run_table_foreach (run, scheduler->runs, RUN_STATE_PENDING, RUN_STATE_PENDING)
+        if (run->job.queued_by_overlap && !scheduler_find(scheduler, run->name))
+            scheduler_withdraw(scheduler, run, "its job is not defined any more");
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         triggers_start_job(scheduler, scheduler->jobs[i], now);
 }
@@ -69,14 +82,18 @@ void scheduler_stop(struct scheduler *scheduler) {
 }
 
 void scheduler_set_drained(struct scheduler *scheduler, bool drained) {
+    if (scheduler->is_drained && !drained)
+        scheduler->due_runs.reason = "drained";
     scheduler->is_drained = drained;
+    if (drained)
+        due_runs_set_drained(scheduler);
 }
 
 void scheduler_forget_service(struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         struct job *job = scheduler->jobs[i];
 
-        job->at_start_done = job->queued = false;
+        job->at_start_done = false;
         attempts_forget_service(scheduler, job);
         scheduler_save(scheduler, job);
     }
@@ -87,6 +104,10 @@ void scheduler_forget_service(struct scheduler *scheduler) {
 static void job_free(struct scheduler *scheduler, struct job *job) {
     list_foreach_safe (run, &job->runs, struct run, job.of_job)
         list_unlink(&run->job.of_job);
+    list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link)
+        free(entry);
+    list_unlink(&job->schedule.planning);
+    list_unlink(&job->schedule.beginning);
     timer_heap_unset(&job->due);
     timer_heap_unset(&job->silence);
     timer_heap_unreserve(&scheduler->due);
@@ -95,9 +116,9 @@ static void job_free(struct scheduler *scheduler, struct job *job) {
 }
 
 static void withdraw_queued(struct scheduler *scheduler, const struct job *job) {
-    struct run *queued = job->queued ? run_table_find(scheduler->runs, job->queued_run) : NULL;
+    struct run *queued;
 
-    if (queued && queued->job.queued_by_overlap)
+    while ((queued = triggers_first_queued(job)))
         scheduler_withdraw(scheduler, queued, "its job is not defined any more");
 }
 
@@ -112,6 +133,9 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
         return r;
     }
     list_init(&job->runs);
+    list_init(&job->schedule.entries);
+    list_init(&job->schedule.planning);
+    list_init(&job->schedule.beginning);
     snprintf(job->name, sizeof(job->name), "%s", settings->name);
     job->settings = settings;
     job->last_exit_code = job->last_signal = -1;
@@ -125,6 +149,7 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
      * too. */
     if (scheduler->is_started) {
         job->at_start_done = settings->retry.restart == JOB_RESTART_NO;
+        job->schedule.is_known = false;
         scheduler_save(scheduler, job);
     }
     *ret = job;
@@ -155,6 +180,8 @@ static void keep_jobs(struct scheduler *scheduler, const struct settings *settin
             job->settings = found;
             scheduler->jobs[n++] = job;
         } else {
+            due_runs_drop_job(scheduler, job);
+            scheduler_save(scheduler, job);
             job_free(scheduler, job);
         }
     }
@@ -213,6 +240,8 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
     r = add_jobs(scheduler, settings);
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         scheduler_adopt(scheduler, run);
+    due_marks_open(scheduler);
+    due_runs_use_settings(scheduler, now);
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         scheduler_arm(scheduler, scheduler->jobs[i], now);
         if (scheduler->is_started) /* `restart` may be new */
@@ -230,6 +259,7 @@ int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *run
 
     if (!scheduler)
         return -ENOMEM;
+    scheduler->event = event;
     scheduler->runs = runs;
     scheduler->state = state;
     scheduler->journal = journal;
@@ -237,9 +267,10 @@ int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *run
     r = timer_heap_init(&scheduler->due, event, SD_EVENT_PRIORITY_NORMAL, scheduler_on_due, scheduler);
     if (r >= 0)
         r = timer_heap_init(&scheduler->silences, event, SD_EVENT_PRIORITY_NORMAL, scheduler_on_silence, scheduler);
+    if (r >= 0)
+        r = due_runs_init(scheduler);
     if (r < 0) {
-        timer_heap_done(&scheduler->due);
-        free(scheduler);
+        scheduler_free(scheduler);
         return r;
     }
     *ret = scheduler;
@@ -251,6 +282,7 @@ struct scheduler *scheduler_free(struct scheduler *scheduler) {
         return NULL;
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         job_free(scheduler, scheduler->jobs[i]);
+    due_runs_done(scheduler);
     timer_heap_done(&scheduler->due);
     timer_heap_done(&scheduler->silences);
     free(scheduler->jobs);

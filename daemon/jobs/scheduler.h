@@ -23,6 +23,7 @@ struct scheduler_handler {
     void (*begin)(struct run *run, void *userdata); /* a pending run of the table */
     void (*withdraw)(struct run *run, const char *reason, void *userdata);
     void (*await)(struct run *run, usec_t boottime, void *userdata); /* a retrying run: scheduler_begin_attempt() then */
+    void (*stop)(struct run *run, const char *reason, void *userdata);
     struct run_time (*now)(void);
     void *userdata;
 };
@@ -64,6 +65,9 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
 /* Whether the journal has the event `exited` of a recovered run. The job's record is written after the
  * event, so the event is there twice only if berthd was killed between the two. */
 bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run);
+
+/* Why the state directory cannot be written; "": it can. */
+const char *scheduler_state_error(const struct scheduler *scheduler);
 
 /* NULL: unknown. */
 const struct job *scheduler_find_job(const struct scheduler *scheduler, const char *name);

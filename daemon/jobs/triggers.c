@@ -63,13 +63,45 @@ int triggers_add_run(struct scheduler *scheduler, struct job *job, const char *i
 
 static void note_trigger(struct scheduler *scheduler, struct job *job, struct run_time now) {
     job->last_trigger_realtime = now.realtime;
+    due_runs_note_trigger(scheduler, job);
     scheduler_arm(scheduler, job, now);
 }
 
-/* The run begins when the job's other run is over. */
-static void note_queued(struct job *job, struct run *run) {
-    run->job.queued_by_overlap = job->queued = true;
-    memcpy(job->queued_run, run->id, sizeof(job->queued_run));
+void triggers_queue(const struct scheduler *scheduler, struct run *run) {
+    run->job.queued_by_overlap = true;
+    state_save_run(scheduler->state, run);
+}
+
+void triggers_log_skipped(const struct scheduler *scheduler, const struct job *job, enum run_trigger why,
+                          const char *due, const struct run *other) {
+    struct event e = {.type = EVENT_SKIPPED,
+                      .job = job->name,
+                      .trigger = run_trigger_name(why),
+                      .due = due,
+                      .reason = "overlap",
+                      .other_run = other ? other->id : NULL};
+
+    event_emit(scheduler->runs->events, &e, "%s was not begun: a run of it is not over", job->name);
+}
+
+/* A run that a replacing one stops or withdraws. */
+static struct run *find_replaced(const struct job *job, const char *by, bool is_queued) {
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (run->job.queued_by_overlap == is_queued && run->state != RUN_STATE_STOPPING &&
+            run->state != RUN_STATE_RETRYING && strcmp(run->id, by) != 0)
+            return run;
+    return NULL;
+}
+
+void triggers_replace(const struct scheduler *scheduler, const struct job *job, const struct run *by) {
+    char id[ID_TEXT_SIZE]; /* by may begin, and be freed for that, with the last end of another */
+    struct run *run;
+
+    memcpy(id, by->id, sizeof(id));
+    while ((run = find_replaced(job, id, true)))
+        scheduler_withdraw(scheduler, run, "replaced");
+    while ((run = find_replaced(job, id, false)))
+        scheduler->handler.stop(run, "replaced", scheduler->handler.userdata);
 }
 
 static void begin_or_defer(const struct scheduler *scheduler, const struct job *job, struct run *run) {
@@ -88,33 +120,47 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
         scheduler_save(scheduler, job);
 }
 
-/* One trigger of any kind. */
-static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigger why,
-                   struct run_time now, struct run **ret) {
+/* One trigger of any kind. *ret: the run that it began or queued, or the one that is not over. */
+static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigger why, struct run_time now,
+                   struct run **ret) {
     enum job_decision decision;
     struct run *run;
     size_t n = scheduler_count_runs(scheduler, job->name, &run);
-    int r = SCHEDULER_E_SKIPPED;
+    char id[ID_TEXT_SIZE];
+    int r;
 
+    *ret = run;
     if (scheduler->is_drained)
         return SCHEDULER_E_DRAINED;
-    decision = job_decide(job, job->settings->triggers.overlap, n);
-    if (decision != JOB_DECISION_SKIP)
-        r = triggers_add_run(scheduler, job, NULL, RUN_STATE_PENDING, now, &run);
-    *ret = run;
-    if (r == 0) {
-        run->job.origin.trigger = why;
-        note_trigger(scheduler, job, now);
-        attempts_supersede(scheduler, job);
-        job->attempts.is_stopped = false;
-    }
-    if (r == 0 && decision == JOB_DECISION_QUEUE)
-        note_queued(job, run);
-    if (r == 0 && decision == JOB_DECISION_BEGIN)
-        begin_or_defer(scheduler, job, run);
-    else
+    decision = job_decide(&job->settings->triggers, n, job_count_queued(job));
+    if (decision == JOB_DECISION_SKIP) {
+        triggers_log_skipped(scheduler, job, why, NULL, run);
         scheduler_save(scheduler, job);
-    return r;
+        return SCHEDULER_E_SKIPPED;
+    }
+    r = triggers_add_run(scheduler, job, NULL, RUN_STATE_PENDING, now, &run);
+    if (r < 0) {
+        scheduler_save(scheduler, job);
+        return r;
+    }
+    *ret = run;
+    run->job.queued_by_overlap = decision != JOB_DECISION_BEGIN;
+    run->job.origin.trigger = why;
+    note_trigger(scheduler, job, now);
+    attempts_supersede(scheduler, job);
+    job->attempts.is_stopped = false;
+    if (decision == JOB_DECISION_BEGIN) {
+        begin_or_defer(scheduler, job, run);
+        return 0;
+    }
+    triggers_queue(scheduler, run);
+    scheduler_save(scheduler, job);
+    if (decision == JOB_DECISION_REPLACE) {
+        memcpy(id, run->id, sizeof(id));
+        triggers_replace(scheduler, job, run);
+        *ret = run_table_find(scheduler->runs, id); /* begun, perhaps */
+    }
+    return 0;
 }
 
 int scheduler_trigger(struct scheduler *scheduler, const char *name, struct run_time now, struct run **ret) {
@@ -128,24 +174,27 @@ int scheduler_trigger(struct scheduler *scheduler, const char *name, struct run_
 
 void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
     struct job *job = scheduler_find(scheduler, run->name);
+    enum job_decision decision = JOB_DECISION_BEGIN;
     size_t n = 0;
 
-    if (job && job->queued &&
-        strcmp(job->queued_run, run->id) == 0) /* berthd was killed before it removed the record */
-        job->queued = false;
-    if (job)
+    if (job) {
         list_foreach (other, &job->runs, struct run, job.of_job)
             n += other->state >= RUN_STATE_WAITING;
-    if (run->job.origin.trigger == RUN_TRIGGER_HOOK) /* as if overlap = "allow" */
+    }
+    if (job && run->job.origin.trigger == RUN_TRIGGER_HOOK) /* as if overlap = "allow" */
         n = 0;
-    switch (job ? job_decide(job, job->settings->triggers.overlap, n) : JOB_DECISION_BEGIN) {
+    if (job)
+        decision = job_decide(&job->settings->triggers, n, job_count_queued(job));
+    switch (decision) {
     case JOB_DECISION_BEGIN:
         scheduler_begin(scheduler, run);
         break;
     case JOB_DECISION_QUEUE:
-        note_queued(job, run);
-        scheduler_save(scheduler, job);
-        state_remove_run(scheduler->state, run); /* now the job's record has it */
+        triggers_queue(scheduler, run);
+        break;
+    case JOB_DECISION_REPLACE:
+        triggers_queue(scheduler, run);
+        triggers_replace(scheduler, job, run);
         break;
     case JOB_DECISION_SKIP:
         scheduler_withdraw(scheduler, run, "a run of the job is not over");
@@ -161,40 +210,44 @@ void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, skipped once", job->name);
 }
 
-/* --- overlap = "queue" --- */
+/* --- queued runs --- */
 
-/* The queued run; made if it was queued under an earlier berthd. NULL: no memory. */
-static struct run *find_queued(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    struct run *run = run_table_find(scheduler->runs, job->queued_run);
+static int64_t due_of(const struct run *run) {
+    int64_t due;
 
-    if (run)
-        return run;
-    if (triggers_add_run(scheduler, job, job->queued_run, RUN_STATE_PENDING, now, &run) < 0)
-        return NULL;
-    run->job.queued_by_overlap = true;
-    return run;
+    return run->job.origin.due[0] && schedule_parse_time(run->job.origin.due, &due) == 0 ? due : INT64_MAX;
 }
 
-/* Begins the queued run with the job's present settings, not those at the time of queueing. Without memory
- * the run stays queued until the next end of a run or the next start. */
-void triggers_begin_queued(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    struct run *queued = find_queued(scheduler, job, now), *run = NULL;
+struct run *triggers_first_queued(const struct job *job) {
+    struct run *first = NULL;
 
-    if (queued &&
-        !queued->job.queued_by_overlap) { /* begun, and berthd was killed before it could note that */
-        job->queued = false;
-        scheduler_save(scheduler, job);
-        return;
+    list_foreach (run, &job->runs, struct run, job.of_job) {
+        if (!run->job.queued_by_overlap)
+            continue;
+        if (!first || run->queued.boottime < first->queued.boottime ||
+            (run->queued.boottime == first->queued.boottime && due_of(run) < due_of(first)))
+            first = run;
     }
-    if (!queued || make_run(scheduler, job->settings, job->queued_run, now, &run) < 0) {
+    return first;
+}
+
+/* Begins a queued run with the job's present settings, not those at the time of queueing. Without memory
+ * the run stays queued until the next end of a run or the next start. */
+static void begin_queued(struct scheduler *scheduler, struct job *job, struct run *queued, struct run_time now) {
+    struct run *run = NULL;
+
+    if (make_run(scheduler, job->settings, queued->id, now, &run) < 0 ||
+        run_origin_copy(&run->job.origin, &queued->job.origin) < 0) {
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, its queued run begins later",
                     job->name);
+        run_free(run);
         return;
     }
-    run->job.origin.trigger = queued->job.origin.trigger;
+    run->has_waiting_record = queued->has_waiting_record;
+    if (queued->job.origin.due[0])
+        due_marks_remove_record(scheduler, job, queued->id);
     run_table_replace(scheduler->runs, queued, run);
     list_append(&job->runs, &run->job.of_job);
-    job->queued = false;
     note_trigger(scheduler, job, now);
     scheduler_begin(scheduler, run);
 }
@@ -223,21 +276,28 @@ void triggers_restart(struct scheduler *scheduler, struct job *job, struct run_t
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not begun", job->name);
 }
 
-static void resume_queued(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    struct run *run = find_queued(scheduler, job, now), *other; /* made, so that clients find it */
+bool triggers_has_retrying(const struct job *job) {
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (run->state == RUN_STATE_RETRYING && run->job.origin.depth == 0)
+            return true;
+    return false;
+}
 
-    if (scheduler->is_drained) {
-        if (run && run->job.queued_by_overlap)
-            scheduler_withdraw(scheduler, run, "drained");
-        return;
-    }
-    if ((run && !run->job.queued_by_overlap) || scheduler_count_runs(scheduler, job->name, &other) == 0)
-        triggers_begin_queued(scheduler, job, now);
+bool triggers_begin_next(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    struct run *next = triggers_first_queued(job), *other;
+
+    if (!next || !scheduler->is_started || scheduler->is_drained || triggers_has_retrying(job) ||
+        scheduler_count_runs(scheduler, job->name, &other) > 0)
+        return false;
+    begin_queued(scheduler, job, next, now);
+    return true;
 }
 
 void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run_time now) {
     struct run *run;
 
+    while (scheduler->is_drained && (run = triggers_first_queued(job)))
+        scheduler_withdraw(scheduler, run, "drained");
     /* A drained host comes here again at its undrain. */
     if (!scheduler->is_drained && job->settings->triggers.at_start && !job->at_start_done) {
         job->at_start_done = true; /* before it is begun: once, even if berthd is killed */
@@ -246,8 +306,8 @@ void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run
             scheduler_save(scheduler, job);
         }
     }
-    if (job->queued)
-        resume_queued(scheduler, job, now);
+    (void) triggers_begin_next(scheduler, job, now);
+    due_runs_start_job(scheduler, job);
     attempts_start_job(scheduler, job, now);
     scheduler_arm(scheduler, job, now);
 }

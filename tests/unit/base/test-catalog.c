@@ -75,7 +75,9 @@ static void test_headers(void) {
 static void test_fields(void) {
     static const char *const known[] = {"BERTH_JOB",  "BERTH_RUN",       "BERTH_POOLS",  "BERTH_TOKEN",
                                         "BERTH_HOST", "BERTH_NAMESPACE", "BERTH_RESULT", "BERTH_REASON",
-                                        "BERTH_ATTEMPT", "BERTH_ATTEMPTS", "BERTH_DELAY_MS"};
+                                        "BERTH_ATTEMPT", "BERTH_ATTEMPTS", "BERTH_DELAY_MS",
+                                        "BERTH_DUE",  "BERTH_UNTIL",     "BERTH_COUNT",  "BERTH_OTHER_RUN",
+                                        "BERTH_STEP_MS"};
     _cleanup_free_ char *text = read_catalog();
     char *begin = strstr(text, "\n-- "), *end;
     size_t n = 0;

@@ -107,9 +107,10 @@ static void test_backlog(void) {
     p = plan(terms_with(86400 * S, 1), 36000, 72000 * S);
     TEST_INT(p.n_begun, 1);
     TEST_INT(p.begun[0].at, 72000);
-    TEST_INT(p.missed.count, 9);
-    TEST_INT(p.missed.first, 39600);
-    TEST_INT(p.missed.last, 68400);
+    TEST_INT(p.missed.count, 0);
+    TEST_INT(p.surplus.count, 9);
+    TEST_INT(p.surplus.first, 39600);
+    TEST_INT(p.surplus.last, 68400);
     due_plan_done(&p);
 }
 
@@ -164,7 +165,7 @@ static void test_never(void) {
 static void expect(const struct due_terms *terms, int64_t mark, usec_t now, struct due_plan *ret) {
     int64_t due[LIST_MAX], now_seconds = (int64_t) (now / S);
     usec_t age = terms->catch_up_usec > 2 * S ? terms->catch_up_usec : 2 * S;
-    size_t n = 0, n_begun = 0;
+    size_t n = 0, n_begun = 0, n_fresh = 0;
 
     *ret = (struct due_plan){.mark = mark, .next = USEC_INFINITY};
     if (now_seconds < mark - 3 * 3600) {
@@ -179,14 +180,19 @@ static void expect(const struct due_terms *terms, int64_t mark, usec_t now, stru
         else if (fake.times[i] > ret->mark && ret->next == USEC_INFINITY)
             ret->next = begin;
     }
-    while (n_begun < n && n_begun < terms->backlog &&
-           now - ((usec_t) due[n - 1 - n_begun] * S + terms->splay_usec) <= age)
-        n_begun++;
+    while (n_fresh < n && now - ((usec_t) due[n - 1 - n_fresh] * S + terms->splay_usec) <= age)
+        n_fresh++;
+    n_begun = n_fresh < terms->backlog ? n_fresh : terms->backlog;
     ret->n_begun = n_begun;
-    ret->missed = (struct due_missed){.count = n - n_begun};
-    if (n > n_begun) {
+    ret->missed = (struct due_missed){.count = n - n_fresh};
+    if (n > n_fresh) {
         ret->missed.first = due[0];
-        ret->missed.last = due[n - n_begun - 1];
+        ret->missed.last = due[n - n_fresh - 1];
+    }
+    ret->surplus = (struct due_missed){.count = n_fresh - n_begun};
+    if (n_fresh > n_begun) {
+        ret->surplus.first = due[n - n_fresh];
+        ret->surplus.last = due[n - n_begun - 1];
     }
     if (n > 0)
         ret->mark = due[n - 1];
@@ -217,12 +223,13 @@ static bool is_random_case_right(void) {
     got = plan(terms, mark, now);
     is_right = got.mark == expected.mark && got.n_begun == expected.n_begun && got.next == expected.next &&
                got.missed.count == expected.missed.count && got.missed.first == expected.missed.first &&
-               got.missed.last == expected.missed.last && got.clock_was_set == expected.clock_was_set;
+               got.missed.last == expected.missed.last && got.surplus.count == expected.surplus.count &&
+               got.surplus.first == expected.surplus.first && got.surplus.last == expected.surplus.last && got.clock_was_set == expected.clock_was_set;
     for (size_t i = 1; i < got.n_begun; i++)
         is_right = is_right && got.begun[i].at > got.begun[i - 1].at;
     if (got.n_begun > 0)
         is_right = is_right && got.begun[got.n_begun - 1].at == got.mark &&
-                   (got.missed.count == 0 || got.begun[0].at > got.missed.last);
+                   (got.surplus.count == 0 || got.begun[0].at > got.surplus.last);
     due_plan_done(&got);
     return is_right;
 }

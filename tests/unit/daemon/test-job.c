@@ -3,16 +3,21 @@
 
 #include "tests/harness/test.h"
 
-static void test_overlap(void) {
-    struct job j = {};
+static enum job_decision decide(enum job_overlap overlap, size_t n_runs, size_t n_queued) {
+    struct job_triggers triggers = {.overlap = overlap, .backlog = 2};
 
-    TEST_INT(job_decide(&j, JOB_OVERLAP_SKIP, 0), JOB_DECISION_BEGIN);
-    TEST_INT(job_decide(&j, JOB_OVERLAP_SKIP, 1), JOB_DECISION_SKIP);
-    TEST_INT(job_decide(&j, JOB_OVERLAP_ALLOW, 7), JOB_DECISION_BEGIN);
-    TEST_INT(job_decide(&j, JOB_OVERLAP_QUEUE, 0), JOB_DECISION_BEGIN);
-    TEST_INT(job_decide(&j, JOB_OVERLAP_QUEUE, 1), JOB_DECISION_QUEUE);
-    j.queued = true;
-    TEST_INT(job_decide(&j, JOB_OVERLAP_QUEUE, 1), JOB_DECISION_SKIP); /* one at most */
+    return job_decide(&triggers, n_runs, n_queued);
+}
+
+static void test_overlap(void) {
+    TEST_INT(decide(JOB_OVERLAP_SKIP, 0, 0), JOB_DECISION_BEGIN);
+    TEST_INT(decide(JOB_OVERLAP_SKIP, 1, 0), JOB_DECISION_SKIP);
+    TEST_INT(decide(JOB_OVERLAP_ALLOW, 7, 0), JOB_DECISION_BEGIN);
+    TEST_INT(decide(JOB_OVERLAP_QUEUE, 0, 0), JOB_DECISION_BEGIN);
+    TEST_INT(decide(JOB_OVERLAP_QUEUE, 1, 1), JOB_DECISION_QUEUE);
+    TEST_INT(decide(JOB_OVERLAP_QUEUE, 1, 2), JOB_DECISION_SKIP); /* no more than the backlog */
+    TEST_INT(decide(JOB_OVERLAP_REPLACE, 0, 0), JOB_DECISION_BEGIN);
+    TEST_INT(decide(JOB_OVERLAP_REPLACE, 1, 1), JOB_DECISION_REPLACE);
 }
 
 static void test_every(void) {

@@ -405,7 +405,7 @@ static void test_begun_while_recovering(void) {
         r = manager_find_run(play.manager, queued);
         CU_ASSERT(r && r->state == RUN_STATE_PENDING && r->job.queued_by_overlap);
         TEST_INT(n_runs("queued"), 2);
-        TEST_INT(play_count_files("waiting"), 1);
+        TEST_INT(play_count_files("waiting"), 2);
     }
     play_guard_says(play_guard(), &state); /* on the second connection */
     play.n_started = 0;

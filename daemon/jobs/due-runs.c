@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Due times of schedules. A wake-up plans (daemon/jobs/due.h), notes the due times that will be begun with the
+ * ids of their runs, and waits until that is on the disk. Then each begins, waits for its turn, or is
+ * skipped. A berthd that is killed between any two steps leaves one run for each: the next one finds the run's
+ * own record, or the noted due time, or plans it again. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/jobs/scheduler-internal.h"
+
+#define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
+#define HOUR (3600 * USEC_PER_SEC)
+#define LATER USEC_PER_SEC         /* without memory */
+
+static bool has_schedule(const struct job *job) {
+    return job->settings->triggers.schedule.n_entries > 0;
+}
+
+static bool is_active(const struct scheduler *scheduler) {
+    return scheduler->is_started && !scheduler->is_drained;
+}
+
+static void move(struct list *list, struct list *link) {
+    list_unlink(link);
+    list_append(list, link);
+}
+
+/* --- events --- */
+
+void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
+                         const char *reason) {
+    char first[SCHEDULE_TEXT_SIZE], last[SCHEDULE_TEXT_SIZE];
+    struct event e = {.type = EVENT_MISSED, .job = job->name, .reason = reason, .count = missed->count};
+
+    if (missed->count == 0 || !job->schedule.zone)
+        return;
+    job->schedule.n_missed += missed->count;
+    job->schedule.last_missed = missed->last;
+    e.due = schedule_format(job->schedule.zone->zone, missed->first, first);
+    e.until = schedule_format(job->schedule.zone->zone, missed->last, last);
+    if (missed->count == 1)
+        event_emit(scheduler->runs->events, &e, "%s was not begun: it was due at %s (%s)", job->name, first,
+                   reason);
+    else
+        event_emit(scheduler->runs->events, &e, "%s was not begun %s%llu times: it was due from %s to %s (%s)",
+                   job->name, missed->count == DUE_COUNT_MAX ? "at least " : "",
+                   (unsigned long long) missed->count, first, last, reason);
+}
+
+static void log_one_missed(struct scheduler *scheduler, struct job *job, int64_t due, const char *reason) {
+    struct due_missed missed = {.count = 1, .first = due, .last = due};
+
+    due_runs_log_missed(scheduler, job, &missed, reason);
+}
+
+void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run) {
+    int64_t due;
+
+    if (!run->job.origin.due[0])
+        return;
+    due_marks_remove_record(scheduler, job, run->id);
+    if ((strcmp(run->reason, "drained") == 0 || strcmp(run->reason, "backlog") == 0) &&
+        schedule_parse_time(run->job.origin.due, &due) == 0)
+        log_one_missed(scheduler, job, due, run->reason);
+}
+
+static void log_clock_set(struct scheduler *scheduler, const struct job *job, usec_t now) {
+    usec_t mark = (usec_t) job->schedule.mark * USEC_PER_SEC;
+    struct event e = {.type = EVENT_CLOCK_SET, .step_usec = usec_sub(mark, now)};
+
+    if (scheduler->due_runs.is_clock_told)
+        return;
+    scheduler->due_runs.is_clock_told = true;
+    event_emit(scheduler->runs->events, &e,
+               "the clock is %llu s behind what was due: due times come again as it says",
+               (unsigned long long) (e.step_usec / USEC_PER_SEC));
+}
+
+/* --- planning --- */
+
+/* Whether a run of an earlier berthd is the one of this due time. */
+static bool has_run_of(const struct job *job, int64_t due) {
+    int64_t of_run;
+
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        if (run->job.origin.due[0] && schedule_parse_time(run->job.origin.due, &of_run) == 0 && of_run == due)
+            return true;
+    return false;
+}
+
+/* Notes what will be begun. -ENOMEM or another errno: the due times from there on are planned again. */
+static int note_begun(struct scheduler *scheduler, struct job *job, struct due_plan *plan) {
+    bool joins = plan->n_begun > 1 || !list_is_empty(&job->schedule.entries);
+
+    for (size_t i = 0; i < plan->n_begun; i++) {
+        struct due_entry entry = {.due = plan->begun[i].at, .joins_backlog = joins};
+        int r = id_make(entry.run);
+
+        if (scheduler->due_runs.is_first_plan && has_run_of(job, entry.due))
+            continue;
+        if (r == 0)
+            r = due_marks_add_entry(scheduler, job, &entry);
+        if (r < 0) {
+            plan->mark = plan->begun[i].at - 1;
+            return r;
+        }
+    }
+    return 0;
+}
+
+static void set_mark(struct scheduler *scheduler, struct job *job, int64_t mark) {
+    job->schedule.mark = mark;
+    job->schedule.serial++;
+    if (job->schedule.begun > mark)
+        job->schedule.begun = mark;
+    due_marks_save(scheduler, job);
+}
+
+static void retry_later(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, a due time begins later", job->name);
+    job->schedule.next_begin = usec_add(now.realtime, LATER);
+}
+
+static void begin_when_synced(struct scheduler *scheduler, struct job *job) {
+    struct due_runs *due_runs = &scheduler->due_runs;
+
+    job->schedule.sync = lasting_sync(due_runs->lasting);
+    move(job->schedule.sync > 0 ? &due_runs->syncing : &due_runs->beginning, &job->schedule.beginning);
+}
+
+void due_runs_on_synced(uint64_t sync, void *userdata) {
+    struct scheduler *scheduler = userdata;
+
+    list_foreach_safe (job, &scheduler->due_runs.syncing, struct job, schedule.beginning)
+        if (job->schedule.sync <= sync) {
+            job->schedule.sync = 0;
+            move(&scheduler->due_runs.beginning, &job->schedule.beginning);
+        }
+    defer_set(&scheduler->due_runs.work);
+}
+
+static void use_plan(struct scheduler *scheduler, struct job *job, struct due_plan *plan, struct run_time now) {
+    const char *reason = scheduler->due_runs.reason;
+    int r;
+
+    if (plan->clock_was_set)
+        log_clock_set(scheduler, job, now.realtime);
+    due_runs_log_missed(scheduler, job, &plan->missed, reason);
+    due_runs_log_missed(scheduler, job, &plan->surplus, "backlog");
+    job->schedule.next_begin = plan->next;
+    r = note_begun(scheduler, job, plan);
+    if (plan->mark != job->schedule.mark)
+        set_mark(scheduler, job, plan->mark);
+    if (r < 0)
+        retry_later(scheduler, job, now);
+    if (!list_is_empty(&job->schedule.entries))
+        begin_when_synced(scheduler, job);
+    else if (plan->missed.count > 0 || plan->clock_was_set)
+        scheduler_save(scheduler, job);
+}
+
+static void plan_job(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    const struct job_triggers *triggers = &job->settings->triggers;
+    struct due_terms terms = {
+        .schedule = &triggers->schedule,
+        .splay_usec = job->schedule.splay_usec,
+        .catch_up_usec = triggers->catch_up_usec,
+        .backlog = triggers->backlog,
+    };
+    struct due_plan plan;
+
+    if (!job->schedule.zone || !job->schedule.is_known)
+        return;
+    terms.zone = job->schedule.zone->zone;
+    if (due_plan(&terms, job->schedule.mark, now.realtime, &plan) < 0) {
+        retry_later(scheduler, job, now);
+    } else {
+        use_plan(scheduler, job, &plan, now);
+        due_plan_done(&plan);
+    }
+    scheduler_arm(scheduler, job, now);
+}
+
+/* --- beginning --- */
+
+static void note_taken(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued) {
+    if (entry->due > job->schedule.begun)
+        job->schedule.begun = entry->due;
+    if (!is_queued) /* one that waits for its turn is remembered over a reboot */
+        due_marks_remove_record(scheduler, job, entry->run);
+    list_unlink(&entry->link);
+    free(entry);
+}
+
+/* Makes room for one more due time that waits for its turn. */
+static void drop_oldest(struct scheduler *scheduler, const struct job *job) {
+    struct run *oldest;
+
+    if (job_count_queued(job) >= job->settings->triggers.backlog && (oldest = triggers_first_queued(job)))
+        scheduler_withdraw(scheduler, oldest, "backlog");
+}
+
+static enum job_decision decide(const struct job *job, const struct due_entry *entry, size_t n) {
+    size_t n_queued = job_count_queued(job);
+
+    if (entry->joins_backlog || (n_queued > 0 && job->settings->triggers.overlap == JOB_OVERLAP_SKIP))
+        return n + n_queued == 0 && !triggers_has_retrying(job) ? JOB_DECISION_BEGIN : JOB_DECISION_QUEUE;
+    return job_decide(&job->settings->triggers, n, n_queued);
+}
+
+/* False: no memory; the entry stays. */
+static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, struct run_time now) {
+    bool joins = entry->joins_backlog || job_count_queued(job) > 0;
+    enum job_decision decision;
+    char due[SCHEDULE_TEXT_SIZE];
+    struct run *other, *run;
+
+    decision = decide(job, entry, scheduler_count_runs(scheduler, job->name, &other));
+    schedule_format(job->schedule.zone->zone, entry->due, due);
+    if (decision == JOB_DECISION_SKIP) {
+        triggers_log_skipped(scheduler, job, RUN_TRIGGER_SCHEDULE, due, other);
+        note_taken(scheduler, job, entry, false);
+        scheduler_save(scheduler, job);
+        return true;
+    }
+    if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, &run) < 0)
+        return false;
+    run->job.queued_by_overlap = decision != JOB_DECISION_BEGIN;
+    if (!joins)
+        attempts_supersede(scheduler, job);
+    run->job.origin.trigger = joins ? RUN_TRIGGER_BACKLOG : RUN_TRIGGER_SCHEDULE;
+    memcpy(run->job.origin.due, due, sizeof(due));
+    run->job.due_realtime = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
+    job->last_trigger_realtime = now.realtime;
+    note_taken(scheduler, job, entry, decision != JOB_DECISION_BEGIN);
+    if (decision == JOB_DECISION_BEGIN) {
+        scheduler_begin(scheduler, run);
+        return true;
+    }
+    if (decision == JOB_DECISION_QUEUE)
+        drop_oldest(scheduler, job);
+    triggers_queue(scheduler, run);
+    scheduler_save(scheduler, job);
+    if (decision == JOB_DECISION_REPLACE)
+        triggers_replace(scheduler, job, run);
+    return true;
+}
+
+static void begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
+        if (run_table_find(scheduler->runs, entry->run)) { /* begun under an earlier berthd */
+            note_taken(scheduler, job, entry, false);
+        } else if (!begin_entry(scheduler, job, entry, now)) {
+            retry_later(scheduler, job, now);
+            scheduler_arm(scheduler, job, now);
+            return;
+        }
+    }
+}
+
+static void due_runs_on_work(void *userdata) {
+    struct scheduler *scheduler = userdata;
+    struct due_runs *due_runs = &scheduler->due_runs;
+    struct run_time now = scheduler->handler.now();
+    usec_t end = usec_add(now.boottime, SLICE);
+    struct job *job;
+
+    while (is_active(scheduler) && scheduler->handler.now().boottime < end &&
+           (job = list_first(&due_runs->planning, struct job, schedule.planning))) {
+        list_unlink(&job->schedule.planning);
+        plan_job(scheduler, job, now);
+    }
+    if (list_is_empty(&due_runs->planning)) {
+        due_runs->reason = "late";
+        due_runs->is_first_plan = due_runs->is_clock_told = false;
+    }
+    while (is_active(scheduler) && scheduler->handler.now().boottime < end &&
+           (job = list_first(&due_runs->beginning, struct job, schedule.beginning))) {
+        list_unlink(&job->schedule.beginning);
+        begin_entries(scheduler, job, now);
+    }
+    (void) lasting_sync(due_runs->lasting);
+    if (is_active(scheduler) && (!list_is_empty(&due_runs->planning) || !list_is_empty(&due_runs->beginning)))
+        defer_set(&due_runs->work);
+}
+
+void due_runs_wake(struct scheduler *scheduler, struct job *job) {
+    move(&scheduler->due_runs.planning, &job->schedule.planning);
+    defer_set(&scheduler->due_runs.work);
+}
+
+static void wake_all(struct scheduler *scheduler) {
+    for (size_t i = 0; i < scheduler->n_jobs; i++)
+        if (has_schedule(scheduler->jobs[i]))
+            due_runs_wake(scheduler, scheduler->jobs[i]);
+}
+
+static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
+    struct scheduler *scheduler = userdata;
+
+    scheduler->due_runs.reason = "clock-set";
+    wake_all(scheduler);
+}
+
+/* --- started and drained --- */
+
+/* What was noted under an earlier berthd is begun if it is fresh. */
+static void check_entries(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    usec_t age = job->settings->triggers.catch_up_usec;
+
+    if (age < DUE_ALWAYS_FRESH)
+        age = DUE_ALWAYS_FRESH;
+    list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
+        usec_t begin = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
+
+        entry->joins_backlog = job->schedule.entries.next != job->schedule.entries.prev;
+        if (now.realtime > begin && now.realtime - begin > age && !run_table_find(scheduler->runs, entry->run)) {
+            log_one_missed(scheduler, job, entry->due, "late");
+            note_taken(scheduler, job, entry, false);
+        }
+    }
+}
+
+void due_runs_start_job(struct scheduler *scheduler, struct job *job) {
+    if (!has_schedule(job) || scheduler->is_drained)
+        return;
+    check_entries(scheduler, job, scheduler->handler.now());
+    if (!list_is_empty(&job->schedule.entries) && job->schedule.zone && job->schedule.sync == 0)
+        move(&scheduler->due_runs.beginning, &job->schedule.beginning);
+    due_runs_wake(scheduler, job);
+}
+
+void due_runs_set_drained(struct scheduler *scheduler) {
+    for (size_t i = 0; i < scheduler->n_jobs; i++) {
+        struct job *job = scheduler->jobs[i];
+        bool has_entries = !list_is_empty(&job->schedule.entries);
+
+        list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
+            log_one_missed(scheduler, job, entry->due, "drained");
+            note_taken(scheduler, job, entry, false);
+        }
+        list_unlink(&job->schedule.beginning);
+        if (has_entries)
+            scheduler_save(scheduler, job);
+    }
+}
+
+/* --- settings and zones --- */
+
+static void look_at_zones(struct scheduler *scheduler) {
+    struct zones *zones = &scheduler->due_runs.zones;
+
+    if (!zones_refresh(zones))
+        return;
+    for (size_t i = 0; i < zones->n; i++) {
+        struct event e = {.type = EVENT_ZONE_CHANGED, .reason = zones->items[i]->name};
+
+        if (zones->items[i]->has_changed)
+            event_emit(scheduler->runs->events, &e, "the zone %s has other rules: the next due times go by them",
+                       zones->items[i]->name);
+    }
+    wake_all(scheduler);
+}
+
+static void due_runs_on_hour(void *userdata) {
+    struct scheduler *scheduler = userdata;
+
+    look_at_zones(scheduler);
+    timer_set_in(&scheduler->due_runs.hourly, HOUR);
+}
+
+static void find_zone(struct scheduler *scheduler, struct job *job) {
+    int r = zones_get(&scheduler->due_runs.zones, job->settings->triggers.zone.name, &job->schedule.zone);
+
+    if (r == 0)
+        return;
+    job->schedule.zone = NULL;
+    journal_log(scheduler->journal, LOG_ERR, "job %s: cannot read the zone %s%s%s; it is due again after a reload",
+                job->name, job->settings->triggers.zone.name, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+}
+
+static void use_schedule(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    const struct job_triggers *triggers = &job->settings->triggers;
+    const struct settings *settings = scheduler->settings;
+    const char *const key[] = {"splay", settings->namespace, job->name, settings->host, NULL};
+
+    find_zone(scheduler, job);
+    job->schedule.splay_usec = schedule_spread(triggers->splay_usec / USEC_PER_MSEC, key) * USEC_PER_MSEC;
+    if (job->schedule.is_known && job->schedule.hash == triggers->schedule_hash)
+        return;
+    job->schedule.is_known = true; /* new, or another schedule: nothing is due for the past */
+    job->schedule.hash = triggers->schedule_hash;
+    set_mark(scheduler, job, (int64_t) (now.realtime / USEC_PER_SEC));
+    scheduler_save(scheduler, job);
+}
+
+static void prepare(struct scheduler *scheduler) {
+    struct due_runs *due_runs = &scheduler->due_runs;
+
+    if (due_runs->clock.source)
+        return;
+    if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
+        journal_log(scheduler->journal, LOG_ERR, "no timer tells when the clock is set: due times may come late then");
+    timer_set_in(&due_runs->hourly, HOUR);
+}
+
+void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
+    look_at_zones(scheduler);
+    for (size_t i = 0; i < scheduler->n_jobs; i++) {
+        struct job *job = scheduler->jobs[i];
+
+        job->schedule.next_begin = USEC_INFINITY;
+        if (has_schedule(job)) {
+            prepare(scheduler);
+            use_schedule(scheduler, job, now);
+            due_runs_wake(scheduler, job);
+        } else if (job->schedule.is_known) {
+            due_runs_drop_job(scheduler, job);
+            scheduler_save(scheduler, job);
+        }
+    }
+    (void) lasting_sync(scheduler->due_runs.lasting);
+}
+
+void due_runs_drop_job(struct scheduler *scheduler, struct job *job) {
+    list_unlink(&job->schedule.planning);
+    list_unlink(&job->schedule.beginning);
+    due_marks_forget(scheduler, job);
+}
+
+/* --- made and freed --- */
+
+int due_runs_init(struct scheduler *scheduler) {
+    struct due_runs *due_runs = &scheduler->due_runs;
+    int r;
+
+    list_init(&due_runs->planning);
+    list_init(&due_runs->beginning);
+    list_init(&due_runs->syncing);
+    due_runs->reason = "late";
+    due_runs->is_first_plan = true;
+    r = defer_init(&due_runs->work, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_work, scheduler);
+    if (r == 0)
+        r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_hour, scheduler);
+    return r;
+}
+
+void due_runs_done(struct scheduler *scheduler) {
+    struct due_runs *due_runs = &scheduler->due_runs;
+
+    due_runs->lasting = lasting_close(due_runs->lasting);
+    wall_timer_done(&due_runs->clock);
+    timer_done(&due_runs->hourly);
+    defer_done(&due_runs->work);
+    zones_done(&due_runs->zones);
+}

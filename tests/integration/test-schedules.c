@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Schedules: when a job is begun, with the clock of its host in the test's hands; what is missed, and what is
+ * remembered. */
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/schedule/schedule.h"
+#include "tests/harness/host-clock.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define QUICK "command = {\"/bin/true\"} output = \"null\" "
+#define NIGHTLY "job \"nightly\" { " QUICK "schedule = {\"0 2 * * *\"} zone = \"Europe/Berlin\" }\n"
+#define HOURLY "schedule = {\"0 * * * *\"} zone = \"UTC\" "
+
+static struct host *ant;
+
+/* The wall clock of the host, from now on; whatever this program's own is. */
+static void clock_at(const char *time, int64_t msec) {
+    struct timespec now;
+    int64_t wanted = 0;
+
+    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    TEST_INT(schedule_parse_time(time, &wanted), 0);
+    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC + msec * 1000 - now.tv_nsec / 1000);
+}
+
+#define HOST_AT(time, ...)                            \
+    do {                                              \
+        ant = host_add_alone("ant", __VA_ARGS__);     \
+        host_clock_give(ant);                         \
+        clock_at(time, 0);                            \
+        host_start(ant);                              \
+    } while (0)
+
+/* Nothing more has come until a run that was asked for is over. */
+static void await_marker(void) {
+    TEST_INT(berth(ant, "start marker --wait"), 0);
+}
+#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
+
+/* S1 and S2: in the gap at its end, in the fold once. */
+static void clock_changes(void) {
+    HOST_AT("2027-03-27T02:29:58+01:00", "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n"
+                                         "job \"h\" { " QUICK "schedule = {\"0 * * * *\"} zone = \"Europe/Berlin\" }\n" MARKER);
+    host_await(ant, "started", "job=j due=2027-03-27T02:30:00+01:00 trigger=schedule");
+    clock_at("2027-03-28T00:59:59Z", 0);
+    host_await(ant, "started", "job=j due=2027-03-28T03:00:00+02:00");
+    clock_at("2027-03-29T00:29:59Z", 0);
+    host_await(ant, "exited", "job=j due=2027-03-29T02:30:00+02:00");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=j"), 3);
+    clock_at("2027-10-31T00:29:59Z", 0);
+    host_await(ant, "started", "job=j due=2027-10-31T02:30:00+02:00");
+    clock_at("2027-10-31T00:59:59Z", 500);
+    host_await(ant, "started", "job=h due=2027-10-31T02:00:00+01:00");
+    clock_at("2027-10-31T01:29:59Z", 500);
+    clock_at("2027-11-01T01:29:59Z", 500);
+    host_await(ant, "exited", "job=j due=2027-11-01T02:30:00+01:00");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=j"), 5);
+}
+
+/* Begun within 50 ms on an idle machine; a busy one is given more. */
+static void on_time(void) {
+    const char *line;
+
+    HOST_AT("2027-05-01T11:59:59Z", "job \"h\" { " QUICK HOURLY "pools = {local} }\n" MARKER);
+    line = host_await(ant, "granted", "job=h due=2027-05-01T12:00:00+00:00");
+    CU_ASSERT(line != NULL);
+    host_await(ant, "exited", "job=h result=success");
+}
+
+/* S6 */
+static void berthd_was_away(void) {
+    HOST_AT("2027-05-01T01:59:50+02:00", NIGHTLY MARKER);
+    await_marker();
+    host_kill(ant);
+    clock_at("2027-05-01T02:00:03+02:00", 0);
+    host_start(ant);
+    host_await(ant, "exited", "job=nightly due=2027-05-01T02:00:00+02:00");
+    host_kill(ant);
+    clock_at("2027-05-02T02:09:50+02:00", 0);
+    host_start(ant);
+    host_await(ant, "exited", "job=nightly due=2027-05-02T02:00:00+02:00");
+    host_kill(ant);
+    clock_at("2027-05-03T02:10:03+02:00", 0);
+    host_start(ant);
+    host_await(ant, "missed", "job=nightly due=2027-05-03T02:00:00+02:00 reason=late count=1");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=nightly"), 0);
+}
+
+/* After a reboot the runtime directory is empty, and the state directory is what it was. */
+static void reboot(void) {
+    char path[128];
+
+    HOST_AT("2027-05-01T01:59:50+02:00", "state-directory = \"%s/state\"\n" NIGHTLY MARKER, cluster.folder);
+    await_marker();
+    host_stop(ant);
+    snprintf(path, sizeof(path), "%s/jobs/nightly", ant->runtime);
+    TEST_INT(unlink(path), 0);
+    clock_at("2027-05-01T02:05:00+02:00", 0);
+    host_start(ant);
+    host_await(ant, "exited", "job=nightly due=2027-05-01T02:00:00+02:00");
+    host_stop(ant);
+    (void) unlink(path);
+    host_start(ant);
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=nightly"), 0);
+}
+
+/* S7 with gates for the half hours: ten runs one after another, oldest first. */
+static void backlog(void) {
+    char due[64];
+
+    HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { %s " HOURLY "catch-up = \"1d\" backlog = 24 }\n" MARKER,
+            witness_command("--id h --for 20"));
+    await_marker();
+    host_kill(ant);
+    clock_at("2027-05-01T10:30:00Z", 0);
+    host_start(ant);
+    for (int hour = 1; hour <= 10; hour++) {
+        snprintf(due, sizeof(due), "job=h due=2027-05-01T%02d:00:00+00:00 trigger=backlog", hour);
+        host_await(ant, "started", "%s", due);
+        TEST_INT(host_count(ant, "started", "job=h"), hour);
+    }
+    host_await(ant, "exited", "job=h due=2027-05-01T10:00:00+00:00");
+    TEST_INT(host_count(ant, "missed", "job=h"), 0);
+}
+
+/* S8 */
+static void newest_alone(void) {
+    HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { " QUICK HOURLY "catch-up = \"1d\" }\n" MARKER);
+    await_marker();
+    host_kill(ant);
+    clock_at("2027-05-01T10:30:00Z", 0);
+    host_start(ant);
+    host_await(ant, "missed", "job=h due=2027-05-01T01:00:00+00:00 until=2027-05-01T09:00:00+00:00 reason=backlog count=9");
+    host_await(ant, "exited", "job=h due=2027-05-01T10:00:00+00:00");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=h"), 1);
+}
+
+/* S9 */
+static void clock_is_set(void) {
+    HOST_AT("2027-05-01T11:59:59Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
+    host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
+    clock_at("2027-05-01T11:01:00Z", 0);
+    clock_at("2027-05-01T11:59:59Z", 900);
+    (void) usleep(300000); /* nothing comes: there is no event to await */
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=h"), 1);
+    clock_at("2027-05-01T07:59:58Z", 0);
+    host_await(ant, "clock-set", " ");
+    host_await(ant, "exited", "job=h due=2027-05-01T08:00:00+00:00");
+    clock_at("2027-05-01T09:05:00Z", 0);
+    host_await(ant, "exited", "job=h due=2027-05-01T09:00:00+00:00");
+    clock_at("2037-05-01T09:30:00Z", 0);
+    host_await(ant, "missed", "job=h reason=clock-set count=10000");
+    await_marker();
+    TEST_INT(host_count(ant, "missed", "job=h"), 1);
+    TEST_INT(host_count(ant, "started", "job=h"), 3);
+}
+
+/* S10 */
+static void edited(void) {
+    HOST_AT("2027-05-01T12:10:00Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
+    host_set_config(ant, "job \"h\" { " QUICK "schedule = {\"5 * * * *\"} zone = \"UTC\" }\njob \"new\" { " QUICK "schedule = {\"5 * * * *\"} }\n" MARKER);
+    TEST_INT(berth(ant, "reload"), 0);
+    await_marker();
+    host_kill(ant);
+    host_start(ant);
+    await_marker();
+    host_set_config(ant, MARKER);
+    TEST_INT(berth(ant, "reload"), 0);
+    host_set_config(ant, "job \"h\" { " QUICK HOURLY "catch-up = \"1d\" }\n" MARKER);
+    TEST_INT(berth(ant, "reload"), 0);
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=h"), 0);
+    TEST_INT(host_count(ant, "started", "job=new"), 0);
+    TEST_INT(host_count(ant, "missed", " "), 0);
+}
+
+static void drained(void) {
+    HOST_AT("2027-05-01T11:59:50Z", "job \"h\" { " QUICK HOURLY "}\n" MARKER);
+    TEST_INT(berth(ant, "drain"), 0);
+    clock_at("2027-05-01T12:05:00Z", 0);
+    TEST_INT(berth(ant, "undrain"), 0);
+    host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
+    TEST_INT(berth(ant, "drain"), 0);
+    clock_at("2027-05-01T13:30:00Z", 0);
+    TEST_INT(berth(ant, "undrain"), 0);
+    host_await(ant, "missed", "job=h due=2027-05-01T13:00:00+00:00 reason=drained count=1");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=h"), 1);
+}
+
+static void overlap(void) {
+    HOST_AT("2027-05-01T11:59:59Z", "job \"skip\" { %s " HOURLY "}\n"
+                                    "job \"replace\" { command = {\"/bin/sleep\", \"600\"} output = \"null\" " HOURLY "overlap = \"replace\" }\n",
+            witness_at_gate("skip", 0));
+    host_await(ant, "started", "job=skip due=2027-05-01T12:00:00+00:00");
+    host_await(ant, "started", "job=replace due=2027-05-01T12:00:00+00:00");
+    clock_at("2027-05-01T12:59:59Z", 0);
+    host_await(ant, "skipped", "job=skip due=2027-05-01T13:00:00+00:00 trigger=schedule reason=overlap");
+    host_await(ant, "exited", "job=replace due=2027-05-01T12:00:00+00:00 result=stopped reason=replaced");
+    host_await(ant, "started", "job=replace due=2027-05-01T13:00:00+00:00");
+    gate_open(&cluster.gate);
+    host_await(ant, "exited", "job=skip");
+    TEST_INT(berth(ant, "stop replace"), 0);
+    host_await(ant, "exited", "job=replace due=2027-05-01T13:00:00+00:00 result=stopped");
+}
+
+/* Without a state directory due times are begun as well. */
+static void no_state_directory(void) {
+    HOST_AT("2027-05-01T11:59:59Z", "state-directory = \"/proc/none/at/all\"\njob \"h\" { " QUICK HOURLY "}\n" MARKER);
+    host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
+    CU_ASSERT(strstr(host_log(ant), "a reboot forgets which due times were begun") != NULL);
+    host_kill(ant);
+    host_start(ant);
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=h"), 0);
+}
+
+static size_t count_starts(const char *id) {
+    struct witness w = {};
+    size_t n;
+
+    witness_read(&w, cluster.witness);
+    n = witness_count(&w, id);
+    witness_done(&w);
+    return n;
+}
+
+/* S5: killed at any instant around a due time, berthd begins one run for it. */
+static void killed_at_any_instant(void) {
+    char time[64];
+
+    HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { %s " HOURLY "}\n" MARKER, witness_command("--id h"));
+    for (int hour = 1; hour <= 20; hour++) {
+        usec_t end = clock_monotonic() + HOST_PATIENCE;
+
+        snprintf(time, sizeof(time), "2027-05-01T%02d:00:00Z", hour);
+        clock_at(time, -5);
+        (void) usleep((useconds_t) (hour * 1000));
+        host_kill(ant);
+        host_start(ant);
+        while (count_starts("h") < (size_t) hour && clock_monotonic() < end)
+            (void) usleep(1000);
+        await_marker();
+        TEST_INT(count_starts("h"), hour);
+        TEST_INT(host_count(ant, "missed", " "), 0);
+    }
+}
+
+static CU_TestInfo tests[] = {
+    {"clock-changes", clock_changes},
+    {"on-time", on_time},
+    {"berthd-was-away", berthd_was_away},
+    {"reboot", reboot},
+    {"backlog", backlog},
+    {"newest-alone", newest_alone},
+    {"clock-is-set", clock_is_set},
+    {"edited", edited},
+    {"drained", drained},
+    {"overlap", overlap},
+    {"no-state-directory", no_state_directory},
+    {"killed-at-any-instant", killed_at_any_instant},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "schedules", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
