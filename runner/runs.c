@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/runs.h"
+#include "runner/runs-internal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,56 +14,22 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
-#include "base/list.h"
-#include "base/process/process-tree.h"
 #include "base/protocol.h"
-#include "base/timer.h"
 #include "runner/resource-control.h"
-#include "runner/credentials.h"
 #include "runner/guard.h"
-#include "runner/reap.h"
 
-#define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
-#define REAP_RETRY_MAX USEC_PER_SEC
-#define ADOPT_RETRY (100 * USEC_PER_MSEC)
 #define CGROUP_PREFIX "berth-"
-
-struct entry { /* of a run whose guard lives, or which is being swept */
-    struct list link;
-    struct runs *runs;
-    char run[ID_TEXT_SIZE], job[NAME_MAX_LENGTH + 1]; /* job "": its record was not read yet */
-    pid_t pid;              /* of the guard; 0: not known */
-    int pidfd;              /* -1: the guard was found before it could write its pid down; looked at again by the timer */
-    sd_event_source *source;
-    bool is_reaping;
-    bool must_die;          /* was to be killed before its pid was known */
-};
-
-struct runs {
-    sd_event *event;
-    struct runs_handler handler;
-    const struct access *access;
-    char *directory, *cgroup;
-    struct list entries;          /* struct entry */
-    struct timer timer;
-    sd_event_source *signal;
-    usec_t again;
-    int recover_error;             /* a run that was found could not be noted */
-    size_t room;                  /* so many may be started before runs are counted again */
-};
-
-static int entry_on_end(sd_event_source *source, int fd, uint32_t revents, void *userdata);
 
 /* --- entries --- */
 
-static struct entry *entry_find(const struct runs *r, const char *run) {
+struct entry *entry_find(const struct runs *r, const char *run) {
     list_foreach(e, &r->entries, struct entry, link)
         if (strcmp(e->run, run) == 0)
             return e;
     return NULL;
 }
 
-static struct entry *entry_new(struct runs *r, const char *run, const char *job) {
+struct entry *entry_new(struct runs *r, const char *run, const char *job) {
     struct entry *e = calloc(1, sizeof(*e));
 
     if (!e)
@@ -76,7 +42,7 @@ static struct entry *entry_new(struct runs *r, const char *run, const char *job)
     return e;
 }
 
-static void entry_free(struct entry *e) {
+void entry_free(struct entry *e) {
     list_unlink(&e->link);
     sd_event_source_disable_unref(e->source);
     close_fd(e->pidfd);
@@ -84,7 +50,7 @@ static void entry_free(struct entry *e) {
 }
 
 /* pid is certain to be the guard: our child, not waited for, or one that was seen to hold its lock afterwards. */
-static int entry_watch(struct entry *e, pid_t pid, int pidfd) {
+int entry_watch(struct entry *e, pid_t pid, int pidfd) {
     int k = sd_event_add_io(e->runs->event, &e->source, pidfd, EPOLLIN, entry_on_end, e);
 
     if (k < 0) {
@@ -94,179 +60,6 @@ static int entry_watch(struct entry *e, pid_t pid, int pidfd) {
     e->pid = pid;
     e->pidfd = pidfd;
     return 0;
-}
-
-/* --- sweeping --- */
-
-/* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
-static int reap_inherited(const struct runs *r) {
-    _cleanup_free_ pid_t *guards = NULL;
-    size_t n = 0;
-
-    list_foreach(e, &r->entries, struct entry, link)
-        n++;
-    guards = calloc(n + 1, sizeof(*guards));
-    if (!guards)
-        return -ENOMEM;
-    n = 0;
-    list_foreach(e, &r->entries, struct entry, link)
-        if (!e->is_reaping && e->pid > 0)
-            guards[n++] = e->pid;
-    return process_tree_signal_except(getpid(), SIGKILL, guards, n);
-}
-
-/* Kills once more what is left of a run; if nothing is, reports it. */
-static void reap_entry(struct entry *e, bool is_nothing_inherited) {
-    struct runs *r = e->runs;
-    char run[ID_TEXT_SIZE];
-
-    if (!reap_run(r->directory, e->run) || !is_nothing_inherited)
-        return;
-    credentials_remove(r->directory, e->run);
-    if (reap_write_report(r->directory, e->run) < 0)
-        return;
-    memcpy(run, e->run, sizeof(run));
-    guard_file_remove(r->directory, run);
-    entry_free(e);
-    r->handler.on_report(run, r->handler.userdata);
-}
-
-static void runs_reap(struct runs *r) {
-    bool was_reaping = runs_is_reaping(r), is_nothing_inherited;
-
-    if (!was_reaping)
-        return;
-    is_nothing_inherited = reap_inherited(r) == 0;
-    list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->is_reaping)
-            reap_entry(e, is_nothing_inherited);
-    if (runs_is_reaping(r)) {
-        timer_set_in(&r->timer, r->again);
-        r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
-    } else
-        r->handler.on_reaped(r->handler.userdata);
-}
-
-static void entry_reap(struct entry *e) {
-    e->source = sd_event_source_disable_unref(e->source);
-    e->is_reaping = true;
-    e->runs->again = REAP_RETRY_MIN;
-    timer_set_in(&e->runs->timer, 0);
-}
-
-/* A guard has ended: as it should (it left nothing, or a report), or it died (it left its record). */
-static void entry_ended(struct entry *e) {
-    struct runs *r = e->runs;
-    char path[GUARD_FILE_PATH_SIZE], run[ID_TEXT_SIZE];
-    bool must_tell = e->must_die;
-
-    FAILPOINT("runner-guard-ended");
-
-    if (access(guard_file_path(path, r->directory, e->run, GUARD_FILE_SUFFIX), F_OK) == 0 &&
-        access(guard_file_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) < 0) {
-        entry_reap(e);
-        return;
-    }
-    memcpy(run, e->run, sizeof(run));
-    guard_file_remove(r->directory, run);
-    entry_free(e);
-    /* Its report may have been taken by the berthd before this one, who asked for its end and waits to hear of it. */
-    if (must_tell || access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
-        r->handler.on_report(run, r->handler.userdata);
-}
-
-static int entry_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
-    entry_ended(userdata);
-    return 0;
-}
-
-/* --- guards of an earlier runner --- */
-
-/* A pid from a file is worth something only while the lock on that file is held: then it is the guard's, and a pidfd that was
- * opened before stays the guard's. Where that cannot be seen (out of descriptors, say) it may be anybody's. */
-static void entry_adopt(struct entry *e) {
-    struct runs *r = e->runs;
-    struct guard_file record;
-    int pidfd = -1, is_locked;
-
-    if (guard_file_load(&record, r->directory, e->run) == 0) {
-        memcpy(e->job, record.job, sizeof(e->job));
-        pidfd = record.guard > 0 ? pidfd_open(record.guard, 0) : -1;
-    }
-    is_locked = guard_file_is_locked(r->directory, e->run);
-    if (is_locked <= 0)
-        pidfd = close_fd(pidfd);
-    if (is_locked == 0)
-        entry_ended(e);
-    else if (pidfd < 0 || entry_watch(e, record.guard, pidfd) < 0)
-        timer_set_in(&r->timer, ADOPT_RETRY);
-    else if (e->must_die)
-        (void) pidfd_send_signal(e->pidfd, SIGKILL, NULL, 0);
-}
-
-static void runs_on_timer(void *userdata) {
-    struct runs *r = userdata;
-    bool again = false;
-
-    list_foreach_safe(e, &r->entries, struct entry, link)
-        if (e->pidfd < 0 && !e->is_reaping) {
-            again = true;
-            entry_adopt(e);
-        }
-    runs_reap(r);
-    if (again && !runs_is_reaping(r))
-        timer_set_in(&r->timer, ADOPT_RETRY);
-}
-
-/* Guards are known by their pidfds; here children are but taken away, orphans among them. */
-static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, _unused_ void *userdata) {
-    siginfo_t child;
-
-    do
-        child.si_pid = 0;
-    while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG) == 0 && child.si_pid != 0);
-    return 0;
-}
-
-static void recover_guard(const char *run, void *userdata) {
-    struct entry *e = entry_find(userdata, run);
-
-    if (!e)
-        e = entry_new(userdata, run, "");
-    if (e)
-        entry_adopt(e);
-    else
-        ((struct runs *) userdata)->recover_error = -ENOMEM; /* berthd must hear of it, or would grant what it holds */
-}
-
-/* A socket without a record: the runner ended before it forked the guard. */
-static void recover_socket(const char *run, void *userdata) {
-    const struct runs *r = userdata;
-    char path[GUARD_FILE_PATH_SIZE];
-
-    if (access(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX), F_OK) < 0)
-        (void) unlink(guard_file_path(path, r->directory, run, PROTOCOL_SOCKET_SUFFIX));
-}
-
-static void recover_temporary(const char *run, void *userdata) {
-    const struct runs *r = userdata;
-    char path[GUARD_FILE_PATH_SIZE];
-
-    (void) unlink(guard_file_path(path, r->directory, run, GUARD_FILE_SUFFIX ".tmp"));
-}
-
-int runs_recover(struct runs *r) {
-    int k = guard_file_each(r->directory, GUARD_FILE_SUFFIX, recover_guard, r);
-
-    if (k == 0)
-        k = r->recover_error;
-    if (k == 0)
-        k = guard_file_each(r->directory, PROTOCOL_SOCKET_SUFFIX, recover_socket, r);
-    if (k == 0)
-        k = guard_file_each(r->directory, GUARD_FILE_SUFFIX ".tmp", recover_temporary, r);
-    if (k == 0)
-        credentials_sweep(r->directory);
-    return k;
 }
 
 /* --- what berthd wants --- */
@@ -421,6 +214,16 @@ int runs_each_report(const struct runs *r, void (*each)(const char *run, void *u
 }
 
 /* --- the module --- */
+
+/* Guards are known by their pidfds; here children are but taken away, orphans among them. */
+static int runs_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, _unused_ void *userdata) {
+    siginfo_t child;
+
+    do
+        child.si_pid = 0;
+    while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG) == 0 && child.si_pid != 0);
+    return 0;
+}
 
 static int runs_add_sources(struct runs *r) {
     sigset_t mask;

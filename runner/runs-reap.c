@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Sweeps up after a guard that ended without a report: kills all that is left of its run, and writes the report. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "base/process/process-tree.h"
+#include "base/protocol.h"
+#include "runner/credentials.h"
+#include "runner/reap.h"
+#include "runner/runs-internal.h"
+
+#define REAP_RETRY_MIN (5 * USEC_PER_MSEC)
+#define REAP_RETRY_MAX USEC_PER_SEC
+
+/* All descendants of this process that are not below a living guard: what dead guards left to the subreaper. */
+static int reap_inherited(const struct runs *r) {
+    _cleanup_free_ pid_t *guards = NULL;
+    size_t n = 0;
+
+    list_foreach(e, &r->entries, struct entry, link)
+        n++;
+    guards = calloc(n + 1, sizeof(*guards));
+    if (!guards)
+        return -ENOMEM;
+    n = 0;
+    list_foreach(e, &r->entries, struct entry, link)
+        if (!e->is_reaping && e->pid > 0)
+            guards[n++] = e->pid;
+    return process_tree_signal_except(getpid(), SIGKILL, guards, n);
+}
+
+/* Kills once more what is left of a run; if nothing is, reports it. */
+static void reap_entry(struct entry *e, bool is_nothing_inherited) {
+    struct runs *r = e->runs;
+    char run[ID_TEXT_SIZE];
+
+    if (!reap_run(r->directory, e->run) || !is_nothing_inherited)
+        return;
+    credentials_remove(r->directory, e->run);
+    if (reap_write_report(r->directory, e->run) < 0)
+        return;
+    memcpy(run, e->run, sizeof(run));
+    guard_file_remove(r->directory, run);
+    entry_free(e);
+    r->handler.on_report(run, r->handler.userdata);
+}
+
+void runs_reap(struct runs *r) {
+    bool was_reaping = runs_is_reaping(r), is_nothing_inherited;
+
+    if (!was_reaping)
+        return;
+    is_nothing_inherited = reap_inherited(r) == 0;
+    list_foreach_safe(e, &r->entries, struct entry, link)
+        if (e->is_reaping)
+            reap_entry(e, is_nothing_inherited);
+    if (runs_is_reaping(r)) {
+        timer_set_in(&r->timer, r->again);
+        r->again = r->again < REAP_RETRY_MAX / 2 ? 2 * r->again : REAP_RETRY_MAX;
+    } else
+        r->handler.on_reaped(r->handler.userdata);
+}
+
+void entry_reap(struct entry *e) {
+    e->source = sd_event_source_disable_unref(e->source);
+    e->is_reaping = true;
+    e->runs->again = REAP_RETRY_MIN;
+    timer_set_in(&e->runs->timer, 0);
+}
+
+void entry_ended(struct entry *e) {
+    struct runs *r = e->runs;
+    char path[GUARD_FILE_PATH_SIZE], run[ID_TEXT_SIZE];
+    bool must_tell = e->must_die;
+
+    FAILPOINT("runner-guard-ended");
+
+    if (access(guard_file_path(path, r->directory, e->run, GUARD_FILE_SUFFIX), F_OK) == 0 &&
+        access(guard_file_path(path, r->directory, e->run, PROTOCOL_REPORT_SUFFIX), F_OK) < 0) {
+        entry_reap(e);
+        return;
+    }
+    memcpy(run, e->run, sizeof(run));
+    guard_file_remove(r->directory, run);
+    entry_free(e);
+    /* Its report may have been taken by the berthd before this one, who asked for its end and waits to hear of it. */
+    if (must_tell || access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
+        r->handler.on_report(run, r->handler.userdata);
+}
+
+int entry_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
+    entry_ended(userdata);
+    return 0;
+}
