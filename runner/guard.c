@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runner/guard.h"
+#include "runner/guard-internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,101 +22,19 @@
 #include "base/protocol.h"
 #include "base/process/supervise.h"
 #include "base/timer.h"
-#include "runner/resource-control.h"
 #include "runner/credentials.h"
 #include "runner/exec.h"
 #include "runner/report.h"
+#include "runner/resource-control.h"
 
 #define REPORT_RETRY USEC_PER_SEC /* a report that could not be written (disk full) is tried again; berthd may come, too */
 #define DEADLINE_PATIENCE (10 * USEC_PER_SEC) /* a guard that has no time to begin waits so long for a new deadline */
 
 enum { LISTEN_FD = 3, RECORD_FD };
 
-enum phase { PHASE_STARTING, PHASE_RUNNING, PHASE_STOPPING, PHASE_DONE };
-
-static const char *const phase_names[] = {"starting", "running", "stopping", "done"};
-
-struct guard {
-    const struct guard_start *start;
-    struct guard_file record;             /* its deadline is the one in force */
-    enum phase phase;
-    enum supervise_reason reason;
-    pid_t pid;                        /* of the command; 0: not started */
-    usec_t started_realtime;
-
-    sd_event *event;
-    struct listener *listener;
-    struct supervise *supervise;
-    int fd;                           /* berthd; -1: not there */
-    sd_event_source *source;
-    struct outbox outbox;
-    struct message_writer report;     /* once it is done */
-    struct timer again;               /* on while nobody is there to be told and it could not be left, either; or while it has no time */
-};
-
 static int guard_on_berthd(sd_event_source *source, int fd, uint32_t revents, void *userdata);
-static void guard_leave_report(struct guard *g);
 static void guard_fail(struct guard *g, int error, const char *stage);
 static void guard_begin(struct guard *g);
-
-/* --- to berthd --- */
-
-/* What has descriptors attached that could sleep when they are closed stays open until this process ends, which does not wait for them. */
-static void guard_give_up(int fd) {
-    if (fd >= 0 && connection_end(fd))
-        close_fd(fd);
-}
-
-static void guard_hang_up(struct guard *g) {
-    g->source = sd_event_source_disable_unref(g->source);
-    guard_give_up(steal_fd(&g->fd));
-    outbox_done(&g->outbox);
-}
-
-static void guard_drop_berthd(struct guard *g) {
-    guard_hang_up(g);
-    if (g->phase == PHASE_DONE)
-        guard_leave_report(g);
-}
-
-/* What cannot be said to berthd is not lost: the connection ends, is dropped when that is read, and on the next one all is told. */
-static void guard_say(struct guard *g, const struct message_writer *w) {
-    int r = g->fd >= 0 ? outbox_send(&g->outbox, g->fd, w) : 0;
-
-    if (r == OUTBOX_E_KEPT)
-        (void) sd_event_source_set_io_events(g->source, EPOLLIN | EPOLLOUT);
-    else if (r < 0)
-        (void) shutdown(g->fd, SHUT_RDWR);
-}
-
-static void guard_put_deadline(const struct guard *g, struct message_writer *w) {
-    if (g->record.deadline != USEC_INFINITY)
-        message_put_u64(w, "deadline", g->record.deadline);
-}
-
-static void guard_put_started(const struct guard *g, struct message_writer *w) {
-    message_put_u64(w, "pid", (uint64_t) g->pid);
-    message_put_u64(w, "started", g->started_realtime);
-}
-
-static void guard_say_state(struct guard *g) {
-    const struct job_settings *job = g->start->job;
-    struct message_writer w;
-
-    message_begin(&w, PROTOCOL_STATE);
-    guard_file_put(&g->record, &w);
-    message_put(&w, "hash", g->record.hash);
-    message_put(&w, "phase", phase_names[g->phase]);
-    message_put(&w, "on-lease-lost", job->on_lease_lost == ON_LEASE_LOST_CONTINUE ? "continue" : "stop");
-    message_put_u64(&w, "stop-timeout", job->stop_timeout_usec);
-    message_put_u64(&w, "guard", (uint64_t) getpid());
-    guard_put_deadline(g, &w);
-    if (g->pid > 0)
-        guard_put_started(g, &w);
-    if (g->reason != SUPERVISE_REASON_NONE)
-        message_put(&w, "reason", supervise_reason_name(g->reason));
-    guard_say(g, &w);
-}
 
 /* --- the end --- */
 
@@ -141,7 +59,7 @@ static void guard_on_again(void *userdata) {
 }
 
 /* Nobody is there to be told: a file will tell. */
-static void guard_leave_report(struct guard *g) {
+void guard_leave_report(struct guard *g) {
     FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
         guard_end(g);

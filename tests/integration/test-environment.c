@@ -173,7 +173,7 @@ static void test_refused(void) {
     CU_ASSERT_FATAL(large != NULL);
     memset(large, '#', 65537);
     large[65537] = '\0';
-    test_runner_begin(&t, FILES("file", "\"@/file\"", "") FILES("folder", "\"@/folder/file\"", ""),
+    test_runner_begin(&t, FILES("file", "\"@/file\"", "") FILES("release", "\"/etc/os-release\"", ""),
                       getuid());
     fails_with("file", ENOENT, ": No such file or directory");
     write_file("file", "A=1\n\nexport B=2\n", 0644, getuid());
@@ -186,6 +186,8 @@ static void test_refused(void) {
     fails_with("file", EPERM, ": group or others may write to it");
     write_file("file", "V=1\n", 0620, getuid());
     fails_with("file", EPERM, ": group or others may write to it");
+    write_file("file", "V=1\n", 0602, getuid());
+    fails_with("file", EPERM, ": group or others may write to it");
     write_file("other", "V=1\n", 0644, getuid());
     (void) unlink(test_runner_path(&t, "file"));
     CU_ASSERT_FATAL(symlink("other", test_runner_path(&t, "file")) == 0);
@@ -197,6 +199,10 @@ static void test_refused(void) {
     CU_ASSERT_FATAL(mkdir(test_runner_path(&t, "file"), 0700) == 0);
     fails_with("file", EPERM, ": not a regular file");
     (void) rmdir(test_runner_path(&t, "file"));
+    /* Nor one that root made. */
+    if (readlink("/etc/os-release", large, 65536) > 0)
+        test_runner_fails(&t, &m, "release", ELOOP, "environment");
+    memset(large, '#', 65537);
     large[65536] = '\0'; /* as much as is allowed */
     write_file("file", large, 0644, getuid());
     test_runner_run(&t, &m, '1', "file");
