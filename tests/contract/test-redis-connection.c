@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One connection against a server that says whatever the test wants: nothing, half of something, nonsense, far too much. Each time
- * it is down once, with a reason, and nothing else happens. */
+/* One connection to a server that sends what the test wants: nothing, part of a reply, nonsense, or far too
+ * much. Each time on_down is called once, with a reason, and nothing else happens. */
 
-/* What went wrong elsewhere: redis/hiredis#396, redis/hiredis#1170. */
+/* Bugs of other clients: redis/hiredis#396, redis/hiredis#1170. */
 
 #include <netdb.h>
 #include <poll.h>
@@ -22,11 +22,11 @@ struct setting {
     sd_event *event;
     char path[64];
     int listener, peer;
-    const char *say;       /* when the client said something */
+    const char *say;       /* sent when the client has sent something */
     bool hang_up;
-    size_t flood;          /* so many bytes more, */
-    const char *again;     /* of this, again and again; NULL: zeros */
-    size_t poured;         /* of it, in this round */
+    size_t flood;          /* number of bytes that follow, */
+    const char *again;     /* of this text, repeated; NULL: zeros */
+    size_t poured;         /* of them, in this round */
     unsigned n_up, n_down, n_replies, n_heard;
     enum redis_error error;
     char text[256];
@@ -187,7 +187,7 @@ static void test_hang_up(void) {
     TEST_INT(s.n_up, 1);
 }
 
-/* CVE-2021-32765 and its like. */
+/* Sizes as in CVE-2021-32765. */
 static void test_nonsense(void) {
     static const char *const texts[] = {
         "*2147483647\r\n", "*1073741824\r\n", "*70000\r\n", "*-2\r\n", "$-2\r\n", "hello\r\n", "\r\n\r\n", ":12x\r\n",
@@ -212,7 +212,7 @@ static void test_flood(void) {
     end(&s);
 }
 
-/* The peak of this process's memory since reset_peak(), in KiB. */
+/* Returns the peak memory of this process since reset_peak(), in KiB. */
 static unsigned long peak(void) {
     _cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
     unsigned long kib = 0;
@@ -230,7 +230,8 @@ static unsigned long reset_peak(void) {
     return peak();
 }
 
-/* Each piece is small and complete; together they are too much. Before there was a bound this went on as long as the peer did. */
+/* Each piece is small and complete, but all together exceed the bound. Without a bound the client would read
+ * as long as the peer sends. */
 static void test_excess(void) {
     static char list[256], text[100016];
     const struct {
@@ -272,7 +273,7 @@ static void test_excess(void) {
 static void test_errors(void) {
     expect_down(&(struct setting) {.say = "-NOAUTH Authentication required.\r\n"}, REDIS_ERROR_FATAL, "NOAUTH");
     expect_down(&(struct setting) {.say = "-LOADING Redis is loading\r\n"}, REDIS_ERROR_RETRY, "LOADING");
-    struct setting s = {.say = "-NOPERM no CLIENT SETNAME for you\r\n", .free_on_up = true}; /* for people only */
+    struct setting s = {.say = "-NOPERM no CLIENT SETNAME for you\r\n", .free_on_up = true}; /* the name is for people only */
     begin(&s);
     turn(&s, 50 * USEC_PER_MSEC);
     TEST_INT(s.n_up, 1);
@@ -280,7 +281,7 @@ static void test_errors(void) {
     end(&s);
 }
 
-/* Freed inside its own callbacks, with more to be read behind. */
+/* The connection is freed inside its own callbacks, with more data to be read. */
 static void test_freed_inside(void) {
     struct setting up = {.say = OK OK OK, .free_on_up = true, .call_on_up = true};
     begin(&up);
@@ -359,8 +360,9 @@ static int on_other(sd_event_source *source _unused_, int fd _unused_, uint32_t 
     return 0;
 }
 
-/* This process did not run for a while (frozen, or a busy machine): what was answered meanwhile is not "no answer in time", whichever
- * of the things that are ready the loop takes first. With something ready before the answer that is the deadline. */
+/* This process did not run for a while (frozen, or a busy machine). Replies that arrived meanwhile are in
+ * time, whichever ready source the loop handles first: the deadline, if another source was ready before the
+ * reply. */
 static void test_late(void) {
     struct setting s = {.say = OK};
     usec_t limit = clock_boottime() + 10 * USEC_PER_SEC;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: several claims asked for with one call. Each is answered as if one was asked for after the other. */
+/* The scripts alone: several claims in one call. Each gets the reply that a call of its own would get. */
 
 #include <string.h>
 
 #include "tests/harness/script.h"
 
-#define LINE 9 /* words of a claim's line that is not refused */
+#define LINE 9 /* words of the line of a claim that is not refused */
 
-/* --- asked for --- */
+/* --- requests --- */
 
 static void test_granted(void) {
     uint64_t token[3];
@@ -50,12 +50,12 @@ static void test_part_fits(void) {
     script_end();
 }
 
-/* Nobody is overtaken but by a head start, within a call as well. */
+/* No claim overtakes another except by a head start, also within one call. */
 static void test_somebody_waits(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 2 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "b", "db 3 100"), "ok $ 0 W *");
-    EXPECT(script_claims("s1", "db", "c d"), "ok $ 0 W * 0 0 2 * ok $ 0 W * 0 0 3 *"); /* two are free, but not for them */
+    EXPECT(script_claims("s1", "db", "c d"), "ok $ 0 W * 0 0 2 * ok $ 0 W * 0 0 3 *"); /* two permits are free, but older claims wait */
     TEST_INT(script_used("db"), 2);
     EXPECT(script_field("meta", "l:db"), "4+");
     EXPECT(script_say("claims s1 1 $ db 100 e 0_7_r_name f 60000000_7_r_name g 60000000_7_r_name h 90000000_7_r_name"),
@@ -66,7 +66,7 @@ static void test_somebody_waits(void) {
     script_end();
 }
 
-/* "+": somebody may wait. Whoever finds nobody takes it away. */
+/* "+": claims may be waiting. A script that finds none removes it. */
 static void test_noted_limit(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
@@ -101,11 +101,11 @@ static void test_queue_full(void) {
     TEST_INT(script_state("e"), '-');
     TEST_INT(script_state("f"), '-');
     TEST_INT(script_claims_of("s1"), 3);
-    EXPECT(script_say("claims s1 1 $ db 2 e 0_7_r_name d 0_7_r_name"), "refused $ 0 queue-full db ok $ 0 W *"); /* it had a place already */
+    EXPECT(script_say("claims s1 1 $ db 2 e 0_7_r_name d 0_7_r_name"), "refused $ 0 queue-full db ok $ 0 W *"); /* it had a place before */
     script_end();
 }
 
-/* --- asked for again --- */
+/* --- repeated requests --- */
 
 static void test_again(void) {
     uint64_t a, b, e;
@@ -130,7 +130,7 @@ static void test_again(void) {
     script_end();
 }
 
-/* By the host's next session: they are that one's, and their grants are told to that one. */
+/* Sent again by the host's next session: the claims and their grants belong to that one. */
 static void test_session_moved(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c d e"), "ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 H * ok $ 0 W *");
@@ -144,7 +144,7 @@ static void test_session_moved(void) {
     TEST_INT(script_state("e"), 'H');
     CU_ASSERT(redis_number(&script_server, "HEXISTS berth:{t}:claims e") == 1);
     EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 * * 2 *");
-    CU_ASSERT(script_number(5) > 0); /* the last token given to it */
+    CU_ASSERT(script_number(5) > 0); /* the last token granted to the session */
     script_end();
 }
 
@@ -159,15 +159,15 @@ static void test_failover(void) {
     TEST_INT(script_used("db"), 0);
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     script_learn_new_epoch();
-    EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 W * 0 0 1 * ok $ 0 W * 0 0 2 *"); /* free, but it is grace */
+    EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 W * 0 0 1 * ok $ 0 W * 0 0 2 *"); /* free, but Redis is in grace */
     TEST_INT(script_used("db"), 0);
     EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
-    TEST_INT(script_state("a"), 'H'); /* nothing queued in grace is forgotten */
+    TEST_INT(script_state("a"), 'H'); /* claims queued in grace stay queued */
     TEST_INT(script_state("b"), 'H');
     script_end();
 }
 
-/* Found when something would be granted: what was queued before that stays. */
+/* A failover is detected at the next grant. Claims that were queued before it stay queued. */
 static void test_failover_midway(void) {
     script_begin();
     EXPECT(script_claim("s2", "x", "db 3 100"), "ok $ 0 H *");
@@ -186,7 +186,7 @@ static void test_failover_midway(void) {
     script_end();
 }
 
-/* Held by the word of an epoch before this one: somebody else may have got it, so they wait. */
+/* Held in an earlier epoch: another claim may have got the permits, so they wait. */
 static void test_doubtful(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 H * ok $ 0 H *");
@@ -202,9 +202,9 @@ static void test_doubtful(void) {
     script_end();
 }
 
-/* --- debts --- */
+/* --- unsettled pools --- */
 
-/* Grants to the same session are named by those that follow. */
+/* Each grant names the one before it to the same session. */
 static void test_debt(void) {
     uint64_t token;
 
@@ -229,7 +229,7 @@ static void test_debt_in_parts(void) {
     script_learn_epoch();
     for (int i = 0; i < 300; i++)
         (void) script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000", i);
-    EXPECT(script_beat("s1", 0, LEASE), "ok $ 1 0 *"); /* not all in one call, the rest is remembered */
+    EXPECT(script_beat("s1", 0, LEASE), "ok $ 1 0 *"); /* one call does not settle all; the rest stays unsettled */
     EXPECT(script_say("claims s1 1 $ db 1000 late 0_0_r_name later 0_0_r_name"), "ok $ 0 W * 0 * 173 * ok $ 0 W * 0 * 174 *");
     TEST_INT(script_used("db"), 128);
     EXPECT(script_beat("s1", 0, 0), "ok $ 1 0 *");
@@ -238,11 +238,11 @@ static void test_debt_in_parts(void) {
     script_end();
 }
 
-/* --- numbers, and who may ask --- */
+/* --- numbers and refusals --- */
 
 static void test_numbers(void) {
     script_begin();
-    script_tell("HSET " META " clock 4102444800000000"); /* the year 2100: Redis's clock was set back since */
+    script_tell("HSET " META " clock 4102444800000000"); /* the year 2100: Redis's clock was set back */
     EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 H 4102444800000001 4102444800000001 0 0 * "
            "ok $ 0 H 4102444800000002 4102444800000002 4102444800000001 0 *");
     EXPECT(script_claims("s1", "db", "c d e"), "ok $ 0 H 4102444800000003 4102444800000003 4102444800000002 0 * "
@@ -261,7 +261,7 @@ static void test_gates(void) {
     EXPECT(script_say("claims s1 1 1 db 100 a 0_7_r_name b 0_7_r_name"), "epoch $");
     TEST_INT(script_claims_of("s1"), 0);
     script_tell("CONFIG SET maxmemory 1000");
-    EXPECT(script_claims("s1", "db", "a b"), "OOM *"); /* as with claim (R13) */
+    EXPECT(script_claims("s1", "db", "a b"), "OOM *"); /* like claim (R13) */
     script_tell("CONFIG SET maxmemory 0");
     EXPECT(script_claims("s1", "db", "a b"), "ok $ 0 H *");
     script_end();
@@ -270,11 +270,11 @@ static void test_gates(void) {
 static CU_TestInfo tests[] = {
     {"all granted", test_granted},
     {"part fits", test_part_fits},
-    {"somebody waits", test_somebody_waits},
+    {"claims wait", test_somebody_waits},
     {"noted limit", test_noted_limit},
     {"paused", test_paused},
     {"queue full", test_queue_full},
-    {"asked for again", test_again},
+    {"requested again", test_again},
     {"session moved", test_session_moved},
     {"failover", test_failover},
     {"failover midway", test_failover_midway},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: epochs, sync, pushes, tokens, a full Redis (R7, R10 to R13). */
+/* The scripts alone: epochs, sync, pushes, tokens, a full Redis (R7, R10 to R13). */
 
 #include <fnmatch.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 /* --- epochs --- */
 
-/* Whoever is about to grant finds out; nothing is granted, whoever asks, until a host has known the epoch for a lease. */
+/* A call that is about to grant detects a failover. No call grants anything until a host has known the new
+ * epoch for a lease. */
 static void test_failover(void) {
     char old[32];
 
@@ -23,7 +24,7 @@ static void test_failover(void) {
     TEST_INT(script_state("b"), 'W');
     TEST_INT(script_used("db"), 0);
     snprintf(old, sizeof(old), "%s", script_epoch);
-    EXPECT(script_beat("s1", 0, 0), "epoch "); /* none, before somebody says hello */
+    EXPECT(script_beat("s1", 0, 0), "epoch "); /* there is no epoch before a hello */
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 *");
     script_learn_new_epoch();
     EXPECT(script_sayf("heartbeat s1 1 %s 0 0 0 0", old), "epoch $");
@@ -31,17 +32,17 @@ static void test_failover(void) {
     EXPECT(script_sayf("sync s1 1 %s 0 1 1", old), "epoch $");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 1 * 1 *");
     EXPECT(script_say("sync s1 1 $ 0 1 1 b W 0 1700000000000001 0 0 0 r name db:4"), "ok $ 0 1 * * [[b W * 0 1 * ]] []");
-    EXPECT(script_claim("s1", "x", "net 1 100"), "ok $ 0 W *"); /* free, but it is grace */
+    EXPECT(script_claim("s1", "x", "net 1 100"), "ok $ 0 W *"); /* free, but Redis is in grace */
     EXPECT(script_beat("s1", 0, LEASE - 1), "ok $ 0 1 *");
     TEST_INT(script_state("b"), 'W');
     EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
     TEST_INT(script_state("b"), 'H');
-    TEST_INT(script_state("x"), 'H'); /* nothing queued in grace is forgotten */
+    TEST_INT(script_state("x"), 'H'); /* claims queued in grace stay queued */
     TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 0);
     script_end();
 }
 
-/* The same for a claim, whose fast path looks, too. */
+/* The same for the fast path of a claim. */
 static void test_failover_at_claim(void) {
     char old[32];
 
@@ -55,7 +56,7 @@ static void test_failover_at_claim(void) {
     script_end();
 }
 
-/* Counts from before a failover expire nobody. */
+/* Counts from before a failover expire no session. */
 static void test_failover_at_expiry(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 1 100"), "ok $ 0 H *");
@@ -67,7 +68,8 @@ static void test_failover_at_expiry(void) {
     script_end();
 }
 
-/* Redis comes back empty, its clock set back: what runs is restored, beyond the limit if need be; places are kept; tokens grow. */
+/* Redis comes back empty, its clock set back: held claims are restored, even beyond the limit; places are
+ * kept; tokens grow. */
 static void test_wipe(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
@@ -99,14 +101,14 @@ static void test_wipe(void) {
     script_end();
 }
 
-/* R10: hosts remember overrides with their versions, and the clock; the newest of each counts. */
+/* R10: hosts remember the clock and the overrides with their versions; the newest ones count. */
 static void test_wipe_remembered(void) {
     script_begin();
     script_tell("FLUSHALL");
     EXPECT(script_say("hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000002 2 0 idB ~ newer"), "ok *");
     script_learn_epoch();
     EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 3 0 idC ~ ~ gone 1700000000000004 - 0 idD ~ ~"),
-           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 3 0 idC  ]] [] [] [] [] *"); /* one is long over */
+           "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 3 0 idC  ]] [] [] [] [] *"); /* the time of one is over */
     TEST_STRING(script_field("meta", "o:gone"), "nothing");
     EXPECT(script_say("inspect pool db"), "ok 2 4 4 [2 0 newer] *");
     EXPECT(script_say("sync s1 1 $ 1893456000000000 1 1"), "ok $ 0 1 0 1893456000000000 *");
@@ -122,9 +124,9 @@ static void test_grace_pays_all(void) {
     EXPECT(script_say("sync s1 1 $ 0 1 1"), "ok *");
     for (int i = 0; i < 300; i++)
         (void) script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000", i);
-    EXPECT(script_beat("s1", 0, LEASE), "ok $ 1 0 *"); /* not all in one call, the rest is remembered */
+    EXPECT(script_beat("s1", 0, LEASE), "ok $ 1 0 *"); /* one call does not settle all; the rest stays unsettled */
     TEST_INT(script_used("db"), 128);
-    EXPECT(script_claim("s1", "late", "db 1 1000"), "ok $ 0 W *"); /* nobody is overtaken meanwhile */
+    EXPECT(script_claim("s1", "late", "db 1 1000"), "ok $ 0 W *"); /* it must not overtake others meanwhile */
     EXPECT(script_beat("s1", 0, 0), "ok $ 1 0 *");
     EXPECT(script_beat("s1", 0, 0), "ok $ 0 0 *");
     TEST_INT(script_used("db"), 301);
@@ -139,7 +141,7 @@ static void test_sync_drops(void) {
         (void) script_sayf("claim s1 1 $ p%03d 0_0_r_name 0 0 db 1 1000", i);
     EXPECT(script_claim("s2", "w", "db 1 1000"), "ok $ 0 W *");
     EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *");
-    EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *"); /* begun again after a cut */
+    EXPECT(script_say("sync s1 1 $ 0 1 0 p000 H 5 5 0 0 0 r name db:1"), "ok $ 0 *"); /* repeated after a cut */
     EXPECT(script_say("sync s1 1 $ 0 0 1 p001 H 6 6 0 0 0 r name db:1 zz A 0 0 0 0 0 r name db:1"),
            "ok $ 1 0 * * [[p001 H *] [zz - *]] []");
     TEST_INT(script_state("w"), 'W');
@@ -152,7 +154,7 @@ static void test_sync_drops(void) {
     script_end();
 }
 
-/* Goes on after a lost lease: a new token, beyond the limit. */
+/* A claim that continues after a lost lease gets a new token, beyond the limit. */
 static void test_sync_keep(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
@@ -162,7 +164,7 @@ static void test_sync_keep(void) {
     EXPECT(script_hello("s3", 1, 1, "db 4"), "ok *");
     EXPECT(script_sayf("sync s3 1 $ 0 1 1 a K %" PRIu64 " 9 0 0 0 r name db:4", token), "ok $ 0 0 * * [[a H 9 * 0 * ]] [[db 8 4]]");
     CU_ASSERT(strtoull(strstr(script_shown, "[[a H 9 ") + 8, NULL, 10) > token);
-    CU_ASSERT(script_number(4) > token); /* and it is the session's last */
+    CU_ASSERT(script_number(4) > token); /* and it is the session's last token */
     EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
     EXPECT(script_say("release s1 1 $ b"), "ok $ 0 * *");
     TEST_INT(script_state("c"), 'W');
@@ -204,7 +206,7 @@ static void test_pushes(void) {
     EXPECT(script_claim("s1", "c", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s2", "o", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
-    expect_push(__LINE__, c, before); /* each names the one before it, also one that an answer told */
+    expect_push(__LINE__, c, before); /* each push names the token before it, also one from a reply */
     EXPECT(script_beat("s1", 0, 0), "ok *");
     uint64_t newest = script_number(5);
     (void) snprintf(last, sizeof(last), "granted $ * %" PRIu64 " c * *", newest);
@@ -217,7 +219,7 @@ static void test_pushes(void) {
     (void) snprintf(before, sizeof(before), "revoked $ %" PRIu64 " * b because", newest);
     expect_push(__LINE__, c, before);
     EXPECT(script_say("revoke s2 1 $ nobody why"), "unknown $");
-    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because]] []*"); /* should the push have been lost */
+    EXPECT(script_say("sync s1 1 $ 0 1 1 b H 5 5 0 0 0 r name db:2"), "ok * [[b H * because]] []*"); /* for the case that the push was lost */
     redisFree(c);
     script_end();
 }
@@ -226,7 +228,7 @@ static void test_pushes(void) {
 
 static void test_numbers(void) {
     script_begin();
-    script_tell("HSET " META " clock 1893456000000000"); /* the year 2030: Redis's clock was set back since */
+    script_tell("HSET " META " clock 1893456000000000"); /* the year 2030: Redis's clock was set back */
     EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 H 1893456000000001 1893456000000001 0 0 *");
     EXPECT(script_claim("s1", "b", "db 1 100 net 1 100"), "ok $ 0 H 1893456000000002 1893456000000002 1893456000000001 0 *");
     EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W 18934560???????? 0 1893456000000002 1 *");
@@ -253,7 +255,7 @@ static void test_full(void) {
     script_end();
 }
 
-/* Deleted keys: no rule covers that, but nothing may hang. */
+/* Deleted keys: no rule covers them, but no claim may hang. */
 static void test_partly_gone(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok *");
@@ -270,12 +272,13 @@ static void test_partly_gone(void) {
     script_end();
 }
 
-/* Redis's memory went back, and others have caught up since: only what this session wrote itself shows it. Nobody is expired by that call. */
+/* Redis has older data, and other hosts have caught up since: only what this session wrote itself shows the
+ * loss. That call expires no session. */
 static void test_heartbeat_proves(void) {
     static const char *const beats[] = {
         "heartbeat s1 1 $ 0 5 0 0 0 0", /* its own count was higher */
-        "heartbeat s1 1 $ 9 1 0 0",     /* it remembers one that nobody has reached */
-        "heartbeat s1 1 $ 0 1 0 99",    /* it was given a higher token */
+        "heartbeat s1 1 $ 9 1 0 0",     /* it remembers a count that no host has reached */
+        "heartbeat s1 1 $ 0 1 0 99",    /* it has received a higher token */
     };
 
     for (size_t i = 0; i < ELEMENTSOF(beats); i++) {
@@ -289,10 +292,11 @@ static void test_heartbeat_proves(void) {
     }
 }
 
-/* The last number that anybody may have drawn is told by hello, and heard at the end of grace. */
+/* hello returns the highest number that can have been drawn, and the end of grace advances the clock to it.
+ * */
 static void test_clock_remembered(void) {
     script_begin();
-    script_tell("HSET " META " clock 1700000000000000"); /* long ago */
+    script_tell("HSET " META " clock 1700000000000000"); /* in the past */
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 *");
     CU_ASSERT(script_number(6) > 1767225600000000);
     script_tell("HSET " META " grace 1");
@@ -318,7 +322,7 @@ static CU_TestInfo tests[] = {
     {"failover at expiry", test_failover_at_expiry},
     {"wipe", test_wipe},
     {"wipe remembered", test_wipe_remembered},
-    {"grace pays all", test_grace_pays_all},
+    {"grace settles all", test_grace_pays_all},
     {"sync drops", test_sync_drops},
     {"sync keep", test_sync_keep},
     {"pushes", test_pushes},

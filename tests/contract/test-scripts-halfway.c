@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Scripts that end with an error in the middle of their work, because berth's user lacks a right or a key is of a wrong type. Redis undoes
- * nothing. The host that saw the error reports it in its next hello: the script then drops all but clock and overrides, and hosts report again. */
+/* Scripts that fail in the middle of their work, because berth's user lacks a right or a key has a wrong
+ * type. Redis undoes nothing. The host that got the error reports it in its next hello: the script then
+ * drops all but clock and overrides, and hosts report again. */
 
 #include <fnmatch.h>
 #include <string.h>
@@ -12,11 +13,11 @@
 #define CALLS_MAX 120
 #define TURNS_MAX 30
 
-/* What hosts know of claims, whatever Redis has. */
+/* Claims as the hosts know them, independent of Redis. */
 struct known {
     const char *id, *session, *pools; /* pools: "db:4" */
     unsigned db, net;
-    char state; /* '-': not asked for, A: asked for without an answer, W, H, or D: given back */
+    char state; /* '-': not requested; A: requested without a reply; W; H; D: released */
 };
 
 static const struct known before[] = {
@@ -38,7 +39,8 @@ static void note(char *to, size_t size, const char *field) {
     (void) snprintf(to, size, "%s", script_field("meta", field));
 }
 
-/* a holds all of db, b, c and e wait for it, n holds the one permit of net that an override leaves, d wants two and is parked. */
+/* a holds all of db; b, c and e wait for it; n holds the one permit of net that an override leaves; d wants
+ * two and is parked. */
 static void fill(void) {
     memcpy(known, before, sizeof(known));
     script_begin();
@@ -53,7 +55,7 @@ static void fill(void) {
     note(override_before, sizeof(override_before), "o:net");
 }
 
-/* --- what hosts hear --- */
+/* --- replies to hosts --- */
 
 static void hear_pushes(void) {
     _cleanup_reply_ redisReply *pushes = redis_command(&script_server, "LRANGE pushes 0 -1");
@@ -65,7 +67,7 @@ static void hear_pushes(void) {
     script_tell("DEL pushes");
 }
 
-/* No permit is granted to two. */
+/* No permit is granted twice. */
 static void check_limits(const char *when) {
     unsigned db = 0, net = 0;
 
@@ -83,7 +85,7 @@ static void tell_truth(const char *session) {
     char line[2048];
     int n = snprintf(line, sizeof(line), "sync %s 1 $ 0 1 1", session);
 
-    for (unsigned pass = 0; pass < 2; pass++) /* who is held first */
+    for (unsigned pass = 0; pass < 2; pass++) /* held ones first */
         for (unsigned i = 0; i < ELEMENTSOF(known); i++) {
             const struct known *k = &known[i];
             bool held = k->state == 'H';
@@ -111,7 +113,7 @@ static void check_wiped(const char *session) {
     CU_ASSERT(strtoull(script_field("meta", "clock"), NULL, 10) > strtoull(clock_before, NULL, 10));
 }
 
-/* The host that saw the error, then the other one. */
+/* The host that got the error, then the other one. */
 static void start_anew(const char *first) {
     const char *other = strcmp(first, "s1") == 0 ? "s2" : "s1";
     char old[sizeof(script_epoch)];
@@ -130,7 +132,7 @@ static void start_anew(const char *first) {
     EXPECT(script_beat(first, 0, LEASE), "ok $ 0 0 *");
 }
 
-/* Everybody is served in the end. */
+/* Each claim is granted in the end. */
 static void serve_all(void) {
     bool all = false;
 
@@ -139,7 +141,7 @@ static void serve_all(void) {
         for (size_t i = 0; i < ELEMENTSOF(known); i++) {
             struct known *k = &known[i];
 
-            if (k->state == 'A') /* Redis does not have it: it is asked for again */
+            if (k->state == 'A') /* Redis lost it: requested again */
                 k->state = *script_sayf("claim %s 1 $ %s 0_7_r-%s_name 0 0 db 1 100", k->session, k->id, k->id) == 'o' ? 'W' : 'A';
             if (k->state != '-' && script_state(k->id) == 'H') {
                 EXPECT(script_sayf("release %s 1 $ %s", k->session, k->id), "ok $ *");
@@ -159,20 +161,20 @@ static void serve_all(void) {
 
 struct halfway {
     const char *session, *line;
-    const char *asks, *gives_back, *gives_back_too; /* claims, or NULL */
+    const char *requests, *releases, *releases_too; /* claims, or NULL */
 };
 
 static const struct halfway calls[] = {
     {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 2 db 3 net 2"},
     {.session = "s1", .line = "hello s1 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 1 ! 2 db 4 net 2"},
     {.session = "s1", .line = "heartbeat s1 1 $ 0 0 0 0 0 0"},
-    {.session = "s1", .line = "heartbeat s1 1 $ 2 0 0 0"}, /* it expires s2 */
-    {.session = "s1", .line = "claim s1 1 $ x 0_7_r-x_name 0 0 db 1 100", .asks = "x"},
-    {.session = "s1", .line = "claims s1 1 $ db 100 x 0_7_r-x_name z 0_7_r-z_name", .asks = "x"},
+    {.session = "s1", .line = "heartbeat s1 1 $ 2 0 0 0"}, /* expires s2 */
+    {.session = "s1", .line = "claim s1 1 $ x 0_7_r-x_name 0 0 db 1 100", .requests = "x"},
+    {.session = "s1", .line = "claims s1 1 $ db 100 x 0_7_r-x_name z 0_7_r-z_name", .requests = "x"},
     {.session = "s1", .line = "sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name db:4 c W 0 13 0 0 7 r-c name db:1"},
-    {.session = "s1", .line = "release s1 1 $ a", .gives_back = "a"},
-    {.session = "s2", .line = "release s2 1 $ n", .gives_back = "n"},
-    {.session = "s1", .line = "releases s1 1 $ a c", .gives_back = "a", .gives_back_too = "c"},
+    {.session = "s1", .line = "release s1 1 $ a", .releases = "a"},
+    {.session = "s2", .line = "release s2 1 $ n", .releases = "n"},
+    {.session = "s1", .line = "releases s1 1 $ a c", .releases = "a", .releases_too = "c"},
     {.session = "s2", .line = "revoke s2 1 $ b enough"},
     {.session = "s1", .line = "revoke s1 1 $ n enough"},
     {.session = "s1", .line = "override s1 1 $ db 0 id2 set 3 0 why"},
@@ -180,7 +182,7 @@ static const struct halfway calls[] = {
     {.session = "s2", .line = "verify s2 1 $ n b d"},
 };
 
-/* Another host claims before any could report again. */
+/* Another host claims before any host could report again. */
 static void ask_meanwhile(const char *failed) {
     const char *reply;
 
@@ -193,7 +195,7 @@ static void ask_meanwhile(const char *failed) {
         find("y")->state = 'W';
 }
 
-/* False: it makes fewer calls. */
+/* False: the script makes fewer calls. */
 static bool fails_at(const struct halfway *h, unsigned at) {
     const char *reply;
 
@@ -201,13 +203,13 @@ static bool fails_at(const struct halfway *h, unsigned at) {
     reply = script_say_failing(h->line, at);
     if (!strstr(reply, "halfway"))
         return false;
-    CU_ASSERT(strstr(reply, "script: ") && redis_error_class(reply) == REDIS_ERROR_FATAL); /* by this berthd knows it */
-    if (h->asks)
-        find(h->asks)->state = 'A';
-    if (h->gives_back)
-        find(h->gives_back)->state = 'D';
-    if (h->gives_back_too)
-        find(h->gives_back_too)->state = 'D';
+    CU_ASSERT(strstr(reply, "script: ") && redis_error_class(reply) == REDIS_ERROR_FATAL); /* berthd recognizes the error by this */
+    if (h->requests)
+        find(h->requests)->state = 'A';
+    if (h->releases)
+        find(h->releases)->state = 'D';
+    if (h->releases_too)
+        find(h->releases_too)->state = 'D';
     hear_pushes();
     ask_meanwhile(h->session);
     check_limits(h->line);
@@ -239,7 +241,7 @@ static const char *const keys[] = {
     "pool:net:parked", "pool:db:limits", "pool:net:host_scoped", "session:s1:unsynced", "meta",
 };
 
-/* What a host says sooner or later; the first that ends with an error. */
+/* The calls that a host makes sooner or later; the first one that fails ends the list. */
 static const char *meet_error(void) {
     static const char *const lines[] = {
         "verify s1 1 $ a c e", "verify s2 1 $ n b d", "heartbeat s1 1 $ 0 0 0 0 0 0", "claim s2 1 $ y 0_7_r-y_name 0 0 db 1 100",

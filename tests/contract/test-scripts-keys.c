@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Keys that somebody deletes, each of them while permits are held and waited for: a look finds that something is missing, all is thrown
- * away and reported again, and nobody waits for ever (redisson/redisson#3573, dv/redis-semaphore#40). */
+/* Each key is deleted while permits are held and waited for. verify detects the loss, all is dropped and
+ * reported again, and no claim waits for ever (redisson/redisson#3573, dv/redis-semaphore#40). */
 
 #include <string.h>
 
 #include "tests/harness/script.h"
 
-/* a holds all of db, b and c wait for it, d wants more than the limit in force; n is at both pools. */
+/* a holds all of db, b and c wait for it, d wants more than the limit in force; n is in both pools. */
 static void fill(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W *");
     EXPECT(script_claim("s2", "n", "net 1 100"), "ok $ 0 H *");
-    EXPECT(script_claim("s2", "d", "net 3 100"), "ok $ 0 P *"); /* the first of its queue: out of the way */
+    EXPECT(script_claim("s2", "d", "net 3 100"), "ok $ 0 P *"); /* parked, as the first of its queue */
 }
 
 static void delete(const char *key) {
@@ -29,7 +29,7 @@ static const char *look_2(void) {
     return script_say("verify s2 1 $ b n d");
 }
 
-/* Both hosts tell their truth; then a gives its permits back, and the others have what they waited for. */
+/* Both hosts report; then a releases its permits, and the waiting claims are granted. */
 static void heal(void) {
     char old[32];
 
@@ -42,7 +42,7 @@ static void heal(void) {
     EXPECT(script_say("sync s2 1 $ 0 1 1 n H 14 14 0 0 7 r-n name net:1 b W 0 12 0 0 7 r-b name db:2 d W 0 15 0 0 7 r-d name net:3"),
            "ok $ 0 1 *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ *");
-    TEST_INT(script_state("b"), 'W'); /* it is grace */
+    TEST_INT(script_state("b"), 'W'); /* grace */
     EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
     TEST_INT(script_state("b"), 'H');
     TEST_INT(script_state("c"), 'H');
@@ -67,9 +67,9 @@ static void test_nothing(void) {
     EXPECT(script_say("verify s1 1 0 a"), "epoch $");
     EXPECT(script_say("verify s9 1 $ a"), "gone");
     EXPECT(script_say("verify s1 7 $ a"), "stale");
-    EXPECT(script_say("verify s1 1 $ none"), "ok $ 0 1"); /* this host is to tell it again */
+    EXPECT(script_say("verify s1 1 $ none"), "ok $ 0 1"); /* its host has to report again */
     EXPECT(script_say("revoke s2 1 $ c reason"), "ok *");
-    EXPECT(look_1(), "ok $ 0 0"); /* c stands in no queue any more */
+    EXPECT(look_1(), "ok $ 0 0"); /* c is in no queue any more */
     script_end();
 }
 
@@ -93,7 +93,7 @@ static void test_claims(void) {
     is_missed("claims", look_2);
 }
 
-/* What was held cannot be given back any more: that is seen at once. */
+/* A release that finds no record of a held claim detects the loss at once. */
 static void test_claims_at_release(void) {
     fill();
     delete("claims");
@@ -101,7 +101,8 @@ static void test_claims_at_release(void) {
     heal();
 }
 
-/* What a dead host held, or one that had forgotten it, is not known either: whoever waits sees it with his look. */
+/* The loss of a record of a dead host, or of one that had forgotten the claim, is detected by verify of a
+ * waiting claim. */
 static void test_claims_of_the_dead(void) {
     static const char *const ends[] = {"bye s1 1", "sync s1 1 $ 0 1 1"};
 
@@ -124,7 +125,7 @@ static void test_claims_of_the_dead(void) {
     }
 }
 
-/* Told by its host again: hello writes it. */
+/* Reported again by its host: hello writes it. */
 static void test_declared(void) {
     static const char *const keys[] = {"sessions", "pool:db:limits"};
 
@@ -142,7 +143,7 @@ static void test_declared(void) {
     is_missed("sessions", look_1);
 }
 
-/* Nobody knows what a session declared that is expired without its record: its limits would be in force for ever. */
+/* The limits of a session that is expired without its record would stay in force for ever. */
 static void test_record_of_a_dead_session(void) {
     fill();
     delete("sessions");
@@ -158,7 +159,7 @@ static void test_record_of_a_dead_session(void) {
     script_end();
 }
 
-/* All that its claims are known by: a heartbeat's number shows it. */
+/* The set of a session's claims: the number in the heartbeat's reply shows the loss. */
 static void test_claims_of_a_session(void) {
     fill();
     delete("session:s1:claims");
@@ -169,14 +170,15 @@ static void test_claims_of_a_session(void) {
     script_end();
 }
 
-/* A dead host cannot tell, and who expires it finds none: whoever waits sees that what is in his way is nobody's. */
+/* A dead host cannot report, and the call that expires it finds no claims. verify of a waiting claim detects
+ * that the claim in front belongs to no session. */
 static void test_claims_of_a_dead_session(void) {
     static const char *const waits[] = {"db 2 100", "db 1 100"};
 
     for (size_t i = 0; i < ELEMENTSOF(waits); i++) {
         script_begin();
         EXPECT(script_claim(i == 0 ? "s1" : "s2", "a", "db 3 100"), "ok $ 0 H *");
-        EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *"); /* the second time this is in the way */
+        EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *"); /* checked the second time */
         EXPECT(script_claim("s2", "c", waits[i]), "ok $ 0 W *");
         EXPECT(script_say("verify s2 1 $ c"), "ok $ 0 0");
         delete("session:s1:claims");
@@ -189,7 +191,7 @@ static void test_claims_of_a_dead_session(void) {
     }
 }
 
-/* What Redis still has of a namespace without its meta data says nothing. */
+/* The remaining keys of a namespace without its meta data are ignored. */
 static void test_meta(void) {
     fill();
     delete("meta");
@@ -200,14 +202,14 @@ static void test_meta(void) {
     heal();
 }
 
-/* A visit that is owed to a pool is made by a look of whoever waits first there. */
+/* An unsettled pool is settled by verify of the first claim that waits there. */
 static void test_debt(void) {
     fill();
     script_tell("HSET " META " unsettled 1");
-    EXPECT(script_say("sync s1 1 $ 0 1 0"), "ok $ *"); /* a first part: its claims are not named yet, and stay */
+    EXPECT(script_say("sync s1 1 $ 0 1 0"), "ok $ *"); /* a first part: the other claims are not listed yet, and stay */
     script_tell("DEL berth:{t}:pool:db:held");
     script_tell("HDEL " META " unsettled");
-    script_tell("HDEL berth:{t}:claims a"); /* as if a had been given back, and nobody had looked */
+    script_tell("HDEL berth:{t}:claims a"); /* as if a had been released without a settle */
     script_tell("SREM berth:{t}:session:s1:unsynced a");
     EXPECT(look_2(), "ok $ 0 0");
     TEST_INT(script_state("b"), 'H');

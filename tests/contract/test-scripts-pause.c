@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: a pool that many wait for is paused and resumed, and another pool's claims do not notice (R2, R15). Another
- * process asks for the other pool's permits, one claim after the other, while this one pauses, resumes and beats. WAITING=n: so many wait. */
+/* The scripts alone: a pool with many waiting claims is paused and resumed, without delay for another pool's
+ * claims (R2, R15). Another process requests permits of the other pool, one claim after the other, while
+ * this one pauses, resumes and sends heartbeats. WAITING=n: the number of waiting claims. */
 
 #include <poll.h>
 #include <stdlib.h>
@@ -17,14 +18,14 @@
 #include "tests/harness/script.h"
 
 #define CALL 32 /* claims */
-#define BEATS 40u /* each is followed by others as long as there is more to do */
+#define HEARTBEATS 40u /* each is repeated while the reply has `more` */
 #define MOST (100 * USEC_PER_MSEC)
 
-/* What the neighbour has seen; shared. */
+/* Results of the neighbour; shared. */
 static struct seen {
     volatile bool end;
     volatile unsigned n, n_waited; /* claims; those that were not granted at once */
-    volatile usec_t longest;       /* from the call to its answer */
+    volatile usec_t longest;       /* from the call to its reply */
 } *seen;
 
 /* --- the neighbour --- */
@@ -90,11 +91,11 @@ static struct seen end_neighbour(pid_t pid) {
 
 /* --- pausing --- */
 
-/* As hosts do: whoever is told that there is more to do calls again at once. */
+/* As hosts do: a reply with `more` is followed by another call at once. */
 static unsigned beat_on(void) {
     unsigned calls = 0;
 
-    for (unsigned i = 0; i < BEATS; i++) {
+    for (unsigned i = 0; i < HEARTBEATS; i++) {
         do {
             (void) script_beat(i % 2 ? "s2" : "s1", 0, 0);
             calls++;
@@ -104,7 +105,8 @@ static unsigned beat_on(void) {
     return calls;
 }
 
-/* What the neighbour sees while db's limit is changed ("pause 0 0 ~"; NULL: it is not) and hosts beat. */
+/* Measures the neighbour while db's limit is changed ("pause 0 0 ~"; NULL: unchanged) and hosts send
+ * heartbeats. */
 static struct seen look_beside(const char *what, const char *change) {
     static char version[32] = "0";
     static unsigned n;
@@ -135,7 +137,7 @@ static void crowd(unsigned size) {
     CU_ASSERT(redis_number(&script_server, "ZCARD berth:{t}:pool:db:queue") >= size - 4);
 }
 
-/* A machine that does other things beside may stop anybody for a while: so the delay is held against that without a pause as well. */
+/* Other load on the machine may delay any process, so the delay is compared with that without a pause. */
 static bool is_soon(const struct seen *s, const struct seen *quiet) {
     return s->longest < MOST || s->longest < 4 * quiet->longest;
 }

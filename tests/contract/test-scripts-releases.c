@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: several claims given back or withdrawn with one call, all before anything is granted. */
+/* The scripts alone: several claims are released or withdrawn in one call, all of them before the first
+ * grant. */
 
 #include <string.h>
 
 #include "tests/harness/script.h"
 
-#define LINE 9 /* words of a claim's line that is not refused */
+#define LINE 9 /* words of the line of a claim that is not refused */
 
 static void test_releases(void) {
     uint64_t token[3];
@@ -16,7 +17,7 @@ static void test_releases(void) {
     for (unsigned i = 0; i < 3; i++)
         token[i] = script_number(i * LINE + 5);
     EXPECT(script_say("releases s1 1 $ c a"), "ok $ 0 * * ok $ 0 * *");
-    CU_ASSERT(script_number(3) == token[2] && script_number(4) == token[2]); /* that was the last number drawn */
+    CU_ASSERT(script_number(3) == token[2] && script_number(4) == token[2]); /* the last number drawn */
     CU_ASSERT(script_number(8) == token[2] && script_number(9) == token[0]);
     TEST_INT(script_used("db"), 1);
     TEST_INT(script_claims_of("s1"), 1);
@@ -46,7 +47,7 @@ static void test_releases_of_pools(void) {
     EXPECT(script_say("releases s2 1 $ d e"), "ok $ 0 * * ok $ 0 * 0");
     TEST_INT(script_used("db"), 0);
     TEST_INT(script_used("net"), 0);
-    EXPECT(script_claim("s1", "f", "db 1 100"), "ok $ 0 H *"); /* what the fast path may not mistake for its own */
+    EXPECT(script_claim("s1", "f", "db 1 100"), "ok $ 0 H *"); /* not alike: the fast path must not take them */
     EXPECT(script_claim("s1", "g", "net 1 100"), "ok $ 0 H *");
     EXPECT(script_claim("s1", "h", "db 2 100"), "ok $ 0 H *");
     EXPECT(script_say("releases s1 1 $ f g"), "ok $ 0 * * ok $ 0 * *");
@@ -59,7 +60,8 @@ static void test_releases_of_pools(void) {
     script_end();
 }
 
-/* Whoever waits for what is given back has it at once, of one pool and one permit each as well. */
+/* Claims that wait for the released permits are granted at once, also on the fast path (one pool, one permit
+ * each). */
 static void test_releases_grant(void) {
     uint64_t last;
 
@@ -80,7 +82,7 @@ static void test_releases_grant(void) {
     script_end();
 }
 
-/* All leave before anything is granted: none of them gets what another one had. */
+/* All are removed before the first grant: none of them gets permits of another. */
 static void test_releases_before_grants(void) {
     static const char *const orders[] = {"releases s1 1 $ a w v", "releases s1 1 $ w a v", "releases s1 1 $ v w a"};
 
@@ -103,7 +105,7 @@ static void test_releases_before_grants(void) {
     }
 }
 
-/* Each is answered by itself, whatever it was. */
+/* Each gets its own reply, in every state. */
 static void test_releases_of_all_kinds(void) {
     script_begin();
     EXPECT(script_claim("s1", "h", "db 3 100"), "ok $ 0 H *");
@@ -123,20 +125,20 @@ static void test_releases_of_all_kinds(void) {
     TEST_INT(script_claims_of("s2"), 2);
     TEST_INT(redis_number(&script_server, "HLEN berth:{t}:claims"), 2);
     TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:pool:net:parked berth:{t}:pool:db:queue"), 0);
-    /* Held ones of somebody else's by themselves, where the fast path would do. */
+    /* Held claims of another session alone, where the fast path would apply. */
     EXPECT(script_say("releases s1 1 $ o x"), "ok $ 0 ok $ 0");
     TEST_INT(script_used("net"), 2);
     script_end();
 }
 
-/* What is missing cannot be given back, and the other hosts report again what they hold. */
+/* A claim without a record cannot be released, and the other hosts report again what they hold. */
 static void test_releases_wipe(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c"), "ok *");
     script_tell("HDEL berth:{t}:claims b");
     EXPECT(script_say("releases s1 1 $ a b"), "epoch ");
     EXPECT(script_beat("s1", 0, 0), "epoch ");
-    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 * 0 *"); /* it is not known any more either */
+    EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok * 0 1 * 0 *"); /* unknown after the wipe */
     script_learn_new_epoch();
     EXPECT(script_beat("s1", 0, 0), "gone");
     TEST_INT(script_used("db"), 0);
@@ -145,7 +147,7 @@ static void test_releases_wipe(void) {
     script_end();
 }
 
-/* A bound is reached: somebody is to call again, which is said once. */
+/* A bound is reached: `more` is set once, and a host has to call again. */
 static void test_releases_in_parts(void) {
     script_begin();
     EXPECT(script_hello("s1", 1, 1, "db 200"), "ok *");
@@ -161,7 +163,7 @@ static void test_releases_in_parts(void) {
     script_end();
 }
 
-/* Nothing is granted by another Redis than that of the epoch; what was given back is given back. */
+/* A Redis other than that of the epoch grants nothing; released permits stay released. */
 static void test_releases_failover(void) {
     script_begin();
     EXPECT(script_claims("s1", "db", "a b c d"), "ok *");
@@ -170,7 +172,7 @@ static void test_releases_failover(void) {
     EXPECT(script_say("releases s1 1 $ a b"), "epoch ");
     TEST_INT(script_state("e"), 'W');
     TEST_INT(script_used("db"), 2);
-    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 1); /* paid when grace is over */
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 1); /* settled after grace */
     script_end();
 }
 
@@ -182,7 +184,7 @@ static void test_gates(void) {
     EXPECT(script_say("releases s1 1 1 a b"), "epoch $");
     TEST_INT(script_used("db"), 2);
     script_tell("CONFIG SET maxmemory 1000");
-    EXPECT(script_say("releases s1 1 $ a b"), "ok $ 0 * * ok $ 0 * *"); /* as all but claims (R13) */
+    EXPECT(script_say("releases s1 1 $ a b"), "ok $ 0 * * ok $ 0 * *"); /* like all but claims (R13) */
     script_tell("CONFIG SET maxmemory 0");
     TEST_INT(script_used("db"), 0);
     script_end();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: sessions, and what happens when a call comes twice or too late (R4, R6, R8, R14, R15). */
+/* The scripts alone: sessions, and calls that come twice or too late (R4, R6, R8, R14, R15). */
 
 #include <string.h>
 
@@ -10,9 +10,9 @@ static void test_expiry(void) {
     script_begin();
     EXPECT(script_claim("s2", "a", "db 4 100"), "ok $ 0 H *");
     EXPECT(script_claim("s2", "b", "net 1 100"), "ok $ 0 H *");
-    EXPECT(script_claim("s2", "w", "db 4 100"), "ok $ 0 W *"); /* a dead waiter's place */
+    EXPECT(script_claim("s2", "w", "db 4 100"), "ok $ 0 W *"); /* the place of a dead session's claim */
     EXPECT(script_claim("s1", "c", "db 4 100"), "ok $ 0 W *");
-    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * 1 *"); /* s2 beat with its hello, count 2 */
+    EXPECT(script_beat("s1", 1, 0), "ok $ 0 0 3 * 1 *"); /* hello counts as s2's heartbeat, count 2 */
     EXPECT(script_beat("s1", 2, 0), "ok $ 0 0 4 * [] [[s2 s2 *]] [[?* s2 name r-? * * *] [?* s2 name r-? * * *]] []");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("a"), '-');
@@ -23,7 +23,7 @@ static void test_expiry(void) {
     script_end();
 }
 
-/* What went wrong elsewhere: swarthy/redis-semaphore#28, SGrondin/bottleneck#115. */
+/* Bugs of other programs: swarthy/redis-semaphore#28, SGrondin/bottleneck#115. */
 static void test_expiry_in_parts(void) {
     int calls = 0;
 
@@ -36,7 +36,7 @@ static void test_expiry_in_parts(void) {
     TEST_INT(script_used("net"), 9000);
     EXPECT(script_claim("s1", "a", "net 1 100"), "ok $ 0 W *");
     do
-        EXPECT(script_beat("s1", calls == 0 ? 2 : 0, 0), "ok $ ? 0 *"); /* once begun it goes on */
+        EXPECT(script_beat("s1", calls == 0 ? 2 : 0, 0), "ok $ ? 0 *"); /* an end that was begun continues */
     while (++calls < 200 && script_number(2) > 0);
     CU_ASSERT(calls > 9000 / 128 && calls < 9000 / 128 + 4);
     TEST_INT(script_used("net"), 1);
@@ -59,7 +59,8 @@ static void test_connections(void) {
     script_end();
 }
 
-/* What was held when is told by numbers of one clock: up to which one a claim was held, and from which one a limit is in force. */
+/* The reply names by numbers of one clock until when a claim was held, and since when a limit is in force.
+ * */
 static void test_clock(void) {
     uint64_t before, token;
 
@@ -69,7 +70,7 @@ static void test_clock(void) {
     EXPECT(script_claim("s2", "b", "db 1 100"), "ok $ 0 W *");
     EXPECT(script_claim("s2", "c", "db 2 100"), "ok $ 0 W *");
     before = script_number(4); /* the last number drawn */
-    EXPECT(script_say("release s2 1 $ c"), "ok $ 0 * 0"); /* it only waited */
+    EXPECT(script_say("release s2 1 $ c"), "ok $ 0 * 0"); /* it waited */
     CU_ASSERT(script_number(3) == before);
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     CU_ASSERT(script_number(3) == before && script_number(4) == token);
@@ -81,7 +82,7 @@ static void test_clock(void) {
     EXPECT(script_hello("s2", 1, 2, "db 5 net 1"), "ok $ 0 0 * 1 * [] [[db 4 5 0] [net 1 2 0]] [] [] [] *");
     CU_ASSERT(script_number(19) == token);
     EXPECT(script_claim("s1", "e", "db 1 100"), "ok $ 0 W *");
-    EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [[* *] [* *]] [[db 5 *]]"); /* of net s2's is the lowest still */
+    EXPECT(script_beat("s2", 1, 0), "ok $ 0 0 * [[s1 s1 *]] [[* *] [* *]] [[db 5 *]]"); /* of net, s2's is still the lowest */
     script_end();
 }
 
@@ -100,9 +101,9 @@ static void test_resend(void) {
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0");
     TEST_INT(script_used("db"), 2);
-    EXPECT(script_say("release s2 1 $ b"), "ok $ 0"); /* another's */
+    EXPECT(script_say("release s2 1 $ b"), "ok $ 0"); /* of another session */
     TEST_INT(script_used("db"), 2);
-    EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 H *"); /* asked for again by the host's next session: it is that one's */
+    EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 H *"); /* requested again by the host's next session, which owns it now */
     TEST_INT(script_used("db"), 2);
     TEST_INT(redis_number(&script_server, "SCARD berth:{t}:session:s1:claims"), 0);
     TEST_INT(redis_number(&script_server, "SCARD berth:{t}:session:s2:claims"), 1);
@@ -117,15 +118,15 @@ static void test_hello_refused(void) {
     EXPECT(script_say("hello x 1 ~ s1 m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* the same machine */
     EXPECT(script_say("bye x 1"), "ok *");
     EXPECT(script_say("hello y 1 ~ cow m2 v1 6000000 0 0 $ 0 0 0 ! 0"), "lease-differs $ 0 3 30000000 * [] [] []");
-    EXPECT(script_say("hello y 1 s2 cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* s2 is another machine's: it goes on */
+    EXPECT(script_say("hello y 1 s2 cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* s2 belongs to another machine and continues */
     TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 1);
-    EXPECT(script_say("hello s2 2 ~ cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "gone"); /* nor is it taken over */
+    EXPECT(script_say("hello s2 2 ~ cow m2 v1 30000000 0 0 $ 0 0 0 ! 0"), "gone"); /* nor can it be continued */
     EXPECT(script_beat("s2", 0, 0), "ok *");
     EXPECT(script_say("bye y 1"), "ok *");
     EXPECT(script_say("hello y 1 s2 cow m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* s2 ends */
     TEST_INT(redis_number(&script_server, "HEXISTS berth:{t}:sessions s2"), 0);
     EXPECT(script_say("bye y 1"), "ok *");
-    EXPECT(script_say("hello z 1 ~ cow m2 v1 6000000 0 0 $ 0 3 0 ! 0"), "ok $ *"); /* s1's last beat was 1: dead, and nobody else says so */
+    EXPECT(script_say("hello z 1 ~ cow m2 v1 6000000 0 0 $ 0 3 0 ! 0"), "ok $ *"); /* s1's last heartbeat was 1: dead, and no other reply reports that */
     TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
     script_tell("HSET " META " schema 2");
     EXPECT(script_hello("s1", 3, 0, ""), "schema 2");
@@ -133,7 +134,8 @@ static void test_hello_refused(void) {
     script_end();
 }
 
-/* Who is refused may be the only one to expire somebody, and to tell so; and it hears of the clock like everybody (R10). */
+/* A refused host may be the only one that expires a session, so the refusal reports that, and the clock
+ * (R10). */
 static void test_refused_expires(void) {
     uint64_t token;
 
@@ -148,7 +150,8 @@ static void test_refused_expires(void) {
     script_end();
 }
 
-/* A name is its host's as long as that has it: of a session that goes on under another name the old one is free. */
+/* A name belongs to a host as long as it uses it: when a session continues under another name, the old one
+ * is free. */
 static void test_renamed(void) {
     script_begin();
     EXPECT(script_say("hello s1 2 ~ cow m1 v1 30000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
@@ -161,24 +164,26 @@ static void test_renamed(void) {
     script_end();
 }
 
-/* What was granted under a longer lease may be in use until that is over: a shorter one would let others expire it earlier (R8). */
+/* Permits granted under a longer lease may be in use until that lease ends; with a shorter one others would
+ * expire the session earlier (R8). */
 static void test_shorter_lease(void) {
     script_begin();
     EXPECT(script_say("bye s2 1"), "ok *");
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
     EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 $ 0 0 0 ! 0"), "lease-differs $ 0 2 30000000 *");
-    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 0 0 2 0 ! 0"), "lease-differs *"); /* counts of another epoch mean nothing */
+    EXPECT(script_say("hello s1 2 ~ s1 m1 v1 6000000 0 0 0 0 2 0 ! 0"), "lease-differs *"); /* counts of another epoch are meaningless */
     EXPECT(script_say("hello s1 2 ~ s1 m1 v1 90000000 0 0 $ 0 0 0 ! 0"), "ok $ *");
     EXPECT(script_say("hello s1 3 ~ s1 m1 v1 6000000 0 0 $ 0 2 0 ! 0"), "lease-differs $ 0 3 90000000 *");
     EXPECT(script_say("hello s1 3 ~ s1 m1 v1 6000000 0 0 $ 0 3 0 ! 0"), "ok $ *"); /* it was silent for that lease */
     TEST_INT(redis_number(&script_server, "HGET " META " lease"), 6000000);
     TEST_INT(script_used("db"), 3);
     EXPECT(script_say("release s1 3 $ a"), "ok *");
-    EXPECT(script_say("hello s1 4 ~ s1 m1 v1 5000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* nothing is held */
+    EXPECT(script_say("hello s1 4 ~ s1 m1 v1 5000000 0 0 $ 0 0 0 ! 0"), "ok $ *"); /* it holds nothing */
     script_end();
 }
 
-/* A session whose end was begun counts for nobody, not even for itself when it comes back with another lease. */
+/* A session that is being ended does not count, not even for itself when it comes back with another lease.
+ * */
 static void test_lease_after_end_begun(void) {
     script_begin();
     script_tell("ZADD berth:{t}:heartbeats 0 s1");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts by themselves: order and limits (R2, R3, R6, R14, R15). */
+/* The scripts alone: order and limits (R2, R3, R6, R14, R15). */
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static void test_order(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H * * 0 0 *");
     EXPECT(script_claim("s2", "b", "db 2 100"), "ok $ 0 W * 0 0 1 *");
-    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W * 0 * 2 *"); /* one is free, but not for it */
+    EXPECT(script_claim("s1", "c", "db 1 100"), "ok $ 0 W * 0 * 2 *"); /* one permit is free, but an older claim waits */
     TEST_INT(script_used("db"), 3);
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
@@ -30,7 +30,7 @@ static void test_head_start(void) {
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("c"), 'H');
     TEST_INT(script_state("b"), 'W');
-    EXPECT(script_say("claim s1 1 $ e 90000000_0_r_name 0 0 db 1 100"), "ok $ 0 H *"); /* first of all, and it fits */
+    EXPECT(script_say("claim s1 1 $ e 90000000_0_r_name 0 0 db 1 100"), "ok $ 0 H *"); /* first of all, and its permits are free */
     script_end();
 }
 
@@ -43,7 +43,7 @@ static void test_two_pools(void) {
     EXPECT(script_claim("s1", "d", "net 1 100 db 4 100"), "ok $ 0 W *");
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
-    TEST_INT(script_state("c"), 'H'); /* it was behind b alone */
+    TEST_INT(script_state("c"), 'H'); /* only b was in front of it */
     TEST_INT(script_state("d"), 'W');
     EXPECT(script_say("release s2 1 $ b"), "ok $ 0 * *");
     EXPECT(script_say("release s1 1 $ c"), "ok $ 0 * *");
@@ -51,7 +51,8 @@ static void test_two_pools(void) {
     script_end();
 }
 
-/* Head of one queue and all of it free: that is not enough while somebody older waits in another of its queues. */
+/* A claim that is first in one queue, with all its permits free, waits while an older claim waits in another
+ * of its queues. */
 static void test_first_everywhere(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
@@ -85,7 +86,7 @@ static void test_refusals(void) {
     EXPECT(script_claim("s1", "b", "db 1 1"), "ok $ 0 W *");
     EXPECT(script_claim("s1", "c", "net 1 100 db 1 1"), "refused $ 0 queue-full db");
     TEST_INT(script_state("c"), '-');
-    EXPECT(script_say("claim s1 1 $ t 0_0_r_name 1700000000000001 0 db 1 1"), "ok $ 0 W * 1 *"); /* it had a place already */
+    EXPECT(script_say("claim s1 1 $ t 0_0_r_name 1700000000000001 0 db 1 1"), "ok $ 0 W * 1 *"); /* it had a place before */
     script_end();
 }
 
@@ -96,21 +97,22 @@ static void test_lowest_limit(void) {
     EXPECT(script_claim("s1", "a", "db 3 100"), "ok $ 0 H *");
     EXPECT(script_hello("s2", 1, 2, "db 2 net 2"), "ok $ 0 0 * 1 * [] [[db 2 4 0]] [] [] [] *");
     EXPECT(script_claim("s1", "b", "db 2 100"), "ok $ 0 W *");
-    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W * 0 * 2 *"); /* too many, but in nobody's way */
+    EXPECT(script_claim("s1", "c", "db 3 100"), "ok $ 0 W * 0 * 2 *"); /* above the limit, but it blocks no other claim */
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     TEST_INT(script_state("b"), 'H');
-    EXPECT(script_claim("s1", "e", "db 1 100"), "ok $ 0 W *"); /* one of two is held by b's */
+    EXPECT(script_claim("s1", "e", "db 1 100"), "ok $ 0 W *"); /* b's session holds one of two */
     EXPECT(script_say("release s1 1 $ b"), "ok $ 0 * *");
     TEST_INT(script_state("c"), 'P');
     TEST_INT(script_state("e"), 'H');
     EXPECT(script_hello("s2", 1, 2, "db 5 net 2"), "ok $ 0 0 * 1 * [] [[db 4 5 0]] [] [] [] *");
-    TEST_INT(script_state("c"), 'H'); /* back, and 1 is used of 4 */
-    EXPECT(script_say("bye s1 1"), "ok $ 0 [[db 5 *]]"); /* what it declared was the lowest; of net both declare the same */
+    TEST_INT(script_state("c"), 'H'); /* requeued, and 1 of 4 is used */
+    EXPECT(script_say("bye s1 1"), "ok $ 0 [[db 5 *]]"); /* it declared the lowest limit; both declare the same one of net */
     EXPECT(script_claim("s2", "d", "db 5 100"), "ok $ 0 H *");
     script_end();
 }
 
-/* Scope host here, cluster there: said to both, in either order, and no longer when it is over (R14). */
+/* A pool with scope host here and cluster there: reported to both sessions, in either order, until it ends
+ * (R14). */
 static void test_scopes_differ(void) {
     script_begin();
     EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
@@ -123,7 +125,7 @@ static void test_scopes_differ(void) {
     script_end();
 }
 
-/* A pause never blocks other pools, and those who come back are all in their queues before anything is granted. */
+/* A pause never blocks other pools, and all parked claims are requeued before the first grant. */
 static void test_park(void) {
     script_begin();
     EXPECT(script_claim("s1", "a", "db 4 100"), "ok $ 0 H *");
@@ -132,7 +134,7 @@ static void test_park(void) {
     EXPECT(script_say("override s1 1 $ db 0 id1 pause 0 0 why"), "ok $ 0 *");
     TEST_INT(script_state("b"), 'P');
     TEST_INT(script_state("c"), 'H');
-    EXPECT(script_claim("s1", "d", "db 1 100"), "ok $ 0 W * 1 *"); /* here nobody can be granted anything */
+    EXPECT(script_claim("s1", "d", "db 1 100"), "ok $ 0 W * 1 *"); /* in this pool no claim can be granted */
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_say("release s1 1 $ c"), "ok $ 0 * *");
     TEST_INT(script_used("db") + script_used("net"), 0);
@@ -152,7 +154,7 @@ static void test_park_order(void) {
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_say("override s1 1 $ db 0 id2 clear 0 0 ~"), "conflict $ *");
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", script_number(2)), "ok $ 0 *");
-    TEST_INT(script_state("b"), 'H'); /* although c's return alone would have let c go first */
+    TEST_INT(script_state("b"), 'H'); /* although requeuing c first would have granted c */
     TEST_INT(script_state("c"), 'W');
     script_end();
 }
@@ -162,7 +164,7 @@ static void settle_all(const char *session) {
         ;
 }
 
-/* A pause costs the same however many wait in that pool, and so does its end, but for what it grants. */
+/* A pause and its end cost the same for any number of waiting claims, except for the grants. */
 static void test_pause_of_many(void) {
     script_begin();
     for (int i = 0; i < 300; i++)
@@ -179,13 +181,14 @@ static void test_pause_of_many(void) {
     TEST_INT(script_used("db"), 4);
     TEST_INT(script_state("p004"), 'H');
     TEST_INT(script_state("p007"), 'H');
-    for (int i = 4; i < 300; i++) /* the bye would hand on to those still waiting, 128 a call */
+    for (int i = 4; i < 300; i++) /* the bye would grant to those still waiting, 128 a call */
         (void) script_sayf("release s1 1 $ p%03d", i);
     script_end();
 }
 
-/* Those that want both pools stand in the way of net: 128 are set aside in a call, the rest in later ones, and come back in such parts,
- * all before db grants anything. Whoever wants another pool alone is granted meanwhile. */
+/* Claims that want both pools block net: a call parks 128 of them, later calls the rest. They are requeued
+ * in the same parts, all before db grants anything. Claims that want another pool alone are granted
+ * meanwhile. */
 static void test_many_parked(void) {
     script_begin();
     EXPECT(script_hello("s1", 1, 3, "db 4 net 2 disk 1"), "ok *");
@@ -203,7 +206,7 @@ static void test_many_parked(void) {
     EXPECT(script_say("release s1 1 $ a"), "ok $ 0 * *");
     EXPECT(script_sayf("override s1 1 $ db %" PRIu64 " id2 clear 0 0 ~", version), "ok $ 1 *");
     EXPECT(script_field("meta", "l:db"), "4!");
-    EXPECT(script_claim("s2", "late", "db 1 1000"), "ok $ ? W *"); /* somebody older may be among those who are not back */
+    EXPECT(script_claim("s2", "late", "db 1 1000"), "ok $ ? W *"); /* an older claim may not be requeued yet */
     EXPECT(script_say("claims s2 1 $ db 1000 late1 0_7_r_name late2 0_7_r_name"), "ok $ ? W * ok $ ? W *");
     EXPECT(script_say("release s1 1 $ x"), "ok $ 0 * *");
     EXPECT(script_claim("s2", "y", "disk 1 100"), "ok $ 0 H *");
@@ -280,7 +283,7 @@ static void test_override_versions(void) {
     script_begin();
     EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "ok $ 0 *");
     uint64_t first = script_number(3);
-    EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "ok $ 0 *"); /* sent again at once: it is there */
+    EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "ok $ 0 *"); /* repeated at once: recognized */
     CU_ASSERT(script_number(3) == first);
     EXPECT(script_sayf("override s2 1 $ db %" PRIu64 " idB set 3 0 ~", first), "ok $ 0 *");
     EXPECT(script_say("override s1 1 $ db 0 idA set 0 0 ~"), "conflict $ *");

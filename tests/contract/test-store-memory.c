@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The contract of store/store.h, kept by store-memory. */
+/* store-memory keeps the contract of store/store.h. */
 
 #include "tests/harness/store-suite.h"
 
@@ -12,7 +12,7 @@ static int make(void *userdata _unused_, unsigned host _unused_, const char *hos
 static const struct store_fixture fixture = {.n_hosts = 1, .host_scope = true, .n_seeds = 100, .make = make};
 static const struct store_pool pools[] = {{.name = "one", .limit = 1, .queue_limit = 10}};
 
-/* Who was revoked while waiting gets nothing any more, even if its owner is slow to give up. */
+/* A claim that was revoked while it waited gets no permits, even if its owner is slow to release it. */
 static void test_revoked_waiter_gets_nothing(void) {
     struct bed b;
 
@@ -23,7 +23,7 @@ static void test_revoked_waiter_gets_nothing(void) {
     probe_wait(revoked);
     probe_wait(next);
     TEST_INT(bed_revoke(&b, 0, revoked->claim.id), 0);
-    TEST_INT(bed_revoke(&b, 0, revoked->claim.id), 0); /* told once */
+    TEST_INT(bed_revoke(&b, 0, revoked->claim.id), 0); /* on_lost is called once */
     probe_release(holder);
     BED_UNTIL(&b, next->n_granted > 0);
     bed_settle(&b);
@@ -33,7 +33,7 @@ static void test_revoked_waiter_gets_nothing(void) {
     bed_done(&b);
 }
 
-/* Granted, but revoked before its owner was told: nothing was started, so nothing has to be stopped. */
+/* Granted, but revoked before on_granted: its owner started nothing, so nothing has to be stopped. */
 static void test_revoked_before_told(void) {
     struct bed b;
 
@@ -57,7 +57,7 @@ static void on_inspected(int r, struct snapshot *snapshot, void *userdata) {
     *(int *) userdata = r;
 }
 
-/* Each answer comes once, even if the store goes before. */
+/* Each reply comes once, even if the store is freed first. */
 static void test_free_answers(void) {
     int limit = 1, snapshot = 1, stop = 1;
     struct bed b;
@@ -80,7 +80,7 @@ static void test_free_answers(void) {
 
 static CU_TestInfo tests[] = {
     {"revoked waiter gets nothing", test_revoked_waiter_gets_nothing},
-    {"revoked before told", test_revoked_before_told},
+    {"revoked before on_granted", test_revoked_before_told},
     {"free answers", test_free_answers},
     CU_TEST_INFO_NULL,
 };

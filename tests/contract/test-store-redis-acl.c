@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* packaging/redis.acl: the contract of store/store.h kept by store-redis as that user, and nothing besides for it. */
+/* packaging/redis.acl: store-redis keeps its contract as that user, who has no other rights. */
 
 #include <dirent.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define FILE_MAX (64 * 1024)
 #define PASSWORD "a password"
 
-/* The one line of the file that is no comment; NULL: there is none. */
+/* Returns the only line of the file that is not a comment, or NULL. */
 static char *read_acl(void) {
     _cleanup_free_ char *text = NULL;
     char *line, *rest;
@@ -35,7 +35,7 @@ static bool is_error(const redisReply *reply, const char *code) {
     return reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, code, strlen(code)) == 0;
 }
 
-/* As the server's administrator, by the words of the file. */
+/* Calls Redis as its administrator. */
 static int make_user(void) {
     _cleanup_free_ char *line = read_acl(), *command = NULL;
     _cleanup_reply_ redisReply *made = NULL, *password = NULL;
@@ -90,7 +90,7 @@ static void add_commands(const char *script, char *list, size_t size) {
     }
 }
 
-/* What berthd sends itself, and what its scripts call: each command is allowed, and none that is neither. */
+/* The commands that berthd and its scripts send are allowed, and no others. */
 static void test_each_command(void) {
     char used[2048] = " client|setname  select  info  script|exists  script|load  evalsha  subscribe ", allowed[2048] = " ";
     _cleanup_free_ char *line = read_acl();
@@ -127,7 +127,7 @@ static void test_each_command(void) {
         }
 }
 
-/* The probe as user berth: what it says is missing, "HSET TIME"; to be freed. */
+/* Returns the missing rights that the probe reports as user berth, "HSET TIME"; to be freed. */
 static char *probe(void) {
     redisContext *c = redisConnectUnix(redis_bed.server.socket);
     _cleanup_reply_ redisReply *hello = NULL, *reply = NULL;
@@ -143,7 +143,7 @@ static char *probe(void) {
     return strdup(list);
 }
 
-/* Each right that a script needs, when it is taken away, is named before any script begins. */
+/* If one right is missing, the probe names it before any script begins. */
 static void test_probe(void) {
     char used[2048] = " ";
     _cleanup_free_ char *whole = NULL;
@@ -171,7 +171,7 @@ static void test_probe(void) {
     TEST_INT(redis_number(&redis_bed.server, "EXISTS berth:{test}:probe:h berth:{test}:probe:s berth:{test}:probe:s2 berth:{test}:probe:z"), 0);
 }
 
-/* A host that lacks a right says which, and comes in when it has it. */
+/* A host that lacks a right logs which, and connects when it has it. */
 static void test_missing_right(void) {
     struct bed b;
 
@@ -192,7 +192,7 @@ static void test_missing_right(void) {
 static CU_TestInfo tests[] = {
     {"the probe", test_probe},
     {"a right is missing", test_missing_right},
-    {"nothing besides", test_nothing_besides},
+    {"no other rights", test_nothing_besides},
     {"each command", test_each_command},
     CU_TEST_INFO_NULL,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What one turn of the event loop asks for goes to Redis in few calls, in order; each claim hears what became of it once. */
+/* The requests of one turn of the event loop go to Redis in few calls, in order; each claim gets one result.
+ * */
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void await_granted(struct bed *b, struct probe **probes, size_t n) {
     }
 }
 
-/* They may hear nothing twice: so all turns that what was asked can still cause come first. */
+/* Waits for all turns that earlier requests can still cause, to see that no callback comes twice. */
 static void expect_heard(struct bed *b, struct probe **probes, size_t n, unsigned granted, unsigned released) {
     bed_settle(b);
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +72,7 @@ static void test_together(void) {
     bed_done(&b);
 }
 
-/* What is not alike goes by itself, and nothing overtakes it. */
+/* Claims that are not alike go in calls of their own, and none overtakes another. */
 static void test_order(void) {
     static const char *const wants[] = {"big", "big", "db", "big:2", "big", "big", "big,db", "big", "big"};
     struct probe *probes[ELEMENTSOF(wants)];
@@ -86,9 +87,9 @@ static void test_order(void) {
         probe_ask(probes[i]);
     }
     await_granted(&b, probes, ELEMENTSOF(wants));
-    TEST_INT(count_calls() - calls, 7); /* the first two together, and those between big:2 and big,db */
+    TEST_INT(count_calls() - calls, 7); /* the first two share a call, and so do those between big:2 and big,db */
     calls = count_calls();
-    for (size_t i = 0; i < ELEMENTSOF(wants); i++) /* these are all alike */
+    for (size_t i = 0; i < ELEMENTSOF(wants); i++) /* all of these are alike */
         probe_release(probes[i]);
     for (size_t i = 0; i < ELEMENTSOF(wants); i++)
         BED_UNTIL(&b, probes[i]->n_released > 0);
@@ -97,7 +98,7 @@ static void test_order(void) {
     bed_done(&b);
 }
 
-/* What is said otherwise comes behind what was asked for before. */
+/* Other calls go out after earlier requests. */
 static void test_then_else(void) {
     struct probe *probes[2];
     struct bed b;
@@ -138,7 +139,7 @@ static void test_some_fit(void) {
     bed_done(&b);
 }
 
-/* Withdrawn before the turn was over: nobody is told of a grant that he does not want any more. */
+/* Withdrawn before the turn was over: on_granted is not called for a claim that is not wanted any more. */
 static void test_withdrawn(void) {
     struct probe *probes[3];
     struct bed b;
@@ -162,7 +163,7 @@ static void give_up(struct probe *p) {
         store_release(unwanted->bed->stores[0], &unwanted->claim);
 }
 
-/* By the listener of another one in the same answer. */
+/* Withdrawn by the listener of another claim in the same reply. */
 static void test_withdrawn_by_listener(void) {
     struct probe *probes[3];
     struct bed b;
@@ -197,7 +198,7 @@ static void test_full(void) {
     bed_done(&b);
 }
 
-/* The connection breaks before the turn is over, or before the answer is there. */
+/* The connection breaks before the end of the turn, or before the reply. */
 static void test_cut(void) {
     struct probe *held[3], *asked[3];
     struct bed b;

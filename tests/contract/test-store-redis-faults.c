@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* store-redis when Redis is missing, restarted, wiped, slow, or loses a message. What it refuses:
+/* store-redis when Redis is missing, restarted, wiped or slow, or loses a message. What it refuses:
  * test-store-redis-refused.c. */
 
 #include <errno.h>
@@ -24,12 +24,12 @@ static void test_missing_at_start(void) {
     probe_ask(p);
     probe_ask(gone);
     probe_refuse(now, STORE_REFUSAL_BUSY);
-    probe_end(gone); /* never there: at once */
+    probe_end(gone); /* Redis never had it: at once */
     BED_UNTIL(&b, bed_has_event(&b, "redis-lost: "));
     usec_t end = clock_boottime() + 300 * USEC_PER_MSEC;
     while (bed_turn(&b, end))
         ;
-    TEST_INT(bed_count_events(&b, "redis-lost: "), 1); /* not with each try */
+    TEST_INT(bed_count_events(&b, "redis-lost: "), 1); /* not with each attempt */
     TEST_INT(bed_override(&b, 0, &(struct store_override) {.pool = "db", .limit = 1, .for_usec = USEC_INFINITY}), -ENOTCONN);
     TEST_INT(bed_revoke(&b, 0, p->claim.id), -ENOTCONN);
     TEST_INT(redis_server_resume(&redis_bed.server), 0);
@@ -40,7 +40,8 @@ static void test_missing_at_start(void) {
     bed_done(&b);
 }
 
-/* Comes back empty: the limit holds, what runs goes on, waiting claims keep their order, tokens grow. */
+/* Redis comes back empty: the limit holds, held claims stay held, waiting claims keep their order, tokens
+ * grow. */
 static void test_wiped(void) {
     struct probe *waiting[6];
     struct bed b;
@@ -55,13 +56,13 @@ static void test_wiped(void) {
         probe_wait(waiting[i] = bed_probe(&b, i, "db:2"));
     TEST_INT(redis_server_restart(&redis_bed.server, false), 0);
     struct probe *late = bed_probe(&b, 2, "db:1");
-    probe_ask(late); /* asked while it is away */
+    probe_ask(late); /* requested while Redis is away */
     BED_UNTIL(&b, bed_count_events(&b, "grace-begun: ") >= 3 + 3);
     TEST_INT(held->n_lost + other->n_lost, 0);
     TEST_INT(bed_used(&b, "db"), 4);
     probe_release(held);
     BED_UNTIL(&b, held->n_released > 0);
-    TEST_INT(b.n_grants, 2); /* grace: free, but nobody may know it yet */
+    TEST_INT(b.n_grants, 2); /* grace: permits are free, but nothing is granted */
     BED_UNTIL(&b, waiting[0]->n_granted > 0);
     CU_ASSERT(waiting[0]->token > token);
     TEST_INT(bed_used(&b, "db"), 3);
@@ -78,7 +79,8 @@ static void test_wiped(void) {
     bed_done(&b);
 }
 
-/* Longer away than the lease: what was held is lost, but for those that go on; who waits comes back by itself. */
+/* Redis is away for longer than the lease: held claims are lost, except those with `keep`; waiting claims
+ * come back by themselves. */
 static void test_away_too_long(void) {
     struct bed b;
 
@@ -104,7 +106,7 @@ static void test_away_too_long(void) {
     TEST_INT(bed_count_events(&b, "session-lost: "), 1);
     TEST_INT(bed_count_events(&b, "lease-late: "), 1);
     TEST_INT(redis_server_resume(&redis_bed.server), 0);
-    probe_end(lost); /* at once: it is not there any more */
+    probe_end(lost); /* at once: Redis does not have it any more */
     BED_UNTIL(&b, kept->claim.token != token);
     CU_ASSERT(kept->claim.token > token);
     BED_UNTIL(&b, bed_all_ready(&b));
@@ -116,7 +118,7 @@ static void test_away_too_long(void) {
     bed_done(&b);
 }
 
-/* Frozen for a while, less than a lease: nothing is lost. Timeouts make new connections. */
+/* Redis is frozen for less than a lease: nothing is lost. Timeouts cause new connections. */
 static void test_frozen(void) {
     struct bed b;
 
@@ -126,7 +128,7 @@ static void test_frozen(void) {
     probe_grant(held);
     probe_wait(waiting);
     kill(redis_bed.server.pid, SIGSTOP);
-    probe_release(held); /* the answer will not come */
+    probe_release(held); /* the reply will not come */
     BED_UNTIL(&b, b.stores[0]->state == STORE_STATE_AWAY);
     kill(redis_bed.server.pid, SIGCONT);
     BED_UNTIL(&b, waiting->n_granted > 0);
@@ -136,7 +138,7 @@ static void test_frozen(void) {
     bed_done(&b);
 }
 
-/* R8: the deadline counts from before the heartbeat was sent, however late its answer is. */
+/* R8: the deadline counts from before the heartbeat was sent, however late its reply is. */
 static void test_deadline_from_sending(void) {
     struct bed b;
 
@@ -155,15 +157,15 @@ static void test_deadline_from_sending(void) {
     bed_done(&b);
 }
 
-static usec_t left_when_told;
+static usec_t left_when_granted;
 
 static void note_left(struct probe *p) {
-    left_when_told = usec_sub(p->bed->stores[p->host]->deadline, clock_boottime());
+    left_when_granted = usec_sub(p->bed->stores[p->host]->deadline, clock_boottime());
 }
 
-/* R12: a grant that leaves too little time is told when a heartbeat was answered, which is sent at once. One that asks for more than any
- * heartbeat gives is never told, and costs no heartbeats of its own. */
-static void test_told_with_time(void) {
+/* R12: a grant with too little time left is delivered after an extra heartbeat. A claim that needs more time
+ * than any heartbeat gives is never delivered, and causes no heartbeats. */
+static void test_granted_with_time(void) {
     struct bed b;
 
     if (!redis_bed_begin(&b, 2))
@@ -176,14 +178,14 @@ static void test_told_with_time(void) {
     probe_grant(held);
     probe_wait(waiting);
     usec_t deadline = b.stores[0]->deadline;
-    while (b.stores[0]->deadline == deadline) /* the next heartbeat is a whole one away */
+    while (b.stores[0]->deadline == deadline) /* the next heartbeat has just been answered */
         (void) bed_turn(&b, USEC_INFINITY);
     released = clock_boottime() + 100 * USEC_PER_MSEC;
     while (clock_boottime() < released)
         (void) bed_turn(&b, released);
     probe_release(held);
     BED_UNTIL(&b, waiting->n_granted > 0);
-    CU_ASSERT(left_when_told > most - 50 * USEC_PER_MSEC);
+    CU_ASSERT(left_when_granted > most - 50 * USEC_PER_MSEC);
     CU_ASSERT(clock_boottime() < released + 50 * USEC_PER_MSEC);
     probe_ask(never);
     BED_UNTIL(&b, never->claim.state == CLAIM_STATE_HELD);
@@ -216,9 +218,9 @@ static void test_connections_cut(void) {
     redis_bed_command("CLIENT KILL TYPE pubsub");
     for (unsigned i = 0; i < ELEMENTSOF(more); i++)
         probe_ask(more[i] = bed_probe(&b, i, "db:4"));
-    redis_bed_command("CLIENT KILL TYPE normal SKIPME yes"); /* under way, some carried out, some not */
+    redis_bed_command("CLIENT KILL TYPE normal SKIPME yes"); /* calls under way, some of them executed */
     probe_release(held);
-    BED_UNTIL(&b, waiting->n_granted > 0); /* also when its push fell between two subscriptions */
+    BED_UNTIL(&b, waiting->n_granted > 0); /* also if its push fell between two subscriptions */
     for (unsigned i = 0; i < ELEMENTSOF(more); i++) {
         BED_UNTIL(&b, more[i]->n_released > 0);
         TEST_INT(more[i]->n_granted, 1);
@@ -227,7 +229,7 @@ static void test_connections_cut(void) {
     bed_done(&b);
 }
 
-/* NOSCRIPT: loaded again, nothing is lost. */
+/* NOSCRIPT: the scripts are loaded again, and nothing is lost. */
 static void test_script_flush(void) {
     struct bed b;
 
@@ -244,7 +246,7 @@ static void test_script_flush(void) {
     bed_done(&b);
 }
 
-/* Whoever connects to a Redis that has the scripts does not send them. */
+/* A host does not send the scripts to a Redis that has them. */
 static void test_scripts_there(void) {
     struct bed b;
 
@@ -279,7 +281,7 @@ static void test_failover(void) {
     bed_done(&b);
 }
 
-/* A push that never came: a heartbeat's answer tells of it, and of a claim that should be there and is not. */
+/* A lost push: a heartbeat's reply shows it, and also that a claim is missing. */
 static void test_lost_push(void) {
     struct bed b;
 
@@ -303,12 +305,13 @@ static void test_lost_push(void) {
     CU_ASSERT(r && r->type != REDIS_REPLY_ERROR);
     BED_UNTIL(&b, waiting->n_granted > 0);
     CU_ASSERT(waiting->token == 2000000000000000);
-    BED_UNTIL(&b, bed_used(&b, "db") == 1); /* told again */
+    BED_UNTIL(&b, bed_used(&b, "db") == 1); /* reported again */
     bed_done(&b);
 }
 
-/* Granted while berthd was away, or cut off: nobody was told, nothing was started with it. When its session was expired meanwhile the
- * permits are somebody else's: it must not be named as held (R11), which would restore it beyond the limit. */
+/* Granted while berthd was away or cut off: on_granted was not called, so nothing was started. If its
+ * session was expired meanwhile, another claim has the permits: the host must not report the claim as held
+ * (R11), which would restore it beyond the limit. */
 static void test_undelivered_grant(void) {
     struct bed b;
 
@@ -320,7 +323,7 @@ static void test_undelivered_grant(void) {
     probe_wait(second);
     ((struct claim_entry *) first->claim.store_data)->notified = false;
     one->base.deadline = 0;
-    memcpy(other->session.replaced, one->session.id, sizeof(other->session.replaced)); /* ends it as an expiry would */
+    memcpy(other->session.replaced, one->session.id, sizeof(other->session.replaced)); /* ends it as an expiry does */
     link_resync(other);
     BED_UNTIL(&b, second->n_granted > 0);
     BED_UNTIL(&b, first->claim.state == CLAIM_STATE_WAITING && one->heartbeat.is_answered); /* with its next heartbeat */
@@ -333,7 +336,7 @@ static void test_undelivered_grant(void) {
     bed_done(&b);
 }
 
-/* More claims than go into one part of a sync, and than one call grants. */
+/* More claims than one part of a sync lists, and than one call grants. */
 static void test_large_sync(void) {
     static const struct store_pool wide[] = {{.name = "db", .limit = 450, .queue_limit = 1000}};
     struct probe *p[700];
@@ -358,13 +361,13 @@ static void test_large_sync(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"a grant that nobody was told", test_undelivered_grant},
+    {"a grant that was not delivered", test_undelivered_grant},
     {"missing at start", test_missing_at_start},
     {"wiped", test_wiped},
     {"away too long", test_away_too_long},
     {"frozen", test_frozen},
     {"deadline from sending", test_deadline_from_sending},
-    {"told with time", test_told_with_time},
+    {"granted with time", test_granted_with_time},
     {"connections cut", test_connections_cut},
     {"script flush", test_script_flush},
     {"scripts that are there", test_scripts_there},

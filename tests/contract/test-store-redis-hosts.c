@@ -14,7 +14,7 @@
 
 static char session_path[sizeof(redis_bed.server.directory) + 16];
 
-/* The first host's, where a restarted berthd finds it. */
+/* The session file of the first host, where a restarted berthd finds it. */
 static void keep_session(void) {
     (void) snprintf(session_path, sizeof(session_path), "%s/session", redis_bed.server.directory);
     redis_bed.session_path[0] = session_path;
@@ -47,14 +47,14 @@ static void test_dead_host(void) {
     CU_ASSERT(took < REDIS_BED_LEASE * 4 / 3 + 300 * USEC_PER_MSEC);
     BED_UNTIL(&b, behind->n_granted > 0);
     TEST_INT(bed_count_events(&b, "host-expired: "), 1);
-    TEST_INT(bed_count_events(&b, "reclaimed: "), 2); /* what it held, and what was granted to it when it was dead already */
-    dead->claim.state = dead_waiter->claim.state = CLAIM_STATE_NONE; /* of the dead */
+    TEST_INT(bed_count_events(&b, "reclaimed: "), 2); /* its held claim, and the one granted to it after it died */
+    dead->claim.state = dead_waiter->claim.state = CLAIM_STATE_NONE; /* of the dead host */
     dead->host = dead_waiter->host = 0;
     b.n_hosts = 2;
     bed_done(&b);
 }
 
-/* berthd is restarted: the session goes on, nothing is lost, and nobody else notices. */
+/* berthd restarts: the session continues, nothing is lost, and other hosts notice nothing. */
 static void test_restarted_daemon(void) {
     struct bed b;
 
@@ -75,7 +75,7 @@ static void test_restarted_daemon(void) {
     found.run = waiting->claim.run;
     found.name = waiting->claim.name;
     waiting->claim = found;
-    gone->claim.state = CLAIM_STATE_NONE; /* over meanwhile: not named, so dropped */
+    gone->claim.state = CLAIM_STATE_NONE; /* over meanwhile: not reported, so dropped */
     TEST_INT(store_adopt(b.stores[0], &held->claim), 0);
     TEST_INT(store_adopt(b.stores[0], &waiting->claim), 0);
     TEST_INT(held->claim.state, CLAIM_STATE_HELD);
@@ -88,13 +88,14 @@ static void test_restarted_daemon(void) {
     probe_release(held);
     BED_UNTIL(&b, waiting->n_granted > 0);
     BED_UNTIL(&b, behind->n_granted > 0);
-    CU_ASSERT(waiting->token < behind->token); /* each heard of it on its own connection */
+    CU_ASSERT(waiting->token < behind->token); /* each received its grant on its own connection */
     TEST_INT(bed_count_events(&b, "session-lost: ") + bed_count_events(&b, "host-expired: "), 0);
     bed_done(&b);
-    TEST_INT(access(session_path, F_OK), -1); /* a bye leaves nothing to continue */
+    TEST_INT(access(session_path, F_OK), -1); /* after a bye there is no session to continue */
 }
 
-/* A run that berthd found was over before Redis could be told, and Redis has lost its data: its token is still remembered. */
+/* A recovered run was over before Redis could be informed, and Redis has lost its data: its token is still
+ * remembered. */
 static void test_adopted_token(void) {
     struct bed b;
 
@@ -102,7 +103,7 @@ static void test_adopted_token(void) {
         return;
     struct probe *held = bed_probe(&b, 0, "db:3");
     probe_grant(held);
-    uint64_t token = held->claim.token += 3600 * USEC_PER_SEC; /* as if Redis' clock had been set back since */
+    uint64_t token = held->claim.token += 3600 * USEC_PER_SEC; /* as if Redis's clock was set back since */
     bed_die(&b, 0);
     redis_bed_command("FLUSHALL");
     bed_come_back(&b, 0);
@@ -116,7 +117,7 @@ static void test_adopted_token(void) {
     bed_done(&b);
 }
 
-/* What the session's file says of the clock, learned so long ago, in this boot or in another one. */
+/* Sets the clock of the session's file and its age, in this boot or in another one. */
 static void write_clock(uint64_t clock, usec_t since, bool this_boot) {
     char boot[ID_TEXT_SIZE], session[ID_TEXT_SIZE];
     _cleanup_free_ char *text = NULL;
@@ -128,7 +129,7 @@ static void write_clock(uint64_t clock, usec_t since, bool this_boot) {
     CU_ASSERT_FATAL(file_read(session_path, MESSAGE_SIZE_MAX, &text, &size) >= 0);
     CU_ASSERT_FATAL(message_parse(&m, text, size) >= 0);
     CU_ASSERT_FATAL(message_get_id(&m, "boot", boot) >= 0 && message_get_id(&m, "session", session) >= 0);
-    CU_ASSERT(message_get_u64(&m, "clock", &saved) >= 0 && saved > clock - 3601 * USEC_PER_SEC); /* as its heartbeats heard */
+    CU_ASSERT(message_get_u64(&m, "clock", &saved) >= 0 && saved > clock - 3601 * USEC_PER_SEC); /* as in the replies to its heartbeats */
     CU_ASSERT(message_get_u64(&m, "clock-since", &saved) >= 0 && saved > since && saved <= clock_boottime());
     if (!this_boot)
         boot[0] = boot[0] == '0' ? '1' : '0';
@@ -141,8 +142,9 @@ static void write_clock(uint64_t clock, usec_t since, bool this_boot) {
     CU_ASSERT_FATAL(w.error >= 0 && file_write_atomic(session_path, w.text, w.size, 0600) >= 0);
 }
 
-/* Redis has lost its data, and its clock was set back by an hour: all that a berthd which was restarted knows of it is in its session's file.
- * The number there grows older, too. In another boot nobody knows for how long: then its age counts from now on. */
+/* Redis has lost its data, and its clock was set back by an hour: the session's file is all that a restarted
+ * berthd knows of the clock. The number ages in the file as well. In another boot its age is unknown, and
+ * counts from the start. */
 static void test_clock_in_the_file(void) {
     for (unsigned this_boot = 0; this_boot < 2; this_boot++) {
         uint64_t clock = clock_realtime() + 3600 * USEC_PER_SEC, aged;
@@ -168,7 +170,7 @@ static void test_clock_in_the_file(void) {
     }
 }
 
-/* berthd comes back after its session was expired: what it finds is lost. */
+/* berthd comes back after its session was expired: recovered claims are lost. */
 static void test_back_too_late(void) {
     struct bed b;
 
@@ -195,7 +197,7 @@ static void test_back_too_late(void) {
     bed_done(&b);
 }
 
-/* A bad session file is told and begins a new session. */
+/* A bad session file is logged, and a new session begins. */
 static void test_bad_session_file(void) {
     struct bed b;
 
@@ -211,7 +213,7 @@ static void test_bad_session_file(void) {
     bed_done(&b);
 }
 
-/* As if one more host with the same lease lived, for ever; or were gone again. */
+/* Adds a host with the same lease that lives for ever, or removes it. */
 static void keep_alive(bool alive) {
     _cleanup_reply_ redisReply *r = alive ? redis_command(&redis_bed.server, "HSET berth:{test}:sessions ghost %s", "ghost m v ")
                                           : redis_command(&redis_bed.server, "HDEL berth:{test}:sessions ghost");
@@ -238,7 +240,7 @@ static void test_lease_differs(void) {
     struct probe *dead = bed_probe(&b, 0, "db:4");
     probe_grant(dead);
     keep_alive(true);
-    bed_die(&b, 0); /* dead: nobody but the refused one can say so, and it does though it is refused still */
+    bed_die(&b, 0); /* dead: only the refused host can report that, and it does although it is still refused */
     BED_UNTIL(&b, bed_has_event(&b, "reclaimed: "));
     TEST_INT(bed_count_events(&b, "host-expired: "), 1);
     CU_ASSERT(b.stores[1]->state == STORE_STATE_AWAY);
@@ -259,7 +261,7 @@ static void test_name_taken(void) {
     CU_ASSERT_FATAL(redis_bed_init(&b, 2));
     TEST_INT(store_start(b.stores[0]), 0);
     BED_UNTIL(&b, b.stores[0]->state != STORE_STATE_AWAY);
-    _cleanup_reply_ redisReply *r = redis_command(&redis_bed.server, "EVAL %s 0", /* as if it were another machine */
+    _cleanup_reply_ redisReply *r = redis_command(&redis_bed.server, "EVAL %s 0", /* as if from another machine */
         "local s = redis.call('HKEYS', 'berth:{test}:sessions')[1] redis.call('HSET', 'berth:{test}:sessions', s, "
         "(string.gsub(redis.call('HGET', 'berth:{test}:sessions', s), ' %S+', ' 0123', 1)))");
     CU_ASSERT(r && r->type != REDIS_REPLY_ERROR);

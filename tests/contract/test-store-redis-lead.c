@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The namespace's clock after Redis's clock was a day ahead and was set right (R2, R7): thirty days pass with heartbeats, reloads, and restarts
- * of berthds and of Redis. The lead over TIME does not grow, and head starts are as long as they say. All clocks are the test's. */
+/* The namespace's clock after Redis's clock was a day ahead and was set right (R2, R7): thirty days pass
+ * with heartbeats, reloads, and restarts of berthds and of Redis. The lead over TIME does not grow, and head
+ * starts have their full length. The test drives all clocks. */
 
 #include <stdio.h>
 #include <string.h>
@@ -16,24 +17,24 @@
 #define DAYS 30
 #define RESTART_EVERY 10 /* days: Redis */
 #define LEASE ((usec_t) (6 * 60 * MINUTE))
-#define RESTART (2 * LEASE) /* until all is as before */
+#define RESTART (2 * LEASE) /* until all hosts are back */
 #define STEP (LEASE / 12) /* half a heartbeat */
 #define LATER 600 /* claims */
-#define PAUSE (100 * (long long) USEC_PER_MSEC) /* between two of them */
+#define PAUSE (100 * (long long) USEC_PER_MSEC) /* between two claims */
 #define HEAD_START (2 * (long long) USEC_PER_SEC)
 
 static struct bed b;
 static usec_t begun;            /* when Redis's clock was right */
-static long long stepped;       /* by so much it is wrong */
+static long long stepped;       /* how far it is wrong */
 static char session_paths[2][sizeof(redis_bed.server.directory) + 16];
 
-/* Redis's clock goes with the stores'. */
+/* Redis's clock follows that of the stores. */
 static void set_time(long long step) {
     stepped = step;
     CU_ASSERT(redis_clock_set((long long) (clock_boottime() - begun) + stepped));
 }
 
-/* In steps; after each all due timers have run. */
+/* In steps; all due timers run after each. */
 static void pass(usec_t usec) {
     usec_t end = clock_boottime() + usec, now;
 
@@ -42,7 +43,7 @@ static void pass(usec_t usec) {
 
         clock_file_stand(&own_clock, next);
         set_time(stepped);
-        next += 50 * USEC_PER_MSEC; /* for reconnecting, too */
+        next += 50 * USEC_PER_MSEC; /* also for reconnecting */
         while (clock_boottime() < next && bed_turn(&b, next))
             ;
     }
@@ -59,7 +60,7 @@ static long long redis_time(void) {
     return strtoll(r->element[0]->str, NULL, 10) * (long long) USEC_PER_SEC + strtoll(r->element[1]->str, NULL, 10);
 }
 
-/* How far the next number is ahead of TIME at most. */
+/* Returns how far the next number can be ahead of TIME. */
 static long long lead(void) {
     long long ahead = field("clock") - redis_time(), kept = field("lead");
 
@@ -87,7 +88,7 @@ static void reload(unsigned host) {
     TEST_INT(bed_declare(&b, host, redis_bed_pools, ELEMENTSOF(redis_bed_pools)), 0);
 }
 
-/* Of a host that has no claims. */
+/* A reload of a host without claims. */
 static void restart_berthd(void) {
     bed_die(&b, 1);
     bed_come_back(&b, 1);
@@ -97,18 +98,19 @@ static void restart_berthd(void) {
     BED_UNTIL(&b, bed_all_ready(&b));
 }
 
-/* With its data: a new epoch, and a lease of grace. */
+/* A restart of Redis with its data: a new epoch, and a lease of grace. */
 static void restart_redis(void) {
     TEST_INT(redis_server_restart(&redis_bed.server, true), 0);
     pass(RESTART);
     BED_UNTIL(&b, bed_all_ready(&b));
 }
 
-/* What it may have grown by: nobody knows to more than one percent how old a number is that was heard before a new epoch (R8, R10). It was
- * heard a heartbeat before Redis was restarted, and told again before that restart was over. */
+/* Bound of the growth. The age of a number received before a new epoch is known only to one percent (R8,
+ * R10). The number was received a heartbeat before Redis restarted, and reported again before that restart
+ * was over. */
 #define GROWTH ((long long) (DAYS / RESTART_EVERY * (RESTART + LEASE / 6) / 100))
 
-/* The highest lead seen. */
+/* Highest lead so far. */
 static long long live_on(void) {
     long long highest = 0;
 
@@ -138,7 +140,7 @@ static long long place_of(const struct probe *p) {
     return redis_number(&redis_bed.server, "ZRANK berth:{test}:pool:db:queue %s", p->claim.id);
 }
 
-/* Nobody waits: as soon as a number is drawn the lead is what is left of it. */
+/* Without waiting claims the lead shrinks to the rest of it as soon as a number is drawn. */
 static void test_idle(void) {
     long long before, highest;
 
@@ -160,7 +162,7 @@ static void test_idle(void) {
     end();
 }
 
-/* Without a lead one comes from nowhere, however old the number is that a host remembers. */
+/* No lead appears by itself, at any age of the number that a host remembers. */
 static void test_reloaded(void) {
     if (!begin(0))
         return;
@@ -174,7 +176,8 @@ static void test_reloaded(void) {
     end();
 }
 
-/* Later claims with a head start are before a plain one only if they came soon enough. n others wait before it. */
+/* Later claims with a head start precede a plain one only if they came soon enough. n others wait in front
+ * of it. */
 static void check_order(long long n) {
     struct probe *plain = ask_later(0), *later[LATER];
 
@@ -191,7 +194,7 @@ static void check_order(long long n) {
     probe_end(plain);
 }
 
-/* Somebody waits, so the lead has to stay. */
+/* While a claim waits the lead has to stay. */
 static void test_order(void) {
     long long before, highest;
 
@@ -200,7 +203,7 @@ static void test_order(void) {
     probe_grant(bed_probe(&b, 0, "db:4"));
     probe_wait(bed_probe(&b, 0, "db:4"));
     set_time(0);
-    (void) ask_later(0); /* drawn now: from here on there is a lead */
+    (void) ask_later(0); /* draws a number: there is a lead from here on */
     before = lead();
     check_order(2);
     highest = live_on();

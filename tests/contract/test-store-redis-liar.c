@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* store-redis and a Redis that gives the same wrong answer each time (tests/harness/redis-peer.h): that costs a bounded number of calls. The
- * clock is the test's, so a store that asks again at once asks without end before any time has passed. */
+/* store-redis and a Redis that gives the same wrong reply each time (tests/harness/redis-peer.h): this costs
+ * a bounded number of calls. The test drives the clock, so a store that retries at once would retry without
+ * end. */
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define LEASE (2 * USEC_PER_SEC)
 #define CONNECTIONS_MAX 8
 #define WATCHED (20 * USEC_PER_SEC)
-#define HEARTBEATS 60 /* in that time */
+#define HEARTBEATS 60 /* in the measured time */
 
 struct lie {
     const char *name;
@@ -111,7 +112,7 @@ static bool begin(struct bed *b) {
 
 static void end(struct bed *b) {
     s.lie = NULL;
-    BED_UNTIL(b, b->stores[0]->state == STORE_STATE_READY); /* it is believed again when it tells the truth */
+    BED_UNTIL(b, b->stores[0]->state == STORE_STATE_READY); /* it is trusted again after correct replies */
     list_foreach(p, &b->probes, struct probe, link)
         BED_UNTIL(b, p->n_granted + p->n_waiting > 0);
     bed_done(b);
@@ -137,7 +138,7 @@ static void check(struct bed *b, const struct lie *lie) {
         probe_ask(bed_probe(b, 0, "db"));
     else if (lie->kind == REDIS_SCRIPT_OVERRIDE)
         TEST_INT(store_override(b->stores[0], &(struct store_override) {.pool = "db", .limit = 1, .for_usec = USEC_INFINITY}, on_override, NULL), 0);
-    for (size_t k = 0; k < CONNECTIONS_MAX; k++) /* so that it says hello and syncs, too */
+    for (size_t k = 0; k < CONNECTIONS_MAX; k++) /* for hello and sync as well */
         if (s.peers[k].source && lie->kind != REDIS_SCRIPT_CLAIM && lie->kind != REDIS_SCRIPT_OVERRIDE)
             (void) shutdown(s.peers[k].fd, SHUT_RDWR);
     while (s.n_commands <= allowed && bed_turn(b, until))
@@ -145,7 +146,7 @@ static void check(struct bed *b, const struct lie *lie) {
     if (s.n_commands > allowed || s.n_commands < 5)
         printf("%s: %u calls\n", lie->name, s.n_commands);
     CU_ASSERT(s.n_commands <= allowed);
-    CU_ASSERT(s.n_commands >= 5); /* it does try */
+    CU_ASSERT(s.n_commands >= 5); /* it did try */
 }
 
 #define STALE "*2\r\n$5\r\nstale\r\n:5"
@@ -169,7 +170,7 @@ static void test_same_lie(void) {
         {"claim: no script", REDIS_SCRIPT_CLAIM, PEER_ERROR, 0, "NOSCRIPT", 30},
         {"claim: lost", REDIS_SCRIPT_CLAIM, PEER_LOST, 0, "", 30},
         {"claim: no memory", REDIS_SCRIPT_CLAIM, PEER_ERROR, 0, "OOM", 30},
-        {"override: epoch", REDIS_SCRIPT_OVERRIDE, PEER_WORD, 0, "epoch", 30}, /* said again whenever it is live */
+        {"override: epoch", REDIS_SCRIPT_OVERRIDE, PEER_WORD, 0, "epoch", 30}, /* repeated whenever the link is live */
         {"override: stale", REDIS_SCRIPT_OVERRIDE, PEER_RAW, 0, STALE, 30},
         {"heartbeat: stale", REDIS_SCRIPT_HEARTBEAT, PEER_RAW, 0, STALE, 30},
         {"heartbeat: gone", REDIS_SCRIPT_HEARTBEAT, PEER_WORD, 0, "gone", 30},
@@ -192,7 +193,7 @@ static void test_same_lie(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"the same lie each time", test_same_lie},
+    {"the same wrong reply each time", test_same_lie},
     CU_TEST_INFO_NULL,
 };
 

@@ -36,8 +36,8 @@ static void test_refused_by_redis(void) {
     bed_done(&b);
 }
 
-/* An eviction policy, or another master, that comes while a host is connected: noticed within a lease,
- * not at its next connection. */
+/* An eviction policy or another master that appears while a host is connected is detected within a lease,
+ * not only by the next connection. */
 static void test_changed_while_connected(void) {
     struct bed b;
 
@@ -57,7 +57,7 @@ static void test_changed_while_connected(void) {
     bed_done(&b);
 }
 
-/* Its master knows nothing of what it takes: also one that takes writes is refused. */
+/* A replica is refused even if it is writable: its master does not get the writes. */
 static void test_replica(void) {
     struct bed b;
 
@@ -69,7 +69,7 @@ static void test_replica(void) {
     TEST_STRING(b.stores[0]->away_why, "this Redis is a replica (role:slave)");
     redis_bed_command("REPLICAOF NO ONE");
     CU_ASSERT(bed_start(&b));
-    redis_bed_command("REPLICAOF 127.0.0.1 1"); /* and while it is connected */
+    redis_bed_command("REPLICAOF 127.0.0.1 1"); /* and while the host is connected */
     BED_UNTIL(&b, strstr(b.stores[0]->away_why, "replica") != NULL);
     redis_bed_command("REPLICAOF NO ONE");
     redis_bed_command("CONFIG SET replica-read-only yes");
@@ -77,8 +77,8 @@ static void test_replica(void) {
     bed_done(&b);
 }
 
-/* A snapshot that fails: with the default of stop-writes-on-bgsave-error Redis refuses what changes
- * anything. It is said before, and what it means. */
+/* After a failed snapshot Redis refuses writes, by the default of stop-writes-on-bgsave-error. berthd logs
+ * that before it happens, and what it means. */
 static void test_failed_snapshot(void) {
     struct bed b;
 
@@ -99,9 +99,9 @@ static void test_failed_snapshot(void) {
     bed_done(&b);
 }
 
-/* Whoever may publish may write to a host's channel. A number that no clock of ours can have is not
- * remembered, and says nothing of a claim: else all tokens after it would be one, and hosts would teach
- * it to a Redis that was wiped. */
+/* Any client that may publish can write to a host's channel. A number that is impossible for the clock is
+ * neither remembered nor applied to a claim: otherwise all later tokens would follow it, and hosts would
+ * report it to a Redis that was wiped. */
 static void test_forged_push(void) {
     static const char nonsense[] = "a message on this host's channel makes no sense";
     static const char *const numbers[] = {"9000000000000000000", "9223372036854775807", "9007199254740992", "18446744073709551615",
@@ -136,9 +136,9 @@ static void test_forged_push(void) {
     CU_ASSERT(store->clock.drawn < token + 60 * USEC_PER_SEC && store->pushes.seq < token + 60 * USEC_PER_SEC);
     _cleanup_free_ char *said = capture_read(&b.capture);
     const char *first = strstr(said, nonsense);
-    CU_ASSERT(first && !strstr(first + 1, nonsense)); /* not each */
+    CU_ASSERT(first && !strstr(first + 1, nonsense)); /* logged once */
     probe_release(held);
-    BED_UNTIL(&b, waiting->n_granted > 0); /* what is pushed in earnest is heard as before */
+    BED_UNTIL(&b, waiting->n_granted > 0); /* real pushes are still received */
     CU_ASSERT(waiting->token > token && waiting->token < token + 60 * USEC_PER_SEC);
     probe_end(waiting);
     bed_done(&b);
@@ -151,8 +151,8 @@ static unsigned count_oom(void) {
     return at ? (unsigned) strtoul(at + strlen("errorstat_OOM:count="), NULL, 10) : 0;
 }
 
-/* Who would not wait is refused at once; who waits, waits for memory as for permits, in the order in
- * which it asked. */
+/* A claim with nowait is refused at once; others wait for memory as for permits, in the order of their
+ * requests. */
 static void test_full(void) {
     struct probe *p[4];
     struct bed b;
@@ -168,7 +168,7 @@ static void test_full(void) {
         probe_ask(p[i] = bed_probe(&b, 0, "one"));
     probe_refuse(now, STORE_REFUSAL_NO_MEMORY);
     CU_ASSERT(b.stores[0]->is_full);
-    probe_end(held); /* still gives back */
+    probe_end(held); /* releases still work */
     usec_t end = clock_boottime() + 2 * USEC_PER_SEC;
     while (bed_turn(&b, end))
         ;
@@ -176,7 +176,7 @@ static void test_full(void) {
     probe_refuse(again, STORE_REFUSAL_NO_MEMORY);
     TEST_INT(p[0]->n_granted + p[0]->n_refused + p[1]->n_refused + p[2]->n_refused + p[3]->n_refused, 0);
     CU_ASSERT(count_oom() > 4 && count_oom() < 20);
-    probe_end(p[1]); /* withdrawn: at once */
+    probe_end(p[1]); /* withdrawn at once */
     redis_bed_command("CONFIG SET maxmemory 0");
     BED_UNTIL(&b, p[0]->n_granted > 0);
     CU_ASSERT_FALSE(b.stores[0]->is_full);
@@ -190,7 +190,7 @@ static void test_full(void) {
     bed_done(&b);
 }
 
-/* Nobody waits for memory: the next nowait claim calls Redis again. */
+/* No claim waits for memory: the next nowait claim calls Redis again. */
 static void test_full_nowait(void) {
     struct bed b;
 
@@ -214,7 +214,7 @@ static CU_TestInfo tests[] = {
     {"failed snapshot", test_failed_snapshot},
     {"forged push", test_forged_push},
     {"full", test_full},
-    {"full and nobody waits", test_full_nowait},
+    {"full without waiting claims", test_full_nowait},
     CU_TEST_INFO_NULL,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 
-/* There is no memory for one call to Redis: nobody waits for ever for what was not said then. */
+/* There is no memory for one call to Redis: the call is repeated later, and no claim waits for ever. */
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ WRAP(FAULT_MEMORY, NULL, void *, malloc, (size_t size), (size))
 WRAP(FAULT_ZEROED_MEMORY, NULL, void *, calloc, (size_t n, size_t size), (n, size))
 WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
 
-/* Fails at the call under way, all of it. */
+/* Fails each allocation of the call under way. */
 #define WITHOUT_MEMORY(statement) WITHOUT(FAULT_MEMORY, 1, statement)
 #define WITHOUT(kind, from, statement)             \
     do {                                           \
@@ -21,7 +21,7 @@ WRAP(FAULT_MEMORY, NULL, void *, realloc, (void *old, size_t size), (old, size))
         CU_ASSERT(fault_end());                    \
     } while (0)
 
-/* What was asked is said when the turn of the event loop is over. */
+/* Requests are sent at the end of the turn of the event loop. */
 static void turn_until_met(struct bed *b) {
     usec_t end = usec_add(clock_boottime(), BED_DEADLINE_USEC);
 
@@ -36,7 +36,7 @@ static void test_claim(void) {
     if (!redis_bed_begin(&b, 1))
         return;
     first = bed_probe(&b, 0, "db:1");
-    WITHOUT(FAULT_ZEROED_MEMORY, 2, probe_ask(first)); /* the store knows it, and has no memory to ask for it */
+    WITHOUT(FAULT_ZEROED_MEMORY, 2, probe_ask(first)); /* the store has the claim, but no memory to request it */
     BED_UNTIL(&b, first->n_granted > 0);
     WITHOUT(FAULT_ZEROED_MEMORY, 1, probe_release(first));
     BED_UNTIL(&b, first->n_released > 0);
@@ -80,7 +80,7 @@ static void test_admin(void) {
     bed_done(&b);
 }
 
-/* A reload's limits. */
+/* The limits of a reload. */
 static void test_declare(void) {
     struct store_pool pools[2] = {redis_bed_pools[0], redis_bed_pools[1]};
     struct bed b;

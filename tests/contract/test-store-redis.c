@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The contract of store/store.h, kept by store-redis: three hosts on a private redis-server. */
+/* store-redis keeps the contract of store/store.h: three hosts on a private redis-server. */
 
 #include <string.h>
 
 #include "tests/harness/redis-bed.h"
 #include "tests/harness/store-suite.h"
 
-/* R16: what does not grow: the namespace's own record, and the versions of overrides, one a pool. */
+/* R16: keys that do not grow: the namespace's own record, and the versions of overrides, one a pool. */
 static void check_empty(void *userdata _unused_) {
     _cleanup_reply_ redisReply *keys = redis_command(&redis_bed.server, "KEYS *");
 
@@ -22,7 +22,8 @@ static const struct store_fixture fixture = {.n_hosts = 3, .n_seeds = 5, .make =
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "store-redis", .pTests = store_suite_tests}, CU_SUITE_INFO_NULL};
 
-    /* Nothing here waits for a lease or a timeout to pass: both are long, so that a busy machine's stalls end no connection. */
+    /* No test here waits for a lease or a timeout. Both are long, so that stalls of a busy machine end no
+     * connection. */
     redis_bed.lease = 30 * USEC_PER_SEC;
     redis_bed.heartbeat = USEC_PER_SEC;
     redis_bed.timeout = 10 * USEC_PER_SEC;
