@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Event logs of two hosts, ant and bee, that a test makes up for the audit, and the expected findings. Times
- * are ms since the beginning, by Redis's clock. Texts are borrowed for the life of the program. */
+/* Event logs of two hosts, ant and bee, made up for the audit, and the expected findings. Times are ms since
+ * the beginning, by Redis's clock. Texts are borrowed for the life of the program. */
 
 #include "cli/audit/check.h"
 

@@ -17,11 +17,11 @@ struct birth {
     pid_t traced[BIRTH_TRACED_MAX]; /* the process, its child, and the child of that; 0: not born */
 };
 
-/* Whether this machine lets us trace what we start. */
+/* Returns whether this machine permits tracing of own children. */
 bool birth_is_allowed(void);
-/* Watches a process from now on. false: it cannot be traced. */
+/* Watches a process. False: it cannot be traced. */
 bool birth_watch(struct birth *b, pid_t parent, unsigned generations);
-/* To be called often: what is traced stands still at its signals and forks until then. Waits for nothing.
+/* To be called often, because a traced process stops at each signal and fork until then. Does not wait.
  * Returns whether all are born and stopped. */
 bool birth_turn(struct birth *b);
 /* Sends SIGCONT to those that were stopped, or ends the watch if none was born. Idempotent. */

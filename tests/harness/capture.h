@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Takes this program's standard error for a while, so that a test can read which events were written:
- *
- *     struct capture c;
- *     capture_begin(&c);
- *     ... journal_new(), event_emit() ...
- *     _cleanup_free_ char *text = capture_end(&c);
- */
+/* Captures this program's standard error, so that a test can read the events: */
 
 struct capture {
     int saved; /* the real standard error */
     int file;  /* in memory; takes any amount without a reader */
 };
 
-/* Both end the test program where they fail: nothing could be told any more. */
+/* Both end the test program on failure, because no further message could be read. */
 void capture_begin(struct capture *c);
-/* What was written so far, to be freed; the capture goes on. */
+/* Returns what was written so far, to be freed; the capture continues. */
 char *capture_read(struct capture *c);
-/* What was written, to be freed; standard error is the old one again. */
+/* Returns what was written, to be freed, and restores standard error. */
 char *capture_end(struct capture *c);

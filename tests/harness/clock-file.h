@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The clock of some programs in a test's hands (tests/preload/host-clock.c): they see it jump, or stand still until the test moves it on.
- * On a clock that stands nothing comes too late however busy the machine is, and what is due when can be told to the millisecond. */
+/* A clock of some programs that the test controls (tests/preload/host-clock.c): it jumps, or stands still
+ * until the test advances it. While it stands still nothing is late on a busy machine, and due times can be
+ * checked to the millisecond. */
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -10,24 +11,25 @@
 #include "base/clock.h"
 
 struct clock_file {
-    _Atomic int64_t *words; /* shared with those programs; NULL: none was made */
+    _Atomic int64_t *words; /* shared with these programs; NULL: none */
     char file[128], library[320], sanitizer[256];
-    char *environment[4];   /* brings it into a program; NULL-terminated */
+    char *environment[4];   /* puts it into a program; NULL-terminated */
 };
 
-/* At this path; whoever removes the folder removes it. Its clocks run, and are right. */
+/* Makes it at this path; removed together with the folder. Its clocks run and are right. */
 void clock_file_make(struct clock_file *c, const char *path);
 void clock_file_done(struct clock_file *c);
 
-/* CLOCK_BOOTTIME is so many µs further on from now, as after a suspend. */
+/* Advances CLOCK_BOOTTIME by this many µs, as a suspend does. */
 void clock_file_jump(struct clock_file *c, usec_t usec);
-/* CLOCK_REALTIME is off by so many µs from now on. */
+/* Sets CLOCK_REALTIME off by this many µs. */
 void clock_file_step(struct clock_file *c, int64_t usec);
-/* CLOCK_BOOTTIME is that, and stays so until the next call; or goes on from there. What is due by then is seen by a program's next wait. */
+/* Stops CLOCK_BOOTTIME at this time until the next call; or continues it from there. A program handles what
+ * is due by then in its next wait. */
 void clock_file_stand(struct clock_file *c, usec_t boottime);
 void clock_file_go_on(struct clock_file *c);
 
-/* This program's own: called at the begin of main(), it starts the program once more with the library. What the program executes has true
- * clocks, what it forks has these. */
+/* For this program itself: to be called at the begin of main(), executes the program again with the library.
+ * Executed programs have true clocks, forked ones these. */
 extern struct clock_file own_clock;
 void clock_file_own(char **argv);

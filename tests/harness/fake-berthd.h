@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A berthd that a test plays: it listens, receives the calls of `berth run`, and replies when the test
- * wants. `berth run` is a forked child of the test. Every wait lasts at most FAKE_PATIENCE and then fails
- * the test. */
+/* A fake berthd: it listens, receives the calls of `berth run`, and replies when the test wants. `berth run`
+ * is a forked child of the test. Every wait lasts at most FAKE_PATIENCE and then fails the test. */
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -26,7 +25,7 @@ struct fake {
     int pidfd;
     int keys;         /* write end of its standard input, which stays silent: `read` there waits for a signal */
     int output;       /* read end of its standard output */
-    char text[16384]; /* all that was read there */
+    char text[16384]; /* all that was read from output */
     int hold;         /* read end of the hold that was granted */
     pid_t command;    /* from Started */
 };
@@ -36,7 +35,8 @@ void fake_done(struct fake *f); /* kills what is left, removes the directory */
 void fake_stop(struct fake *f); /* closes the connection and stops listening */
 void fake_listen(struct fake *f);
 
-/* Starts `berth run` with these words, e.g. "-p db -n -- sh -c", and one last argument that may hold spaces, or NULL. */
+/* Starts `berth run` with these words, e.g. "-p db -n -- sh -c", and a last argument that may contain
+ * spaces, or NULL. */
 void fake_run(struct fake *f, const char *words, const char *last);
 /* Runs in the child before `berth run`; set by a test. */
 extern void (*fake_in_child)(struct fake *f);
@@ -60,7 +60,7 @@ void fake_expect_started(struct fake *f);
 /* Expects Ended: code, signal (-1: missing), result (NULL: null or missing); replies that the run is over. */
 void fake_expect_ended(struct fake *f, int code, int signal, const char *result);
 
-/* Whether the hold is closed. */
+/* Returns whether the hold is closed. */
 bool fake_is_hold_over(struct fake *f);
 void fake_await_hold_over(struct fake *f);
 /* Waits for this text on its standard output. */

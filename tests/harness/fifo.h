@@ -26,26 +26,27 @@ extern struct fifo {
 /* CUnit's set-up and tear-down. The tear-down frees the hold, and fails if a file is left. */
 void fifo_up(void);
 void fifo_down(void);
-/* The path of a file in the directory, until the next call; and whether it is there. */
+/* Returns the path of a file in the directory, until the next call; and whether the file exists. */
 const char *fifo_path(const char *name);
 bool fifo_exists(const char *name);
 
-/* A record of FIFO_RUN, as hold_new() wants it. */
+/* Returns a record of FIFO_RUN for hold_new(). */
 void fifo_record(struct message_writer *w, const char *token);
-/* Makes the hold; the write end is returned, to be closed. The second one also starts and watches a command. */
+/* Make the hold and return the write end, to be closed. The second one also starts and watches a command. */
 int fifo_begin(void);
 int fifo_begin_with_command(pid_t *ret_pid, int *ret_end);
-/* Lets happen all that is to happen by now; then it has been over so often. */
+/* Runs the loop until it is idle, then checks the number of calls of on_over(). */
 void fifo_expect_over(unsigned n);
-/* Until it is over, or 5 s. */
+/* Waits for on_over(), 5 s at most. */
 void fifo_await_over(void);
 
-/* A command: lives until its own pipe, *ret_end, is closed; inherits also_holds if that is not -1. */
+/* Starts a command that lives until its own pipe, *ret_end, is closed; it inherits also_holds if that is not
+ * -1. */
 pid_t command_start(int *ret_end, int also_holds);
 void command_end(pid_t pid, int end);
 
-/* What a restarted berthd finds: the number of holds, and the record in fifo.found. */
+/* Recovers as a restarted berthd does. Returns the number of holds; the record is in fifo.found. */
 unsigned fifo_recover(void);
-/* Finds the hold and opens it; and after it was detached. */
+/* Recovers and opens the hold; the second one detaches it before. */
 void fifo_open(void);
 void fifo_reopen(void);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Clocks of one host in a test's hands (tests/harness/clock-file.h): all its programs see them jump at once. */
+/* Clocks of one host that the test controls (tests/harness/clock-file.h): all its programs see the same
+ * jumps. */
 
 #include "tests/harness/host.h"
 
-/* Before the host is started; until cluster_down(). */
+/* To be called before the host is started; lasts until cluster_down(). */
 void host_clock_give(struct host *h);
-/* CLOCK_BOOTTIME is so many µs further on from now, as after a suspend. */
+/* Advances CLOCK_BOOTTIME by this many µs, as a suspend does. */
 void host_clock_jump(struct host *h, usec_t usec);
-/* CLOCK_REALTIME is off by so many µs from now on. */
+/* Sets CLOCK_REALTIME off by this many µs. */
 void host_clock_step(struct host *h, int64_t usec);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What an attacker passes to a process so that its close(2) sleeps: TCP sockets with SO_LINGER and bytes that nobody reads. */
+/* Sockets that an attacker passes to a process so that its close(2) sleeps: TCP sockets with SO_LINGER and
+ * unread bytes. */
 
 #include <stddef.h>
 #include <sys/types.h>
 
-#define LINGER_TIME 20 /* seconds that a close of one sleeps, if nothing else ends it */
+#define LINGER_TIME 20 /* seconds that a close sleeps, if nothing ends it earlier */
 
-/* A socket on loopback whose last close sleeps. The peers of all of them live as long as the process that called linger_begin(), or this
- * first, or until linger_end(). */
+/* Makes a socket on loopback whose last close sleeps. The peers live as long as the process that first
+ * called linger_begin(), or this function, or until linger_end(). */
 int linger_begin(void);
 int linger_socket(void);
 void linger_end(void);
 
-/* sendmsg(2) of these bytes with the descriptor attached. fd: stays the caller's. */
+/* sendmsg(2) of these bytes with the descriptor attached. fd stays the caller's. */
 ssize_t linger_send(int socket, const void *data, size_t size, int fd, int flags);
-/* The same with a new lingering socket; the message has its only reference. */
+/* The same with a new lingering socket, of which the message has the only reference. */
 ssize_t linger_attack(int socket, const void *data, size_t size, int flags);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Where tests find the programs of this build, and how they clean up what they made. */
+/* Paths of this build's programs, and the removal of test folders. */
 
 #include <stddef.h>
 
-/* The folder of the build ($BERTH_BUILD, or "build"), absolute; for the life of the test program. */
+/* Returns the absolute folder of the build ($BERTH_BUILD, or "build"), for the life of the test program. */
 const char *place_build(void);
-/* Where its programs are. This is place_build(), or a copy below /tmp if that path has characters that a shell or a config would need
- * quoted, or if root tests a build that other users may not enter. The copy goes when the test program ends. */
+/* Returns the folder of the programs: place_build(), or a copy below /tmp if the path has characters that
+ * need quotes in a shell or config, or if root tests a build that other users cannot read. The copy is
+ * removed when the test program ends. */
 const char *place_programs(void);
-/* Called right before the test program executes itself again: that goes on with the copy, and removes it. */
+/* To be called right before the test program executes itself again, which then uses and removes the copy. */
 void place_keep_over_exec(void);
-/* A program there ("berthd", "tests/tools/witness"). Returns buffer. */
+/* Formats the path of a program ("berthd", "tests/tools/witness"). Returns buffer. */
 const char *place_program(char *buffer, size_t size, const char *name);
-/* Removes a folder with all that is below it; no failure if it is not there. */
+/* Removes a folder and its contents, if it exists. */
 void place_remove(const char *folder);

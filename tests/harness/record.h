@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What berthds of a cluster said while a test ran, as the entries that their journals would have had: with it whatever a test does to a
- * cluster is a test of `berth audit`, too. */
+/* Collects the events of all berthds of a cluster during a test, as the entries that their journals would
+ * have. So every test of a cluster is also a test of `berth audit`. */
 
 #include "cli/audit/check.h"
 #include "tests/harness/host.h"
 
-/* Of all hosts, of all their berthds. */
+/* Returns the entries of all hosts and all their berthds. */
 void record_read(struct entries *ret);
-/* What the audit finds is a failed assertion; told with the entries. */
+/* Runs the audit; a finding is a failed assertion and is printed with the entries. */
 void record_audit(void);
