@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's connection to one guard. One message is taken in each turn of the loop, and its handler is the last that is called, so
- * that a handler may free the link. */
+/* berthd's connection to one guard. It takes one message in each turn of the loop and calls its handler
+ * last, so that a handler may free the link. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct guard_link {
     sd_event_source *source;
     int fd;
     pid_t pid;
-    /* What the guard has not been sent yet because it does not read. */
+    /* Not sent yet, because the guard does not read. */
     bool has_deadline, has_stop, has_done;
     usec_t deadline;
     enum supervise_reason stop_reason;
@@ -50,8 +50,8 @@ static int send_done(struct guard_link *g) {
     return message_send(g->fd, &w);
 }
 
-/* What cannot be sent for another reason than a full socket never will be; the connection's end, which is about to be read, says
- * what became of the guard. */
+/* A message that fails for another reason than a full socket is dropped. The end of the connection, which
+ * follows, shows what became of the guard. */
 static bool must_wait(bool *pending, int (*send)(struct guard_link *g), struct guard_link *g) {
     if (*pending && send(g) == -EAGAIN)
         return true;

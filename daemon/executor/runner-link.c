@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's connection to berth-runner: to its socket, or to a child of our own on a socketpair. Lost, it is made again; each time
- * hello begins it again. One message is taken in each turn of the loop, and its handler is the last that is called. */
+/* berthd's connection to berth-runner: to its socket, or to a child of its own on a socketpair. It reconnects by itself and
+ * begins with hello each time. It takes one message in each turn of the loop and calls its handler last. */
 
 #include "daemon/executor/runner-link.h"
 
@@ -37,8 +37,8 @@ struct runner_link {
     int fd;                        /* -1: not connected */
     sd_event_source *source;
     struct outbox outbox;
-    bool is_up;                    /* hello was answered */
-    bool is_lost_told;
+    bool is_up;                    /* the runner has answered hello */
+    bool lost_sent;                /* on_lost was called */
 
     struct timer retry;
     usec_t retry_after;
@@ -68,14 +68,14 @@ static void runner_link_drop(struct runner_link *l) {
     runner_link_retry(l);
 }
 
-static void runner_link_tell_lost(struct runner_link *l) {
-    if (l->is_lost_told)
+static void runner_link_report_lost(struct runner_link *l) {
+    if (l->lost_sent)
         return;
-    l->is_lost_told = true;
+    l->lost_sent = true;
     l->handler.on_lost(l->handler.userdata);
 }
 
-/* 0 if it was sent or will be as soon as the runner reads; else the connection was given up. */
+/* Sends a message now, or as soon as the runner reads. Otherwise the connection was dropped. */
 static int runner_link_send(struct runner_link *l, const struct message_writer *w) {
     int r;
 
@@ -85,7 +85,7 @@ static int runner_link_send(struct runner_link *l, const struct message_writer *
     if (r == OUTBOX_E_KEPT)
         (void) sd_event_source_set_io_events(l->source, EPOLLIN | EPOLLOUT);
     if (r == -EINVAL || r == -EMSGSIZE)
-        return r; /* our own mistake, not the runner's */
+        return r; /* the message is invalid */
     if (r < 0)
         runner_link_drop(l);
     return r < 0 ? -ENOTCONN : 0;
@@ -146,7 +146,7 @@ static void child_reap(struct runner_link *l) {
 }
 
 static int child_on_end(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents, void *userdata) {
-    /* Its socket's end is read on its own; here it is but waited for. */
+    /* The end of its socket is handled by runner_link_on_io(). */
     child_reap(userdata);
     return 0;
 }
@@ -191,7 +191,7 @@ static void runner_link_on_retry(void *userdata) {
 
     if (l->fd >= 0)
         return;
-    if (l->child >= 0) { /* of the connection before: it is about to end */
+    if (l->child >= 0) { /* of the previous connection; about to end */
         if (clock_boottime() >= usec_add(l->child_dropped, CHILD_END_TIME))
             (void) pidfd_send_signal(l->child, SIGKILL, NULL, 0);
         runner_link_retry(l);
@@ -199,9 +199,9 @@ static void runner_link_on_retry(void *userdata) {
     }
     r = l->with_runner ? child_start(l) : runner_link_connect(l);
     if (r < 0) {
-        if (r != -ENOTCONN) /* then it was dropped, and comes again already */
+        if (r != -ENOTCONN) /* the connection was dropped, and a retry is set */
             runner_link_retry(l);
-        runner_link_tell_lost(l);
+        runner_link_report_lost(l);
     }
 }
 
@@ -211,7 +211,7 @@ static bool take_hello(struct runner_link *l, const struct message *m) {
     if (message_get_u64(m, "version", &version) < 0 || version != PROTOCOL_VERSION)
         return false;
     l->is_up = true;
-    l->is_lost_told = false;
+    l->lost_sent = false;
     l->retry_after = RETRY_FIRST;
     return true;
 }
@@ -262,7 +262,7 @@ static int runner_link_on_io(_unused_ sd_event_source *source, int fd, uint32_t 
     if (r == -EAGAIN || (r == 0 && runner_link_take(l, &m)))
         return 0;
     runner_link_drop(l);
-    runner_link_tell_lost(l);
+    runner_link_report_lost(l);
     return 0;
 }
 
@@ -274,7 +274,7 @@ int runner_link_start(struct runner_link *l, const struct message_writer *start)
     return l->is_up ? runner_link_send(l, start) : -ENOTCONN;
 }
 
-static int runner_link_say(struct runner_link *l, const char *verb, const char *run, uint64_t token) {
+static int runner_link_send_run(struct runner_link *l, const char *verb, const char *run, uint64_t token) {
     struct message_writer w;
 
     if (!l->is_up)
@@ -287,11 +287,11 @@ static int runner_link_say(struct runner_link *l, const char *verb, const char *
 }
 
 int runner_link_kill(struct runner_link *l, const char *run, uint64_t token) {
-    return runner_link_say(l, PROTOCOL_KILL, run, token);
+    return runner_link_send_run(l, PROTOCOL_KILL, run, token);
 }
 
 int runner_link_forget(struct runner_link *l, const char *run) {
-    return runner_link_say(l, PROTOCOL_FORGET, run, 0);
+    return runner_link_send_run(l, PROTOCOL_FORGET, run, 0);
 }
 
 /* --- the module --- */
@@ -310,7 +310,7 @@ int runner_link_new(struct runner_link **ret, sd_event *event, const char *direc
     outbox_init(&l->outbox);
     if (text_copy(&l->directory, directory) < 0 || text_copy(&l->with_runner, with_runner) < 0 || text_copy(&l->config, config) < 0)
         return -ENOMEM;
-    /* The first try is the loop's first turn, so that no handler is called from here. */
+    /* The first attempt is made in the loop's first turn, so that no handler is called from here. */
     r = timer_init(&l->retry, event, SD_EVENT_PRIORITY_NORMAL, runner_link_on_retry, l);
     if (r < 0)
         return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* berthd's side of base/protocol.h: the connection to berth-runner, and one to each guard. Reconnects by itself. */
+/* berthd's side of base/protocol.h: the connection to berth-runner, which reconnects by itself, and one to
+ * each guard. */
 
 #include <stdbool.h>
 #include <systemd/sd-event.h>
@@ -19,16 +20,17 @@ struct runner_link_handler {
     void (*on_guard)(const char *run, void *userdata); /* a guard is listening (sent after hello) */
     void (*on_started)(const char *run, bool existed, void *userdata); /* `starting` or `exists` */
     void (*on_refused)(const char *run, const char *reason, const char *text, void *userdata);
-    void (*on_report)(const struct message *report, void *userdata);  /* answer with runner_link_forget() once it is recorded */
-    void (*on_lost)(void *userdata);                                  /* the connection is gone; it is tried again */
+    void (*on_report)(const struct message *report, void *userdata);  /* runner_link_forget() is due once it is recorded */
+    void (*on_lost)(void *userdata);                                  /* the connection was lost and is retried */
     void *userdata;
 };
 
-/* directory: the runtime directory, for runner/runner.sock; with_runner: path of a berth-runner to start as a child on a socketpair
- * (config: its -c argument, or NULL), or NULL to connect. A child that dies is started again. */
+/* directory: the runtime directory, for runner/runner.sock. with_runner: path of a berth-runner to start as
+ * a child on a socketpair (config: its -c argument, or NULL), or NULL to connect. A child that ends is
+ * started again. */
 int runner_link_new(struct runner_link **ret, sd_event *event, const char *directory, const char *with_runner, const char *config,
                     const struct runner_link_handler *handler);
-/* With a child: closes its socket and waits until it has ended (bounded, 5 s, then SIGKILL). */
+/* Closes the socket of a child and waits for its end (5 s, then SIGKILL). */
 struct runner_link *runner_link_free(struct runner_link *l);
 DEFINE_CLEANUP(struct runner_link, runner_link_free)
 bool runner_link_is_up(const struct runner_link *l);
@@ -44,20 +46,21 @@ struct guard_link_handler {
     void (*on_started)(struct guard_link *g, const struct message *started, void *userdata); /* may be NULL, as the next three */
     void (*on_stopping)(struct guard_link *g, enum supervise_reason reason, void *userdata);
     void (*on_ack)(struct guard_link *g, usec_t deadline, void *userdata);
-    void (*on_report)(struct guard_link *g, const struct message *report, void *userdata); /* answer with guard_link_done() */
+    void (*on_report)(struct guard_link *g, const struct message *report, void *userdata); /* guard_link_done() is due once it is recorded */
     /* The connection ended without a report. Another guard_link_new() shows whether the guard is gone, too.
      */
     void (*on_gone)(struct guard_link *g, void *userdata);
     void *userdata;
 };
 
-/* Connects to runs/RUN.sock. Negative errno: -ENOENT, -ECONNREFUSED: there is no guard (any more); others say nothing about it. */
+/* Connects to runs/RUN.sock. -ENOENT, -ECONNREFUSED: there is no guard (any more). Another negative errno:
+ * unknown. */
 int guard_link_new(struct guard_link **ret, sd_event *event, const char *directory, const char *run,
                    const struct guard_link_handler *handler);
-struct guard_link *guard_link_free(struct guard_link *g); /* leaves the guard alone */
+struct guard_link *guard_link_free(struct guard_link *g); /* does not affect the guard */
 DEFINE_CLEANUP(struct guard_link, guard_link_free)
-pid_t guard_link_pid(const struct guard_link *g); /* of the guard; 0 before its first on_state */
-/* A guard that does not read for a while loses nothing: the newest deadline is kept and sent when it reads again. */
+pid_t guard_link_pid(const struct guard_link *g); /* returns the guard's pid; 0 before its first on_state */
+/* If the guard does not read, the newest deadline is kept and sent later. */
 void guard_link_set_deadline(struct guard_link *g, usec_t deadline); /* USEC_INFINITY: none */
 void guard_link_stop(struct guard_link *g, enum supervise_reason reason);
 void guard_link_done(struct guard_link *g);
