@@ -104,8 +104,10 @@ static void lacks_commands(void) {
                                  "job a { command = {\"%s/none\"} directory = \"%s/none\" user = \"berth-no-user\" group = \"berth-no-group\" }\n"
                                  "job b { command = {\"%s/secret\"} directory = \"%s/secret\" }\n"
                                  "job c { command = {\"%s\"} }\n"
-                                 "job d { command = {\"/bin/sh\"} user = root directory = \"/\" }\n";
-    char folder[] = "/tmp/berth-test-machine-XXXXXX", text[1024], secret[64], expected[8][256];
+                                 "job d { command = {\"/bin/sh\"} user = root directory = \"/\" }\n"
+                                 "job e { script = \"/no/such\" shell = \"/bin/no-such-shell\" directory = \"~\" }\n"
+                                 "job f { script = \"/no/such\" }\n";
+    char folder[] = "/tmp/berth-test-machine-XXXXXX", text[1024], secret[64], expected[9][256];
     _cleanup_(settings_freep) struct settings *s = NULL;
     struct settings_errors errors = {};
     size_t n = 0;
@@ -126,6 +128,7 @@ static void lacks_commands(void) {
     EXPECT("z.conf:3: job \"b\": command \"%s\" is not executable; run: chmod a+x %s", secret, secret);
     EXPECT("z.conf:3: job \"b\": directory \"%s\" is a file; name a directory", secret);
     EXPECT("z.conf:4: job \"c\": command \"%s\" is not a file; name a program", folder);
+    EXPECT("z.conf:6: job \"e\": shell \"/bin/no-such-shell\" does not exist; install it, or correct the path");
 #undef EXPECT
     TEST_INT(errors.n, n);
     for (size_t i = 0; i < n && i < errors.n; i++)

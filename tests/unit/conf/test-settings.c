@@ -358,13 +358,19 @@ static void test_hash(void) {
         "command = {\"/j\", \"ab\"} oom-score-adjust = 0", "command = {\"/j\", \"ab\"} no-new-privileges = true",
         "command = {\"/j\", \"ab\"} memory-max = 1", "command = {\"/j\", \"ab\"} cpu-weight = 1", "command = {\"/j\", \"ab\"} tasks-max = 1",
         "command = {\"/j\", \"ab\"} operators = {a, b}", "command = {\"/j\", \"ab\"} operators = {b, a}",
+        "script = \"/j\"", "script = \"/k\"", "script = \"/j\" shell = \"/bin/bash\"", "command = {\"/j\", \"ab\"} directory = \"~\"",
+        "command = {\"/j\", \"ab\"} environment-file = {\"/a\"}", "command = {\"/j\", \"ab\"} environment-file = {\"-/a\"}",
+        "command = {\"/j\", \"ab\"} credentials = {a}", "command = {\"/j\", \"ab\"} credentials = {\"a=/a\"}",
+        "command = {\"/j\", \"ab\"} stdin = \"/a\"", "command = {\"/j\", \"ab\"} io-class = idle",
+        "command = {\"/j\", \"ab\"} io-class = best-effort", "command = {\"/j\", \"ab\"} io-class = best-effort io-priority = 0",
         "command = {\"/j\", \"ab\"} operators = {ab}", "command = {\"/j\", \"ab\"} operators = {\"@ab\"}",
     };
     char first[17], other[ELEMENTSOF(others)][17], text[256];
 
     job_hash_of("job j { command = {\"/j\", \"ab\"} }", first);
     /* Written differently, elsewhere, defaults said: the same. */
-    job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\" }",
+    job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\""
+                " script = \"\" shell = \"/bin/sh\" stdin = null io-class = \"\" environment-file = {} credentials = {} }",
                 text);
     TEST_STRING(text, first);
     /* So does the order of limits. */
