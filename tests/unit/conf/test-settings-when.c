@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "conf/settings.h"
 #include "tests/harness/test.h"
 
@@ -217,6 +218,26 @@ static void test_zones(void) {
               " clock of this machine does not; write \"UTC\"");
 }
 
+/* Whoever loads a config looks for its zones. */
+static void test_load(void) {
+    static const char text[] = "host = ant\nzone = Nowhere\n";
+    char folder[] = "/tmp/berth-when-XXXXXX", path[64], expected[192];
+    struct settings_errors errors = {};
+    struct settings *s = NULL;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/c", folder);
+    snprintf(expected, sizeof(expected),
+             "%s:2: zone \"Nowhere\" is not in /usr/share/zoneinfo; install tzdata, or correct the name", path);
+    TEST_INT(file_write_atomic(path, text, strlen(text), 0600), 0);
+    TEST_INT(settings_load(path, &s, &errors), SETTINGS_E_INVALID);
+    CU_ASSERT_PTR_NULL(s);
+    expect_errors(&errors, expected);
+    settings_errors_done(&errors);
+    unlink(path);
+    rmdir(folder);
+}
+
 static void test_nothing_left(void) {
     check(JOB("schedule = {\"0 2 * * *\"} except = {\"* 2 * * *\"}"),
           "c:1: job \"j\": except leaves none of the next 10000 times of schedule");
@@ -317,6 +338,7 @@ static CU_TestInfo tests[] = {
     {"excepts", test_excepts},
     {"together", test_together},
     {"zones", test_zones},
+    {"load", test_load},
     {"nothing-left", test_nothing_left},
     {"defaults", test_defaults},
     {"values", test_values},
