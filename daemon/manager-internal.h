@@ -17,6 +17,7 @@
 #include "daemon/adhoc/adhoc.h"
 #include "daemon/executor/executor.h"
 #include "daemon/jobs/scheduler.h"
+#include "daemon/jobs/zones.h"
 #include "daemon/manager.h"
 #include "daemon/run-log.h"
 #include "daemon/run-table.h"

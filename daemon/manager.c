@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "daemon/coming.h"
 #include "daemon/manager-internal.h"
 
 /* --- rights --- */
@@ -380,6 +381,18 @@ int manager_start_job(struct manager *m, const char *job, struct run **ret) {
     }
 }
 
+static void get_schedule(const struct job *job, struct manager_job *ret) {
+    if (!job->schedule.zone || job->settings->triggers.schedule.n_entries == 0)
+        return;
+    ret->zone = job->schedule.zone->zone;
+    ret->n_missed = job->schedule.n_missed;
+    ret->last_missed = job->schedule.last_missed;
+    if (job->schedule.next_begin == USEC_INFINITY)
+        return;
+    ret->next_realtime = job->schedule.next_begin;
+    ret->next_due = (int64_t) (usec_sub(job->schedule.next_begin, job->schedule.splay_usec) / USEC_PER_SEC);
+}
+
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret) {
     const struct job *job = scheduler_find_job(m->scheduler, settings->name);
 
@@ -387,7 +400,10 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
     ret->n_runs = scheduler_count_runs(m->scheduler, settings->name, &ret->run);
     if (!job)
         return;
-    ret->n_runs += job_count_queued(job);
+    ret->n_queued = job_count_queued(job);
+    ret->n_runs += ret->n_queued;
+    if (!m->drained)
+        get_schedule(job, ret);
     ret->last_started_realtime = job->last_started_realtime;
     ret->last_ended_realtime = job->last_ended_realtime;
     ret->last_result = job->last_result;
@@ -404,6 +420,14 @@ void manager_get_job(struct manager *m, const struct job_settings *settings, str
             ret->run = run;
     if (settings->triggers.every_usec != USEC_INFINITY && !m->drained)
         ret->next_realtime = job_next(job, settings->triggers.every_usec, clock_realtime());
+}
+
+int manager_list_coming(struct manager *m, const char *name, usec_t from, size_t count, struct coming **ret, size_t *ret_n) {
+    const struct job *job = name ? scheduler_find_job(m->scheduler, name) : NULL;
+
+    if (name && !job)
+        return MANAGER_E_UNKNOWN;
+    return coming_list(m->scheduler, job, from, clock_realtime(), count, ret, ret_n);
 }
 
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {

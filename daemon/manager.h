@@ -57,12 +57,21 @@ struct manager_job { /* for `berth jobs` */
     int last_exit_code, last_signal; /* -1: none */
     char last_run[ID_TEXT_SIZE];   /* "": none */
     uint64_t last_token;           /* 0: none */
-    usec_t next_realtime;          /* of `every`; 0: none, or drained */
+    usec_t next_realtime;          /* of `every` or the schedule; 0: none, or drained */
+    size_t n_queued;               /* of n_runs: wait for their turn */
+    const struct zone *zone;       /* of the schedule, and of last_missed; NULL: none */
+    int64_t next_due;              /* of the schedule, without splay; 0: none */
+    uint64_t n_missed;             /* since berthd started */
+    int64_t last_missed;
     bool is_broken, is_stopped;    /* is_stopped: `restart`, and `berth stop` was called */
     uint32_t n_bad;                /* in a row */
     usec_t last_success_realtime;  /* 0: not known */
 };
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
+
+struct coming; /* daemon/coming.h */
+/* As coming_list(). job: NULL for all. MANAGER_E_UNKNOWN: no such job. */
+int manager_list_coming(struct manager *m, const char *job, usec_t from, size_t count, struct coming **ret, size_t *ret_n);
 
 #define MANAGER_WHY_SIZE 384 /* of these texts */
 /* "redis away: Connection refused": also why, once that is known. */

@@ -8,6 +8,7 @@
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
  *     verbs-show.c    Pools, Hosts, Runs: answered when the stores have answered
+ *     verbs-next.c    Next: what begins when
  *     verbs-find.c    Find: names that people type
  *     verbs-act.c     SetLimit and others: answered when a store has changed
  *     verbs-start.c   Start, Await: the end of a run
@@ -87,6 +88,7 @@ json_t *json_redis(struct manager *m, const struct snapshot *cluster);
 int verbs_pools(struct control_call *call, json_t *params, void *userdata);
 int verbs_hosts(struct control_call *call, json_t *params, void *userdata);
 int verbs_runs(struct control_call *call, json_t *params, void *userdata);
+int verbs_next(struct control_call *call, json_t *params, void *userdata);
 int verbs_find(struct control_call *call, json_t *params, void *userdata);
 int verbs_await(struct control_call *call, json_t *params, void *userdata);
 int verbs_start(struct control_call *call, json_t *params, void *userdata);

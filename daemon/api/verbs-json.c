@@ -128,6 +128,16 @@ json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) 
     return o;
 }
 
+static json_t *json_due(const struct manager_job *job, int64_t due) {
+    char text[SCHEDULE_TEXT_SIZE];
+
+    return due == 0 || !job->zone ? json_null() : json_string(schedule_format(job->zone, due, text));
+}
+
+static json_t *json_missed(const struct manager_job *job) {
+    return json_pack("{s:I, s:o}", "count", (json_int_t) job->n_missed, "last", json_due(job, job->last_missed));
+}
+
 json_t *json_job(struct manager *m, const struct job_settings *settings) {
     const char *description = settings->description && settings->description[0] ? settings->description : NULL;
     struct manager_job job;
@@ -147,6 +157,10 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     k |= json_object_set_new(o, "last_exit_code", json_number(job.last_exit_code, job.last_exit_code >= 0));
     k |= json_object_set_new(o, "last_signal", json_number(job.last_signal, job.last_signal >= 0));
     k |= json_object_set_new(o, "next", json_time(job.next_realtime));
+    k |= json_object_set_new(o, "zone", json_text(job.zone ? settings->triggers.zone.name : NULL));
+    k |= json_object_set_new(o, "next_due", json_due(&job, job.next_due));
+    k |= json_object_set_new(o, "backlog", json_integer((json_int_t) job.n_queued));
+    k |= json_object_set_new(o, "missed", json_missed(&job));
     k |= json_object_set_new(o, "broken", json_boolean(job.is_broken));
     k |= json_object_set_new(o, "bad", json_integer(job.n_bad));
     k |= json_object_set_new(o, "last_success", json_time(job.last_success_realtime));

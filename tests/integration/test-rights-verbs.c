@@ -129,6 +129,7 @@ static const struct row {
     {"Pools", "{}", "yyyyyy"},
     {"Hosts", "{}", "yyyyyy"},
     {"Jobs", "{}", "yyyyyy"},
+    {"Next", "{}", "yyyyyy"},
     {"Runs", "{\"all\":true}", "yyyyyy"},
     {"Start", "{\"job\":\"db\"}", "nnyyny"},
     {"Start", "{\"job\":\"plain\"}", "nnynny"},

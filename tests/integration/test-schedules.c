@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -228,6 +230,28 @@ static void no_state_directory(void) {
     TEST_INT(host_count(ant, "started", "job=h"), 0);
 }
 
+/* What berthd replies to one call. */
+static char *call_next(const struct host *h, const char *call) {
+    static char reply[65536];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t n = 0;
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", h->socket);
+    TEST_INT(connect(fd, (struct sockaddr *) &address, sizeof(address)), 0);
+    CU_ASSERT(write(fd, call, strlen(call) + 1) == (ssize_t) strlen(call) + 1);
+    while (n < sizeof(reply) - 1 && (n == 0 || reply[n - 1])) {
+        ssize_t got = read(fd, reply + n, sizeof(reply) - 1 - n);
+
+        if (got <= 0)
+            break;
+        n += (size_t) got;
+    }
+    reply[n] = '\0';
+    (void) close(fd);
+    return reply;
+}
+
 static size_t count_starts(const char *id) {
     struct witness w = {};
     size_t n;
@@ -259,6 +283,26 @@ static void killed_at_any_instant(void) {
     }
 }
 
+/* `berth next` shows what comes; `berth jobs`, too. */
+static void shown(void) {
+    json_t *jobs;
+    char *reply;
+
+    HOST_AT("2027-03-27T12:00:00Z", "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n" MARKER);
+    await_marker();
+    jobs = berth_json(ant, "jobs");
+    AT_STRING(jobs, "jobs.name=j.next_due", "2027-03-28T03:00:00+02:00");
+    AT_STRING(jobs, "jobs.name=j.zone", "Europe/Berlin");
+    AT_INT(jobs, "jobs.name=j.missed.count", 0);
+    json_decref(jobs);
+    reply = call_next(ant, "{\"method\":\"io.berth.Next\",\"parameters\":{\"count\":2}}");
+    CU_ASSERT(strstr(reply, "\"due\":\"2027-03-28T03:00:00+02:00\"") != NULL);
+    CU_ASSERT(strstr(reply, "\"wanted\":\"2027-03-28T02:30:00\"") != NULL);
+    CU_ASSERT(strstr(reply, "\"due\":\"2027-03-29T02:30:00+02:00\"") != NULL);
+    reply = call_next(ant, "{\"method\":\"io.berth.Next\",\"parameters\":{\"jobs\":[\"j\"],\"count\":1,\"from\":\"2030-01-01T00:00:00Z\"}}");
+    CU_ASSERT(strstr(reply, "\"due\":\"2030-01-01T02:30:00+01:00\"") != NULL);
+}
+
 static CU_TestInfo tests[] = {
     {"clock-changes", clock_changes},
     {"on-time", on_time},
@@ -271,6 +315,7 @@ static CU_TestInfo tests[] = {
     {"drained", drained},
     {"overlap", overlap},
     {"no-state-directory", no_state_directory},
+    {"shown", shown},
     {"killed-at-any-instant", killed_at_any_instant},
     CU_TEST_INFO_NULL,
 };

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What begins next, for `berth next`. Made by daemon/jobs/coming.c. */
+
+#include "base/clock.h"
+#include "base/schedule/schedule.h"
+#include "conf/settings.h"
+#include "daemon/run-origin.h"
+
+#define COMING_MAX 10000
+
+struct job;
+struct scheduler;
+
+struct coming {               /* points into the scheduler and its settings */
+    const struct job *job;
+    const struct job_settings *settings;
+    usec_t begin_realtime;
+    enum run_trigger trigger; /* SCHEDULE, EVERY, RETRY, RESTART or HOOK: of a run between two attempts */
+    uint32_t attempt;         /* of the latter; 0: another trigger */
+    struct schedule_due due;  /* of SCHEDULE; so are the next two */
+    const struct zone *zone;
+    usec_t splay_usec;
+};
+
+/* The soonest `count` begins later than `from` (0: from now on), soonest first, of all jobs or of one. *ret:
+ * to be freed; *ret_n: how many there are, at most count. 0 or -ENOMEM. */
+int coming_list(const struct scheduler *scheduler, const struct job *job, usec_t from, usec_t now, size_t count,
+                struct coming **ret, size_t *ret_n);
