@@ -179,7 +179,7 @@ faults: deps
 # Each fault once and a few mixes, a minute.
 faults-slice: deps
 	@$(MAKE) --no-print-directory all tests
-	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(or $(JOBS),12)
+	@RESTARTS=5 BERTH_BUILD=$(BUILD) tests/faults/run.sh --slice --seed $(SEED) --mixes 4 --jobs $(or $(JOBS),16)
 
 # Breaks berth in each way that tests/mutations lists; some test must fail. make mutate ONLY="words" JOBS=n
 mutate: deps

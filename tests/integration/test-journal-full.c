@@ -58,8 +58,9 @@ static struct host *start(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 
     (void) place_program(program, sizeof(program), "berthd");
-    snprintf(script, sizeof(script), "JOURNAL_STREAM=$(stat -L -c %%d:%%i /proc/self/fd/2) exec '%s' -c '%s' --with-runner",
-             program, h->config);
+    snprintf(script, sizeof(script),
+             "JOURNAL_STREAM=$(stat -L -c %%d:%%i /proc/self/fd/2) exec '%s' -c '%s' --with-runner", program,
+             h->config);
     h->berthd = host_spawn(h, argv, NULL);
     TEST_FATAL(h->berthd != NULL, "berthd cannot be started");
     while (berth(h, "pools") != 0 && clock_boottime() < until)
@@ -125,7 +126,10 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "journal full", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down, .pTests = tests},
+        {.pName = "journal full",
+         .pSetUpFunc = cluster_up_without_redis,
+         .pTearDownFunc = cluster_down,
+         .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 
