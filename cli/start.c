@@ -152,7 +152,7 @@ static int start_finish(struct client **c, const char *job, bool wait) {
         _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
         int r = client_receive(*c, &reply);
 
-        /* A run without an id cannot be asked for again. */
+        /* A run without an id cannot be requested again. */
         if ((r < 0 || reply.error) && w.run[0] && may_come_back(r, &reply)) {
             status = come_back(&w, c, &reply);
             if (status != 0)

@@ -66,8 +66,8 @@ void guard_leave_report(struct guard *g) {
     timer_set_in(&g->again, REPORT_RETRY);
 }
 
-/* The report is ready: told now, or left. The record says so before: who hears of the end may start the job's next run at once. If it
- * cannot be written, berth-runner refuses that one until this guard has ended. */
+/* Sends the report, or leaves it as a file. The record notes the end before that, because berthd may start the job's next run as
+ * soon as it has the report. If the record cannot be written, berth-runner refuses that run until this guard has ended. */
 static void guard_report(struct guard *g) {
     g->phase = PHASE_DONE;
     (void) guard_file_add_over(RECORD_FD);

@@ -13,6 +13,12 @@ says? its
 all the same
 anew
 unheard
+hears of
+beaten
+foretold
+so long as
+is one, too
+asked for again
 '
 while read -r word; do
     [ -n "$word" ] || continue

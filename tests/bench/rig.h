@@ -15,7 +15,7 @@
 struct rig;
 struct rig_host;
 
-struct slot { /* a claim that is asked for again and again */
+struct slot { /* a claim that is requested repeatedly */
     struct claim claim;
     char run[ID_TEXT_SIZE];
     struct demand demand;

@@ -59,8 +59,8 @@ static void correct_all(struct bed *b, struct injection *i) {
         host_clock_step(b->load.hosts[h].host, 0);
 }
 
-/* A clock that jumps here does not jump for others: what the host believes to have heard a lease ago it heard a moment ago. In truth the
- * others have beaten meanwhile; here they must get the time to beat once, which in a mix another fault may take from them. */
+/* The clock jumps for one host alone: a reply that seems a lease old to it came a moment ago. After a real suspend the other
+ * hosts would have sent heartbeats; here they need time for one, which another fault of a mix may take from them. */
 const struct fault faults_clock[] = {
     {"suspended-short", "a host suspended for less than a lease", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE | FAULT_FULL, 400, suspend, wake_early, NULL},
     {"suspended-long", "a host suspended for a lease to a week", FAULT_HOST | FAULT_HOST_CLOCK | FAULT_ALONE, 900, suspend, wake_late,

@@ -150,7 +150,7 @@ static void test_others(void) {
     test_say(fd, PROTOCOL_STOP, "reason", "stopped");
     test_await(fd, &m, PROTOCOL_STOPPING);
     test_await(fd, &m, PROTOCOL_REPORT);
-    TEST_INT(count(), 0); /* before berthd hears of the end */
+    TEST_INT(count(), 0); /* before berthd learns of the end */
     test_say(fd, PROTOCOL_DONE, NULL, NULL);
     test_await_end(fd);
     close_fd(fd);

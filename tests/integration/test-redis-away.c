@@ -116,7 +116,7 @@ static void frozen_redis(void) {
     TEST_INT(berth(ant, "run --wait 10s -p db:2 -- true"), 0);
 }
 
-/* berthd hears of the end of a `berth run` when the lease is long over: the time that counts is the one of the end. */
+/* berthd receives the end of a `berth run` long after its lease: the reported time of the end counts. */
 static void frozen_berthd(void) {
     struct child *held, *waiter;
     usec_t margin = 0;

@@ -69,7 +69,7 @@ static void make_copy(void) {
     CU_ASSERT(redis_clock_set(0));
 }
 
-/* The first that this Redis hears of anybody. A berthd that ended in order has left no session behind. */
+/* The first host that this Redis knows: a berthd that ended in order has left no session. */
 static void start_newcomer(unsigned round) {
     char called[32];
 

@@ -311,7 +311,7 @@ static void test_berthd_away(void) {
 
 #define MANY 5000
 
-/* So many runs have ended while berthd was away: it hears of all of them, although it reads none before the runner has said all. */
+/* Many runs have ended while berthd was away: it gets all reports, although it reads none before the runner has sent all. */
 static void test_many_reports(void) {
     struct pollfd p = {.events = POLLIN};
     unsigned n = 0;

@@ -114,7 +114,7 @@ void check_heartbeat(struct world *w, const struct host *h) {
         usec_t since = session->heartbeat_at > h->healthy_since ? session->heartbeat_at : h->healthy_since;
 
         if (session->live && !session->ending && w->now > since + bound)
-            model_fail(w, "R4: s%u has not beaten for %" PRIu64 " ms and is still there", s, usec_sub(w->now, since) / USEC_PER_MSEC);
+            model_fail(w, "R4: s%u sent no heartbeat for %" PRIu64 " ms and still exists", s, usec_sub(w->now, since) / USEC_PER_MSEC);
     }
 }
 

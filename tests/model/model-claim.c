@@ -171,7 +171,7 @@ void vclaim_request(struct world *w, struct run *r) {
     struct host *h = &w->hosts[r->host];
 
     r->state = RUN_ASKED;
-    if (h->phase == HOST_LIVE && h->beaten)
+    if (h->phase == HOST_LIVE && h->heartbeat_answered)
         vbatch_claim(w, r);
     else if (r->nowait)
         r->state = RUN_DONE;
@@ -185,7 +185,7 @@ void vclaim_release(struct world *w, struct run *r) {
     r->state = RUN_RELEASING;
     if (r->lost || (!r->sent && r->calls == 0))
         r->state = RUN_DONE;
-    else if (h->phase == HOST_LIVE && h->beaten)
+    else if (h->phase == HOST_LIVE && h->heartbeat_answered)
         vbatch_release(w, r);
 }
 

@@ -102,8 +102,8 @@ void vheartbeat_send(struct world *w, struct host *h) {
 
     if (h->phase != HOST_LIVE)
         return;
-    if (h->beat_under_way) {
-        h->beat_again = true;
+    if (h->heartbeat_under_way) {
+        h->heartbeat_again = true;
         return;
     }
     vhost_begin(h, &words);
@@ -119,9 +119,9 @@ void vheartbeat_send(struct world *w, struct host *h) {
     h->ends_grace = false;
     h->beat_drawn = h->drawn;
     h->beat_sent = w->now;
-    h->beat_again = false;
+    h->heartbeat_again = false;
     h->early_sent = h->n_early > 0;
-    h->beat_under_way = true;
+    h->heartbeat_under_way = true;
     world_send(w, h, REDIS_SCRIPT_HEARTBEAT, &words, HOST_LIVE, NULL);
 }
 
@@ -142,7 +142,7 @@ void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *repl
     usec_t from = w->mutation && w->mutation->deadline_from_answer ? w->now : h->beat_sent, deadline;
     bool missed;
 
-    h->beat_under_way = false;
+    h->heartbeat_under_way = false;
     vheartbeat_apply_overrides(h, reply_at(reply, 9));
     if (h->deadline > 0 && w->now >= h->deadline) {
         vhost_session_lost(w, h);
@@ -172,14 +172,14 @@ void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *repl
         vclaim_extend(w, h);
     }
     h->grace = reply_number(reply_at(reply, 3)) == 1;
-    if (!h->beaten) {
-        h->beaten = true;
+    if (!h->heartbeat_answered) {
+        h->heartbeat_answered = true;
         vclaim_flush(w, h);
     }
     vclaim_start_notified(w, h);
     if (h->phase == HOST_LIVE && missed)
         vhost_resync(w, h);
-    else if (h->phase == HOST_LIVE && (more > 0 || h->beat_again))
+    else if (h->phase == HOST_LIVE && (more > 0 || h->heartbeat_again))
         vheartbeat_send(w, h);
     else if (h->phase == HOST_LIVE)
         send_verify(w, h);

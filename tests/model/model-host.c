@@ -35,7 +35,7 @@ void vhost_begin(struct host *h, struct redis_command *words) {
 /* --- connections --- */
 
 static void forget_calls(struct world *w, struct host *h) {
-    h->beat_under_way = h->beat_again = h->beaten = h->early_sent = false;
+    h->heartbeat_under_way = h->heartbeat_again = h->heartbeat_answered = h->early_sent = false;
     h->n_early = 0;
     h->doubt = 0;
     h->n_sync = h->sync_at = 0;
@@ -199,7 +199,7 @@ void vhost_on_timer(struct world *w, struct host *h) {
         connect(w, h);
     } else if (h->phase == HOST_LIVE && w->now >= h->next_beat) {
         h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
-        if (!h->beat_under_way)
+        if (!h->heartbeat_under_way)
             vheartbeat_send(w, h);
     }
 }

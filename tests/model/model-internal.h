@@ -152,7 +152,7 @@ struct host {
     uint64_t beat_drawn;
     unsigned n_heartbeats;
     bool ends_grace;       /* an administrator asks it to */
-    bool beat_under_way, beat_again, beaten, early_sent;
+    bool heartbeat_under_way, heartbeat_again, heartbeat_answered, early_sent;
     uint64_t chain, doubt;
     struct { uint64_t before, number; } early[EARLY_MAX];
     size_t n_early;

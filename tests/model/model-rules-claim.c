@@ -92,7 +92,7 @@ static void check_granted_claim(struct effect *e) {
         model_fail(e->w, "R10: c%u was asked for in epoch %s, answered was in %s", c, e->args[2], reply_word(reply_at(e->reply, 1)));
     if (claim->state != 0) {
         if (refused || *state != claim->state || ticket != claim->ticket)
-            model_fail(e->w, "R6: c%u was asked for again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
+            model_fail(e->w, "R6: c%u was requested again and is '%s', it was %c", c, refused ? "refused" : state, claim->state);
         return;
     }
     if (!is_queue_full(e, &full_pool) || strcmp(e->args[5], "0") != 0)
@@ -185,7 +185,7 @@ void rules_requested_in_part(struct effect *e) {
     }
 }
 
-/* What it held, and until when. The clock told is the last number drawn before the call. */
+/* The token that it held, and until when: the reported clock is the last number drawn before the call. */
 static void give_back(struct effect *e, const char *id, const redisReply *line) {
     struct m_claim *claim = &e->m->claims[id_number(id)];
     bool is_there = claim->state != 0 && claim->session == id_number(e->args[0]);
@@ -194,9 +194,9 @@ static void give_back(struct effect *e, const char *id, const redisReply *line) 
     if (strcmp(reply_word(reply_at(line, 0)), "ok") != 0)
         model_fail(e->w, "the release of %s was answered '%s'", id, reply_word(reply_at(line, 0)));
     if (!reply_at(line, 3) != !is_there)
-        model_fail(e->w, "R6: %s was released and is told as if it was %sthere", id, is_there ? "not " : "");
+        model_fail(e->w, "R6: %s was released and is reported as %sexisting", id, is_there ? "not " : "");
     else if (is_there && (reply_number(reply_at(line, 3)) != e->m->clock || reply_number(reply_at(line, 4)) != token))
-        model_fail(e->w, "%s was held with %" PRIu64 " up to %" PRIu64 ", told is %" PRIu64 " up to %" PRIu64, id, token, e->m->clock,
+        model_fail(e->w, "%s was held with %" PRIu64 " up to %" PRIu64 ", reported is %" PRIu64 " up to %" PRIu64, id, token, e->m->clock,
                    reply_number(reply_at(line, 4)), reply_number(reply_at(line, 3)));
     if (is_there)
         claim->state = 0;
@@ -258,7 +258,7 @@ static void apply_reported(struct effect *e, char **item, const redisReply *answ
         claim->state = 'W';
     }
     if (*state != claim->state || (claim->state == 'H' && token != claim->token))
-        model_fail(e->w, "R11: c%u is told as %s with %" PRIu64 ", must be %c with %" PRIu64, c, state, token, claim->state, claim->token);
+        model_fail(e->w, "R11: c%u is reported as %s with %" PRIu64 ", must be %c with %" PRIu64, c, state, token, claim->state, claim->token);
 }
 
 void rules_sync(struct effect *e) {

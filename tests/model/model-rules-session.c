@@ -8,7 +8,7 @@
 
 /* --- the dead --- */
 
-/* Who ends somebody else's session tells what that held: nobody else does. With low bounds it may have been told by an earlier call. */
+/* The call that ends another session reports its claims, and no other call does. With low bounds an earlier call may have done so. */
 static void check_reclaimed(struct effect *e, unsigned claim, const redisReply *reclaimed) {
     const redisReply *item;
 
@@ -16,7 +16,7 @@ static void check_reclaimed(struct effect *e, unsigned claim, const redisReply *
         if (id_number(reply_word(reply_at(item, 0))) == claim && reply_number(reply_at(item, 5)) == e->m->claims[claim].token)
             return;
     if (!e->w->tight)
-        model_fail(e->w, "R4: what c%u held is given away, but nobody is told", claim);
+        model_fail(e->w, "R4: the permits of c%u are free, but no reply reports that", claim);
 }
 
 static void end_session(struct effect *e, unsigned s, const redisReply *reclaimed) {
@@ -122,7 +122,7 @@ static struct declared declared_of(const struct effect *e, unsigned pool) {
     return d;
 }
 
-/* Hosts that declare different limits, or another scope, are told so (R14). */
+/* hello reports hosts that declare different limits or scopes (R14). */
 static void check_differing(struct effect *e, const struct m_session *session) {
     const redisReply *list = reply_at(e->reply, 8), *item;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What must become of each call. The order in which things are granted is not foretold: each grant that the scripts tell is judged,
- * and after each call nothing that is possible may be left undone (check_idle). */
+/* What must become of each call. The order of grants is not predicted: each grant that the scripts report is
+ * checked, and after each call no possible grant may be missing (check_idle). */
 
 #include <stdarg.h>
 #include <string.h>
@@ -307,7 +307,7 @@ static void check_call(struct effect *e) {
     const char *barred;
 
     apply_epoch(e);
-    if (e->ended && e->script == REDIS_SCRIPT_HEARTBEAT && reply_number(reply_at(e->state, 3)) > e->m->heartbeat_count) /* it had beaten before it saw */
+    if (e->ended && e->script == REDIS_SCRIPT_HEARTBEAT && reply_number(reply_at(e->state, 3)) > e->m->heartbeat_count) /* the heartbeat counted before the loss was seen */
         e->m->sessions[id_number(e->args[0])].count = reply_number(reply_at(e->state, 3));
     barred = gate(e, was_mismatch);
     if (barred && strcmp(e->word, barred) != 0)

@@ -84,7 +84,7 @@ init {
     byte x;
 
     d_step {
-        /* A namespace at work: grace is over, each host has a session and has just beaten. */
+        /* A namespace at work: grace is over, each host has a session and has just sent a heartbeat. */
         replid = 1;
 #ifdef CLOCK
         D.clock = 1;
