@@ -107,7 +107,7 @@ $(eval $(call program,$(BUILD)/tests/bench/tools/stamp,$(BUILD)/tests/bench/tool
 $(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/play.h"' $(TEST_FILES))): $(BUILD)/tests/harness/play.o
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o
 
-$(BUILD)/tests/unit/base/test-due-times: $(BUILD)/tests/tools/due-times
+$(BUILD)/tests/unit/base/test-due-times $(BUILD)/tests/integration/test-import-crontab: $(BUILD)/tests/tools/due-times
 
 # Without sanitizers: redis-server loads them.
 $(PRELOADS): $(BUILD)/tests/%.so: tests/%.c $(BUILD)/flags

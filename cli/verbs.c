@@ -142,6 +142,17 @@ static const struct verb verbs[] = {
      "  --directory DIR  the journal files in DIR\n"
      "  -m               all journals that this machine has collected\n"
      "  --unit UNIT      berthd's unit (berthd.service)\n"},
+    {"import-crontab", verb_import_crontab, 1, WORDS_ANY, "print crontabs as a config",
+     "berth import-crontab FILE... [--system | --user USER] [--prefix NAME]\n"
+     "\n"
+     "Prints a config with a job for each line of the crontabs. A line that cannot be\n"
+     "carried becomes a comment that says why, and the exit status is 65. FILE may be\n"
+     "- for standard input: `crontab -l | berth import-crontab -`. Needs no berthd.\n"
+     "\n"
+     "  --system       lines name their user: the default for /etc/crontab and cron.d\n"
+     "  --user USER    all lines are USER's: the default is the name of the file in\n"
+     "                 crontabs, and who calls for -\n"
+     "  --prefix NAME  the names of the jobs begin with it (the file's name)\n"},
     {"check-config", verb_check_config, 0, 1, "check a config file",
      "berth check-config [FILE]\n"
      "\n"

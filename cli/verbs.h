@@ -9,7 +9,8 @@
  *     runs.c     jobs, runs              start.c    start
  *     limit.c    limit, pause, resume    check.c    check-config, version
  *     history.c  history                 logs.c     logs
- *     audit/     audit                   run/       run */
+ *     audit/     audit                   run/       run
+ *     import/    import-crontab */
 
 #include <jansson.h>
 #include <limits.h>
@@ -100,6 +101,7 @@ int verb_undrain(int argc, char **argv);
 int verb_history(int argc, char **argv);
 int verb_audit(int argc, char **argv);
 int verb_logs(int argc, char **argv);
+int verb_import_crontab(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);
 

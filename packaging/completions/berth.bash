@@ -43,7 +43,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload logs history audit check-config version help"
+    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -114,6 +114,16 @@ _berth() {
         --limit) mapfile -t COMPREPLY < <(compgen -S = -W "$(_berth_live name pools)" -- "$current") ;;
         --unit | --tolerance) ;;
         *) _berth_words "--since --directory -m --limit -c --tolerance --unit --json --help" ;;
+        esac
+        ;;
+    import-crontab)
+        case $previous in
+        --user) mapfile -t COMPREPLY < <(compgen -u -- "$current") ;;
+        --prefix) ;;
+        *)
+            _berth_words "--system --user --prefix --help"
+            mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current")
+            ;;
         esac
         ;;
     check-config) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

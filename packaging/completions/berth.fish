@@ -54,7 +54,7 @@ set -l verbs run 'run a command while it holds permits' start 'trigger jobs' sto
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
-    audit 'prove from journals that the limits were kept' check-config 'print all errors of a config' version 'print versions' \
+    audit 'prove from journals that the limits were kept' import-crontab 'print crontabs as a config' check-config 'print all errors of a config' version 'print versions' \
     help 'explain a verb'
 while set -q verbs[1]
     complete -c berth -n 'not __berth_verb; or __berth_is help' -a $verbs[1] -d $verbs[2]
@@ -87,7 +87,10 @@ complete -c berth -n '__berth_is limit' -l clear -d 'back to the configs'
 complete -c berth -n '__berth_is revoke' -a '(__berth_live claim pools)' -d claim
 complete -c berth -n '__berth_is grace' -l end -d 'grant at once'
 complete -c berth -n '__berth_is drain' -l wait -d 'until the last run is over'
-complete -c berth -n '__berth_is check-config' -F
+complete -c berth -n '__berth_is check-config import-crontab' -F
+complete -c berth -n '__berth_is import-crontab' -l system -d 'lines name their user'
+complete -c berth -n '__berth_is import-crontab' -l user -x -a '(__fish_complete_users)' -d 'whose lines they are'
+complete -c berth -n '__berth_is import-crontab' -l prefix -x -d 'of the names of the jobs'
 complete -c berth -n '__berth_is logs history' -l utc -d 'times in UTC'
 complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
 complete -c berth -n '__berth_is logs history audit' -l since -x -a 'today yesterday -1h -7d' -d 'from then on'

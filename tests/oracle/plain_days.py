@@ -18,7 +18,7 @@ import random
 import sys
 from datetime import datetime, timezone
 
-from croniter import croniter
+from croniter import CroniterBadDateError, croniter
 
 from definition import MONTHS, WEEKDAYS, Clock, Entry
 from tool import Judge, Question, ask
@@ -85,7 +85,10 @@ def next_times(expression):
     found = []
     times = croniter(expression, datetime.fromtimestamp(BEGIN, timezone.utc))
     while len(found) < N_TIMES:
-        instant = int(times.get_next(float))
+        try:
+            instant = int(times.get_next(float))
+        except CroniterBadDateError:  # none in 50 years
+            break
         if instant > BEGIN + YEARS:
             break
         found.append(instant)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/import/import.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/number.h"
+#include "base/text.h"
+
+#define COMMENT_SIZE 1024
+#define DAY_MINUTES 1440
+
+void import_comment(struct import *import, const struct import_source *source, unsigned number,
+                    const char *format, ...) {
+    char text[COMMENT_SIZE];
+    va_list arguments;
+    int n = snprintf(text, sizeof(text), "%.200s:%u: ", source->file, number);
+
+    va_start(arguments, format);
+    (void) vsnprintf(text + n, sizeof(text) - (size_t) n, format, arguments);
+    va_end(arguments);
+    text_make_printable(text);
+    fprintf(import->out, "# %s\n", text);
+}
+
+void import_begin(struct import *import) {
+    fputs("# Made by `berth import-crontab`. overlap = \"allow\" and catch-up = \"0s\" are cron's way. "
+          "Better for most jobs, and berth's\n"
+          "# default without these lines: overlap = \"skip\" (no second run beside the first) and catch-up "
+          "= \"10m\" (what was due while\n"
+          "# berthd was away is run). cron's PATH is /usr/bin:/bin where the crontab sets none; `berth logs "
+          "JOB` has what cron mails.\n",
+          import->out);
+}
+
+void import_done(struct import *import) {
+    for (size_t i = 0; i < import->n_names; i++)
+        free(import->names[i]);
+    free(import->names);
+    import->names = NULL;
+    import->n_names = 0;
+}
+
+/* ---- NAME=value lines ---- */
+
+static bool is_variable(const char *name) {
+    return *name && strlen(name) <= VARIABLE_MAX && !strchr("0123456789", *name) &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+/* False: there are too many. */
+static bool set_variable(struct import_settings *settings, char *name, char *value) {
+    size_t i = 0;
+
+    while (i < settings->n && strcmp(settings->items[i].name, name) != 0)
+        i++;
+    if (i == IMPORT_SETTINGS_MAX)
+        return false;
+    settings->items[i] = (struct import_setting){name, value};
+    settings->n += i == settings->n;
+    return true;
+}
+
+static const char *set_delay(struct import_settings *settings, const char *value) {
+    uint64_t minutes;
+
+    if (number_parse(value, DAY_MINUTES - 1, &minutes) < 0)
+        return "is not less than 1440 minutes";
+    settings->random_delay = (unsigned) minutes;
+    return NULL;
+}
+
+/* Returns why a setting is not carried, or NULL. */
+static const char *read_setting(const struct import_source *source, struct import_settings *settings,
+                                char *name, char *value) {
+    static const char *const of_cron[] = {"LOGNAME", "MAILFROM", "CONTENT_TYPE",
+                                          "CONTENT_TRANSFER_ENCODING"};
+
+    for (size_t i = 0; i < ELEMENTSOF(of_cron); i++)
+        if (strcmp(name, of_cron[i]) == 0)
+            return i == 0 ? "cron takes it from the user, too" : "berth sends no mail";
+    if (strcmp(name, "CRON_TZ") == 0) {
+        if (source->is_zone && !source->is_zone(value, source->userdata))
+            return "it names no zone of this machine";
+        settings->zone = value;
+        return NULL;
+    }
+    if (strcmp(name, "RANDOM_DELAY") == 0)
+        return set_delay(settings, value);
+    if (source->kind == CRONTAB_ANACRON && strcmp(name, "START_HOURS_RANGE") == 0) {
+        if (sscanf(value, "%2u", &settings->first_hour) != 1 || settings->first_hour > 23)
+            return "it is no range of hours";
+        return NULL;
+    }
+    if (strncmp(name, "BERTH_", 6) == 0)
+        return "berth sets such variables itself";
+    if (!is_variable(name))
+        return "this is no name of a variable";
+    if (!text_is_utf8(value) || text_has_control(value, false))
+        return "the value has a control character, or is not UTF-8";
+    if (strcmp(name, "SHELL") == 0 || strcmp(name, "HOME") == 0) {
+        if (*value != '/')
+            return "the value is not an absolute path";
+        *(name[0] == 'S' ? &settings->shell : &settings->home) = value;
+    }
+    return set_variable(settings, name, value) ? NULL : "there are more than 64 variables";
+}
+
+static void take_setting(struct import *import, const struct import_source *source,
+                         struct import_settings *settings, unsigned number,
+                         const struct crontab_line *line) {
+    const char *why;
+
+    if (strcmp(line->name, "MAILTO") == 0) {
+        if (*line->value)
+            import_comment(import, source, number,
+                           "MAILTO=%.100s: cron mails what is printed, berth keeps it in the journal; to be "
+                           "told of failures, "
+                           "define a job \"mail\" and write on-broken = {\"mail\"}",
+                           line->value);
+        return;
+    }
+    why = read_setting(source, settings, line->name, line->value);
+    if (why)
+        import_comment(import, source, number, "not carried: %.60s=: %s", line->name, why);
+}
+
+/* ---- a crontab ---- */
+
+int import_crontab(struct import *import, const struct import_source *source) {
+    _cleanup_free_ char *copy = strdup(source->text);
+    struct import_settings settings = {};
+    char *rest = copy, *text;
+    unsigned number = 0;
+    int r = 0;
+
+    if (!copy)
+        return -ENOMEM;
+    while (r == 0 && (text = strsep(&rest, "\n"))) {
+        struct crontab_line line;
+
+        number++;
+        crontab_line_read(text, source->kind, &line);
+        if (line.kind == CRONTAB_LINE_SETTING) {
+            take_setting(import, source, &settings, number, &line);
+        } else if (line.kind == CRONTAB_LINE_WRONG) {
+            import->n_lines++;
+            import->n_left_out++;
+            import_comment(import, source, number, "not carried: %s", line.error);
+        } else if (line.kind == CRONTAB_LINE_ENTRY) {
+            import->n_lines++;
+            r = import_job(import, source, &settings, number, &line);
+        }
+    }
+    return r;
+}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Compares due times of imported crontabs with cron's: random lines, and those of Debian packages (tests/data/crontabs).
+
+crontabs.py [LINES [SEED]]      200 random lines by default, of each the times of a year in UTC
+
+What cron means is written down here from cronie's entry.c and cron.c: a field is a set of bits, and day and weekday
+must both match if one of these two fields begins with "*", else either.
+"""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from datetime import datetime, timedelta, timezone
+
+from tool import Judge, Question, ask
+
+BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+DAYS = 366
+NAMES = {3: "jan feb mar apr may jun jul aug sep oct nov dec".split(), 4: "sun mon tue wed thu fri sat".split()}
+BOUNDS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
+WORDS = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *"}
+
+
+def bits(text, kind):
+    """The values of a field as cronie reads it."""
+    low, high = BOUNDS[kind]
+    values = set()
+
+    def number(word):
+        names = NAMES.get(kind, [])
+        return names.index(word.lower()) + (kind == 3) if word.lower() in names else int(word)
+
+    for item in text.split(","):
+        span, _, step = item.partition("/")
+        if span == "*":
+            first, last = low, high
+        elif "-" in span:
+            first, last = (number(word) for word in span.split("-"))
+        else:
+            first = number(span)
+            last = high if step else first
+        if first > last:  # "22-2", "fri-sun": over the end
+            last += 7 if kind == 4 else high - low + 1
+        span_size = 7 if kind == 4 and last > high else high - low + 1
+        values.update((value - low) % span_size + low for value in range(first, last + 1, int(step or 1)))
+    if kind == 4:
+        values = {value % 7 for value in values}
+    return values
+
+
+def cron_times(fields):
+    minutes, hours, days, months, weekdays = (bits(text, kind) for kind, text in enumerate(fields))
+    needs_both = fields[2].startswith("*") or fields[4].startswith("*")
+    times = []
+    for n in range(DAYS):
+        at = BEGIN + timedelta(days=n)
+        of_month, of_week = at.day in days, at.isoweekday() % 7 in weekdays
+        if at.month in months and (of_month and of_week if needs_both else of_month or of_week):
+            midnight = int(at.timestamp())
+            times += [midnight + h * 3600 + m * 60 for h in sorted(hours) for m in sorted(minutes)]
+    return times
+
+
+def random_field(random_, kind):
+    low, high = BOUNDS[kind]
+    names = NAMES.get(kind)
+
+    def value(at):
+        if names and random_.random() < 0.3:
+            return names[(at - (kind == 3)) % len(names)]
+        return f"{at:02d}" if random_.random() < 0.1 else str(at)
+
+    def item():
+        first, last = sorted((random_.randint(low, high), random_.randint(low, high)))
+        choice = random_.random()
+        if choice < 0.4 or first == last:
+            return value(first)
+        if choice < 0.5:
+            return f"{first}/{random_.randint(1, 20)}"  # of some crons alone: rewritten
+        if choice < 0.6 and kind < 3:
+            return f"{last}-{first}"  # backwards
+        step = f"/{random_.randint(1, high)}" if random_.random() < 0.3 else ""
+        return (f"{first}-{last}" if last == 7 else f"{value(first)}-{value(last)}") + step
+
+    choice = random_.random()
+    if choice < 0.35:
+        return "*"
+    if choice < 0.5:
+        return f"*/{random_.randint(1, high + 20)}"
+    items = [item() for _ in range(random_.choice([1, 1, 2, 3]))]
+    if random_.random() < 0.1:
+        items.insert(random_.randint(0, len(items)), "*")
+    return ",".join(items)
+
+
+def run_import(*words):
+    berth = os.path.join(os.environ.get("BERTH_BUILD", "build"), "berth")
+    done = subprocess.run([berth, "import-crontab", *words], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def schedules(config):
+    """{line of the crontab: its schedule} and the lines that were not carried."""
+    found, left_out, line = {}, set(), None
+    for text in config.splitlines():
+        number = re.match(r"# [^:]*:(\d+): (.*)", text)
+        if number and number[2].startswith("not carried: "):
+            left_out.add(int(number[1]))
+        elif number:
+            line = int(number[1])
+        schedule = re.match(r' {4}schedule = \{"(.*)"\}', text)
+        if schedule:
+            found[line] = schedule[1]
+    return found, left_out
+
+
+def compare(judge, rows):
+    """rows: (fields of the crontab or None, schedule)."""
+    begin, end = int(BEGIN.timestamp()) - 1, int((BEGIN + timedelta(days=DAYS)).timestamp()) - 1
+    questions = [Question("UTC", begin, end, [schedule]) for _, schedule in rows]
+    for (fields, _), question, answer in zip(rows, questions, ask(questions)):
+        judge.compare(question, answer, cron_times(fields))
+
+
+def compare_random(judge, n, seed):
+    random_ = random.Random(seed)
+    lines = [[random_field(random_, kind) for kind in range(5)] for _ in range(n)]
+    with tempfile.NamedTemporaryFile("w", suffix=".cron") as file:
+        file.write("".join(f"{' '.join(fields)} run\n" for fields in lines))
+        file.flush()
+        _, config = run_import("--user", "root", file.name)
+    found, left_out = schedules(config)
+    rows = []
+    for number, fields in enumerate(lines, 1):
+        if number in left_out:
+            # berth refuses alone what never comes.
+            if any(cron_times(fields)):
+                judge.n_wrong += 1
+                print(f"wrong: left out: {' '.join(fields)}")
+        elif number not in found:
+            judge.n_wrong += 1
+            print(f"wrong: neither a job nor a comment: {' '.join(fields)}")
+        else:
+            rows.append((fields, found[number]))
+    compare(judge, rows)
+    return len(rows)
+
+
+def compare_debian(judge, folder="tests/data/crontabs"):
+    rows, n = [], 0
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if name.endswith("anacrontab"):
+            continue
+        status, config = run_import("--system", path)
+        found, left_out = schedules(config)
+        if status != 0 or left_out:
+            judge.n_wrong += 1
+            print(f"wrong: {name} is not carried whole")
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                words = line.split()
+                if number in found:
+                    fields = WORDS[words[0]].split() if words[0] in WORDS else words[:5]
+                    rows.append((fields, found[number]))
+        n += 1
+    compare(judge, rows)
+    return n, len(rows)
+
+
+def main():
+    judge = Judge()
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    compared = compare_random(judge, n, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    files, lines = compare_debian(judge)
+    print(f"{compared} of {n} random lines, {lines} lines of {files} Debian packages: {judge.n_due} due times, {judge.n_wrong} wrong")
+    return 1 if judge.n_wrong or not compared or not lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
