@@ -30,19 +30,20 @@ struct host {
     const char *redis;     /* socket in its config; NULL: that of the cluster's Redis */
     /* Descriptors "7,8" passed to berthd as by a service manager, and their names "control:other" (tests/tools/activate); NULL: none. */
     const char *passed, *passed_names;
-    const char *url;       /* of Redis in its config, for what is no socket; or NULL */
+    const char *url;       /* of Redis in its config, if that is not a socket; or NULL */
     const char *network;   /* namespace that berthd is started in (net_path()), or NULL */
     unsigned uid;          /* that berthd and `berth` run as; 0: as this program */
     char *const *environment; /* more for both of them, NULL-terminated; or NULL */
     struct child *berthd;  /* the one that runs, or the last one; NULL: none yet */
     struct child_text log; /* of those before it */
     size_t mark;           /* where events are looked for from */
-    bool abandoned;        /* killed and not started again: what it leaves is not its fault */
+    bool abandoned;        /* killed and not started again: what it leaves is no failure */
     char event[4096];      /* the line that was found last */
-    unsigned n_launched;   /* what the n-th berthd said is in FOLDER/NAME.N.record */
+    unsigned n_launched;   /* the messages of the n-th berthd are in FOLDER/NAME.N.record */
 };
 
-/* For `witness --gate`: a FIFO in the cluster's folder; opening it ends all who wait at it, now and later. */
+/* For `witness --gate`: a FIFO in the cluster's folder; opening it ends all present and later waits at it.
+ * */
 struct gate {
     char path[80];
     int fd;
@@ -62,10 +63,10 @@ struct cluster {
     char at_gate[512];        /* `command` that runs until it opens */
     struct redis_server redis;
     unsigned broken;          /* 1 << enum audit_kind: rules that are broken here on purpose; the audit may find that, and nothing else */
-    struct redis_server *master; /* whose keys are looked at in the end; `redis` until a failover */
+    struct redis_server *master; /* its keys are checked at the end; `redis` until a failover */
     const char *lease, *heartbeat; /* of hosts whose config is written from now on; "3s", "500ms" */
     const char *const *redis_extra; /* before cluster_up(): more arguments of redis-server, or NULL */
-    void (*on_stopped)(void); /* or NULL: when all berthds have ended, before what is left is looked for */
+    void (*on_stopped)(void); /* called when all berthds have ended, before the checks; or NULL */
     struct host *hosts[8];
     size_t n_hosts;
 };
@@ -74,9 +75,10 @@ extern struct cluster cluster;
 void cluster_up(void);           /* with a Redis */
 void cluster_up_patient(void); /* a lease that no busy machine loses, for tests that are not about leases */
 void cluster_up_without_redis(void); /* redis_server_resume(&cluster.redis) starts it */
-/* Stops all, looks for what is left, and asks the audit whether the hosts' events prove the rules. */
+/* Stops all, checks what is left, and has the audit check the hosts' events. */
 void cluster_down(void);
-/* What Redis has of claims, queues and sessions: the number of keys besides those of a namespace at rest, after naming them. */
+/* Names the keys of claims, queues and sessions in Redis, except those of a namespace at rest. Returns their
+ * number. */
 unsigned cluster_leftovers(void);
 
 /* For a job in a config: `command = {...}` of a witness with these words behind its folder, and `output = "null"`; or one with this id that
@@ -86,7 +88,7 @@ const char *witness_at_gate(const char *id, int status);
 
 /* --- hosts --- */
 
-/* Adds a host with this text (printf) after what each config needs, without starting it. */
+/* Adds a host with this text (printf) after the common part of the config, without starting it. */
 struct host *host_add(const char *name, const char *config, ...) _printf_(2, 3);
 /* As host_add(), for a config without a redis section. */
 struct host *host_add_alone(const char *name, const char *config, ...) _printf_(2, 3);
@@ -112,9 +114,9 @@ void host_signal(struct host *h, int signal);
 
 /* --- events --- */
 
-/* Events are looked for from the mark on; set it before doing what they answer. */
+/* Events are searched from the mark on; to be set before their cause. */
 void host_mark(struct host *h);
-/* All that berthd said since the mark. */
+/* Returns all messages of berthd since the mark. */
 const char *host_log(struct host *h);
 /* Awaits the first line since the mark of this event with all of "key=value key=value" (printf). The line, until the next call for
  * this host. Fatal if it does not come within HOST_PATIENCE. */
@@ -122,7 +124,7 @@ const char *host_await(struct host *h, const char *event, const char *fields, ..
 const char *host_await_within(struct host *h, usec_t within, const char *event, const char *fields, ...) _printf_(4, 5);
 /* How many of them there are since the mark. Waits for nothing. */
 unsigned host_count(struct host *h, const char *event, const char *fields, ...) _printf_(3, 4);
-/* Awaits that there are so many. */
+/* Awaits this number of events. */
 void host_await_count(struct host *h, unsigned n, const char *event, const char *fields);
 /* A field of an event's line; "" if it has none; until the next call. */
 const char *event_get(const char *line, const char *key);
@@ -138,7 +140,7 @@ struct child *berth_start(struct host *h, const char *words, ...) _printf_(2, 3)
 struct child *berth_at_gate(struct host *h, const char *options, const char *name, const char *event);
 /* Awaits its end and frees it. The exit status, 128+N for signal N; -1 with a failed assertion if it does not end. */
 int berth_end(struct child *c);
-/* Runs it to its end; what it wrote is in berth_out and berth_err until the next call. */
+/* Runs `berth` to its end; its output is in berth_out and berth_err until the next call. */
 int berth(struct host *h, const char *words, ...) _printf_(2, 3);
 extern char *berth_out, *berth_err;
 void berth_forget(void); /* frees these two */

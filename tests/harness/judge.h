@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Judges a whole run of commands from the witness's records, from who waited when, and from the limits over time. It knows nothing of
- * berth: what it is given was seen from outside, but for tickets. Times are boottime µs. */
+/* Judges a whole run of commands from the witness's records, the waiting times, and the limits over time. It
+ * knows nothing of berth: except for tickets its input was observed from outside. Times are boottime µs. */
 
 #include "tests/harness/witness.h"
 
-struct judge_limit { /* from this time on, until the next one of the same pool */
+struct judge_limit { /* from this time on, until the next limit of the same pool */
     char pool[NAME_MAX_LENGTH + 1];
     usec_t at;
     unsigned limit;
 };
 
-/* Redis had forgotten grants, and nobody could know: who starts after `from` with a token up to `token` may exceed a limit. */
+/* Redis lost grants without a trace: a command that starts after `from` with a token up to `token` may
+ * exceed a limit. */
 struct judge_excuse {
     usec_t from;
     uint64_t token;
 };
 
-struct judge_wait { /* somebody who was there to be served from `from` on, until his command started or he went away */
+struct judge_wait { /* a waiter, from when it could be served until its command started or it left */
     char id[64];
     struct demands pools;
     usec_t from, until;
-    usec_t head_start; /* as if he had asked so much earlier */
-    /* His place in the queue, as his host told it at `ticketed`. Until then, and where none was told (0), who asked first is known but for
-     * the time that asking takes. */
+    usec_t head_start; /* the request counts as this much earlier */
+    /* Its ticket, which its host logged at `ticketed`. Before that, and without a ticket (0), the order is
+     * known except for the time that a request takes. */
     uint64_t ticket;
     usec_t ticketed;
-    uint64_t token; /* of his grant, as his command told it; 0: he has none */
-    bool excused; /* what he waited with was being broken: his waiting proves nothing, but others may have to wait behind him */
+    uint64_t token; /* of its grant, as its command reports it; 0: none */
+    bool excused; /* its host, network or Redis was broken: its waiting proves nothing, but others may have to wait behind it */
 };
 
 struct judge {
@@ -50,10 +51,10 @@ struct judgement {
     char overlap[768];        /* the first one, in words */
     usec_t overlap_from, overlap_until; /* the first one, and the end of the last one */
     size_t n_doubled;         /* ids that started twice */
-    usec_t longest_idle;      /* that somebody waited although all that he asked for was free and nobody was ahead of him */
-    char idle[128];           /* who it was */
+    usec_t longest_idle;      /* time that a waiter waited although all its permits were free and it was first */
+    char idle[128];           /* the name of that waiter */
     usec_t idle_from;
-    size_t n_overtaken;       /* those who wait, and somebody behind them who wants of the same pool is served first */
+    size_t n_overtaken;       /* waiters that were overtaken by a later one of the same pool */
     char overtaken[192];      /* the first one, in words */
     size_t n_served;          /* waits that ended with a start */
 };

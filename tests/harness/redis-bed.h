@@ -8,7 +8,7 @@
 
 #define REDIS_BED_LEASE (2 * USEC_PER_SEC)
 
-/* What the next stores are made with; may be changed at any time. */
+/* Options of the next stores; may be changed at any time. */
 extern struct redis_bed {
     struct redis_server server;
     usec_t lease, heartbeat, timeout; /* 2 s, a sixth of it, 1 s */
@@ -21,7 +21,7 @@ extern struct redis_bed {
 /* Pools "db" (4 permits) and "one" (1). */
 extern const struct store_pool redis_bed_pools[2];
 
-/* For so many hosts. */
+/* For this number of hosts. */
 const struct store_fixture *redis_bed_fixture(unsigned n_hosts);
 /* bed_init() with these pools; and bed_start(). */
 bool redis_bed_init(struct bed *b, unsigned n_hosts);

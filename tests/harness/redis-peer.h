@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A Redis of a few lines that can lie: it answers what the store asks as the scripts would, one claim after the other, so that every
- * state is reached; and where it is told so an answer is another one. */
+/* A small fake Redis that can give wrong replies. It replies as the scripts would, one claim after the
+ * other, so that the store reaches every state, and changes replies on demand. */
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #include "store/redis/client/script.h"
 
-/* What is asked: the scripts, and what else there is. */
+/* Kinds of calls: the scripts, and the others. */
 enum { PEER_INFO = REDIS_SCRIPTS, PEER_LOAD, PEER_SUBSCRIBE, PEER_OTHER, PEER_KINDS };
 
 enum peer_change {
@@ -28,12 +28,13 @@ enum peer_change {
     PEER_CHANGES,
 };
 
-/* From the next call of this kind on until it was made: what becomes of its answer. at: which word, modulo their number. */
+/* Changes the reply to the next call of this kind. at: the word, modulo their number. */
 void redis_peer_change(int kind, enum peer_change change, unsigned at, const char *text, size_t size);
 /* The answer to a command, as bytes; the size, 0: the connection is to be closed. */
 size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size);
-/* Says this on the channel of the session that subscribed last: verb granted, revoked, parked or queued, about the claim of that number
- * (modulo those that are there). Bytes as above; 0: nobody subscribed. */
+/* Publishes this on the channel of the session that subscribed last: verb granted, revoked, parked or
+ * queued, for the claim of that number (modulo their number). Returns the bytes as above; 0: no subscriber.
+ * */
 size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
 /* Forgets all: a wipe, and another epoch. */
 void redis_peer_wipe(void);

@@ -181,7 +181,7 @@ void test_kill_and_wait(pid_t pid) {
 
 /* --- the process --- */
 
-/* A capability that the runner hands down, unless it is told not to: no other user's command may have it. */
+/* A capability that the runner may pass on: no other user's command may have it. */
 static int add_stray_capability(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};

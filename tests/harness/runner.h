@@ -11,14 +11,14 @@
 #define NOBODY 65534 /* the user and the group */
 
 struct test_runner {
-    char directory[64]; /* holds berth.conf, run/, and what the jobs write */
-    uid_t uid;          /* who the runner is */
+    char directory[64]; /* contains berth.conf, run/ and the jobs' output */
+    uid_t uid;          /* user of the runner */
     pid_t pid;          /* 0: not there */
     int fd;             /* berthd's connection; -1: none */
     char *const *environment; /* more for the runner, NULL-terminated; or NULL */
 };
 
-/* Its directory alone, for what must be there before the runner. */
+/* Makes its directory only, for files that must exist before the runner. */
 void test_runner_prepare(struct test_runner *t, uid_t uid);
 void test_runner_prepare_in(struct test_runner *t, uid_t uid, const char *folder); /* instead of /tmp */
 /* jobs: text for the config; every @ in it becomes the directory. The runner is started as uid. Fatal for the test if it fails. */
@@ -52,14 +52,15 @@ const char *test_runner_id(char run);
 
 /* Sends `start` and awaits that it is begun. */
 void test_runner_begin_run(struct test_runner *t, struct message *m, char run, const char *job);
-/* Starts a run that ends by itself: no berthd is at its guard, so it leaves a report, which the runner tells of. *m: that report. */
+/* Starts a run that ends by itself. Without a berthd at its guard it leaves a report, which the runner
+ * sends. *m: that report. */
 void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job);
 /* One that succeeds and writes this into NAME.out; one that is not started, and at which stage. *m: the report. */
 void test_runner_prints(struct test_runner *t, struct message *m, const char *job, const char *expected);
 void test_runner_fails(struct test_runner *t, struct message *m, const char *job, int error, const char *stage);
 /* Whether there is a file of this run: run/runner/runs/RUN + suffix. */
 bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
-/* What the runner was told before is done when this returns. */
+/* Returns when the runner has handled all earlier messages. */
 void test_runner_settle(struct test_runner *t);
 
 /* Of a file below the directory, until the next call; and writes one, which may be a FIFO that somebody reads. */
@@ -80,7 +81,8 @@ char *test_runner_read(struct test_runner *t, const char *name);
 bool test_runner_has(struct test_runner *t, const char *name);
 /* Waits until a file of this run is there: run/runner/runs/RUN + suffix. */
 void test_runner_await_file(struct test_runner *t, char run, const char *suffix);
-/* Calls fn in a process of another user, whose failed assertions count here; skips the test if we are not root. */
+/* Calls fn in a process of another user, whose failed assertions count here; skips the test unless run as
+ * root. */
 void test_as_stranger(void (*fn)(void));
 /* SIGKILL, and waits until it is gone; it need not be a child. */
 void test_kill_and_wait(pid_t pid);

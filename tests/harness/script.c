@@ -247,7 +247,7 @@ char script_state(const char *id) {
     return r && r->type == REDIS_REPLY_STRING ? r->str[0] : '-';
 }
 
-/* R16: all sessions say bye; what stays does not grow. */
+/* R16: ends all sessions with bye; what stays does not grow. */
 void script_end(void) {
     _cleanup_reply_ redisReply *sessions = redis_command(&script_server, "ZRANGE berth:{t}:heartbeats 0 -1");
 

@@ -20,7 +20,7 @@ extern char script_shown[1 << 16]; /* the last reply */
 void script_tell(const char *command);
 /* Calls a script: "claim s1 1 $ ..."; the reply as text, until the next call. */
 const char *script_say(const char *line);
-/* The same, but its at-th call of Redis fails, and does nothing. What was published before that stands in the list "pushes". */
+/* The same, but its at-th call of Redis fails without effect. Earlier pushes are in the list "pushes". */
 const char *script_say_failing(const char *line, unsigned at);
 const char *script_sayf(const char *format, ...) _printf_(1, 2);
 void script_expect(const char *file, unsigned line, const char *actual, const char *pattern);
@@ -32,7 +32,7 @@ void script_learn_new_epoch(void); /* and it must be one */
 
 /* An empty namespace, two hosts in it, no grace: s1 and s2, connection 1, with db = 4 and net = 2. Their hellos were counts 1 and 2. */
 void script_begin(void);
-/* R16: all sessions say bye; then nothing that grows may be left. */
+/* R16: ends all sessions with bye; nothing that grows may be left. */
 void script_end(void);
 /* hello of a session whose host has the same name, with n limits: "db 2 net 1" */
 const char *script_hello(const char *session, int connection, unsigned n, const char *limits);

@@ -14,11 +14,11 @@
 #define BED_HOSTS_MAX 3
 #define BED_DEADLINE_USEC (20 * USEC_PER_SEC) /* for anything awaited; a test that works is far below */
 
-/* What a kind of store must bring along. */
+/* What each kind of store provides. */
 struct store_fixture {
     /* How many hosts can share the same pools: 1 (scope host) to BED_HOSTS_MAX. Claims are spread over them. */
     unsigned n_hosts;
-    bool host_scope; /* as snapshots say */
+    bool host_scope; /* scope in snapshots */
     unsigned n_seeds; /* of the random test */
     /* Makes the store of host number `host` (0 first), named host_name, not started. All of one bed share their pools; nothing of
      * an earlier bed may be left in them (is_first: the first one of a bed, forget what was). 0 or a negative errno. */
@@ -35,7 +35,7 @@ struct store_fixture {
 
 struct bed;
 
-struct probe { /* a claim, and what was heard of it */
+struct probe { /* a claim, and the callbacks that its listener got */
     struct claim claim;
     struct list link;                     /* on bed->probes */
     struct bed *bed;
@@ -46,8 +46,8 @@ struct probe { /* a claim, and what was heard of it */
     enum store_refusal refusal;
     char refused_pool[NAME_MAX_LENGTH + 1];
     enum store_loss loss;
-    uint64_t ticket, token;               /* as told last; claim's own are the owner's again after its end */
-    unsigned grant_number;                /* 1: the first that was told in this bed */
+    uint64_t ticket, token;               /* from the last callback; the claim's own belong to the owner again after its end */
+    unsigned grant_number;                /* 1: the first grant in this bed */
 };
 
 struct bed {
@@ -93,14 +93,15 @@ bool bed_turn(struct bed *b, usec_t end);
         CU_assertImplementation((condition), __LINE__, "awaited: " #condition, __FILE__, "", CU_FALSE); \
     } while (0)
 
-/* A claim "db:2,net" of a host (any number: modulo the hosts there are), not asked yet. Never NULL; owned by the bed. */
+/* Makes a claim "db:2,net" of a host (modulo the number of hosts), not requested yet. Never NULL; owned by
+ * the bed. */
 struct probe *bed_probe(struct bed *b, unsigned host, const char *pools);
 void probe_ask(struct probe *p);
-/* Asks and waits until it was granted; until it waits or is parked; until it was refused. */
+/* Request a claim and wait until it is granted; waits or is parked; is refused. */
 void probe_grant(struct probe *p);
 void probe_wait(struct probe *p);
 void probe_refuse(struct probe *p, enum store_refusal refusal);
-/* Lets one that should wait be: nothing is granted to it even when all that was asked before has been answered. */
+/* Checks that a waiting claim is not granted even after all earlier calls are answered. */
 void probe_still_waits(struct probe *p);
 /* Gives back; the second one waits until that was answered. */
 void probe_release(struct probe *p);
@@ -115,7 +116,7 @@ struct snapshot *bed_inspect(struct bed *b, unsigned host);
 void bed_settle(struct bed *b);
 /* In a snapshot; NULL: not there. */
 const struct snapshot_pool *snapshot_find(const struct snapshot *s, const char *pool);
-/* What host 0 says of a pool. */
+/* Returns a pool from a snapshot of host 0. */
 uint32_t bed_used(struct bed *b, const char *pool);
 uint32_t bed_limit(struct bed *b, const char *pool);
 /* How many events were written whose line begins so ("limit-changed:"); whether there was one; whether any says this anywhere. */

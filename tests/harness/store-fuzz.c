@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Random claims, releases, withdrawals and overrides on any store, from a seed. What is checked: at no grant is a limit exceeded;
- * nobody is overtaken (from tickets and tokens, which come from one clock: a claim stood in its queues from its ticket to its
- * token); everyone who stays is served; nothing is left. */
+/* Random claims, releases, withdrawals and overrides on any store, from a seed. Checks: no grant exceeds a
+ * limit; no claim is overtaken (by tickets and tokens, which come from one clock: a claim is in its queues
+ * from its ticket to its token); every claim that stays is granted; nothing is left. */
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const struct store_pool pools[N_POOLS] = {
 };
 
 static uint64_t state;
-static uint32_t allowed[N_POOLS]; /* what may be used when a grant is told: the higher limit while one is being changed */
+static uint32_t allowed[N_POOLS]; /* permits allowed at a grant: the higher limit while one is being changed */
 
 /* splitmix64: good enough, and the same everywhere. */
 static uint32_t draw(uint32_t below) {
@@ -40,7 +40,7 @@ static uint32_t used_by_model(struct bed *b, const char *pool) {
     return used;
 }
 
-/* R1, whenever a grant is told. */
+/* R1, at each grant. */
 static void on_granted(struct probe *p) {
     for (unsigned i = 0; i < N_POOLS; i++)
         if (demands_get(&p->demands, pools[i].name) > 0)
@@ -64,7 +64,7 @@ static struct probe *make_probe(struct bed *b) {
     return p;
 }
 
-/* One that is waiting, held or asked, beginning anywhere; NULL: none. */
+/* Returns a waiting, held or requested claim, from any start; NULL: there is none. */
 static struct probe *choose(struct bed *b, bool held_only) {
     struct probe *found = NULL;
     uint32_t n = 0;
@@ -85,7 +85,7 @@ static void change_limit(struct bed *b, unsigned i, const struct store_override 
 
     if (after > allowed[i])
         allowed[i] = after;
-    bed_settle(b); /* so that each claim that is parked now has been told: a store need not tell what is over already */
+    bed_settle(b); /* so that all parked claims are reported: a store need not report a state that is over */
     TEST_INT(bed_override(b, draw(BED_HOSTS_MAX), o), 0);
     bed_settle(b);
     allowed[i] = after;
@@ -124,7 +124,7 @@ static bool is_over(const struct probe *p) {
     return p->n_granted + p->n_refused + p->n_released > 0 || p->claim.state == CLAIM_STATE_RELEASING;
 }
 
-/* Takes limits back and gives back what is held until everybody has had a turn. */
+/* Clears limits and releases held claims until every claim has been granted. */
 static void serve_all(struct bed *b) {
     for (unsigned i = 0; i < N_POOLS; i++)
         change_limit(b, i, &(struct store_override){.pool = pools[i].name, .clear = true}, 0);
@@ -147,7 +147,8 @@ static bool share_a_pool(const struct probe *x, const struct probe *y) {
     return false;
 }
 
-/* R2: whoever stood before y in a queue when y was granted was granted before it. Parked ones stand in no queue. */
+/* R2: a claim that was in front of y in a queue when y was granted was granted earlier. Parked claims are in
+ * no queue. */
 static unsigned count_overtaken(struct bed *b) {
     unsigned n = 0;
 

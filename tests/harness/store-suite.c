@@ -70,7 +70,7 @@ static void test_order(void) {
     bed_done(&b);
 }
 
-/* R2: what needs more than is free waits at the head, and what is free waits with it. */
+/* R2: a claim that needs more than is free waits at the head, and free permits wait with it. */
 static void test_head_blocks(void) {
     struct bed b;
 
@@ -154,7 +154,7 @@ static void test_no_deadlock(void) {
     bed_done(&b);
 }
 
-/* More at once than is told in one turn of the loop or sent in one go. */
+/* More grants at once than one turn of the loop delivers or one batch sends. */
 static void test_many_at_once(void) {
     struct probe *p[300];
     unsigned n_told = 0;
@@ -203,7 +203,7 @@ static void test_head_start(void) {
     bed_done(&b);
 }
 
-/* A head start that is less than what the other one has waited already changes nothing. */
+/* A head start shorter than the other claim's waiting time has no effect. */
 static void test_small_head_start(void) {
     struct bed b;
 
@@ -236,7 +236,7 @@ static void test_nowait(void) {
     probe_grant(fits);
     probe_release(fits);
     probe_release(now);
-    busy->n_refused = 0; /* the claim is its owner's again: it may ask once more */
+    busy->n_refused = 0; /* the claim belongs to its owner again and may be requested again */
     CU_ASSERT(id_make(busy->claim.id) == 0);
     bed_settle(&b);
     probe_grant(busy);
@@ -244,7 +244,7 @@ static void test_nowait(void) {
     bed_done(&b);
 }
 
-/* What would fit, but not before somebody else who waits, is busy, too. */
+/* A claim that would fit, but not before another waiting claim, is busy as well. */
 static void test_nowait_behind_head(void) {
     struct bed b;
 
