@@ -34,6 +34,20 @@ static const struct verb verbs[] = {
      "berth jobs [--json]\n"
      "\n"
      "Lists the jobs that this host's config defines: state, last result, next run.\n"},
+    {"next", verb_next, 0, WORDS_ANY, "show when jobs begin, or a schedule is due",
+     "berth next [JOB...] [--count N] [--from TIME] [--json]\n"
+     "berth next -e ENTRY... [-z ZONE] [--except ENTRY...] [--count N] [--from TIME]\n"
+     "           [--json]\n"
+     "\n"
+     "Lists what begins next on this host, soonest first: all jobs together, or N of\n"
+     "each JOB. With -e it lists the due times of an entry of `schedule` such as\n"
+     "\"30 2 * * mon-fri\", without berthd. A wrong entry: exit status 65.\n"
+     "\n"
+     "  -e ENTRY         an entry of `schedule`; may be given several times\n"
+     "  -z ZONE          by the clock of that zone (local)\n"
+     "  --except ENTRY   not at these times; may be given several times\n"
+     "  --count N        so many, 1 to 10000 (10)\n"
+     "  --from TIME      later than that: now, tomorrow, +2h, \"2026-11-20 14:00\", ...\n"},
     {"runs", verb_runs, 0, WORDS_ANY, "list the runs of this host",
      "berth runs [JOB|RUN|LABEL...] [--json] [--all]\n"
      "\n"

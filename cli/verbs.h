@@ -10,7 +10,7 @@
  *     limit.c    limit, pause, resume    check.c    check-config, version
  *     history.c  history                 logs.c     logs
  *     audit/     audit                   run/       run
- *     import/    import-crontab */
+ *     import/    import-crontab          next.c     next */
 
 #include <jansson.h>
 #include <limits.h>
@@ -101,6 +101,7 @@ int verb_undrain(int argc, char **argv);
 int verb_history(int argc, char **argv);
 int verb_audit(int argc, char **argv);
 int verb_logs(int argc, char **argv);
+int verb_next(int argc, char **argv);
 int verb_import_crontab(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
 int verb_version(int argc, char **argv);

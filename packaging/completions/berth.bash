@@ -43,7 +43,7 @@ _berth_run() {
 
 _berth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run start stop jobs runs pools hosts limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
+    local verbs="run start stop jobs next runs pools hosts limit pause resume revoke grace drain undrain reload logs history audit import-crontab check-config version help"
     local verb='' verb_at i
 
     COMPREPLY=()
@@ -67,6 +67,13 @@ _berth() {
     start) _berth_words "$(_berth_live name jobs) --wait --help" ;;
     stop) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --help" ;;
     jobs | hosts) _berth_words "--json --help" ;;
+    next)
+        case $previous in
+        -e | -z | --except | --count) ;;
+        --from) _berth_words "now tomorrow +1h +7d" ;;
+        *) _berth_words "$(_berth_live name jobs) -e -z --except --count --from --json --help" ;;
+        esac
+        ;;
     runs) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --json --all --help" ;;
     pools) _berth_words "$(_berth_live name pools) --json --help" ;;
     limit)

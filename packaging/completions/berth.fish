@@ -50,7 +50,7 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'show or set a limit' \
+    next 'when jobs begin' runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'show or set a limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \
@@ -74,12 +74,17 @@ complete -c berth -n $run -s E -x -d 'exit status without a permit'
 complete -c berth -n $run -s v -d 'say what happens'
 complete -c berth -n __berth_in_command -a '(__berth_command)'
 
-complete -c berth -n '__berth_is jobs runs pools hosts' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is jobs next runs pools hosts' -l json -d 'one JSON document'
+complete -c berth -n '__berth_is next' -s e -x -d 'entry of a schedule'
+complete -c berth -n '__berth_is next' -s z -x -d 'by the clock of this zone'
+complete -c berth -n '__berth_is next' -l except -x -d 'not at these times'
+complete -c berth -n '__berth_is next' -l count -x -d 'so many'
+complete -c berth -n '__berth_is next' -l from -x -a 'now tomorrow +1h +7d' -d 'later than'
 complete -c berth -n '__berth_is runs' -l all -d 'finished ones, too'
 complete -c berth -n '__berth_is start stop' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
 complete -c berth -n '__berth_is stop runs history' -a '(__berth_live run runs)' -d run
-complete -c berth -n '__berth_is runs history' -a '(__berth_live name jobs)' -d job
+complete -c berth -n '__berth_is next runs history' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
 complete -c berth -n '__berth_is limit pause' -l for -x -a '10m 1h 1d' -d 'end it after'
 complete -c berth -n '__berth_is limit pause revoke' -l reason -x -d why

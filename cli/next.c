@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* next: what begins when. Of jobs berthd answers; of expressions (-e) berth computes it by the same
+ * function. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/schedule/civil.h"
+#include "base/schedule/schedule.h"
+#include "cli/client.h"
+#include "cli/format.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#define COUNT_DEFAULT 10
+#define COUNT_MAX 10000
+#define VERB "next"
+
+struct question {
+    struct string_list entries, excepts;
+    const char *zone, *count_text, *from_text;
+    uint64_t count;
+    usec_t from; /* µs since 1970 */
+    bool json;
+};
+
+/* ---- the table ---- */
+
+/* "2027-03-28 03:04:12 +02": when it begins, by the clock that `due` has. "-": without a due time. */
+static void format_begin(const json_t *item, char text[static FORMAT_SIZE]) {
+    const char *due = format_get_text(item, "due"), *begin = format_get_text(item, "begin");
+    size_t n = strlen(due);
+    int hours, minutes;
+    int64_t at;
+    char sign;
+    struct civil c;
+
+    snprintf(text, FORMAT_SIZE, "-");
+    if (n < 6 || schedule_parse_time(begin, &at) < 0 ||
+        sscanf(due + n - 6, "%c%2d:%2d", &sign, &hours, &minutes) != 3)
+        return;
+    civil_from_seconds(at + (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60), &c);
+    n = (size_t) snprintf(text, FORMAT_SIZE, "%04lld-%02u-%02u %02u:%02u:%02u %c%02d", (long long) c.year,
+                          c.month, c.day, c.hour, c.minute, c.second, sign, hours);
+    if (minutes != 0)
+        snprintf(text + n, FORMAT_SIZE - n, ":%02d", minutes);
+}
+
+static void add_note(char text[static FORMAT_SIZE], const char *format, ...) _printf_(2, 3);
+static void add_note(char text[static FORMAT_SIZE], const char *format, ...) {
+    size_t n = strlen(text);
+    va_list arguments;
+
+    if (n > 0 && n < FORMAT_SIZE - 2)
+        n += (size_t) snprintf(text + n, FORMAT_SIZE - n, ", ");
+    va_start(arguments, format);
+    (void) vsnprintf(text + n, FORMAT_SIZE - n, format, arguments);
+    va_end(arguments);
+}
+
+static void format_note(const json_t *item, char text[static FORMAT_SIZE]) {
+    const char *wanted = format_get_text(item, "wanted"), *trigger = format_get_text(item, "trigger"), *name;
+    json_int_t attempt = format_get_number(item, "attempt"), splay = format_get_number(item, "splay_ms");
+    json_t *set = json_object_get(item, "set"), *value;
+    char duration[FORMAT_SIZE];
+
+    text[0] = '\0';
+    if (strlen(wanted) >= 16)
+        add_note(text, "for %.5s, which the clock leaves out", wanted + 11);
+    if (strcmp(format_get_text(item, "shift"), "fold") == 0)
+        add_note(text, "the first of two");
+    if (splay > 0)
+        add_note(text, "+%s splay", format_msec(splay, duration));
+    if (attempt > 0)
+        add_note(text, "attempt %" JSON_INTEGER_FORMAT, attempt);
+    else if (strcmp(trigger, "schedule") != 0)
+        add_note(text, "%s", trigger);
+    json_object_foreach (set, name, value)
+        add_note(text, "%s=%.60s", name, json_string_value(value) ? json_string_value(value) : "");
+}
+
+static void add_line(struct table *t, const json_t *item) {
+    char text[FORMAT_SIZE];
+
+    format_begin(item, text);
+    table_cell(t, TABLE_PLAIN, "%s", text);
+    table_cell(t, TABLE_PLAIN, "%s", format_duration(item, "in_ms", text));
+    if (json_is_string(json_object_get(item, "job"))) {
+        table_cell(t, TABLE_PLAIN, "%s", format_get_text(item, "job"));
+        table_cell(t, TABLE_PLAIN, "%s", format_get_text(item, "on"));
+    }
+    format_note(item, text);
+    table_cell(t, TABLE_PLAIN, "%s", text);
+}
+
+static int print_next(const json_t *answer, bool of_jobs) {
+    static const struct table_column jobs[] = {
+        {"WHEN", false}, {"IN", true}, {"JOB", false}, {"ON", false}, {"NOTE", false}};
+    static const struct table_column entries[] = {{"WHEN", false}, {"IN", true}, {"NOTE", false}};
+
+    if (json_is_true(json_object_get(answer, "drained")))
+        fputs("berth: this host is drained and begins nothing until `berth undrain`\n", stderr);
+    return output_items(json_object_get(answer, "next"), of_jobs ? jobs : entries,
+                        of_jobs ? ELEMENTSOF(jobs) : ELEMENTSOF(entries), add_line, "nothing is to come");
+}
+
+/* ---- expressions ---- */
+
+static int refuse_entry(const char *option, const char *text, int r, const char *error) {
+    if (r == -ENOMEM)
+        return output_error(r);
+    fprintf(stderr, "berth next: %s \"%.200s\": %s\n", option, text, error);
+    return EXIT_UNKNOWN_NAME;
+}
+
+static int read_schedule(const struct question *q, struct schedule *schedule) {
+    char error[CRON_ERROR_SIZE] = "";
+    int r;
+
+    for (size_t i = 0; i < q->entries.n; i++)
+        if ((r = schedule_add(schedule, q->entries.items[i], error)) < 0)
+            return refuse_entry("schedule", q->entries.items[i], r, error);
+    for (size_t i = 0; i < q->excepts.n; i++)
+        if ((r = schedule_add_except(schedule, q->excepts.items[i], error)) < 0)
+            return refuse_entry("except", q->excepts.items[i], r, error);
+    return 0;
+}
+
+static int read_zone(const char *name, struct zone **ret) {
+    int r = zone_load(ZONE_DIRECTORY, name, ret);
+
+    if (r == 0)
+        return 0;
+    if (r == -ENOMEM)
+        return output_error(r);
+    fprintf(stderr, "berth next: zone \"%.64s\" %s\n", name,
+            r == ZONE_E_UNKNOWN   ? "is not in " ZONE_DIRECTORY
+            : r == ZONE_E_LEAP    ? "counts leap seconds, which the clock of this machine does not"
+            : r == ZONE_E_INVALID ? "is no file of a zone"
+                                  : strerror(-r));
+    return EXIT_UNKNOWN_NAME;
+}
+
+/* The same members as io.berth's Coming. */
+static json_t *describe(const struct schedule *schedule, const struct zone *zone, const char *name,
+                        const struct schedule_due *due, usec_t now) {
+    static const char *const shifts[] = {[SCHEDULE_SHIFT_GAP] = "gap", [SCHEDULE_SHIFT_FOLD] = "fold"};
+    usec_t begin = (usec_t) due->at * USEC_PER_SEC;
+    char text[SCHEDULE_TEXT_SIZE], begin_text[CLOCK_TEXT_SIZE], wanted[32] = "";
+    char **set = schedule->entries[due->entry].set;
+    json_t *values = json_object();
+    struct civil c;
+
+    for (; set && *set; set++) {
+        _cleanup_free_ char *key = strndup(*set, strcspn(*set, "="));
+
+        if (!key || json_object_set_new(values, key, json_string(strchr(*set, '=') + 1)) < 0) {
+            json_decref(values);
+            return NULL;
+        }
+    }
+    if (due->shift == SCHEDULE_SHIFT_GAP) {
+        civil_from_seconds(due->wanted, &c);
+        snprintf(wanted, sizeof(wanted), "%04lld-%02u-%02uT%02u:%02u:%02u", (long long) c.year, c.month,
+                 c.day, c.hour, c.minute, c.second);
+    }
+    return json_pack("{s:n, s:s, s:s, s:I, s:s, s:s, s:s, s:n, s:s?, s:s?, s:i, s:o, s:n}", "job", "due",
+                     schedule_format(zone, due->at, text), "begin", clock_format(begin, begin_text), "in_ms",
+                     begin > now ? (json_int_t) ((begin - now) / USEC_PER_MSEC) : (json_int_t) 0, "zone",
+                     name, "on", "each", "trigger", "schedule", "attempt", "shift", shifts[due->shift],
+                     "wanted", wanted[0] ? wanted : NULL, "splay_ms", 0, "set", values, "hosts");
+}
+
+static int ask_nobody(const struct question *q) {
+    _cleanup_(schedule_done) struct schedule schedule = {};
+    _cleanup_(zone_freep) struct zone *zone = NULL;
+    _cleanup_json_ json_t *answer =
+        json_pack("{s:i, s:n, s:b, s:[]}", "schema", 1, "host", "drained", 0, "next");
+    const char *name = q->zone ? q->zone : "local";
+    int64_t after = (int64_t) (q->from / USEC_PER_SEC);
+    usec_t now = clock_realtime();
+    struct schedule_due due;
+    int status = read_schedule(q, &schedule);
+
+    if (status == 0)
+        status = read_zone(name, &zone);
+    if (status != 0)
+        return status;
+    for (uint64_t i = 0; i < q->count && schedule_next(&schedule, zone, after, &due); i++) {
+        if (json_array_append_new(json_object_get(answer, "next"),
+                                  describe(&schedule, zone, name, &due, now)) < 0)
+            return output_error(-ENOMEM);
+        after = due.at;
+    }
+    return q->json ? output_json(answer) : print_next(answer, false);
+}
+
+/* ---- jobs ---- */
+
+static int ask_berthd(const struct question *q, char **jobs, int n) {
+    _cleanup_json_ json_t *answer = NULL;
+    char from[CLOCK_TEXT_SIZE];
+    json_t *params = json_pack("{s:I}", "count", (json_int_t) q->count), *names = json_array();
+    int status;
+
+    for (int i = 0; i < n; i++)
+        (void) json_array_append_new(names, json_string(jobs[i]));
+    if (n > 0)
+        (void) json_object_set(params, "jobs", names);
+    json_decref(names);
+    if (q->from_text)
+        (void) json_object_set_new(params, "from", json_string(clock_format(q->from, from)));
+    status = client_call("io.berth.Next", params, &answer);
+    if (status != 0)
+        return status;
+    return q->json ? output_json(answer) : print_next(answer, true);
+}
+
+int verb_next(int argc, char **argv) {
+    struct question q = {.count = COUNT_DEFAULT};
+    const struct verb_option options[] = {
+        OPTION_LIST("-e", &q.entries),        OPTION_LIST("--except", &q.excepts),
+        OPTION_VALUE("-z", &q.zone),          OPTION_VALUE("--count", &q.count_text),
+        OPTION_VALUE("--from", &q.from_text), OPTION_FLAG("--json", &q.json)};
+    int words, status;
+
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
+        return status;
+    if (q.entries.n > 0 && words > 0)
+        return options_wrong_usage(VERB, "JOB and -e exclude one another");
+    if (q.entries.n == 0 && (q.zone || q.excepts.n > 0))
+        return options_wrong_usage(VERB, "%s needs -e; a job has its own in the config",
+                                   q.zone ? "-z" : "--except");
+    if (q.count_text && (number_parse(q.count_text, COUNT_MAX, &q.count) < 0 || q.count == 0))
+        return options_wrong_usage(VERB, "--count %.40s: must be 1 to %d", q.count_text, COUNT_MAX);
+    q.from = clock_realtime();
+    if (options_parse_when(VERB, "--from", q.from_text, &q.from) != 0)
+        return EXIT_USAGE;
+    return q.entries.n > 0 ? ask_nobody(&q) : ask_berthd(&q, argv + 1, words);
+}
