@@ -11,6 +11,7 @@
 #include "daemon/jobs/scheduler-internal.h"
 
 #define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
+#define AT_ONCE 1                  /* boottime */
 #define HOUR (3600 * USEC_PER_SEC)
 #define LATER USEC_PER_SEC         /* without memory */
 
@@ -138,7 +139,7 @@ void due_runs_on_synced(uint64_t sync, void *userdata) {
             job->schedule.sync = 0;
             move(&scheduler->due_runs.beginning, &job->schedule.beginning);
         }
-    defer_set(&scheduler->due_runs.work);
+    timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
 static void use_plan(struct scheduler *scheduler, struct job *job, struct due_plan *plan, struct run_time now) {
@@ -283,12 +284,12 @@ static void due_runs_on_work(void *userdata) {
     }
     (void) lasting_sync(due_runs->lasting);
     if (is_active(scheduler) && (!list_is_empty(&due_runs->planning) || !list_is_empty(&due_runs->beginning)))
-        defer_set(&due_runs->work);
+        timer_set(&due_runs->work, AT_ONCE);
 }
 
 void due_runs_wake(struct scheduler *scheduler, struct job *job) {
     move(&scheduler->due_runs.planning, &job->schedule.planning);
-    defer_set(&scheduler->due_runs.work);
+    timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
 static void wake_all(struct scheduler *scheduler) {
@@ -441,7 +442,7 @@ int due_runs_init(struct scheduler *scheduler) {
     list_init(&due_runs->syncing);
     due_runs->reason = "late";
     due_runs->is_first_plan = true;
-    r = defer_init(&due_runs->work, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_work, scheduler);
+    r = timer_init(&due_runs->work, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_work, scheduler);
     if (r == 0)
         r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_hour, scheduler);
     return r;
@@ -453,6 +454,6 @@ void due_runs_done(struct scheduler *scheduler) {
     due_runs->lasting = lasting_close(due_runs->lasting);
     wall_timer_done(&due_runs->clock);
     timer_done(&due_runs->hourly);
-    defer_done(&due_runs->work);
+    timer_done(&due_runs->work);
     zones_done(&due_runs->zones);
 }

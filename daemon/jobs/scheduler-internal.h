@@ -32,7 +32,7 @@ struct due_runs {
     struct list planning;  /* struct job: may have due times */
     struct list beginning; /* struct job: with entries that wait for nothing */
     struct list syncing;   /* struct job: by `beginning`, too; with entries that wait for the disk */
-    struct defer work;     /* on the first two, a slice in each turn of the loop */
+    struct timer work;     /* on the first two, in slices; a deferred call would go before all other sources */
     struct wall_timer clock;
     struct timer hourly;   /* looks at zones */
     struct zones zones;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Ten thousand jobs of one host that are due in one minute (S38). They wait for a Redis that is away: what
+ * is measured is berthd, not the start of so many commands. */
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/schedule/schedule.h"
+#include "tests/harness/host-clock.h"
+#include "tests/harness/test.h"
+
+#define N_JOBS 10000
+#define BEGIN_MAX (2 * USEC_PER_SEC) /* 1 s on an idle machine */
+#define RSS_MAX (20 * 1024)          /* KiB more than before, besides the runs themselves */
+#define RUN_KIB 2                    /* a waiting run with its claim */
+
+static struct host *ant;
+
+static void clock_at(const char *time) {
+    struct timespec now;
+    int64_t wanted = 0;
+
+    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    TEST_INT(schedule_parse_time(time, &wanted), 0);
+    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC);
+}
+
+static char *make_config(void) {
+    size_t size = N_JOBS * 128 + 256, n;
+    char *text = malloc(size);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    n = (size_t) snprintf(text, size, "zone = \"UTC\"\npool \"away\" { limit = 1 }\n");
+    for (unsigned i = 0; i < N_JOBS; i++)
+        n += (size_t) snprintf(
+            text + n, size - n,
+            "job \"j%u\" { command = {\"/bin/true\"} pools = {away} schedule = {\"0 12 * * *\"} }\n", i);
+    return text;
+}
+
+static long rss_kib(void) {
+    char path[64], line[128];
+    long kib = -1;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int) ant->berthd->pid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+            break;
+    if (f)
+        (void) fclose(f);
+    return kib;
+}
+
+/* Runs that have a record of their own. */
+static size_t count_begun(void) {
+    char path[96];
+    const struct dirent *entry;
+    DIR *directory;
+    size_t n = 0;
+
+    snprintf(path, sizeof(path), "%s/waiting", ant->runtime);
+    directory = opendir(path);
+    while (directory && (entry = readdir(directory)))
+        n += entry->d_name[0] != '.';
+    if (directory)
+        (void) closedir(directory);
+    return n;
+}
+
+/* One call and its reply: it waits for what the event loop is doing. */
+static void ask(int fd) {
+    static const char call[] = "{\"method\":\"io.berth.Version\"}";
+    char reply[1024] = "x";
+
+    usec_t end = clock_monotonic() + HOST_PATIENCE;
+
+    CU_ASSERT(write(fd, call, sizeof(call)) == (ssize_t) sizeof(call));
+    while (recv(fd, reply, sizeof(reply), MSG_DONTWAIT) < 0 && clock_monotonic() < end)
+        child_turn(clock_boottime() + USEC_PER_MSEC); /* reads what berthd writes */
+    CU_ASSERT(clock_monotonic() < end);
+}
+
+static int connect_to(const struct host *h) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", h->socket);
+    TEST_INT(connect(fd, (struct sockaddr *) &address, sizeof(address)), 0);
+    return fd;
+}
+
+static void ten_thousand(void) {
+    _cleanup_free_ char *config = make_config();
+    usec_t begin, slowest = 0, all = 0;
+    long before, after;
+    unsigned n_turns = 0;
+    int fd;
+
+    ant = host_add("ant", "%s", config);
+    host_clock_give(ant);
+    clock_at("2027-05-01T11:59:00Z");
+    host_start(ant);
+    fd = connect_to(ant);
+    ask(fd);
+    before = rss_kib();
+    clock_at("2027-05-01T12:00:01Z");
+    begin = clock_monotonic();
+    while (all == 0 && clock_monotonic() - begin < HOST_PATIENCE) {
+        usec_t asked = clock_monotonic(), took;
+
+        ask(fd);
+        took = clock_monotonic() - asked;
+        if (took > slowest)
+            slowest = took;
+        if (++n_turns % 16 == 0 && count_begun() >= N_JOBS)
+            all = clock_monotonic() - begin;
+    }
+    after = rss_kib();
+    if (all == 0 || all >= BEGIN_MAX)
+        printf("%d due times begun in %llu ms, the slowest answer took %llu ms, %ld KiB more\n", N_JOBS,
+               (unsigned long long) (all / 1000), (unsigned long long) (slowest / 1000), after - before);
+    CU_ASSERT(all > 0 && all < BEGIN_MAX);
+    CU_ASSERT(slowest < BEGIN_MAX); /* clients come after due times */
+    CU_ASSERT(after - before < RSS_MAX + RUN_KIB * N_JOBS);
+    (void) close(fd);
+    TEST_INT(berth(ant, "drain"), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"ten-thousand", ten_thousand},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "schedules-many",
+                              .pSetUpFunc = cluster_up_without_redis,
+                              .pTearDownFunc = cluster_down,
+                              .pTests = tests},
+                             CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
