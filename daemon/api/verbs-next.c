@@ -29,7 +29,8 @@ static json_t *json_local(int64_t local) {
     struct civil c;
 
     civil_from_seconds(local, &c);
-    return json_sprintf("%04lld-%02u-%02uT%02u:%02u:%02u", (long long) c.year, c.month, c.day, c.hour, c.minute, c.second);
+    return json_sprintf("%04lld-%02u-%02uT%02u:%02u:%02u", (long long) c.year, c.month, c.day, c.hour,
+                        c.minute, c.second);
 }
 
 static json_t *json_set(const struct coming *coming) {
@@ -67,8 +68,9 @@ static json_t *json_coming(const struct coming *coming, usec_t now) {
     k |= json_object_set_new(o, "trigger", json_text(run_trigger_name(coming->trigger)));
     k |= json_object_set_new(o, "attempt", json_number(coming->attempt, coming->attempt > 0));
     k |= json_object_set_new(o, "shift", json_text(is_due ? shift_name(coming->due.shift) : NULL));
-    k |= json_object_set_new(o, "wanted",
-                             is_due && coming->due.shift == SCHEDULE_SHIFT_GAP ? json_local(coming->due.wanted) : json_null());
+    k |= json_object_set_new(
+        o, "wanted",
+        is_due && coming->due.shift == SCHEDULE_SHIFT_GAP ? json_local(coming->due.wanted) : json_null());
     k |= json_object_set_new(o, "splay_ms", json_msec(is_due ? coming->splay_usec : 0));
     k |= json_object_set_new(o, "set", json_set(coming));
     k |= json_object_set_new(o, "hosts", json_null());
@@ -115,7 +117,7 @@ static int collect(struct control_call *call, struct manager *m, json_t *jobs, u
 
     if (!jobs)
         return add(m, NULL, from, count, list);
-    json_array_foreach(jobs, i, job) {
+    json_array_foreach (jobs, i, job) {
         const char *name = json_string_value(job);
 
         k = params_check_name(call, "job", name);
@@ -141,8 +143,9 @@ static int answer(struct control_call *call, struct manager *m, const struct lis
             json_decref(next);
             return -ENOMEM;
         }
-    return control_call_answer(call, json_pack("{s:i, s:s, s:b, s:o}", "schema", 1, "host", manager_settings(m)->host, "drained",
-                                              manager_is_drained(m), "next", next));
+    return control_call_answer(call, json_pack("{s:i, s:s, s:b, s:o}", "schema", 1, "host",
+                                               manager_settings(m)->host, "drained", manager_is_drained(m),
+                                               "next", next));
 }
 
 int verbs_next(struct control_call *call, json_t *params, void *userdata) {

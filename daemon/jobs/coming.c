@@ -33,8 +33,8 @@ static bool find_due(struct coming *item, usec_t begin) {
     const struct job *job = item->job;
     usec_t after = usec_sub(begin, job->schedule.splay_usec);
 
-    if (!schedule_next(&job->settings->triggers.schedule, job->schedule.zone->zone, (int64_t) (after / USEC_PER_SEC),
-                       &item->due))
+    if (!schedule_next(&job->settings->triggers.schedule, job->schedule.zone->zone,
+                       (int64_t) (after / USEC_PER_SEC), &item->due))
         return false;
     item->zone = job->schedule.zone->zone;
     item->splay_usec = job->schedule.splay_usec;
@@ -114,8 +114,8 @@ static int make_cursors(const struct scheduler *scheduler, const struct job *onl
     return 0;
 }
 
-int coming_list(const struct scheduler *scheduler, const struct job *job, usec_t from, usec_t now, size_t count,
-                struct coming **ret, size_t *ret_n) {
+int coming_list(const struct scheduler *scheduler, const struct job *job, usec_t from, usec_t now,
+                size_t count, struct coming **ret, size_t *ret_n) {
     struct coming *list = calloc(count + 1, sizeof(*list));
     struct cursors cursors = {};
     size_t n = 0;

@@ -58,7 +58,8 @@ static int insert_entry(struct job *job, const struct due_entry *entry) {
     if (!copy)
         return -ENOMEM;
     *copy = *entry;
-    while (at->prev != &job->schedule.entries && list_entry(at->prev, struct due_entry, link)->due > copy->due)
+    while (at->prev != &job->schedule.entries &&
+           list_entry(at->prev, struct due_entry, link)->due > copy->due)
         at = at->prev;
     list_insert_before(at, &copy->link);
     return 0;
@@ -128,12 +129,13 @@ static void read_job(struct job *job, const struct message *record) {
 }
 
 /* False: the entry is of no use any more. */
-static bool read_entry(const struct scheduler *scheduler, struct job *job, const char *run, const struct message *record) {
+static bool read_entry(const struct scheduler *scheduler, struct job *job, const char *run,
+                       const struct message *record) {
     struct due_entry entry = {};
     uint64_t due;
 
-    if (!id_is_valid(run) || message_get_u64(record, "due", &due) < 0 || (int64_t) due <= job->schedule.begun ||
-        run_table_find(scheduler->runs, run))
+    if (!id_is_valid(run) || message_get_u64(record, "due", &due) < 0 ||
+        (int64_t) due <= job->schedule.begun || run_table_find(scheduler->runs, run))
         return false;
     entry.due = (int64_t) due;
     memcpy(entry.run, run, sizeof(entry.run));
@@ -167,13 +169,14 @@ void due_marks_open(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;
     const char *directory = scheduler->settings->state_directory;
     struct reader reader = {.scheduler = scheduler};
-    struct lasting_handler handler = {
-        .on_record = due_marks_on_record, .on_synced = due_runs_on_synced, .userdata = scheduler, .reader = &reader};
+    struct lasting_handler handler = {.on_record = due_marks_on_record,
+                                      .on_synced = due_runs_on_synced,
+                                      .userdata = scheduler,
+                                      .reader = &reader};
 
     if (due_runs->lasting || !directory || (!any_needs_memory(scheduler) && !lasting_is_there(directory)))
         return;
-    if (lasting_open(&due_runs->lasting, scheduler->event, directory, scheduler->journal, &handler) < 0)
-        return;
+    (void) lasting_open(&due_runs->lasting, scheduler->event, directory, scheduler->journal, &handler);
     for (size_t i = 0; i < reader.n_stale; i++) {
         lasting_put(due_runs->lasting, reader.stale[i], NULL);
         free(reader.stale[i]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Due times of schedules. A wake-up plans (daemon/jobs/due.h), notes the due times that will be begun with the
- * ids of their runs, and waits until that is on the disk. Then each begins, waits for its turn, or is
- * skipped. A berthd that is killed between any two steps leaves one run for each: the next one finds the run's
- * own record, or the noted due time, or plans it again. */
+/* Due times of schedules. A wake-up plans (daemon/jobs/due.h), notes the due times that will be begun with
+ * the ids of their runs, and waits until that is on the disk. Then each begins, waits for its turn, or is
+ * skipped. A berthd that is killed between any two steps leaves one run for each: the next one finds the
+ * run's own record, or the noted due time, or plans it again. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
 #define AT_ONCE 1                  /* boottime */
 #define HOUR (3600 * USEC_PER_SEC)
-#define LATER USEC_PER_SEC         /* without memory */
+#define LATER USEC_PER_SEC /* without memory */
 
 static bool has_schedule(const struct job *job) {
     return job->settings->triggers.schedule.n_entries > 0;
@@ -45,9 +45,10 @@ void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const str
         event_emit(scheduler->runs->events, &e, "%s was not begun: it was due at %s (%s)", job->name, first,
                    reason);
     else
-        event_emit(scheduler->runs->events, &e, "%s was not begun %s%llu times: it was due from %s to %s (%s)",
-                   job->name, missed->count == DUE_COUNT_MAX ? "at least " : "",
-                   (unsigned long long) missed->count, first, last, reason);
+        event_emit(scheduler->runs->events, &e,
+                   "%s was not begun %s%llu times: it was due from %s to %s (%s)", job->name,
+                   missed->count == DUE_COUNT_MAX ? "at least " : "", (unsigned long long) missed->count,
+                   first, last, reason);
 }
 
 static void log_one_missed(struct scheduler *scheduler, struct job *job, int64_t due, const char *reason) {
@@ -86,7 +87,8 @@ static bool has_run_of(const struct job *job, int64_t due) {
     int64_t of_run;
 
     list_foreach (run, &job->runs, struct run, job.of_job)
-        if (run->job.origin.due[0] && schedule_parse_time(run->job.origin.due, &of_run) == 0 && of_run == due)
+        if (run->job.origin.due[0] && schedule_parse_time(run->job.origin.due, &of_run) == 0 &&
+            of_run == due)
             return true;
     return false;
 }
@@ -142,7 +144,8 @@ void due_runs_on_synced(uint64_t sync, void *userdata) {
     timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
-static void use_plan(struct scheduler *scheduler, struct job *job, struct due_plan *plan, struct run_time now) {
+static void use_plan(struct scheduler *scheduler, struct job *job, struct due_plan *plan,
+                     struct run_time now) {
     const char *reason = scheduler->due_runs.reason;
     int r;
 
@@ -186,7 +189,8 @@ static void plan_job(struct scheduler *scheduler, struct job *job, struct run_ti
 
 /* --- beginning --- */
 
-static void note_taken(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued) {
+static void note_taken(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
+                       bool is_queued) {
     if (entry->due > job->schedule.begun)
         job->schedule.begun = entry->due;
     if (!is_queued) /* one that waits for its turn is remembered over a reboot */
@@ -212,7 +216,8 @@ static enum job_decision decide(const struct job *job, const struct due_entry *e
 }
 
 /* False: no memory; the entry stays. */
-static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, struct run_time now) {
+static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
+                        struct run_time now) {
     bool joins = entry->joins_backlog || job_count_queued(job) > 0;
     enum job_decision decision;
     char due[SCHEDULE_TEXT_SIZE];
@@ -283,7 +288,8 @@ static void due_runs_on_work(void *userdata) {
         begin_entries(scheduler, job, now);
     }
     (void) lasting_sync(due_runs->lasting);
-    if (is_active(scheduler) && (!list_is_empty(&due_runs->planning) || !list_is_empty(&due_runs->beginning)))
+    if (is_active(scheduler) &&
+        (!list_is_empty(&due_runs->planning) || !list_is_empty(&due_runs->beginning)))
         timer_set(&due_runs->work, AT_ONCE);
 }
 
@@ -317,7 +323,8 @@ static void check_entries(struct scheduler *scheduler, struct job *job, struct r
         usec_t begin = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
 
         entry->joins_backlog = job->schedule.entries.next != job->schedule.entries.prev;
-        if (now.realtime > begin && now.realtime - begin > age && !run_table_find(scheduler->runs, entry->run)) {
+        if (now.realtime > begin && now.realtime - begin > age &&
+            !run_table_find(scheduler->runs, entry->run)) {
             log_one_missed(scheduler, job, entry->due, "late");
             note_taken(scheduler, job, entry, false);
         }
@@ -359,8 +366,8 @@ static void look_at_zones(struct scheduler *scheduler) {
         struct event e = {.type = EVENT_ZONE_CHANGED, .reason = zones->items[i]->name};
 
         if (zones->items[i]->has_changed)
-            event_emit(scheduler->runs->events, &e, "the zone %s has other rules: the next due times go by them",
-                       zones->items[i]->name);
+            event_emit(scheduler->runs->events, &e,
+                       "the zone %s has other rules: the next due times go by them", zones->items[i]->name);
     }
     wake_all(scheduler);
 }
@@ -378,8 +385,9 @@ static void find_zone(struct scheduler *scheduler, struct job *job) {
     if (r == 0)
         return;
     job->schedule.zone = NULL;
-    journal_log(scheduler->journal, LOG_ERR, "job %s: cannot read the zone %s%s%s; it is due again after a reload",
-                job->name, job->settings->triggers.zone.name, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+    journal_log(scheduler->journal, LOG_ERR,
+                "job %s: cannot read the zone %s%s%s; it is due again after a reload", job->name,
+                job->settings->triggers.zone.name, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
 }
 
 static void use_schedule(struct scheduler *scheduler, struct job *job, struct run_time now) {
@@ -403,7 +411,8 @@ static void prepare(struct scheduler *scheduler) {
     if (due_runs->clock.source)
         return;
     if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
-        journal_log(scheduler->journal, LOG_ERR, "no timer tells when the clock is set: due times may come late then");
+        journal_log(scheduler->journal, LOG_ERR,
+                    "no timer tells when the clock is set: due times may come late then");
     timer_set_in(&due_runs->hourly, HOUR);
 }
 
@@ -444,7 +453,8 @@ int due_runs_init(struct scheduler *scheduler) {
     due_runs->is_first_plan = true;
     r = timer_init(&due_runs->work, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_work, scheduler);
     if (r == 0)
-        r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_hour, scheduler);
+        r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_hour,
+                       scheduler);
     return r;
 }
 

@@ -129,7 +129,8 @@ int due_plan(const struct due_terms *terms, int64_t mark, usec_t now, struct due
     r = find_begun(terms, fresh, &plan);
     if (r < 0)
         return r;
-    missed = (struct interval){.after = all.after, .until = fresh.after < all.until ? fresh.after : all.until};
+    missed =
+        (struct interval){.after = all.after, .until = fresh.after < all.until ? fresh.after : all.until};
     count_missed(terms, missed, &plan.missed);
     surplus = (struct interval){.after = fresh.after, .until = plan.n_begun > 0 ? plan.begun[0].at - 1 : -1};
     count_missed(terms, surplus, &plan.surplus);

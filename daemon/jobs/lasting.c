@@ -15,16 +15,16 @@ struct lasting {
     char *path;
     struct journal *journal;
     struct lasting_handler handler;
-    struct timer overdue;       /* of the oldest sync that is awaited */
-    uint64_t last, synced;      /* given out; come back, or given up */
-    char error[128];            /* "": it works */
+    struct timer overdue;  /* of the oldest sync that is awaited */
+    uint64_t last, synced; /* given out; come back, or given up */
+    char error[128];       /* "": it works */
 };
 
 static void report(struct lasting *lasting, const char *problem) {
     if (lasting->error[0] == '\0' && problem[0] != '\0')
         journal_log(lasting->journal, LOG_ERR,
-                    "%s: cannot be written: %s; a reboot may forget which due times were begun", lasting->path,
-                    problem);
+                    "%s: cannot be written: %s; a reboot may forget which due times were begun",
+                    lasting->path, problem);
     if (lasting->error[0] != '\0' && problem[0] == '\0')
         journal_log(lasting->journal, LOG_NOTICE, "%s: can be written again", lasting->path);
     (void) snprintf(lasting->error, sizeof(lasting->error), "%s", problem);
@@ -34,7 +34,8 @@ static void finish(struct lasting *lasting, uint64_t sync) {
     if (sync <= lasting->synced) /* given up before */
         return;
     lasting->synced = sync;
-    timer_set(&lasting->overdue, lasting->last > sync ? usec_add(clock_boottime(), PATIENCE) : USEC_INFINITY);
+    timer_set(&lasting->overdue,
+              lasting->last > sync ? usec_add(clock_boottime(), PATIENCE) : USEC_INFINITY);
     lasting->handler.on_synced(sync, lasting->handler.userdata);
 }
 
@@ -100,9 +101,8 @@ int lasting_open(struct lasting **ret, sd_event *event, const char *directory, s
     if (r == 0 || r == -EROFS || r == -ENOSPC)
         r = record_file_open(&lasting->file, event, lasting->path, &file_handler);
     if (r < 0) {
-        journal_log(journal, LOG_ERR,
-                    "%s: cannot be used: %s; a reboot forgets which due times were begun", directory,
-                    strerror(-r));
+        journal_log(journal, LOG_ERR, "%s: cannot be used: %s; a reboot forgets which due times were begun",
+                    directory, strerror(-r));
         return r;
     }
     *ret = steal_pointer(&lasting);
@@ -128,7 +128,8 @@ void lasting_put(struct lasting *lasting, const char *key, const struct message_
 
 uint64_t lasting_sync(struct lasting *lasting) {
     uint64_t sync = lasting ? record_file_sync(lasting->file) : 0;
-    bool is_hanging = lasting && lasting->error[0] != '\0' && lasting->last > 0 && lasting->synced == lasting->last;
+    bool is_hanging =
+        lasting && lasting->error[0] != '\0' && lasting->last > 0 && lasting->synced == lasting->last;
 
     if (sync == 0)
         return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What berthd remembers of jobs over a reboot: STATE-DIRECTORY/jobs, a record file (base/record-file.h). If it
- * cannot be written, or the disk does not answer, that is logged once until it works again, and nobody waits
- * for it: the runtime directory has the same for as long as the machine is up. */
+/* What berthd remembers of jobs over a reboot: STATE-DIRECTORY/jobs, a record file (base/record-file.h). If
+ * it cannot be written, or the disk does not answer, that is logged once until it works again, and nobody
+ * waits for it: the runtime directory has the same for as long as the machine is up. */
 
 #include <systemd/sd-event.h>
 
@@ -14,7 +14,8 @@
 struct lasting;
 
 struct lasting_handler {
-    void (*on_record)(const char *key, const struct message *record, void *reader); /* during lasting_open() */
+    void (*on_record)(const char *key, const struct message *record,
+                      void *reader); /* during lasting_open() */
     void *reader;
     /* All that was put before this lasting_sync() is on the disk, or will not be: go on. */
     void (*on_synced)(uint64_t sync, void *userdata);
