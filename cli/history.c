@@ -15,10 +15,11 @@
 #include "cli/when.h"
 
 struct past { /* one run; texts are borrowed from entries */
-    const char *run, *name, *host, *pools, *result;
+    const char *run, *name, *host, *pools, *result, *due; /* due: NULL: of no schedule */
     usec_t first, queued, granted, started, ended; /* realtime; 0: not logged */
     int64_t wait_ms, run_ms, exit_code, signal;    /* -1: not logged */
     uint64_t token;
+    int64_t attempt; /* 0: not logged */
 };
 
 struct filter {
@@ -61,6 +62,10 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     p->name = e->job ? e->job : p->name;
     p->pools = e->pools ? e->pools : p->pools;
     p->host = e->host[0] ? e->host : p->host;
+    p->due = e->due ? e->due : p->due;
+    /* `retry` and `gave-up` have another attempt than the run. */
+    if (e->attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0)
+        p->attempt = e->attempt;
     p->token = e->token > 0 ? e->token : p->token;
     p->wait_ms = e->wait_ms >= 0 ? e->wait_ms : p->wait_ms;
     if (strcmp(e->event, "queued") == 0 || strcmp(e->event, "parked") == 0)
@@ -127,12 +132,13 @@ static json_t *json_pools(const char *text) {
 }
 
 static json_t *json_past(const struct past *p) {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", p->run, "name", p->name,
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}", "run", p->run, "name", p->name,
                      "host", p->host, "pools", json_pools(p->pools), "token", json_number(p->token > 0 ? (int64_t) p->token : -1),
                      "queued", json_when(p->queued), "granted", json_when(p->granted), "started", json_when(p->started), "ended",
                      json_when(p->ended), "wait_ms", json_number(p->wait_ms), "run_ms", json_number(p->run_ms), "result",
                      p->result ? json_string(p->result) : json_null(), "exit_code", json_number(p->exit_code), "signal",
-                     json_number(p->signal));
+                     json_number(p->signal), "due", p->due, "attempt",
+                     json_number(p->attempt > 0 ? p->attempt : -1));
 }
 
 static int show_json(const struct past *pasts, size_t n) {
@@ -170,6 +176,13 @@ static enum table_colour result_colour(const struct past *p) {
     return strcmp(p->result, "success") == 0 ? TABLE_GOOD : TABLE_BAD;
 }
 
+static const char *number_text(int64_t number, char buffer[static FORMAT_SIZE]) {
+    if (number <= 0)
+        return "";
+    snprintf(buffer, FORMAT_SIZE, "%" PRIi64, number);
+    return buffer;
+}
+
 static void add_past(struct table *t, const struct past *p, bool utc) {
     usec_t time = p->started > 0 ? p->started : p->first;
     char text[FORMAT_SIZE];
@@ -180,6 +193,8 @@ static void add_past(struct table *t, const struct past *p, bool utc) {
     table_cell(t, TABLE_PLAIN, "%s", p->name);
     table_cell(t, TABLE_PLAIN, "%s", p->host);
     table_cell(t, TABLE_PLAIN, "%s", p->pools);
+    table_cell(t, TABLE_PLAIN, "%s", p->due ? p->due : "");
+    table_cell(t, TABLE_PLAIN, "%s", number_text(p->attempt, text));
     table_cell(t, TABLE_PLAIN, "%s", msec_text(p->wait_ms, text));
     table_cell(t, TABLE_PLAIN, "%s", msec_text(p->run_ms, text));
     table_cell(t, result_colour(p), "%s", result_text(p, text));
@@ -187,7 +202,7 @@ static void add_past(struct table *t, const struct past *p, bool utc) {
 
 static int show_table(const struct past *pasts, size_t n, bool utc) {
     static const struct table_column columns[] = {{"STARTED", false}, {"RUN", false},    {"NAME", false}, {"HOST", false},
-                                                  {"POOLS", false},   {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
+                                                  {"POOLS", false}, {"DUE", false}, {"TRY", true}, {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
     _cleanup_(table_freep) struct table *t = NULL;
     int k = table_new(&t, columns, ELEMENTSOF(columns));
 

@@ -28,16 +28,24 @@ static enum table_colour result_colour(const char *result) {
                                             : TABLE_BAD;
 }
 
+/* "failure (exit 3), broken 3x" */
+static const char *add_broken(const json_t *j, const char *result, char text[static FORMAT_SIZE]) {
+    if (!json_is_true(json_object_get(j, "broken")))
+        return result;
+    snprintf(text, FORMAT_SIZE, "%.100s%sbroken " INT "x", result, result[0] ? ", " : "", format_get_number(j, "bad"));
+    return text;
+}
+
 static void add_job(struct table *t, const json_t *j) {
     usec_t now = clock_realtime();
-    char text[FORMAT_SIZE];
+    char text[FORMAT_SIZE], result[FORMAT_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(j, "name"));
     table_cell(t, state_colour(format_get_text(j, "state")), "%s", format_get_text(j, "state"));
     table_cell(t, TABLE_PLAIN, INT, format_get_number(j, "runs"));
     table_cell(t, TABLE_PLAIN, "%s", format_pools(j, "pools", text));
     table_cell(t, result_colour(format_get_text(j, "last_result")), "%s",
-               format_result(j, "last_result", "last_exit_code", "last_signal", text));
+               add_broken(j, format_result(j, "last_result", "last_exit_code", "last_signal", result), text));
     table_cell(t, TABLE_PLAIN, "%s", format_when(j, "last_ended", now, text));
     table_cell(t, TABLE_PLAIN, "%s", is_drained(j) ? "drained" : format_when(j, "next", now, text));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(j, "description"));

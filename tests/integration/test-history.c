@@ -26,12 +26,16 @@ static bool make_journals(void) {
     journal_file_event(&ant, 10, "queued", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_TICKET=5");
     journal_file_event(&ant, 1010, "granted",
                        "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_TOKEN=7 BERTH_WAIT_MS=1000");
-    journal_file_event(&ant, 1020, "started", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_WAIT_MS=1000");
+    journal_file_event(&ant, 1020, "started",
+                       "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_WAIT_MS=1000 BERTH_DUE=2025-11-20T13:00:00+01:00 "
+                       "BERTH_ATTEMPT=2");
     /* Anybody can write this; it is not of berthd. */
     journal_file_entry(&ant, 1500, "BERTH_EVENT=exited BERTH_RUN=" RUN_A " BERTH_RESULT=failure _SYSTEMD_UNIT=evil.service", "forged");
     /* The first value of a field counts; a malformed number counts as absent. */
     journal_file_event(&ant, 3520, "exited", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_RESULT=success BERTH_RESULT=failed BERTH_EXIT_CODE=0 "
                                              "BERTH_RUN_MS=2500 BERTH_RUN_MS=77 BERTH_SIGNAL=9a BERTH_SIGNAL=9 BERTH_WAIT_MS=-3");
+    /* Of the attempt after it. */
+    journal_file_event(&ant, 3530, "retry", "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_ATTEMPT=3");
     journal_file_restart(&ant, true);
     journal_file_event(&ant, 60000, "ready", "");
     journal_file_event(&ant, 60010, "granted", "BERTH_RUN=" RUN_B " BERTH_JOB=copy BERTH_POOLS=net:1 BERTH_TOKEN=9 BERTH_WAIT_MS=0");
@@ -67,6 +71,10 @@ static void test_runs(void) {
     AT_INT(document, "runs.0.wait_ms", 1000);
     AT_INT(document, "runs.0.run_ms", 2500);
     AT_INT(document, "runs.0.token", 7);
+    AT_STRING(document, "runs.0.due", "2025-11-20T13:00:00+01:00");
+    AT_INT(document, "runs.0.attempt", 2);
+    AT_NULL(document, "runs.1.due");
+    AT_NULL(document, "runs.1.attempt");
     AT_INT(document, "runs.0.pools.db", 2);
     AT_STRING(document, "runs.1.run", RUN_C);
     AT_STRING(document, "runs.1.host", "bee");
@@ -112,7 +120,7 @@ static void test_table(void) {
     TEST_INT(setenv("TZ", "UTC0", 1), 0);
     TEST_INT(berth(NULL, "history --directory %s/ant --pool net", journal_folder), 0);
     TEST_INT(unsetenv("TZ"), 0);
-    CU_ASSERT(strstr(berth_out, "2025-11-20 12:00:01 " RUN_A " dump ant  db:2,net:1   1.0s 2.5s success") != NULL);
+    CU_ASSERT(strstr(berth_out, "2025-11-20 12:00:01 " RUN_A " dump ant  db:2,net:1 2025-11-20T13:00:00+01:00   2   1.0s 2.5s success") != NULL);
     CU_ASSERT(strstr(berth_out, "2025-11-20 12:01:00 " RUN_B " copy ant  net:1") != NULL);
     CU_ASSERT(strstr(berth_out, "running") != NULL);
     TEST_INT(berth(NULL, "history --directory %s --pool nothing", journal_folder), 0);

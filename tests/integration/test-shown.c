@@ -12,7 +12,8 @@
 #define CONFIG                                                                                         \
     "pool \"db\" { limit = 2 }\n"                                                                      \
     "pool \"here\" { limit = 1 scope = \"host\" description = \"of this host\" }\n"                    \
-    "job \"three\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} pools = {\"db\"} }\n"                 \
+    "job \"three\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} pools = {\"db\"} on-broken = {\"told\"} }\n" \
+    "job \"told\" { command = {\"/bin/true\"} }\n"                                                    \
     "job \"slow\" { command = {\"/bin/sleep\", \"1000\"} pools = {\"here\"} stop-timeout = \"1s\" }\n"
 
 static struct host *ant;
@@ -190,6 +191,11 @@ static void test_runs_and_jobs(void) {
     json = berth_json(ant, "runs --all");
     TEST_INT(json_array_size(berth_at(json, "runs")), 3);
     json_decref(json);
+    TEST_INT(berth(ant, "start --wait three"), 3);
+    TEST_INT(berth(ant, "start --wait three"), 3);
+    TEST_INT(berth(ant, "jobs"), 0);
+    CU_ASSERT(strstr(berth_out, "failure (exit 3), broken 2x") != NULL);
+    CU_ASSERT(strstr(berth_out, "stopped (signal 15) ") != NULL); /* does not count */
     TEST_INT(berth(ant, "stop slwo"), 65);
     TEST_INT(berth(ant, "stop 0123456789abcdef0123456789abcdef"), 65);
     TEST_STRING(berth_err, "berth: no such run: 0123456789abcdef0123456789abcdef\n");
