@@ -259,6 +259,22 @@ static void storm(void) {
         TEST_INT(seen[i], 1);
 }
 
+/* Whatever its own overlap says: two runs of a hook run beside each other. */
+static void hooks_overlap(void) {
+    host_set_config(ant,
+                    "job \"hook\" { %s overlap = \"skip\" }\n"
+                    "job \"bad\" { command = {\"/bin/false\"} on-failure = {\"hook\"} }\n"
+                    "pool \"one\" { limit = 1 scope = \"host\" }\n",
+                    witness_at_gate("hook", 0));
+    host_start(ant);
+    TEST_INT(berth(ant, "start bad --wait"), 1);
+    TEST_INT(berth(ant, "start bad --wait"), 1);
+    host_await_count(ant, 2, "started", "job=hook");
+    TEST_INT(berth(ant, "start hook"), 75); /* any other trigger is skipped */
+    gate_open(&cluster.gate);
+    host_await_count(ant, 2, "exited", "job=hook result=success");
+}
+
 /* A hook that stands still: a hundred runs of it wait, and more are skipped. */
 static void hook_limit(void) {
     struct child *c;
@@ -363,6 +379,7 @@ static CU_TestInfo tests[] = {
     {"bad over a restart", bad_over_a_restart},
     {"silence", silence},
     {"storm", storm},
+    {"overlap", hooks_overlap},
     {"hook-limit", hook_limit},
     {"depth", depth},
     {"killed at any time", killed_at_any_time},
