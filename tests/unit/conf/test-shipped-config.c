@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* conf/berth.conf, conf/examples/cluster.conf and berth.conf(5): they are valid, and agree with the table of options. Run from the top of
+/* conf/berth.conf, conf/examples/*.conf and berth.conf(5): they are valid, and agree with the table of options. Run from the top of
  * the source tree, as tests/run.sh does. */
 
 #include <ctype.h>
@@ -93,6 +93,16 @@ static void test_cluster_example(void) {
     TEST_INT(s->n_pools, 2);
     TEST_INT(s->n_jobs, 3);
     CU_ASSERT_PTR_NOT_NULL(s->redis);
+}
+
+static void test_jobs_example(void) {
+    _cleanup_free_ char *text = read_text("conf/examples/jobs.conf");
+    _cleanup_(settings_freep) struct settings *s = parse(text);
+
+    TEST_INT(s->n_pools, 1);
+    TEST_INT(s->n_jobs, 5);
+    CU_ASSERT_PTR_NULL(s->redis);
+    TEST_INT(settings_find_job(s, "nightly-dump")->triggers.schedule.n_entries, 1);
 }
 
 /* ---- the table of options against the manual and berth.conf ---- */
@@ -236,6 +246,7 @@ static CU_TestInfo tests[] = {
     {"as-shipped", test_as_shipped},
     {"shown-values-are-defaults", test_shown_values_are_defaults},
     {"cluster-example", test_cluster_example},
+    {"jobs-example", test_jobs_example},
     {"defaults-are-documented", test_defaults_are_documented},
     {"ranges-are-documented", test_ranges_are_documented},
     {"restarts-are-documented", test_restarts_are_documented},
