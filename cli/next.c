@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* next: what begins when. Of jobs berthd answers; of expressions (-e) berth computes it by the same
+/* next: what begins when. Of jobs berthd answers (daemon/jobs/coming.c); of expressions (-e) berth computes it by the same
  * function. */
 #include <errno.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 #include "conf/settings.h"
 
 static bool is_missing(int error) {

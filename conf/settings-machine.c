@@ -7,7 +7,7 @@
 #include "base/process/cgroup-control.h"
 #include "base/process/cgroup.h"
 #include "base/cleanup.h"
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 #include "conf/settings.h"
 
 static void check_job(const struct job_settings *job, unsigned available, struct notes *notes) {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 #include "conf/settings.h"
 
 struct known_zone {

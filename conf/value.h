@@ -3,7 +3,7 @@
 
 /* The texts of a section's options, by option name, and errors about them. */
 
-#include "conf/parser.h"
+#include "conf/syntax/parser.h"
 
 struct value_reader { /* one section */
     const struct parsed_section *section;

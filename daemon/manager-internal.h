@@ -2,7 +2,8 @@
 #pragma once
 
 /* The manager: wires the run table, state, stores, scheduler, executor and adhoc together. No other module
- * includes this header. manager.c           made and freed; settings and reload; what clients see and do
+ * includes this header.
+ *     manager.c           made and freed; settings and reload; what clients see and do
  *     manager-stores.c    the stores of this host
  *     manager-run.c       the life of a run: begin, grant, end, release
  *     manager-handlers.c  what executor and adhoc report of runs

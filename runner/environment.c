@@ -103,8 +103,7 @@ int environment_parse(struct environment *e, const char *text, size_t size,
 
         if (!line)
             return -ENOMEM;
-        memcpy(line, text, n);
-        line[n] = '\0';
+        snprintf(line, n + 1, "%.*s", (int) n, text); /* shorter if it has a NUL byte */
         text += n + 1;
         number++;
         if (line[0] == '#' || strspn(line, " \t") == n)

@@ -14,7 +14,8 @@ base
 base/process        base
 base/journal        base
 base/schedule       base
-conf                base base/process base/schedule
+conf                base base/process base/schedule conf/syntax
+conf/syntax         base conf
 store               base base/journal
 store/memory        base store
 store/redis         base store store/redis/client store/redis/operator
@@ -57,7 +58,7 @@ while read -r header allowed; do
         [ $ok = yes ] || complain "$file uses <$header>: that belongs to $allowed"
     done
 done <<EOF
-confuse conf/parser*
+confuse conf/syntax/parser*
 hiredis store/redis/client/*
 jansson daemon/api/* cli/*
 systemd/sd-journal base/journal/*.c

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A full queue is retried after a while. Whether EPOLLOUT reports room in a peer's queue depends on the
+/* The socket of journald. Without a journald journal.c writes a line to standard error instead.
+ *
+ * A full queue is retried after a while. Whether EPOLLOUT reports room in a peer's queue depends on the
  * kernel, and it requires a connection, which is lost when journald makes its socket again. */
 
 #include "base/journal/journal-socket.h"

@@ -138,7 +138,7 @@ static bool read_field(struct field *f, int kind, const char *text) {
 
     if (strlen(text) >= sizeof(f->text))
         return false;
-    strcpy(f->text, text);
+    memcpy(f->text, text, strlen(text) + 1);
     f->begins_with_star = *text == '*';
     if (strchr(text, '~'))
         return read_random(f, kind);
@@ -250,11 +250,11 @@ int import_schedule_word(const char *word, struct import_schedule *ret) {
     *ret = (struct import_schedule){};
     for (size_t i = 0; i < ELEMENTSOF(known); i++)
         if (strcasecmp(word, known[i]) == 0) {
-            strcpy(ret->text, known[i]);
+            snprintf(ret->text, sizeof(ret->text), "%s", known[i]);
             return 0;
         }
     if (strcasecmp(word, "@every_minute") == 0) {
-        strcpy(ret->text, "* * * * *");
+        snprintf(ret->text, sizeof(ret->text), "* * * * *");
         return 0;
     }
     snprintf(ret->note, sizeof(ret->note), "\"%.40s\" is none that crons read alike", word);

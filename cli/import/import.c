@@ -52,7 +52,7 @@ static bool is_variable(const char *name) {
 }
 
 /* False: there are too many. */
-static bool set_variable(struct import_settings *settings, char *name, char *value) {
+static bool set_variable(struct import_settings *settings, char *name, const char *value) {
     size_t i = 0;
 
     while (i < settings->n && strcmp(settings->items[i].name, name) != 0)

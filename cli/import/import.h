@@ -40,7 +40,7 @@ void import_done(struct import *import);
 #define VARIABLE_MAX 255 /* bytes of its name */
 
 struct import_setting {
-    char *name, *value;
+    const char *name, *value;
 };
 
 struct import_settings {                              /* what NAME=value lines before a job said */

@@ -110,7 +110,7 @@ static void make_name(char name[static NAME_MAX_LENGTH + 1], const char *prefix,
             name[at++] = word[i];
     name[at] = '\0';
     if (at == begin)
-        strcpy(name + at, "job");
+        memcpy(name + at, "job", sizeof("job"));
 }
 
 static int name_job(struct import *import, const struct import_source *source,
@@ -121,7 +121,7 @@ static int name_job(struct import *import, const struct import_source *source,
     const char *word = line->identifier ? line->identifier : find_command(line->command, &n);
 
     make_name(base, source->prefix, word, line->identifier ? strlen(word) : n);
-    strcpy(job->name, base);
+    memcpy(job->name, base, strlen(base) + 1);
     for (unsigned i = 2; is_taken(import, job->name); i++)
         snprintf(job->name, sizeof(job->name), "%.57s-%u", base, i);
     names = reallocarray(import->names, import->n_names + 1, sizeof(*names));

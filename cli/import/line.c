@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+
+/* Cuts a crontab line into words. job.c makes a job of them. */
+
 #include "cli/import/line.h"
 
 #include <stdbool.h>

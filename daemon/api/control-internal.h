@@ -6,7 +6,7 @@
  *     control-client.c   one connection: framing, buffers, time limits, order of calls
  *     control-account.c  memory and connections of each user
  *     control-output.c   outgoing messages
- *     control-drain.c    graceful end when the listening socket goes on
+ *     control-end.c    graceful end when the listening socket goes on
  *     control-service.c  org.varlink.service */
 
 #include "base/list.h"
@@ -142,7 +142,7 @@ void output_discard(struct control_client *c);
 /* Runs one call of a client. method, params: borrowed. */
 int control_call_run(struct control_client *client, const char *method, json_t *params, bool more, bool oneway);
 
-/* --- control-drain.c --- */
+/* --- control-end.c --- */
 void control_drain_check(struct control *c); /* Called after each turn in which clients were served. */
 void control_on_drain_due(void *userdata);
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+
+/* Decides which end of a run is good, and whether another attempt follows and when. attempts.c carries it out. */
+
 #include "daemon/jobs/chain.h"
 
 #include <stdio.h>

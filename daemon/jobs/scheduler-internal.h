@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scheduler's parts. No other module includes this header.
+/* The scheduler's parts. No other module includes this header. What they carry out is decided in job.c (overlap, `every`),
+ * due.c (due times), chain.c (retries, which end is good) and health.c (which hooks an end starts).
  *     scheduler.c   made and freed; which jobs there are; started, stopped, drained
  *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
  *     due-runs.c    due times of schedules: planned, noted, begun
  *     due-marks.c   what is remembered of due times, in both directories
- *     ends.c        the end of a run: what is remembered, and what follows
+ *     ends.c        the end of a run: what is remembered, and the queued run that begins next
  *     attempts.c    retries and restarts
  *     hooks.c       jobs that are started by the end of another; max-silence */
 

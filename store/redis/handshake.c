@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
+/* Which Redis is usable: its role, settings and rights. No version is compared: below 7.0 the scripts (#!lua) do not load. */
+
 #include <string.h>
 #include <syslog.h>
 

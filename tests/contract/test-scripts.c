@@ -266,7 +266,7 @@ static void test_shared_bound(void) {
     script_tell("HDEL " META " grace");
     EXPECT(script_beat("s1", 0, 0), "ok $ 1 *");
     for (int i = 0; i < 20; i++) {
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof(id), "e%d", i);
         TEST_INT(script_state(id), 'H');

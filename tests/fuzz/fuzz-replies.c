@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <hiredis/hiredis.h>
 
-#include "store/redis/client/meter.h"
+#include "store/redis/client/reply-bounds.h"
 #include "store/redis/replies.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -16,7 +16,7 @@
 #include "base/list.h"
 #include "base/timer.h"
 #include "store/redis/client/compat.h"
-#include "store/redis/client/meter.h"
+#include "store/redis/client/reply-bounds.h"
 #include "store/redis/client/outbuf.h"
 
 struct pending { /* a command whose reply is awaited */

@@ -96,7 +96,7 @@ static void test_schedules(void) {
         char text[64], *fields[5], *rest = text;
         struct import_schedule schedule;
 
-        strcpy(text, rows[i].crontab);
+        snprintf(text, sizeof(text), "%s", rows[i].crontab);
         for (int k = 0; k < 5; k++)
             fields[k] = strsep(&rest, " ");
         TEST_INT(import_schedule(fields, &schedule), 0);

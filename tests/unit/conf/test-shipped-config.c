@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* conf/berth.conf, conf/examples/*.conf and berth.conf(5): they are valid, and agree with the table of options. Run from the top of
+/* conf/berth.conf, the files of conf/examples and berth.conf(5): they are valid, and agree with the table of options. Run from the top of
  * the source tree, as tests/run.sh does. */
 
 #include <ctype.h>

@@ -163,7 +163,7 @@ static void test_never(void) {
 /* --- by the definition --- */
 
 static void expect(const struct due_terms *terms, int64_t mark, usec_t now, struct due_plan *ret) {
-    int64_t due[LIST_MAX], now_seconds = (int64_t) (now / S);
+    int64_t due[LIST_MAX] = {}, now_seconds = (int64_t) (now / S);
     usec_t age = terms->catch_up_usec > 2 * S ? terms->catch_up_usec : 2 * S;
     size_t n = 0, n_begun = 0, n_fresh = 0;
 

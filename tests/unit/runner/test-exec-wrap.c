@@ -180,7 +180,8 @@ static struct job_settings whole_job(const char *script) {
     command[2] = (char *) (uintptr_t) script;
     return (struct job_settings) {.name = "j", .command = {.argv = command}, .directory = root, .umask = 022,
                                   .output = {JOB_OUTPUT_FILE, output},
-                                  .process = {{limits, ELEMENTSOF(limits)}, 5, 500, true}};
+                                  .process = {.rlimits = {limits, ELEMENTSOF(limits)}, .nice = 5, .oom_score_adjust = 500,
+                                              .no_new_privileges = true}};
 }
 
 static struct supervise_term term = {.deadline = USEC_INFINITY, .stop_timeout = 5 * USEC_PER_SEC};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "conf/scan-token.h"
+#include "conf/syntax/scan-token.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The words of a config file, for conf/scan.c alone. They are libconfuse's, but fewer: whatever its lexer would silently skip or read in a
+/* The words of a config file, for conf/syntax/scan.c alone. They are libconfuse's, but fewer: whatever its lexer would silently skip or read in a
  * way that surprises is refused here. */
 
-#include "conf/scan.h"
+#include "conf/syntax/scan.h"
 
 enum token { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_EQUALS, TOKEN_OPEN, TOKEN_CLOSE, TOKEN_COMMA, TOKEN_WRONG };
 

@@ -2,11 +2,11 @@
 
 /* The statements of a config file. */
 
-#include "conf/scan.h"
+#include "conf/syntax/scan.h"
 
 #include <string.h>
 
-#include "conf/scan-token.h"
+#include "conf/syntax/scan-token.h"
 
 #define NAME_SHOWN_MAX 64
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/redis/client/meter.h"
+
+/* Bounds the elements, depth and size of whole replies and pushes. reply.c bounds single values. */
+
+#include "store/redis/client/reply-bounds.h"
 
 #include <stdio.h>
 

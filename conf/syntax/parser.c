@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Parses statements (conf/scan.h) with libconfuse, which checks their grammar and removes quotes and
+/* Parses statements (conf/syntax/scan.h) with libconfuse, which checks their grammar and removes quotes and
  * escapes. Each statement is parsed alone, for libconfuse silently replaces the first of two equal sections.
  * All values are strings or lists of strings; conf/option-*.c parses them, so that all errors are reported
  * at once. */
 
-#include "conf/parser.h"
+#include "conf/syntax/parser.h"
 
 #include <confuse.h>
 #include <limits.h>
 #include <string.h>
 
-#include "conf/scan.h"
+#include "conf/syntax/scan.h"
 
 /* The statement that is being parsed. libconfuse passes no userdata to its callbacks. */
 static struct context {

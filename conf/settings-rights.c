@@ -7,7 +7,7 @@
 #include <pwd.h>
 #include <string.h>
 
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 
 /* 0, or the errno of a lookup that failed; an account that does not exist is no failure (getpwnam(3) lists what errno is then). */
 static int find(struct account *a) {

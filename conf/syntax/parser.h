@@ -4,7 +4,7 @@
 /* The config as written: sections, options, and values as strings, each with its place. The only user of
  * libconfuse. */
 
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 #include "conf/options.h"
 
 struct parsed_value {

@@ -8,7 +8,7 @@
  * What comes out is the text cut into statements, in a copy without comments (of which libconfuse miscounts the lines) and
  * without the options that were complained about: blanks stand in their place. */
 
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 #include "conf/options.h"
 
 struct statement { /* one option outside of sections, or one whole section */

@@ -2,7 +2,7 @@
 
 /* Errors of a config, collected and sorted. */
 
-#include "conf/notes.h"
+#include "conf/syntax/notes.h"
 
 #include <stdarg.h>
 #include <string.h>
