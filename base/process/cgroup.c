@@ -158,14 +158,14 @@ int cgroup_enter(const char *path) {
     return -cgroup_write(path, "cgroup.procs", "0");
 }
 
-/* Opens a file of one group; NULL if there is no such group. */
+/* Reads a file of one group; *ret stays as it is if there is no such group. */
 static int cgroup_read_if_there(const char *path, const char *name, char **ret) {
     int r = cgroup_read(path, name, ret);
 
     return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
-/* Calls `each` for every number in a group's cgroup.procs. */
+/* Signals every process of one group; returns how many, or a negative errno. */
 static int cgroup_signal_one(const char *path, int signal) {
     _cleanup_free_ char *text = NULL;
     char *rest, *line;
