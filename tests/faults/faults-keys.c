@@ -17,8 +17,9 @@ static void delete_keys(struct bed *b, struct injection *i, const char *pattern)
         i->n_hit += redis_number(b->master, "DEL %s", keys->element[k]->str) == 1;
 }
 
-/* The fault's name says which: "deleted-KEY", of pool db where it is a pool's. Where these say who stands in a queue the order is lost
- * with them (R2), and no journal tells of that; the limit is not. */
+/* The fault's name says which: "deleted-KEY", of pool db where it is a pool's. Where these have the order of a queue, it is lost with
+ * them (R2), and no journal has that; the limit is kept. A waiting claim without its record in `claims` leaves the queue, until its
+ * host reports it again. */
 static void delete_key(struct bed *b, struct injection *i) {
     static const struct {
         const char *key;
@@ -27,6 +28,8 @@ static void delete_key(struct bed *b, struct injection *i) {
     const char *name = i->fault->name + strlen("deleted-");
     char pattern[64];
 
+    if (strcmp(name, "claims") == 0)
+        cluster.broken |= 1U << AUDIT_OVERTAKEN;
     snprintf(pattern, sizeof(pattern), "berth:{test}:%s", strcmp(name, "claims-of-sessions") == 0 ? "session:*:claims" : name);
     for (size_t k = 0; k < ELEMENTSOF(of_pool); k++)
         if (strcmp(name, of_pool[k].key) == 0) {
