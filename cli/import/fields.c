@@ -163,7 +163,7 @@ static void write_values(struct field *f, int kind) {
 
     f->is_rewritten = true;
     if (f->values == all_values(kind)) {
-        strcpy(f->text, "*");
+        memcpy(f->text, "*", sizeof("*"));
         return;
     }
     for (unsigned first = 0, last; first < 60; first = last + 1) {
