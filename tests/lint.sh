@@ -55,11 +55,12 @@ check_shell() {
 
 [ $# -gt 0 ] || set -- shell cppcheck analyzer tidy
 for check in "$@"; do
-    if "check_$check"; then
+    if "check_$check" >"$folder/found" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "lint: $check found something"
+        cat "$folder/found"
+        echo "FAIL: $check: $(grep -m 1 -E 'error|warning|^In .* line' "$folder/found")"
     fi
 done
 echo "$passed passed, $failed failed, 0 skipped"

@@ -72,7 +72,7 @@ green() {
     [ "$program" = "$2" ] || word=${2#*:}
     (cd "$1" && timeout -k 5 120 "${alone[@]}" "build/tests/$(folder "$program")/$program" ${word:+"$word"}) >"$1/test.log" 2>&1 </dev/null &&
         return 0
-    grep -m 1 -E '^tests/.*: .* / ' "$1/test.log" || tail -n 1 "$1/test.log"
+    grep -m 1 '^FAIL: ' "$1/test.log" | sed 's/^FAIL: //' | grep . || tail -n 1 "$1/test.log"
     return 1
 }
 
@@ -152,8 +152,8 @@ for ((i = 1; i < jobs; i++)); do cp -a "$work/0" "$work/$i"; done
 for ((i = 0; i < jobs; i++)); do work_off "$work/$i" "$i" >"$work/$i.out" & done
 tail -q -n +1 -f --pid=$! "$work"/*.out 2>/dev/null &
 wait
-cat "$work"/*.out | sort | grep -v '^caught' && echo
 passed=$(cat "$work"/*.out | grep -c '^caught')
 failed=$((${#chosen[@]} - passed))
+cat "$work"/*.out | sort | sed -n '/^caught/!s/^/FAIL: /p'
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

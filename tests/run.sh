@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the checks of the sources and each test program built under $BUILD/tests, $TEST_JOBS at a time (three for each core: they mostly
-# wait). Shows what failed, and each reason to skip with its number of tests; ends with one line "N passed, N failed,
-# N skipped". Arguments: names of programs (all if there are none); those whose path has a word of $TEST_WITHOUT are left out.
+# wait). Shows the output of each program that failed, each reason to skip with its number of tests, and a line "FAIL: PROGRAM: TEST: PLACE"
+# for each failure; ends with one line "N passed, N failed, N skipped". Arguments: names of programs (all if there are none); those whose path has a word of $TEST_WITHOUT are left out.
 set -u
 build=${BUILD:-build}
 out=$build/tests/results
@@ -44,7 +44,13 @@ programs=$(printf '%s\n' $programs | awk -v times="$times" '
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ]; then
     for check in tests/check-layers.sh tests/check-events.sh tests/check-words.sh "tests/mutate.sh --check"; do
-        if $check; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+        if $check >"$out/check" 2>&1; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            cat "$out/check"
+            tests/failures.sh "$check" 1 "$out/check" >>"$out/failures"
+        fi
     done
 fi
 
@@ -74,7 +80,8 @@ for program in $programs; do
     if [ -z "$line" ]; then
         failed=$((failed + 1))
         printf -- '--- %s ended with status %s before its end\n' "$program" "$status"
-        tail -n 60 "$log"
+        tail -n 60 "$log" | sed 's/^/    /'
+        tests/failures.sh "$program" "$status" "$log" >>"$out/failures"
         continue
     fi
     # shellcheck disable=SC2086
@@ -83,11 +90,13 @@ for program in $programs; do
     if [ "$status" != 0 ]; then
         [ "$3" -gt 0 ] || failed=$((failed + 1))
         printf -- '--- %s: status %s\n' "$program" "$status"
-        cat "$log"
+        sed 's/^/    /' "$log"
+        tests/failures.sh "$program" "$status" "$log" >>"$out/failures"
     else
-        grep '^skipped: ' "$log" >>"$out/skipped"
+        grep '^SKIP: ' "$log" >>"$out/skipped"
     fi
 done
-[ ! -e "$out/skipped" ] || sed 's/^skipped: [^:]*: //' "$out/skipped" | sort | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/skipped: \2 (\1)/'
+[ ! -e "$out/skipped" ] || sed 's/^SKIP: [^:]*: //' "$out/skipped" | sort | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/SKIP: \2 (\1)/'
+[ ! -e "$out/failures" ] || cat "$out/failures"
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the faults (arguments: see test-faults.c), and beside them one after the other the assumptions of the limit, clocks that jump (of a
-# slice one), restarts with fifty jobs and grants during stalls of each length (not of a slice). All of them mostly wait. Ends with one
-# line "N passed, N failed, N skipped", the sum.
+# slice one), restarts with fifty jobs and grants during stalls of each length (not of a slice). All of them mostly wait. Ends with
+# the lines "FAIL: ..." of all and one line "N passed, N failed, N skipped", the sum.
 set -u
 programs=${BERTH_BUILD:-build}/tests/faults
 folder=$(mktemp -d) || exit 1
@@ -22,7 +22,8 @@ others >"$folder/others" 2>&1 &
 failed=0
 "$programs/test-faults" "$@" >"$folder/faults" 2>&1 || failed=1 # a failed case's own last line is indented
 wait $! || failed=1
-cat "$folder/others" "$folder/faults" | grep -vE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
+cat "$folder/others" "$folder/faults" | grep -avE '^([0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$|FAIL: )'
+cat "$folder/others" "$folder/faults" | grep -a '^FAIL: '
 sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$folder/others" "$folder/faults" |
     awk -v least="$least" '
         { n++; p += $1; f += $2; s += $3 }

@@ -110,6 +110,17 @@ static void show(const char *text) {
     }
 }
 
+/* Lines for tests/failures.sh. */
+static void show_failures(const struct job *job) {
+    const char *text = child_text(job->child, 1), *at = strstr(text, "FAIL: ");
+
+    if (!at)
+        printf("FAIL: %s, seed %" PRIu64 ": status %d, signal %d\n", job->name, job->seed, job->child->exit_code, job->child->signal);
+    for (; at; at = strstr(at + 1, "FAIL: "))
+        if (at == text || at[-1] == '\n')
+            printf("FAIL: %s, seed %" PRIu64 ": %.*s\n", job->name, job->seed, (int) strcspn(at, "\n") - 6, at + 6);
+}
+
 static bool end_case(struct report *report, struct job *job) {
     bool ok = job->child->exit_code == 0 && job->child->signal == 0;
 
@@ -118,6 +129,7 @@ static bool end_case(struct report *report, struct job *job) {
         printf("--- %s, seed %" PRIu64 ": status %d, signal %d\n", job->name, job->seed, job->child->exit_code, job->child->signal);
         show(child_text(job->child, 1));
         show(child_text(job->child, 2));
+        show_failures(job);
     }
     job->child = child_free(job->child);
     return ok;
@@ -160,7 +172,7 @@ static bool is_wanted(const struct fault *f, unsigned *skipped) {
     if (arg_slice && (f->flags & FAULT_FULL))
         return false;
     if (lacks) {
-        printf("skipped: %s: %s\n", f->name, lacks);
+        printf("SKIP: %s: %s\n", f->name, lacks);
         ++*skipped;
     }
     return !lacks;

@@ -14,7 +14,7 @@ find "$build/tests/fuzz" -type f -name 'fuzz-*' -perm -u+x | sort | xargs -P "$(
     "$1" -max_total_time="$3" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -close_fd_mask=2 -print_final_stats=1 -artifact_prefix="$2/crashes/$name-" \
         "$2/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null
     echo $? >"$log.status"' sh {} "$build" "$seconds"
-passed=0 failed=0
+passed=0 failed=0 failures=''
 for log in "$build"/fuzz-*.log; do
     if [ "$(cat "$log.status")" = 0 ]; then
         passed=$((passed + 1))
@@ -23,7 +23,10 @@ for log in "$build"/fuzz-*.log; do
         failed=$((failed + 1))
         echo "--- $(basename "$log" .log)"
         tail -n 60 "$log"
+        failures="$failures$(tests/failures.sh "$(basename "$log" .log)" "$(cat "$log.status")" "$log")
+"
     fi
 done
+printf %s "$failures"
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -17,7 +17,7 @@ static bool is_set(const char *variable, const char *value) {
 
 static void skip(const char *why, bool legal) {
     is_skipped = true;
-    printf("skipped: %s: %s\n", CU_get_current_test()->pName, why);
+    printf("SKIP: %s: %s\n", CU_get_current_test()->pName, why);
     if (is_set("CI", "true") && !legal)
         CU_FAIL("skipped in CI");
 }
@@ -57,6 +57,18 @@ void test_int(const char *file, unsigned line, const char *what, long long actua
     CU_assertImplementation(actual == expected, line, text, file, "", CU_FALSE);
 }
 
+/* One line, which tests/failures.sh repeats; further lines of a text that differs are indented. */
+static void show_failure(const CU_FailureRecord *f) {
+    printf("FAIL: %s / %s: %s:%u: ", f->pSuite ? f->pSuite->pName : "?", f->pTest ? f->pTest->pName : "(suite)",
+           f->strFileName ? f->strFileName : "?", f->uiLineNumber);
+    for (const char *at = f->strCondition; at && *at; at++) {
+        putchar(*at);
+        if (*at == '\n')
+            fputs("    ", stdout);
+    }
+    putchar('\n');
+}
+
 static void choose(const char *part) {
     for (CU_pSuite s = CU_get_registry()->pSuite; s; s = s->pNext)
         for (CU_pTest t = s->pTest; t; t = t->pNext)
@@ -78,8 +90,7 @@ int test_main(int argc, char **argv, CU_SuiteInfo *suites) {
         choose(argv[1]);
     (void) CU_run_all_tests();
     for (CU_pFailureRecord f = CU_get_failure_list(); f; f = f->pNext)
-        printf("%s:%u: %s / %s: %s\n", f->strFileName ? f->strFileName : "?", f->uiLineNumber,
-               f->pSuite ? f->pSuite->pName : "?", f->pTest ? f->pTest->pName : "(suite)", f->strCondition);
+        show_failure(f);
     run = CU_get_number_of_tests_run();
     failed = CU_get_number_of_tests_failed() + CU_get_number_of_suites_failed();
     printf("%u passed, %u failed, %u skipped\n", run - CU_get_number_of_tests_failed() - n_skipped, failed, n_skipped);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What each test program has: its suites, and a main that is quiet unless something failed. A program prints its failures and ends
- * with "N passed, N failed, N skipped"; tests/run.sh adds these up. */
+/* What each test program has: its suites, and a main that is quiet unless something failed. A program prints a line
+ * "FAIL: SUITE / TEST: PLACE: CONDITION" for each failure, "SKIP: TEST: WHY" for each test that it left out, and ends with "N passed, N
+ * failed, N skipped"; tests/run.sh adds these up. So do tests that are shell scripts. */
 
 #include <CUnit/CUnit.h>
 #include <stdbool.h>

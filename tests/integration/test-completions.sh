@@ -28,7 +28,7 @@ export PATH="$folder:$PATH" HOME="$folder" XDG_CONFIG_HOME="$folder" XDG_DATA_HO
 
 fails() {
     failed=$((failed + 1))
-    echo "$*"
+    echo "FAIL: $*"
 }
 
 # All that is offered behind the words "berth $@" (the last is what was typed of it), one a line.
@@ -80,7 +80,7 @@ expect() {
     local shell=$1 offered word bad=
     if ! command -v "$shell" >/dev/null; then
         skipped=$((skipped + 1))
-        echo "skipped: $shell: $shell is not installed"
+        echo "SKIP: $shell: $shell is not installed"
         return
     fi
     # shellcheck disable=SC2086

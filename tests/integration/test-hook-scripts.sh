@@ -30,7 +30,7 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "$1: is \"$2\", expected \"$3\""
+        echo "FAIL: $1: is \"$2\", expected \"$3\""
     fi
 }
 
@@ -39,7 +39,8 @@ has() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "$1 lacks \"$2\":" && cat "$folder/$1"
+        cat "$folder/$1"
+        echo "FAIL: $1 lacks \"$2\""
     fi
 }
 
@@ -83,7 +84,7 @@ if command -v jq >/dev/null; then
     check 'only facts are posted' "$(jq -r 'has("SECRET")' "$folder/curl.input")" false
 else
     skipped=1
-    echo "skipped: jq is not installed"
+    echo "SKIP: webhook.sh: jq is not installed"
 fi
 check 'no secret in an argument' "$(grep -c secret "$folder/curl.arguments")" 0
 

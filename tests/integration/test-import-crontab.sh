@@ -19,7 +19,7 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "$what"
+        echo "FAIL: $what"
     fi
 }
 # ends STATUS WORDS...: what berth import-crontab prints goes to $folder/out and $folder/err.

@@ -18,8 +18,8 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "$what"
         cat "$folder/out" "$folder/err"
+        echo "FAIL: $what"
     fi
 }
 # ends STATUS WORDS...: what berth next prints goes to $folder/out and $folder/err.

@@ -21,12 +21,12 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "$what"
+        echo "FAIL: $what"
     fi
 }
 # As in the harness: redis-tools has the server, too, by another name.
 server=$(command -v "${BERTH_REDIS_SERVER:-redis-server}" || command -v redis-check-rdb || command -v valkey-server) ||
-    { echo "there is no redis-server"; failed=1; finish; }
+    { echo "FAIL: there is no redis-server"; failed=1; finish; }
 mkdir "$folder/bin"
 ln -s "$server" "$folder/bin/redis-server"
 

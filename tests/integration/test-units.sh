@@ -16,7 +16,7 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        printf '%s:\n%s\n' "$name" "$out"
+        printf '%s\nFAIL: %s\n' "$out" "$name"
     fi
 }
 finish() {
@@ -26,7 +26,7 @@ finish() {
 }
 
 if ! command -v systemd-analyze >/dev/null; then
-    echo "skipped: there is no systemd here"
+    echo "SKIP: units: there is no systemd here"
     finish 1
 fi
 

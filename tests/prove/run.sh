@@ -99,6 +99,7 @@ wait
 passed=0 failed=0
 for name in "${names[@]}"; do
     if grep -q '^passed' "$out/$name/result"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    sed -n 's/^failed /FAIL: /p' "$out/$name/result"
 done
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -16,7 +16,7 @@ say() {
     echo "check-system: $*" >&2
 }
 fail() {
-    echo "FAILED: $*"
+    echo "FAIL: $*"
     exit 1
 }
 for tool in mmdebstrap systemd-nspawn nsenter ip git dpkg-deb flock; do
@@ -76,8 +76,10 @@ for story; do
     else
         failed=$((failed + 1))
         say "$story: FAILED ($(($(date +%s) - begun)) s), see $results/$story"
-        tail -n 25 "$results/$story/log"
+        tail -n 25 "$results/$story/log" | sed 's/^/    /'
+        tests/failures.sh "$story" 1 "$results/$story/log" >>"$results/failures"
     fi
 done
+[ ! -e "$results/failures" ] || cat "$results/failures"
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -3,7 +3,7 @@
 # The beginning of each script that runs on a host (hosts.sh: script).
 
 fail() {
-    echo "FAILED on $(hostname): $*"
+    echo "FAIL: on $(hostname): $*"
     exit 1
 }
 # exits STATUS COMMAND...: checks its exit status; its output is in /run/said.

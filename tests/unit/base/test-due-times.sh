@@ -16,7 +16,7 @@ check() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        printf '%s:\n%s\n' "$what" "$printed"
+        printf '%s\nFAIL: %s\n' "$printed" "$what"
     fi
 }
 # Debian's own Python: another one in PATH may lack croniter.
@@ -31,7 +31,7 @@ elif [ "${CI:-}" = true ]; then
     check "python3-croniter is not installed" false
 else
     skipped=1
-    echo "skipped: test-due-times: python3-croniter is not installed"
+    echo "SKIP: test-due-times: python3-croniter is not installed"
 fi
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]
