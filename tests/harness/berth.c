@@ -179,6 +179,19 @@ void host_await_pool(struct host *h, const char *pool, const char *what, long lo
     }
 }
 
+void host_await_redis(struct host *h) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    for (bool connected = false; !connected; child_turn(clock_boottime() + 5 * USEC_PER_MSEC)) {
+        json_t *json = berth_json(h, "pools");
+        const char *state = json_string_value(berth_at(json, "redis.state"));
+
+        connected = state && strcmp(state, "connected") == 0;
+        json_decref(json);
+        TEST_FATAL(connected || clock_boottime() < until, "a host has no session");
+    }
+}
+
 /* --- gates --- */
 
 void gate_make(struct gate *g, const char *name) {

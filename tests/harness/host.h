@@ -156,6 +156,8 @@ long long berth_number_at(const json_t *json, const char *path);
 /* A number of a pool as `berth pools --json` shows it ("used", "waiting", "limit"); awaits that it has this value. */
 long long host_pool(struct host *h, const char *pool, const char *what);
 void host_await_pool(struct host *h, const char *pool, const char *what, long long value);
+/* Awaits that berthd is connected to Redis and has a session there. */
+void host_await_redis(struct host *h);
 
 /* Fatal: ends the test. */
 #define TEST_FATAL(condition, text) CU_assertImplementation(condition, __LINE__, text, __FILE__, "", CU_TRUE)

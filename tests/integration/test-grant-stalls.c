@@ -186,8 +186,8 @@ static void judge(size_t n) {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 2; k++)
             (void) berth_end(places[i].holders[k]); /* 143, or 76 where that host's lease was lost */
-    for (size_t i = 0; i < cluster.n_hosts; i++) /* each has a session, and can say bye */
-        host_await_pool(cluster.hosts[i], "p0", "used", 0);
+    for (size_t i = 0; i < cluster.n_hosts; i++) /* so that each ends its session when it stops */
+        host_await_redis(cluster.hosts[i]);
 }
 
 static void stall_all(const struct stall *stalls, size_t n) {
