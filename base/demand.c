@@ -11,11 +11,11 @@ static int demands_add_span(struct demands *d, const char *text, size_t n) {
     size_t name_length = colon ? (size_t) (colon - text) : n;
     uint64_t total = 0;
 
-    if (name_length > NAME_MAX_LENGTH)
+    if (name_length > POOL_NAME_MAX_LENGTH)
         return DEMAND_E_NAME;
     memcpy(item.pool, text, name_length);
-    if (!name_is_valid(item.pool))
-        return DEMAND_E_NAME;
+    if (!pool_name_is_claimable(item.pool))
+        return pool_name_parse(item.pool) == POOL_NAME_PATTERN ? DEMAND_E_PATTERN : DEMAND_E_NAME;
     if (colon) {
         char digits[8] = "";
         size_t length = n - name_length - 1;
@@ -57,7 +57,9 @@ const char *demands_explain(int answer) {
     case DEMAND_E_SYNTAX:
         return "must be POOL or POOL:PERMITS";
     case DEMAND_E_NAME:
-        return "must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'";
+        return "must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)";
+    case DEMAND_E_PATTERN:
+        return "names a pattern; name one key in place of the star";
     case DEMAND_E_PERMITS:
         return "permits must be 1 to 1000, in all pools together";
     case DEMAND_E_TWICE:

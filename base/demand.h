@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "base/name.h"
+#include "base/pool-name.h"
 
 #define DEMAND_PERMITS_MAX 1000 /* of a claim in all its pools together (R15) */
 #define DEMAND_POOLS_MAX 32     /* pools of one claim */
 
 struct demand {
-    char pool[NAME_MAX_LENGTH + 1];
+    char pool[POOL_NAME_SIZE]; /* plain or a key */
     uint32_t permits; /* at least 1 */
 };
 
@@ -27,6 +27,7 @@ enum {
     /* named answers of demands_add() */
     DEMAND_E_SYNTAX = 1, /* not pool[:permits] */
     DEMAND_E_NAME,       /* the pool's name is not valid */
+    DEMAND_E_PATTERN,    /* it is a pattern, whose keys can be claimed alone */
     DEMAND_E_PERMITS,    /* not 1 to DEMAND_PERMITS_MAX, or too many in all */
     DEMAND_E_TWICE,      /* the pool occurs twice */
     DEMAND_E_MANY,       /* more than DEMAND_POOLS_MAX pools */
@@ -41,5 +42,5 @@ uint32_t demands_get(const struct demands *d, const char *pool);
 
 /* Parses a list "db:2,net:1", as demands_format() writes it; "": no pools. 0 or DEMAND_E_*. */
 int demands_parse(const char *text, struct demands *ret);
-#define DEMANDS_TEXT_SIZE (DEMAND_POOLS_MAX * (NAME_MAX_LENGTH + 6) + 1)
+#define DEMANDS_TEXT_SIZE (DEMAND_POOLS_MAX * (POOL_NAME_MAX_LENGTH + 6) + 1)
 const char *demands_format(const struct demands *d, char buffer[static DEMANDS_TEXT_SIZE]);

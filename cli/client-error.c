@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/pool-name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
 
@@ -14,6 +15,17 @@ static const char *text_of(const json_t *params, const char *key) {
     const char *text = json_string_value(json_object_get(params, key));
 
     return text ? text : "?";
+}
+
+/* Returns whether the name lacks its key. */
+static bool is_pattern_known(const char *written, const char *const *names, size_t n) {
+    size_t length = strlen(written);
+
+    for (size_t i = 0; i < n; i++)
+        if (pool_name_parse(names[i]) == POOL_NAME_PATTERN && strncmp(names[i], written, length) == 0 &&
+            strcmp(names[i] + length, "/*") == 0)
+            return true;
+    return false;
 }
 
 /* "no such pool: dbb (did you mean "db"? known: db, net)" */
@@ -28,7 +40,9 @@ static void explain_unknown(const json_t *params, const char *kind) {
     json_array_foreach(known, i, item)
         if (names && json_is_string(item))
             names[n++] = json_string_value(item);
-    if (n > 0) {
+    if (is_pattern_known(written, names, n)) {
+        fprintf(stderr, " (did you mean \"%s/KEY\"?)", written);
+    } else if (n > 0) {
         near = nearest(written, names, n);
         fprintf(stderr, near ? " (did you mean \"%s\"? known: " : " (known: ", near);
         for (i = 0; i < n && i < KNOWN_SHOWN; i++)

@@ -100,7 +100,12 @@ static size_t make_pasts(struct entry **entries, size_t n, struct past *pasts) {
 static bool past_uses(const struct past *p, const char *pool) {
     struct demands demands;
 
-    return demands_parse(p->pools, &demands) == 0 && demands_get(&demands, pool) > 0;
+    if (demands_parse(p->pools, &demands) != 0)
+        return false;
+    for (size_t i = 0; i < demands.n; i++)
+        if (strcmp(demands.items[i].pool, pool) == 0 || pool_name_matches(pool, demands.items[i].pool))
+            return true;
+    return false;
 }
 
 /* Whether the run existed at some time between since and until. */
@@ -271,7 +276,7 @@ int verb_history(int argc, char **argv) {
     for (int i = 1; i <= words && status == 0; i++)
         status = options_check_name("history", "job or run", argv[i]);
     if (status == 0 && filter.pool)
-        status = options_check_name("history", "pool", filter.pool);
+        status = options_check_pool("history", filter.pool);
     if (status == 0)
         status = sources_read("history", &sources, &entries);
     if (status == 0 && choice_new(&filter.runs, argv + 1, (size_t) words) < 0)

@@ -77,7 +77,7 @@ int verb_limit(int argc, char **argv) {
     words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
     if (words < 0)
         return status;
-    status = options_check_name(argv[0], "pool", argv[1]);
+    status = options_check_pool(argv[0], argv[1]);
     if (status != 0)
         return status;
     if (clear && (words == 2 || duration || reason))
@@ -96,7 +96,7 @@ static int each_pool(char **argv, int words, const char *method, json_int_t for_
     int first = 0, status = 0;
 
     for (int i = 1; i <= words && status == 0; i++) {
-        status = options_check_name(argv[0], "pool", argv[i]);
+        status = options_check_pool(argv[0], argv[i]);
         (void) json_array_append_new(pools, json_string(argv[i]));
     }
     if (status == 0 && words > 1)

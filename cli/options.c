@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/name.h"
 #include "base/nearest.h"
+#include "base/pool-name.h"
 #include "cli/client.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
@@ -50,6 +51,12 @@ int options_wrong_usage(const char *verb, const char *format, ...) {
 int options_check_name(const char *verb, const char *kind, const char *name) {
     return name_is_valid(name) ? 0
                                : options_wrong_usage(verb, "the name of a %s %s", kind, name_explain(name));
+}
+
+int options_check_pool(const char *verb, const char *name) {
+    if (pool_name_parse(name) != POOL_NAME_INVALID)
+        return 0;
+    return options_wrong_usage(verb, "the name of a pool %s", pool_name_explain(name));
 }
 
 int options_parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret) {

@@ -183,7 +183,7 @@ int verb_pools(int argc, char **argv) {
         return status;
     wanted = json_array();
     for (int i = 1; i <= words; i++) {
-        status = options_check_name(argv[0], "pool", argv[i]);
+        status = options_check_pool(argv[0], argv[i]);
         if (status != 0) {
             json_decref(wanted);
             return status;

@@ -67,6 +67,7 @@ const char *option_nearest(const char *verb, const char *written, const char *co
 int options_refuse(const char *format, ...) _printf_(1, 2);
 int options_wrong_usage(const char *verb, const char *format, ...) _printf_(2, 3); /* and the verb's usage */
 /* These return 0, or EXIT_USAGE after they have explained why. */
+int options_check_pool(const char *verb, const char *name);
 int options_check_name(const char *verb, const char *kind /* "pool" */, const char *name);
 int options_parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret); /* a duration, in ms */
 int options_parse_when(const char *verb, const char *option, const char *text, usec_t *ret);     /* as when_parse(); NULL: untouched */

@@ -52,8 +52,24 @@ static int compare_pool(const void *name, const void *pool) {
     return strcmp(name, ((const struct pool_settings *) pool)->name);
 }
 
-const struct pool_settings *settings_find_pool(const struct settings *s, const char *name) {
+static const struct pool_settings *find_pool(const struct settings *s, const char *name) {
     return s->n_pools > 0 ? bsearch(name, s->pools, s->n_pools, sizeof(*s->pools), compare_pool) : NULL;
+}
+
+const struct pool_settings *settings_find_pool(const struct settings *s, const char *name) {
+    const struct pool_settings *pool = find_pool(s, name);
+    char pattern[POOL_NAME_SIZE];
+
+    return pool || !pool_name_pattern(name, pattern) ? pool : find_pool(s, pattern);
+}
+
+const struct pool_settings *settings_find_pattern(const struct settings *s, const char *name) {
+    char pattern[POOL_NAME_SIZE];
+
+    if (!name_is_valid(name))
+        return NULL;
+    (void) snprintf(pattern, sizeof(pattern), "%s/*", name);
+    return find_pool(s, pattern);
 }
 
 static int compare_job(const void *name, const void *job) {

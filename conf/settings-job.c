@@ -19,6 +19,10 @@ static void note_unknown_pool(const struct settings *s, const struct value_reade
         reader->notes->out_of_memory = true;
         return;
     }
+    if (settings_find_pattern(s, name)) {
+        value_error(reader, "pools", index, "names a pool that is not defined; did you mean \"%s/KEY\"?", name);
+        return;
+    }
     for (size_t i = 0; i < s->n_pools; i++)
         known[i] = s->pools[i].name;
     near = nearest(name, known, s->n_pools);

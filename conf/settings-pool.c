@@ -27,7 +27,7 @@ static void read_pool(const struct settings *s, struct pool_settings *pool, cons
     const struct value_reader reader = {section, notes};
 
     pool->place = section->place;
-    settings_read_title(&reader, pool->name);
+    settings_read_pool_title(&reader, pool->name);
     option_read_section(&reader, pool); /* a wrong limit stays 0, and no demand exceeds 0: the pool is paused */
     if (value_is_missing(&reader, "limit"))
         value_note(&reader, &section->place, "limit is missing; write limit = N, 0 pauses the pool");

@@ -23,6 +23,8 @@ void settings_check_hooks(struct settings *s, const struct parsed *parsed, struc
 
 /* Reads the title of a section as a name. A wrong one is noted and read as "". */
 void settings_read_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]);
+/* Reads that of a pool, which may be a key or a pattern. */
+void settings_read_pool_title(const struct value_reader *reader, char ret[static POOL_NAME_SIZE]);
 size_t settings_count(const struct parsed *parsed, enum section_kind kind);
 /* Notes that `later` defines again what `first` has defined. */
 void settings_note_twice(struct notes *notes, const char *what, const char *name, const struct settings_place *first,

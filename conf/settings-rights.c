@@ -45,7 +45,7 @@ static void find_or_note(struct account *a, struct notes *notes, const char *whe
 }
 
 static void find_all(struct accounts *accounts, struct notes *notes, const char *section, const char *title, const char *option) {
-    char where[NAME_MAX_LENGTH + 40];
+    char where[POOL_NAME_SIZE + 40];
 
     snprintf(where, sizeof(where), "%s \"%s\": %s", section, title, option);
     for (size_t i = 0; i < accounts->n; i++)

@@ -21,6 +21,19 @@ void settings_read_title(const struct value_reader *reader, char ret[static NAME
         value_note(reader, &reader->section->place, "its name %s; " NAME_RULE, name_explain(title));
 }
 
+void settings_read_pool_title(const struct value_reader *reader, char ret[static POOL_NAME_SIZE]) {
+    const char *title = reader->section->title;
+
+    ret[0] = '\0';
+    if (!title)
+        return;
+    if (pool_name_parse(title) != POOL_NAME_INVALID)
+        memcpy(ret, title, strlen(title) + 1);
+    else
+        value_note(reader, &reader->section->place, "its name %s; " NAME_RULE ", or NAME/KEY, or NAME/* for all keys",
+                   pool_name_explain(title));
+}
+
 size_t settings_count(const struct parsed *parsed, enum section_kind kind) {
     size_t n = 0;
 

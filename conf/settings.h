@@ -59,7 +59,7 @@ struct redis_settings {
 };
 
 struct pool_settings {
-    char name[NAME_MAX_LENGTH + 1];
+    char name[POOL_NAME_SIZE];    /* also a pattern or a key */
     uint32_t limit;            /* permits; 0 pauses */
     enum pool_scope scope;
     uint32_t host_limit;       /* 0: no bound */
@@ -243,7 +243,10 @@ usec_t settings_stop_timeout_default(const struct settings *s);
 /* Returns "db:4,local:2/host", all pools by name, as in BERTH_LIMITS; the caller frees it. NULL: out of
  * memory, or no pools. */
 char *settings_format_limits(const struct settings *s);
+/* The pool of that name, or the pattern of which it is a key. */
 const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
+/* The pattern whose keys begin with this name and a slash; NULL: there is none. */
+const struct pool_settings *settings_find_pattern(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
 bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false outside of 0 to 255 */
 /* Whether a run on these pools holds permits of the cluster, and so has a deadline. */

@@ -53,7 +53,7 @@ static void format_behind(const struct snapshot *s, const struct snapshot_pool *
                           size_t size) {
     const struct snapshot_waiter *head = p->n_queue > 0 && p->queue[0].position == 1 ? &p->queue[0] : NULL;
     const struct snapshot_pool *other = head ? find_other_queue(s, p, head->claim) : NULL;
-    char who[2 * NAME_MAX_LENGTH + 8], reason[NAME_MAX_LENGTH + 32] = "";
+    char who[2 * NAME_MAX_LENGTH + 8], reason[POOL_NAME_SIZE + 32] = "";
 
     if (!head) {
         snprintf(buffer, size, "behind others: %s", p->name);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/cleanup.h"
-#include "base/name.h"
+#include "base/pool-name.h"
 
 #define SNAPSHOT_LIST_MAX \
     1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
@@ -31,7 +31,7 @@ struct snapshot_waiter {
 };
 
 struct snapshot_pool {
-    char name[NAME_MAX_LENGTH + 1];
+    char name[POOL_NAME_SIZE];
     bool host_scope;
     uint32_t limit; /* in force */
     bool has_override;
@@ -50,7 +50,7 @@ struct snapshot_pool {
 };
 
 struct snapshot_limit { /* a limit that a session declares */
-    char pool[NAME_MAX_LENGTH + 1];
+    char pool[POOL_NAME_SIZE];
     uint32_t limit;
 };
 
@@ -64,7 +64,7 @@ struct snapshot_session {
 };
 
 struct snapshot_position { /* of one of this host's waiting claims, in one pool */
-    char claim[ID_TEXT_SIZE], pool[NAME_MAX_LENGTH + 1];
+    char claim[ID_TEXT_SIZE], pool[POOL_NAME_SIZE];
     uint32_t position; /* 1 first */
 };
 

@@ -56,7 +56,7 @@ struct store_listener {
 };
 
 struct store_pool { /* as this host's config declares it */
-    char name[NAME_MAX_LENGTH + 1];
+    char name[POOL_NAME_SIZE];
     uint32_t limit, queue_limit;
     bool is_host_scoped; /* declared only to report the other scope (R14): no claim in this store names it */
 };

@@ -44,12 +44,12 @@ static int given_limits_add_word(struct limits *l, const char *word) {
     const char *equals = strchr(word, '=');
     uint64_t value;
 
-    if (!equals || equals - word > NAME_MAX_LENGTH || number_parse(equals + 1, UINT32_MAX, &value) < 0)
+    if (!equals || equals - word > POOL_NAME_MAX_LENGTH || number_parse(equals + 1, UINT32_MAX, &value) < 0)
         return options_wrong_usage("audit", "--limit %.100s: must be POOL=N", word);
     snprintf(limit.pool, sizeof(limit.pool), "%.*s", (int) (equals - word), word);
     limit.limit = (uint32_t) value;
-    return name_is_valid(limit.pool) ? given_limits_add(l, &limit)
-                                     : options_check_name("audit", "pool", limit.pool);
+    return pool_name_parse(limit.pool) != POOL_NAME_INVALID ? given_limits_add(l, &limit)
+                                                            : options_check_pool("audit", limit.pool);
 }
 
 static int given_limits_add_config(struct limits *l, const char *file) {

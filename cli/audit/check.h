@@ -19,7 +19,7 @@
 
 #include <stddef.h>
 
-#include "base/name.h"
+#include "base/pool-name.h"
 #include "base/journal/entries.h"
 
 #define AUDIT_RELEASE_USEC (60 * USEC_PER_SEC) /* from the end of a run to the release of its permits: two leases */
@@ -44,7 +44,7 @@ enum audit_kind {
 const char *audit_kind_name(enum audit_kind kind);
 
 struct audit_limit { /* given by the user */
-    char pool[NAME_MAX_LENGTH + 1];
+    char pool[POOL_NAME_SIZE];
     uint32_t limit;
     bool host;  /* scope */
     bool fixed; /* replaces the logged limit (--limit); otherwise used where none is logged (-c) */

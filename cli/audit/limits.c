@@ -14,7 +14,7 @@ enum limit_kind {
 };
 
 struct word { /* one word of BERTH_LIMITS */
-    char pool[NAME_MAX_LENGTH + 1]; /* "": malformed */
+    char pool[POOL_NAME_SIZE]; /* "": malformed */
     enum limit_kind kind;
     bool none;
     uint32_t limit;
@@ -31,7 +31,7 @@ static const char *next_word(const char *text, struct word *ret) {
     uint64_t limit = 0;
 
     *ret = (struct word) {.pool = ""};
-    if (colon < length && colon <= NAME_MAX_LENGTH) {
+    if (colon < length && colon <= POOL_NAME_MAX_LENGTH) {
         size_t end = length;
 
         while (strlen(kinds[i].suffix) > length - colon || strncmp(text + length - strlen(kinds[i].suffix), kinds[i].suffix,

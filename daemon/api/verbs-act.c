@@ -11,7 +11,7 @@ struct act { /* one such call */
     struct manager *manager;
     struct control_call *call; /* NULL: the client has gone; the change goes on */
     bool is_claim;             /* the name is a claim's, else a pool's */
-    char name[NAME_MAX_LENGTH + 1];
+    char name[POOL_NAME_SIZE]; /* long enough for a claim's id, too */
 };
 
 static void act_on_gone(_unused_ struct control_call *call, void *userdata) {
@@ -98,7 +98,7 @@ static int override(struct control_call *call, struct manager *m, const struct s
     struct act *act = NULL;
     int k;
 
-    if (params_check_name(call, "pool", o->pool) != 0 || params_check_reason(call, o->reason) != 0)
+    if (params_check_pool(call, o->pool) != 0 || params_check_reason(call, o->reason) != 0)
         return 0;
     if (manager_is_recovering(m)) /* otherwise the override would be logged before the declared limits */
         return verbs_refused(call, MANAGER_E_RECOVERING);

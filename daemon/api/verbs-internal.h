@@ -44,6 +44,7 @@ int params_read(struct control_call *call, json_t *params, const struct param *t
 /* Return 0 or VERBS_ANSWERED (BadRequest). Names follow berth.conf(5), reasons are one line. text may be
  * NULL. */
 int params_check_name(struct control_call *call, const char *kind, const char *text);
+int params_check_pool(struct control_call *call, const char *text);
 int params_check_reason(struct control_call *call, const char *text);
 
 /* --- answers: 0 or a negative errno, so a method can end in them --- */

@@ -94,6 +94,13 @@ int params_check_name(struct control_call *call, const char *kind, const char *t
     return VERBS_ANSWERED;
 }
 
+int params_check_pool(struct control_call *call, const char *text) {
+    if (pool_name_parse(text) != POOL_NAME_INVALID)
+        return 0;
+    (void) verbs_bad_request(call, "the pool's name %s", pool_name_explain(text));
+    return VERBS_ANSWERED;
+}
+
 int params_check_reason(struct control_call *call, const char *text) {
     if (!text)
         return 0;

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "base/name.h"
+#include "base/pool-name.h"
 #include "store/claim.h"
 
 struct pool_override {
@@ -28,7 +28,7 @@ struct pool_override {
 struct pool {
     struct list link; /* on pools->pools */
     struct list due;  /* on pools->due */
-    char name[NAME_MAX_LENGTH + 1];
+    char name[POOL_NAME_SIZE];
     bool declared; /* false: kept only because of its claims */
     uint32_t declared_limit, queue_limit;
     struct pool_override override;

@@ -29,7 +29,7 @@ static struct memory *memory_of(struct store *s) {
 /* --- limits --- */
 
 static void memory_emit_limits(struct memory *m) {
-    char limits[NAME_MAX_LENGTH + 32];
+    char limits[POOL_NAME_SIZE + 32];
 
     list_foreach(pool, &m->pools.pools, struct pool, link) {
         if (!m->is_started || !pool_has_new_limit(pool))

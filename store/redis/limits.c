@@ -94,7 +94,7 @@ static struct override_reply *add_override(struct limits *limits, const char *po
 
 static void log_override(struct store_redis *store, const struct override_reply *override) {
     bool ended = strcmp(override->limit, "-") == 0;
-    char limits[NAME_MAX_LENGTH + 16];
+    char limits[POOL_NAME_SIZE + 16];
     const struct event event = {.type = EVENT_LIMIT_CHANGED,
                                 .pools = override->pool,
                                 .limits = limits,
@@ -203,7 +203,7 @@ static void log_differing(struct store_redis *store, struct declared *declared,
 static void log_lowest(struct store_redis *store, const char *pool, uint64_t lowest, uint64_t clock) {
     struct declared *declared = limits_find(store, pool);
     const char *override = override_limit(store, pool);
-    char limits[NAME_MAX_LENGTH + 40], before[32] = "";
+    char limits[POOL_NAME_SIZE + 40], before[32] = "";
 
     if (declared && declared->in_force == lowest)
         return;

@@ -17,7 +17,7 @@ int override_reply_at(const struct redisReply *list, size_t i, struct override_r
     if (!item)
         return -ENOENT;
     *ret = (struct override_reply) {};
-    if (reply_copy(reply_at(item, POOL), ret->pool, sizeof(ret->pool)) < 0 || !name_is_valid(ret->pool) ||
+    if (reply_copy(reply_at(item, POOL), ret->pool, sizeof(ret->pool)) < 0 || pool_name_parse(ret->pool) == POOL_NAME_INVALID ||
         reply_u64(reply_at(item, VERSION_NUMBER), &ret->version) < 0 ||
         reply_copy(reply_at(item, LIMIT), ret->limit, sizeof(ret->limit)) < 0 ||
         reply_copy(reply_at(item, UNTIL), ret->until, sizeof(ret->until)) < 0 ||

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
-#include "base/name.h"
+#include "base/pool-name.h"
 #include "store/redis/client/reply.h"
 
 #define REPLY_NUMBER_TEXT_SIZE 24 /* of a number of the namespace's clock, as text */
@@ -17,7 +17,7 @@
 /* --- parts of several replies --- */
 
 struct override_reply { /* an override, or its end: limit "-" (R10) */
-    char pool[NAME_MAX_LENGTH + 1];
+    char pool[POOL_NAME_SIZE];
     uint64_t version;
     char limit[12], until[REPLY_NUMBER_TEXT_SIZE], by[ID_TEXT_SIZE], restore[256], reason[256];
 };

@@ -78,7 +78,7 @@ static int read_limits(struct snapshot_session *s, char *declared) {
         if (!number)
             return -EBADMSG;
         *number++ = '\0';
-        if (!name_is_valid(item))
+        if (pool_name_parse(item) == POOL_NAME_INVALID)
             return -EBADMSG;
         if (strcmp(number, "host") == 0)
             continue;

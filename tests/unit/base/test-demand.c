@@ -26,7 +26,9 @@ static void test_refuse(void) {
         int answer;
     } wrong[] = {
         {"", DEMAND_E_NAME},           {":1", DEMAND_E_NAME},        {"a b", DEMAND_E_NAME},
-        {"a,b", DEMAND_E_NAME},        {X64 "x", DEMAND_E_NAME},     {X64 "x:1", DEMAND_E_NAME},
+        {"a,b", DEMAND_E_NAME},        {"a/b/c", DEMAND_E_NAME},    {"a/", DEMAND_E_NAME},
+        {"a/*", DEMAND_E_PATTERN},     {"/b", DEMAND_E_NAME},       {X64 "/" X64 "x", DEMAND_E_NAME},
+               {X64 "x", DEMAND_E_NAME},     {X64 "x:1", DEMAND_E_NAME},
         {"a:", DEMAND_E_SYNTAX},       {"a:x", DEMAND_E_SYNTAX},     {"a:-1", DEMAND_E_SYNTAX},
         {"a:1:2", DEMAND_E_SYNTAX},    {"a:01", DEMAND_E_SYNTAX},    {"a: 1", DEMAND_E_SYNTAX},
         {"a:0x1", DEMAND_E_SYNTAX},    {"a:0", DEMAND_E_PERMITS},    {"a:1001", DEMAND_E_PERMITS},
@@ -85,10 +87,10 @@ static void test_longest(void) {
     char text[DEMANDS_TEXT_SIZE];
 
     for (size_t i = 0; i < DEMAND_POOLS_MAX; i++) {
-        memcpy(d.items[i].pool, X64, sizeof(X64));
+        memcpy(d.items[i].pool, X64 "/" X64, sizeof(X64 "/" X64));
         d.items[i].permits = DEMAND_PERMITS_MAX;
     }
-    TEST_INT(strlen(demands_format(&d, text)), DEMAND_POOLS_MAX * (NAME_MAX_LENGTH + 6) - 1);
+    TEST_INT(strlen(demands_format(&d, text)), DEMAND_POOLS_MAX * (POOL_NAME_MAX_LENGTH + 6) - 1);
 }
 
 static CU_TestInfo tests[] = {

@@ -137,10 +137,10 @@ static void test_pools(void) {
     refuses("-p db: x", "-p db:: must be POOL or POOL:PERMITS");
     refuses("-p db:2x x", "-p db:2x: must be POOL or POOL:PERMITS");
     refuses("-p db:+2 x", "-p db:+2: must be POOL or POOL:PERMITS");
-    refuses("-p ~ x", "-p : must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
-    refuses("-p .db x", "-p .db: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
-    refuses("-p d{b x", "-p d{b: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
-    refuses("-p d\nb x", "-p d?b: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
+    refuses("-p ~ x", "-p : must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
+    refuses("-p .db x", "-p .db: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
+    refuses("-p d{b x", "-p d{b: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
+    refuses("-p d\nb x", "-p d?b: must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-' (or NAME/KEY)");
     refuses("-p db -p db:2 x", "-p db:2: names a pool twice");
 }
 

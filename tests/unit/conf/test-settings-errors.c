@@ -10,6 +10,7 @@
 #define POOL "pool p { limit = 2 scope = host }\n"
 #define JOB(options) "job j { command = {\"/j\"} " options " }"
 #define NAMES "use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'"
+#define KEYS NAMES ", or NAME/KEY, or NAME/* for all keys"
 #define ACCOUNT "must be a name, not a number: letters, digits, '_', '-' and '.', beginning with a letter or '_'"
 #define DURATION "must be a duration such as \"250ms\", \"30s\" or \"1h30m\""
 #define X65 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -241,8 +242,20 @@ static void test_pools(void) {
         {"pool p { limit = 1 scope = host head-start-max = \"\" }", "c:1: pool \"p\": head-start-max \"\" " DURATION},
         {"pool p { limit = 1 scope = host head-start-max = 3651d }",
          "c:1: pool \"p\": head-start-max \"3651d\" must be between 0s and 3650d"},
-        {"pool \"a b\" { limit = 1 scope = host }", "c:1: pool \"a b\": its name has a space; " NAMES},
-        {"pool \"\" { limit = 1 scope = host }", "c:1: pool \"\": its name is empty; " NAMES},
+        {"pool \"a b\" { limit = 1 scope = host }", "c:1: pool \"a b\": its name has a space; " KEYS},
+        {"pool \"a/\" { limit = 1 scope = host }", "c:1: pool \"a/\": its name has no key behind the slash; " KEYS},
+        {"pool \"/b\" { limit = 1 scope = host }", "c:1: pool \"/b\": its name is empty; " KEYS},
+        {"pool \"*/b\" { limit = 1 scope = host }",
+         "c:1: pool \"*/b\": its name has a character that is not one of A-Z a-z 0-9 . _ -; " KEYS},
+        {"pool \"a/b*\" { limit = 1 scope = host }",
+         "c:1: pool \"a/b*\": its name has a character that is not one of A-Z a-z 0-9 . _ -; " KEYS},
+        {"pool \"a/*\" { limit = 1 scope = host }\njob j { command = {\"/j\"} pools = {\"a\"} }",
+         "c:2: job \"j\": pools \"a\" names a pool that is not defined; did you mean \"a/KEY\"?"},
+        {"pool \"a/*\" { limit = 1 scope = host }\njob j { command = {\"/j\"} pools = {\"a/*\"} }",
+         "c:2: job \"j\": pools \"a/*\" names a pattern; name one key in place of the star"},
+        {"pool \"a/*\" { limit = 2 scope = host }\njob j { command = {\"/j\"} pools = {\"a/b:3\"} }",
+         "c:2: job \"j\": pools \"a/b:3\" needs more than the pool's limit; ask for at most 2, or raise the limit at c:1"},
+        {"pool \"\" { limit = 1 scope = host }", "c:1: pool \"\": its name is empty; " KEYS},
         {POOL POOL POOL, "c:2: pool \"p\" is defined twice, first at c:1; rename or remove one\n"
                          "c:3: pool \"p\" is defined twice, first at c:2; rename or remove one"},
     };
@@ -472,7 +485,7 @@ static void test_demands(void) {
     static const struct wrong wrong[] = {
         {POOL JOB("pools = {\"p:x\"}"), "c:2: job \"j\": pools \"p:x\" must be POOL or POOL:PERMITS"},
         {POOL JOB("pools = {\"p q\"}"), "c:2: job \"j\": pools \"p q\" must name a pool with 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with"
-                                        " '.' or '-'"},
+                                        " '.' or '-' (or NAME/KEY)"},
         {POOL JOB("pools = {\"p:0\"}"), "c:2: job \"j\": pools \"p:0\" permits must be 1 to 1000, in all pools together"},
         {POOL JOB("pools = {\"p:01\"}"), "c:2: job \"j\": pools \"p:01\" must be POOL or POOL:PERMITS"},
         {POOL JOB("pools = {p, \"p:2\"}"), "c:2: job \"j\": pools \"p:2\" names a pool twice"},

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Names of pools (berth.conf(5)): plain ("db"), a key ("tenant/acme"), or a pattern: the key is a star then,
+ * and the pattern stands for all keys that begin as it does. Both parts of a key are names. */
+
+#include <stdbool.h>
+
+#include "base/name.h"
+
+#define POOL_NAME_MAX_LENGTH (2 * NAME_MAX_LENGTH + 1)
+#define POOL_NAME_SIZE (POOL_NAME_MAX_LENGTH + 1)
+
+enum pool_name {
+    POOL_NAME_INVALID,
+    POOL_NAME_PLAIN,
+    POOL_NAME_KEY,
+    POOL_NAME_PATTERN,
+};
+enum pool_name pool_name_parse(const char *text);
+/* Returns an error text for an invalid name: "is empty", "has a space", ... */
+const char *pool_name_explain(const char *text);
+/* Returns whether a claim can name it: it is plain or a key. */
+bool pool_name_is_claimable(const char *text);
+/* Writes the pattern of a key, and returns it; NULL: the text is no key. */
+const char *pool_name_pattern(const char *key, char buffer[static POOL_NAME_SIZE]);
+/* Returns whether `key` is a key of `pattern`. */
+bool pool_name_matches(const char *pattern, const char *key);
