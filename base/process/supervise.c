@@ -134,11 +134,6 @@ static void supervise_begin_stop(struct supervise *s, enum supervise_reason reas
         s->handler.on_stopping(s, reason, s->handler.userdata);
 }
 
-void supervise_stop(struct supervise *s, enum supervise_reason reason) {
-    if (supervise_is_running(s) && !s->is_stopping)
-        supervise_begin_stop(s, reason);
-}
-
 void supervise_set_deadline(struct supervise *s, usec_t deadline) {
     atomic_store(&s->term->deadline, deadline);
     supervise_set_timer(s);
@@ -262,6 +257,12 @@ static bool supervise_check(struct supervise *s) {
         s->handler.on_left(s, s->handler.userdata);
     s->left_sent = true;
     return false;
+}
+
+/* A process that stood still reads of a stop before it reads that its command has ended. What has ended is not stopped. */
+void supervise_stop(struct supervise *s, enum supervise_reason reason) {
+    if (supervise_is_running(s) && !s->is_stopping && !supervise_check(s))
+        supervise_begin_stop(s, reason);
 }
 
 static int supervise_on_sigchld(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {

@@ -94,7 +94,7 @@ int supervise_child_die_with_parent(pid_t parent);
 int supervise_child_check_deadline(const struct supervise_term *term);
 
 void supervise_set_deadline(struct supervise *s, usec_t deadline);
-/* Begins to stop the tree. A second call has no effect: the first reason and its timeout stay. */
+/* Begins to stop the tree, or calls on_done if it is empty already. A second call has no effect: the first reason and its timeout stay. */
 void supervise_stop(struct supervise *s, enum supervise_reason reason);
 /* Signals the command's first process only, for `berth run`. 0, -ESRCH, or another negative errno. */
 int supervise_signal(struct supervise *s, int signal);

@@ -122,6 +122,24 @@ static void test_ended_before_deadline_was_seen(void) {
     TEST_INT(scene.n_stopping, 0);
 }
 
+static void end_and_stop(struct scene *scene) {
+    end_and_sleep(scene);
+    supervise_stop(scene->supervise, SUPERVISE_REASON_LEASE_LOST);
+}
+
+static void test_ended_before_stop_was_read(void) {
+    struct scene scene;
+
+    scene_init(&scene, "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done");
+    clock_file_stand(&own_clock, T);
+    scene.options.deadline = DEADLINE;
+    scene.on_line = end_and_stop;
+    scene_run(&scene, scene_run_script);
+    TEST_INT(scene.result.reason, SUPERVISE_REASON_NONE);
+    TEST_INT(scene.result.status, 5);
+    TEST_INT(scene.n_stopping, 0);
+}
+
 static void test_timeout(void) {
     struct scene scene;
 
@@ -141,6 +159,7 @@ static CU_TestInfo tests[] = {
     {"deadline during stop", test_deadline_during_stop},
     {"deadline before exec", test_deadline_before_exec},
     {"ended before its deadline was seen", test_ended_before_deadline_was_seen},
+    {"ended before its stop was read", test_ended_before_stop_was_read},
     {"timeout", test_timeout},
     CU_TEST_INFO_NULL,
 };
