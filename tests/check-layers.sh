@@ -29,7 +29,7 @@ daemon/api          base base/schedule conf store daemon
 runner              base base/journal base/process conf
 cli                 base base/journal base/schedule conf cli/run
 cli/run             base base/process conf cli
-cli/audit           base base/journal conf cli
+cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli
 '
 for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.[ch]' 'runner/*.[ch]' 'cli/*.[ch]' 2>/dev/null ||

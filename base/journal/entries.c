@@ -16,7 +16,7 @@ static const struct {
     {"BERTH_JOB", offsetof(struct entry, job)},       {"BERTH_RUN", offsetof(struct entry, run)},
     {"BERTH_POOLS", offsetof(struct entry, pools)},   {"BERTH_RESULT", offsetof(struct entry, result)},
     {"BERTH_REASON", offsetof(struct entry, reason)}, {"BERTH_LIMITS", offsetof(struct entry, limits)},
-    {"BERTH_DUE", offsetof(struct entry, due)},
+    {"BERTH_DUE", offsetof(struct entry, due)},       {"BERTH_UNTIL", offsetof(struct entry, until)},
     {"_BOOT_ID", offsetof(struct entry, boot)},       {"BERTH_NAMESPACE", offsetof(struct entry, namespace)},
 };
 
@@ -42,6 +42,7 @@ static const struct {
     {"BERTH_WAIT_MS", offsetof(struct entry, wait_ms)},     {"BERTH_RUN_MS", offsetof(struct entry, run_ms)},
     {"BERTH_EXIT_CODE", offsetof(struct entry, exit_code)}, {"BERTH_HEAD_START_MS", offsetof(struct entry, head_start_ms)},
     {"BERTH_SIGNAL", offsetof(struct entry, signal)},       {"BERTH_ATTEMPT", offsetof(struct entry, attempt)},
+    {"BERTH_COUNT", offsetof(struct entry, count)},
 };
 
 struct filling { /* an entry being read */

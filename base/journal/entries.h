@@ -15,7 +15,7 @@
 
 struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor are "" */
     char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace;
-    char *due;                /* the due time by the clock of its zone */
+    char *due, *until;        /* the due time by the clock of its zone; of missed ones the first and the last */
     char *cursor;
     char *boot;               /* of the machine: distinguishes a reboot from a restart of berthd */
     char *process;            /* machine, boot and pid of the berthd that wrote it; BERTH_SEQ counts within a process */
@@ -24,6 +24,7 @@ struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor
     int64_t exit_code, signal;              /* -1: missing */
     int64_t position;                       /* in the queue; 0: missing */
     int64_t attempt;                        /* from 1; 0: missing */
+    int64_t count;                          /* of missed due times; 0: missing */
     int64_t uid;                            /* of the caller; -1: a job */
     bool continues;           /* on-lease-lost = "continue" */
     usec_t time;              /* realtime of the host that wrote it */

@@ -24,7 +24,7 @@ struct limits {
 struct totals { /* of all namespaces */
     struct audit_report sum;
     size_t n_findings;
-    json_t *findings, *doubts; /* NULL: printed as they come */
+    json_t *findings, *doubts, *missed; /* NULL: printed as they come */
 };
 
 /* --- limits --- */
@@ -112,9 +112,38 @@ static void show_findings(json_t *list, const struct audit_finding *findings, si
             finding_print(&findings[i], how);
 }
 
+static json_t *missed_json(const struct entry *e) {
+    char time[CLOCK_TEXT_SIZE];
+
+    return json_pack("{s:s?, s:s, s:s?, s:I, s:s?, s:s?, s:s?, s:s, s:s}", "job", e->job, "host", e->host, "namespace", e->namespace,
+                     "count", (json_int_t) e->count, "first", e->due, "last", e->until, "reason", e->reason, "time",
+                     clock_format(e->time, time), "cursor", e->cursor);
+}
+
+static void missed_print(const struct entry *e) {
+    const char *job = e->job ? e->job : "?", *first = e->due ? e->due : "?", *last = e->until ? e->until : first;
+    const char *reason = e->reason ? e->reason : "?";
+
+    if (e->count > 1)
+        printf("missed: %s on %s was not begun %" PRId64 " times: it was due from %s to %s (%s)\n", job, e->host, e->count, first, last,
+               reason);
+    else
+        printf("missed: %s on %s was not begun: it was due at %s (%s)\n", job, e->host, first, reason);
+}
+
+/* list: NULL: print. */
+static void show_missed(json_t *list, const struct audit_report *r) {
+    for (size_t i = 0; i < r->n_missed; i++)
+        if (list)
+            (void) json_array_append_new(list, missed_json(r->missed[i]));
+        else
+            missed_print(r->missed[i]);
+}
+
 static void totals_add(struct totals *t, const struct audit_report *r) {
     show_findings(t->findings, r->findings, r->n_findings, "");
     show_findings(t->doubts, r->doubts, r->n_doubts, "unproved ");
+    show_missed(t->missed, r);
     if (!t->doubts && r->n_unproved > r->n_doubts)
         printf("unproved: %zu more\n", r->n_unproved - r->n_doubts);
     t->n_findings += r->n_findings;
@@ -137,9 +166,9 @@ static void totals_add(struct totals *t, const struct audit_report *r) {
 static int show_json(const struct totals *t, const struct audit_options *o) {
     const struct audit_report *s = &t->sum;
     _cleanup_json_ json_t *document =
-        json_pack("{s:i, s:b, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
-                  t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "events",
-                  (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants",
+        json_pack("{s:i, s:b, s:O, s:O, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "proved",
+                  t->n_findings == 0 && s->n_unproved == 0, "findings", t->findings, "doubts", t->doubts, "missed", t->missed,
+                  "events", (json_int_t) s->n_events, "hosts", (json_int_t) s->n_hosts, "starts", (json_int_t) s->n_starts, "grants",
                   (json_int_t) s->n_granted, "running", (json_int_t) s->n_running, "explained", (json_int_t) s->n_explained, "by_clock",
                   (json_int_t) s->n_by_clock, "continued", (json_int_t) s->n_continued, "unproved",
                   (json_int_t) s->n_unproved, "tolerance_ms", (json_int_t) (o->tolerance / USEC_PER_MSEC),
@@ -229,6 +258,7 @@ static int audit(const struct sources *sources, struct audit_options *options, c
         return status;
     totals.findings = json ? json_array() : NULL;
     totals.doubts = json ? json_array() : NULL;
+    totals.missed = json ? json_array() : NULL;
     status = check_all(&entries, options, &totals);
     if (status == 0 && json)
         status = show_json(&totals, options);
@@ -236,6 +266,7 @@ static int audit(const struct sources *sources, struct audit_options *options, c
         show_sum(&totals, options, config);
     json_decref(totals.findings);
     json_decref(totals.doubts);
+    json_decref(totals.missed);
     return status != 0 ? status : totals.n_findings > 0 ? EXIT_VIOLATION : 0;
 }
 

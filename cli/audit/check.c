@@ -30,6 +30,8 @@ const char *audit_kind_name(enum audit_kind kind) {
         return "not-granted";
     case AUDIT_DIFFERS:
         return "differs";
+    case AUDIT_DUE_TWICE:
+        return "due-twice";
     case AUDIT_NO_JOURNAL:
         return "no-journal";
     case AUDIT_MALFORMED:
@@ -258,6 +260,7 @@ int audit_check(const struct entries *entries, const struct audit_options *optio
     k = k < 0 ? k : limits_check(&a);
     k = k < 0 ? k : order_check(&a);
     k = k < 0 ? k : missing_hosts_check(&a);
+    k = k < 0 ? k : due_check(&a);
     if (k == 0)
         lifecycle_check(&a);
     ret->n_events = a.n_events;
@@ -277,5 +280,6 @@ void audit_report_done(struct audit_report *report) {
         free(report->doubts[i].text);
     free(report->findings);
     free(report->doubts);
+    free(report->missed);
     *report = (struct audit_report) {};
 }

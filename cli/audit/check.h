@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Replays the events of the hosts of a namespace and reports what breaks the rules (doc/protocol.md: R1, R2, R7). Events in,
- * findings out: no I/O, no clock.
+/* Replays the events of the hosts of a namespace and reports what breaks the rules (doc/protocol.md: R1, R2, R7), and
+ * due times that were begun twice. Events in, findings out: no I/O, no clock.
  *
  * Events are ordered by numbers of the namespace's clock, which Redis draws one after the other: tickets, tokens, versions of
  * overrides, and BERTH_CLOCK of what ends a grant or changes a limit. Where a reply of Redis was lost, the end of a grant is
@@ -38,6 +38,7 @@ enum audit_kind {
     AUDIT_NOT_ENDED,    /* a grant whose end is missing */
     AUDIT_NOT_GRANTED,  /* a run that started without a grant */
     AUDIT_DIFFERS,      /* entries contradict each other about one run or one berthd, or are in an impossible order */
+    AUDIT_DUE_TWICE,    /* two runs were begun for one due time */
     AUDIT_NO_JOURNAL,   /* a host is named and wrote nothing: unproved, not a violation */
     AUDIT_MALFORMED,    /* an event without a mandatory field */
 };
@@ -75,6 +76,8 @@ struct audit_report {
     size_t n_unproved;  /* grants that are within the limit only if earlier ones had ended without a log entry (lost-answers.c); and runs without a logged end on a lost host */
     size_t n_no_journal; /* of n_unproved: signs of a host whose journal is missing (missing-hosts.c) */
     size_t n_continued; /* grants above the limit because of on-lease-lost = "continue" */
+    const struct entry **missed; /* events of due times that were not begun, by host */
+    size_t n_missed;
     usec_t doubt;       /* largest uncertainty of a host's clock */
     bool out_of_memory;
 };

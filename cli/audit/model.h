@@ -220,4 +220,5 @@ void audit_report_violation(struct audit *a, enum audit_kind kind, const struct 
 int limits_check(struct audit *a);
 int order_check(struct audit *a);
 int missing_hosts_check(struct audit *a);
+int due_check(struct audit *a);
 void lifecycle_check(struct audit *a);

@@ -118,6 +118,10 @@ static void take_line(struct entries *ret, const char *line, usec_t time, const 
     e.reason = get_text(line, "reason");
     e.limits = get_text(line, "limits");
     e.namespace = get_text(line, "namespace");
+    e.due = get_text(line, "due");
+    e.until = get_text(line, "until");
+    e.attempt = get_number(line, "attempt", 0);
+    e.count = get_number(line, "count", 0);
     e.token = event_get_u64(line, "token");
     e.ticket = event_get_u64(line, "ticket");
     e.position = get_number(line, "position", 0);
@@ -131,8 +135,8 @@ static void take_line(struct entries *ret, const char *line, usec_t time, const 
     e.uid = get_number(line, "uid", -1);
     e.continues = strcmp(event_get(line, "on_lease_lost"), "continue") == 0;
     TEST_INT(entries_add(ret, &e), 0);
-    for (size_t i = 0; i < 8; i++)
-        free(((char *[]) {e.host, e.job, e.run, e.pools, e.result, e.reason, e.limits, e.namespace})[i]);
+    for (size_t i = 0; i < 10; i++)
+        free(((char *[]) {e.host, e.job, e.run, e.pools, e.result, e.reason, e.limits, e.namespace, e.due, e.until})[i]);
 }
 
 static void read_file(struct entries *ret, const struct host *h, unsigned number, size_t *n) {

@@ -125,6 +125,43 @@ static void test_unproved(void) {
     CU_ASSERT(strstr(berth_out, "\nNOT proved: ") != NULL);
 }
 
+#define DUE "BERTH_JOB=dump BERTH_DUE=2025-11-20T13:00:00+01:00"
+
+/* What was begun twice is a violation, what was missed is listed. */
+static void test_due_times(void) {
+    struct journal_file ant;
+    char path[128];
+    json_t *document;
+
+    if (!journal_file_possible())
+        return;
+    snprintf(path, sizeof(path), "%s/due", journal_folder);
+    (void) mkdir(path, 0755);
+    journal_file_begin(&ant, "ant", 1);
+    journal_file_event(&ant, 0, "ready", "BERTH_LIMITS=own:1/host");
+    journal_file_event(&ant, 10, "started", DUE " BERTH_RUN=" RUN_A);
+    journal_file_event(&ant, 20, "started", DUE " BERTH_RUN=" RUN_B);
+    journal_file_event(&ant, 30, "missed", DUE " BERTH_UNTIL=2025-11-20T15:00:00+01:00 BERTH_COUNT=3 BERTH_REASON=late");
+    journal_file_event(&ant, 40, "missed", DUE " BERTH_COUNT=1 BERTH_REASON=drained");
+    snprintf(path, sizeof(path), "%s/due/ant", journal_folder);
+    if (!journal_file_write(&ant, path))
+        return;
+    TEST_INT(berth(NULL, "audit --directory %s", path), 1);
+    CU_ASSERT(strstr(berth_out, "due-twice: ") != NULL);
+    CU_ASSERT(strstr(berth_out, "\nmissed: dump on ant was not begun 3 times: it was due from 2025-11-20T13:00:00+01:00 to "
+                                "2025-11-20T15:00:00+01:00 (late)\nmissed: dump on ant was not begun: it was due at "
+                                "2025-11-20T13:00:00+01:00 (drained)\n") != NULL);
+    TEST_INT(berth(NULL, "audit --directory %s --json", path), 1);
+    document = json_loads(berth_out, 0, NULL);
+    AT_STRING(document, "findings.0.kind", "due-twice");
+    AT_STRING(document, "findings.0.run", RUN_B);
+    TEST_INT(json_array_size(json_object_get(document, "missed")), 2);
+    AT_INT(document, "missed.0.count", 3);
+    AT_STRING(document, "missed.0.last", "2025-11-20T15:00:00+01:00");
+    AT_NULL(document, "missed.1.last");
+    json_decref(document);
+}
+
 static void test_cut(void) {
     char name[16];
 
@@ -140,7 +177,8 @@ static void test_cut(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"cut", test_cut}, CU_TEST_INFO_NULL,
+    {"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"due times", test_due_times},
+    {"cut", test_cut}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* The audit on made-up logs of jobs with a schedule: what is begun twice for one due time is found. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/harness/audit-fixture.h"
+#include "tests/harness/test.h"
+
+#define DUE "2025-11-20T13:00:00+01:00" /* BASE */
+#define SAME "2025-11-20T12:00:00+00:00"
+#define NEXT "2025-11-20T14:00:00+01:00"
+
+static void add_start(struct writer *w, long msec, const char *run, const char *due, int64_t attempt) {
+    struct entry e = audit_fixture_entry(w, msec, "started", run, NULL);
+
+    e.job = (char *) "dump";
+    e.due = (char *) due;
+    e.attempt = attempt;
+    audit_fixture_add(&e);
+}
+
+static void begin(void) {
+    audit_fixture_begin();
+    audit_fixture_limits(&ant, 0, "ready", "own:1/host");
+    audit_fixture_limits(&bee, 0, "ready", "own:1/host");
+}
+
+static void test_twice(void) {
+    begin();
+    add_start(&ant, 100, "a", DUE, 0);
+    add_start(&ant, 200, "b", DUE, 0);
+    audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b",
+                                   "dump was begun before for what was due at " DUE ": run a on ant");
+    begin();
+    add_start(&ant, 100, "a", DUE, 2);
+    add_start(&ant, 200, "other", NEXT, 2);
+    add_start(&ant, 300, "b", SAME, 2); /* the offset does not matter */
+    audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b", "run a on ant");
+}
+
+/* A berthd that is killed may have the next one log a start again. */
+static void test_once(void) {
+    begin();
+    add_start(&ant, 100, "a", DUE, 0);
+    add_start(&ant, 110, "a", DUE, 0);
+    add_start(&ant, 200, "a2", DUE, 2);
+    add_start(&ant, 300, "a3", DUE, 3);
+    add_start(&ant, 400, "b", NEXT, 0);
+    add_start(&ant, 500, "manual", NULL, 0);
+    add_start(&ant, 600, "again", NULL, 0);
+    add_start(&bee, 100, "c", DUE, 0);
+    audit_fixture_expect_proof();
+}
+
+/* What is between the two starts. */
+static void add_between(struct writer *w, const char *event, int64_t ahead) {
+    begin();
+    add_start(&ant, 100, "a", DUE, 0);
+    w->ahead = ahead;
+    audit_fixture_limits(w, 200, event, "own:1/host");
+    w->ahead = 0;
+    add_start(&ant, 300, "b", DUE, 0);
+}
+
+static void test_comes_again(void) {
+    add_between(&ant, "clock-set", 0);
+    audit_fixture_expect_proof();
+    add_between(&ant, "config-loaded", -3600 * (int64_t) USEC_PER_SEC);
+    audit_fixture_expect_proof();
+    add_between(&ant, "config-loaded", 0);
+    audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b", DUE);
+    add_between(&bee, "clock-set", 0);
+    audit_fixture_expect_violation(AUDIT_DUE_TWICE, "b", DUE);
+}
+
+/* The model does not know such pools: it may find more. */
+static void test_any(void) {
+    unsigned n = 0;
+
+    begin();
+    add_start(&ant, 100, "a", DUE, 0);
+    record.items[record.n - 1].pools = strdup("db:1,@dump:1");
+    add_start(&bee, 200, "b", DUE, 0);
+    record.items[record.n - 1].pools = strdup("@dump:1");
+    add_start(&bee, 300, "c", DUE, 0);
+    record.items[record.n - 1].pools = strdup("@dump.more:1,x@dump:1");
+    audit_fixture_check();
+    for (size_t i = 0; i < report.n_findings; i++)
+        if (report.findings[i].kind == AUDIT_DUE_TWICE) {
+            TEST_STRING(report.findings[i].entry->run, "b");
+            CU_ASSERT(strstr(report.findings[i].text, "run a on ant") != NULL);
+            n++;
+        }
+    TEST_INT(n, 1);
+}
+
+static void test_malformed(void) {
+    begin();
+    add_start(&ant, 100, "a", "soon", 0);
+    audit_fixture_expect_violation(AUDIT_MALFORMED, "a", "BERTH_DUE is \"soon\"");
+}
+
+static void test_missed(void) {
+    struct entry e;
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        e = audit_fixture_entry(&ant, 100 + 1000 * i, "missed", NULL, NULL);
+        e.job = (char *) "dump";
+        e.due = (char *) DUE;
+        e.until = (char *) NEXT;
+        e.count = 2;
+        audit_fixture_add(&e);
+    }
+    audit_fixture_expect_proof();
+    TEST_INT(report.n_missed, 2);
+    TEST_STRING(report.missed[0]->until, NEXT);
+    TEST_INT(report.missed[0]->count, 2);
+    options.since = BASE + 500 * USEC_PER_MSEC;
+    audit_fixture_expect_proof();
+    TEST_INT(report.n_missed, 1);
+}
+
+static CU_TestInfo tests[] = {{"twice", test_twice},
+                              {"once", test_once},
+                              {"comes again", test_comes_again},
+                              {"any", test_any},
+                              {"malformed due time", test_malformed},
+                              {"missed", test_missed},
+                              CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "audit due times", .pCleanupFunc = audit_fixture_done, .pTests = tests},
+        CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
