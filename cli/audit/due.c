@@ -41,8 +41,8 @@ static int compare_starts(const void *a, const void *b) {
     return order != 0 ? order : x->order < y->order ? -1 : x->order > y->order;
 }
 
-
- * of due times began while the clock was behind. */
+/* Due times come again where the clock of the host was set back by more than three hours, or where the
+ * memory of due times began while the clock was behind. */
 static bool comes_again(const struct audit *a, const struct due_start *first,
                         const struct due_start *second) {
     if (!first->host[0])
