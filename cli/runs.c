@@ -36,6 +36,23 @@ static const char *add_broken(const json_t *j, const char *result, char text[sta
     return text;
 }
 
+static const char *format_next(const json_t *j, usec_t now, char text[static FORMAT_SIZE]) {
+    if (is_drained(j))
+        return "drained";
+    return *format_get_text(j, "zone_error") ? "no zone" : format_when(j, "next", now, text);
+}
+
+static void print_zone_errors(const json_t *jobs) {
+    const json_t *j;
+    size_t i;
+
+    json_array_foreach (jobs, i, j)
+        if (*format_get_text(j, "zone_error"))
+            fprintf(stderr, "berth: %s is not due by its schedule: zone \"%s\" %s\n",
+                    format_get_text(j, "name"), format_get_text(j, "zone"),
+                    format_get_text(j, "zone_error"));
+}
+
 static void add_job(struct table *t, const json_t *j) {
     usec_t now = clock_realtime();
     char text[FORMAT_SIZE], result[FORMAT_SIZE];
@@ -47,7 +64,7 @@ static void add_job(struct table *t, const json_t *j) {
     table_cell(t, result_colour(format_get_text(j, "last_result")), "%s",
                add_broken(j, format_result(j, "last_result", "last_exit_code", "last_signal", result), text));
     table_cell(t, TABLE_PLAIN, "%s", format_when(j, "last_ended", now, text));
-    table_cell(t, TABLE_PLAIN, "%s", is_drained(j) ? "drained" : format_when(j, "next", now, text));
+    table_cell(t, TABLE_PLAIN, "%s", format_next(j, now, text));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(j, "description"));
 }
 
@@ -57,6 +74,7 @@ static int print_jobs(const json_t *answer) {
                                                   {"NEXT", false},  {"DESCRIPTION", false}};
 
     output_caveats(answer);
+    print_zone_errors(json_object_get(answer, "jobs"));
     return output_items(json_object_get(answer, "jobs"), columns, ELEMENTSOF(columns), add_job,
                         "no jobs are defined");
 }

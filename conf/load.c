@@ -241,8 +241,6 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
     if (r == 0)
         r = settings_parse(l.sources, l.n, NULL, &s, errors);
     if (r == 0)
-        r = settings_check_zones(s, ZONE_DIRECTORY, clock_realtime(), errors);
-    if (r == 0)
         *ret = steal_pointer(&s);
     if (r == -ENOMEM)
         errors->out_of_memory = true;

@@ -59,6 +59,8 @@ int settings_check_machine(struct settings *s, struct settings_errors *errors) {
     if (r == 0)
         r = settings_check_commands(s, errors);
     if (r >= 0)
+        r = settings_check_zones(s, ZONE_DIRECTORY, clock_realtime(), errors);
+    if (r >= 0)
         r = check_own_controllers(s, errors);
     return r >= 0 && errors->n > n ? SETTINGS_E_INVALID : r;
 }

@@ -168,7 +168,7 @@ struct job_hooks {             /* what is started after a run: lists of jobs, NU
 };
 
 struct zone_setting {
-    char *name;                /* "local", "UTC", or a file below ZONE_DIRECTORY; settings_load() found it */
+    char *name; /* "local", "UTC", or a file below ZONE_DIRECTORY; settings_check_zones() looks for it */
     struct settings_place place; /* .file NULL: the default, not in the config */
 };
 
@@ -285,8 +285,8 @@ int settings_load(const char *path, struct settings **ret, struct settings_error
  * nobody. 0 or -ENOMEM. */
 int settings_find_accounts(struct settings *s, struct settings_errors *missing);
 /* Reports zones that are not in `directory` (ZONE_DIRECTORY) or cannot be used, and jobs of which `except`
- * leaves no due time after `now`. settings_load() calls it. 0, SETTINGS_E_INVALID (appended to errors) or
- * -ENOMEM. */
+ * leaves no due time after `now`. Part of settings_check_machine(): a service that starts does without these
+ * jobs' due times. 0, SETTINGS_E_INVALID (appended to errors) or -ENOMEM. */
 int settings_check_zones(const struct settings *s, const char *directory, usec_t now_realtime,
                          struct settings_errors *errors);
 /* Reports the controllers of cgroup v2 that memory-max, cpu-weight and tasks-max need and that this

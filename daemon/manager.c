@@ -226,6 +226,8 @@ static int load_again(struct manager *m, struct settings_errors *errors) {
     int k;
 
     k = settings_load(m->config, &settings, errors);
+    if (k == 0)
+        k = settings_check_zones(settings, ZONE_DIRECTORY, clock_realtime(), errors);
     if (k == 0 && (changed = settings_find_fixed_change(m->settings, settings))) {
         k = add_error(errors, m->config, changed);
         k = k < 0 ? k : SETTINGS_E_INVALID;
@@ -384,13 +386,18 @@ int manager_start_job(struct manager *m, const char *job, struct run **ret) {
 static void get_schedule(const struct job *job, struct manager_job *ret) {
     if (!job->schedule.zone || job->settings->triggers.schedule.n_entries == 0)
         return;
-    ret->zone = job->schedule.zone->zone;
+    ret->zone = shared_zone_get(job->schedule.zone);
+    ret->zone_error = ret->zone ? NULL : job->schedule.zone->error;
     ret->n_missed = job->schedule.n_missed;
     ret->last_missed = job->schedule.last_missed;
     if (job->schedule.next_begin == USEC_INFINITY)
         return;
     ret->next_realtime = job->schedule.next_begin;
     ret->next_due = (int64_t) (usec_sub(job->schedule.next_begin, job->schedule.splay_usec) / USEC_PER_SEC);
+}
+
+const char *manager_state_error(const struct manager *m) {
+    return scheduler_state_error(m->scheduler);
 }
 
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret) {

@@ -60,6 +60,7 @@ struct manager_job { /* for `berth jobs` */
     usec_t next_realtime;          /* of `every` or the schedule; 0: none, or drained */
     size_t n_queued;               /* of n_runs: wait for their turn */
     const struct zone *zone;       /* of the schedule, and of last_missed; NULL: none */
+    const char *zone_error;        /* why the schedule's zone cannot be read; NULL: it can, or no memory */
     int64_t next_due;              /* of the schedule, without splay; 0: none */
     uint64_t n_missed;             /* since berthd started */
     int64_t last_missed;
@@ -67,6 +68,8 @@ struct manager_job { /* for `berth jobs` */
     uint32_t n_bad;                /* in a row */
     usec_t last_success_realtime;  /* 0: not known */
 };
+/* Why nothing can be remembered over a reboot; "": it can, or nothing needs it. */
+const char *manager_state_error(const struct manager *m);
 void manager_get_job(struct manager *m, const struct job_settings *settings, struct manager_job *ret);
 
 struct coming; /* daemon/coming.h */

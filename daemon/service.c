@@ -19,12 +19,13 @@
 static int manager_on_status_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec,
                                    void *userdata) {
     struct manager *m = userdata;
+    const char *error = manager_state_error(m);
     size_t waiting = run_table_count(&m->runs, RUN_STATE_PENDING, RUN_STATE_WAITING);
     size_t running = run_table_count(&m->runs, RUN_STATE_STARTING, RUN_STATE_STOPPING);
 
-    (void) sd_notifyf(0, "STATUS=%s%s%zu running, %zu waiting", m->drained ? "Drained; " : "",
+    (void) sd_notifyf(0, "STATUS=%s%s%zu running, %zu waiting%s%s", m->drained ? "Drained; " : "",
                       manager_is_recovering(m) ? "Recovering: waiting for berth-runner and guards; " : "",
-                      running, waiting);
+                      running, waiting, error[0] ? "; the state directory cannot be written: " : "", error);
     return 0;
 }
 

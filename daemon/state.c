@@ -354,6 +354,7 @@ void state_save_job(const struct state *state, const struct job *job) {
         attempts_put(&job->attempts, &w);
     if (job->schedule.is_known) {
         message_put_u64(&w, "mark", (uint64_t) job->schedule.mark);
+        message_put_u64(&w, "mark-local", (uint64_t) job->schedule.mark_local);
         message_put_u64(&w, "schedule", job->schedule.hash);
         message_put_u64(&w, "serial", job->schedule.serial);
         message_put_u64(&w, "begun", (uint64_t) job->schedule.begun);
@@ -385,6 +386,8 @@ int state_load_job(const struct state *state, struct job *job) {
     if (message_get_u64(&record, "mark", &value) == 0) {
         job->schedule.is_known = true;
         job->schedule.mark = (int64_t) value;
+        if (message_get_u64(&record, "mark-local", &value) == 0)
+            job->schedule.mark_local = (int64_t) value;
         (void) message_get_u64(&record, "schedule", &job->schedule.hash);
         (void) message_get_u64(&record, "serial", &job->schedule.serial);
         if (message_get_u64(&record, "begun", &value) == 0)

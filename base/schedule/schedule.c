@@ -33,6 +33,11 @@ static void free_set(char **set) {
     free(set);
 }
 
+static void free_entry(struct schedule_entry *entry) {
+    free_set(entry->set);
+    free(entry->text);
+}
+
 static void free_setp(char ***set) {
     free_set(*set);
 }
@@ -108,12 +113,14 @@ int schedule_add(struct schedule *schedule, const char *text, char error[static 
     r = parse_entry(text, &entry, error);
     if (r < 0)
         return r;
+    entry.text = strdup(text);
     more = realloc(schedule->entries, (schedule->n_entries + 1) * sizeof(*more));
-    if (!more) {
-        free_set(entry.set);
+    if (more)
+        schedule->entries = more;
+    if (!more || !entry.text) {
+        free_entry(&entry);
         return -ENOMEM;
     }
-    schedule->entries = more;
     schedule->entries[schedule->n_entries++] = entry;
     return 0;
 }
@@ -217,7 +224,7 @@ int schedule_add_except(struct schedule *schedule, const char *text, char error[
 
 void schedule_done(struct schedule *schedule) {
     for (size_t i = 0; i < schedule->n_entries; i++)
-        free_set(schedule->entries[i].set);
+        free_entry(&schedule->entries[i]);
     free(schedule->entries);
     free(schedule->excepts);
     *schedule = (struct schedule){};

@@ -16,6 +16,7 @@
 struct schedule_entry {
     struct cron cron;
     char **set;                  /* NAME=VALUE, NULL-terminated; owned. NULL: none */
+    char *text;                  /* what it was made of; owned */
 };
 
 struct schedule_except {

@@ -134,12 +134,25 @@ static json_t *json_due(const struct manager_job *job, int64_t due) {
     return due == 0 || !job->zone ? json_null() : json_string(schedule_format(job->zone, due, text));
 }
 
+/* Its texts. */
+static json_t *json_schedule(const struct schedule *schedule) {
+    json_t *texts = json_array();
+
+    for (size_t i = 0; i < schedule->n_entries; i++)
+        if (json_array_append_new(texts, json_string(schedule->entries[i].text)) < 0) {
+            json_decref(texts);
+            return NULL;
+        }
+    return texts;
+}
+
 static json_t *json_missed(const struct manager_job *job) {
     return json_pack("{s:I, s:o}", "count", (json_int_t) job->n_missed, "last", json_due(job, job->last_missed));
 }
 
 json_t *json_job(struct manager *m, const struct job_settings *settings) {
     const char *description = settings->description && settings->description[0] ? settings->description : NULL;
+    bool has_schedule = settings->triggers.schedule.n_entries > 0;
     struct manager_job job;
     json_t *o = json_object();
     int k = 0;
@@ -157,7 +170,9 @@ json_t *json_job(struct manager *m, const struct job_settings *settings) {
     k |= json_object_set_new(o, "last_exit_code", json_number(job.last_exit_code, job.last_exit_code >= 0));
     k |= json_object_set_new(o, "last_signal", json_number(job.last_signal, job.last_signal >= 0));
     k |= json_object_set_new(o, "next", json_time(job.next_realtime));
-    k |= json_object_set_new(o, "zone", json_text(job.zone ? settings->triggers.zone.name : NULL));
+    k |= json_object_set_new(o, "schedule", json_schedule(&settings->triggers.schedule));
+    k |= json_object_set_new(o, "zone", json_text(has_schedule ? settings->triggers.zone.name : NULL));
+    k |= json_object_set_new(o, "zone_error", json_text(job.zone_error));
     k |= json_object_set_new(o, "next_due", json_due(&job, job.next_due));
     k |= json_object_set_new(o, "backlog", json_integer((json_int_t) job.n_queued));
     k |= json_object_set_new(o, "missed", json_missed(&job));

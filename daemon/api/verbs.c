@@ -25,6 +25,7 @@ static int verbs_version(struct control_call *call, json_t *params, void *userda
 
 static int verbs_jobs(struct control_call *call, json_t *params, void *userdata) {
     const struct settings *s = manager_settings(userdata);
+    const char *state_error = manager_state_error(userdata);
     json_t *jobs;
     int k = params_read(call, params, NULL, 0);
 
@@ -37,7 +38,9 @@ static int verbs_jobs(struct control_call *call, json_t *params, void *userdata)
         json_decref(jobs);
         return -ENOMEM;
     }
-    return control_call_answer(call, json_pack("{s:i, s:b, s:o}", "schema", 1, "recovering", manager_is_recovering(userdata), "jobs", jobs));
+    return control_call_answer(call, json_pack("{s:i, s:b, s:s?, s:o}", "schema", 1, "recovering",
+                                               manager_is_recovering(userdata), "state_error",
+                                               state_error[0] ? state_error : NULL, "jobs", jobs));
 }
 
 static int verbs_stop(struct control_call *call, json_t *params, void *userdata) {

@@ -33,10 +33,10 @@ static bool find_due(struct coming *item, usec_t begin) {
     const struct job *job = item->job;
     usec_t after = usec_sub(begin, job->schedule.splay_usec);
 
-    if (!schedule_next(&job->settings->triggers.schedule, job->schedule.zone->zone,
+    if (!schedule_next(&job->settings->triggers.schedule, shared_zone_get(job->schedule.zone),
                        (int64_t) (after / USEC_PER_SEC), &item->due))
         return false;
-    item->zone = job->schedule.zone->zone;
+    item->zone = shared_zone_get(job->schedule.zone);
     item->splay_usec = job->schedule.splay_usec;
     item->begin_realtime = usec_add((usec_t) item->due.at * USEC_PER_SEC, job->schedule.splay_usec);
     return true;
@@ -63,7 +63,9 @@ static void add_trigger(struct cursors *cursors, const struct job *job, usec_t f
         usec_t mark = (usec_t) job->schedule.mark * USEC_PER_SEC;
         usec_t decided = usec_add(mark, job->schedule.splay_usec);
 
-        if (job->schedule.zone && find_due(&item, from > 0 ? from : decided > now ? decided : now))
+        if (shared_zone_get(job->schedule.zone) && find_due(&item, from > 0        ? from
+                                                                   : decided > now ? decided
+                                                                                   : now))
             cursors->items[cursors->n++] = item;
     } else if (every != USEC_INFINITY) {
         item.trigger = RUN_TRIGGER_EVERY;

@@ -2,7 +2,7 @@
 
 /* What is remembered of due times. STATE-DIRECTORY/jobs has for each job
  *
- *     JOB        mark schedule serial last-trigger
+ *     JOB        mark mark-local schedule serial last-trigger
  *     JOB:RUN    due: noted, its run has no record of its own yet
  *
  * The mark is in the runtime directory, too (jobs/JOB): of the two the one with the higher serial counts. */
@@ -31,6 +31,7 @@ void due_marks_save(struct scheduler *scheduler, const struct job *job) {
     message_begin(&w, "job");
     if (job->schedule.is_known) {
         message_put_u64(&w, "mark", (uint64_t) job->schedule.mark);
+        message_put_u64(&w, "mark-local", (uint64_t) job->schedule.mark_local);
         message_put_u64(&w, "schedule", job->schedule.hash);
         message_put_u64(&w, "serial", job->schedule.serial);
     }
@@ -115,12 +116,13 @@ static void add_stale(struct reader *reader, const char *key) {
 }
 
 static void read_job(struct job *job, const struct message *record) {
-    uint64_t mark, serial, last;
+    uint64_t mark, local, serial, last;
 
     if (message_get_u64(record, "mark", &mark) == 0 && message_get_u64(record, "serial", &serial) == 0 &&
         (!job->schedule.is_known || serial > job->schedule.serial)) {
         job->schedule.is_known = true;
         job->schedule.mark = (int64_t) mark;
+        job->schedule.mark_local = message_get_u64(record, "mark-local", &local) == 0 ? (int64_t) local : 0;
         job->schedule.serial = serial;
         (void) message_get_u64(record, "schedule", &job->schedule.hash);
     }
@@ -176,7 +178,8 @@ void due_marks_open(struct scheduler *scheduler) {
 
     if (due_runs->lasting || !directory || (!any_needs_memory(scheduler) && !lasting_is_there(directory)))
         return;
-    (void) lasting_open(&due_runs->lasting, scheduler->event, directory, scheduler->journal, &handler);
+    due_runs->open_error =
+        lasting_open(&due_runs->lasting, scheduler->event, directory, scheduler->journal, &handler);
     for (size_t i = 0; i < reader.n_stale; i++) {
         lasting_put(due_runs->lasting, reader.stale[i], NULL);
         free(reader.stale[i]);
@@ -186,5 +189,7 @@ void due_marks_open(struct scheduler *scheduler) {
 }
 
 const char *scheduler_state_error(const struct scheduler *scheduler) {
-    return lasting_error(scheduler->due_runs.lasting);
+    int error = scheduler->due_runs.open_error;
+
+    return error < 0 ? strerror(-error) : lasting_error(scheduler->due_runs.lasting);
 }

@@ -12,7 +12,6 @@
 
 #define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
 #define AT_ONCE 1                  /* boottime */
-#define HOUR (3600 * USEC_PER_SEC)
 #define LATER USEC_PER_SEC /* without memory */
 
 static bool has_schedule(const struct job *job) {
@@ -26,58 +25,6 @@ static bool is_active(const struct scheduler *scheduler) {
 static void move(struct list *list, struct list *link) {
     list_unlink(link);
     list_append(list, link);
-}
-
-/* --- events --- */
-
-void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
-                         const char *reason) {
-    char first[SCHEDULE_TEXT_SIZE], last[SCHEDULE_TEXT_SIZE];
-    struct event e = {.type = EVENT_MISSED, .job = job->name, .reason = reason, .count = missed->count};
-
-    if (missed->count == 0 || !job->schedule.zone)
-        return;
-    job->schedule.n_missed += missed->count;
-    job->schedule.last_missed = missed->last;
-    e.due = schedule_format(job->schedule.zone->zone, missed->first, first);
-    e.until = schedule_format(job->schedule.zone->zone, missed->last, last);
-    if (missed->count == 1)
-        event_emit(scheduler->runs->events, &e, "%s was not begun: it was due at %s (%s)", job->name, first,
-                   reason);
-    else
-        event_emit(scheduler->runs->events, &e,
-                   "%s was not begun %s%llu times: it was due from %s to %s (%s)", job->name,
-                   missed->count == DUE_COUNT_MAX ? "at least " : "", (unsigned long long) missed->count,
-                   first, last, reason);
-}
-
-static void log_one_missed(struct scheduler *scheduler, struct job *job, int64_t due, const char *reason) {
-    struct due_missed missed = {.count = 1, .first = due, .last = due};
-
-    due_runs_log_missed(scheduler, job, &missed, reason);
-}
-
-void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run) {
-    int64_t due;
-
-    if (!run->job.origin.due[0])
-        return;
-    due_marks_remove_record(scheduler, job, run->id);
-    if ((strcmp(run->reason, "drained") == 0 || strcmp(run->reason, "backlog") == 0) &&
-        schedule_parse_time(run->job.origin.due, &due) == 0)
-        log_one_missed(scheduler, job, due, run->reason);
-}
-
-static void log_clock_set(struct scheduler *scheduler, const struct job *job, usec_t now) {
-    usec_t mark = (usec_t) job->schedule.mark * USEC_PER_SEC;
-    struct event e = {.type = EVENT_CLOCK_SET, .step_usec = usec_sub(mark, now)};
-
-    if (scheduler->due_runs.is_clock_told)
-        return;
-    scheduler->due_runs.is_clock_told = true;
-    event_emit(scheduler->runs->events, &e,
-               "the clock is %llu s behind what was due: due times come again as it says",
-               (unsigned long long) (e.step_usec / USEC_PER_SEC));
 }
 
 /* --- planning --- */
@@ -113,14 +60,6 @@ static int note_begun(struct scheduler *scheduler, struct job *job, struct due_p
     return 0;
 }
 
-static void set_mark(struct scheduler *scheduler, struct job *job, int64_t mark) {
-    job->schedule.mark = mark;
-    job->schedule.serial++;
-    if (job->schedule.begun > mark)
-        job->schedule.begun = mark;
-    due_marks_save(scheduler, job);
-}
-
 static void retry_later(struct scheduler *scheduler, struct job *job, struct run_time now) {
     journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, a due time begins later", job->name);
     job->schedule.next_begin = usec_add(now.realtime, LATER);
@@ -150,13 +89,13 @@ static void use_plan(struct scheduler *scheduler, struct job *job, struct due_pl
     int r;
 
     if (plan->clock_was_set)
-        log_clock_set(scheduler, job, now.realtime);
+        due_runs_log_clock_set(scheduler, job, now.realtime);
     due_runs_log_missed(scheduler, job, &plan->missed, reason);
     due_runs_log_missed(scheduler, job, &plan->surplus, "backlog");
     job->schedule.next_begin = plan->next;
     r = note_begun(scheduler, job, plan);
     if (plan->mark != job->schedule.mark)
-        set_mark(scheduler, job, plan->mark);
+        due_zones_set_mark(scheduler, job, plan->mark);
     if (r < 0)
         retry_later(scheduler, job, now);
     if (!list_is_empty(&job->schedule.entries))
@@ -175,9 +114,10 @@ static void plan_job(struct scheduler *scheduler, struct job *job, struct run_ti
     };
     struct due_plan plan;
 
-    if (!job->schedule.zone || !job->schedule.is_known)
+    terms.zone = shared_zone_get(job->schedule.zone);
+    if (!terms.zone || !job->schedule.is_known)
         return;
-    terms.zone = job->schedule.zone->zone;
+    due_zones_check_mark(scheduler, job);
     if (due_plan(&terms, job->schedule.mark, now.realtime, &plan) < 0) {
         retry_later(scheduler, job, now);
     } else {
@@ -298,7 +238,7 @@ void due_runs_wake(struct scheduler *scheduler, struct job *job) {
     timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
-static void wake_all(struct scheduler *scheduler) {
+void due_runs_wake_all(struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         if (has_schedule(scheduler->jobs[i]))
             due_runs_wake(scheduler, scheduler->jobs[i]);
@@ -308,7 +248,7 @@ static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
     struct scheduler *scheduler = userdata;
 
     scheduler->due_runs.reason = "clock-set";
-    wake_all(scheduler);
+    due_runs_wake_all(scheduler);
 }
 
 /* --- started and drained --- */
@@ -325,7 +265,7 @@ static void check_entries(struct scheduler *scheduler, struct job *job, struct r
         entry->joins_backlog = job->schedule.entries.next != job->schedule.entries.prev;
         if (now.realtime > begin && now.realtime - begin > age &&
             !run_table_find(scheduler->runs, entry->run)) {
-            log_one_missed(scheduler, job, entry->due, "late");
+            due_runs_log_one_missed(scheduler, job, entry->due, "late");
             note_taken(scheduler, job, entry, false);
         }
     }
@@ -335,7 +275,8 @@ void due_runs_start_job(struct scheduler *scheduler, struct job *job) {
     if (!has_schedule(job) || scheduler->is_drained)
         return;
     check_entries(scheduler, job, scheduler->handler.now());
-    if (!list_is_empty(&job->schedule.entries) && job->schedule.zone && job->schedule.sync == 0)
+    if (!list_is_empty(&job->schedule.entries) && shared_zone_get(job->schedule.zone) &&
+        job->schedule.sync == 0)
         move(&scheduler->due_runs.beginning, &job->schedule.beginning);
     due_runs_wake(scheduler, job);
 }
@@ -346,7 +287,7 @@ void due_runs_set_drained(struct scheduler *scheduler) {
         bool has_entries = !list_is_empty(&job->schedule.entries);
 
         list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
-            log_one_missed(scheduler, job, entry->due, "drained");
+            due_runs_log_one_missed(scheduler, job, entry->due, "drained");
             note_taken(scheduler, job, entry, false);
         }
         list_unlink(&job->schedule.beginning);
@@ -355,55 +296,7 @@ void due_runs_set_drained(struct scheduler *scheduler) {
     }
 }
 
-/* --- settings and zones --- */
-
-static void look_at_zones(struct scheduler *scheduler) {
-    struct zones *zones = &scheduler->due_runs.zones;
-
-    if (!zones_refresh(zones))
-        return;
-    for (size_t i = 0; i < zones->n; i++) {
-        struct event e = {.type = EVENT_ZONE_CHANGED, .reason = zones->items[i]->name};
-
-        if (zones->items[i]->has_changed)
-            event_emit(scheduler->runs->events, &e,
-                       "the zone %s has other rules: the next due times go by them", zones->items[i]->name);
-    }
-    wake_all(scheduler);
-}
-
-static void due_runs_on_hour(void *userdata) {
-    struct scheduler *scheduler = userdata;
-
-    look_at_zones(scheduler);
-    timer_set_in(&scheduler->due_runs.hourly, HOUR);
-}
-
-static void find_zone(struct scheduler *scheduler, struct job *job) {
-    int r = zones_get(&scheduler->due_runs.zones, job->settings->triggers.zone.name, &job->schedule.zone);
-
-    if (r == 0)
-        return;
-    job->schedule.zone = NULL;
-    journal_log(scheduler->journal, LOG_ERR,
-                "job %s: cannot read the zone %s%s%s; it is due again after a reload", job->name,
-                job->settings->triggers.zone.name, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
-}
-
-static void use_schedule(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    const struct job_triggers *triggers = &job->settings->triggers;
-    const struct settings *settings = scheduler->settings;
-    const char *const key[] = {"splay", settings->namespace, job->name, settings->host, NULL};
-
-    find_zone(scheduler, job);
-    job->schedule.splay_usec = schedule_spread(triggers->splay_usec / USEC_PER_MSEC, key) * USEC_PER_MSEC;
-    if (job->schedule.is_known && job->schedule.hash == triggers->schedule_hash)
-        return;
-    job->schedule.is_known = true; /* new, or another schedule: nothing is due for the past */
-    job->schedule.hash = triggers->schedule_hash;
-    set_mark(scheduler, job, (int64_t) (now.realtime / USEC_PER_SEC));
-    scheduler_save(scheduler, job);
-}
+/* --- settings --- */
 
 static void prepare(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;
@@ -413,18 +306,15 @@ static void prepare(struct scheduler *scheduler) {
     if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
         journal_log(scheduler->journal, LOG_ERR,
                     "no timer tells when the clock is set: due times may come late then");
-    timer_set_in(&due_runs->hourly, HOUR);
 }
 
 void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
-    look_at_zones(scheduler);
+    due_zones_use_settings(scheduler, now);
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         struct job *job = scheduler->jobs[i];
 
-        job->schedule.next_begin = USEC_INFINITY;
         if (has_schedule(job)) {
             prepare(scheduler);
-            use_schedule(scheduler, job, now);
             due_runs_wake(scheduler, job);
         } else if (job->schedule.is_known) {
             due_runs_drop_job(scheduler, job);
@@ -453,7 +343,7 @@ int due_runs_init(struct scheduler *scheduler) {
     due_runs->is_first_plan = true;
     r = timer_init(&due_runs->work, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_work, scheduler);
     if (r == 0)
-        r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_runs_on_hour,
+        r = timer_init(&due_runs->hourly, scheduler->event, SD_EVENT_PRIORITY_NORMAL, due_zones_on_hour,
                        scheduler);
     return r;
 }

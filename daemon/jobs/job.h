@@ -16,11 +16,12 @@
 struct job_schedule {
     bool is_known;                    /* there is a mark */
     int64_t mark;                     /* all due times up to this one are decided */
+    int64_t mark_local; /* what the zone's clock showed at the mark when that was made; 0: not known */
     uint64_t hash;                    /* schedule_hash of the settings with which the mark was made */
     uint64_t serial;                  /* grows with each change of the mark: the higher record counts */
     int64_t begun;                    /* of the noted due times, those up to this one have a record of their own, or came to nothing */
     usec_t next_begin;                /* CLOCK_REALTIME; USEC_INFINITY: never */
-    const struct shared_zone *zone;   /* NULL: could not be read, never due */
+    const struct shared_zone *zone;   /* NULL, or without a zone: could not be read, never due */
     usec_t splay_usec;                /* this job's part */
     struct list entries;              /* struct due_entry: noted, oldest first */
     uint64_t sync;                    /* the entries wait until it is done (lasting_sync()); 0: for nothing */

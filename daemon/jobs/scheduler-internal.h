@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The scheduler's parts. No other module includes this header. What they carry out is decided in job.c (overlap, `every`),
- * due.c (due times), chain.c (retries, which end is good) and health.c (which hooks an end starts).
- *     scheduler.c   made and freed; which jobs there are; started, stopped, drained
- *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
- *     due-runs.c    due times of schedules: planned, noted, begun
- *     due-marks.c   what is remembered of due times, in both directories
- *     ends.c        the end of a run: what is remembered, and the queued run that begins next
+/* The scheduler's parts. No other module includes this header. What they carry out is decided in job.c
+ * (overlap, `every`), due.c (due times), chain.c (retries, which end is good) and health.c (which hooks an
+ * end starts). scheduler.c   made and freed; which jobs there are; started, stopped, drained triggers.c one
+ * trigger of any kind: overlap, queued runs, deferred runs, at-start due-runs.c    due times of schedules:
+ * planned, noted, begun due-zones.c   schedules and zones of jobs, and when these change due-missed.c  what
+ * is told of due times that come to nothing due-marks.c   what is remembered of due times, in both
+ * directories ends.c        the end of a run: what is remembered, and the queued run that begins next
  *     attempts.c    retries and restarts
  *     hooks.c       jobs that are started by the end of another; max-silence */
 
@@ -38,6 +38,7 @@ struct due_runs {
     struct timer hourly;   /* looks at zones */
     struct zones zones;
     struct lasting *lasting; /* NULL: not needed yet, or cannot be used */
+    int open_error;          /* why it cannot; 0: it can */
     const char *reason;    /* of due times that are missed by the present wake-up */
     bool is_clock_told;    /* the event clock-set of the present wake-up was written */
     bool is_first_plan;    /* runs of an earlier berthd may be those of due times that are planned */
@@ -116,12 +117,24 @@ void due_runs_done(struct scheduler *scheduler);
 void due_runs_use_settings(struct scheduler *scheduler, struct run_time now); /* all jobs have theirs */
 void due_runs_start_job(struct scheduler *scheduler, struct job *job); /* started, or drained no more */
 void due_runs_wake(struct scheduler *scheduler, struct job *job);
+void due_runs_wake_all(struct scheduler *scheduler);
 void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it is defined no more */
 void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin is missed */
+
+/* --- due-missed.c --- */
 /* A queued run ended before its turn came. */
 void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run);
 void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed,
                          const char *reason);
+void due_runs_log_one_missed(struct scheduler *scheduler, struct job *job, int64_t due, const char *reason);
+void due_runs_log_clock_set(struct scheduler *scheduler, const struct job *job, usec_t now);
+
+/* --- due-zones.c --- */
+void due_zones_use_settings(struct scheduler *scheduler, struct run_time now); /* all jobs have theirs */
+void due_zones_on_hour(void *userdata);
+void due_zones_set_mark(struct scheduler *scheduler, struct job *job, int64_t mark);
+/* Moves the mark if the zone has other rules than when the mark was made. The job has a zone. */
+void due_zones_check_mark(struct scheduler *scheduler, struct job *job);
 
 /* --- due-marks.c --- */
 bool due_marks_needs_memory(const struct job_settings *settings); /* schedule, or every of 1m or more */

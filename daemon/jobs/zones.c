@@ -6,10 +6,18 @@
 void zones_done(struct zones *zones) {
     for (size_t i = 0; i < zones->n; i++) {
         zone_free(zones->items[i]->zone);
+        free(zones->items[i]->error);
         free(zones->items[i]);
     }
     free(zones->items);
     *zones = (struct zones){};
+}
+
+static void explain(struct shared_zone *item, int answer) {
+    char text[ZONE_EXPLAIN_SIZE];
+
+    free(item->error);
+    item->error = strdup(zone_explain(ZONE_DIRECTORY, item->name, answer, text));
 }
 
 int zones_get(struct zones *zones, const char *name, const struct shared_zone **ret) {
@@ -30,10 +38,12 @@ int zones_get(struct zones *zones, const char *name, const struct shared_zone **
         return -ENOMEM;
     (void) snprintf(item->name, sizeof(item->name), "%s", name);
     r = zone_load(ZONE_DIRECTORY, name, &item->zone);
-    if (r != 0) {
+    if (r == -ENOMEM) {
         free(item);
         return r;
     }
+    if (r != 0)
+        explain(item, r);
     *ret = items[zones->n++] = item;
     return 0;
 }
@@ -41,7 +51,7 @@ int zones_get(struct zones *zones, const char *name, const struct shared_zone **
 static bool refresh(struct shared_zone *item) {
     struct zone *zone;
 
-    if (!zone_has_changed(item->zone) || zone_load(ZONE_DIRECTORY, item->name, &zone) != 0)
+    if ((item->zone && !zone_has_changed(item->zone)) || zone_load(ZONE_DIRECTORY, item->name, &zone) != 0)
         return false;
     zone_free(item->zone);
     item->zone = zone;

@@ -8,7 +8,8 @@
 
 struct shared_zone {
     char name[ZONE_NAME_MAX + 1];
-    struct zone *zone;  /* replaced by zones_refresh() */
+    struct zone *zone;  /* NULL: cannot be read; replaced by zones_refresh() */
+    char *error;        /* without a zone: why, as zone_explain() says it; NULL: no memory for that */
     bool has_changed;   /* by the last zones_refresh() */
 };
 
@@ -17,8 +18,14 @@ struct zones {
     size_t n;
 };
 
+/* NULL: cannot be read, or there is none. */
+static inline const struct zone *shared_zone_get(const struct shared_zone *zone) {
+    return zone ? zone->zone : NULL;
+}
+
 void zones_done(struct zones *zones);
-/* The zone of that name; valid until zones_done(). 0, an answer of zone_load(), or a negative errno. */
+/* The zone of that name, or why it cannot be read; valid until zones_done(). 0 or -ENOMEM. */
 int zones_get(struct zones *zones, const char *name, const struct shared_zone **ret);
-/* Reads the zones again whose files have changed; whether there are any. One that cannot be read any more stays as it was. */
+/* Reads the zones again whose files have changed, and those that could not be read; whether any is another
+ * now. One that cannot be read any more stays as it was. */
 bool zones_refresh(struct zones *zones);

@@ -3,8 +3,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "base/schedule/schedule.h"
 #include "tests/harness/clock-file.h"
+#include "tests/harness/tzif.h"
 
 #define CLOCKS_MAX 8
 
@@ -40,4 +47,38 @@ void host_clock_jump(struct host *h, usec_t usec) {
 
 void host_clock_step(struct host *h, int64_t usec) {
     clock_file_step(&clocks_of(h)->file, usec);
+}
+
+void host_clock_set(struct host *h, const char *time, int64_t msec) {
+    struct timespec now;
+    int64_t wanted = 0;
+
+    if (syscall(SYS_clock_gettime, CLOCK_REALTIME, &now) < 0 || schedule_parse_time(time, &wanted) < 0)
+        abort();
+    host_clock_step(h, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC + msec * 1000 - now.tv_nsec / 1000);
+}
+
+static void format_zone(const struct host *h, const char *name, char path[static 160]) {
+    snprintf(path, 160, "%s/%s.clock.zones", cluster.folder, h->name);
+    (void) mkdir(path, 0755);
+    snprintf(path, 160, "%s/%s.clock.zones/%s", cluster.folder, h->name, name);
+}
+
+void host_clock_write_zone(struct host *h, const char *name, int32_t offset) {
+    size_t size;
+    struct tzif tzif = {.first_offset = offset};
+    uint8_t *data = tzif_make(&tzif, &size);
+    char path[160];
+
+    format_zone(h, name, path);
+    if (file_write_atomic(path, (const char *) data, size, 0644) < 0)
+        abort();
+    free(data);
+}
+
+void host_clock_remove_zone(struct host *h, const char *name) {
+    char path[160];
+
+    format_zone(h, name, path);
+    (void) unlink(path);
 }

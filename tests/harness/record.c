@@ -71,6 +71,7 @@ static const struct {
     {"missed", "job due until count reason"},
     {"clock-set", "step_ms"},
     {"zone-changed", "reason"},
+    {"zone-missing", "job reason"},
     {"stopping-daemon", ""},
     {"retry", "job run attempt attempts first_run delay_ms result"},
     {"gave-up", "job run attempt reason"},

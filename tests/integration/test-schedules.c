@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/schedule/schedule.h"
@@ -22,14 +20,8 @@
 
 static struct host *ant;
 
-/* The wall clock of the host, from now on; whatever this program's own is. */
 static void clock_at(const char *time, int64_t msec) {
-    struct timespec now;
-    int64_t wanted = 0;
-
-    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    TEST_INT(schedule_parse_time(time, &wanted), 0);
-    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC + msec * 1000 - now.tv_nsec / 1000);
+    host_clock_set(ant, time, msec);
 }
 
 #define HOST_AT(time, ...)                            \
@@ -46,10 +38,13 @@ static void await_marker(void) {
 }
 #define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
 
-/* S1 and S2: in the gap at its end, in the fold once. */
-static void clock_changes(void) {
-    HOST_AT("2027-03-27T02:29:58+01:00", "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n"
-                                         "job \"h\" { " QUICK "schedule = {\"0 * * * *\"} zone = \"Europe/Berlin\" }\n" MARKER);
+#define NIGHTS                                                                                              \
+    "job \"j\" { " QUICK "schedule = {\"30 2 * * *\"} zone = \"Europe/Berlin\" }\n"                         \
+    "job \"h\" { " QUICK "schedule = {\"0 * * * *\"} zone = \"Europe/Berlin\" }\n" MARKER
+
+/* S1: in the gap at its end. */
+static void gap(void) {
+    HOST_AT("2027-03-27T02:29:58+01:00", NIGHTS);
     host_await(ant, "started", "job=j due=2027-03-27T02:30:00+01:00 trigger=schedule");
     clock_at("2027-03-28T00:59:59Z", 0);
     host_await(ant, "started", "job=j due=2027-03-28T03:00:00+02:00");
@@ -57,15 +52,35 @@ static void clock_changes(void) {
     host_await(ant, "exited", "job=j due=2027-03-29T02:30:00+02:00");
     await_marker();
     TEST_INT(host_count(ant, "started", "job=j"), 3);
-    clock_at("2027-10-31T00:29:59Z", 0);
-    host_await(ant, "started", "job=j due=2027-10-31T02:30:00+02:00");
-    clock_at("2027-10-31T00:59:59Z", 500);
-    host_await(ant, "started", "job=h due=2027-10-31T02:00:00+01:00");
-    clock_at("2027-10-31T01:29:59Z", 500);
-    clock_at("2027-11-01T01:29:59Z", 500);
-    host_await(ant, "exited", "job=j due=2027-11-01T02:30:00+01:00");
+}
+
+/* S2: in the fold once; each real hour of the day, which has 25. */
+static void fold(void) {
+    struct zone *berlin = NULL;
+    unsigned n_hours = 0, n_of_day = 0;
+    int64_t begin = 0;
+    char text[SCHEDULE_TEXT_SIZE];
+
+    TEST_INT(zone_load(ZONE_DIRECTORY, "Europe/Berlin", &berlin), 0);
+    TEST_INT(schedule_parse_time("2027-10-30T02:00:00+02:00", &begin), 0);
+    HOST_AT("2027-10-30T02:01:00+02:00", NIGHTS);
     await_marker();
-    TEST_INT(host_count(ant, "started", "job=j"), 5);
+    for (int64_t at = begin + 1800; at <= begin + 99 * 1800; at += 1800) { /* to 1 November, 02:30 */
+        schedule_format(berlin, at, text);
+        clock_at(text, -20);
+        if (strstr(text, "T02:30") && strcmp(text, "2027-10-31T02:30:00+01:00") != 0)
+            host_await(ant, "exited", "job=j due=%s", text);
+        if (!strstr(text, ":00:00"))
+            continue;
+        host_await(ant, "exited", "job=h due=%s", text);
+        n_of_day += strncmp(text, "2027-10-31", 10) == 0;
+        TEST_INT(host_count(ant, "started", "job=h"), ++n_hours);
+    }
+    await_marker();
+    TEST_INT(n_of_day, 25);
+    TEST_INT(host_count(ant, "started", "job=j"), 3);
+    TEST_INT(host_count(ant, "missed", " "), 0);
+    zone_free(berlin);
 }
 
 /* Begun within 50 ms on an idle machine; a busy one is given more. */
@@ -221,9 +236,14 @@ static void overlap(void) {
 
 /* Without a state directory due times are begun as well. */
 static void no_state_directory(void) {
+    json_t *jobs;
+
     HOST_AT("2027-05-01T11:59:59Z", "state-directory = \"/proc/none/at/all\"\njob \"h\" { " QUICK HOURLY "}\n" MARKER);
     host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00");
     CU_ASSERT(strstr(host_log(ant), "a reboot forgets which due times were begun") != NULL);
+    jobs = berth_json(ant, "jobs");
+    AT_STRING(jobs, "state_error", "No such file or directory");
+    json_decref(jobs);
     host_kill(ant);
     host_start(ant);
     await_marker();
@@ -293,6 +313,9 @@ static void shown(void) {
     jobs = berth_json(ant, "jobs");
     AT_STRING(jobs, "jobs.name=j.next_due", "2027-03-28T03:00:00+02:00");
     AT_STRING(jobs, "jobs.name=j.zone", "Europe/Berlin");
+    AT_STRING(jobs, "jobs.name=j.schedule.0", "30 2 * * *");
+    AT_NULL(jobs, "jobs.name=marker.zone");
+    AT_NULL(jobs, "state_error");
     AT_INT(jobs, "jobs.name=j.missed.count", 0);
     json_decref(jobs);
     reply = call_next(ant, "{\"method\":\"io.berth.Next\",\"parameters\":{\"count\":2}}");
@@ -304,7 +327,8 @@ static void shown(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"clock-changes", clock_changes},
+    {"gap", gap},
+    {"fold", fold},
     {"on-time", on_time},
     {"berthd-was-away", berthd_was_away},
     {"reboot", reboot},

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test: its clocks are off by what the file named by
- * HOST_CLOCK says, from the moment on that it says so. The file has three 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a
- * machine was suspended; for CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. Timers on either
- * fire when the clock that they are on says so, also when it jumps while a program waits: each wait is cut into slices, between which
- * timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later. CLOCK_MONOTONIC,
- * by which witnesses tell what ran when, is left alone. */
+/* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test: its clocks are
+ * off by what the file named by HOST_CLOCK says, from the moment on that it says so. The file has three
+ * 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a machine was suspended; for CLOCK_REALTIME,
+ * which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. Timers on either fire when the
+ * clock that they are on says so, also when it jumps while a program waits: each wait is cut into slices,
+ * between which timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is
+ * stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later.
+ * CLOCK_MONOTONIC, by which witnesses tell what ran when, is left alone. If there is a folder
+ * HOST_CLOCK.zones, its files are the time zones. */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -23,6 +29,7 @@
 
 #define SLICE_MSEC 5
 #define NSEC_PER_SEC 1000000000LL
+#define ZONES "/usr/share/zoneinfo/"
 
 enum which { BOOT, REAL, NONE };
 #define STANDS 2 /* its place in the file */
@@ -177,6 +184,44 @@ static void arm_again(void) {
         if ((t->flags & TFD_TIMER_CANCEL_ON_SET ? cancel((int) fd, t) : arm((int) fd, t, NULL)) < 0)
             *t = (struct timer) {.which = NONE}; /* it was closed, and the descriptor is something else's */
     }
+}
+
+/* --- zones --- */
+
+static char zones[256]; /* the test's folder; "": the machine's own */
+
+/* path, or the file of the test that stands for it. */
+static const char *zone_path(const char *path, char buffer[static 512]) {
+    if (zones[0] == '\0' || strncmp(path, ZONES, sizeof(ZONES) - 1) != 0)
+        return path;
+    (void) snprintf(buffer, 512, "%s/%s", zones, path + sizeof(ZONES) - 1);
+    return buffer;
+}
+
+int open64(const char *path, int flags, ...) {
+    char buffer[512];
+    mode_t mode = 0;
+    va_list arguments;
+
+    va_start(arguments, flags);
+    if (flags & (O_CREAT | O_TMPFILE))
+        mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+    return (int) syscall(SYS_openat, AT_FDCWD, zone_path(path, buffer), flags, mode);
+}
+
+int stat64(const char *path, struct stat64 *ret) {
+    char buffer[512];
+
+    return (int) syscall(SYS_newfstatat, AT_FDCWD, zone_path(path, buffer), ret, 0);
+}
+
+__attribute__((constructor)) static void find_zones(void) {
+    const char *path = getenv("HOST_CLOCK");
+
+    (void) snprintf(zones, sizeof(zones), "%s.zones", path ? path : "");
+    if (!path || access(zones, X_OK) < 0)
+        zones[0] = '\0';
 }
 
 /* --- waiting --- */

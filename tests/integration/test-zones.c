@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Zones whose rules change, and zones that are not there, with the clock and the zones of the host in the
+ * test's hands. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/harness/host-clock.h"
+#include "tests/harness/test.h"
+
+#define HOUR 3600
+#define QUICK "command = {\"/bin/true\"} output = \"null\" "
+#define IN_ISLE "zone = \"Test-Isle\" "
+#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
+
+static struct host *ant;
+
+static void make_host(const char *time, const char *config) {
+    ant = host_add_alone("ant", "%s" MARKER, config);
+    host_clock_give(ant);
+    host_clock_set(ant, time, 0);
+}
+
+/* Nothing more has come until a run that was asked for is over. */
+static void await_marker(void) {
+    TEST_INT(berth(ant, "start marker --wait"), 0);
+}
+
+#define DAILY "job \"daily\" { " QUICK "schedule = {\"30 2 * * *\"} " IN_ISLE "}\n"
+#define HOURLY "job \"hourly\" { " QUICK "schedule = {\"30 * * * *\"} " IN_ISLE "}\n"
+
+static void run_at_half_past_two(void) {
+    host_clock_write_zone(ant, "Test-Isle", HOUR);
+    host_start(ant);
+    host_await(ant, "exited", "job=daily due=2027-05-01T02:30:00+01:00");
+    host_clock_write_zone(ant, "Test-Isle", 0); /* the clock shows 01:30 again */
+}
+
+/* After the change: half past two comes again on 1 May, and for the first time on 2 May. */
+static void expect_once_a_date(void) {
+    host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
+    host_await(ant, "exited", "job=hourly due=2027-05-01T02:30:00+00:00");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=daily due=2027-05-01T02:30:00+00:00"), 0);
+    host_clock_set(ant, "2027-05-02T02:29:59Z", 950);
+    host_await(ant, "exited", "job=daily due=2027-05-02T02:30:00+00:00");
+    TEST_INT(host_count(ant, "missed", "job=daily"), 0);
+}
+
+/* S11 */
+static void set_back_reload(void) {
+    make_host("2027-05-01T01:29:59Z", DAILY HOURLY);
+    run_at_half_past_two();
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "zone-changed", "reason=Test-Isle");
+    expect_once_a_date();
+}
+
+/* S11: within an hour. */
+static void set_back_hourly(void) {
+    make_host("2027-05-01T01:29:59Z", DAILY HOURLY);
+    run_at_half_past_two();
+    host_clock_jump(ant, HOUR * USEC_PER_SEC);
+    host_await(ant, "zone-changed", "reason=Test-Isle");
+    expect_once_a_date();
+}
+
+/* The rules change while berthd is away, and while the machine is off. */
+static void set_back_away(void) {
+    char path[160];
+
+    make_host("2027-05-01T01:29:59Z", "state-directory = \"/tmp/none\"\n" DAILY HOURLY);
+    host_set_config(ant, "state-directory = \"%s/state\"\n" DAILY HOURLY MARKER, cluster.folder);
+    run_at_half_past_two();
+    host_kill(ant);
+    host_start(ant);
+    expect_once_a_date();
+    host_clock_set(ant, "2027-05-03T02:29:59Z", 950);
+    host_await(ant, "exited", "job=daily due=2027-05-03T02:30:00+00:00");
+    host_stop(ant);
+    (void) snprintf(path, sizeof(path), "%s/jobs/daily", ant->runtime);
+    TEST_INT(unlink(path), 0);
+    host_clock_write_zone(ant, "Test-Isle", -HOUR);
+    host_start(ant);
+    host_clock_set(ant, "2027-05-03T03:29:59Z", 950);
+    host_await(ant, "exited", "job=hourly due=2027-05-03T02:30:00-01:00");
+    await_marker();
+    TEST_INT(host_count(ant, "started", "job=daily"), 0);
+}
+
+/* Nothing is due for the past; a due time that was noted stays. */
+static void set_forward(void) {
+    make_host("2027-05-01T02:00:00Z", DAILY HOURLY);
+    host_clock_write_zone(ant, "Test-Isle", 0);
+    host_start(ant);
+    await_marker();
+    host_clock_write_zone(ant, "Test-Isle", HOUR); /* 03:00: half past two is left out */
+    TEST_INT(berth(ant, "reload"), 0);
+    host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
+    host_await(ant, "exited", "job=hourly due=2027-05-01T03:30:00+01:00");
+    host_clock_set(ant, "2027-05-02T01:29:59Z", 950);
+    host_await(ant, "exited", "job=daily due=2027-05-02T02:30:00+01:00");
+    TEST_INT(host_count(ant, "started", "job=daily"), 1);
+}
+
+/* berthd starts without the zone: the others go on, and so does the job once the zone is there. */
+static void not_there(void) {
+    json_t *jobs;
+
+    make_host("2027-05-01T02:00:00Z",
+              DAILY "job \"utc\" { " QUICK "schedule = {\"5 2 * * *\"} zone = \"UTC\" }\n");
+    host_clock_write_zone(ant, "Other", 0);
+    host_start(ant);
+    host_await(ant, "zone-missing", "job=daily reason=Test-Isle");
+    TEST_INT(host_count(ant, "zone-missing", " "), 1);
+    host_clock_set(ant, "2027-05-01T02:04:59Z", 950);
+    host_await(ant, "exited", "job=utc due=2027-05-01T02:05:00+00:00");
+    jobs = berth_json(ant, "jobs");
+    AT_STRING(jobs, "jobs.name=daily.zone", "Test-Isle");
+    AT_STRING(jobs, "jobs.name=daily.zone_error",
+              "is not in /usr/share/zoneinfo; install tzdata, or correct the name");
+    AT_NULL(jobs, "jobs.name=daily.next");
+    AT_NULL(jobs, "jobs.name=utc.zone_error");
+    AT_STRING(jobs, "jobs.name=daily.schedule.0", "30 2 * * *");
+    json_decref(jobs);
+    TEST_INT(berth(ant, "start daily --wait"), 0);
+    TEST_INT(berth(ant, "reload"), 78); /* an operator is there to read it */
+    host_clock_write_zone(ant, "Test-Isle", 0);
+    host_clock_jump(ant, HOUR * USEC_PER_SEC);
+    host_await(ant, "zone-changed", "reason=Test-Isle");
+    host_clock_set(ant, "2027-05-01T02:29:59Z", 950);
+    host_await(ant, "exited", "job=daily due=2027-05-01T02:30:00+00:00");
+    host_clock_remove_zone(ant, "Test-Isle"); /* what was read stays */
+    host_clock_jump(ant, HOUR * USEC_PER_SEC);
+    host_clock_set(ant, "2027-05-02T02:29:59Z", 950);
+    host_await(ant, "exited", "job=daily due=2027-05-02T02:30:00+00:00");
+}
+
+static CU_TestInfo tests[] = {
+    {"set-back-reload", set_back_reload},
+    {"set-back-hourly", set_back_hourly},
+    {"set-back-away", set_back_away},
+    {"set-forward", set_forward},
+    {"not-there", not_there},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "zones",
+                              .pSetUpFunc = cluster_up_without_redis,
+                              .pTearDownFunc = cluster_down,
+                              .pTests = tests},
+                             CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
