@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which Redis is usable: its role, settings and rights. No version is compared: below 7.0 the scripts (#!lua) do not load. */
+/* Which Redis is usable: its role, settings and rights. A version is asked for only by an error that Redis before
+ * 7.0 gives: INFO takes one section there, and the scripts (#!lua) do not load. */
 
+#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
@@ -195,10 +197,43 @@ static void warn_of_snapshot(struct store_redis *store, const char *info) {
     store->handshake.snapshot_logged = failed;
 }
 
+/* --- a Redis that is too old --- */
+
+#define INFO_REFUSED "ERR syntax error"
+#define VERSION_NEEDED 7
+
+static void handshake_on_version(const struct redisReply *reply, void *userdata) {
+    struct store_redis *store = userdata;
+    char version[32] = "", why[200];
+
+    if (!handshake_is_current(store, reply))
+        return;
+    if (reply_text(reply))
+        find_info(reply_text(reply), "redis_version", version, sizeof(version));
+    if (version[0] == '\0' || strtoul(version, NULL, 10) >= VERSION_NEEDED)
+        (void) snprintf(why, sizeof(why), INFO_REFUSED " (INFO memory replication persistence)");
+    else
+        (void) snprintf(why, sizeof(why),
+                        "this Redis is version %s, and berth needs 7.0: upgrade it, or use Valkey 7.2 or later",
+                        version);
+    link_fail(store, REDIS_ERROR_FATAL, why);
+}
+
+static void ask_version(struct store_redis *store) {
+    static const char *const info[] = {"INFO", "server"};
+
+    if (redis_connection_call(store->link.commands, ELEMENTSOF(info), info, handshake_on_version, store) < 0)
+        link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
+}
+
 static void handshake_on_info(const struct redisReply *reply, void *userdata) {
     struct store_redis *store = userdata;
-    const char *info = reply_text(reply);
+    const char *info = reply_text(reply), *error = reply_error(reply);
 
+    if (store->link.phase == PHASE_CONNECTING && error && strcmp(error, INFO_REFUSED) == 0) {
+        ask_version(store);
+        return;
+    }
     if (!handshake_is_current(store, reply))
         return;
     if (!info) {

@@ -99,7 +99,7 @@ static int make(void *userdata _unused_, unsigned host _unused_, const char *hos
     return store_redis_new(ret, event, events, &options, listener);
 }
 
-static bool begin(struct bed *b) {
+static bool make_bed(struct bed *b) {
     static const struct store_fixture fixture = {.n_hosts = 1, .make = make};
     static const struct store_pool pools[] = {{.name = "db", .limit = 3, .queue_limit = 10}};
 
@@ -107,7 +107,11 @@ static bool begin(struct bed *b) {
     (void) snprintf(s.path, sizeof(s.path), "/tmp/berth-liar-%d", (int) getpid());
     s.listener = socket_listen(s.path, SOCK_STREAM, 0600);
     CU_ASSERT_FATAL(s.listener >= 0);
-    return bed_init(b, &fixture, pools, ELEMENTSOF(pools)) && bed_start(b);
+    return bed_init(b, &fixture, pools, ELEMENTSOF(pools));
+}
+
+static bool begin(struct bed *b) {
+    return make_bed(b) && bed_start(b);
 }
 
 static void end(struct bed *b) {
@@ -192,8 +196,38 @@ static void test_same_lie(void) {
     }
 }
 
+/* It is refused with its version and what to do, and taken once it is new enough. */
+static void test_too_old(void) {
+    static const char expected[] =
+        "this Redis is version 6.2.14, and berth needs 7.0: upgrade it, or use Valkey 7.2 or later";
+    struct bed b;
+
+    CU_ASSERT_FATAL(make_bed(&b));
+    redis_peer_set_version("6.2.14");
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, b.stores[0]->away_why[0] != '\0');
+    TEST_STRING(b.stores[0]->away_why, expected);
+    redis_peer_set_version("7.0.15");
+    end(&b);
+}
+
+/* A proxy that refuses the command is not too old. */
+static void test_info_refused(void) {
+    struct bed b;
+
+    CU_ASSERT_FATAL(make_bed(&b));
+    redis_peer_set_version("10.1.0");
+    redis_peer_change(PEER_INFO, PEER_ERROR, 0, "ERR syntax error", strlen("ERR syntax error"));
+    TEST_INT(store_start(b.stores[0]), 0);
+    BED_UNTIL(&b, b.stores[0]->away_why[0] != '\0');
+    TEST_STRING(b.stores[0]->away_why, "ERR syntax error (INFO memory replication persistence)");
+    end(&b);
+}
+
 static CU_TestInfo tests[] = {
     {"the same wrong reply each time", test_same_lie},
+    {"too-old", test_too_old},
+    {"info-refused", test_info_refused},
     CU_TEST_INFO_NULL,
 };
 

@@ -24,6 +24,7 @@ static struct {
     unsigned epoch;
     unsigned long long clock, count, last;
     char channel[128];
+    char version[32]; /* "": of one that is new enough */
     struct {
         enum peer_change change;
         unsigned at;
@@ -36,6 +37,10 @@ void redis_peer_reset(void) {
     memset(&p, 0, sizeof(p));
     p.epoch = 1;
     p.clock = 1000000;
+}
+
+void redis_peer_set_version(const char *version) {
+    (void) snprintf(p.version, sizeof(p.version), "%s", version);
 }
 
 void redis_peer_wipe(void) {
@@ -320,9 +325,33 @@ static void open_lines(struct answer *a) {
             a->text[i] = ' ';
 }
 
+/* As redis-server 6.2 does it; 0: as a newer one. */
+static size_t answer_as_old(const redisReply *command, int kind, char *buffer, size_t size) {
+    char info[128];
+
+    if (p.version[0] == '\0' || strtoul(p.version, NULL, 10) >= 7)
+        return 0;
+    if (kind == PEER_INFO && command->elements == 2) {
+        int n = snprintf(info, sizeof(info), "# Server\r\nredis_version:%s\r\n", p.version);
+
+        return (size_t) snprintf(buffer, size, "$%d\r\n%s\r\n", n, info);
+    }
+    if (kind == PEER_INFO)
+        return (size_t) snprintf(buffer, size, "-ERR syntax error\r\n");
+    if (kind == PEER_LOAD && strcmp(argument(command, 1), "LOAD") == 0)
+        return (size_t) snprintf(buffer, size,
+                                 "-ERR Error compiling script (new function): user_script:1: "
+                                 "unexpected symbol near '#'\r\n");
+    return 0;
+}
+
 size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size) {
     int kind = kind_of(command);
     struct answer a = {0};
+    size_t old = answer_as_old(command, kind, buffer, size);
+
+    if (old > 0)
+        return old;
 
     switch (kind) {
     case PEER_INFO: put(&a, "maxmemory_policy:noeviction\r\nconnected_slaves:1\r\n"); break;

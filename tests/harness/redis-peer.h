@@ -36,6 +36,8 @@ size_t redis_peer_answer(const redisReply *command, char *buffer, size_t size);
  * queued, for the claim of that number (modulo their number). Returns the bytes as above; 0: no subscriber.
  * */
 size_t redis_peer_push(unsigned verb, unsigned claim, char *buffer, size_t size);
+/* INFO of this version; before 7.0 it takes no second section, and no script is known or loaded. */
+void redis_peer_set_version(const char *version);
 /* Forgets all: a wipe, and another epoch. */
 void redis_peer_wipe(void);
 void redis_peer_reset(void);
