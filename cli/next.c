@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json/next-item.h"
 #include "base/number.h"
 #include "base/schedule/civil.h"
 #include "base/schedule/schedule.h"
@@ -129,48 +130,15 @@ static int read_schedule(const struct question *q, struct schedule *schedule) {
 }
 
 static int read_zone(const char *name, struct zone **ret) {
+    char why[ZONE_EXPLAIN_SIZE];
     int r = zone_load(ZONE_DIRECTORY, name, ret);
 
     if (r == 0)
         return 0;
     if (r == -ENOMEM)
         return output_error(r);
-    fprintf(stderr, "berth next: zone \"%.64s\" %s\n", name,
-            r == ZONE_E_UNKNOWN   ? "is not in " ZONE_DIRECTORY
-            : r == ZONE_E_LEAP    ? "counts leap seconds, which the clock of this machine does not"
-            : r == ZONE_E_INVALID ? "is no file of a zone"
-                                  : strerror(-r));
+    fprintf(stderr, "berth next: zone \"%.64s\" %s\n", name, zone_explain(ZONE_DIRECTORY, name, r, why));
     return EXIT_UNKNOWN_NAME;
-}
-
-/* The same members as io.berth's Coming. */
-static json_t *describe(const struct schedule *schedule, const struct zone *zone, const char *name,
-                        const struct schedule_due *due, usec_t now) {
-    static const char *const shifts[] = {[SCHEDULE_SHIFT_GAP] = "gap", [SCHEDULE_SHIFT_FOLD] = "fold"};
-    usec_t begin = (usec_t) due->at * USEC_PER_SEC;
-    char text[SCHEDULE_TEXT_SIZE], begin_text[CLOCK_TEXT_SIZE], wanted[32] = "";
-    char **set = schedule->entries[due->entry].set;
-    json_t *values = json_object();
-    struct civil c;
-
-    for (; set && *set; set++) {
-        _cleanup_free_ char *key = strndup(*set, strcspn(*set, "="));
-
-        if (!key || json_object_set_new(values, key, json_string(strchr(*set, '=') + 1)) < 0) {
-            json_decref(values);
-            return NULL;
-        }
-    }
-    if (due->shift == SCHEDULE_SHIFT_GAP) {
-        civil_from_seconds(due->wanted, &c);
-        snprintf(wanted, sizeof(wanted), "%04lld-%02u-%02uT%02u:%02u:%02u", (long long) c.year, c.month,
-                 c.day, c.hour, c.minute, c.second);
-    }
-    return json_pack("{s:n, s:s, s:s, s:I, s:s, s:s, s:s, s:n, s:s?, s:s?, s:i, s:o, s:n}", "job", "due",
-                     schedule_format(zone, due->at, text), "begin", clock_format(begin, begin_text), "in_ms",
-                     begin > now ? (json_int_t) ((begin - now) / USEC_PER_MSEC) : (json_int_t) 0, "zone",
-                     name, "on", "each", "trigger", "schedule", "attempt", "shift", shifts[due->shift],
-                     "wanted", wanted[0] ? wanted : NULL, "splay_ms", 0, "set", values, "hosts");
 }
 
 static int ask_nobody(const struct question *q) {
@@ -181,6 +149,7 @@ static int ask_nobody(const struct question *q) {
     const char *name = q->zone ? q->zone : "local";
     int64_t after = (int64_t) (q->from / USEC_PER_SEC);
     usec_t now = clock_realtime();
+    struct next_item item;
     struct schedule_due due;
     int status = read_schedule(q, &schedule);
 
@@ -188,9 +157,11 @@ static int ask_nobody(const struct question *q) {
         status = read_zone(name, &zone);
     if (status != 0)
         return status;
+    item = (struct next_item){
+        .trigger = "schedule", .due = &due, .schedule = &schedule, .zone = zone, .zone_name = name};
     for (uint64_t i = 0; i < q->count && schedule_next(&schedule, zone, after, &due); i++) {
-        if (json_array_append_new(json_object_get(answer, "next"),
-                                  describe(&schedule, zone, name, &due, now)) < 0)
+        item.begin_realtime = (usec_t) due.at * USEC_PER_SEC;
+        if (json_array_append_new(json_object_get(answer, "next"), next_item_to_json(&item, now)) < 0)
             return output_error(-ENOMEM);
         after = due.at;
     }

@@ -14,6 +14,7 @@ base
 base/process        base
 base/journal        base
 base/schedule       base
+base/json           base base/schedule
 conf                base base/process base/schedule conf/syntax
 conf/syntax         base conf
 store               base base/journal
@@ -25,9 +26,9 @@ daemon              base base/journal base/process base/schedule conf store daem
 daemon/jobs         base base/journal base/schedule conf store daemon
 daemon/executor     base base/journal base/process conf store daemon
 daemon/adhoc        base base/journal base/process conf store daemon
-daemon/api          base base/schedule conf store daemon
+daemon/api          base base/json base/schedule conf store daemon
 runner              base base/journal base/process conf
-cli                 base base/journal base/schedule conf cli/run
+cli                 base base/journal base/json base/schedule conf cli/run
 cli/run             base base/process conf cli
 cli/audit           base base/journal base/schedule conf cli
 cli/import          base base/schedule cli
@@ -60,7 +61,7 @@ while read -r header allowed; do
 done <<EOF
 confuse conf/syntax/parser*
 hiredis store/redis/client/*
-jansson daemon/api/* cli/*
+jansson base/json/* daemon/api/* cli/*
 systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c
 libsmartcols cli/table*

@@ -7,78 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/schedule/civil.h"
+#include "base/json/next-item.h"
 #include "daemon/api/verbs-internal.h"
 #include "daemon/coming.h"
 
 #define COUNT_DEFAULT 10
 
-static const char *shift_name(enum schedule_shift shift) {
-    switch (shift) {
-    case SCHEDULE_SHIFT_GAP:
-        return "gap";
-    case SCHEDULE_SHIFT_FOLD:
-        return "fold";
-    case SCHEDULE_SHIFT_NONE:
-        break;
-    }
-    return NULL;
-}
-
-static json_t *json_local(int64_t local) {
-    struct civil c;
-
-    civil_from_seconds(local, &c);
-    return json_sprintf("%04lld-%02u-%02uT%02u:%02u:%02u", (long long) c.year, c.month, c.day, c.hour,
-                        c.minute, c.second);
-}
-
-static json_t *json_set(const struct coming *coming) {
-    const struct schedule *schedule = &coming->settings->triggers.schedule;
-    char **set = coming->trigger == RUN_TRIGGER_SCHEDULE ? schedule->entries[coming->due.entry].set : NULL;
-    json_t *o = json_object();
-
-    for (; set && *set; set++) {
-        size_t n = strcspn(*set, "=");
-        char name[NAME_MAX_LENGTH + 1];
-
-        (void) snprintf(name, sizeof(name), "%.*s", (int) n, *set);
-        if (json_object_set_new(o, name, json_string(*set + n + 1)) < 0) {
-            json_decref(o);
-            return NULL;
-        }
-    }
-    return o;
-}
-
 static json_t *json_coming(const struct coming *coming, usec_t now) {
-    bool is_due = coming->trigger == RUN_TRIGGER_SCHEDULE;
-    char due[SCHEDULE_TEXT_SIZE];
-    json_t *o = json_object();
-    int k = 0;
+    const struct job_triggers *triggers = &coming->settings->triggers;
+    struct next_item item = {
+        .job = coming->settings->name,
+        .trigger = run_trigger_name(coming->trigger),
+        .begin_realtime = coming->begin_realtime,
+        .attempt = coming->attempt,
+        .due = coming->trigger == RUN_TRIGGER_SCHEDULE ? &coming->due : NULL,
+        .schedule = &triggers->schedule,
+        .zone = coming->zone,
+        .zone_name = triggers->zone.name,
+        .splay_usec = coming->splay_usec,
+    };
 
-    if (is_due)
-        schedule_format(coming->zone, coming->due.at, due);
-    k |= json_object_set_new(o, "job", json_string(coming->settings->name));
-    k |= json_object_set_new(o, "due", json_text(is_due ? due : NULL));
-    k |= json_object_set_new(o, "begin", json_time(coming->begin_realtime));
-    k |= json_object_set_new(o, "in_ms", json_msec(usec_sub(coming->begin_realtime, now)));
-    k |= json_object_set_new(o, "zone", json_text(is_due ? coming->settings->triggers.zone.name : NULL));
-    k |= json_object_set_new(o, "on", json_string("each"));
-    k |= json_object_set_new(o, "trigger", json_text(run_trigger_name(coming->trigger)));
-    k |= json_object_set_new(o, "attempt", json_number(coming->attempt, coming->attempt > 0));
-    k |= json_object_set_new(o, "shift", json_text(is_due ? shift_name(coming->due.shift) : NULL));
-    k |= json_object_set_new(
-        o, "wanted",
-        is_due && coming->due.shift == SCHEDULE_SHIFT_GAP ? json_local(coming->due.wanted) : json_null());
-    k |= json_object_set_new(o, "splay_ms", json_msec(is_due ? coming->splay_usec : 0));
-    k |= json_object_set_new(o, "set", json_set(coming));
-    k |= json_object_set_new(o, "hosts", json_null());
-    if (k < 0) {
-        json_decref(o);
-        return NULL;
-    }
-    return o;
+    return next_item_to_json(&item, now);
 }
 
 static int compare_begins(const void *a, const void *b) {

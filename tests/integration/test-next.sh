@@ -58,6 +58,7 @@ ends 65 -e "30 25 * * *"
 check "an error is another than the config's" grep -qx 'berth next: schedule "30 25 \* \* \*": hour 25; hours are 0 to 23' "$folder/err"
 ends 65 -e "@daily" --except 2026-02-30
 ends 65 -e "@daily" -z Europe/Berln
+check "no hint of the right zone" grep -qx 'berth next: zone "Europe/Berln" is not in /usr/share/zoneinfo; did you mean "Europe/Berlin"?' "$folder/err"
 ends 65 -e "@daily" -z ../etc/passwd
 ends 64 -e "@daily" job
 ends 64 -z UTC
@@ -88,6 +89,10 @@ ends 0 late --from 2026-12-30T00:00:00Z --count 40 --json
 of_job=$(due)
 ends 0 -e "30 2 1 * *" -e "@daily" --except 2027-01-01 -z UTC --from 2026-12-30T00:00:00Z --count 40 --json
 check "berthd and berth differ" [ "${of_job:-none}" = "$(due)" ]
+keys() { grep -o '"[a-z_]*":' "$folder/out" | sort -u; }
+of_entry=$(keys)
+ends 0 late --count 3 --json
+check "berthd and berth have other members" [ "$of_entry" = "$(keys)" ]
 ends 65 nobody
 berth drain >/dev/null
 ends 0 early
