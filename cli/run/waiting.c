@@ -146,7 +146,7 @@ void run_waiting_update(struct adhoc *a, const json_t *params) {
     const char *blocked_by = params ? string_of(params, "blocked_by") : "";
     bool is_news = !params || strcmp(blocked_by, a->waiting.blocked_by) != 0;
 
-    if (a->options.nowait || a->phase != ADHOC_PHASE_CLAIMING || !is_wanted(a))
+    if (a->phase != ADHOC_PHASE_CLAIMING || !is_wanted(a))
         return;
     snprintf(a->waiting.blocked_by, sizeof(a->waiting.blocked_by), "%s", blocked_by);
     if (!timer_is_set(&a->waiting.timer) || is_news)
