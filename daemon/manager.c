@@ -44,12 +44,18 @@ static void job_stop(struct run *run, const char *reason, _unused_ void *userdat
     manager_stop_run(run, reason);
 }
 
+static void job_lost(struct run *run, _unused_ void *userdata) {
+    run_log_exited(run, RUN_RESULT_HOST_LOST);
+    manager_run_end(run, RUN_RESULT_HOST_LOST);
+}
+
 static int make_scheduler(struct manager *m, struct journal *journal) {
     struct scheduler_handler handler = {
         .begin = job_begin,
         .withdraw = job_withdraw,
         .await = job_await,
         .stop = job_stop,
+        .lost = job_lost,
         .now = manager_now,
         .userdata = m,
     };

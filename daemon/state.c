@@ -19,7 +19,6 @@
 #define JOBS "jobs"
 #define FLAGS "state"
 #define SESSION FLAGS "/session"
-#define DRAINED FLAGS "/drained"
 
 #define log(state, priority, ...) journal_log((state)->journal, (priority), __VA_ARGS__)
 
@@ -90,23 +89,6 @@ int state_open(struct state *state, const char *directory, struct journal *journ
 
 void state_close(struct state *state) {
     state->lock_fd = close_fd(state->lock_fd);
-}
-
-bool state_is_drained(const struct state *state) {
-    char path[STATE_PATH_SIZE];
-
-    return access(format_path(state, DRAINED, path), F_OK) == 0;
-}
-
-int state_set_drained(const struct state *state, bool drained) {
-    _cleanup_close_ int fd = -1;
-    char path[STATE_PATH_SIZE];
-
-    format_path(state, DRAINED, path);
-    if (!drained)
-        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? -errno : 0;
 }
 
 /* --- records --- */
@@ -394,4 +376,27 @@ int state_load_job(const struct state *state, struct job *job) {
             job->schedule.begun = (int64_t) value;
     }
     return 0;
+}
+
+struct sweep {
+    const struct state *state;
+    bool (*is_defined)(const char *name, void *userdata);
+    void *userdata;
+};
+
+static int sweep_entry(const char *name, void *userdata) {
+    const struct sweep *sweep = userdata;
+    char path[STATE_PATH_SIZE];
+
+    if (!sweep->is_defined(name, sweep->userdata))
+        (void) unlink(record_path(sweep->state, JOBS, name, path));
+    return 0;
+}
+
+void state_sweep_jobs(const struct state *state, bool (*is_defined)(const char *name, void *userdata),
+                      void *userdata) {
+    struct sweep sweep = {.state = state, .is_defined = is_defined, .userdata = userdata};
+    char path[STATE_PATH_SIZE];
+
+    (void) directory_each(format_path(state, JOBS, path), sweep_entry, &sweep);
 }

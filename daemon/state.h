@@ -10,6 +10,7 @@
  *     jobs/JOB         last start, last result
  *     state/session    the session's id (store/redis)
  *     state/drained    exists while the operator has drained this host
+ *     state/boot       the boot whose first berthd took over what the state directory had
  *
  * Each record is one message in a file, replaced in one step. None needs to outlive a reboot, because
  * nothing that it describes does. A record that cannot be written is logged and the work goes on: at worst a
@@ -46,6 +47,11 @@ const char *state_session_path(const struct state *state, char path[static STATE
 bool state_is_drained(const struct state *state);
 int state_set_drained(const struct state *state, bool drained);
 
+/* Whether a berthd of this boot has taken over what the state directory had of the boot before: since then
+ * this directory knows better what runs and waits. */
+bool state_is_resumed(const struct state *state);
+void state_set_resumed(const struct state *state);
+
 /* Waiting runs. */
 void state_save_run(const struct state *state, struct run *run);
 void state_remove_run(const struct state *state, struct run *run); /* idempotent */
@@ -71,3 +77,6 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
 void state_save_job(const struct state *state, const struct job *job);
 /* 0, also if nothing is remembered; negative errno: a record is there and could not be read (logged). */
 int state_load_job(const struct state *state, struct job *job);
+/* Removes the records of all other jobs. */
+void state_sweep_jobs(const struct state *state, bool (*is_defined)(const char *name, void *userdata),
+                      void *userdata);

@@ -11,10 +11,15 @@ static bool was_wiped(const struct audit *a, const struct entry *after) {
     return a->last_wipe > after->time;
 }
 
+/* Its host went down while it waited, or while it ran. */
+static bool is_lost(const struct audit_run *r) {
+    return r->exited && r->exited->result && strcmp(r->exited->result, "host-lost") == 0;
+}
+
 static void check_begin(struct audit *a, const struct audit_run *r) {
     const struct entry *e = r->started ? r->started : r->exited ? r->exited : r->released;
 
-    if (e && (r->queued || (!r->withdrawn && audit_hosts_have_earlier_berthd(a, e))))
+    if (e && !(is_lost(r) && !r->started) && (r->queued || (!r->withdrawn && audit_hosts_have_earlier_berthd(a, e))))
         audit_report_violation(a, AUDIT_NOT_GRANTED, e, "%s without a logged grant", e->event);
 }
 

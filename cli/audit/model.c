@@ -187,7 +187,8 @@ static usec_t run_end(const struct audit *a, const struct audit_run *r) {
  */
 static bool knows_end(const struct audit_run *r) {
     return strcmp(r->exited->process, r->started->process) == 0 || r->fenced ||
-           (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0);
+           (r->exited->uid < 0 && r->exited->result && strcmp(r->exited->result, "guard-died") != 0 &&
+            strcmp(r->exited->result, "host-lost") != 0);
 }
 
 static int compare_ends(const void *a, const void *b) {

@@ -14,15 +14,7 @@ bool attempts_are_used(const struct job_settings *settings) {
            hooks->max_silence_usec != USEC_INFINITY;
 }
 
-void attempts_put(const struct job_attempts *attempts, struct message_writer *w) {
-    const struct health *health = &attempts->health;
-
-    if (attempts->first_run[0]) {
-        message_put(w, "chain", attempts->first_run);
-        message_put_u64(w, "chain-queued", attempts->first_queued_realtime);
-    }
-    message_put_u64(w, "quick-ends", attempts->n_quick);
-    message_put(w, "restart", attempts->is_stopped ? "stopped" : "yes");
+void attempts_put_health(const struct health *health, struct message_writer *w) {
     message_put(w, "health", health->is_broken ? "broken" : "well");
     message_put_u64(w, "bad", health->n_bad);
     message_put_u64(w, "bad-since", health->bad_since);
@@ -30,6 +22,16 @@ void attempts_put(const struct job_attempts *attempts, struct message_writer *w)
     message_put_u64(w, "known-since", health->known_since);
     message_put_u64(w, "last-reminder", health->last_reminder);
     message_put_u64(w, "last-overdue", health->last_overdue);
+}
+
+void attempts_put(const struct job_attempts *attempts, struct message_writer *w) {
+    if (attempts->first_run[0]) {
+        message_put(w, "chain", attempts->first_run);
+        message_put_u64(w, "chain-queued", attempts->first_queued_realtime);
+    }
+    message_put_u64(w, "quick-ends", attempts->n_quick);
+    message_put(w, "restart", attempts->is_stopped ? "stopped" : "yes");
+    attempts_put_health(&attempts->health, w);
 }
 
 static uint32_t read_number(const struct message *record, const char *key) {
@@ -49,6 +51,7 @@ void attempts_read(struct job_attempts *attempts, const struct message *record) 
 
     if (!message_get(record, "health")) /* the job had none of these options */
         return;
+    attempts->is_known = true;
     (void) message_get_id(record, "chain", attempts->first_run);
     (void) message_get_u64(record, "chain-queued", &attempts->first_queued_realtime);
     attempts->n_quick = read_number(record, "quick-ends");

@@ -46,16 +46,27 @@ static void log_retry(const struct job *job, const struct run *run, const struct
             duration_format(delay / USEC_PER_MSEC * USEC_PER_MSEC, text), e.attempt, e.attempts);
 }
 
-static void log_gave_up(const struct job *job, const struct run *run, uint32_t attempt,
+/* Attempts of the chain so far; one that was withdrawn while it waited was not made. */
+static uint32_t count_made(const struct run *run) {
+    bool is_made = run->granted || chain_judge(run->end.result) != CHAIN_END_NEUTRAL;
+
+    return run->job.origin.attempt - !is_made;
+}
+
+/* made: the attempts so far; 0: none. */
+static void log_gave_up(const struct job *job, const struct run *run, uint32_t made,
                         enum chain_reason reason) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(run, EVENT_GAVE_UP, pools);
 
-    e.attempt = attempt;
+    e.attempt = made;
     e.attempts = job->settings->retry.retries + 1;
     e.first_run = run->job.origin.first_run;
     e.reason = chain_reason_name(reason);
-    run_log(run, &e, "%s is not tried again after attempt %" PRIu32 ": %s", job->name, attempt, e.reason);
+    if (made > 0)
+        run_log(run, &e, "%s is not tried again after attempt %" PRIu32 ": %s", job->name, made, e.reason);
+    else
+        run_log(run, &e, "%s is given up before its first attempt: %s", job->name, e.reason);
 }
 
 /* --- the next run --- */
@@ -75,6 +86,7 @@ static struct run *make_next(struct scheduler *scheduler, struct job *job, const
     next->job.begin_due = usec_add(now.boottime, delay);
     next->job.begin_realtime = usec_add(now.realtime, delay);
     state_save_run(scheduler->state, next);
+    attempts_note_run(scheduler, job, next);
     scheduler->handler.await(next, next->job.begin_due, scheduler->handler.userdata);
     return next;
 }
@@ -158,7 +170,7 @@ static bool is_last(struct scheduler *scheduler, struct job *job, struct run *ru
     case CHAIN_NEXT_RETRY:
         return !retry(scheduler, job, run, now, decision.delay_usec);
     case CHAIN_NEXT_GIVE_UP:
-        log_gave_up(job, run, chain.attempt, decision.reason);
+        log_gave_up(job, run, count_made(run), decision.reason);
         break;
     }
     return true;
@@ -173,7 +185,7 @@ void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run
     if (run->state == RUN_STATE_RETRYING) {
         give_up_next(job, run);
         note_restart(scheduler, job, run, now);
-        scheduler_save(scheduler, job);
+        attempts_note_over(scheduler, job, run);
         return;
     }
     if (is_last(scheduler, job, run, now)) {
@@ -181,7 +193,7 @@ void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run
         hooks_run_over(scheduler, job, run, now);
     }
     ends_note(job, run);
-    scheduler_save(scheduler, job);
+    attempts_note_over(scheduler, job, run);
     hooks_begin(scheduler);
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/jobs/health.h"
 
 struct job_attempts {
+    bool is_known;                /* health is that of a record, or was recorded */
     char first_run[ID_TEXT_SIZE]; /* of the latest chain; "": none */
     usec_t first_queued_realtime;
     uint32_t n_quick; /* restart: ends in a row that came soon after their start */
@@ -16,6 +17,7 @@ struct job_attempts {
 
 /* Whether the job has an option of retries, restarts or hooks: else nothing of this is used or recorded. */
 bool attempts_are_used(const struct job_settings *settings);
-/* As fields of a record. */
+/* As fields of a record: all of it, or only the health, which outlasts a reboot. */
 void attempts_put(const struct job_attempts *attempts, struct message_writer *w);
+void attempts_put_health(const struct health *health, struct message_writer *w);
 void attempts_read(struct job_attempts *attempts, const struct message *record);

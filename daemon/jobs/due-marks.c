@@ -2,8 +2,9 @@
 
 /* What is remembered of due times. STATE-DIRECTORY/jobs has for each job
  *
- *     JOB        mark mark-local schedule serial last-trigger
- *     JOB:RUN    due: noted, its run has no record of its own yet
+ *     JOB        mark mark-local schedule serial last-trigger; health, if the job uses attempts
+ *     JOB:RUN    due: noted, or waits for its turn
+ *     JOB:RUN    all of a run that is not over (attempts-lasting.c)
  *
  * The mark is in the runtime directory, too (jobs/JOB): of the two the one with the higher serial counts. */
 
@@ -23,6 +24,10 @@ bool due_marks_needs_memory(const struct job_settings *settings) {
            (triggers->every_usec != USEC_INFINITY && triggers->every_usec >= EVERY_MIN);
 }
 
+static bool needs_memory(const struct job_settings *settings) {
+    return due_marks_needs_memory(settings) || attempts_are_used(settings);
+}
+
 /* --- written --- */
 
 void due_marks_save(struct scheduler *scheduler, const struct job *job) {
@@ -36,6 +41,8 @@ void due_marks_save(struct scheduler *scheduler, const struct job *job) {
         message_put_u64(&w, "serial", job->schedule.serial);
     }
     message_put_u64(&w, "last-trigger", job->last_trigger_realtime);
+    if (attempts_are_used(job->settings))
+        attempts_put_health(&job->attempts.health, &w);
     lasting_put(scheduler->due_runs.lasting, job->name, &w);
 }
 
@@ -46,9 +53,12 @@ void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job) {
     (void) lasting_sync(scheduler->due_runs.lasting);
 }
 
-static const char *format_key(const struct job *job, const char *run, char key[static KEY_SIZE]) {
+void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const char *run,
+                       const struct message_writer *record) {
+    char key[KEY_SIZE];
+
     (void) snprintf(key, KEY_SIZE, "%s:%s", job->name, run);
-    return key;
+    lasting_put(scheduler->due_runs.lasting, key, record);
 }
 
 /* Oldest first. */
@@ -68,51 +78,48 @@ static int insert_entry(struct job *job, const struct due_entry *entry) {
 
 int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry) {
     struct message_writer w;
-    char key[KEY_SIZE];
     int r = insert_entry(job, entry);
 
     if (r < 0)
         return r;
     message_begin(&w, "due");
     message_put_u64(&w, "due", (uint64_t) entry->due);
-    lasting_put(scheduler->due_runs.lasting, format_key(job, entry->run, key), &w);
+    due_marks_put_run(scheduler, job, entry->run, &w);
     return 0;
 }
 
-void due_marks_remove_record(struct scheduler *scheduler, const struct job *job, const char *run) {
-    char key[KEY_SIZE];
-
-    lasting_put(scheduler->due_runs.lasting, format_key(job, run, key), NULL);
-}
-
-void due_marks_forget(struct scheduler *scheduler, struct job *job) {
+void due_marks_forget_schedule(struct scheduler *scheduler, struct job *job) {
     list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
-        due_marks_remove_record(scheduler, job, entry->run);
+        due_marks_put_run(scheduler, job, entry->run, NULL);
         list_unlink(&entry->link);
         free(entry);
     }
+    job->schedule.is_known = false;
+    if (needs_memory(job->settings))
+        due_marks_save(scheduler, job);
+    else
+        lasting_put(scheduler->due_runs.lasting, job->name, NULL);
+    (void) lasting_sync(scheduler->due_runs.lasting);
+}
+
+void due_marks_forget(struct scheduler *scheduler, struct job *job) {
+    due_marks_forget_schedule(scheduler, job);
+    list_foreach (run, &job->runs, struct run, job.of_job)
+        due_marks_put_run(scheduler, job, run->id, NULL);
     lasting_put(scheduler->due_runs.lasting, job->name, NULL);
     (void) lasting_sync(scheduler->due_runs.lasting);
-    job->schedule.is_known = false;
 }
 
 /* --- read --- */
 
-struct reader {
-    struct scheduler *scheduler;
-    char **stale; /* keys of jobs that are not defined, or need no memory now */
-    size_t n_stale;
-};
+/* A record that is kept only if its run is there. */
+static void doubt(struct scheduler *scheduler, const char *key) {
+    struct doubtful_key *doubtful = malloc(sizeof(*doubtful) + strlen(key) + 1);
 
-static void add_stale(struct reader *reader, const char *key) {
-    char **keys = reallocarray(reader->stale, reader->n_stale + 1, sizeof(*keys));
-
-    if (!keys)
+    if (!doubtful)
         return; /* the next start finds it */
-    reader->stale = keys;
-    keys[reader->n_stale] = strdup(key);
-    if (keys[reader->n_stale])
-        reader->n_stale++;
+    memcpy(doubtful->key, key, strlen(key) + 1);
+    list_append(&scheduler->due_runs.doubtful, &doubtful->link);
 }
 
 static void read_job(struct job *job, const struct message *record) {
@@ -128,9 +135,11 @@ static void read_job(struct job *job, const struct message *record) {
     }
     if (message_get_u64(record, "last-trigger", &last) == 0 && last > job->last_trigger_realtime)
         job->last_trigger_realtime = last;
+    if (!job->attempts.is_known) /* the runtime directory does not have it: a reboot */
+        attempts_read(&job->attempts, record);
 }
 
-/* False: the entry is of no use any more. */
+/* False: the entry is of no use, or the runtime directory has its run. */
 static bool read_entry(const struct scheduler *scheduler, struct job *job, const char *run,
                        const struct message *record) {
     struct due_entry entry = {};
@@ -144,25 +153,37 @@ static bool read_entry(const struct scheduler *scheduler, struct job *job, const
     return insert_entry(job, &entry) == 0;
 }
 
-static void due_marks_on_record(const char *key, const struct message *record, void *userdata) {
-    struct reader *reader = userdata;
-    const char *run = strchr(key, ':');
-    char name[NAME_MAX_LENGTH + 1] = "";
+/* The job of a key, if it is defined and remembered. *ret_run: the id of a run, or NULL. */
+static struct job *find_job(const struct scheduler *scheduler, const char *key, const char **ret_run) {
+    const char *colon = strchr(key, ':');
+    char name[NAME_MAX_LENGTH + 1];
     struct job *job;
 
-    (void) snprintf(name, sizeof(name), "%.*s", (int) (run ? run - key : (long) strlen(key)), key);
-    job = scheduler_find(reader->scheduler, name);
-    if (!job || !due_marks_needs_memory(job->settings))
-        add_stale(reader, key);
-    else if (!run)
+    (void) snprintf(name, sizeof(name), "%.*s", (int) (colon ? colon - key : (long) strlen(key)), key);
+    *ret_run = colon ? colon + 1 : NULL;
+    job = scheduler_find(scheduler, name);
+    return job && needs_memory(job->settings) ? job : NULL;
+}
+
+static void due_marks_on_record(const char *key, const struct message *record, void *userdata) {
+    struct scheduler *scheduler = userdata;
+    const char *run;
+    struct job *job = find_job(scheduler, key, &run);
+
+    if (job && !run) {
         read_job(job, record);
-    else if (!read_entry(reader->scheduler, job, run + 1, record))
-        add_stale(reader, key);
+        return;
+    }
+    if (job && message_is(record, "due") && read_entry(scheduler, job, run, record))
+        return;
+    if (job && message_is(record, "attempt") && !scheduler->is_resumed && !scheduler->is_started)
+        attempts_read_lost(scheduler, record);
+    doubt(scheduler, key);
 }
 
 static bool any_needs_memory(const struct scheduler *scheduler) {
     for (size_t i = 0; i < scheduler->n_jobs; i++)
-        if (due_marks_needs_memory(scheduler->jobs[i]->settings))
+        if (needs_memory(scheduler->jobs[i]->settings))
             return true;
     return false;
 }
@@ -170,22 +191,35 @@ static bool any_needs_memory(const struct scheduler *scheduler) {
 void due_marks_open(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;
     const char *directory = scheduler->settings->state_directory;
-    struct reader reader = {.scheduler = scheduler};
     struct lasting_handler handler = {.on_record = due_marks_on_record,
                                       .on_synced = due_runs_on_synced,
                                       .userdata = scheduler,
-                                      .reader = &reader};
+                                      .reader = scheduler};
 
     if (due_runs->lasting || !directory || (!any_needs_memory(scheduler) && !lasting_is_there(directory)))
         return;
+    scheduler->is_resumed = state_is_resumed(scheduler->state);
     due_runs->open_error =
         lasting_open(&due_runs->lasting, scheduler->event, directory, scheduler->journal, &handler);
-    for (size_t i = 0; i < reader.n_stale; i++) {
-        lasting_put(due_runs->lasting, reader.stale[i], NULL);
-        free(reader.stale[i]);
+}
+
+void due_marks_settle(struct scheduler *scheduler, struct run_time now) {
+    struct due_runs *due_runs = &scheduler->due_runs;
+
+    attempts_resume_lost(scheduler, now);
+    list_foreach_safe (doubtful, &due_runs->doubtful, struct doubtful_key, link) {
+        const char *run;
+
+        if (!find_job(scheduler, doubtful->key, &run) || !run || !run_table_find(scheduler->runs, run))
+            lasting_put(due_runs->lasting, doubtful->key, NULL);
+        list_unlink(&doubtful->link);
+        free(doubtful);
     }
-    free(reader.stale);
     (void) lasting_sync(due_runs->lasting);
+    if (!due_runs->lasting || scheduler->is_resumed)
+        return;
+    scheduler->is_resumed = true;
+    state_set_resumed(scheduler->state);
 }
 
 const char *scheduler_state_error(const struct scheduler *scheduler) {

@@ -37,7 +37,7 @@ void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const st
 
     if (!run->job.origin.due[0])
         return;
-    due_marks_remove_record(scheduler, job, run->id);
+    due_marks_put_run(scheduler, job, run->id, NULL);
     if ((strcmp(run->reason, "drained") == 0 || strcmp(run->reason, "backlog") == 0) &&
         schedule_parse_time(run->job.origin.due, &due) == 0)
         due_runs_log_one_missed(scheduler, job, due, run->reason);

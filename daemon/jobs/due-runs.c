@@ -134,7 +134,7 @@ static void note_taken(struct scheduler *scheduler, struct job *job, struct due_
     if (entry->due > job->schedule.begun)
         job->schedule.begun = entry->due;
     if (!is_queued) /* one that waits for its turn is remembered over a reboot */
-        due_marks_remove_record(scheduler, job, entry->run);
+        due_marks_put_run(scheduler, job, entry->run, NULL);
     list_unlink(&entry->link);
     free(entry);
 }
@@ -244,11 +244,14 @@ void due_runs_wake_all(struct scheduler *scheduler) {
             due_runs_wake(scheduler, scheduler->jobs[i]);
 }
 
+/* Timers are on CLOCK_BOOTTIME: what goes by the clock of the wall is looked at again. */
 static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
     struct scheduler *scheduler = userdata;
 
     scheduler->due_runs.reason = "clock-set";
     due_runs_wake_all(scheduler);
+    for (size_t i = 0; scheduler->is_started && i < scheduler->n_jobs; i++)
+        hooks_note_time(scheduler, scheduler->jobs[i], scheduler->handler.now());
 }
 
 /* --- started and drained --- */
@@ -305,7 +308,7 @@ static void prepare(struct scheduler *scheduler) {
         return;
     if (wall_timer_init(&due_runs->clock, scheduler->event, due_runs_on_clock, scheduler) < 0)
         journal_log(scheduler->journal, LOG_ERR,
-                    "no timer tells when the clock is set: due times may come late then");
+                    "no timer tells when the clock is set: due times, and max-silence, may come late then");
 }
 
 void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
@@ -313,8 +316,9 @@ void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         struct job *job = scheduler->jobs[i];
 
-        if (has_schedule(job)) {
+        if (has_schedule(job) || job->settings->hooks.max_silence_usec != USEC_INFINITY)
             prepare(scheduler);
+        if (has_schedule(job)) {
             due_runs_wake(scheduler, job);
         } else if (job->schedule.is_known) {
             due_runs_drop_job(scheduler, job);
@@ -327,7 +331,7 @@ void due_runs_use_settings(struct scheduler *scheduler, struct run_time now) {
 void due_runs_drop_job(struct scheduler *scheduler, struct job *job) {
     list_unlink(&job->schedule.planning);
     list_unlink(&job->schedule.beginning);
-    due_marks_forget(scheduler, job);
+    due_marks_forget_schedule(scheduler, job);
 }
 
 /* --- made and freed --- */
@@ -352,6 +356,8 @@ void due_runs_done(struct scheduler *scheduler) {
     struct due_runs *due_runs = &scheduler->due_runs;
 
     due_runs->lasting = lasting_close(due_runs->lasting);
+    list_foreach_safe (doubtful, &due_runs->doubtful, struct doubtful_key, link)
+        free(doubtful);
     wall_timer_done(&due_runs->clock);
     timer_done(&due_runs->hourly);
     timer_done(&due_runs->work);

@@ -55,11 +55,12 @@ unsigned health_note_end(struct health *health, const struct job_hooks *hooks, e
     return 0;
 }
 
-usec_t health_next(const struct health *health, const struct job_hooks *hooks) {
+usec_t health_next(const struct health *health, const struct job_hooks *hooks, usec_t now) {
     usec_t since = health->last_good > 0 ? health->last_good : health->known_since;
 
     if (health->last_overdue > since)
         since = health->last_overdue;
+    limit(&since, now);
     return usec_add(since, hooks->max_silence_usec);
 }
 
@@ -67,7 +68,7 @@ unsigned health_note_time(struct health *health, const struct job_hooks *hooks, 
     bool was_broken = health->is_broken;
 
     take_back(health, now);
-    if (now < health_next(health, hooks))
+    if (now < health_next(health, hooks, now))
         return 0;
     health->is_broken = true;
     health->last_reminder = health->last_overdue = now;

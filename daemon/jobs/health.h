@@ -35,5 +35,5 @@ unsigned health_note_end(struct health *health, const struct job_hooks *hooks, e
                          usec_t now);
 /* Notes that time has passed. Returns HEALTH_OVERDUE, with HEALTH_BROKEN if the job was well; or 0. */
 unsigned health_note_time(struct health *health, const struct job_hooks *hooks, usec_t now);
-/* When health_note_time() is to be called next; USEC_INFINITY: never. */
-usec_t health_next(const struct health *health, const struct job_hooks *hooks);
+/* When health_note_time() is to be called next, also if the clock was set back; USEC_INFINITY: never. */
+usec_t health_next(const struct health *health, const struct job_hooks *hooks, usec_t now);

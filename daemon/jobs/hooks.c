@@ -231,9 +231,10 @@ void hooks_run_over(struct scheduler *scheduler, struct job *job, const struct r
 /* --- max-silence --- */
 
 void hooks_arm(struct scheduler *scheduler, struct job *job, struct run_time now) {
-    usec_t next =
-        scheduler->is_started ? health_next(&job->attempts.health, &job->settings->hooks) : USEC_INFINITY;
+    usec_t next = USEC_INFINITY;
 
+    if (scheduler->is_started)
+        next = health_next(&job->attempts.health, &job->settings->hooks, now.realtime);
     if (next != USEC_INFINITY)
         next = usec_add(now.boottime, usec_sub(next, now.realtime));
     timer_heap_set(&scheduler->silences, &job->silence, next);
@@ -252,7 +253,7 @@ void hooks_note_time(struct scheduler *scheduler, struct job *job, struct run_ti
         if (events & HEALTH_BROKEN)
             log_health(scheduler, job, NULL, EVENT_BROKEN);
         make_hooks(scheduler, job->settings->hooks.on_broken, &cause, now);
-        scheduler_save(scheduler, job);
+        attempts_save(scheduler, job);
     }
     hooks_arm(scheduler, job, now);
     hooks_begin(scheduler);

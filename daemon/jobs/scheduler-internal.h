@@ -3,12 +3,17 @@
 
 /* The scheduler's parts. No other module includes this header. What they carry out is decided in job.c
  * (overlap, `every`), due.c (due times), chain.c (retries, which end is good) and health.c (which hooks an
- * end starts). scheduler.c   made and freed; which jobs there are; started, stopped, drained triggers.c one
- * trigger of any kind: overlap, queued runs, deferred runs, at-start due-runs.c    due times of schedules:
- * planned, noted, begun due-zones.c   schedules and zones of jobs, and when these change due-missed.c  what
- * is told of due times that come to nothing due-marks.c   what is remembered of due times, in both
- * directories ends.c        the end of a run: what is remembered, and the queued run that begins next
+ * end starts).
+ *
+ *     scheduler.c   made and freed; which jobs there are; started, stopped, drained
+ *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
+ *     due-runs.c    due times of schedules: planned, noted, begun
+ *     due-zones.c   schedules and zones of jobs, and when these change
+ *     due-missed.c  what is told of due times that come to nothing
+ *     due-marks.c   what is remembered of due times, in both directories
+ *     ends.c        the end of a run: what is remembered, and the queued run that begins next
  *     attempts.c    retries and restarts
+ *     attempts-lasting.c  their runs, and the health of jobs, over a reboot
  *     hooks.c       jobs that are started by the end of another; max-silence */
 
 #include <string.h>
@@ -29,6 +34,11 @@ struct due_entry { /* a due time that will be begun, by a run of this id */
     bool joins_backlog;
 };
 
+struct doubtful_key { /* of a record of the state directory */
+    struct list link;
+    char key[];
+};
+
 struct due_runs {
     struct list planning;  /* struct job: may have due times */
     struct list beginning; /* struct job: with entries that wait for nothing */
@@ -39,6 +49,7 @@ struct due_runs {
     struct zones zones;
     struct lasting *lasting; /* NULL: not needed yet, or cannot be used */
     int open_error;          /* why it cannot; 0: it can */
+    struct list doubtful;  /* struct doubtful_key: kept if the run is there once it is known what runs */
     const char *reason;    /* of due times that are missed by the present wake-up */
     bool is_clock_told;    /* the event clock-set of the present wake-up was written */
     bool is_first_plan;    /* runs of an earlier berthd may be those of due times that are planned */
@@ -56,6 +67,8 @@ struct scheduler {
     const struct state *state;
     struct journal *journal;
     struct scheduler_handler handler;
+    struct list lost; /* struct run, by job.of_job: of before a reboot, until it is known what runs; in no table */
+    bool is_resumed;  /* state_is_resumed(), where there is a state directory */
     bool is_started; /* between scheduler_start() and scheduler_stop() */
     bool is_stopped; /* after scheduler_stop() */
     bool is_drained;
@@ -103,6 +116,20 @@ void attempts_start_job(struct scheduler *scheduler, struct job *job, struct run
 void attempts_supersede(struct scheduler *scheduler, struct job *job);
 void attempts_forget_service(struct scheduler *scheduler, struct job *job);
 
+/* --- attempts-lasting.c; these do nothing for jobs that do not use attempts --- */
+/* Writes the job's records in both directories. */
+void attempts_save(struct scheduler *scheduler, const struct job *job);
+/* The run begins, or will begin after its delay. */
+void attempts_note_run(struct scheduler *scheduler, const struct job *job, const struct run *run);
+void attempts_note_over(struct scheduler *scheduler, const struct job *job, const struct run *run);
+/* The time from which max-silence counts, if there is none yet. */
+void attempts_note_known(struct scheduler *scheduler, struct job *job, struct run_time now);
+/* A record of before a reboot, which is read before it is known what runs. */
+void attempts_read_lost(struct scheduler *scheduler, const struct message *record);
+/* It is known what runs. */
+void attempts_resume_lost(struct scheduler *scheduler, struct run_time now);
+void attempts_free_lost(struct scheduler *scheduler);
+
 /* --- hooks.c --- */
 /* Notes the end of a chain, and makes the runs of its hooks. They are begun by hooks_begin(). */
 void hooks_run_over(struct scheduler *scheduler, struct job *job, const struct run *run, struct run_time now);
@@ -118,7 +145,7 @@ void due_runs_use_settings(struct scheduler *scheduler, struct run_time now); /*
 void due_runs_start_job(struct scheduler *scheduler, struct job *job); /* started, or drained no more */
 void due_runs_wake(struct scheduler *scheduler, struct job *job);
 void due_runs_wake_all(struct scheduler *scheduler);
-void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it is defined no more */
+void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it has no schedule any more */
 void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin is missed */
 
 /* --- due-missed.c --- */
@@ -141,9 +168,14 @@ bool due_marks_needs_memory(const struct job_settings *settings); /* schedule, o
 /* Reads the state directory if there is something in it or a job needs it. */
 void due_marks_open(struct scheduler *scheduler);
 void due_marks_save(struct scheduler *scheduler, const struct job *job);
-void due_marks_forget(struct scheduler *scheduler, struct job *job);
+void due_marks_forget(struct scheduler *scheduler, struct job *job);          /* it is defined no more */
+void due_marks_forget_schedule(struct scheduler *scheduler, struct job *job); /* it has none any more */
+/* It is known what runs: resumes what a reboot interrupted, and forgets records of runs that are over. */
+void due_marks_settle(struct scheduler *scheduler, struct run_time now);
 /* -ENOMEM: it is in no list and no record. */
 int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry);
-void due_marks_remove_record(struct scheduler *scheduler, const struct job *job, const char *run); /* of an entry */
+/* A record of a due time or a run; NULL removes it. */
+void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const char *run,
+                       const struct message_writer *record);
 void due_runs_note_trigger(struct scheduler *scheduler, const struct job *job); /* of `every` */
 void due_runs_on_synced(uint64_t sync, void *scheduler);

@@ -65,6 +65,7 @@ static void scheduler_on_due(struct heap_timer *elapsed, void *userdata) {
 
 void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     scheduler->is_started = true;
+    due_marks_settle(scheduler, now);
     run_table_foreach (run, scheduler->runs, RUN_STATE_PENDING, RUN_STATE_PENDING)
         if (run->job.queued_by_overlap && !scheduler_find(scheduler, run->name))
             scheduler_withdraw(scheduler, run, "its job is not defined any more");
@@ -115,11 +116,15 @@ static void job_free(struct scheduler *scheduler, struct job *job) {
     free(job);
 }
 
-static void withdraw_queued(struct scheduler *scheduler, const struct job *job) {
+/* Runs of a job that is not defined any more, but for those that have begun. */
+static void withdraw_unbegun(struct scheduler *scheduler, const struct job *job) {
     struct run *queued;
 
     while ((queued = triggers_first_queued(job)))
         scheduler_withdraw(scheduler, queued, "its job is not defined any more");
+    list_foreach_safe (run, &job->runs, struct run, job.of_job)
+        if (run->state == RUN_STATE_RETRYING)
+            scheduler_withdraw(scheduler, run, "its job is not defined any more");
 }
 
 static int make_job(struct scheduler *scheduler, const struct job_settings *settings, struct job **ret) {
@@ -139,7 +144,6 @@ static int make_job(struct scheduler *scheduler, const struct job_settings *sett
     snprintf(job->name, sizeof(job->name), "%s", settings->name);
     job->settings = settings;
     job->last_exit_code = job->last_signal = -1;
-    job->attempts.health.known_since = scheduler->handler.now().realtime;
     r = state_load_job(scheduler->state, job);
     if (r < 0) { /* unknown, and so not begun, rather than begun once more */
         job_free(scheduler, job);
@@ -169,7 +173,7 @@ static void keep_jobs(struct scheduler *scheduler, const struct settings *settin
 
     for (size_t i = 0; i < scheduler->n_jobs; i++) /* all are found while this calls back */
         if (!settings_find_job(settings, scheduler->jobs[i]->name))
-            withdraw_queued(scheduler, scheduler->jobs[i]);
+            withdraw_unbegun(scheduler, scheduler->jobs[i]);
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
         struct job *job = scheduler->jobs[i];
         const struct job_settings *found = settings_find_job(settings, job->name);
@@ -180,8 +184,7 @@ static void keep_jobs(struct scheduler *scheduler, const struct settings *settin
             job->settings = found;
             scheduler->jobs[n++] = job;
         } else {
-            due_runs_drop_job(scheduler, job);
-            scheduler_save(scheduler, job);
+            due_marks_forget(scheduler, job);
             job_free(scheduler, job);
         }
     }
@@ -232,6 +235,10 @@ static int add_jobs(struct scheduler *scheduler, const struct settings *settings
     return result;
 }
 
+static bool is_defined(const char *name, void *userdata) {
+    return scheduler_find(userdata, name);
+}
+
 int scheduler_update(struct scheduler *scheduler, const struct settings *settings, struct run_time now) {
     int r;
 
@@ -240,9 +247,13 @@ int scheduler_update(struct scheduler *scheduler, const struct settings *setting
     r = add_jobs(scheduler, settings);
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
         scheduler_adopt(scheduler, run);
+    state_sweep_jobs(scheduler->state, is_defined, scheduler);
     due_marks_open(scheduler);
     due_runs_use_settings(scheduler, now);
+    if (scheduler->is_started)
+        due_marks_settle(scheduler, now);
     for (size_t i = 0; i < scheduler->n_jobs; i++) {
+        attempts_note_known(scheduler, scheduler->jobs[i], now);
         scheduler_arm(scheduler, scheduler->jobs[i], now);
         if (scheduler->is_started) /* `restart` may be new */
             attempts_start_job(scheduler, scheduler->jobs[i], now);
@@ -259,6 +270,8 @@ int scheduler_new(struct scheduler **ret, sd_event *event, struct run_table *run
 
     if (!scheduler)
         return -ENOMEM;
+    list_init(&scheduler->lost);
+    list_init(&scheduler->due_runs.doubtful);
     scheduler->event = event;
     scheduler->runs = runs;
     scheduler->state = state;
@@ -282,6 +295,7 @@ struct scheduler *scheduler_free(struct scheduler *scheduler) {
         return NULL;
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         job_free(scheduler, scheduler->jobs[i]);
+    attempts_free_lost(scheduler);
     due_runs_done(scheduler);
     timer_heap_done(&scheduler->due);
     timer_heap_done(&scheduler->silences);

@@ -24,6 +24,7 @@ struct scheduler_handler {
     void (*withdraw)(struct run *run, const char *reason, void *userdata);
     void (*await)(struct run *run, usec_t boottime, void *userdata); /* a retrying run: scheduler_begin_attempt() then */
     void (*stop)(struct run *run, const char *reason, void *userdata);
+    void (*lost)(struct run *run, void *userdata); /* a run of before a reboot, in the state starting: it is over */
     struct run_time (*now)(void);
     void *userdata;
 };

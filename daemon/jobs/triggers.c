@@ -116,8 +116,10 @@ static void begin_or_defer(const struct scheduler *scheduler, const struct job *
 void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
     const struct job *job = scheduler_find(scheduler, run->name);
 
-    if (job)
-        scheduler_save(scheduler, job);
+    if (!job)
+        return;
+    scheduler_save(scheduler, job);
+    attempts_note_run(scheduler, job, run);
 }
 
 /* One trigger of any kind. *ret: the run that it began or queued, or the one that is not over. */
@@ -248,7 +250,7 @@ static void begin_queued(struct scheduler *scheduler, struct job *job, struct ru
     }
     run->has_waiting_record = queued->has_waiting_record;
     if (queued->job.origin.due[0])
-        due_marks_remove_record(scheduler, job, queued->id);
+        due_marks_put_run(scheduler, job, queued->id, NULL);
     run_table_replace(scheduler->runs, queued, run);
     list_append(&job->runs, &run->job.of_job);
     note_trigger(scheduler, job, now);

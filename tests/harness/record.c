@@ -74,7 +74,7 @@ static const struct {
     {"zone-missing", "job reason"},
     {"stopping-daemon", ""},
     {"retry", "job run attempt attempts first_run delay_ms result"},
-    {"gave-up", "job run attempt reason"},
+    {"gave-up", "job run attempts reason"},
     {"broken", "job"},
     {"recovered", "job run"},
     {"overdue", "job"},

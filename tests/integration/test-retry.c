@@ -149,6 +149,35 @@ static void stopped_and_started_while_it_retries(void) {
     host_await(ant, "gave-up", "job=slow attempt=1 reason=stopped");
 }
 
+/* An attempt that never got its permits was not made. */
+static void withdrawn_while_it_waits(void) {
+    struct child *c;
+
+    host_set_config(ant, "pool \"slot\" { limit = 1 scope = \"host\" }\n"
+                         "job \"job\" { command = {\"/bin/false\"} pools = {\"slot\"} retry = 1 retry-delay = \"1s\" }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "retry", "job=job attempt=2");
+    c = berth_at_gate(ant, "-p slot", "holder", "started");
+    host_await(ant, "queued", "job=job attempt=2");
+    TEST_INT(berth(ant, "stop job"), 0);
+    host_await(ant, "gave-up", "job=job attempt=1 attempts=2 reason=stopped");
+    TEST_INT(berth(ant, "start job"), 0);
+    TEST_INT(berth(ant, "stop job"), 0);
+    host_await_count(ant, 2, "gave-up", "job=job attempts=2 reason=stopped");
+    TEST_INT(host_count(ant, "gave-up", "job=job attempt=1"), 1);
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(c), 0);
+}
+
+static void undefined_while_it_retries(void) {
+    TEST_INT(berth(ant, "start slow"), 0);
+    host_await(ant, "retry", "job=slow attempt=2");
+    host_set_config(ant, "pool \"slot\" { limit = 1 scope = \"host\" }\n");
+    TEST_INT(berth(ant, "reload"), 0);
+    host_await(ant, "gave-up", "job=slow attempt=1 reason=stopped");
+}
+
 /* ---- restart ---- */
 
 static void set_restart(const char *restart, const char *command) {
@@ -212,6 +241,8 @@ static CU_TestInfo retries[] = {
     {"drained", drained},
     {"killed while it retries", killed_while_it_retries},
     {"stopped and started while it retries", stopped_and_started_while_it_retries},
+    {"withdrawn while it waits", withdrawn_while_it_waits},
+    {"undefined while it retries", undefined_while_it_retries},
     CU_TEST_INFO_NULL,
 };
 static CU_TestInfo restarts[] = {

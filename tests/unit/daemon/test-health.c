@@ -108,15 +108,15 @@ static void test_next(void) {
     struct job_hooks hooks = make_hooks();
     struct health health = make_health();
 
-    TEST_INT(health_next(&health, &hooks) == USEC_INFINITY, 1);
+    TEST_INT(health_next(&health, &hooks, NOW) == USEC_INFINITY, 1);
     hooks.max_silence_usec = 26 * HOUR;
-    TEST_INT(health_next(&health, &hooks), NOW + 26 * HOUR);
+    TEST_INT(health_next(&health, &hooks, NOW), NOW + 26 * HOUR);
     TEST_INT(health_note_time(&health, &hooks, NOW + 26 * HOUR - 1), 0);
     TEST_INT(health_note_time(&health, &hooks, NOW + 26 * HOUR), HEALTH_OVERDUE | HEALTH_BROKEN);
-    TEST_INT(health_next(&health, &hooks), NOW + 52 * HOUR);
+    TEST_INT(health_next(&health, &hooks, NOW + 26 * HOUR), NOW + 52 * HOUR);
     TEST_INT(health_note_time(&health, &hooks, NOW + 200 * HOUR),
              HEALTH_OVERDUE); /* berthd was away: once */
-    TEST_INT(health_next(&health, &hooks), NOW + 226 * HOUR);
+    TEST_INT(health_next(&health, &hooks, NOW + 200 * HOUR), NOW + 226 * HOUR);
 }
 
 /* A clock that is set back makes nothing wait for ever, and nothing happen at once. */
@@ -128,7 +128,7 @@ static void test_clock_set_back(void) {
     hooks.remind_after_usec = HOUR;
     (void) health_note_end(&health, &hooks, CHAIN_END_GOOD, NOW + 1000 * HOUR);
     TEST_INT(health_note_time(&health, &hooks, NOW), 0);
-    TEST_INT(health_next(&health, &hooks), NOW + 3 * HOUR);
+    TEST_INT(health_next(&health, &hooks, NOW), NOW + 3 * HOUR);
     TEST_INT(health_note_end(&health, &hooks, CHAIN_END_BAD, NOW + 2000 * HOUR),
              HEALTH_FAILURE | HEALTH_BROKEN);
     TEST_INT(health_note_end(&health, &hooks, CHAIN_END_BAD, NOW), HEALTH_FAILURE);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The folder state/ of the runtime directory, but for the session: what is true of the whole host. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <syslog.h>
+#include <systemd/sd-id128.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "daemon/state.h"
+
+#define DRAINED "state/drained"
+#define BOOT "state/boot"
+
+static const char *format_path(const struct state *state, const char *name,
+                               char path[static STATE_PATH_SIZE]) {
+    snprintf(path, STATE_PATH_SIZE, "%s/%s", state->directory, name);
+    return path;
+}
+
+bool state_is_drained(const struct state *state) {
+    char path[STATE_PATH_SIZE];
+
+    return access(format_path(state, DRAINED, path), F_OK) == 0;
+}
+
+int state_set_drained(const struct state *state, bool drained) {
+    _cleanup_close_ int fd = -1;
+    char path[STATE_PATH_SIZE];
+
+    format_path(state, DRAINED, path);
+    if (!drained)
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? -errno : 0;
+}
+
+/* "": not known. */
+static const char *get_boot(char ret[static SD_ID128_STRING_MAX]) {
+    sd_id128_t boot;
+
+    ret[0] = '\0';
+    return sd_id128_get_boot(&boot) < 0 ? ret : sd_id128_to_string(boot, ret);
+}
+
+bool state_is_resumed(const struct state *state) {
+    _cleanup_free_ char *text = NULL;
+    char path[STATE_PATH_SIZE], boot[SD_ID128_STRING_MAX];
+    size_t size;
+
+    return file_read(format_path(state, BOOT, path), SD_ID128_STRING_MAX, &text, &size) == 0 &&
+           strcmp(text, get_boot(boot)) == 0;
+}
+
+void state_set_resumed(const struct state *state) {
+    char path[STATE_PATH_SIZE], boot[SD_ID128_STRING_MAX];
+    int r;
+
+    get_boot(boot);
+    r = file_write_atomic(format_path(state, BOOT, path), boot, strlen(boot), 0600);
+    if (r < 0)
+        journal_log(state->journal, LOG_WARNING,
+                    "%s cannot be written: %s; the next berthd takes what runs now for lost", path,
+                    strerror(-r));
+}

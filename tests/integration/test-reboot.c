@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a job's attempts and its health are after its host went down without warning. */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "tests/harness/host-clock.h"
+#include "tests/harness/host-reboot.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define QUICK "command = {\"/bin/true\"} output = \"null\" "
+#define MARKER "pool \"local\" { limit = 1 scope = \"host\" }\njob \"marker\" { " QUICK "}\n"
+#define SH(text) "command = {\"/bin/sh\", \"-c\", '" text "'} output = \"null\" "
+#define LONG SH("exec sleep 1000")
+
+static struct host *ant;
+
+#define HOST(...)                                                                \
+    do {                                                                         \
+        ant = host_add_alone("ant", HOST_LASTING MARKER __VA_ARGS__);            \
+        host_clock_give(ant);                                                    \
+        host_start(ant);                                                         \
+    } while (0)
+
+/* What was to be begun or logged at once was, and is on the disk: the state directory is written in the
+ * order of the events. */
+static void settle(void) {
+    TEST_INT(berth(ant, "start marker --wait"), 0);
+    (void) usleep(100000);
+}
+
+static void keep(char *id, size_t size, const char *line, const char *field) {
+    snprintf(id, size, "%s", event_get(line, field));
+}
+
+/* --- the chain --- */
+
+/* The delay goes on by the clock of the wall, also while the host is down. */
+static void in_the_delay(void) {
+    char first[64];
+    usec_t delay, begin;
+    const char *line;
+
+    HOST("job \"job\" { " SH("exit 1") "retry = 2 retry-delay = \"1h\" retry-delay-max = \"1h\" }\n", cluster.folder);
+    TEST_INT(berth(ant, "start job"), 0);
+    line = host_await(ant, "retry", "job=job attempt=2 attempts=3");
+    keep(first, sizeof(first), line, "first_run");
+    delay = event_get_u64(line, "delay_ms") * USEC_PER_MSEC;
+    settle();
+    host_reboot(ant);
+    host_clock_step(ant, (int64_t) (delay - 3 * USEC_PER_SEC));
+    begin = clock_monotonic();
+    host_start(ant);
+    settle();
+    if (clock_monotonic() - begin < 2 * USEC_PER_SEC) /* not on a machine that stood still */
+        TEST_INT(host_count(ant, "started", "job=job"), 0);
+    host_await(ant, "started", "job=job trigger=retry attempt=2 first_run=%s", first);
+    CU_ASSERT(clock_monotonic() - begin > 2 * USEC_PER_SEC);
+    delay = event_get_u64(host_await(ant, "retry", "job=job attempt=3 attempts=3"), "delay_ms") * USEC_PER_MSEC;
+    settle();
+    host_reboot(ant);
+    host_clock_step(ant, (int64_t) (3 * 3600 * USEC_PER_SEC)); /* it is long past */
+    host_start(ant);
+    host_await(ant, "started", "job=job attempt=3 first_run=%s", first);
+    host_await(ant, "gave-up", "job=job attempt=3 reason=attempts first_run=%s", first);
+}
+
+/* A clock that is wrong after the reboot makes the delay no longer than delays are. */
+static void clock_set_back(void) {
+    json_t *next;
+
+    HOST("job \"job\" { " SH("exit 1") "retry = 2 retry-delay = \"1h\" retry-delay-max = \"1h\" }\n", cluster.folder);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "retry", "job=job attempt=2");
+    settle();
+    host_reboot(ant);
+    host_clock_step(ant, -(int64_t) (100 * 24 * 3600 * USEC_PER_SEC));
+    host_start(ant);
+    next = berth_json(ant, "next");
+    CU_ASSERT(berth_number_at(next, "next.job=job.in_ms") > 3000 * 1000);
+    CU_ASSERT(berth_number_at(next, "next.job=job.in_ms") <= 3600 * 1000);
+    json_decref(next);
+    TEST_INT(berth(ant, "stop job"), 0);
+    host_await(ant, "gave-up", "job=job attempt=1 reason=stopped");
+}
+
+static void in_the_run(void) {
+    char first[64];
+
+    HOST("job \"job\" { " LONG "retry = 2 retry-delay = \"10ms\" }\n", cluster.folder);
+    TEST_INT(berth(ant, "start job"), 0);
+    keep(first, sizeof(first), host_await(ant, "started", "job=job"), "run");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    host_await(ant, "exited", "job=job run=%s result=host-lost", first);
+    host_await(ant, "retry", "job=job attempt=2 attempts=3 result=host-lost first_run=%s", first);
+    host_await(ant, "started", "job=job attempt=2 trigger=retry first_run=%s", first);
+    settle();
+    host_kill(ant); /* the next berthd of this boot finds the run alive */
+    host_start(ant);
+    settle();
+    TEST_INT(host_count(ant, "exited", "job=job"), 0);
+    host_reboot(ant);
+    host_start(ant);
+    host_await(ant, "exited", "job=job result=host-lost attempt=2");
+    host_await(ant, "started", "job=job attempt=3 first_run=%s", first);
+    TEST_INT(host_count(ant, "exited", "job=job"), 1);
+    TEST_INT(berth(ant, "stop job"), 0);
+    host_await(ant, "gave-up", "job=job attempt=3 reason=stopped");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    settle();
+    TEST_INT(host_count(ant, "exited", "job=job"), 0); /* it is over */
+    TEST_INT(host_count(ant, "started", "job=job"), 0);
+}
+
+/* A run that waited for its permits was lost as well. */
+static void in_the_queue(void) {
+    HOST("job \"holder\" { " LONG "pools = {\"local\"} max-silence = \"1d\" }\n"
+         "job \"job\" { " QUICK "pools = {\"local\"} retry = 1 retry-delay = \"10ms\" }\n",
+         cluster.folder);
+    TEST_INT(berth(ant, "start holder"), 0);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "queued", "job=job");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    host_await(ant, "exited", "job=job result=host-lost");
+    host_await(ant, "exited", "job=job result=success attempt=2");
+}
+
+/* retry-on decides of it as of any end, and hooks are started. */
+static void not_retried(void) {
+    HOST("job \"hook\" { " SH("test $BERTH_OF_RESULT = host-lost") "}\n"
+         "job \"job\" { " LONG "retry = 2 retry-delay = \"10ms\" retry-on = {\"failure\"} on-failure = {\"hook\"} }\n",
+         cluster.folder);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "started", "job=job");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    host_await(ant, "gave-up", "job=job attempt=1 reason=not-retried");
+    host_await(ant, "exited", "job=hook of_job=job result=success");
+    settle();
+    host_kill(ant);
+    host_start(ant);
+    settle();
+    TEST_INT(host_count(ant, "started", "job=hook"), 0);
+}
+
+/* A berth-runner that is about to be executed has the lock of a killed berthd for a moment. */
+static void await_lock(void) {
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/lock", ant->runtime);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    CU_ASSERT(flock(fd, LOCK_EX) == 0);
+    (void) close(fd);
+}
+
+/* The first berthd of a boot may be killed at any time: the attempts go on once. */
+static void killed_after_the_reboot(void) {
+    for (int i = 0; i < 12; i++) {
+        if (i == 0)
+            HOST("job \"job\" { %s retry = 1 retry-delay = \"1ms\" }\n", cluster.folder, witness_at_gate("w", 0));
+        TEST_INT(berth(ant, "start job"), 0);
+        host_await(ant, "started", "job=job");
+        settle();
+        host_reboot(ant);
+        host_launch(ant);
+        (void) usleep((useconds_t) (i * 3000));
+        host_kill(ant);
+        await_lock();
+        host_start(ant);
+        settle();
+        TEST_INT(host_count(ant, "granted", "job=job attempt=2") <= 1, 1);
+        TEST_INT(berth(ant, "stop job"), 0);
+        settle();
+        host_reboot(ant);
+        host_start(ant);
+        settle();
+        TEST_INT(host_count(ant, "exited", "job=job"), 0);
+    }
+    gate_open(&cluster.gate);
+}
+
+/* --- restart --- */
+
+/* The start of the service begins it, also if it was stopped. */
+static void restarted(void) {
+    HOST("job \"job\" { " LONG "restart = \"always\" }\n", cluster.folder);
+    host_await(ant, "started", "job=job trigger=restart");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    host_await(ant, "exited", "job=job result=host-lost");
+    host_await(ant, "started", "job=job trigger=restart");
+    TEST_INT(berth(ant, "stop job"), 0);
+    host_await(ant, "exited", "job=job result=stopped");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    host_await(ant, "started", "job=job trigger=restart");
+    settle();
+    TEST_INT(host_count(ant, "started", "job=job"), 1);
+}
+
+/* --- health --- */
+
+static void health(void) {
+    json_t *jobs;
+
+    HOST("job \"hook\" { " QUICK "}\njob \"job\" { command = {\"/bin/sh\", \"-c\", 'test -e %s/good'} "
+         "on-broken = {\"hook\"} on-recovered = {\"hook\"} }\n",
+         cluster.folder, cluster.folder);
+    TEST_INT(berth(ant, "start job --wait"), 1);
+    host_await(ant, "broken", "job=job");
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+    jobs = berth_json(ant, "jobs");
+    CU_ASSERT(json_is_true(berth_at(jobs, "jobs.name=job.broken")));
+    AT_INT(jobs, "jobs.name=job.bad", 1);
+    json_decref(jobs);
+    TEST_INT(berth(ant, "start job --wait"), 1);
+    settle();
+    TEST_INT(host_count(ant, "broken", "job=job"), 0);
+    host_reboot(ant);
+    host_start(ant);
+    jobs = berth_json(ant, "jobs");
+    AT_INT(jobs, "jobs.name=job.bad", 2);
+    json_decref(jobs);
+}
+
+/* --- what is forgotten --- */
+
+/* A job that a berthd did not know is new: nothing is due for the past, and nothing goes on. */
+static void not_defined_meanwhile(void) {
+    char path[128];
+
+    HOST("job \"job\" { " SH("exit 1") "retry = 2 retry-delay = \"1s\" }\n"
+         "job \"due\" { " QUICK "schedule = {\"* * * * *\"} catch-up = \"1d\" backlog = 100 }\n", cluster.folder);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "retry", "job=job attempt=2");
+    settle();
+    host_reboot(ant);
+    host_set_config(ant, HOST_LASTING MARKER, cluster.folder);
+    host_start(ant);
+    settle();
+    snprintf(path, sizeof(path), "%s/jobs/due", ant->runtime);
+    TEST_INT(access(path, F_OK), -1);
+    host_stop(ant);
+    host_clock_step(ant, (int64_t) (3600 * USEC_PER_SEC));
+    host_set_config(ant, HOST_LASTING MARKER "job \"job\" { " QUICK "retry = 2 }\n"
+                         "job \"due\" { " QUICK "schedule = {\"* * * * *\"} catch-up = \"1d\" backlog = 100 }\n",
+                    cluster.folder);
+    host_start(ant);
+    settle();
+    TEST_INT(host_count(ant, "started", "job=job"), 0);
+    TEST_INT(host_count(ant, "started", "job=due") <= 1, 1); /* a minute may begin now */
+}
+
+static CU_TestInfo tests[] = {
+    {"in the delay", in_the_delay},
+    {"clock set back", clock_set_back},
+    {"in the run", in_the_run},
+    {"in the queue", in_the_queue},
+    {"not retried", not_retried},
+    {"killed after the reboot", killed_after_the_reboot},
+    {"restarted", restarted},
+    {"health", health},
+    {"not defined meanwhile", not_defined_meanwhile},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "reboot", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
