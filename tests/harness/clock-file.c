@@ -13,7 +13,7 @@
 #include "tests/harness/place.h"
 
 #define PASSED "TEST_OWN_CLOCK" /* the descriptor */
-enum { BOOT, REAL, STANDS, WORDS }; /* as in tests/preload/host-clock.c */
+enum { BOOT, REAL, STANDS, EFFECTS, WORDS }; /* as in tests/preload/host-clock.c */
 
 struct clock_file own_clock;
 
@@ -62,6 +62,14 @@ void clock_file_jump(struct clock_file *c, usec_t usec) {
 
 void clock_file_step(struct clock_file *c, int64_t usec) {
     atomic_store(&c->words[REAL], usec);
+}
+
+void clock_file_end_berthd(struct clock_file *c, unsigned effects) {
+    atomic_store(&c->words[EFFECTS], effects);
+}
+
+unsigned clock_file_effects(const struct clock_file *c) {
+    return (unsigned) atomic_load(&c->words[EFFECTS]);
 }
 
 void clock_file_stand(struct clock_file *c, usec_t boottime) {

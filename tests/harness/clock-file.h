@@ -24,6 +24,10 @@ void clock_file_done(struct clock_file *c);
 void clock_file_jump(struct clock_file *c, usec_t usec);
 /* Sets CLOCK_REALTIME off by this many µs. */
 void clock_file_step(struct clock_file *c, int64_t usec);
+/* Kills berthd before this many further effects (writes, sends, syncs, renames ...), of the next berthd, too; 0: not.
+ * And how many are left. */
+void clock_file_end_berthd(struct clock_file *c, unsigned effects);
+unsigned clock_file_effects(const struct clock_file *c);
 /* Stops CLOCK_BOOTTIME at this time until the next call; or continues it from there. A program handles what
  * is due by then in its next wait. */
 void clock_file_stand(struct clock_file *c, usec_t boottime);

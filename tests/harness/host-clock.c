@@ -45,6 +45,21 @@ void host_clock_jump(struct host *h, usec_t usec) {
     clock_file_jump(&clocks_of(h)->file, usec);
 }
 
+void host_clock_end_berthd(struct host *h, unsigned effects) {
+    clock_file_end_berthd(&clocks_of(h)->file, effects);
+}
+
+unsigned host_clock_effects(struct host *h) {
+    return clock_file_effects(&clocks_of(h)->file);
+}
+
+void host_clock_set_realtime(struct host *h, usec_t realtime) {
+    struct timespec now; /* true, whatever this program's own clock is */
+
+    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    host_clock_step(h, (int64_t) realtime - ((int64_t) now.tv_sec * 1000000 + now.tv_nsec / 1000));
+}
+
 void host_clock_step(struct host *h, int64_t usec) {
     clock_file_step(&clocks_of(h)->file, usec);
 }

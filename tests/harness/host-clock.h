@@ -18,3 +18,8 @@ void host_clock_remove_zone(struct host *h, const char *name);
 void host_clock_jump(struct host *h, usec_t usec);
 /* Sets CLOCK_REALTIME off by this many µs. */
 void host_clock_step(struct host *h, int64_t usec);
+/* Sets CLOCK_REALTIME to this time, from which it runs on. */
+void host_clock_set_realtime(struct host *h, usec_t realtime);
+/* See clock_file_end_berthd(). */
+void host_clock_end_berthd(struct host *h, unsigned effects);
+unsigned host_clock_effects(struct host *h);

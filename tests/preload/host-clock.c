@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test: its clocks are
- * off by what the file named by HOST_CLOCK says, from the moment on that it says so. The file has three
- * 64-bit numbers of µs: for CLOCK_BOOTTIME, which jumps when a machine was suspended; for CLOCK_REALTIME,
- * which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. Timers on either fire when the
- * clock that they are on says so, also when it jumps while a program waits: each wait is cut into slices,
- * between which timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is
+ * off by what the file named by HOST_CLOCK says, from the moment on that it says so. The file has
+ * 64-bit numbers, three of them of µs: for CLOCK_BOOTTIME, which jumps when a machine was suspended; for
+ * CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. The fourth one, if
+ * it is not 0, kills berthd before that many of its further effects, calls by which others learn something.
+ * Timers on either fire when the clock that they are on says so, also when it jumps while a program waits:
+ * each wait is cut into slices, between which timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is
  * stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later.
  * CLOCK_MONOTONIC, by which witnesses tell what ran when, is left alone. If there is a folder
  * HOST_CLOCK.zones, its files are the time zones. */
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +23,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -33,7 +36,8 @@
 
 enum which { BOOT, REAL, NONE };
 #define STANDS 2 /* its place in the file */
-#define WORDS 3
+#define EFFECTS 3
+#define WORDS 4
 
 static struct timer { /* armed at an absolute time of a clock that may jump */
     enum which which;
@@ -49,15 +53,20 @@ static enum which which_of(clockid_t id) {
 
 static const _Atomic int64_t none[WORDS];
 static const _Atomic int64_t *offsets = none;
+static _Atomic int64_t *effects; /* of berthd; NULL: of no interest */
 
 /* Commands of `berth run` get its environment: a witness tells true time. */
 __attribute__((constructor)) static void prepare(void) {
     const char *path = getenv("HOST_CLOCK");
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(none), PROT_READ, MAP_SHARED, fd, 0);
+    int is_berthd = strcmp(program_invocation_short_name, "berthd") == 0;
+    int fd = path ? open(path, (is_berthd ? O_RDWR : O_RDONLY) | O_CLOEXEC) : -1;
+    void *map = fd < 0 ? MAP_FAILED
+                       : mmap(NULL, sizeof(none), is_berthd ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
 
     if (map != MAP_FAILED)
         offsets = map;
+    if (map != MAP_FAILED && is_berthd)
+        effects = (_Atomic int64_t *) map + EFFECTS;
     if (fd >= 0)
         (void) close(fd);
     if (strcmp(program_invocation_short_name, "berth") == 0)
@@ -251,4 +260,50 @@ int epoll_pwait(int fd, struct epoll_event *events, int size, int timeout, const
 
 int epoll_wait(int fd, struct epoll_event *events, int size, int timeout) {
     return epoll_pwait(fd, events, size, timeout, NULL);
+}
+
+/* --- effects --- */
+
+static void die_in_time(void) {
+    int64_t left = effects ? atomic_load(effects) : 0;
+
+    while (left > 0 && !atomic_compare_exchange_weak(effects, &left, left - 1))
+        ;
+    if (left == 1)
+        (void) raise(SIGKILL);
+}
+
+ssize_t write(int fd, const void *data, size_t size) {
+    die_in_time();
+    return syscall(SYS_write, fd, data, size);
+}
+
+ssize_t send(int fd, const void *data, size_t size, int flags) {
+    die_in_time();
+    return syscall(SYS_sendto, fd, data, size, flags, NULL, 0);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    die_in_time();
+    return syscall(SYS_sendmsg, fd, message, flags);
+}
+
+int fdatasync(int fd) {
+    die_in_time();
+    return (int) syscall(SYS_fdatasync, fd);
+}
+
+int fsync(int fd) {
+    die_in_time();
+    return (int) syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to) {
+    die_in_time();
+    return (int) syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int unlink(const char *path) {
+    die_in_time();
+    return (int) syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
