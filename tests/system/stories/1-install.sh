@@ -145,7 +145,8 @@ CONF
         test -f "/usr/share/man/man${page##*.}/$page.gz" || echo "no $page (path-excluded)"
     done
 
+    [ -d /var/lib/berth ]
     apt-get -qq -y purge berth
-    [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ]
+    [ ! -e /usr/sbin/berthd ] && [ ! -e /etc/berth/berth.conf ] && [ ! -e /var/lib/berth ]
     for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do not active $unit; done
 END
