@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks all sources with cppcheck, gcc -fanalyzer, clang-tidy (.clang-tidy) and shellcheck. Called by `make lint`, which sets LINT_FLAGS
+# Checks all sources with cppcheck, gcc -fanalyzer, clang-tidy (.clang-tidy) and shellcheck, and the man pages with scdoc. Called by `make lint`, which sets LINT_FLAGS
 # to the compiler's flags. Arguments: names of checks (default: all). Prints findings alone; ends with "N passed, N failed, N skipped",
 # counted in checks.
 set -u
@@ -53,7 +53,16 @@ check_shell() {
     find . -path ./build -prune -o -name '*.sh' -print | sort | xargs shellcheck .ci/run
 }
 
-[ $# -gt 0 ] || set -- shell cppcheck analyzer tidy
+check_man() {
+    for page in packaging/man/*.scd; do
+        if ! awk -f packaging/man/events.awk base/journal/events.def "$page" | scdoc >"$folder/page" 2>"$folder/wrong"; then
+            echo "error: $page: $(cat "$folder/wrong")"
+            return 1
+        fi
+    done
+}
+
+[ $# -gt 0 ] || set -- shell man cppcheck analyzer tidy
 for check in "$@"; do
     if "check_$check" >"$folder/found" 2>&1; then
         passed=$((passed + 1))
