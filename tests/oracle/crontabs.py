@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Compares due times of imported crontabs with cron's: random lines, and those of Debian packages (tests/data/crontabs).
 
-crontabs.py [LINES [SEED]]      200 random lines by default, of each the times of a year in UTC
+crontabs.py [LINES [SEED]]      200 random lines by default, of each the times of a year in UTC. Between them stand
+                                variables (MAILTO, CRON_TZ, SHELL ...) and comments, and the commands have
+                                "%" and flags.
 
 What cron means is written down here from cronie's entry.c and cron.c: a field is a set of bits, and day and weekday
 must both match if one of these two fields begins with "*", else either.
 """
 
 import os
+import pwd
 import random
 import re
 import subprocess
@@ -41,7 +44,7 @@ def bits(text, kind):
             first, last = (number(word) for word in span.split("-"))
         else:
             first = number(span)
-            last = high if step else first
+            last = first if not step else 6 if kind == 4 else high  # "a/n": crons that take it count to Saturday
         if first > last:  # "22-2", "fri-sun": over the end
             last += 7 if kind == 4 else high - low + 1
         span_size = 7 if kind == 4 and last > high else high - low + 1
@@ -96,6 +99,46 @@ def random_field(random_, kind):
     return ",".join(items)
 
 
+NOTES = ["MAILTO=ops@example.org", "MAILTO=\"\"", "CRON_TZ=Europe/Berlin", "CRON_TZ=UTC", "SHELL=/bin/bash", "GREETING='good day'",
+         "PATH=/usr/bin:/bin", "# a comment", "", "RANDOM_DELAY=5", "LOGNAME=root", "HOME=/tmp"]
+COMMANDS = ["run", "cat%one%two", "date +\\%F", "printf '\\%s' x | sort; true", "a && b || c", "-q run", "-n run", "echo \"${HOME}\" 'it''s'",
+            "/usr/bin/x -y >/dev/null 2>&1", "test -x /usr/sbin/anacron || ( cd / && run-parts /etc/cron.daily )"]
+BAD = ["nonsense", "* * *", "60 * * * * late", "@never x", "* * * * *", "0 0 31 2 * never", "1-x * * * * a"]
+
+
+def make_crontab(random_, n):
+    """(the lines, {number of a line that means a job: its fields}, the numbers of those that mean nothing)"""
+    lines, jobs, bad = [], {}, set()
+    while len(jobs) < n:
+        if random_.random() < 0.2:
+            lines.append(random_.choice(NOTES))
+        if random_.random() < 0.05:
+            lines.append(random_.choice(BAD))
+            bad.add(len(lines))
+        fields = [random_field(random_, kind) for kind in range(5)]
+        if random_.random() < 0.05:  # a random minute: the first, and a splay
+            low, high = sorted(random_.sample(range(60), 2))
+            lines.append(" ".join([f"{low}~{high}"] + fields[1:] + [random_.choice(COMMANDS)]))
+            fields[0] = str(low)
+        else:
+            lines.append(" ".join(fields + [random_.choice(COMMANDS)]))
+        jobs[len(lines)] = fields
+    return lines, jobs, bad
+
+
+def check_config(judge, config):
+    """Whether berthd takes what was printed."""
+    berthd = os.path.join(os.environ.get("BERTH_BUILD", "build"), "berthd")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "berth.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(config)
+        done = subprocess.run([berthd, "--check", "-c", path], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        judge.n_wrong += 1
+        print(f"wrong: berthd --check refuses what was printed: {done.stderr[:2000]}")
+
+
 def run_import(*words):
     berth = os.path.join(os.environ.get("BERTH_BUILD", "build"), "berth")
     done = subprocess.run([berth, "import-crontab", *words], capture_output=True, text=True, check=False)
@@ -127,22 +170,27 @@ def compare(judge, rows):
 
 def compare_random(judge, n, seed):
     random_ = random.Random(seed)
-    lines = [[random_field(random_, kind) for kind in range(5)] for _ in range(n)]
+    lines, jobs, bad = make_crontab(random_, n)
+    user = pwd.getpwuid(os.getuid()).pw_name
     with tempfile.NamedTemporaryFile("w", suffix=".cron") as file:
-        file.write("".join(f"{' '.join(fields)} run\n" for fields in lines))
+        file.write("".join(f"{line}\n" for line in lines))
         file.flush()
-        _, config = run_import("--user", "root", file.name)
+        _, config = run_import("--user", user, file.name)
+    check_config(judge, config)
     found, left_out = schedules(config)
     rows = []
-    for number, fields in enumerate(lines, 1):
+    for number in bad - left_out:
+        judge.n_wrong += 1
+        print(f"wrong: carried: {lines[number - 1]}")
+    for number, fields in jobs.items():
         if number in left_out:
             # berth refuses alone what never comes.
             if any(cron_times(fields)):
                 judge.n_wrong += 1
-                print(f"wrong: left out: {' '.join(fields)}")
+                print(f"wrong: left out: {lines[number - 1]}")
         elif number not in found:
             judge.n_wrong += 1
-            print(f"wrong: neither a job nor a comment: {' '.join(fields)}")
+            print(f"wrong: neither a job nor a comment: {lines[number - 1]}")
         else:
             rows.append((fields, found[number]))
     compare(judge, rows)
