@@ -24,11 +24,7 @@ static unsigned first_pool(const struct run *r) {
     return p;
 }
 
-static void put_pool(struct redis_command *words, unsigned pool) {
-    command_add(words, (char[]) {(char) ('a' + pool), '\0'});
-}
-
-static void put_claim(struct redis_command *words, const struct run *r) {
+static void put_claim(struct redis_command *words, const struct world *w, const struct run *r) {
     char id[16];
 
     command_add(words, vclaim_id(r, id));
@@ -37,7 +33,7 @@ static void put_claim(struct redis_command *words, const struct run *r) {
     command_add(words, r->nowait ? "1" : "0");
     for (unsigned p = 0; p < POOLS_MAX; p++)
         if (r->permits[p] > 0) {
-            put_pool(words, p);
+            command_add(words, model_pool(w, p));
             command_add_u64(words, r->permits[p]);
             command_add_u64(words, r->queue_limit);
         }
@@ -46,7 +42,7 @@ static void put_claim(struct redis_command *words, const struct run *r) {
 static void put_claims(struct redis_command *words, const struct world *w, const struct batch *batch) {
     char id[16];
 
-    put_pool(words, first_pool(&w->runs[batch->runs[0]]));
+    command_add(words, model_pool(w, first_pool(&w->runs[batch->runs[0]])));
     command_add_u64(words, w->runs[batch->runs[0]].queue_limit);
     for (unsigned i = 0; i < batch->n; i++) {
         command_add(words, vclaim_id(&w->runs[batch->runs[i]], id));
@@ -71,7 +67,7 @@ void vbatch_flush(struct world *w, struct host *h) {
     for (unsigned i = 0; batch.release && i < batch.n; i++)
         command_add(&words, vclaim_id(&w->runs[batch.runs[i]], id));
     if (!batch.release && batch.n == 1)
-        put_claim(&words, &w->runs[batch.runs[0]]);
+        put_claim(&words, w, &w->runs[batch.runs[0]]);
     else if (!batch.release)
         put_claims(&words, w, &batch);
     for (unsigned i = 0; !batch.release && i < batch.n; i++)

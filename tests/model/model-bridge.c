@@ -50,8 +50,7 @@ static const char epilogue[] =
     "    model_reply = words\n"
     "end\n"
     "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'heartbeat_count',\n"
-    "    'unsettled', 'o:a', 'o:b',\n"
-    "    'o:c', 'began', 'lead')}\n";
+    "    'unsettled', 'began', 'lead', 'o:a', 'o:b', 'o:c', 'o:t/x', 'o:t/y', 'o:t/*')}\n";
 
 /* Whether all that is said of a claim in several places agrees, and what keys there are besides those of a namespace at rest. */
 static const char inspect_text[] =
@@ -59,6 +58,12 @@ static const char inspect_text[] =
     "local expected = {}\n"
     "local function add(key, n) expected[key] = (expected[key] or 0) + n end\n"
     "local function want(c, condition, text) if not condition then bad[#bad + 1] = c .. ' ' .. text end end\n"
+    "local used, n_used = {}, {}\n" /* keys of a pattern with claims */
+    "local function pattern_of(pool)\n"
+    "    local name, key = string.match(pool, '^([^/]+/)(.*)$')\n"
+    "    return name and key ~= '*' and name .. '*'\n"
+    "end\n"
+    "local function override_of(pool) return string.match(call('HGET', at .. 'meta', 'o:' .. pool) or '', '^%d+\\t(%d+)\\t') end\n"
     "local claims = call('HGETALL', at .. 'claims')\n"
     "for i = 1, #claims, 2 do\n"
     "    local c, text = claims[i], claims[i + 1]\n"
@@ -82,8 +87,25 @@ static const char inspect_text[] =
     "            parked = parked + 1\n"
     "            add('pool:' .. pool .. ':parked', 1)\n"
     "        end\n"
+    "        if pattern_of(pool) and (state == 'H' or state == 'W' and reason == '' or call('ZSCORE', base .. 'parked', c)) then\n"
+    "            used[pool] = true\n"
+    "        end\n"
     "    end\n"
     "    want(c, parked == (state == 'P' and reason == '' and 1 or 0), 'parked')\n"
+    "end\n"
+    "for key in pairs(used) do\n"
+    "    n_used[pattern_of(key)] = (n_used[pattern_of(key)] or 0) + 1\n"
+    "    want(key, call('SISMEMBER', at .. 'pool:' .. pattern_of(key) .. ':keys', key) == 1, 'has claims, and its pattern does not know it')\n"
+    "end\n"
+    "for _, pool in ipairs(call('SMEMBERS', at .. 'waiting')) do\n"
+    "    want(pool, not pattern_of(pool) or used[pool], 'is a key without claims, noted as one where somebody waits')\n"
+    "end\n"
+    "for _, field in ipairs(call('HKEYS', at .. 'meta')) do\n"
+    "    local pool = string.match(field, '^o:(.*)$')\n"
+    "    if pool and pattern_of(pool) and override_of(pool) then\n"
+    "        want(pool, call('HGET', at .. 'meta', 'l:' .. pool) == override_of(pool) .. '/', 'is noted without its override')\n"
+    "        expected['l:' .. pool] = true\n"
+    "    end\n"
     "end\n"
     "for _, key in ipairs(call('KEYS', at .. '*')) do\n"
     "    local name = string.sub(key, #at + 1)\n"
@@ -95,13 +117,16 @@ static const char inspect_text[] =
     "    local pool = string.match(name, '^pool:(.*):limits$')\n"
     "    if pool then\n"
     "        local limit = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]\n"
-    "        local over = string.match(call('HGET', at .. 'meta', 'o:' .. pool) or '', '^%d+\\t(%d+)\\t')\n"
-    "        local noted, waits = string.match(call('HGET', at .. 'meta', 'l:' .. pool) or '', '^(%d+)([+!]?)$')\n"
+    "        local over = override_of(pool) or pattern_of(pool) and override_of(pattern_of(pool))\n"
+    "        local noted, waits = string.match(call('HGET', at .. 'meta', 'l:' .. pool) or '', '^(%d+)([+!/]?)$')\n"
     "        want(pool, noted == (over or limit), 'is noted with another limit')\n"
-    "        want(pool, waits == '+' or waits == '!' or call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0, 'is noted as if nobody waited')\n"
+    "        want(pool, (waits == '/') == (string.find(pool, '/', 1, true) ~= nil), 'is noted with the mark of another kind')\n"
+    "        want(pool, waits == '+' or waits == '!' or waits == '/' or call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0, 'is noted as if nobody waited')\n"
     "        expected['l:' .. pool] = true\n"
     "    end\n"
-    "    pool = string.match(name, '^pool:(.*):queue$')\n"
+    "    pool = string.match(name, '^pool:(.*):keys$')\n"
+    "    if pool then want(pool, call('SCARD', key) == n_used[pool], 'knows keys without claims') end\n"
+    "    pool = string.match(name, '^pool:(.*/.*):parked$') or string.match(name, '^pool:(.*):queue$')\n"
     "    if pool then want(pool, call('SISMEMBER', at .. 'waiting', pool) == 1, 'is not noted as one where somebody waits') end\n"
     "    if name ~= 'meta' and name ~= 'waiting' and name ~= 'sessions' and name ~= 'heartbeats' and name ~= 'overrides'\n"
     "        and not string.find(name, '^pool:.*:limits$') then extra[#extra + 1] = name end\n"
@@ -135,6 +160,7 @@ static const struct {
     {"local visits = 256", "local visits = 12"},
     {"local ends = 128", "local ends = 2"},
     {"{}, 500", "{}, 1"},
+    {"keys_left, finished = 500,", "keys_left, finished = 1,"},
     {"'SRANDMEMBER', unsynced, 128", "'SRANDMEMBER', unsynced, 1"},
 };
 

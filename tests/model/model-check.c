@@ -63,7 +63,7 @@ void check_grant(struct world *w, unsigned claim) {
         model_fail(w, "R1: c%u was granted beyond a limit", claim);
     for (unsigned p = 0; p < w->n_pools; p++)
         if (c->permits[p] > 0 && !is_excused(w) && in_use(w, p, run->id) + c->permits[p] > rules_limit(w, p))
-            model_fail(w, "R1: c%u was granted %u of pool %c while processes use %u of %u", claim, c->permits[p], 'a' + p, in_use(w, p, run->id),
+            model_fail(w, "R1: c%u was granted %u of pool %s while processes use %u of %u", claim, c->permits[p], model_pool(w, p), in_use(w, p, run->id),
                        rules_limit(w, p));
     check_token(w, run, c->token);
     run->granted_number = ++w->n_grants;
@@ -99,7 +99,7 @@ void check_start(struct world *w, const struct run *run) {
             if (r->alive && !r->over_lease && r->permits[p] > 0 && r->granted_number > last->granted_number)
                 last = r;
         if (used > last->granted_limit[p])
-            model_fail(w, "R1: the process of c%u begins: %u of pool %c are in use, the limit was %u", run->id, used, 'a' + p,
+            model_fail(w, "R1: the process of c%u begins: %u of pool %s are in use, the limit was %u", run->id, used, model_pool(w, p),
                        last->granted_limit[p]);
     }
 }

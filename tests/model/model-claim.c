@@ -274,7 +274,7 @@ void vclaim_collect(struct world *w, struct host *h) {
     }
 }
 
-void vclaim_put(struct redis_command *words, const struct run *r) {
+void vclaim_put(const struct world *w, struct redis_command *words, const struct run *r) {
     bool held = r->state == RUN_HELD;
     char text[64] = "", id[16];
     size_t size = 0;
@@ -290,7 +290,7 @@ void vclaim_put(struct redis_command *words, const struct run *r) {
     command_add(words, "name");
     for (unsigned p = 0; p < POOLS_MAX; p++)
         if (r->permits[p] > 0)
-            size += (size_t) snprintf(text + size, sizeof(text) - size, "%s%c:%u", size > 0 ? "," : "", 'a' + p, r->permits[p]);
+            size += (size_t) snprintf(text + size, sizeof(text) - size, "%s%s:%u", size > 0 ? "," : "", model_pool(w, p), r->permits[p]);
     command_add(words, text);
 }
 

@@ -75,7 +75,7 @@ static uint64_t named_number(const struct effect *e) {
 /* Nothing but a loss of data or a stepped clock puts it further ahead: what hosts remember is heard in grace alone. */
 void clock_check_lead(struct effect *e) {
     struct world *w = e->w;
-    int64_t stored = (int64_t) reply_number(reply_at(e->state, 9)), ahead = ahead_of_redis(w, reply_number(reply_at(e->state, 2)));
+    int64_t stored = (int64_t) reply_number(reply_at(e->state, 6)), ahead = ahead_of_redis(w, reply_number(reply_at(e->state, 2)));
     int64_t lead = stored > ahead ? stored : ahead, named = ahead_of_redis(w, named_number(e));
     bool went_back = w->went_back > 0 && w->now < w->went_back + 3 * w->longest;
     bool is_steady =

@@ -76,11 +76,11 @@ uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h) {
     return count;
 }
 
-void vheartbeat_apply_overrides(struct host *h, const redisReply *list) {
+void vheartbeat_apply_overrides(const struct world *w, struct host *h, const redisReply *list) {
     const redisReply *item;
 
     for (size_t i = 0; (item = reply_at(list, i)); i++) {
-        unsigned pool = (unsigned) (*reply_word(reply_at(item, 0)) - 'a');
+        unsigned pool = model_find_pool(w, reply_word(reply_at(item, 0)));
         uint64_t version = reply_number(reply_at(item, 1));
 
         if (pool >= POOLS_MAX)
@@ -143,7 +143,7 @@ void vheartbeat_on_reply(struct world *w, struct host *h, const redisReply *repl
     bool missed;
 
     h->heartbeat_under_way = false;
-    vheartbeat_apply_overrides(h, reply_at(reply, 9));
+    vheartbeat_apply_overrides(w, h, reply_at(reply, 9));
     if (h->deadline > 0 && w->now >= h->deadline) {
         vhost_session_lost(w, h);
         return;

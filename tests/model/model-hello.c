@@ -33,7 +33,7 @@ void vhello_send(struct world *w, struct host *h) {
     for (unsigned p = 0; p < w->n_pools; p++) {
         if (h->limits[p] == 0 && !h->host_scoped[p])
             continue;
-        command_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        command_add(&words, model_pool(w, p));
         if (h->host_scoped[p])
             command_add(&words, "host");
         else
@@ -42,7 +42,7 @@ void vhello_send(struct world *w, struct host *h) {
     for (unsigned p = 0; p < w->n_pools; p++) {
         if (h->overrides[p].version == 0)
             continue;
-        command_add(&words, (char[]) {(char) ('a' + p), '\0'});
+        command_add(&words, model_pool(w, p));
         for (size_t k = 0; k < 6; k++)
             command_add(&words, h->overrides[p].words[k]);
     }
@@ -79,7 +79,7 @@ void vhello_on_answer(struct world *w, struct host *h, const redisReply *reply) 
     vheartbeat_add_sample(w, h, reply_number(reply_at(reply, 4)), h->hello_sent);
     h->own = h->last_count;
     h->own_sent = h->last_sent;
-    vheartbeat_apply_overrides(h, reply_at(reply, 7));
+    vheartbeat_apply_overrides(w, h, reply_at(reply, 7));
     if (h->from_file && !known && !grace) {
         vhost_session_lost(w, h);
         return;
@@ -96,7 +96,7 @@ void vhello_on_declared(struct world *w, struct host *h, const redisReply *reply
     if (strcmp(reply_word(reply_at(reply, 1)), h->epoch) != 0)
         vhost_resync(w, h);
     else if (strcmp(reply_word(reply_at(reply, 0)), "ok") == 0)
-        vheartbeat_apply_overrides(h, reply_at(reply, 7));
+        vheartbeat_apply_overrides(w, h, reply_at(reply, 7));
 }
 
 /* --- sync --- */
@@ -114,7 +114,7 @@ static void sync_send(struct world *w, struct host *h) {
         const struct run *r = &w->runs[h->sync[h->sync_at++]];
 
         if (vclaim_is_notified(r))
-            vclaim_put(&words, r);
+            vclaim_put(w, &words, r);
     }
     h->sync_begun = true;
     world_send(w, h, REDIS_SCRIPT_SYNC, &words, HOST_SYNC, NULL);

@@ -16,7 +16,7 @@
 #define MODEL_KEY "berth:{m}:meta"
 #define MODEL_NOW "berth:{m}:now" /* no key: time and replication id, given to the prelude as if they were one */
 #define HOSTS_MAX 4
-#define POOLS_MAX 3
+#define POOLS_MAX 4
 #define RUNS_MAX 160
 #define SESSIONS_MAX 250
 #define EVENTS_MAX 2048
@@ -40,9 +40,8 @@ struct bridge {
 
 int bridge_open(struct bridge *b, const struct model_mutation *mutation);
 void bridge_close(struct bridge *b);
-/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, heartbeat_count, unsettled, o:a, o:b, o:c,
- * began, lead}}; NULL
- * if Redis is gone. To be freed. */
+/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, heartbeat_count, unsettled, began, lead,
+ * the overrides of all pools that any sequence has}}; NULL if Redis is gone. To be freed. */
 redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
                         const struct redis_command *arguments);
 /* {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}: the data hangs together, and what is in it.
@@ -240,6 +239,7 @@ struct world {
     FILE *trace; /* or NULL */
     /* what does not change in a sequence */
     unsigned n_hosts, n_pools;
+    bool has_keys; /* see POOL_PATTERN */
     usec_t lease, heartbeat;
     bool tight;
     size_t sync_part;
@@ -276,6 +276,11 @@ void model_fail(struct world *w, const char *format, ...) _printf_(2, 3); /* the
 static inline bool model_failed(const struct world *w) {
     return w->failure[0] != '\0';
 }
+/* Keyed pools: in such sequences the pools are a, t/x, t/y, and their pattern, of which nobody claims anything. */
+#define POOL_PATTERN 3
+const char *model_pool(const struct world *w, unsigned pool); /* its name */
+unsigned model_find_pool(const struct world *w, const char *text); /* POOLS_MAX: there is none; the name may be followed by ':' */
+bool model_is_key(const struct world *w, unsigned pool);
 uint64_t model_mix(uint64_t a, uint64_t b);
 uint64_t reply_number(const struct redisReply *r); /* 0 if it is no number */
 const char *reply_word(const struct redisReply *r); /* "" if it is no word */
@@ -334,7 +339,7 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply);
 void vheartbeat_observe_epoch(struct world *w, struct host *h, const char *epoch);
 void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number);
 void vheartbeat_observe_latest(struct world *w, struct host *h, uint64_t number, usec_t sent);
-void vheartbeat_apply_overrides(struct host *h, const redisReply *list);
+void vheartbeat_apply_overrides(const struct world *w, struct host *h, const redisReply *list);
 uint64_t vheartbeat_latest(const struct world *w, const struct host *h);
 void vheartbeat_add_sample(struct world *w, struct host *h, uint64_t count, usec_t sent);
 uint64_t vheartbeat_expired_count(const struct world *w, const struct host *h);
@@ -360,7 +365,7 @@ size_t vclaim_count(const struct world *w, const struct host *h);
 void vclaim_put_named(const struct world *w, const struct host *h, struct redis_command *words);
 /* Claims of a sync: those to be named, held ones first, then by ticket. */
 void vclaim_collect(struct world *w, struct host *h);
-void vclaim_put(struct redis_command *words, const struct run *r);
+void vclaim_put(const struct world *w, struct redis_command *words, const struct run *r);
 bool vclaim_is_notified(const struct run *r);
 /* Processes whose time is over end; their berthd, if it is there, gives their permits back. */
 void vclaim_pass_time(struct world *w);

@@ -56,16 +56,31 @@ static void restore_override(const struct world *w, struct override *o) {
     o->restore[0] = '\0';
 }
 
-uint32_t rules_limit(const struct world *w, unsigned pool) {
+static bool is_overridden(const struct world *w, unsigned pool, uint32_t *ret) { /* until a heartbeat ends it */
     struct override o = parse_override(w->m.overrides[pool]);
+
+    *ret = (uint32_t) number(o.limit);
+    return strcmp(o.limit, "-") != 0;
+}
+
+static bool is_declared(const struct world *w, unsigned pool, uint32_t *ret) {
     uint32_t lowest = UINT32_MAX;
 
-    if (strcmp(o.limit, "-") != 0) /* until a heartbeat ends it */
-        return (uint32_t) number(o.limit);
     for (unsigned s = 1; s <= w->n_sessions; s++)
         if (w->m.sessions[s].live && w->m.sessions[s].is_declared[pool] && w->m.sessions[s].limits[pool] < lowest)
             lowest = w->m.sessions[s].limits[pool];
-    return lowest == UINT32_MAX ? 0 : lowest;
+    *ret = lowest;
+    return lowest < UINT32_MAX;
+}
+
+uint32_t rules_limit(const struct world *w, unsigned pool) {
+    bool is_key = model_is_key(w, pool);
+    uint32_t limit;
+
+    if (is_overridden(w, pool, &limit) || (is_key && is_overridden(w, POOL_PATTERN, &limit)) || is_declared(w, pool, &limit) ||
+        (is_key && is_declared(w, POOL_PATTERN, &limit)))
+        return limit;
+    return 0;
 }
 
 /* --- overrides --- */
@@ -77,24 +92,24 @@ struct cause { /* the call that is being judged */
     const char *word;
 };
 
-static bool is_reported_by_hello(const struct cause *e, unsigned pool, const struct override *o) {
+static bool is_reported_by_hello(const struct world *w, const struct cause *e, unsigned pool, const struct override *o) {
     if (e->script != REDIS_SCRIPT_HELLO)
         return false;
     for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
-        if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) == o->version && strcmp(e->args[i + 2], o->limit) == 0)
+        if (strcmp(e->args[i], model_pool(w, pool)) == 0 && number(e->args[i + 1]) == o->version && strcmp(e->args[i + 2], o->limit) == 0)
             return true;
     return false;
 }
 
 /* What a hello brings is there before anything ends: its time may be over, too. */
-static struct override newest_known(const struct cause *e, unsigned pool, const struct override *old) {
+static struct override newest_known(const struct world *w, const struct cause *e, unsigned pool, const struct override *old) {
     struct override newest = *old;
     char text[OVERRIDE_SIZE];
 
     if (e->script != REDIS_SCRIPT_HELLO)
         return newest;
     for (size_t i = HELLO_LIMITS + 1 + 2 * number(e->args[HELLO_LIMITS]); i + 6 < e->n_args; i += 7)
-        if (e->args[i][0] == 'a' + (char) pool && number(e->args[i + 1]) > newest.version) {
+        if (strcmp(e->args[i], model_pool(w, pool)) == 0 && number(e->args[i + 1]) > newest.version) {
             (void) snprintf(text, sizeof(text), "%.24s\t%.15s\t%.24s\t%.24s\t%.50s\t%.50s", e->args[i + 1], e->args[i + 2], e->args[i + 3],
                             e->args[i + 4], e->args[i + 5], e->args[i + 6]);
             newest = parse_override(text);
@@ -103,7 +118,7 @@ static struct override newest_known(const struct cause *e, unsigned pool, const 
 }
 
 static void check_override(struct world *w, const struct cause *e, unsigned pool, const struct override *old, const struct override *o) {
-    bool ours = e->script == REDIS_SCRIPT_OVERRIDE && strcmp(e->word, "ok") == 0 && e->args[3][0] == 'a' + (char) pool;
+    bool ours = e->script == REDIS_SCRIPT_OVERRIDE && strcmp(e->word, "ok") == 0 && strcmp(e->args[3], model_pool(w, pool)) == 0;
     struct override want = *old;
 
     if (is_over(w, &want))
@@ -117,26 +132,26 @@ static void check_override(struct world *w, const struct cause *e, unsigned pool
     else if (ours)
         restore_override(w, &want);
     if (ours && number(e->args[4]) != old->version)
-        model_fail(w, "R6: an override of %c replaced version %" PRIu64 ", it named %s", 'a' + pool, old->version, e->args[4]);
-    if (is_reported_by_hello(e, pool, o))
+        model_fail(w, "R6: an override of %s replaced version %" PRIu64 ", it named %s", model_pool(w, pool), old->version, e->args[4]);
+    if (is_reported_by_hello(w, e, pool, o))
         return;
     if (!ours && !is_over(w, old))
-        model_fail(w, "the override of %c changed to %s by itself", 'a' + pool, o->limit);
+        model_fail(w, "the override of %s changed to %s by itself", model_pool(w, pool), o->limit);
     else if (strcmp(o->limit, want.limit) != 0)
-        model_fail(w, "the override of %c is %s, must be %s", 'a' + pool, o->limit, want.limit);
+        model_fail(w, "the override of %s is %s, must be %s", model_pool(w, pool), o->limit, want.limit);
 }
 
 void limits_apply(struct world *w, enum redis_script script, char **args, size_t n_args, const char *word, const redisReply *state) {
     const struct cause cause = {.script = script, .args = args, .n_args = n_args, .word = word};
 
     for (unsigned p = 0; p < w->n_pools; p++) {
-        const char *text = reply_word(reply_at(state, 5 + p));
+        const char *text = reply_word(reply_at(state, 7 + (w->has_keys && p > 0 ? p + 2 : p)));
 
         if (strcmp(text, w->m.overrides[p]) != 0) {
-            struct override before = parse_override(w->m.overrides[p]), old = newest_known(&cause, p, &before), o = parse_override(text);
+            struct override before = parse_override(w->m.overrides[p]), old = newest_known(w, &cause, p, &before), o = parse_override(text);
 
             if (o.version <= before.version)
-                model_fail(w, "R6: an override of %c with version %" PRIu64 " came after %" PRIu64, 'a' + p, o.version, before.version);
+                model_fail(w, "R6: an override of %s with version %" PRIu64 " came after %" PRIu64, model_pool(w, p), o.version, before.version);
             check_override(w, &cause, p, &old, &o);
             (void) snprintf(w->m.overrides[p], sizeof(w->m.overrides[p]), "%s", text);
         }

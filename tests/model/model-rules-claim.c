@@ -8,9 +8,12 @@
 
 static void parse_permits(struct effect *e, const char *text, uint32_t permits[static POOLS_MAX]) {
     memset(permits, 0, POOLS_MAX * sizeof(*permits));
-    for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-        if (*text >= 'a' && *text < 'a' + (char) e->w->n_pools)
-            permits[*text - 'a'] = (uint32_t) rules_number(text + 2);
+    for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL) {
+        unsigned p = model_find_pool(e->w, text);
+
+        if (p < POOLS_MAX)
+            permits[p] = (uint32_t) rules_number(strchr(text, ':') + 1);
+    }
 }
 
 /* Held by the word of an epoch before the one that was named: its host does not say so. */
@@ -19,9 +22,9 @@ static bool is_doubtful(const struct effect *e, const struct m_claim *claim) {
 }
 
 /* Whether the queue of a pool that it asks for has as many as this host's config lets wait; the first such pool. */
-static bool is_queue_full(const struct effect *e, char *ret_pool) {
+static bool is_queue_full(const struct effect *e, const char **ret_pool) {
     for (size_t i = 7; i + 2 < e->n_args; i += 3) {
-        unsigned p = (unsigned) (e->args[i][0] - 'a');
+        unsigned p = model_find_pool(e->w, e->args[i]);
         uint64_t waiting = 0;
 
         for (unsigned k = 0; k < e->w->n_runs; k++) {
@@ -29,25 +32,32 @@ static bool is_queue_full(const struct effect *e, char *ret_pool) {
 
             waiting += !claim->revoked && claim->permits[p] > 0 && (claim->state == 'W' || (claim->state == 'P' && claim->parked_at == p));
         }
-        *ret_pool = (char) ('a' + p);
+        *ret_pool = e->args[i];
         if (waiting >= rules_number(e->args[i + 2]))
             return true;
     }
     return false;
 }
 
+/* Claims of a session whose end has begun are gone, or still in the way. */
+static bool is_any_ending(const struct effect *e) {
+    for (unsigned s = 1; s <= e->w->n_sessions; s++)
+        if (e->m->sessions[s].ending)
+            return true;
+    return false;
+}
+
 /* Who does not want to wait is refused if he would have to; who would, if too many wait already; not who has waited before. */
-static void check_waiting(struct effect *e, unsigned c, char full_pool, const char *state) {
+static void check_waiting(struct effect *e, unsigned c, const char *full_pool, const char *state) {
     bool nowait = *e->args[6] == '1', refused = strcmp(e->word, "refused") == 0;
     const char *want = nowait ? "busy" : full_pool ? "queue-full" : "W or P";
 
-    for (unsigned s = 1; s <= e->w->n_sessions; s++)
-        if (e->m->sessions[s].ending)
-            return; /* those of its claims that were in the way may be gone */
+    if (is_any_ending(e))
+        return;
     if (refused ? strcmp(state, want) != 0 : nowait || full_pool)
         model_fail(e->w, "queue: c%u was answered '%s', must be %s", c, state, want);
-    if (refused && !nowait && full_pool && *reply_word(reply_at(e->reply, 4)) != full_pool)
-        model_fail(e->w, "queue: c%u was refused for pool %s, must be %c", c, reply_word(reply_at(e->reply, 4)), full_pool);
+    if (refused && !nowait && full_pool && strcmp(reply_word(reply_at(e->reply, 4)), full_pool) != 0)
+        model_fail(e->w, "queue: c%u was refused for pool %s, must be %s", c, reply_word(reply_at(e->reply, 4)), full_pool);
 }
 
 /* The claims that a call asks for, and what is said of each: {claim, who, ...} from here on. */
@@ -75,7 +85,7 @@ static struct m_claim make_claim(const struct effect *e) {
     struct m_claim claim = {.state = 'W', .session = id_number(e->args[0]), .head = rules_number(e->args[4])};
 
     for (size_t i = 7; i + 2 < e->n_args; i += 3)
-        claim.permits[e->args[i][0] - 'a'] = (uint32_t) rules_number(e->args[i + 1]);
+        claim.permits[model_find_pool(e->w, e->args[i])] = (uint32_t) rules_number(e->args[i + 1]);
     return claim;
 }
 
@@ -83,7 +93,7 @@ static struct m_claim make_claim(const struct effect *e) {
 static void check_granted_claim(struct effect *e) {
     unsigned c = id_number(e->args[3]);
     struct m_claim *claim = &e->m->claims[c];
-    char full_pool = '\0';
+    const char *full_pool = NULL;
     const char *state = reply_word(reply_at(e->reply, 3));
     uint64_t ticket = reply_number(reply_at(e->reply, 4)), token = reply_number(reply_at(e->reply, 5)), clock = e->m->clock;
     bool refused = strcmp(e->word, "refused") == 0;
@@ -96,7 +106,7 @@ static void check_granted_claim(struct effect *e) {
         return;
     }
     if (!is_queue_full(e, &full_pool) || strcmp(e->args[5], "0") != 0)
-        full_pool = '\0';
+        full_pool = NULL;
     *claim = make_claim(e);
     claim->ticket = ticket;
     e->w->runs[c].requested_at = 0;
@@ -104,7 +114,7 @@ static void check_granted_claim(struct effect *e) {
         check_waiting(e, c, full_pool, state);
     if (refused) {
         claim->ticket = reply_number(reply_at(e->state, 2)); /* the last one drawn, not lower than its own */
-        if (!e->m->grace && !e->mismatch && !e->ended && !*reply_word(reply_at(e->state, 4)) &&
+        if (!e->m->grace && !e->mismatch && !e->ended && !*reply_word(reply_at(e->state, 4)) && !is_any_ending(e) &&
             rules_is_first(e->w, c, true) && rules_fits(e->w, c, 0))
             model_fail(e->w, "c%u was refused as '%s' though all is free", c, state);
         claim->state = 0;

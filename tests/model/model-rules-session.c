@@ -131,14 +131,14 @@ static void check_differing(struct effect *e, const struct m_session *session) {
         bool differ = want.lowest > 0 && (want.lowest != want.highest || want.host_scoped > 0), found = false;
 
         for (size_t i = 0; (item = reply_at(list, i)); i++)
-            if (*reply_word(reply_at(item, 0)) == 'a' + (char) p) {
+            if (strcmp(reply_word(reply_at(item, 0)), model_pool(e->w, p)) == 0) {
                 found = true;
                 told = (struct declared) {(uint32_t) reply_number(reply_at(item, 1)), (uint32_t) reply_number(reply_at(item, 2)),
                                           (unsigned) reply_number(reply_at(item, 3))};
             }
         if (found != (differ && (session->is_declared[p] || session->is_host_scoped[p])) ||
             (found && (told.lowest != want.lowest || told.highest != want.highest || told.host_scoped != want.host_scoped)))
-            model_fail(e->w, "R14: of pool %c hosts declare %u to %u, %u have it elsewhere; told is %s %u to %u, %u", 'a' + p, want.lowest,
+            model_fail(e->w, "R14: of pool %s hosts declare %u to %u, %u have it elsewhere; told is %s %u to %u, %u", model_pool(e->w, p), want.lowest,
                        want.highest, want.host_scoped, found ? "that it differs:" : "nothing", told.lowest, told.highest, told.host_scoped);
     }
 }
@@ -159,11 +159,11 @@ static void check_undeclared(struct effect *e, const uint32_t before[static POOL
             continue;
 
         for (size_t i = 0; (item = reply_at(list, i)); i++)
-            if (*reply_word(reply_at(item, 0)) == 'a' + (char) p) /* -1: nobody */
+            if (strcmp(reply_word(reply_at(item, 0)), model_pool(e->w, p)) == 0) /* -1: nobody */
                 told = reply_at(item, 1)->type == REDIS_REPLY_INTEGER && reply_at(item, 1)->integer > 0
                            ? (uint32_t) reply_at(item, 1)->integer : 0;
         if (told != lowest)
-            model_fail(e->w, "R14: the lowest limit of pool %c is %u now, it was %u; told is %u", 'a' + p, lowest, before[p], told);
+            model_fail(e->w, "R14: the lowest limit of pool %s is %u now, it was %u; told is %u", model_pool(e->w, p), lowest, before[p], told);
     }
 }
 
@@ -175,7 +175,7 @@ static void declare(struct effect *e, struct m_session *session) {
     memset(session->is_declared, 0, sizeof(session->is_declared));
     memset(session->is_host_scoped, 0, sizeof(session->is_host_scoped));
     for (size_t i = HELLO_LIMITS + 1; i < HELLO_LIMITS + 1 + 2 * n; i += 2) {
-        unsigned p = (unsigned) (e->args[i][0] - 'a');
+        unsigned p = model_find_pool(e->w, e->args[i]);
 
         session->is_host_scoped[p] = strcmp(e->args[i + 1], "host") == 0;
         session->is_declared[p] = !session->is_host_scoped[p];

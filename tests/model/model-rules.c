@@ -189,7 +189,7 @@ static const char *gate(const struct effect *e, bool was_mismatch) {
 
 static void begin_epoch(struct effect *e, const char *epoch) {
     struct world *w = e->w;
-    uint64_t began = reply_number(reply_at(e->state, 8));
+    uint64_t began = reply_number(reply_at(e->state, 5));
 
     if (e->script != REDIS_SCRIPT_HELLO || (!e->mismatch && !e->went_back))
         model_fail(w, "R10: %s began a new epoch, but Redis is the same", redis_script_name(e->script));

@@ -39,6 +39,16 @@ static usec_t some_time(struct dice *d, usec_t lease) {
     }
 }
 
+/* Hosts declare a plain pool and a pattern, and sometimes one of its keys in full. */
+static void make_keys(struct world *w, struct dice *d) {
+    w->n_pools = POOLS_MAX;
+    for (unsigned p = 0; p < w->n_pools; p++)
+        w->limits[p] = 1 + (uint32_t) roll(d, 4);
+    for (unsigned p = 1; p < POOL_PATTERN; p++)
+        if (roll(d, 4) > 0)
+            w->limits[p] = 0;
+}
+
 static void make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, uint64_t seed) {
     struct dice d = {.seed = model_mix(seed, 77)};
     static const usec_t leases[] = {10, 60, 100};
@@ -48,7 +58,8 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
     w->mutation = mutation;
     w->seed = seed;
     w->n_hosts = 2 + (unsigned) roll(&d, 3);
-    w->n_pools = 1 + (unsigned) roll(&d, POOLS_MAX);
+    w->n_pools = 1 + (unsigned) roll(&d, 3);
+    w->has_keys = seed & MODEL_KEYS;
     w->lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
     w->heartbeat = w->lease / 6;
     w->longest = w->lease;
@@ -58,6 +69,8 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
     w->replid = 1;
     for (unsigned p = 0; p < w->n_pools; p++)
         w->limits[p] = 1 + (uint32_t) roll(&d, 4);
+    if (w->has_keys)
+        make_keys(w, &d);
     for (unsigned i = 0; i < w->n_hosts; i++) {
         static const double rates[] = {0.99501, 1.0, 1.00499, 1.00499};
 
@@ -363,8 +376,8 @@ static void print_failure(struct world *w, struct bridge *b, const struct model_
     printf("sequence %" PRIu64 " fails: %s\n", q->seed, first);
     shrink(w, b, mutation, q, first);
     run_sequence(w, b, mutation, q, wanted ? stdout : NULL);
-    printf("the shortest that was found of it: %s\n  %u hosts, %u pools (limits %u %u %u), lease %" PRIu64 " s, bounds %s, rates", w->failure,
-           w->n_hosts, w->n_pools, w->limits[0], w->limits[1], w->limits[2], w->lease / USEC_PER_SEC, w->tight ? "low" : "as they are");
+    printf("the shortest that was found of it: %s\n  %u hosts, %u pools (limits %u %u %u %u), lease %" PRIu64 " s, bounds %s, rates", w->failure,
+           w->n_hosts, w->n_pools, w->limits[0], w->limits[1], w->limits[2], w->limits[3], w->lease / USEC_PER_SEC, w->tight ? "low" : "as they are");
     for (unsigned i = 0; i < w->n_hosts; i++)
         printf(" %.5f", w->hosts[i].rate);
     printf("\n");

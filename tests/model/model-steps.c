@@ -28,6 +28,14 @@ const char *step_name(enum step_kind kind) {
     return step_names[kind];
 }
 
+/* The limit that these give a pool: its own, or that of its pattern; 0: it is not declared, or is of scope host. */
+static uint32_t limit_for(const struct world *w, unsigned pool, const uint32_t *limits, const bool *host_scoped) {
+    bool is_own = limits[pool] > 0 || host_scoped[pool];
+    unsigned p = model_is_key(w, pool) && !is_own ? POOL_PATTERN : pool;
+
+    return host_scoped[p] ? 0 : limits[p];
+}
+
 static void step_claim(struct world *w, struct host *h, const struct step *s) {
     struct run *r = &w->runs[w->n_runs];
     uint32_t sum = 0;
@@ -38,10 +46,10 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
                        .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};
     for (unsigned p = 0; p < w->n_pools; p++) {
         r->permits[p] = (uint32_t) (s->a >> (8 * p)) & 0xff;
-        if (h->limits[p] == 0 || h->host_scoped[p])
+        if (limit_for(w, p, h->limits, h->host_scoped) == 0 || (w->has_keys && p == POOL_PATTERN))
             r->permits[p] = 0;
-        if (r->permits[p] > w->limits[p])
-            r->permits[p] = w->limits[p];
+        if (r->permits[p] > limit_for(w, p, w->limits, (const bool[POOLS_MAX]) {false}))
+            r->permits[p] = limit_for(w, p, w->limits, (const bool[POOLS_MAX]) {false});
         sum += r->permits[p];
     }
     if (sum == 0 && h->host_scoped[0]) /* that is none of Redis' business */
@@ -49,13 +57,13 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
     if (sum == 0)
         r->permits[0] = 1;
     w->n_runs++;
-    world_trace(w, "h%u: c%u asks for %u %u %u", h->index, r->id, r->permits[0], r->permits[1], r->permits[2]);
+    world_trace(w, "h%u: c%u asks for %u %u %u", h->index, r->id, r->permits[0], r->permits[1], r->permits[2]); /* none has permits of a pattern */
     vclaim_request(w, r);
 }
 
 /* Several claims of one permit of one pool, in one turn. */
 static void step_claims(struct world *w, struct host *h, const struct step *s) {
-    unsigned p = (unsigned) (s->a % w->n_pools), n = 2 + (unsigned) (s->c & 7) % 5;
+    unsigned p = (unsigned) (s->a % (w->has_keys ? POOL_PATTERN : w->n_pools)), n = 2 + (unsigned) (s->c & 7) % 5;
 
     for (unsigned i = 0; i < n; i++)
         step_claim(w, h, &(struct step) {.a = 1u << (8 * p), .b = (s->c >> (8 + i) & 1) != 0 ? s->b : 0, .c = s->c >> 16 << 2,
@@ -175,7 +183,7 @@ static void step_override(struct world *w, struct host *h, const struct step *s)
         w->admin_versions[id] = h->overrides[p].version + 1;
     vhost_begin(h, &words);
     command_add(&words, h->epoch);
-    command_add(&words, (char[]) {(char) ('a' + p), '\0'});
+    command_add(&words, model_pool(w, p));
     command_add_u64(&words, w->admin_versions[id] - 1);
     (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
     if (id == 0)

@@ -9,6 +9,26 @@
 
 #define LOOK_EVERY 16 /* calls between two looks into Redis' data */
 
+static const char *const pool_names[2][POOLS_MAX] = {{"a", "b", "c", ""}, {"a", "t/x", "t/y", "t/*"}};
+
+const char *model_pool(const struct world *w, unsigned pool) {
+    return pool_names[w->has_keys][pool];
+}
+
+unsigned model_find_pool(const struct world *w, const char *text) {
+    for (unsigned p = 0; p < w->n_pools; p++) {
+        size_t n = strlen(model_pool(w, p));
+
+        if (strncmp(text, model_pool(w, p), n) == 0 && (text[n] == '\0' || text[n] == ':'))
+            return p;
+    }
+    return POOLS_MAX;
+}
+
+bool model_is_key(const struct world *w, unsigned pool) {
+    return w->has_keys && (pool == 1 || pool == 2);
+}
+
 uint64_t model_mix(uint64_t a, uint64_t b) { /* splitmix64 */
     uint64_t z = a + (b + 1) * 0x9e3779b97f4a7c15u;
 

@@ -24,11 +24,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Seeds with this bit make sequences with keyed pools. */
+#define MODEL_KEYS (UINT64_C(1) << 32)
+
 /* A change that the model must notice: in the scripts' text, or in the virtual host. */
 struct model_mutation {
     const char *name;
     uint64_t seed;             /* of a sequence that is known to notice it; 0: none is */
     const char *from, *to;     /* each occurrence in a script; NULL: none */
+    bool has_keys;             /* sequences with keyed pools notice it */
     bool early_expiry;         /* hosts expire others after 3/4 of a lease */
     bool deadline_from_answer; /* hosts count their lease from the reply, not from the call */
     bool no_ageing;            /* hosts do not age the clock that they remember */

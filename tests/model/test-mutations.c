@@ -184,6 +184,68 @@ static const struct model_mutation mutations[] = {
      .from = "for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end", .to = ""},
     {.name = "a release leaves an oversized claim in the way", .seed = 307, .from = "if used > limit and n + 0 <= limit then return",
      .to = "if used > limit then return"},
+
+    /* keyed pools */
+    {.name = "keys: a pattern has the mark of a plain pool", .has_keys = true,
+     .from = "if string.find(pool, '/', 1, true) then mark = '/' end\n",
+     .to = ""},
+    {.name = "keys: a claim counts the permits of the pattern, not of the key", .has_keys = true,
+     .from = "if room and call('SCARD', base .. ':held') + n <= room and",
+     .to = "if room and call('SCARD', at .. 'pool:' .. (pattern or pool) .. ':held') + n <= room and"},
+    {.name = "keys: the keys of a pattern share its limit", .has_keys = true,
+     .from = "call('SCARD', base .. ':held') + d.list[i + 1] <= limit_of(d.list[i])",
+     .to = "call('SCARD', base .. ':held') + d.list[i + 1] <= limit_of(pattern_of(d.list[i]) or d.list[i])"},
+    {.name = "keys: a claim does not look at the key's queue", .has_keys = true,
+     .from = "or call('EXISTS', base .. ':queue', base .. ':parked') == 0)",
+     .to = "or true)"},
+    {.name = "keys: a claim does not look at the key's parked claims", .has_keys = true,
+     .from = "or call('EXISTS', base .. ':queue', base .. ':parked') == 0)",
+     .to = "or call('EXISTS', base .. ':queue') == 0)"},
+    {.name = "keys: a claim does not note its key", .has_keys = true,
+     .from = "call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1",
+     .to = "false"},
+    {.name = "keys: a grant does not note its key", .has_keys = true, .from = "use_key(r.list[i])\nend\nr.state = 'H'",
+     .to = "end\nr.state = 'H'"},
+    {.name = "keys: a waiting claim does not note its key", .has_keys = true, .from = "use_key(r.list[i])\nend\nr.state = 'W'",
+     .to = "end\nr.state = 'W'"},
+    {.name = "keys: a release does not forget an idle key", .has_keys = true,
+     .from = "call('SREM', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)\n",
+     .to = ""},
+    {.name = "keys: a release does not forget where nobody waits", .has_keys = true,
+     .from = "call('SREM', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)\ncall('SREM', at .. 'waiting', pool)\n",
+     .to = "call('SREM', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)\n"},
+    {.name = "keys: an expired claim does not forget its key", .has_keys = true,
+     .from = "dequeue(c, r)\nleave_keys(r)\ncall('HDEL', at .. 'claims', c)",
+     .to = "dequeue(c, r)\ncall('HDEL', at .. 'claims', c)"},
+    {.name = "keys: a parked claim does not forget its other keys", .has_keys = true, .from = "leave_keys(r)\nr.state = 'P'",
+     .to = "r.state = 'P'"},
+    {.name = "keys: a revoked claim does not forget its key", .has_keys = true, .from = "dequeue(c, r)\nleave_keys(r)\nend",
+     .to = "dequeue(c, r)\nend"},
+    {.name = "keys: a key is forgotten while claims are parked", .has_keys = true,
+     .from = "call('EXISTS', base .. ':held', base .. ':queue', base .. ':parked') == 0 then\ncall('SREM', at .. 'pool:' .. pattern",
+     .to = "call('EXISTS', base .. ':held', base .. ':queue') == 0 then\ncall('SREM', at .. 'pool:' .. pattern"},
+    {.name = "keys: the pattern's override is ignored", .has_keys = true,
+     .from = "limit = override_of(pool) or pattern and override_of(pattern) or",
+     .to = "limit = override_of(pool) or"},
+    {.name = "keys: the pattern's override goes before the key's", .has_keys = true,
+     .from = "limit = override_of(pool) or pattern and override_of(pattern) or",
+     .to = "limit = pattern and override_of(pattern) or override_of(pool) or"},
+    {.name = "keys: a key that is named in full has its pattern's limit", .has_keys = true,
+     .from = "or lowest_limit(pool)\nor pattern and lowest_limit(pattern) or 0",
+     .to = "or pattern and lowest_limit(pattern)\nor lowest_limit(pool) or 0"},
+    {.name = "keys: keys do not follow the override of their pattern", .has_keys = true,
+     .from = "if string.sub(pool, -2) == '/*' then cache_keys(pool) end\n",
+     .to = ""},
+    {.name = "keys: a call remembers the limits of keys before its change", .has_keys = true, .from = "limits = {}\ncache_limit(pool)",
+     .to = "limits[pool] = nil\ncache_limit(pool)"},
+    {.name = "keys: a key's own override is not noted", .has_keys = true, .from = "or pattern and override_of(pool) then",
+     .to = "then"},
+    {.name = "keys: a release does not look at the key's parked claims", .has_keys = true,
+     .from = "if call('EXISTS', at .. 'pool:' .. pool .. ':parked') == 1 then limit_text = nil end\n",
+     .to = ""},
+    {.name = "keys: a release takes the limit of the pattern", .has_keys = true,
+     .from = "limit_text = limit_text or call('HGET', meta, 'l:'",
+     .to = "limit_text = call('HGET', meta, 'l:'"},
 };
 
 static void test_mutations(void) {
@@ -198,10 +260,12 @@ static void test_mutations(void) {
 
         if (wanted && !strstr(mutations[i].name, wanted))
             continue;
+        uint64_t keys = mutations[i].has_keys ? MODEL_KEYS : 0;
+
         if (seed == 0 && mutations[i].seed > 0)
-            k = model_run(mutations[i].seed, 1, &mutations[i], wanted && *wanted, &failed);
+            k = model_run(keys | mutations[i].seed, 1, &mutations[i], wanted && *wanted, &failed);
         if (!failed && k >= 0)
-            k = model_run(seed > 0 ? seed : 1, SEQUENCES_MAX, &mutations[i], wanted && *wanted, &failed);
+            k = model_run(keys | (seed > 0 ? seed : 1), SEQUENCES_MAX, &mutations[i], wanted && *wanted, &failed);
         if (wanted)
             printf("%4d sequences: %s%s\n", k, mutations[i].name, failed ? "" : " (NOT FOUND)");
         if (!failed)

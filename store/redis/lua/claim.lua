@@ -10,19 +10,21 @@
 -- Reply, one line: ok epoch more state ticket token last-token-before position time-µs      state: H(eld) W(aiting) P(arked)
 --                  refused epoch more busy|queue-full pool
 --       {'epoch', epoch} another epoch, nothing was done;  {'gone'} no such session;  {'stale'} there is a newer connection
--- Cost  granted: 8 calls for one pool; waiting: about 15; O(log n)
+-- Cost  granted: 8 calls for one pool, 9 or 10 for a key; waiting: about 15; O(log n)
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_POOL = 8
 local s, own_connection, own_epoch, c, details, ticket, nowait, pool, n, _, second_pool = unpack(ARGV)
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
+local pattern = string.find(pool, '/', 1, true) and string.match(pool, '^[^/]+/') .. '*' -- of a key
+local m = pattern and call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool, 'l:' .. pattern)
+    or call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
 if connection ~= own_connection then return {'stale'} end
 
 -- Fast path: one pool, no claim waits, no unusual state.
-local limit = m[6]
+local limit = m[6] or m[7]
 if limit and not m[3] and not second_pool and ticket == '0' then
     local base = at .. 'pool:' .. pool
     local room = tonumber(limit)
@@ -31,8 +33,13 @@ if limit and not m[3] and not second_pool and ticket == '0' then
         room = tonumber(limit)
         call('HSET', meta, 'l:' .. pool, limit)
         if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pool) end
+    elseif pattern then
+        room = tonumber(string.match(limit, '^%d+'))
     end
-    if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
+    -- A key that is new in :keys has no other claims.
+    if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true)
+        and (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1
+            or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then
         local t = call('TIME')
         local since = t[1] .. string.sub('00000' .. t[2], -6)
         local text = #m[5] == #since and m[5] < since and since or string.format('%d', math.max(m[5] + 1, since))

@@ -10,7 +10,9 @@ local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_CLAIM = 6
 local s, own_connection, own_epoch, pool, queue_limit = unpack(ARGV, 1, 5)
-local m = call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
+local pattern = string.find(pool, '/', 1, true) and string.match(pool, '^[^/]+/') .. '*' -- of a key
+local m = pattern and call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool, 'l:' .. pattern)
+    or call('HMGET', meta, 'epoch', 'c:' .. s, 'grace', 'replid', 'clock', 'l:' .. pool)
 if m[1] ~= own_epoch then return {'epoch', m[1] or ''} end
 if not m[2] then return {'gone'} end
 local connection, last = string.match(m[2], '^(%d+) (%d+)$')
@@ -22,14 +24,19 @@ for i = FIRST_CLAIM, #ARGV, 2 do
 end
 
 -- Fast path: no claim waits, no unusual state, and there is room for all.
-local base, limit = at .. 'pool:' .. pool, m[6]
+local base, limit = at .. 'pool:' .. pool, m[6] or m[7]
 if limit and string.byte(limit, -1) == 43 and call('EXISTS', base .. ':queue') == 0 then -- a plus
     limit = string.sub(limit, 1, -2)
     call('HSET', meta, 'l:' .. pool, limit)
     if call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pool) end
+elseif limit and pattern then
+    limit = string.match(limit, '^%d+')
 end
 local room = not m[3] and tonumber(limit or '')
-if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true) then
+-- A key that is new in :keys has no other claims.
+if room and call('SCARD', base .. ':held') + n <= room and string.find(call('INFO', 'replication'), m[4], 1, true)
+    and (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1
+        or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then
     local is_resent = false
     for _, record in ipairs(call('HMGET', at .. 'claims', unpack(ids))) do is_resent = is_resent or record end
     if not is_resent then

@@ -7,10 +7,12 @@
 --               epoch: the random id of this epoch; began: the clock when it began; lead: how far the clock runs ahead of TIME, µs
 --               c:SESSION = "connection last-token", h:HOST = session, o:POOL = override;
 --               l:POOL = limit in force, followed by "+" if claims may be waiting (a script that finds none removes the "+"),
---               by "!" if parked claims have to be requeued;
+--               by "!" if parked claims have to be requeued; of a pattern and of a key always followed by "/": a key
+--               without an override or a declaration of its own has no l:KEY, its limit is in l:PATTERN;
 --               replid: as INFO prints it, "master_replid:...";
 --               about: a text for people, long enough that Redis stores this hash as a hash table from the first host on
--- waiting set   pools whose l:POOL ends in "+" or "!"
+-- waiting set   pools whose l:POOL ends in "+" or "!", and each key with waiting or parked claims
+-- pool:PATTERN:keys  set  keys with claims
 -- Tickets and tokens are numbers of the hybrid clock. They are stored and compared as text, because `..` and tostring() lose
 -- digits of 16-digit numbers.
 
@@ -150,19 +152,33 @@ local function parse_override(text)
     return o
 end
 
--- call() formats numbers with 17 digits, which takes longer than a look-up in this table of texts.
-local function lowest_limit(pool)
-    return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', '0', '0', 'WITHSCORES')[2]) or 0
+-- Returns the pattern of a key, "tenant/*" for "tenant/acme"; nil: the pool is no key.
+local function pattern_of(pool)
+    local name, key = string.match(pool, '^([^/]+/)(.*)$')
+    return name and key ~= '*' and name .. '*' or nil
 end
 
--- Returns the override, or the lowest limit that a live session declares (R14). An override stays in force until a heartbeat ends
--- it, so that the claims it parked are requeued before other claims are granted the permits (R2).
+-- Returns the limit of an override, or nil.
+local function override_of(pool)
+    local o = call('HGET', meta, 'o:' .. pool)
+    return o and tonumber(parse_override(o).limit)
+end
+
+-- Returns the lowest limit that a live session declares, or nil. call() formats numbers with 17 digits, which takes longer than a
+-- look-up in this table of texts.
+local function lowest_limit(pool)
+    return tonumber(call('ZRANGE', at .. 'pool:' .. pool .. ':limits', '0', '0', 'WITHSCORES')[2])
+end
+
+-- Returns the override, or the lowest limit that a live session declares (R14); of a key its own or else its pattern's, overrides
+-- first. An override stays in force until a heartbeat ends it, so that the claims it parked are requeued before other claims are
+-- granted the permits (R2).
 local function limit_of(pool)
     local limit = limits[pool]
     if not limit then
-        local o = call('HGET', meta, 'o:' .. pool)
-        if o then limit = tonumber(parse_override(o).limit) end
-        limit = limit or lowest_limit(pool)
+        local pattern = pattern_of(pool)
+        limit = override_of(pool) or pattern and override_of(pattern) or lowest_limit(pool)
+            or pattern and lowest_limit(pattern) or 0
         limits[pool] = limit
     end
     return limit
@@ -175,14 +191,30 @@ end
 
 -- Stores the result of limit_of() in l:POOL for the fast paths. To be called after each change of it, and by each hello.
 local function cache_limit(pool)
-    local base = at .. 'pool:' .. pool
+    local base, pattern = at .. 'pool:' .. pool, pattern_of(pool)
     local mark = is_unsettled(pool) and '!' or call('EXISTS', base .. ':queue') == 1 and '+' or ''
     if mark ~= '' then call('SADD', at .. 'waiting', pool) end
-    if call('EXISTS', base .. ':limits') == 1 then
+    if string.find(pool, '/', 1, true) then mark = '/' end
+    if call('EXISTS', base .. ':limits') == 1 or pattern and override_of(pool) then
         call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)) .. mark)
     else
         call('HDEL', meta, 'l:' .. pool)
         if mark == '' then call('SREM', at .. 'waiting', pool) end
+    end
+end
+
+-- Notes that a key has claims. To be called when a claim enters a pool.
+local function use_key(pool)
+    local pattern = pattern_of(pool)
+    if pattern then call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) end
+end
+
+-- Forgets a key without claims (R16). To be called when a claim has left a pool for good.
+local function leave_key(pool)
+    local pattern, base = pattern_of(pool), at .. 'pool:' .. pool
+    if pattern and call('EXISTS', base .. ':held', base .. ':queue', base .. ':parked') == 0 then
+        call('SREM', at .. 'pool:' .. pattern .. ':keys', pool)
+        call('SREM', at .. 'waiting', pool)
     end
 end
 

@@ -53,14 +53,24 @@ if old_connection and tonumber(old_connection) > tonumber(connection) then retur
 -- was reached before the end.
 local function wipe()
     local sessions, budget = {}, 500
+    local keys_left, finished = 500, true
     call('UNLINK', at .. 'claims', at .. 'unsettled', at .. 'waiting')
     for _, key in ipairs({'heartbeats', 'sessions', 'overrides'}) do
         local kind = key == 'sessions' and 'hash' or 'zset'
         if call('TYPE', at .. key)['ok'] ~= kind then call('UNLINK', at .. key) end
     end
-    local function unlink_pool(pool)
+    local unlink_pool
+    function unlink_pool(pool)
         local base = at .. 'pool:' .. pool
         call('UNLINK', base .. ':held', base .. ':queue', base .. ':parked', base .. ':limits', base .. ':host_scoped')
+        if string.sub(pool, -2) ~= '/*' then return end
+        if call('TYPE', base .. ':keys')['ok'] ~= 'set' then call('UNLINK', base .. ':keys') end
+        for _, key in ipairs(call('SRANDMEMBER', base .. ':keys', fmt(keys_left))) do
+            keys_left = keys_left - 1
+            unlink_pool(key)
+            call('SREM', base .. ':keys', key)
+        end
+        if call('EXISTS', base .. ':keys') == 1 then finished = false end
     end
     local cursor = '0'
     repeat
@@ -70,6 +80,7 @@ local function wipe()
             local kind, name = string.match(page[2][i], '^([chlo]):(.*)$')
             if kind == 'c' then sessions[#sessions + 1] = name end
             if kind == 'l' then unlink_pool(name) end
+            if not finished then return false end
             if kind == 'o' then
                 call('ZADD', at .. 'overrides', string.match(page[2][i + 1], '^%d+') or '0', name)
             elseif kind then
@@ -80,6 +91,7 @@ local function wipe()
     for _, id in ipairs(call('ZRANGE', at .. 'heartbeats', 0, budget)) do sessions[#sessions + 1] = id end
     for _, id in ipairs(sessions) do
         for pool in string.gmatch(call('HGET', at .. 'sessions', id) or '', '([^ =,]+)=%w+') do unlink_pool(pool) end
+        if not finished then return false end
         call('UNLINK', claims_of(id), unsynced_of(id))
         call('HDEL', at .. 'sessions', id)
         call('ZREM', at .. 'heartbeats', id)

@@ -25,7 +25,7 @@ if connection ~= own_connection then return {'stale'} end
 
 local text = call('HGET', meta, 'o:' .. pool)
 local o = parse_override(text or '0\t-\t0\t\t\t')
-if not text and call('EXISTS', at .. 'pool:' .. pool .. ':limits') == 0 then return {'unknown', epoch} end
+if not text and not lowest_limit(pool) and not lowest_limit(pattern_of(pool) or '') then return {'unknown', epoch} end
 if o.by == id then return {'ok', epoch, 0, o.version} end
 if o.version ~= version then return {'conflict', epoch, o.version} end
 if o.until_usec ~= '0' and tonumber(o.until_usec) <= now() then restore_override(o) end

@@ -31,6 +31,7 @@ end
 local function hold(c, r)
     for i = 1, #r.list, 2 do
         call('SADD', at .. 'pool:' .. r.list[i] .. ':held', unpack(members(c, r.list[i + 1])))
+        use_key(r.list[i])
     end
     r.state = 'H'
 end
@@ -42,6 +43,7 @@ local function enqueue(c, r)
         local queue = at .. 'pool:' .. r.list[i] .. ':queue'
         call('ZADD', queue, score, c)
         if call('ZCARD', queue) == 1 then cache_limit(r.list[i]) end
+        use_key(r.list[i])
     end
     r.state = 'W'
 end
@@ -79,8 +81,13 @@ local function dequeue(c, r)
     end
 end
 
+local function leave_keys(r)
+    for i = 1, #r.list, 2 do leave_key(r.list[i]) end
+end
+
 local function drop(c, r)
     dequeue(c, r)
+    leave_keys(r)
     call('HDEL', at .. 'claims', c)
 end
 
@@ -99,6 +106,7 @@ end
 local function park(c, r, pool, permits)
     dequeue(c, r)
     call('ZADD', at .. 'pool:' .. pool .. ':parked', permits, c)
+    leave_keys(r)
     r.state = 'P'
 end
 
@@ -116,6 +124,8 @@ local function unpark(pool, share)
             write_claim(c, r)
             push_place(c, r)
             for i = 1, #r.list, 2 do touch(r.list[i]) end
+        else
+            leave_key(pool)
         end
     end
     if #list == 0 and share > 0 and not unsettled then return true end
@@ -141,6 +151,7 @@ local function grant(c, r)
     local connection, last = string.match(call('HGET', meta, 'c:' .. r.session) or '', '^(%d+) (%d+)$')
     dequeue(c, r)
     if not connection then -- the session is being expired
+        leave_keys(r)
         call('HDEL', at .. 'claims', c)
         call('SREM', claims_of(r.session), c)
         call('SREM', unsynced_of(r.session), c)
@@ -163,6 +174,7 @@ local function grant_from(pool, left_out, share)
         local r = read_claim(c)
         if not r or r.state ~= 'W' then -- keys were deleted: repair the queue, never hang
             call('ZREM', at .. 'pool:' .. pool .. ':queue', c)
+            leave_key(pool)
         else
             local lowest, permits = find_low_limit(r)
             if limit_of(pool) == 0 then return true end
@@ -229,10 +241,24 @@ local function settle()
     end
 end
 
+-- Stores the limits of a pattern's keys that have one of their own in meta. The glob that finds them is the pattern.
+local function cache_keys(pattern)
+    local cursor = '0'
+    repeat
+        local page = call('HSCAN', meta, cursor, 'MATCH', 'l:' .. pattern, 'COUNT', 1000)
+        cursor = page[1]
+        for i = 1, #page[2], 2 do
+            local key = string.sub(page[2][i], 3)
+            if key ~= pattern then cache_limit(key) end
+        end
+    until cursor == '0'
+end
+
 -- The limit of a pool has changed: the first claim of any queue may have to be parked because of it.
 local function change_limit(pool)
-    limits[pool] = nil
+    limits = {} -- that of a pattern is that of its keys
     cache_limit(pool)
+    if string.sub(pool, -2) == '/*' then cache_keys(pool) end
     touch(pool)
     for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end
 end

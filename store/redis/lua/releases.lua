@@ -28,7 +28,13 @@ if alike then
     call('SREM', at .. 'session:' .. s .. ':claims', unpack(ids))
     call('HDEL', at .. 'claims', unpack(ids))
     call('SREM', at .. 'pool:' .. pool .. ':held', unpack(held))
-    if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then return lines end
+    if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then
+        if string.find(pool, '/', 1, true) and call('EXISTS', at .. 'pool:' .. pool .. ':held', at .. 'pool:' .. pool .. ':parked') == 0 then
+            call('SREM', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)
+            call('SREM', at .. 'waiting', pool)
+        end
+        return lines
+    end
 end
 --#include core
 --#include queue

@@ -28,7 +28,10 @@ if not connection then
 end
 local number = fmt(tick())
 r.reason = reason == '' and 'revoked' or reason
-if r.state ~= 'H' then dequeue(c, r) end -- it must not be granted
+if r.state ~= 'H' then -- it must not be granted
+    dequeue(c, r)
+    leave_keys(r)
+end
 write_claim(c, r)
 call('HSET', meta, 'c:' .. r.session, connection .. ' ' .. number)
 push(r.session, 'revoked', epoch, last, number, c, r.reason)

@@ -47,7 +47,12 @@ for i = FIRST_CLAIM, #ARGV do
                 end
             end
             local _, stop = string.find(declared, ',' .. pool .. '=', 1, true)
-            incomplete = incomplete or stop and string.find(declared, '^%d', stop + 1) and not call('ZSCORE', base .. ':limits', s)
+            if not stop and string.find(pool, '/', 1, true) then -- a key of a pattern
+                pool = string.match(pool, '^[^/]+/') .. '*'
+                _, stop = string.find(declared, ',' .. pool .. '=', 1, true)
+            end
+            incomplete = incomplete or stop and string.find(declared, '^%d', stop + 1)
+                and not call('ZSCORE', at .. 'pool:' .. pool .. ':limits', s)
         end
         broken = broken or state == 'P' and not parked
     end
