@@ -2,81 +2,7 @@
 #include "store/memory/pool.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* --- pools --- */
-
-void pools_init(struct pools *pools) {
-    *pools = (struct pools) {.is_open = false};
-    list_init(&pools->pools);
-    list_init(&pools->claims);
-    list_init(&pools->due);
-    list_init(&pools->changed);
-}
-
-static void pool_free(struct pool *pool) {
-    list_unlink(&pool->link);
-    list_unlink(&pool->due);
-    pool_clear(pool);
-    free(pool);
-}
-
-void pools_done(struct pools *pools) {
-    list_foreach_safe(c, &pools->claims, struct pool_claim, link)
-        free(c);
-    list_foreach_safe(pool, &pools->pools, struct pool, link)
-        pool_free(pool);
-    pools_init(pools);
-}
-
-struct pool *pools_find(struct pools *pools, const char *name) {
-    list_foreach(pool, &pools->pools, struct pool, link)
-        if (strcmp(pool->name, name) == 0)
-            return pool;
-    return NULL;
-}
-
-int pools_make(struct pools *pools, const char *name, struct pool **ret) {
-    struct pool *pool = pools_find(pools, name);
-
-    if (!pool) {
-        pool = calloc(1, sizeof(*pool));
-        if (!pool)
-            return -ENOMEM;
-        snprintf(pool->name, sizeof(pool->name), "%s", name);
-        list_init(&pool->due);
-        list_init(&pool->queue);
-        list_init(&pool->parked);
-        list_init(&pool->held);
-        list_append(&pools->pools, &pool->link);
-    }
-    *ret = pool;
-    return 0;
-}
-
-void pools_undeclare(struct pools *pools) {
-    list_foreach(pool, &pools->pools, struct pool, link)
-        pool->declared = false;
-}
-
-void pool_declare(struct pool *pool, uint32_t limit, uint32_t queue_limit) {
-    pool->declared = true;
-    pool->declared_limit = limit;
-    pool->queue_limit = queue_limit;
-}
-
-static void pools_drop_unused(struct pools *pools) {
-    list_foreach_safe(pool, &pools->pools, struct pool, link)
-        if (!pool->declared && list_is_empty(&pool->queue) && list_is_empty(&pool->parked) &&
-            list_is_empty(&pool->held))
-            pool_free(pool);
-}
-
-uint32_t pool_limit(const struct pool *pool) {
-    return pool->override.is_set ? pool->override.limit : pool->declared_limit;
-}
 
 uint32_t pool_used(const struct pool *pool) {
     uint32_t used = 0;
@@ -257,13 +183,16 @@ void pools_reevaluate(struct pools *pools, usec_t now_realtime) {
     list_foreach(pool, &pools->pools, struct pool, link) {
         pool->is_evaluated = true;
         pool->evaluated_limit = pool_limit(pool);
+        pool->evaluated_own = pool_has_own_limit(pool);
     }
     pools_serve(pools, now_realtime);
     pools_drop_unused(pools);
 }
 
 bool pool_has_new_limit(const struct pool *pool) {
-    return pool->is_evaluated && pool->evaluated_limit != pool_limit(pool);
+    bool is_own = pool_has_own_limit(pool), was_own = !pool->pattern || pool->evaluated_own;
+
+    return pool->is_evaluated && (is_own || was_own) && (pool->evaluated_limit != pool_limit(pool) || is_own != was_own);
 }
 
 void pools_open(struct pools *pools, usec_t now_realtime) {
@@ -319,7 +248,7 @@ static struct pool *claim_find_full_queue(struct pool_claim *c) {
     for (size_t i = 0; i < c->n_parts; i++) {
         struct pool *pool = c->parts[i].pool;
 
-        if (pool->n_queue + pool->n_parked > pool->queue_limit) /* the claim itself is counted */
+        if (pool->n_queue + pool->n_parked > pool_queue_limit(pool)) /* the claim itself is counted */
             return pool;
     }
     return NULL;
@@ -342,28 +271,53 @@ static int claim_check_wait(struct pools *pools, struct pool_claim *c, struct po
     return 0;
 }
 
+/* Finds the pools of a new claim. 0, -ENOENT or -ENOMEM. */
+static int claim_find_pools(struct pools *pools, struct pool_claim *c) {
+    for (size_t i = 0; i < c->n_parts; i++) {
+        struct pool *pool;
+        int r = pools_get(pools, c->claim->demands[i].pool, &pool);
+
+        if (r < 0)
+            return r;
+        if (!pool || (!pool->declared && !(pool->pattern && pool->pattern->declared)))
+            return -ENOENT;
+        c->parts[i].pool = pool;
+    }
+    return 0;
+}
+
+static size_t claim_find_part(const struct pool_claim *c, const struct pool *pool) {
+    size_t i = 0;
+
+    while (i + 1 < c->n_parts && c->parts[i].pool != pool)
+        i++;
+    return i;
+}
+
 int pools_claim(struct pools *pools, struct claim *claim, usec_t now_realtime, struct pool_claim **ret,
-                struct pool **ret_pool) {
+                size_t *ret_demand) {
     struct pool_claim *c = claim_new(pools, claim);
+    struct pool *refusing = NULL;
     int r;
 
     if (!c)
         return -ENOMEM;
-    for (size_t i = 0; i < c->n_parts; i++) {
-        c->parts[i].pool = pools_find(pools, claim->demands[i].pool);
-        if (!c->parts[i].pool || !c->parts[i].pool->declared) {
-            pool_claim_free(c);
-            return -ENOENT;
-        }
+    r = claim_find_pools(pools, c);
+    if (r < 0) {
+        pool_claim_free(c);
+        pools_drop_unused(pools);
+        return r;
     }
     claim_draw_ticket(pools, c, now_realtime);
     claim_enqueue(pools, c);
     pools_serve(pools, now_realtime);
     list_unlink(&c->changed); /* the caller knows */
-    if (c->state != POOL_CLAIM_STATE_HELD && (r = claim_check_wait(pools, c, ret_pool)) > 0)
+    if (c->state != POOL_CLAIM_STATE_HELD && (r = claim_check_wait(pools, c, &refusing)) > 0) {
+        *ret_demand = claim_find_part(c, refusing);
         pools_leave(pools, c, now_realtime);
-    else
+    } else {
         r = 0;
+    }
     *ret = c;
     return r;
 }

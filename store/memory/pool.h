@@ -29,7 +29,9 @@ struct pool {
     struct list link; /* on pools->pools */
     struct list due;  /* on pools->due */
     char name[POOL_NAME_SIZE];
-    bool declared; /* false: kept only because of its claims */
+    bool declared; /* false: kept only because of its claims or its keys, or a key of a pattern */
+    struct pool *pattern; /* of a key, also one that is not declared; borrowed; else NULL */
+    uint32_t n_keys;      /* of a pattern: its keys that exist */
     uint32_t declared_limit, queue_limit;
     struct pool_override override;
     struct pool_override replaced; /* by a pause; comes back when that ends */
@@ -38,6 +40,7 @@ struct pool {
     uint32_t n_queue, n_parked;    /* elements of the two; kept where they are linked and unlinked */
     bool is_evaluated;             /* by pools_reevaluate(), */
     uint32_t evaluated_limit;      /* with this limit in force */
+    bool evaluated_own;            /* as pool_has_own_limit() */
     uint32_t used;                 /* counted in call number `counted` */
     uint64_t counted;
 };
@@ -95,15 +98,24 @@ void pools_init(struct pools *p);
 void pools_done(struct pools *p); /* with all pools and claims */
 
 struct pool *pools_find(struct pools *p, const char *name);
-/* The pool of that name; a new one is not declared and has the limit 0. 0 or -ENOMEM. */
+/* The pool of that name; a new one is not declared, and has the limit 0 or that of its pattern. 0 or
+ * -ENOMEM. */
 int pools_make(struct pools *p, const char *name, struct pool **ret);
+/* The pool of that name, made if it is a key of a declared pattern; *ret NULL: there is none. 0 or -ENOMEM. */
+int pools_get(struct pools *p, const char *name, struct pool **ret);
 /* A reload undeclares all pools and declares those of the new config. An undeclared pool keeps its limit
  * until its last claim is gone. */
 void pools_undeclare(struct pools *p);
 void pool_declare(struct pool *pool, uint32_t limit, uint32_t queue_limit);
+/* Forgets pools that are not declared, without claims; keys with an override of their own stay. */
+void pools_drop_unused(struct pools *p);
 
-/* The limit in force: the override, or what is declared. */
+/* The limit in force: the override, or what is declared; of a key its own or else its pattern's, overrides
+ * first. */
 uint32_t pool_limit(const struct pool *pool);
+/* Whether a key has an override or a declaration of its own; true for other pools. */
+bool pool_has_own_limit(const struct pool *pool);
+uint32_t pool_queue_limit(const struct pool *pool);
 /* Permits held, counted now. */
 uint32_t pool_used(const struct pool *pool);
 
@@ -118,7 +130,8 @@ usec_t pools_expire(struct pools *p, usec_t now);
 
 /* Applies changed limits: parks and requeues claims, then grants what has become possible (R2). */
 void pools_reevaluate(struct pools *p, usec_t now_realtime);
-/* Returns whether the limit in force has changed since pools_reevaluate(); false for a new pool. */
+/* Returns whether the limit in force has changed since pools_reevaluate(); false for a new pool, and for a
+ * key that had and has the limit of its pattern. */
 bool pool_has_new_limit(const struct pool *pool);
 /* Starts to grant claims. */
 void pools_open(struct pools *p, usec_t now_realtime);
@@ -130,9 +143,10 @@ enum {
 };
 /* Enqueues a claim as its owner filled it; claim must outlive the result. A ticket is kept, and exempt from
  * the queue limit. Returns 0 if the claim is held, waits or is parked; -ENOENT if a pool is not declared;
- * -ENOMEM. After a named answer *ret is in no pool, and *ret_pool is the pool that refused it. */
+ * -ENOMEM. After a named answer *ret is in no pool, and *ret_demand is the index of the demand that was
+ * refused. */
 int pools_claim(struct pools *p, struct claim *claim, usec_t now_realtime, struct pool_claim **ret,
-                struct pool **ret_pool);
+                size_t *ret_demand);
 /* Takes over a claim that holds its permits (token) or waits (ticket), beyond any limit. Makes missing
  * pools. */
 int pools_adopt(struct pools *p, struct claim *claim, usec_t now_realtime, struct pool_claim **ret);

@@ -34,7 +34,10 @@ static void memory_emit_limits(struct memory *m) {
     list_foreach(pool, &m->pools.pools, struct pool, link) {
         if (!m->is_started || !pool_has_new_limit(pool))
             continue;
-        (void) snprintf(limits, sizeof(limits), "%s:%" PRIu32 "/host", pool->name, pool_limit(pool));
+        if (pool_has_own_limit(pool))
+            (void) snprintf(limits, sizeof(limits), "%s:%" PRIu32 "/host", pool->name, pool_limit(pool));
+        else
+            (void) snprintf(limits, sizeof(limits), "%s:-/host", pool->name); /* again its pattern's */
         event_emit(m->events,
                    &(struct event) {.type = EVENT_LIMIT_CHANGED,
                                    .pools = pool->name,
@@ -91,12 +94,15 @@ static int pool_apply(struct pool *pool, const struct store_override *o, usec_t 
 static int memory_override(struct store *s, const struct store_override *o, store_reply_fn fn,
                            void *userdata) {
     struct memory *m = memory_of(s);
-    struct pool *pool = pools_find(&m->pools, o->pool);
     struct delivery_reply *reply = delivery_add_reply(&m->delivery, fn, NULL, userdata);
+    struct pool *pool;
 
     if (!reply)
         return -ENOMEM;
-    reply->result = pool ? pool_apply(pool, o, clock_boottime()) : STORE_E_UNKNOWN;
+    reply->result = pools_get(&m->pools, o->pool, &pool);
+    if (reply->result == 0)
+        reply->result = pool && !(pool->n_keys > 0 && !pool->declared) ? pool_apply(pool, o, clock_boottime())
+                                                                       : STORE_E_UNKNOWN;
     if (reply->result == 0)
         memory_reevaluate(m);
     return 0;
@@ -104,24 +110,15 @@ static int memory_override(struct store *s, const struct store_override *o, stor
 
 /* --- claims --- */
 
-/* Returns the index of the demand for a pool. */
-static size_t find_demand(const struct claim *claim, const char *pool) {
-    size_t i = 0;
-
-    while (i + 1 < claim->n_demands && strcmp(claim->demands[i].pool, pool) != 0)
-        i++;
-    return i;
-}
-
 static int memory_claim(struct store *s, struct claim *claim) {
     struct memory *m = memory_of(s);
     struct pool_claim *entry = NULL;
-    struct pool *pool = NULL;
+    size_t refused_demand = 0;
     int r;
 
     if (m->is_stopped)
         return -ESHUTDOWN;
-    r = pools_claim(&m->pools, claim, clock_realtime(), &entry, &pool);
+    r = pools_claim(&m->pools, claim, clock_realtime(), &entry, &refused_demand);
     if (r < 0)
         return r;
     claim->store_data = entry;
@@ -130,7 +127,7 @@ static int memory_claim(struct store *s, struct claim *claim) {
     if (r > 0) {
         entry->notice = POOL_NOTICE_REFUSED;
         entry->refusal = r;
-        entry->refused_demand = find_demand(claim, pool->name);
+        entry->refused_demand = refused_demand;
     }
     delivery_notify(&m->delivery, entry);
     return 0;

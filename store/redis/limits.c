@@ -30,6 +30,10 @@ struct declared *limits_find(struct store_redis *store, const char *pool) {
 
 uint32_t limits_queue_limit(const struct store_redis *store, const char *pool) {
     const struct declared *declared = find_any_scope(store, pool);
+    char pattern[POOL_NAME_SIZE];
+
+    if (!declared && pool_name_pattern(pool, pattern))
+        declared = find_any_scope(store, pattern);
 
     return declared ? declared->pool.queue_limit : 0;
 }

@@ -19,9 +19,9 @@ struct asker *asker_new(const char *pools) {
 
 struct asker *asker_ask(struct pools *p, const char *pools, usec_t now) {
     struct asker *a = asker_new(pools);
-    struct pool *pool = NULL;
+    size_t refused = 0;
 
-    TEST_INT(pools_claim(p, &a->claim, now, &a->in_pools, &pool), 0);
+    TEST_INT(pools_claim(p, &a->claim, now, &a->in_pools, &refused), 0);
     return a;
 }
 

@@ -44,7 +44,7 @@ struct probe { /* a claim, and the callbacks that its listener got */
     unsigned n_waiting, n_granted, n_refused, n_lost, n_released; /* calls of the listener */
     bool was_parked;
     enum store_refusal refusal;
-    char refused_pool[NAME_MAX_LENGTH + 1];
+    char refused_pool[POOL_NAME_SIZE];
     enum store_loss loss;
     uint64_t ticket, token;               /* from the last callback; the claim's own belong to the owner again after its end */
     unsigned grant_number;                /* 1: the first grant in this bed */

@@ -25,6 +25,16 @@ void store_suite_test_clock_ahead(void);
 void store_suite_test_claim_keeps_ticket(void);
 void store_suite_test_inspect(void);
 
+/* --- tests of store-suite-keys.c --- */
+
+void store_suite_test_keys(void);
+void store_suite_test_keys_crowded(void);
+void store_suite_test_keys_in_full(void);
+void store_suite_test_keys_override(void);
+void store_suite_test_keys_pause(void);
+void store_suite_test_keys_declare(void);
+void store_suite_test_keys_vanish(void);
+
 /* --- tests of store-suite-end.c --- */
 
 void store_suite_test_withdraw(void);

@@ -317,6 +317,13 @@ CU_TestInfo store_suite_tests[] = {
     {"clock ahead", store_suite_test_clock_ahead},
     {"claim keeps ticket", store_suite_test_claim_keeps_ticket},
     {"inspect", store_suite_test_inspect},
+    {"keys", store_suite_test_keys},
+    {"keys crowded", store_suite_test_keys_crowded},
+    {"keys in full", store_suite_test_keys_in_full},
+    {"keys override", store_suite_test_keys_override},
+    {"keys pause", store_suite_test_keys_pause},
+    {"keys declare", store_suite_test_keys_declare},
+    {"keys vanish", store_suite_test_keys_vanish},
     {"fuzz", test_fuzz},
     CU_TEST_INFO_NULL,
 };

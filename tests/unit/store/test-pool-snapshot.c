@@ -44,8 +44,8 @@ static void test_snapshot_of_parked(void) {
 
     asker_begin(&p);
     struct asker *holder = asker_ask(&p, "net", NOW), *queued = asker_ask(&p, "net", NOW), *parked = asker_new("net:2");
-    struct pool *pool = NULL;
-    TEST_INT(pools_claim(&p, &parked->claim, NOW, &parked->in_pools, &pool), 0);
+    size_t refused = 0;
+    TEST_INT(pools_claim(&p, &parked->claim, NOW, &parked->in_pools, &refused), 0);
     TEST_INT(pools_snapshot(&p, "ant", 0, NOW, &s), 0);
     TEST_INT(s->pools[1].waiting, 1);
     TEST_INT(s->pools[1].parked, 1);
