@@ -78,6 +78,10 @@ static void add_pool(struct table *t, const json_t *pool) {
     table_cell(t, limit == 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, limit);
     table_cell(t, used > limit ? TABLE_BAD : used > 0 ? TABLE_GOOD : TABLE_PLAIN, INT, used);
     table_cell(t, waiting > 0 ? TABLE_NOTICE : TABLE_PLAIN, INT, waiting);
+    if (json_is_integer(json_object_get(pool, "keys")))
+        table_cell(t, TABLE_PLAIN, INT, format_get_number(pool, "keys"));
+    else
+        table_cell(t, TABLE_PLAIN, "%s", "");
     table_cell(t, differ ? TABLE_BAD : TABLE_PLAIN, "%s", differ ? differ_text(pool, text) : "");
     table_cell(t, TABLE_NOTICE, "%s", override_text(pool, text));
     table_cell(t, TABLE_PLAIN, "%s",
@@ -87,7 +91,7 @@ static void add_pool(struct table *t, const json_t *pool) {
 
 static int print_pools(const json_t *pools) {
     static const struct table_column columns[] = {{"POOL", false},     {"SCOPE", false},   {"LIMIT", true},
-                                                  {"USED", true},      {"WAITING", true},  {"DIFFER", false},
+                                                  {"USED", true},      {"WAITING", true},  {"KEYS", true}, {"DIFFER", false},
                                                   {"OVERRIDE", false}, {"HOLDERS", false}, {"QUEUE", false}};
 
     return output_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");
@@ -125,7 +129,7 @@ static int print_holders(const json_t *holders, const char *pool) {
                                                   {"SINCE", false},  {"SEEN", false}};
     char text[FORMAT_SIZE];
 
-    snprintf(text, sizeof(text), "no holders of %.64s", pool);
+    snprintf(text, sizeof(text), "no holders of %.129s", pool);
     return output_items(holders, columns, ELEMENTSOF(columns), add_holder, text);
 }
 

@@ -12,6 +12,7 @@
 #define SNAPSHOT_LIST_MAX \
     1000 /* holders and waiting claims listed a pool, at most; the counts are exact (R15) */
 
+#define SNAPSHOT_KEYS_MAX 1000 /* of a pattern, those where most wait */
 #define SNAPSHOT_ALL_MAX 100000 /* of them listed in all pools together */
 #define SNAPSHOT_ID_SIZE 136    /* of any id in Redis, escaped */
 
@@ -33,7 +34,9 @@ struct snapshot_waiter {
 struct snapshot_pool {
     char name[POOL_NAME_SIZE];
     bool host_scope;
-    uint32_t limit; /* in force */
+    bool has_pattern; /* a key that no config names in full */
+    uint32_t n_keys;  /* of a pattern: keys with claims; its counts below are those of all its keys */
+    uint32_t limit;   /* in force */
     bool has_override;
     uint32_t override_limit;
     usec_t override_until; /* realtime; USEC_INFINITY: no end */

@@ -80,6 +80,13 @@ struct store_override {
     const char *reason; /* or NULL */
 };
 
+/* What a snapshot has besides the pools that configs name. Keys of this host's claims are always in it. */
+struct store_question {
+    const char *const *pools; /* keys to look at as well */
+    size_t n_pools;
+    bool keys; /* all keys with claims (SNAPSHOT_KEYS_MAX of each pattern), with their counts alone */
+};
+
 struct store_ops {
     struct store *(*free)(struct store *s);
     int (*start)(struct store *s);
@@ -91,7 +98,8 @@ struct store_ops {
     int (*override)(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
     int (*revoke)(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
-    int (*inspect)(struct store *s, store_inspect_fn fn, void *userdata);
+    int (*inspect)(struct store *s, const struct store_question *question, store_inspect_fn fn,
+                   void *userdata);
 };
 
 struct store { /* embedded first in each implementation */
@@ -152,8 +160,10 @@ static inline int store_revoke(struct store *s, const char *claim, const char *r
 static inline int store_end_grace(struct store *s, store_reply_fn fn, void *userdata) {
     return s->ops->end_grace(s, fn, userdata);
 }
-static inline int store_inspect(struct store *s, store_inspect_fn fn, void *userdata) {
-    return s->ops->inspect(s, fn, userdata);
+/* question: copied; NULL: nothing besides. */
+static inline int store_inspect(struct store *s, const struct store_question *question, store_inspect_fn fn,
+                                void *userdata) {
+    return s->ops->inspect(s, question, fn, userdata);
 }
 
 /* --- implementations --- */

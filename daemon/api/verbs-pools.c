@@ -89,6 +89,7 @@ static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_p
     k |= json_object_set_new(pool, "override", json_override(p));
     k |= json_object_set_new(pool, "used", json_integer(p->used));
     k |= json_object_set_new(pool, "waiting", json_integer((json_int_t) p->waiting + p->parked));
+    k |= json_object_set_new(pool, "keys", json_number(p->n_keys, pool_name_parse(p->name) == POOL_NAME_PATTERN));
     k |= json_object_set_new(pool, "limits_differ", json_boolean(p->limits_differ));
     k |= json_object_set_new(pool, "lowest", json_lowest(p));
     k |= put_holders(m, pool, p);
@@ -97,9 +98,10 @@ static int put_snapshot(struct manager *m, json_t *pool, const struct snapshot_p
 
 /* --- from what this berthd knows --- */
 
+/* Of a pattern: of one of its keys. */
 static uint32_t claim_permits(const struct claim *c, const char *pool) {
     for (size_t i = 0; i < c->n_demands; i++)
-        if (strcmp(c->demands[i].pool, pool) == 0)
+        if (strcmp(c->demands[i].pool, pool) == 0 || pool_name_matches(pool, c->demands[i].pool))
             return c->demands[i].permits;
     return 0;
 }
@@ -140,6 +142,7 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
     k |= json_object_set_new(pool, "override", json_null());
     k |= json_object_set_new(pool, "used", json_integer(used));
     k |= json_object_set_new(pool, "waiting", json_integer(waiting));
+    k |= json_object_set_new(pool, "keys", json_null()); /* those of other hosts are not known */
     k |= json_object_set_new(pool, "limits_differ", json_false());
     k |= json_object_set_new(pool, "lowest", json_null());
     k |= json_object_set_new(pool, "holders", holders);
@@ -148,34 +151,73 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
 
 /* --- all of them --- */
 
-static bool is_wanted(json_t *wanted, const char *name) {
+/* Returns whether the request names the pool, or nothing. by_pattern: or its pattern. */
+static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     json_t *item;
     size_t i;
 
     json_array_foreach(wanted, i, item)
-        if (strcmp(json_string_value(item), name) == 0)
+        if (strcmp(json_string_value(item), name) == 0 || (by_pattern && pool_name_matches(json_string_value(item), name)))
             return true;
-    return !wanted || json_array_size(wanted) == 0;
+    return !by_pattern && (!wanted || json_array_size(wanted) == 0);
 }
 
-/* settings or snapshot may be NULL. */
-static int add_pool(struct manager *m, json_t *pools, json_t *wanted, const struct pool_settings *settings,
-                    const struct snapshot_pool *snapshot) {
-    const char *name = settings ? settings->name : snapshot->name;
+/* settings or snapshot may be NULL. has_pattern: a key that no config names in full. */
+static int add_pool(struct manager *m, json_t *pools, const struct pool_settings *settings, const struct snapshot_pool *snapshot,
+                    bool has_pattern) {
+    const char *name = snapshot ? snapshot->name : settings->name;
     bool host = settings ? settings->scope == POOL_SCOPE_HOST : snapshot->host_scope;
-    json_t *o;
+    char pattern[POOL_NAME_SIZE];
+    json_t *o = json_object();
     int k = 0;
 
-    if (!is_wanted(wanted, name))
-        return 0;
-    o = json_object();
     k |= json_object_set_new(o, "name", json_string(name));
+    k |= json_object_set_new(o, "pattern", json_text(has_pattern ? pool_name_pattern(name, pattern) : NULL));
     k |= json_object_set_new(o, "scope", json_string(host ? "host" : "cluster"));
     k |= json_object_set_new(o, "configured", json_number(settings ? settings->limit : 0, settings));
     k |= json_object_set_new(o, "description",
                              json_text(settings && settings->description && settings->description[0] ? settings->description : NULL));
     k |= snapshot ? put_snapshot(m, o, snapshot) : put_own(m, o, settings);
     return k | append(pools, o);
+}
+
+/* Adds a key that has no claims, or of which Redis tells nothing while it is away. */
+static int add_idle_key(struct manager *m, json_t *pools, const struct snapshot *snapshot, const struct pool_settings *pattern,
+                        const char *name) {
+    const struct snapshot_pool *of_pattern = snapshot ? find_pool(snapshot, pattern->name) : NULL;
+    struct snapshot_pool idle = {.host_scope = true, .limit = of_pattern ? of_pattern->limit : pattern->limit};
+    struct pool_settings key = *pattern;
+
+    (void) snprintf(idle.name, sizeof(idle.name), "%s", name);
+    (void) snprintf(key.name, sizeof(key.name), "%s", name);
+    return add_pool(m, pools, &key, pattern->scope == POOL_SCOPE_HOST ? &idle : NULL, true);
+}
+
+/* Adds the keys that the request names, itself or by their pattern, and that no config names in full. */
+static int add_keys(struct manager *m, json_t *pools, const struct snapshot *snapshot, enum pool_scope scope, json_t *wanted) {
+    const struct settings *s = manager_settings(m);
+    json_t *item;
+    size_t i;
+    int k = 0;
+
+    for (i = 0; snapshot && i < snapshot->n_pools; i++) {
+        const struct snapshot_pool *p = &snapshot->pools[i];
+        const struct pool_settings *settings = settings_find_pool(s, p->name);
+        char pattern[POOL_NAME_SIZE];
+        bool is_defined = settings ? settings->scope == scope
+                                   : scope == POOL_SCOPE_CLUSTER && pool_name_pattern(p->name, pattern) && find_pool(snapshot, pattern);
+
+        if (p->has_pattern && is_defined && is_wanted(wanted, p->name, true))
+            k |= add_pool(m, pools, settings, p, true);
+    }
+    json_array_foreach(wanted, i, item) {
+        const char *name = json_string_value(item);
+        const struct pool_settings *settings = settings_find_pool(s, name);
+
+        if (settings && settings->scope == scope && strcmp(settings->name, name) != 0 && !(snapshot && find_pool(snapshot, name)))
+            k |= add_idle_key(m, pools, snapshot, settings, name);
+    }
+    return k;
 }
 
 static const char *find_unknown(json_t *wanted, const json_t *pools) {
@@ -200,11 +242,18 @@ json_t *json_pools(struct manager *m, const struct snapshot *host, const struct 
     int k = pools ? 0 : -1;
 
     for (size_t i = 0; i < s->n_pools; i++)
-        k |= add_pool(m, pools, wanted, &s->pools[i],
-                      find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name));
-    for (size_t i = 0; cluster && i < cluster->n_pools; i++) /* pools of other hosts' configs */
-        if (!settings_find_pool(s, cluster->pools[i].name))
-            k |= add_pool(m, pools, wanted, NULL, &cluster->pools[i]);
+        if (is_wanted(wanted, s->pools[i].name, false))
+            k |= add_pool(m, pools, &s->pools[i], find_pool(s->pools[i].scope == POOL_SCOPE_HOST ? host : cluster, s->pools[i].name),
+                          false);
+    for (size_t i = 0; cluster && i < cluster->n_pools; i++) { /* pools of other hosts' configs */
+        const struct snapshot_pool *p = &cluster->pools[i];
+        const struct pool_settings *known = settings_find_pool(s, p->name);
+
+        if (!p->has_pattern && !(known && strcmp(known->name, p->name) == 0) && is_wanted(wanted, p->name, false))
+            k |= add_pool(m, pools, known, p, false);
+    }
+    k |= add_keys(m, pools, host, POOL_SCOPE_HOST, wanted);
+    k |= add_keys(m, pools, cluster, POOL_SCOPE_CLUSTER, wanted);
     if (k < 0)
         return NULL;
     *ret_unknown = find_unknown(wanted, pools);

@@ -15,6 +15,7 @@ struct show { /* one such call */
     struct snapshot *host, *cluster;
     int (*answer)(struct show *show);
     json_t *wanted;              /* Pools: names, or NULL */
+    bool is_of_pools;            /* Pools: with the keys of patterns */
     bool all;                    /* Runs */
 };
 
@@ -66,13 +67,18 @@ static void show_on_cluster(int r, struct snapshot *snapshot, void *userdata) {
 /* Steals `show`. Stores answer later, never from inside store_inspect(). */
 static int show_begin(struct show *show) {
     struct store *host = manager_host_store(show->manager), *cluster = manager_cluster_store(show->manager);
+    size_t n_wanted = json_array_size(show->wanted);
+    _cleanup_free_ const char **names = calloc(n_wanted + 1, sizeof(*names));
+    const struct store_question question = {.pools = names, .n_pools = names ? n_wanted : 0, .keys = show->is_of_pools};
     int k = 0;
 
-    if (store_inspect(host, show_on_host, show) == 0)
+    for (size_t i = 0; i < question.n_pools; i++)
+        names[i] = json_string_value(json_array_get(show->wanted, i));
+    if (store_inspect(host, NULL, show_on_host, show) == 0)
         show->n_pending++;
     else
         k = -ENOMEM;
-    if (k == 0 && cluster && store_inspect(cluster, show_on_cluster, show) == 0)
+    if (k == 0 && cluster && store_inspect(cluster, &question, show_on_cluster, show) == 0)
         show->n_pending++;
     if (show->n_pending == 0) {
         show_free(show);
@@ -138,6 +144,7 @@ int verbs_pools(struct control_call *call, json_t *params, void *userdata) {
     if (k < 0)
         return k;
     show->wanted = json_incref(wanted);
+    show->is_of_pools = true;
     return show_begin(show);
 }
 

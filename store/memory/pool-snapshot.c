@@ -76,6 +76,7 @@ static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now
 
     snprintf(s->name, sizeof(s->name), "%s", pool->name);
     s->host_scope = true;
+    s->has_pattern = pool->pattern && !pool->declared;
     s->limit = pool_limit(pool);
     s->used = pool_used(pool);
     s->waiting = pool->n_queue;
@@ -91,6 +92,25 @@ static int fill_pool(struct pool *pool, const char *host, usec_t now, usec_t now
     }
     r = fill_holders(pool, host, s);
     return r < 0 ? r : fill_queue(pool, host, now_realtime, s);
+}
+
+/* Adds the counts of each key to those of its pattern. */
+static void count_keys(struct pools *p, struct snapshot *s) {
+    size_t i = 0;
+
+    list_foreach(pool, &p->pools, struct pool, link) {
+        const struct snapshot_pool *key = &s->pools[i++];
+        struct snapshot_pool *pattern = s->pools;
+
+        if (!pool->pattern || key->used + key->waiting + key->parked == 0)
+            continue;
+        while (strcmp(pattern->name, pool->pattern->name) != 0)
+            pattern++;
+        pattern->n_keys++;
+        pattern->used += key->used;
+        pattern->waiting += key->waiting;
+        pattern->parked += key->parked;
+    }
 }
 
 /* Where each waiting claim stands: all claims here are of this host. */
@@ -128,6 +148,7 @@ int pools_snapshot(struct pools *p, const char *host, usec_t now, usec_t now_rea
         if (r < 0)
             return r;
     }
+    count_keys(p, s);
     r = fill_mine(p, s);
     if (r < 0)
         return r;

@@ -199,7 +199,8 @@ static int memory_end_grace(struct store *s, store_reply_fn fn, void *userdata) 
                : -ENOMEM; /* there is none to end */
 }
 
-static int memory_inspect(struct store *s, store_inspect_fn fn, void *userdata) {
+static int memory_inspect(struct store *s, _unused_ const struct store_question *question, store_inspect_fn fn,
+                          void *userdata) {
     return delivery_add_reply(&memory_of(s)->delivery, NULL, fn, userdata) ? 0 : -ENOMEM;
 }
 

@@ -69,7 +69,7 @@ static void test_free_answers(void) {
     TEST_INT(store_memory_new(&s, b.event, b.events, "ant", &listener), 0);
     TEST_INT(store_declare(s, pools, 1, false), 0);
     TEST_INT(store_override(s, &(struct store_override){.pool = "one", .limit = 1}, on_reply, &limit), 0);
-    TEST_INT(store_inspect(s, on_inspected, &snapshot), 0);
+    TEST_INT(store_inspect(s, NULL, on_inspected, &snapshot), 0);
     store_stop(s, on_reply, &stop);
     CU_ASSERT_PTR_NULL(store_free(s));
     TEST_INT(limit, -ENOTCONN);

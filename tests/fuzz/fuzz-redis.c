@@ -292,7 +292,7 @@ static void administer(struct store *s, uint8_t which) {
     case 0: (void) store_override(s, &o, on_done, NULL); break;
     case 1: (void) store_revoke(s, id, "reason", on_done, NULL); break;
     case 2: (void) store_end_grace(s, on_done, NULL); break;
-    default: (void) store_inspect(s, on_inspected, NULL); break;
+    default: (void) store_inspect(s, NULL, on_inspected, NULL); break;
     }
 }
 

@@ -289,7 +289,7 @@ struct snapshot *bed_inspect(struct bed *b, unsigned host) {
     struct inspection i = {.r = NO_REPLY};
 
     b->in_call = true;
-    TEST_INT(await_reply(b, store_inspect(b->stores[host % b->n_hosts], on_inspected, &i), &i.r), 0);
+    TEST_INT(await_reply(b, store_inspect(b->stores[host % b->n_hosts], &(struct store_question) {.keys = true}, on_inspected, &i), &i.r), 0);
     CU_ASSERT_PTR_NOT_NULL(i.snapshot);
     return i.snapshot;
 }

@@ -34,6 +34,7 @@ void store_suite_test_keys_override(void);
 void store_suite_test_keys_pause(void);
 void store_suite_test_keys_declare(void);
 void store_suite_test_keys_vanish(void);
+void store_suite_test_keys_inspect(void);
 
 /* --- tests of store-suite-end.c --- */
 

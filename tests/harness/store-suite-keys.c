@@ -170,3 +170,35 @@ void store_suite_test_keys_vanish(void) {
     }
     bed_done(&b);
 }
+
+/* A pattern counts all its keys; an idle key is nowhere. */
+void store_suite_test_keys_inspect(void) {
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    struct probe *a = bed_probe(&b, 0, "tenant/a:2"), *c = bed_probe(&b, 1, "tenant/c"), *gone = bed_probe(&b, 0, "tenant/gone"),
+                 *waiting = bed_probe(&b, 1, "tenant/a"), *big = bed_probe(&b, 0, "tenant/big:3");
+    probe_grant(a);
+    probe_grant(c);
+    probe_grant(gone);
+    probe_grant(big);
+    probe_end(gone);
+    probe_wait(waiting);
+    _cleanup_(snapshot_freep) struct snapshot *s = bed_inspect(&b, 0);
+    const struct snapshot_pool *pattern = snapshot_find(s, "tenant/*"), *key = snapshot_find(s, "tenant/a"), *full = snapshot_find(s, "tenant/big");
+    CU_ASSERT_FATAL(pattern && key && full);
+    TEST_INT(pattern->n_keys, 3);
+    TEST_INT(pattern->limit, 2);
+    TEST_INT(pattern->used, 6);
+    TEST_INT(pattern->waiting, 1);
+    TEST_INT(pattern->has_pattern, false);
+    TEST_INT(key->has_pattern, true);
+    TEST_INT(key->limit, 2);
+    TEST_INT(key->used, 2);
+    TEST_INT(key->waiting, 1);
+    TEST_INT(full->has_pattern, false);
+    TEST_INT(full->limit, 3);
+    CU_ASSERT_PTR_NULL(snapshot_find(s, "tenant/gone"));
+    bed_done(&b);
+}

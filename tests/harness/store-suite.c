@@ -324,6 +324,7 @@ CU_TestInfo store_suite_tests[] = {
     {"keys pause", store_suite_test_keys_pause},
     {"keys declare", store_suite_test_keys_declare},
     {"keys vanish", store_suite_test_keys_vanish},
+    {"keys inspect", store_suite_test_keys_inspect},
     {"fuzz", test_fuzz},
     CU_TEST_INFO_NULL,
 };

@@ -16,11 +16,13 @@
 --         queue: {claim, session, name, permits, since-µs, position(0: parked)} each, 1000 at most
 --         positions: of the requested claims, 0: not in this queue
 --         malformed: {key, id, text} each, 100 at most: a value of this key (of this id) that is no valid record
+-- ARGV  keys PATTERN, then a cursor, "0" at first
+-- Reply {'ok', next-cursor("0": that was all), key, limit, used, waiting, parked, key, ...} of some keys with claims; a key may come twice
 -- Cost  one call a session, claim and holder; at most some 5000
 local meta, what, pool = KEYS[1], ARGV[1], ARGV[2]
 local FIRST_CLAIM = 3
 local at = string.sub(meta, 1, -5)
-local malformed, nothing = {}, {HMGET = {}, ZRANGE = {}, SRANDMEMBER = {}, SMEMBERS = {}, SCARD = 0, ZCARD = 0, ZCOUNT = 0}
+local malformed, nothing = {}, {HMGET = {}, ZRANGE = {}, SSCAN = {'0', {}}, SRANDMEMBER = {}, SMEMBERS = {}, SCARD = 0, ZCARD = 0, ZCOUNT = 0}
 
 local function tell(key, id, text)
     if #malformed < 100 then malformed[#malformed + 1] = {key, id, string.sub(text, 1, 100)} end
@@ -45,7 +47,18 @@ if what == 'sessions' then
     return {'ok', epoch or '', grace and 1 or 0, tonumber(call('HGET', meta, 'grace_elapsed') or 0) or 0, fmt(now()), list, malformed}
 end
 
-local base = at .. 'pool:' .. pool
+local base, pattern = at .. 'pool:' .. pool, pattern_of(pool)
+
+if what == 'keys' then
+    local page = call('SSCAN', base .. ':keys', ARGV[3], 'COUNT', 250)
+    local list = {'ok', page[1]}
+    for _, key in ipairs(page[2]) do
+        local of_key = at .. 'pool:' .. key
+        for _, value in ipairs({key, fmt(limit_of(key)), call('SCARD', of_key .. ':held'), call('ZCARD', of_key .. ':queue'),
+            call('ZCARD', of_key .. ':parked')}) do list[#list + 1] = value end
+    end
+    return list
+end
 
 -- Returns a claim found in a key of this pool; nil: it has no valid record, and may not even be a claim's id.
 local function see(c, key)
@@ -97,6 +110,7 @@ if text then
 end
 local lowest = call('ZRANGE', base .. ':limits', 0, 0, 'WITHSCORES')
 local highest = call('ZRANGE', base .. ':limits', -1, -1, 'WITHSCORES')
-return {'ok', override[1] or lowest[2] or '0', lowest[2] or '', highest[2] or '', override, call('SCARD', base .. ':held'),
+local limit = override[1] or pattern and (override_of(pattern) or lowest[2] or lowest_limit(pattern)) or lowest[2] or '0'
+return {'ok', tostring(limit), lowest[2] or '', highest[2] or '', override, call('SCARD', base .. ':held'),
     call('ZCARD', base .. ':queue'), call('ZCARD', base .. ':parked'), holders, queue,
     positions, call('ZCARD', base .. ':host_scoped'), lowest[1] or '', malformed}

@@ -157,8 +157,8 @@ static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
 
 /* Collects the pools that sessions or this host declare. Until the reply for a pool arrives its limit is the
  * lowest declared one. */
-static int collect_pools(const struct store_redis *store, struct snapshot *s) {
-    size_t n = store->limits.n_declared + 1;
+static int collect_pools(const struct store_redis *store, struct snapshot *s, char *const *names, size_t n_names) {
+    size_t n = store->limits.n_declared + n_names + 1;
 
     for (size_t i = 0; i < s->n_sessions; i++)
         n += s->sessions[i].n_limits;
@@ -171,6 +171,11 @@ static int collect_pools(const struct store_redis *store, struct snapshot *s) {
     for (size_t i = 0; i < s->n_sessions; i++)
         for (size_t k = 0; k < s->sessions[i].n_limits; k++)
             collect_pool(s, s->sessions[i].limits[k].pool, s->sessions[i].limits[k].limit);
+    for (size_t i = 0; i < n_names; i++)
+        if (!find_pool(s, names[i]) && s->n_pools < POOLS_MAX) {
+            collect_pool(s, names[i], 0);
+            s->pools[s->n_pools - 1].has_pattern = true;
+        }
     for (size_t i = 0; i < s->n_sessions; i++) {
         struct snapshot_session *session = &s->sessions[i];
         size_t kept = 0;
@@ -186,8 +191,8 @@ static int collect_pools(const struct store_redis *store, struct snapshot *s) {
     return 0;
 }
 
-int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s,
-                           const struct redisReply *reply, usec_t *ret_time) {
+int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s, char *const *names,
+                           size_t n_names, const struct redisReply *reply, usec_t *ret_time) {
     const struct redisReply *list = reply_at(reply, SESSIONS_LIST);
     usec_t now = clock_boottime(), known_here = usec_sub(now, store->epoch.known_since);
     uint64_t grace, known;
@@ -208,7 +213,7 @@ int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s,
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = read_session(store, s, reply_at(list, i), now);
     read_malformed(s, reply_at(reply, SESSIONS_MALFORMED));
-    return r < 0 ? r : collect_pools(store, s);
+    return r < 0 ? r : collect_pools(store, s, names, n_names);
 }
 
 /* --- pools --- */

@@ -3,42 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/redis/operator/inspect-internal.h"
 #include "store/redis/store-redis.h"
 
 #define MINE_MAX 1000 /* of this host's waiting claims whose positions are requested, for each pool */
-
-struct inspection;
-
-struct pool_call { /* the call for one pool */
-    struct inspection *inspection;
-    size_t n_mine;
-    char (*mine)[ID_TEXT_SIZE];
-};
-
-struct inspection {
-    struct store_redis *store;
-    struct list link;    /* on store->inspections */
-    store_inspect_fn fn; /* NULL: called already, while other replies are still under way */
-    void *userdata;
-    struct snapshot *snapshot;
-    struct pool_call *pools; /* as in the snapshot */
-    size_t n_pools;
-    size_t n_calls;       /* under way */
-    usec_t time_realtime; /* Redis's */
-    bool is_sent;
-};
+#define NAMES_MAX 1000
 
 static void inspection_free(struct inspection *inspection) {
-    for (size_t i = 0; i < inspection->n_pools; i++)
+    for (size_t i = 0; i < inspection->n_pools; i++) {
         free(inspection->pools[i].mine);
+        free(inspection->pools[i].keys);
+    }
+    for (size_t i = 0; i < inspection->n_names; i++)
+        free(inspection->names[i]);
+    free(inspection->names);
     free(inspection->pools);
     snapshot_free(inspection->snapshot);
     list_unlink(&inspection->link);
     free(inspection);
 }
 
-/* Calls fn once; the last reply frees the inspection. */
-static void inspection_answer(struct inspection *inspection, int result) {
+void inspection_answer(struct inspection *inspection, int result) {
     store_inspect_fn fn = inspection->fn;
     void *userdata = inspection->userdata;
     struct snapshot *snapshot = result == 0 ? steal_pointer(&inspection->snapshot) : NULL;
@@ -49,8 +34,7 @@ static void inspection_answer(struct inspection *inspection, int result) {
     fn(result, snapshot, userdata);
 }
 
-/* A reply has arrived. Returns whether it is still wanted; if not, the last one frees the inspection. */
-static bool inspection_end_call(struct inspection *inspection) {
+bool inspection_end_call(struct inspection *inspection) {
     bool wanted = inspection->fn != NULL;
 
     inspection->n_calls--;
@@ -61,7 +45,7 @@ static bool inspection_end_call(struct inspection *inspection) {
 
 /* --- calls and replies --- */
 
-static void begin_call(struct store_redis *store, struct redis_command *command, const char *what) {
+void inspection_begin_call(struct store_redis *store, struct redis_command *command, const char *what) {
     command_add(command, "EVALSHA");
     command_add(command, redis_script_sha(REDIS_SCRIPT_INSPECT));
     command_add(command, "1");
@@ -81,10 +65,14 @@ static void inspect_on_pool(const struct redisReply *reply, void *userdata) {
     r = inspect_parse_pool(inspection->snapshot, pool, inspection->time_realtime, reply);
     if (r >= 0)
         r = inspect_parse_positions(inspection->snapshot, pool, mine, call->n_mine, reply);
+    inspection_continue(inspection, r);
+}
+
+void inspection_continue(struct inspection *inspection, int r) {
     if (r < 0)
         inspection_answer(inspection, r);
     else if (inspection->n_calls == 0)
-        inspection_answer(inspection, 0);
+        inspection_answer(inspection, inspect_keys_finish(inspection));
 }
 
 /* Adds this host's waiting claims. */
@@ -114,7 +102,7 @@ static int send_pool(struct inspection *inspection, struct pool_call *call, cons
     int r;
 
     call->inspection = inspection;
-    begin_call(inspection->store, &command, "pool");
+    inspection_begin_call(inspection->store, &command, "pool");
     command_add(&command, pool);
     r = add_mine(inspection->store, call, pool, &command);
     if (r >= 0)
@@ -134,7 +122,34 @@ static int send_pools(struct inspection *inspection) {
     inspection->n_pools = snapshot->n_pools;
     for (size_t i = 0; r >= 0 && i < inspection->n_pools; i++)
         r = send_pool(inspection, &inspection->pools[i], snapshot->pools[i].name);
+    for (size_t i = 0; r >= 0 && inspection->keys && i < inspection->n_pools; i++)
+        if (pool_name_parse(snapshot->pools[i].name) == POOL_NAME_PATTERN)
+            r = inspect_keys_send(&inspection->pools[i], "0");
     return r < 0 ? r : 0;
+}
+
+/* A key that is there already is added again without effect. */
+static int add_name(struct inspection *inspection, const char *name) {
+    char **grown;
+
+    if (inspection->n_names >= NAMES_MAX || pool_name_parse(name) != POOL_NAME_KEY)
+        return 0;
+    grown = reallocarray(inspection->names, inspection->n_names + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    inspection->names = grown;
+    grown[inspection->n_names] = strdup(name);
+    return grown[inspection->n_names] ? (int) inspection->n_names++ : -ENOMEM;
+}
+
+/* Adds the keys of this host's claims. */
+static int add_own_keys(struct inspection *inspection) {
+    int r = 0;
+
+    list_foreach(entry, &inspection->store->table.entries, struct claim_entry, link)
+        for (size_t i = 0; r >= 0 && i < entry->claim->n_demands; i++)
+            r = add_name(inspection, entry->claim->demands[i].pool);
+    return r;
 }
 
 static void inspect_on_sessions(const struct redisReply *reply, void *userdata) {
@@ -143,7 +158,10 @@ static void inspect_on_sessions(const struct redisReply *reply, void *userdata) 
 
     if (!inspection_end_call(inspection))
         return;
-    r = inspect_parse_sessions(inspection->store, inspection->snapshot, reply, &inspection->time_realtime);
+    r = add_own_keys(inspection);
+    if (r >= 0)
+        r = inspect_parse_sessions(inspection->store, inspection->snapshot, inspection->names, inspection->n_names, reply,
+                                   &inspection->time_realtime);
     if (r >= 0)
         r = send_pools(inspection);
     if (r < 0 || inspection->n_calls == 0)
@@ -155,7 +173,7 @@ static void inspect_on_sessions(const struct redisReply *reply, void *userdata) 
 static void send_sessions(struct inspection *inspection) {
     _cleanup_command_ struct redis_command command = {0};
 
-    begin_call(inspection->store, &command, "sessions");
+    inspection_begin_call(inspection->store, &command, "sessions");
     if (call_send(inspection->store, &command, inspect_on_sessions, inspection) < 0)
         return;
     inspection->n_calls++;
@@ -192,15 +210,25 @@ void inspect_fail(struct store_redis *store) {
         inspection_answer(inspection, -ENOTCONN);
 }
 
-int inspect_start(struct store *base, store_inspect_fn fn, void *userdata) {
+static int add_question(struct inspection *inspection, const struct store_question *question) {
+    int r = 0;
+
+    inspection->keys = question && question->keys;
+    for (size_t i = 0; r >= 0 && question && i < question->n_pools; i++)
+        r = add_name(inspection, question->pools[i]);
+    return r;
+}
+
+int inspect_start(struct store *base, const struct store_question *question, store_inspect_fn fn, void *userdata) {
     struct store_redis *store = store_redis_of(base);
     struct inspection *inspection = calloc(1, sizeof(*inspection));
 
     if (!inspection)
         return -ENOMEM;
+    list_init(&inspection->link);
     inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
-    if (!inspection->snapshot) {
-        free(inspection);
+    if (!inspection->snapshot || add_question(inspection, question) < 0) {
+        inspection_free(inspection);
         return -ENOMEM;
     }
     inspection->store = store;

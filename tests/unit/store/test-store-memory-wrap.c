@@ -75,7 +75,7 @@ static int override(struct store *s, sd_event *event, const struct store_overrid
 }
 
 static int inspect(struct store *s, sd_event *event) {
-    int reply = NO_REPLY, r = store_inspect(s, on_inspected, &reply);
+    int reply = NO_REPLY, r = store_inspect(s, NULL, on_inspected, &reply);
 
     turn(event);
     return r < 0 ? r : reply;
