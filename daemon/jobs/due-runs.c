@@ -139,11 +139,11 @@ static void note_taken(struct scheduler *scheduler, struct job *job, struct due_
     free(entry);
 }
 
-/* Makes room for one more due time that waits for its turn. */
+/* Makes room for the due time that was queued last. */
 static void drop_oldest(struct scheduler *scheduler, const struct job *job) {
     struct run *oldest;
 
-    if (job_count_queued(job) >= job->settings->triggers.backlog && (oldest = triggers_first_queued(job)))
+    if (job_count_queued(job) > job->settings->triggers.backlog && (oldest = triggers_first_queued(job)))
         scheduler_withdraw(scheduler, oldest, "backlog");
 }
 

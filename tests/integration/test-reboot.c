@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/schedule/schedule.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/host-reboot.h"
 #include "tests/harness/test.h"
@@ -242,6 +245,40 @@ static void health(void) {
     json_decref(jobs);
 }
 
+/* --- due times --- */
+
+static void clock_at(const char *time, int64_t msec) {
+    struct timespec now;
+    int64_t wanted = 0;
+
+    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    TEST_INT(schedule_parse_time(time, &wanted), 0);
+    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC + msec * 1000 - now.tv_nsec / 1000);
+}
+
+/* A due time that waits for its turn is remembered over a reboot, also if berthd was restarted before. */
+static void waits_for_its_turn(void) {
+    ant = host_add_alone("ant", HOST_LASTING MARKER "job \"h\" { %s schedule = {\"0 * * * *\"} zone = \"UTC\" "
+                         "overlap = \"queue\" catch-up = \"1d\" on-broken = {\"marker\"} }\n",
+                         cluster.folder, witness_at_gate("w", 0));
+    host_clock_give(ant);
+    clock_at("2027-05-01T11:59:59Z", 0);
+    host_start(ant);
+    host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
+    clock_at("2027-05-01T12:59:59Z", 900);
+    settle();
+    settle();
+    host_kill(ant);
+    host_start(ant);
+    settle();
+    TEST_INT(host_count(ant, "started", "job=h"), 0);
+    host_reboot(ant);
+    gate_open(&cluster.gate);
+    host_start(ant);
+    host_await(ant, "exited", "job=h due=2027-05-01T12:00:00+00:00 result=host-lost");
+    host_await(ant, "exited", "job=h due=2027-05-01T13:00:00+00:00 result=success");
+}
+
 /* --- what is forgotten --- */
 
 /* A job that a berthd did not know is new: nothing is due for the past, and nothing goes on. */
@@ -279,6 +316,7 @@ static CU_TestInfo tests[] = {
     {"killed after the reboot", killed_after_the_reboot},
     {"restarted", restarted},
     {"health", health},
+    {"waits for its turn", waits_for_its_turn},
     {"not defined meanwhile", not_defined_meanwhile},
     CU_TEST_INFO_NULL,
 };
