@@ -4,36 +4,22 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "base/process/cgroup-control.h"
 #include "base/process/cgroup.h"
-#include "base/connection.h"
-#include "base/discard.h"
 #include "base/journal/event.h"
-#include "base/listener.h"
-#include "base/outbox.h"
 #include "base/protocol.h"
-#include "runner/resource-control.h"
+#include "runner/berthd-link.h"
 #include "runner/home.h"
 #include "runner/report.h"
+#include "runner/resource-control.h"
 #include "runner/runs.h"
 
-#define CONNECTIONS_MAX 16
 /* s; a runner of the berthd before ends when it sees its socket closed, and a guard just forked still holds its runner's lock */
 #define LOCK_TIME_CHILD 10
 #define LOCK_TIME 1
-
-struct connection {
-    struct list link;          /* on runner->connections */
-    struct runner *runner;
-    int fd;
-    sd_event_source *source;
-    struct outbox outbox;
-};
 
 struct runner {
     sd_event *event;
@@ -43,45 +29,16 @@ struct runner {
     struct access access;
     struct runs *runs;
     int lock_fd, listen_fd;
-    struct listener *listener;
-    struct discard *discard;
+    struct berthd_link *berthd;
     bool ends_with_berthd;     /* on a socketpair */
-    struct list connections;   /* struct connection, oldest first */
-    size_t n_connections;
-    struct connection *berthd; /* the one that said hello last; NULL: none */
-    bool owes_recovered;        /* berthd waits for `recovered` until no sweep is under way */
+    bool owes_recovered;       /* berthd waits for `recovered` until no sweep is under way */
 };
 
 /* --- to berthd --- */
 
-static struct connection *connection_free(struct connection *c) {
-    struct runner *r = c->runner;
-
-    if (r->berthd == c) {
-        r->berthd = NULL;
-        r->owes_recovered = false;
-    }
-    list_unlink(&c->link);
-    r->n_connections--;
-    sd_event_source_disable_unref(c->source);
-    discard_connection(r->discard, c->fd);
-    outbox_done(&c->outbox);
-    free(c);
-    return NULL;
-}
-
-/* What cannot be said to berthd is not lost: it reads the connection's end, comes again, and is told all at hello. */
+/* berthd reads all that it missed after its next hello. */
 static void runner_say(struct runner *r, const struct message_writer *w) {
-    struct connection *c = r->berthd;
-    int k;
-
-    if (!c)
-        return;
-    k = outbox_send(&c->outbox, c->fd, w);
-    if (k == OUTBOX_E_KEPT)
-        (void) sd_event_source_set_io_events(c->source, EPOLLIN | EPOLLOUT);
-    else if (k < 0)
-        (void) shutdown(c->fd, SHUT_RDWR); /* freed when its end is read: a caller may still hold it */
+    berthd_link_send(r->berthd, w);
 }
 
 static void runner_say_run(struct runner *r, const char *verb, const char *run) {
@@ -122,7 +79,7 @@ static int runner_load_report(struct runner *r, const char *run) {
     struct message_writer w;
     int k;
 
-    if (!r->berthd)
+    if (!berthd_link_is_up(r->berthd))
         return 0;
     k = report_load(&w, runs_directory(r->runs), run);
     if (k == 0)
@@ -132,7 +89,7 @@ static int runner_load_report(struct runner *r, const char *run) {
     if (k == -EBADMSG || k == -EFBIG)
         runner_say_lost(r, run, NULL); /* that nothing of it runs is certain: else there were no report */
     else if (k < 0 && k != -ENOENT)
-        (void) shutdown(r->berthd->fd, SHUT_RDWR); /* berthd reconnects and gets all states again */
+        berthd_link_shut(r->berthd); /* berthd reconnects and gets all states again */
     return k == -ENOENT ? k : 0;
 }
 
@@ -157,16 +114,13 @@ static void runner_say_recovered(struct runner *r) {
 
 /* --- from berthd --- */
 
-static int runner_take_hello(struct runner *r, struct connection *from, const struct message *m) {
+static int runner_on_hello(const struct message *m, void *userdata) {
+    struct runner *r = userdata;
     struct message_writer w;
     uint64_t version;
 
     if (message_get_u64(m, "version", &version) < 0)
         return -EBADMSG;
-    list_foreach_safe(c, &r->connections, struct connection, link)
-        if (c != from)
-            connection_free(c); /* unread: whoever sent that is not berthd any more */
-    r->berthd = from;
     message_begin(&w, PROTOCOL_HELLO);
     message_put_u64(&w, "version", PROTOCOL_VERSION);
     message_put_u64(&w, "pid", (uint64_t) getpid());
@@ -288,13 +242,11 @@ static void runner_take_kill(struct runner *r, const char *run, const struct mes
         runner_say_lost(r, run, message_get(m, "token"));
 }
 
-/* 0 or a negative errno; then the connection is closed: what talks like this is not our berthd. */
-static int runner_take(struct runner *r, struct connection *c, const struct message *m) {
+static int runner_on_message(const struct message *m, void *userdata) {
+    struct runner *r = userdata;
     char run[ID_TEXT_SIZE];
 
-    if (message_is(m, PROTOCOL_HELLO))
-        return runner_take_hello(r, c, m);
-    if (c != r->berthd || message_get_id(m, "run", run) < 0)
+    if (message_get_id(m, "run", run) < 0)
         return -EBADMSG;
     if (message_is(m, PROTOCOL_START))
         runner_take_start(r, run, m);
@@ -307,54 +259,19 @@ static int runner_take(struct runner *r, struct connection *c, const struct mess
     return 0;
 }
 
-static int connection_on_io(_unused_ sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-    struct connection *c = userdata;
-    struct runner *r = c->runner;
-    struct message m;
-    int k;
+static void runner_on_bad(void *userdata) {
+    const struct runner *r = userdata;
 
-    if ((revents & EPOLLOUT) && outbox_flush(&c->outbox, fd) == 0)
-        (void) sd_event_source_set_io_events(c->source, EPOLLIN);
-    k = message_receive(fd, &m);
-    if (k == 0)
-        k = runner_take(r, c, &m);
-    if (k == 0 || k == -EAGAIN)
-        return 0;
-    if (k == -EBADMSG)
-        journal_log(r->journal, LOG_WARNING, "a connection was closed: what came is not a message of berthd");
-    connection_free(c);
-    if (r->ends_with_berthd)
-        (void) sd_event_exit(r->event, 0);
-    return 0;
+    journal_log(r->journal, LOG_WARNING, "a connection was closed: what came is not a message of berthd");
 }
 
-/* Takes the descriptor in any case. */
-static int runner_add_connection(struct runner *r, int fd) {
-    struct connection *c = calloc(1, sizeof(*c));
-    int k;
-
-    if (!c) {
-        discard_connection(r->discard, fd);
-        return -ENOMEM;
-    }
-    c->runner = r;
-    c->fd = fd;
-    outbox_init(&c->outbox);
-    list_append(&r->connections, &c->link);
-    r->n_connections++;
-    k = sd_event_add_io(r->event, &c->source, fd, EPOLLIN, connection_on_io, c);
-    if (k < 0)
-        connection_free(c);
-    return k;
-}
-
-static void runner_on_connection(int fd, void *userdata) {
+static void runner_on_gone(bool is_berthd, void *userdata) {
     struct runner *r = userdata;
 
-    if (r->n_connections < CONNECTIONS_MAX && access_is_allowed(&r->access, fd) && connection_prepare(fd) == 0)
-        (void) runner_add_connection(r, fd);
-    else
-        discard_connection(r->discard, fd);
+    if (is_berthd)
+        r->owes_recovered = false;
+    if (r->ends_with_berthd)
+        (void) sd_event_exit(r->event, 0);
 }
 
 /* --- from the runs --- */
@@ -419,11 +336,13 @@ static int runner_listen(struct runner *r) {
         journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
         return r->listen_fd;
     }
-    return listener_new(&r->listener, r->event, r->listen_fd, SD_EVENT_PRIORITY_NORMAL, runner_on_connection, r);
+    return berthd_link_listen(r->berthd, r->listen_fd);
 }
 
 int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options) {
     _cleanup_(runner_freep) struct runner *r = calloc(1, sizeof(*r));
+    const struct berthd_link_handler handler = {.on_hello = runner_on_hello, .on_message = runner_on_message, .on_bad = runner_on_bad,
+                                                .on_gone = runner_on_gone, .userdata = r};
     _cleanup_close_ int socket_fd = options->socket_fd, listen_fd = options->listen_fd;
     int k;
 
@@ -437,19 +356,18 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal, co
     r->lock_fd = -1;
     r->listen_fd = steal_fd(&listen_fd);
     r->ends_with_berthd = socket_fd >= 0;
-    list_init(&r->connections);
     r->config = strdup(options->config);
     if (!r->config)
         return -ENOMEM;
     access_init(&r->access);
-    k = discard_new(&r->discard, event);
+    k = berthd_link_new(&r->berthd, event, &r->access, &handler);
     if (k < 0)
         return k;
     k = home_take(journal, r->settings->runtime_directory, r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &r->lock_fd);
     if (k >= 0)
         k = runner_recover(r);
     if (k >= 0)
-        k = r->ends_with_berthd ? runner_add_connection(r, steal_fd(&socket_fd)) : runner_listen(r);
+        k = r->ends_with_berthd ? berthd_link_add(r->berthd, steal_fd(&socket_fd)) : runner_listen(r);
     if (k < 0)
         return k;
     *ret = steal_pointer(&r);
@@ -459,10 +377,7 @@ int runner_new(struct runner **ret, sd_event *event, struct journal *journal, co
 struct runner *runner_free(struct runner *r) {
     if (!r)
         return NULL;
-    list_foreach_safe(c, &r->connections, struct connection, link)
-        connection_free(c);
-    listener_free(r->listener);
-    discard_free(r->discard);
+    r->berthd = berthd_link_free(r->berthd);
     close_fd(r->listen_fd);
     runs_free(r->runs);
     close_fd(r->lock_fd);
