@@ -3,7 +3,8 @@
 
 /* The manager: wires the run table, state, stores, scheduler, executor and adhoc together. No other module
  * includes this header.
- *     manager.c           made and freed; settings and reload; what clients see and do
+ *     manager.c           made and freed; what clients see and do
+ *     reload.c            the settings in force
  *     manager-stores.c    the stores of this host
  *     manager-run.c       the life of a run: begin, grant, end, release
  *     manager-handlers.c  what executor and adhoc report of runs
@@ -69,7 +70,9 @@ static inline struct run_time manager_now(void) {
     return (struct run_time){.realtime = clock_realtime(), .boottime = clock_boottime()};
 }
 
-/* --- manager.c --- */
+/* --- reload.c --- */
+/* Looks up the accounts that the settings name, and logs those that are missing. 0 or -ENOMEM. */
+int manager_find_accounts(struct journal *j, struct settings *settings);
 void manager_config_differs(struct manager *m); /* the runner has read another config: reloads */
 
 /* --- manager-stores.c --- */

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* berthd's root: made from settings, started, reloaded. */
+/* berthd's root: made from settings, started, freed; what clients see and do. */
 
 #include "daemon/manager.h"
 
+#include <stdlib.h>
 #include <string.h>
+
 
 #include "daemon/coming.h"
 #include "daemon/manager-internal.h"
-
-/* --- rights --- */
-
-/* A missing account matches no user: that takes rights away and gives none, so berthd goes on. */
-static int find_accounts(struct journal *j, struct settings *settings) {
-    struct settings_errors missing = {};
-    int k = settings_find_accounts(settings, &missing);
-
-    for (size_t i = 0; i < missing.n; i++)
-        journal_log(j, LOG_WARNING, "%s", missing.lines[i]);
-    settings_errors_done(&missing);
-    return k;
-}
 
 /* --- made and freed --- */
 
@@ -122,7 +111,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
     m->config = strdup(options->config);
     if (!m->config)
         return -ENOMEM;
-    k = find_accounts(journal, settings);
+    k = manager_find_accounts(journal, settings);
     if (k == 0)
         k = events_new(&m->events, journal, settings->host, settings->namespace);
     if (k == 0)
@@ -186,87 +175,6 @@ int manager_start(struct manager *m) {
     if (k < 0)
         return k;
     return executor_connect(m->executor);
-}
-
-/* --- reload --- */
-
-static int add_error(struct settings_errors *errors, const char *config, const char *option) {
-    char **lines = realloc(errors->lines, (errors->n + 1) * sizeof(*lines));
-    char *line;
-
-    if (!lines)
-        return -ENOMEM;
-    errors->lines = lines;
-    if (asprintf(&line, "%s: %s has changed, which a reload cannot do: restart berthd", config, option) < 0)
-        return -ENOMEM;
-    errors->lines[errors->n++] = line;
-    return 0;
-}
-
-static void log_refused(struct manager *m, const struct settings_errors *errors) {
-    struct event e = {.type = EVENT_CONFIG_REFUSED, .reason = errors->n > 0 ? errors->lines[0] : "cannot be read"};
-
-    event_emit(m->events, &e, "%s is refused, the running config stays", m->config);
-    for (size_t i = 1; i < errors->n; i++)
-        manager_log(m, LOG_ERR, "%s", errors->lines[i]);
-}
-
-static void use_settings(struct manager *m, struct settings *settings) {
-    struct settings *old = m->settings;
-    bool is_declared;
-
-    m->settings = settings;
-    (void) scheduler_update(m->scheduler, settings, manager_now()); /* the new limits apply even if a job is not known */
-    is_declared = manager_declare(m, m->host_store) == 0;
-    if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)
-        is_declared = false;
-    if (!is_declared)
-        manager_log(m, LOG_CRIT, "out of memory at reload, some limits are still the old ones");
-    settings_free(old);
-}
-
-static int load_again(struct manager *m, struct settings_errors *errors) {
-    _cleanup_free_ char *limits = NULL;
-    _cleanup_(settings_freep) struct settings *settings = NULL;
-    const char *changed;
-    int k;
-
-    k = settings_load(m->config, &settings, errors);
-    if (k == 0)
-        k = settings_check_zones(settings, ZONE_DIRECTORY, clock_realtime(), errors);
-    if (k == 0 && (changed = settings_find_fixed_change(m->settings, settings))) {
-        k = add_error(errors, m->config, changed);
-        k = k < 0 ? k : SETTINGS_E_INVALID;
-    }
-    if (k == 0)
-        k = find_accounts(events_get_journal(m->events), settings);
-    if (k != 0) {
-        log_refused(m, errors);
-        return k;
-    }
-    use_settings(m, steal_pointer(&settings));
-    limits = settings_format_limits(m->settings);
-    event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED, .limits = limits}, "%s: %zu pools, %zu jobs", m->config,
-               m->settings->n_pools, m->settings->n_jobs);
-    return 0;
-}
-
-int manager_reload(struct manager *m, struct settings_errors *errors) {
-    int k;
-
-    if (m->phase != MANAGER_PHASE_READY) /* the end of a reload is READY=1 for the service manager */
-        return load_again(m, errors);
-    manager_service_reloading();
-    k = load_again(m, errors);
-    manager_service_ready(m);
-    return k;
-}
-
-void manager_config_differs(struct manager *m) {
-    struct settings_errors errors = {};
-
-    (void) manager_reload(m, &errors);
-    settings_errors_done(&errors);
 }
 
 /* --- what others see --- */
