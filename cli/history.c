@@ -15,7 +15,8 @@
 #include "cli/when.h"
 
 struct past { /* one run; texts are borrowed from entries */
-    const char *run, *name, *host, *pools, *result, *due; /* due: NULL: of no schedule */
+    const char *run, *name, *host, *pools, *result;
+    const char *due, *trigger, *first_run; /* NULL: of no schedule; of no job; it is a first attempt */
     usec_t first, queued, granted, started, ended; /* realtime; 0: not logged */
     int64_t wait_ms, run_ms, exit_code, signal;    /* -1: not logged */
     uint64_t token;
@@ -63,9 +64,12 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     p->pools = e->pools ? e->pools : p->pools;
     p->host = e->host[0] ? e->host : p->host;
     p->due = e->due ? e->due : p->due;
+    p->trigger = e->origin.trigger ? e->origin.trigger : p->trigger;
     /* `retry` and `gave-up` have another attempt than the run. */
-    if (e->attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0)
+    if (e->attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0) {
         p->attempt = e->attempt;
+        p->first_run = e->origin.first_run;
+    }
     p->token = e->token > 0 ? e->token : p->token;
     p->wait_ms = e->wait_ms >= 0 ? e->wait_ms : p->wait_ms;
     if (strcmp(e->event, "queued") == 0 || strcmp(e->event, "parked") == 0)
@@ -137,13 +141,13 @@ static json_t *json_pools(const char *text) {
 }
 
 static json_t *json_past(const struct past *p) {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}", "run", p->run, "name", p->name,
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:s?}", "run", p->run, "name", p->name,
                      "host", p->host, "pools", json_pools(p->pools), "token", json_number(p->token > 0 ? (int64_t) p->token : -1),
                      "queued", json_when(p->queued), "granted", json_when(p->granted), "started", json_when(p->started), "ended",
                      json_when(p->ended), "wait_ms", json_number(p->wait_ms), "run_ms", json_number(p->run_ms), "result",
                      p->result ? json_string(p->result) : json_null(), "exit_code", json_number(p->exit_code), "signal",
-                     json_number(p->signal), "due", p->due, "attempt",
-                     json_number(p->attempt > 0 ? p->attempt : -1));
+                     json_number(p->signal), "trigger", p->trigger, "due", p->due, "attempt",
+                     json_number(p->attempt > 0 ? p->attempt : -1), "first_run", p->first_run);
 }
 
 static int show_json(const struct past *pasts, size_t n) {
@@ -198,6 +202,7 @@ static void add_past(struct table *t, const struct past *p, bool utc) {
     table_cell(t, TABLE_PLAIN, "%s", p->name);
     table_cell(t, TABLE_PLAIN, "%s", p->host);
     table_cell(t, TABLE_PLAIN, "%s", p->pools);
+    table_cell(t, TABLE_PLAIN, "%s", p->trigger ? p->trigger : "");
     table_cell(t, TABLE_PLAIN, "%s", p->due ? p->due : "");
     table_cell(t, TABLE_PLAIN, "%s", number_text(p->attempt, text));
     table_cell(t, TABLE_PLAIN, "%s", msec_text(p->wait_ms, text));
@@ -206,8 +211,9 @@ static void add_past(struct table *t, const struct past *p, bool utc) {
 }
 
 static int show_table(const struct past *pasts, size_t n, bool utc) {
-    static const struct table_column columns[] = {{"STARTED", false}, {"RUN", false},    {"NAME", false}, {"HOST", false},
-                                                  {"POOLS", false}, {"DUE", false}, {"TRY", true}, {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
+    static const struct table_column columns[] = {
+        {"STARTED", false}, {"RUN", false}, {"NAME", false}, {"HOST", false},  {"POOLS", false}, {"TRIGGER", false},
+        {"DUE", false},     {"TRY", true},  {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
     _cleanup_(table_freep) struct table *t = NULL;
     int k = table_new(&t, columns, ELEMENTSOF(columns));
 

@@ -83,13 +83,28 @@ int verb_jobs(int argc, char **argv) {
     return output_reply(argc, argv, "io.berth.Jobs", print_jobs);
 }
 
+/* "2/4"; "" for a job without retries. */
+static const char *format_try(const json_t *run, char buffer[static FORMAT_SIZE]) {
+    json_int_t attempt = format_get_number(run, "attempt"), attempts = format_get_number(run, "attempts");
+
+    buffer[0] = '\0';
+    if (attempts > 1)
+        snprintf(buffer, FORMAT_SIZE, INT "/" INT, attempt, attempts);
+    else if (attempt > 1) /* retry was taken away meanwhile */
+        snprintf(buffer, FORMAT_SIZE, INT, attempt);
+    return buffer;
+}
+
 static void add_run(struct table *t, const json_t *run) {
     const char *state = format_get_text(run, "state"), *why = format_get_text(run, "blocked_by");
+    bool is_job = strcmp(format_get_text(run, "kind"), "job") == 0;
     char text[FORMAT_SIZE];
 
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "run"));
     table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "name"));
-    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "kind"));
+    table_cell(t, TABLE_PLAIN, "%s", is_job ? format_get_text(run, "trigger") : "berth run");
+    table_cell(t, TABLE_PLAIN, "%s", format_get_text(run, "due"));
+    table_cell(t, TABLE_PLAIN, "%s", format_try(run, text));
     table_cell(t, state_colour(state), "%s", state);
     table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "pools", text));
     table_cell(t, TABLE_PLAIN, "%s", format_pools(run, "position", text));
@@ -102,8 +117,8 @@ static void add_run(struct table *t, const json_t *run) {
 
 static int print_runs(const json_t *answer, bool all) {
     static const struct table_column columns[] = {
-        {"RUN", false},      {"NAME", false},  {"KIND", false}, {"STATE", false},  {"POOLS", false},
-        {"POSITION", false}, {"WAITED", true}, {"RAN", true},   {"RESULT", false}, {"WHY", false}};
+        {"RUN", false},   {"NAME", false},  {"TRIGGER", false},  {"DUE", false},   {"TRY", true}, {"STATE", false},
+        {"POOLS", false}, {"POSITION", false}, {"WAITED", true}, {"RAN", true}, {"RESULT", false}, {"WHY", false}};
 
     output_caveats(answer);
     return output_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,

@@ -17,6 +17,8 @@ static const struct {
     {"BERTH_POOLS", offsetof(struct entry, pools)},   {"BERTH_RESULT", offsetof(struct entry, result)},
     {"BERTH_REASON", offsetof(struct entry, reason)}, {"BERTH_LIMITS", offsetof(struct entry, limits)},
     {"BERTH_DUE", offsetof(struct entry, due)},       {"BERTH_UNTIL", offsetof(struct entry, until)},
+    {"BERTH_TRIGGER", offsetof(struct entry, origin.trigger)},
+    {"BERTH_FIRST_RUN", offsetof(struct entry, origin.first_run)},
     {"_BOOT_ID", offsetof(struct entry, boot)},       {"BERTH_NAMESPACE", offsetof(struct entry, namespace)},
 };
 

@@ -16,6 +16,9 @@
 struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor are "" */
     char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace;
     char *due, *until;        /* the due time by the clock of its zone; of missed ones the first and the last */
+    struct {
+        char *trigger, *first_run; /* first_run: of a later attempt */
+    } origin;
     char *cursor;
     char *boot;               /* of the machine: distinguishes a reboot from a restart of berthd */
     char *process;            /* machine, boot and pid of the berthd that wrote it; BERTH_SEQ counts within a process */

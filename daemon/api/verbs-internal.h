@@ -71,7 +71,7 @@ json_t *json_time(usec_t realtime);            /* 0: null */
 json_t *json_msec(usec_t usec);
 json_t *json_number(json_int_t n, bool known); /* null if not known */
 /* position, blocked_by: stolen; NULL: null. */
-json_t *json_run(const struct run *r, json_t *position, const char *blocked_by);
+json_t *json_run(const struct settings *settings, const struct run *r, json_t *position, const char *blocked_by);
 json_t *json_job(struct manager *m, const struct job_settings *settings);
 
 /* --- verbs-pools.c --- */

@@ -80,7 +80,15 @@ static json_t *json_demands(const struct demand *demands, size_t n) {
     return pools;
 }
 
-static int set_origin(json_t *o, const struct run *r) {
+/* As its job is defined now; 0: not known. */
+static uint32_t count_attempts(const struct settings *settings, const struct run *r) {
+    const struct job_settings *job =
+        r->kind == RUN_KIND_JOB ? settings_find_job(settings, r->name) : NULL;
+
+    return job ? job->retry.retries + 1 : 0;
+}
+
+static int set_origin(json_t *o, const struct settings *settings, const struct run *r) {
     const struct run_origin *origin = &r->job.origin;
     bool is_job = r->kind == RUN_KIND_JOB;
     int k = 0;
@@ -88,6 +96,7 @@ static int set_origin(json_t *o, const struct run *r) {
     k |= json_object_set_new(o, "trigger", json_text(run_trigger_name(origin->trigger)));
     k |= json_object_set_new(o, "due", json_text(origin->due[0] ? origin->due : NULL));
     k |= json_object_set_new(o, "attempt", json_number(origin->attempt, is_job));
+    k |= json_object_set_new(o, "attempts", json_number(count_attempts(settings, r), count_attempts(settings, r) > 0));
     k |= json_object_set_new(o, "first_run", json_text(is_job ? origin->first_run : NULL));
     k |= json_object_set_new(o, "not_before", json_time(r->state == RUN_STATE_RETRYING ? r->job.begin_realtime : 0));
     k |= json_object_set_new(o, "of", origin->of ? json_pack("{s:o, s:o}", "job", json_text(origin->of_job[0] ? origin->of_job : NULL), "run",
@@ -96,7 +105,7 @@ static int set_origin(json_t *o, const struct run *r) {
     return k;
 }
 
-json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) {
+json_t *json_run(const struct settings *settings, const struct run *r, json_t *position, const char *blocked_by) {
     usec_t now = clock_boottime();
     json_t *o = json_object();
     int k = 0;
@@ -120,7 +129,7 @@ json_t *json_run(const struct run *r, json_t *position, const char *blocked_by) 
     k |= json_object_set_new(o, "exit_code", json_number(r->end.exit_code, r->end.exit_code >= 0));
     k |= json_object_set_new(o, "signal", json_number(r->end.signal, r->end.signal >= 0));
     k |= json_object_set_new(o, "reason", json_text(r->reason[0] ? r->reason : NULL));
-    k |= set_origin(o, r);
+    k |= set_origin(o, settings, r);
     if (k < 0) {
         json_decref(o);
         return NULL;

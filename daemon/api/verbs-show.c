@@ -215,14 +215,16 @@ static json_t *json_run_shown(struct show *show, const struct run *r) {
     char why[MANAGER_WHY_SIZE];
 
     if (r->state != RUN_STATE_WAITING)
-        return json_run(r, NULL, manager_blocked_by(show->manager, r, NULL, NULL, why, sizeof(why)));
+        return json_run(manager_settings(show->manager), r, NULL,
+                        manager_blocked_by(show->manager, r, NULL, NULL, why, sizeof(why)));
     position = json_object();
     if (put_positions(position, r->host_claim.state == CLAIM_STATE_WAITING ? host : NULL) < 0 ||
         put_positions(position, r->cluster_claim.state == CLAIM_STATE_WAITING ? cluster : NULL) < 0) {
         json_decref(position);
         return NULL;
     }
-    return json_run(r, position, manager_blocked_by(show->manager, r, host, cluster, why, sizeof(why)));
+    return json_run(manager_settings(show->manager), r, position,
+                    manager_blocked_by(show->manager, r, host, cluster, why, sizeof(why)));
 }
 
 /* Roughly in the order of time: done, running, waiting. */

@@ -24,10 +24,10 @@ static struct start *start_free(struct start *s) {
     return NULL;
 }
 
-static json_t *pack_run(const struct run *r) {
+static json_t *pack_run(const struct manager *m, const struct run *r) {
     bool is_behind = r->state == RUN_STATE_PENDING && r->job.queued_by_overlap;
 
-    return json_pack("{s:o}", "run", json_run(r, NULL, is_behind ? "overlap" : NULL));
+    return json_pack("{s:o}", "run", json_run(manager_settings(m), r, NULL, is_behind ? "overlap" : NULL));
 }
 
 static int skipped(struct control_call *call, const char *job, const struct run *run) {
@@ -53,13 +53,13 @@ static void start_on_change(struct run_watch *watch, struct run *run) {
     next = find_attempt(s->manager, run);
     if (next) {
         json_decref(s->last);
-        s->last = pack_run(run);
+        s->last = pack_run(s->manager, run);
         run_watch_remove(&s->watch);
         run_watch_add(next, &s->watch);
         return;
     }
     /* An attempt that was given up before it began has no end to tell of. */
-    answer = run->job.begin_due > 0 && s->last ? json_incref(s->last) : pack_run(run);
+    answer = run->job.begin_due > 0 && s->last ? json_incref(s->last) : pack_run(s->manager, run);
     (void) control_call_answer(s->call, answer);
     start_free(s);
 }
@@ -74,7 +74,7 @@ static int start_wait(struct control_call *call, struct manager *m, struct run *
     s->call = call;
     s->manager = m;
     run_watch_add(run, &s->watch);
-    k = control_call_notify(call, pack_run(run), -1);
+    k = control_call_notify(call, pack_run(m, run), -1);
     if (k < 0) {
         start_free(s);
         return k;
@@ -101,7 +101,7 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     k = manager_start_job(m, job, &run);
     switch (k) {
     case 0:
-        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(run)) : start_wait(call, m, run);
+        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(m, run)) : start_wait(call, m, run);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_job(call, m, job);
     case MANAGER_E_SKIPPED:
@@ -150,7 +150,7 @@ int verbs_await(struct control_call *call, json_t *params, void *userdata) {
     for (struct run *next = run; next; next = run_is_over(run) ? find_attempt(m, run) : NULL)
         run = next;
     if (run && run_is_over(run))
-        return control_call_answer(call, pack_run(run));
+        return control_call_answer(call, pack_run(m, run));
     if (run)
         return start_wait(call, m, run);
     if (manager_is_recovering(m))

@@ -28,7 +28,7 @@ static bool make_journals(void) {
                        "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_TOKEN=7 BERTH_WAIT_MS=1000");
     journal_file_event(&ant, 1020, "started",
                        "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=db:2,net:1 BERTH_WAIT_MS=1000 BERTH_DUE=2025-11-20T13:00:00+01:00 "
-                       "BERTH_ATTEMPT=2");
+                       "BERTH_TRIGGER=retry BERTH_ATTEMPT=2 BERTH_FIRST_RUN=" RUN_C);
     /* Anybody can write this; it is not of berthd. */
     journal_file_entry(&ant, 1500, "BERTH_EVENT=exited BERTH_RUN=" RUN_A " BERTH_RESULT=failure _SYSTEMD_UNIT=evil.service", "forged");
     /* The first value of a field counts; a malformed number counts as absent. */
@@ -73,6 +73,10 @@ static void test_runs(void) {
     AT_INT(document, "runs.0.token", 7);
     AT_STRING(document, "runs.0.due", "2025-11-20T13:00:00+01:00");
     AT_INT(document, "runs.0.attempt", 2);
+    AT_STRING(document, "runs.0.first_run", RUN_C);
+    AT_STRING(document, "runs.0.trigger", "retry");
+    AT_NULL(document, "runs.1.first_run");
+    AT_NULL(document, "runs.1.trigger");
     AT_NULL(document, "runs.1.due");
     AT_NULL(document, "runs.1.attempt");
     AT_INT(document, "runs.0.pools.db", 2);
@@ -120,7 +124,7 @@ static void test_table(void) {
     TEST_INT(setenv("TZ", "UTC0", 1), 0);
     TEST_INT(berth(NULL, "history --directory %s/ant --pool net", journal_folder), 0);
     TEST_INT(unsetenv("TZ"), 0);
-    CU_ASSERT(strstr(berth_out, "2025-11-20 12:00:01 " RUN_A " dump ant  db:2,net:1 2025-11-20T13:00:00+01:00   2   1.0s 2.5s success") != NULL);
+    CU_ASSERT(strstr(berth_out, "2025-11-20 12:00:01 " RUN_A " dump ant  db:2,net:1 retry   2025-11-20T13:00:00+01:00   2   1.0s 2.5s success") != NULL);
     CU_ASSERT(strstr(berth_out, "2025-11-20 12:01:00 " RUN_B " copy ant  net:1") != NULL);
     CU_ASSERT(strstr(berth_out, "running") != NULL);
     TEST_INT(berth(NULL, "history --directory %s --pool nothing", journal_folder), 0);

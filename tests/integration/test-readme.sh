@@ -77,5 +77,5 @@ check "bee is not found" grep -q '^bee ' "$folder/printed"
 check "both runs of the job are not seen" grep -qE '^db +cluster +5 .* ends in .* ant:report x2.*bee:report x2' "$folder/printed"
 check "the limit is not told" grep -qE '^override: 5, ends in .* \(quiet night\)$' "$folder/printed"
 check "no event is shown" grep -q '^granted: report may start ' "$folder/printed"
-check "the run is not found again" grep -qE '^[0-9a-f]{32} +report +job +(starting|running)' "$folder/printed"
+check "the run is not found again" grep -qE '^[0-9a-f]{32} +report +[a-z-]+ +- +- +(starting|running)' "$folder/printed"
 finish

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/schedule/schedule.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/host-reboot.h"
@@ -290,11 +291,12 @@ static void not_defined_meanwhile(void) {
     TEST_INT(berth(ant, "start job"), 0);
     host_await(ant, "retry", "job=job attempt=2");
     settle();
-    host_reboot(ant);
+    snprintf(path, sizeof(path), "%s/jobs/due", ant->runtime);
+    TEST_INT(access(path, F_OK), 0);
+    host_kill(ant);
     host_set_config(ant, HOST_LASTING MARKER, cluster.folder);
     host_start(ant);
     settle();
-    snprintf(path, sizeof(path), "%s/jobs/due", ant->runtime);
     TEST_INT(access(path, F_OK), -1);
     host_stop(ant);
     host_clock_step(ant, (int64_t) (3600 * USEC_PER_SEC));
@@ -305,6 +307,40 @@ static void not_defined_meanwhile(void) {
     settle();
     TEST_INT(host_count(ant, "started", "job=job"), 0);
     TEST_INT(host_count(ant, "started", "job=due") <= 1, 1); /* a minute may begin now */
+}
+
+static void copy_file(const char *from, const char *to) {
+    _cleanup_free_ char *text = NULL;
+    size_t size = 0;
+
+    TEST_INT(file_read(from, 1 << 20, &text, &size), 0);
+    TEST_INT(file_write_atomic(to, text, size, 0600), 0);
+}
+
+/* Within a boot the runtime directory knows better: a record of a run that is over may not be removed yet. */
+static void stale_record(void) {
+    char jobs[128], saved[128];
+
+    HOST("job \"job\" { " LONG "retry = 2 retry-delay = \"10ms\" }\n", cluster.folder);
+    TEST_INT(berth(ant, "start job"), 0);
+    host_await(ant, "started", "job=job");
+    settle();
+    host_kill(ant); /* what it wrote is all that there is */
+    snprintf(jobs, sizeof(jobs), "%s/lasting/jobs", cluster.folder);
+    snprintf(saved, sizeof(saved), "%s/saved", cluster.folder);
+    copy_file(jobs, saved);
+    host_start(ant);
+    TEST_INT(berth(ant, "stop job"), 0);
+    host_await(ant, "exited", "job=job result=stopped");
+    TEST_INT(berth(ant, "start job"), 0);
+    TEST_INT(berth(ant, "stop job"), 0);
+    settle();
+    host_kill(ant);
+    copy_file(saved, jobs);
+    host_start(ant);
+    settle();
+    TEST_INT(host_count(ant, "exited", "job=job"), 0);
+    TEST_INT(host_count(ant, "started", "job=job"), 0);
 }
 
 static CU_TestInfo tests[] = {
@@ -318,6 +354,7 @@ static CU_TestInfo tests[] = {
     {"health", health},
     {"waits for its turn", waits_for_its_turn},
     {"not defined meanwhile", not_defined_meanwhile},
+    {"stale record", stale_record},
     CU_TEST_INFO_NULL,
 };
 

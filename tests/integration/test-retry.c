@@ -73,9 +73,13 @@ static void holds_nothing(void) {
     AT_STRING(runs, "runs.name=slow.state", "retrying");
     AT_STRING(runs, "runs.name=slow.trigger", "retry");
     AT_INT(runs, "runs.name=slow.attempt", 2);
+    AT_INT(runs, "runs.name=slow.attempts", 6);
     AT_NULL(runs, "runs.name=slow.token");
     CU_ASSERT(strncmp(json_string_value(berth_at(runs, "runs.name=slow.blocked_by")), "retry in ", 9) == 0);
     json_decref(runs);
+    TEST_INT(berth(ant, "runs"), 0);
+    CU_ASSERT(strstr(berth_out, "retry") != NULL);
+    CU_ASSERT(strstr(berth_out, "2/6") != NULL);
     runs = berth_json(ant, "jobs");
     AT_STRING(runs, "jobs.name=slow.state", "retrying");
     json_decref(runs);
