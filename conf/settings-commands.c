@@ -49,7 +49,7 @@ static void check_directory(const struct job_settings *job, struct notes *notes)
     }
 }
 
-/* An answer that could not be had (a directory service that is away) is none. */
+/* No answer (the directory service is away) is no error. */
 static bool has_no_account(const char *name, bool is_group) {
     bool is_there;
 

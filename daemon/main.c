@@ -153,7 +153,7 @@ static int find_runner(char path[static PATH_MAX]) {
 
 /* --- the control socket, if berthd.socket has made it --- */
 
-/* To each who waits for an answer, as one of io.berth's. */
+/* Answers each waiting client with an error of io.berth. */
 static void turn_away(int listen_fd) {
     static const char text[] =
         "{\"error\":\"io.berth.Away\",\"parameters\":{\"text\":\"berthd cannot start: its config is wrong, see `berthd --check` "
@@ -209,7 +209,7 @@ static int main_on_terminate(_unused_ sd_event_source *source, _unused_ const st
     return 0;
 }
 
-/* Under systemd a restart must leave the jobs alone, and a stop cannot be told from it by SIGTERM: units/berthd-stop says it. */
+/* Under systemd a restart must leave the jobs alone, and SIGTERM is the same for both: units/berthd-stop announces a stop. */
 static int main_on_stop_announced(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info, void *userdata) {
     struct daemon *d = userdata;
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "daemon/coming.h"
 #include "daemon/manager-internal.h"
 

@@ -121,7 +121,7 @@ void manager_stop_run(struct run *r, const char *reason);
  * more. ret_n: how many there were. */
 int manager_stop_target(struct manager *m, const char *target, size_t *ret_n);
 /* Takes nothing new on this host until undrained, also after a restart of berthd; what waits is withdrawn, what runs goes on. */
-int manager_drain(struct manager *m, uid_t uid /* who asks */);
+int manager_drain(struct manager *m, uid_t uid /* the caller's */);
 int manager_undrain(struct manager *m, uid_t uid);
 bool manager_is_drained(const struct manager *m);
 bool manager_is_idle(const struct manager *m); /* no run waits or has a process; that is not known while recovering */

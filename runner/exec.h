@@ -30,7 +30,7 @@ struct exec_plan {
 };
 
 /* 0 or an errno, positive, with its stage: EPERM "user": a user or group is configured and this process may not become it;
- * ESRCH "user" or "group": there is no such one; EACCES "user": it is uid 0, and not called root; EINVAL: its uid is none. */
+ * ESRCH "user" or "group": there is no such one; EACCES "user": it is uid 0, and not called root; EINVAL: its uid is invalid. */
 int exec_plan_init(struct exec_plan *plan, const struct job_settings *job, const struct guard_file *record, const char *runs,
                    const char **ret_stage);
 void exec_plan_done(struct exec_plan *plan);

@@ -28,7 +28,7 @@ struct guard {
     sd_event_source *source;
     struct outbox outbox;
     struct message_writer report;     /* once it is done */
-    struct timer again;               /* on while nobody is there to be told and it could not be left, either; or while it has no time */
+    struct timer again;               /* of the next attempt to leave the report as a file; or of the next look at the deadline */
 };
 
 /* runner/guard-say.c: the connection to berthd, and what the guard says on it */

@@ -27,7 +27,7 @@ void guard_drop_berthd(struct guard *g) {
         guard_leave_report(g);
 }
 
-/* What cannot be said to berthd is not lost: the connection ends, is dropped when that is read, and on the next one all is told. */
+/* A message that cannot be sent ends the connection; berthd gets all states on the next one. */
 void guard_say(struct guard *g, const struct message_writer *w) {
     int r = g->fd >= 0 ? outbox_send(&g->outbox, g->fd, w) : 0;
 

@@ -58,7 +58,7 @@ static void guard_on_again(void *userdata) {
         guard_leave_report(g);
 }
 
-/* Nobody is there to be told: a file will tell. */
+/* berthd is away: the next one reads the report from a file. */
 void guard_leave_report(struct guard *g) {
     FAILPOINT("guard-report-writing");
     if (report_write(&g->report, g->start->directory, g->record.run) == 0)
@@ -252,7 +252,7 @@ static int guard_supervise(struct guard *g, const char *cgroup, const char *text
     return supervise_new(&g->supervise, g->event, &options, &handler);
 }
 
-/* The command, or a report why there is none. */
+/* Starts the command, or reports why it cannot. */
 static void guard_exec(struct guard *g) {
     const char *stage = "cgroup", *cgroup;
     struct exec_plan plan = {0};
@@ -328,6 +328,6 @@ _Noreturn void guard_main(const struct guard_start *start) {
     if (start->job->on_lease_lost == ON_LEASE_LOST_CONTINUE)
         guard.record.deadline = USEC_INFINITY;
     (void) guard_run(&guard);
-    /* Only what is broken gets here; the runner sees that the guard died without a report, kills what there is, and says so. */
+    /* Only a broken guard gets here. The runner sees that it died without a report, kills what it left, and reports that. */
     _exit(70);
 }

@@ -218,7 +218,7 @@ int import_schedule(char *const fields[5], struct import_schedule *ret) {
     *ret = (struct import_schedule){};
     for (int i = 0; i < 5; i++)
         if (!read_field(&f[i], i, fields[i])) {
-            snprintf(ret->note, sizeof(ret->note), "%s \"%.40s\" is none that crons read alike",
+            snprintf(ret->note, sizeof(ret->note), "%s \"%.40s\" is read differently by different crons",
                      kinds[i].name, fields[i]);
             return -EINVAL;
         }
@@ -257,6 +257,6 @@ int import_schedule_word(const char *word, struct import_schedule *ret) {
         snprintf(ret->text, sizeof(ret->text), "* * * * *");
         return 0;
     }
-    snprintf(ret->note, sizeof(ret->note), "\"%.40s\" is none that crons read alike", word);
+    snprintf(ret->note, sizeof(ret->note), "\"%.40s\" is read differently by different crons", word);
     return -EINVAL;
 }

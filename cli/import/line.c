@@ -40,7 +40,7 @@ static char *unquote(char *text) {
     return text + 1;
 }
 
-/* NAME = VALUE; both may stand in quotes. False: it is none, and the text is as before. */
+/* NAME = VALUE; both may stand in quotes. False: the line is no setting, and the text is as before. */
 static bool read_setting(char *text, struct crontab_line *line) {
     char *end = text + strcspn(text, "=" BLANKS), *equals;
 

@@ -27,7 +27,7 @@ static struct holder *holder_free(struct holder *h) {
 }
 DEFINE_CLEANUP(struct holder, holder_free)
 
-/* --- what is told --- */
+/* --- replies --- */
 
 /* USEC_INFINITY: none, or not known yet. */
 static usec_t hold_deadline(struct manager *m, const struct run *r) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is told and counted of due times that come to nothing. */
+/* Logs and counts due times that are not begun. */
 
 #include "daemon/jobs/scheduler-internal.h"
 

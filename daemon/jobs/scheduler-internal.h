@@ -9,7 +9,7 @@
  *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
  *     due-runs.c    due times of schedules: planned, noted, begun
  *     due-zones.c   schedules and zones of jobs, and when these change
- *     due-missed.c  what is told of due times that come to nothing
+ *     due-missed.c  logs and counts due times that are not begun
  *     due-marks.c   what is remembered of due times, in both directories
  *     ends.c        the end of a run: what is remembered, and the queued run that begins next
  *     attempts.c    retries and restarts

@@ -50,7 +50,7 @@ complete -c berth -n 'not __berth_verb' -l socket -r -F -d 'control socket of be
 complete -c berth -n 'not __berth_in_command' -l help -d 'print help'
 
 set -l verbs run 'run a command while it holds permits' start 'trigger jobs' stop 'stop runs' jobs 'jobs that this host defines' \
-    next 'when jobs begin' runs 'runs of this host' pools 'pools, who holds and who waits' hosts 'live hosts of the namespace' limit 'show or set a limit' \
+    next 'when jobs begin' runs 'runs of this host' pools 'pools, their holders and queues' hosts 'live hosts of the namespace' limit 'show or set a limit' \
     pause 'set a limit of 0' resume 'end a pause' revoke 'take the permits of a run away' grace 'end the grace of a new namespace' \
     drain 'take nothing new on this host' undrain 'take work on this host again' \
     reload 'bring a changed config into force' logs 'what a job or a run wrote' history 'runs, as the journal has them' \

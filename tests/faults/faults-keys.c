@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Keys of the namespace that somebody deletes (redisson/redisson#3573, dv/redis-semaphore#40): each of them while permits are held and
- * waited for. All but one: without `held` nobody knows what is held until it is told again (tests/faults/test-assumptions.c). */
+ * waited for. All but one: without `held` nobody knows what is held until hosts report it (tests/faults/test-assumptions.c). */
 
 #include <stdio.h>
 #include <string.h>

@@ -157,7 +157,7 @@ static void ask_for(struct bed *b, const char *epoch) {
     }
 }
 
-/* Ten thousand wait for one pool, and then it is paused: who waits for another pool does not notice. */
+/* Ten thousand wait for one pool, and then it is paused: claims on another pool are not delayed. */
 static void crowd_and_pause(struct bed *b, struct injection *i) {
     _cleanup_reply_ redisReply *epoch = redis_command(b->master, "HGET " META " epoch"), *hello = NULL, *sync = NULL;
     char words[512];

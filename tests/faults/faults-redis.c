@@ -54,7 +54,7 @@ static void freeze(struct bed *b, struct injection *i) {
         i->n_hit += b->frozen = kill(b->master->pid, SIGSTOP) == 0;
 }
 
-/* What a fault set is taken back, once Redis can be told. */
+/* Resets what a fault set, once Redis takes commands. */
 static void take_back(struct bed *b) {
     static const char *const options[][2] = {
         [OWED_MEMORY] = {"maxmemory", "0"},

@@ -6,7 +6,7 @@
  *     test-faults --case FAULT|mix --seed N        one of them, in this process
  *
  * --failpoints: also each step of a build with -DBERTH_FAILPOINTS, in $BERTH_BUILD, dying and hanging there.
- * --slice: each fault once, not on two hosts one after the other, and some not at all; who waits may wait a little longer. The same seed makes the same plan. Each case is a
+ * --slice: each fault once, not on two hosts one after the other, and some not at all; waiting takes a little longer. The same seed makes the same plan. Each case is a
  * process of its own with its own hosts and Redis; some run at a time. A failed case's journals and records are left in BUILD/faults/.
  * What needs root, or a program that is not there, is skipped and said. */
 

@@ -57,7 +57,7 @@ static void await_count(const char *event, unsigned count) {
     TEST_INT(n, count);
 }
 
-/* All fifty are told of since the mark, each with its own status. */
+/* All fifty ends are logged since the mark, each with its own status. */
 static void check_statuses(void) {
     await_count("exited", JOBS * EACH);
     for (unsigned i = 0; i < JOBS; i++)

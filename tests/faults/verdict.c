@@ -92,7 +92,7 @@ static const char *find_exited(char *const logs[static LOAD_HOSTS], const char *
     return NULL;
 }
 
-/* What was told of how it ended is how it ended; if anything but its command's end was told, its guard was killed or it was stopped. */
+/* The logged end is the real one. If it is not the command's own end, the guard was killed or the run was stopped. */
 static bool tells_status(const char *exited, const struct witness_run *run) {
     char line[1024], result[32];
 
@@ -115,7 +115,7 @@ static void judge_job_runs(const struct witness *w, char *const logs[static LOAD
         exited = find_exited(logs, run->id);
         if ((!exited || !tells_status(exited, run)) && ret->n_jobs_unrecorded++ == 0 && !ret->first[0])
             snprintf(ret->first, sizeof(ret->first), "run %s of %s on %s ended, and %s", run->id, run->name, run->host,
-                     exited ? "its exited event has another status" : "no exited event says so");
+                     exited ? "its exited event has another status" : "no exited event has its status");
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Bytes of a zone file. Whatever zone they are, its offsets change where it says so, and schedules in it are
+/* Bytes of a zone file. Whatever zone they are, its offsets change at its transitions, and schedules in it are
  * searched in a bounded time, with due times that grow. */
 
 #include <string.h>

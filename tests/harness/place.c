@@ -52,7 +52,7 @@ static bool is_usable_by_all(const char *build) {
     return stat(path, &st) < 0 || (st.st_mode & 05) == 05;
 }
 
-/* What is not built is left out: a test that needs it says so. */
+/* A program that is not built is left out: a test that needs it fails by itself. */
 static void copy(const char *from, const char *to) {
     _cleanup_close_ int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
     ssize_t n;

@@ -30,8 +30,8 @@ extern struct play {
     struct journal *journal;
     struct runner_link runner;
     bool runner_up; /* whether the link takes messages */
-    void (*on_start)(void); /* when the runner is told to start something; NULL: nothing */
-    unsigned n_started, n_killed, n_forgotten, n_stopped, n_done; /* what the manager told the runner and the guards */
+    void (*on_start)(void); /* called at each `start` to the runner; may be NULL */
+    unsigned n_started, n_killed, n_forgotten, n_stopped, n_done; /* messages to the runner and the guards */
     enum supervise_reason last_stop;
     struct guard_link *guards[8]; /* by number of connection; NULL: gone */
     size_t n_guards;
@@ -76,7 +76,7 @@ bool play_await_waiting(struct run *r); /* told to be queued, and recorded */
 bool play_await_starting(struct run *r);
 bool play_await_over(struct run *r);
 bool play_await_released(struct run *r);
-bool play_await_starts(unsigned n); /* the runner was told to start so many */
+bool play_await_starts(unsigned n); /* so many `start` messages */
 
 /* How many files there are in a folder of the runtime directory. */
 size_t play_count_files(const char *folder);

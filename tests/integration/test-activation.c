@@ -269,7 +269,7 @@ int main(int argc, char **argv) {
     static CU_TestInfo tests[] = {
         {"clients wait for berthd", test_clients_wait},
         {"a restart loses nobody", test_restart},
-        {"a bad config is told to who waits", test_bad_config},
+        {"waiting clients get the error of a bad config", test_bad_config},
         {"a bad config while runs wait", test_bad_config_while_waiting},
         {"something else was passed", test_something_else},
         {"berth-runner", test_runner},

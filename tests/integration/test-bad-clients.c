@@ -216,7 +216,7 @@ static void slow_and_half_closed(void) {
     (void) silent;
 }
 
-/* One who asks and never reads. */
+/* A client that calls and never reads. */
 static void deaf(void) {
     _cleanup_close_ int fd = client();
     static const char call[] = "{\"method\": \"io.berth.Pools\"}";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What listens on the socket and does not answer: a verb says so and ends (69). What is alive may take its time. */
+/* A daemon that accepts and never answers: a verb reports it and exits with 69. A slow one is waited for. */
 #include "cli/client.h"
 
 #include <poll.h>

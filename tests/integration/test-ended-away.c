@@ -103,7 +103,7 @@ static void nobody_tells(void) {
     check_last_run("guard-died", -1);
 }
 
-/* It was told, and berthd was killed before the last of those who have the hold had closed it. */
+/* The end was reported, and berthd was killed before the last of those who have the hold had closed it. */
 static void told_before(void) {
     struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 4", cluster.at_gate), *other;
     usec_t until = clock_boottime() + HOST_PATIENCE;

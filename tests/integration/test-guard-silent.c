@@ -151,7 +151,7 @@ static void await_waiting(struct child *c) {
     TEST_FATAL(strstr(child_text(c, 2), "waiting") != NULL, "berth run does not wait");
 }
 
-/* All of them are told, too: the record of what happened is judged in the end. */
+/* Each end is reported, too: the audit judges the record at the end of the test. */
 static void await_started(void) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
 

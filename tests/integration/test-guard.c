@@ -129,7 +129,7 @@ static void test_newest_wins(void) {
     test_say(new, PROTOCOL_STOP, "reason", "stopped");
     test_await(new, &m, PROTOCOL_STOPPING);
     test_await(new, &m, PROTOCOL_REPORT);
-    /* A berthd that comes only now is told all of it again. */
+    /* A berthd that connects only now gets all of it again. */
     close_fd(old);
     old = test_runner_guard(&t, '1');
     test_await(old, &m, PROTOCOL_STATE);

@@ -16,7 +16,7 @@
 #define RUN_C "0000000000000000000000000000000c"
 #define RUN_D "0000000000000000000000000000000d"
 
-/* Two boots of host ant; run c of host bee, whose end is told by ant. */
+/* Two boots of host ant; run c of host bee, whose end ant logged. */
 static bool make_journals(void) {
     struct journal_file ant, bee;
     char path[64];

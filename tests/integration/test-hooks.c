@@ -13,7 +13,7 @@
 
 static struct host *ant;
 
-/* `tell NAME` writes what it was told to FOLDER/NAME.RUN. The job "flaky" ends as the file FOLDER/status
+/* `tell NAME` writes its BERTH_ variables to FOLDER/NAME.RUN. The job "flaky" ends as the file FOLDER/status
  * says. */
 static void up(void) {
     char tell[512], flaky[256];
@@ -55,7 +55,7 @@ static void set_status(int status) {
     CU_ASSERT(fclose(f) == 0);
 }
 
-/* What a run of the hook was told, until the next call. */
+/* The BERTH_ variables of a run of the hook, until the next call. */
 static const char *told(const char *hook, const char *run) {
     static char text[8192];
     char path[128];

@@ -49,7 +49,7 @@ static void unbounded(void) {
     if (host_count(ant, "unbounded", " ") == 0)
         TEST_SKIP("this machine has the controllers");
     CU_ASSERT(strstr(host_await(ant, "unbounded", "job=one host=ant namespace=test"), " reason=\"cpu, memory, pids\"") != NULL);
-    /* Where not even the machine has them a check says so; where they are there and not delegated it cannot know. */
+    /* A check reports controllers that the machine lacks. It cannot know which ones are delegated. */
     if (cgroup_find_root(&root) == 0)
         (void) cgroup_available(root, &available);
     TEST_INT(berth(ant, "check-config %s", ant->config), available == (CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS) ? 0 : 78);

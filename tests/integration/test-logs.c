@@ -242,7 +242,7 @@ static void test_broken(void) {
     place_remove(folder);
 }
 
-/* Whoever may not read it is told who may. */
+/* A user who may not read it learns who may. */
 static void test_rights(void) {
     char program[256], directory[128];
     char *argv[] = {program, (char *) "history", directory, NULL};

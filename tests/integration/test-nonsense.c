@@ -24,7 +24,7 @@
 struct row {
     const char *name;
     const char *write[2][5], *undo[2][5];
-    const char *key, *id; /* of the malformed record, parts; NULL: none is told */
+    const char *key, *id; /* of the malformed record, parts; NULL: none is named */
 };
 
 static const struct row rows[] = {

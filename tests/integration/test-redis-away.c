@@ -55,7 +55,7 @@ static void missing_at_start(void) {
     host_await(ant, "exited", "job=kept result=success");
 }
 
-/* The limit holds although Redis has forgotten everything, and who waits keeps the order. */
+/* The limit holds although Redis has lost its data, and the queue keeps its order. */
 static void restarted_empty(void) {
     struct child *holders[2], *waiting[6];
     char id[16];

@@ -88,7 +88,7 @@ static void why_away(void) {
     TEST_INT(berth_end(waiter), 0);
 }
 
-/* A Redis that is full: who waits, waits, and is told whose memory it is; who would not wait is told at once. */
+/* A full Redis: a waiting run shows whose memory is full, and `-n` fails at once. */
 static void full(void) {
     struct host *ant = host_up("ant", POOLS);
     struct child *waiter;

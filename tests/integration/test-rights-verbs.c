@@ -276,7 +276,7 @@ static void write_file(const char *path, const char *a, const char *b, const cha
     TEST_INT(fclose(f), 0);
 }
 
-/* Who loses the right keeps the run, and its end is told; but begins nothing more. */
+/* A user who loses the right keeps the run and gets its end, and begins nothing more. */
 static void right_lost(void) {
     char go[80], script[80], words[200];
     struct child *c;

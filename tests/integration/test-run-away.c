@@ -97,7 +97,7 @@ static void test_continue_without_server(void) {
 /* A stop timeout of 200 ms, 100 ms from the kill to the deadline, and 100 ms to run. */
 #define NEEDED (400 * USEC_PER_MSEC)
 
-/* It says that it lives: it asks a berthd that has hung up once more. Then it has read what it was told before. */
+/* It calls berthd, which has hung up, once more. So it has read all messages from before. */
 static void meet_again(struct fake *f) {
     json_t *params;
 

@@ -2,7 +2,7 @@
 /* wrap: -Wl,--wrap=fork */
 
 /* `berth run` is killed right after its fork: the child that is to become the command finds itself with another parent before it has said
- * whose death it wants to be told of. Nobody could stop it, so it must not become the command. */
+ * whose death should kill it. Nobody could stop it, so it must not become the command. */
 
 #include <poll.h>
 #include <signal.h>

@@ -62,7 +62,7 @@ static void guard_dies(uid_t uid) {
     pid = hidden_pid(&start);
     CU_ASSERT(kill(guard_pid('1'), SIGKILL) == 0);
     test_await(t.fd, &m, PROTOCOL_REPORT);
-    CU_ASSERT(!is_alive(pid, start)); /* it is told when nothing is left, not before */
+    CU_ASSERT(!is_alive(pid, start)); /* the report comes when nothing is left, not before */
     TEST_FIELD(&m, "lost", "1");
     TEST_FIELD(&m, "job", "hides");
     TEST_FIELD(&m, "token", "1763640079123456");
@@ -296,7 +296,7 @@ static void test_berthd_away(void) {
     test_runner_await_file(&t, '1', ".report");
     t.fd = test_runner_connect(&t);
     test_runner_hello(&t, t.fd);
-    /* Its guard may not be quite gone, and be told of, too. */
+    /* Its guard may still be ending, and be listed, too. */
     for (int i = 0; i < 3 && !(is_told && message_is(&m, PROTOCOL_RECOVERED)); i++) {
         int r;
 

@@ -24,7 +24,7 @@ static sd_event *event;
 static struct runner_link *runner;
 static struct guard_link *guard;
 
-/* What was told so far. */
+/* The messages so far. */
 static struct {
     unsigned recovered, lost, started, existed, refused, reports, states, guard_started, stopping, acks, gone;
     char guard[ID_TEXT_SIZE], refused_reason[32], report_code[8], phase[16];

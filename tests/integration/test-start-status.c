@@ -29,7 +29,7 @@ static void begun(void) {
     host_await(ant, "queued", "job=rest");
     TEST_INT(berth(ant, "start nap"), 75);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "berth: skipped: "));
-    TEST_INT(berth(ant, "start more"), 0); /* the queue is full, but that is told later */
+    TEST_INT(berth(ant, "start more"), 0); /* the queue is full, but the answer does not wait for that */
     host_await(ant, "refused", "job=more");
     TEST_INT(berth(ant, "start more --wait"), 75);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, "queue-full"));

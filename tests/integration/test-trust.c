@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* What other systems trusted and should not have: a socket that anybody in the same network namespace reaches, a pid in a file, a control
- * interface that is told what to execute. */
+ * interface that lets callers name the command. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -150,7 +150,7 @@ static void forged_pid(void) {
     test_runner_done(&t);
 }
 
-/* --- CVE-2017-11610: the control interface runs what it is told --- */
+/* --- CVE-2017-11610: the control interface runs any command that a caller names --- */
 
 static void ask(const char *text, char *answer, size_t size) {
     _cleanup_close_ int fd = socket_connect(ant->socket, SOCK_STREAM);

@@ -49,7 +49,7 @@ static void test_start_wait(void) {
     TEST_INT(berth(ant, "start three limited --wait"), 3); /* the first that failed */
 }
 
-/* overlap = "queue": the one who waits waits for the run that his own start began. */
+/* overlap = "queue": --wait waits for the run that its own start began. */
 static void test_start_behind(void) {
     struct child *a, *b;
 
@@ -146,7 +146,7 @@ static void test_reload(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_out, "berthd " VERSION " on ant, namespace test, process "));
 }
 
-/* A service manager's restart: nobody who waits loses his place, and nobody notices. */
+/* A service manager's restart: no waiting client loses its place or sees an error. */
 static void test_restart(void) {
     struct child *holder, *waiter;
     uint64_t ticket;

@@ -52,7 +52,7 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
             r->permits[p] = limit_for(w, p, w->limits, (const bool[POOLS_MAX]) {false});
         sum += r->permits[p];
     }
-    if (sum == 0 && h->host_scoped[0]) /* that is none of Redis' business */
+    if (sum == 0 && h->host_scoped[0]) /* Redis knows nothing of host pools */
         return;
     if (sum == 0)
         r->permits[0] = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Preloaded into redis-server: its wall clock is off by so many µs as the file named by REDIS_CLOCK_OFFSET says, from the moment on that
- * it says so. TIME, expiry and scripts see it; the monotonic clock is left alone. */
+ * its change on. TIME, expiry and scripts see it; the monotonic clock is left alone. */
 
 #include <fcntl.h>
 #include <stdlib.h>

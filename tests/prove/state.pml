@@ -91,7 +91,7 @@ byte top;          /* the highest token that was ever given */
 #define ANSWERED 2    /* an answer of before is still on its way */
 #define PUSHED 3      /* a push is */
 #if ROLLBACKS > 0
-byte lost[HOSTS];     /* Redis's memory went back, and this host does not know yet what it is told since */
+byte lost[HOSTS];     /* Redis's memory went back, and this host has not seen an answer since */
 bool excused[CLAIMS]; /* granted while that was so for any host */
 #define WINDOW (lost[0] != 0 || lost[1] != 0 || lost[HOSTS - 1] != 0)
 #else
@@ -164,7 +164,7 @@ typedef Host {
 #endif
     bool armed;    /* a heartbeat of this session was answered */
     byte lease;    /* ticks since the last answered heartbeat was sent; LEASE: the deadline has passed */
-    bool proof;    /* something that Redis had told it is lost: its hello says so */
+    bool proof;    /* Redis lost something that it had answered: the next hello reports that */
     bool restored; /* berthd was restarted, and its hello was not answered yet */
     byte claim;    /* which of its claims */
     byte state;    /* of that */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What each job of the demo runs: work.sh FOLDER SECONDS. It asks nobody for anything; it only writes down when it started and
-# ended, and which permits it was told to have.
+# ended, and which permits it got.
 set -u
 folder=$1
 seconds=$2

@@ -17,7 +17,7 @@ script fred <<'END'
     apt-get -qq -y install rpm libconfuse2 'libhiredis[0-9]*' libjansson4 libsmartcols1 >/run/said 2>&1 || fail "$(cat /run/said)"
     rpm() { command rpm --force-debian --nodeps "$@" || fail "rpm $*"; }
     rpm -i /shared/1.rpm 2>&1 | tee /run/said
-    not grep -v -e '^Creating ' -e '^Created symlink ' /run/said # a scriptlet that fails says so
+    not grep -v -e '^Creating ' -e '^Created symlink ' /run/said # a failed scriptlet prints an error
     getent passwd berth && getent group berth
     [ "$(stat -c '%a %U' /run/berth/state)" = "700 berth" ]
     for unit in berthd.service berthd.socket berth-runner.service berth-runner.socket; do

@@ -204,7 +204,7 @@ static int bound_in_child(void) {
     return is_number(next_entry(), SENT) ? CHILD_OK : 4;
 }
 
-/* Nobody reads until the end: the exit is not put off for long, and what was lost is told. */
+/* Nobody reads until the end: the exit is not delayed for long, and lost entries are counted in the log. */
 static int exit_in_child(void) {
     int r = freeze(), n = 0;
     char got[8192], lost[100];

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "tests/harness/test.h"
 
-/* A tree below this process: a child, its child, and an orphan that came here; each says so, then waits for its end. */
+/* A tree below this process: a child, its child, and an orphan that came here; each reports that it is there, then waits for its end. */
 struct tree {
     int reader;
     pid_t child;

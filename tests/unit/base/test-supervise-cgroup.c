@@ -40,7 +40,7 @@ static void test_cgroup(void) {
     free(path);
 }
 
-/* Whether poll(2) tells of a change. A change is told late, within 10 ms or so, and once for all that
+/* Whether poll(2) tells of a change. A change is reported within some 10 ms, and once for all that
  * changed in between. */
 static bool is_changed(int events, int timeout_ms) {
     struct pollfd p = {.fd = events, .events = POLLPRI};

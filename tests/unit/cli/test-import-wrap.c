@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=strdup,--wrap=reallocarray,--wrap=open_memstream */
 
-/* Importing a crontab with each allocation failing once: it is told, and nothing is left behind. */
+/* Importing a crontab with each allocation failing once: an error is printed, and nothing is left behind. */
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=free,--wrap=fmemopen,--wrap=cfg_init */
 
-/* Reading a config with each allocation failing once: no crash, nothing left behind, and the error is told. Only calls from berth's own
+/* Reading a config with each allocation failing once: no crash, nothing left behind, and an error is reported. Only calls from berth's own
  * objects are wrapped; libconfuse's inside are not (it asserts on some). */
 
 #include <confuse.h>

@@ -185,7 +185,7 @@ static void test_defaults_are_documented(void) {
         }
 }
 
-/* A bound as the manual has it, or "" if there is none worth a word. */
+/* A bound as the manual has it, or "" if the manual need not name it. */
 static const char *format_bound(const struct option *option, int64_t bound, char buffer[static DURATION_TEXT_SIZE]) {
     bool is_duration = option->type == &option_duration, is_size = option->type == &option_size;
 

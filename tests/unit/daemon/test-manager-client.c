@@ -91,7 +91,7 @@ static void test_found_again(void) {
     close_fd(fd);
 }
 
-/* A run that asked 10 s ago, and whose start is told as of 5 s ago, so much later, and its end a second after that. */
+/* A run queued 10 s ago: its start 5 s ago is reported late, and its end a second after that. */
 static struct run *tell_late(usec_t later, usec_t *ret_started) {
     struct demands pools;
     struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,

@@ -201,14 +201,14 @@ static void test_bad_state(void) {
     CU_ASSERT(play_await_starting(w));
 }
 
-/* Its time is over; not when the clock says so, which would take seconds. */
+/* Its time is over at once, not after seconds of real time. */
 static void stop_is_overdue(struct run *r) {
     CU_ASSERT_FATAL(r->timer.due.heap_index > 0);
     timer_heap_unset(&r->timer.due);
     r->timer.on_elapsed(r);
 }
 
-/* A guard that hangs in a stop, whoever began that: the runner is told to kill until it says that nothing is left. */
+/* A guard that hangs in a stop: the manager sends `kill` to the runner until nothing is left. */
 static void test_hangs_in_stop(void) {
     for (int by_guard = 0; by_guard < 2; by_guard++) {
         struct run *r = play_run("one");
@@ -265,7 +265,7 @@ static CU_TestInfo tests[] = {
     {"whose connection has ended", test_ended},
     {"found at start", test_found},
     {"that closes its connections", test_closes},
-    {"with a state that is none", test_bad_state},
+    {"with an invalid state", test_bad_state},
     {"that hangs in a stop", test_hangs_in_stop},
     {"of an older attempt", test_older_kill},
     CU_TEST_INFO_NULL,

@@ -315,7 +315,7 @@ static void test_order_outside(void) {
 static CU_TestInfo tests[] = {
     {"overlap", test_overlap}, {"excused", test_excused}, {"killed", test_killed},   {"locks", test_locks}, {"limit changes", test_limit_changes},
     {"doubled", test_doubled}, {"idle", test_idle},       {"order", test_order},
-    {"behind who waits behind", test_behind_who_waits_behind},
+    {"behind a claim that is itself behind", test_behind_who_waits_behind},
     {"behind somebody", test_behind}, {"behind somebody broken", test_behind_broken},
     {"behind somebody by ticket", test_behind_by_ticket}, {"order from outside", test_order_outside}, CU_TEST_INFO_NULL,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The fault suite's proxy harms what it is told to and nothing else: a Redis that is slow to read is no lost connection. */
+/* The fault suite's proxy harms what it was set to harm and nothing else: a Redis that is slow to read is no lost connection. */
 
 #include "tests/harness/proxy.h"
 

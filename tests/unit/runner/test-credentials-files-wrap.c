@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=open,--wrap=open64,--wrap=openat,--wrap=openat64,--wrap=fstatfs,--wrap=fstatfs64,--wrap=mkdirat,--wrap=write,--wrap=fchmod,--wrap=fchown */
 
-/* The directory of a run's credentials, with each system call that makes it failing once: the failure is told, and whatever was made can be
+/* The directory of a run's credentials, with each system call that makes it failing once: the failure is reported, and whatever was made can be
  * removed. */
 
 #include <errno.h>
