@@ -67,7 +67,8 @@ void scheduler_start(struct scheduler *scheduler, struct run_time now) {
     scheduler->is_started = true;
     due_marks_settle(scheduler, now);
     run_table_foreach (run, scheduler->runs, RUN_STATE_RETRYING, RUN_STATE_PENDING)
-        if ((run->state == RUN_STATE_RETRYING || run->job.queued_by_overlap) && !scheduler_find(scheduler, run->name))
+        if ((run->state == RUN_STATE_RETRYING || run->job.queued_by_overlap) &&
+            !scheduler_find(scheduler, run->name))
             scheduler_withdraw(scheduler, run, "its job is not defined any more");
     for (size_t i = 0; i < scheduler->n_jobs; i++)
         triggers_start_job(scheduler, scheduler->jobs[i], now);

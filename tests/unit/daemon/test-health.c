@@ -127,6 +127,7 @@ static void test_clock_set_back(void) {
     hooks.max_silence_usec = 3 * HOUR;
     hooks.remind_after_usec = HOUR;
     (void) health_note_end(&health, &hooks, CHAIN_END_GOOD, NOW + 1000 * HOUR);
+    TEST_INT(health_next(&health, &hooks, NOW), NOW + 3 * HOUR); /* a record of before a reboot */
     TEST_INT(health_note_time(&health, &hooks, NOW), 0);
     TEST_INT(health_next(&health, &hooks, NOW), NOW + 3 * HOUR);
     TEST_INT(health_note_end(&health, &hooks, CHAIN_END_BAD, NOW + 2000 * HOUR),
