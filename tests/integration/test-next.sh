@@ -81,6 +81,10 @@ berthd=$!
 timeout 20 sh -c 'until berth version 2>/dev/null | grep -q berthd; do sleep 0.05; done'
 ends 0
 check "not ten begins" [ "$(wc -l <"$folder/out")" -eq 11 ]
+check "wider than a terminal: next" [ "$(wc -L <"$folder/out")" -le 80 ]
+berth jobs >"$folder/out"
+check "wider than a terminal: jobs" [ "$(wc -L <"$folder/out")" -le 80 ]
+ends 0
 check "no column ON" grep -qE '^WHEN +IN +JOB +ON +NOTE' "$folder/out"
 check "a job is missing" grep -qE ' early +each ' "$folder/out"
 ends 0 never

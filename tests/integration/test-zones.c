@@ -33,6 +33,8 @@ static void await_marker(void) {
 static void run_at_half_past_two(void) {
     host_clock_write_zone(ant, "Test-Isle", HOUR);
     host_start(ant);
+    await_marker();
+    host_clock_set(ant, "2027-05-01T01:29:59Z", 950);
     host_await(ant, "exited", "job=daily due=2027-05-01T02:30:00+01:00");
     host_clock_write_zone(ant, "Test-Isle", 0); /* the clock shows 01:30 again */
 }
@@ -50,7 +52,7 @@ static void expect_once_a_date(void) {
 
 /* S11 */
 static void set_back_reload(void) {
-    make_host("2027-05-01T01:29:59Z", DAILY HOURLY);
+    make_host("2027-05-01T01:10:00Z", DAILY HOURLY);
     run_at_half_past_two();
     TEST_INT(berth(ant, "reload"), 0);
     host_await(ant, "zone-changed", "reason=Test-Isle");
@@ -59,7 +61,7 @@ static void set_back_reload(void) {
 
 /* S11: within an hour. */
 static void set_back_hourly(void) {
-    make_host("2027-05-01T01:29:59Z", DAILY HOURLY);
+    make_host("2027-05-01T01:10:00Z", DAILY HOURLY);
     run_at_half_past_two();
     host_clock_jump(ant, HOUR * USEC_PER_SEC);
     host_await(ant, "zone-changed", "reason=Test-Isle");
@@ -70,7 +72,7 @@ static void set_back_hourly(void) {
 static void set_back_away(void) {
     char path[160];
 
-    make_host("2027-05-01T01:29:59Z", "state-directory = \"/tmp/none\"\n" DAILY HOURLY);
+    make_host("2027-05-01T01:10:00Z", "state-directory = \"/tmp/none\"\n" DAILY HOURLY);
     host_set_config(ant, "state-directory = \"%s/state\"\n" DAILY HOURLY MARKER, cluster.folder);
     run_at_half_past_two();
     host_kill(ant);
@@ -137,12 +139,42 @@ static void not_there(void) {
     host_await(ant, "exited", "job=daily due=2027-05-02T02:30:00+00:00");
 }
 
+/* S4 with the real programs: what `berth next` shows is begun, and nothing else. */
+static void begin_as_shown(const char *time) {
+    json_t *shown, *item;
+    size_t i;
+
+    make_host(time, "job \"j\" { " QUICK "splay = \"9m\" zone = \"Europe/Berlin\""
+                    " schedule = {\"*/10 * * * *\", \"35 2 * * *\"} }\n");
+    host_start(ant);
+    await_marker();
+    shown = berth_json(ant, "next --count 20");
+    json_array_foreach (json_object_get(shown, "next"), i, item) {
+        host_clock_set(ant, json_string_value(json_object_get(item, "begin")), 0); /* ms are left out */
+        host_await(ant, "exited", "job=j due=%s", json_string_value(json_object_get(item, "due")));
+        TEST_INT(host_count(ant, "started", "job=j"), i + 1);
+    }
+    TEST_INT(i, 20);
+    TEST_INT(host_count(ant, "missed", "job=j"), 0);
+    json_decref(shown);
+}
+
+static void shown_gap(void) {
+    begin_as_shown("2027-03-28T00:01:00+01:00");
+}
+
+static void shown_fold(void) {
+    begin_as_shown("2027-10-30T23:01:00+02:00");
+}
+
 static CU_TestInfo tests[] = {
     {"set-back-reload", set_back_reload},
     {"set-back-hourly", set_back_hourly},
     {"set-back-away", set_back_away},
     {"set-forward", set_forward},
     {"not-there", not_there},
+    {"shown-gap", shown_gap},
+    {"shown-fold", shown_fold},
     CU_TEST_INFO_NULL,
 };
 
