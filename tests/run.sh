@@ -43,7 +43,7 @@ programs=$(printf '%s\n' $programs | awk -v times="$times" '
 
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ]; then
-    for check in tests/check-layers.sh tests/check-events.sh tests/check-words.sh "tests/mutate.sh --check"; do
+    for check in tests/check-layers.sh tests/check-map.sh tests/check-events.sh tests/check-words.sh "tests/mutate.sh --check"; do
         if $check >"$out/check" 2>&1; then
             passed=$((passed + 1))
         else
