@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 
 enum step { STEP_IDLE, STEP_WANTED, STEP_DONE, STEP_QUIT };
@@ -52,7 +53,10 @@ static int append(struct shared *shared) {
         return -errno;
     if (st.st_nlink == 0 || !S_ISREG(st.st_mode))
         return -ESTALE;
-    if (file_write(shared->fd, shared->text, shared->size) < 0 || fdatasync(shared->fd) < 0)
+    if (file_write(shared->fd, shared->text, shared->size) < 0)
+        return -errno;
+    FAILPOINT("record-written");
+    if (fdatasync(shared->fd) < 0)
         return -errno;
     return 0;
 }

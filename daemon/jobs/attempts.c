@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/duration.h"
+#include "base/failpoint.h"
 #include "base/schedule/schedule.h"
 #include "daemon/jobs/chain.h"
 #include "daemon/jobs/scheduler-internal.h"
@@ -86,6 +87,7 @@ static struct run *make_next(struct scheduler *scheduler, struct job *job, const
     next->job.begin_due = usec_add(now.boottime, delay);
     next->job.begin_realtime = usec_add(now.realtime, delay);
     state_save_run(scheduler->state, next);
+    FAILPOINT("retry-noted");
     attempts_note_run(scheduler, job, next);
     scheduler->handler.await(next, next->job.begin_due, scheduler->handler.userdata);
     return next;
@@ -194,6 +196,7 @@ void scheduler_run_ends(struct scheduler *scheduler, struct run *run, struct run
     }
     ends_note(job, run);
     attempts_note_over(scheduler, job, run);
+    FAILPOINT("end-noted");
     hooks_begin(scheduler);
 }
 
@@ -241,7 +244,9 @@ void scheduler_begin_attempt(struct scheduler *scheduler, struct run *run, struc
     }
     memcpy(job->attempts.first_run, chain.first_run, sizeof(chain.first_run));
     job->attempts.first_queued_realtime = chain.queued_realtime;
+    FAILPOINT("retry-beginning");
     triggers_begin_fresh(scheduler, job, run, now);
+    FAILPOINT("retry-begun");
 }
 
 void attempts_start_job(struct scheduler *scheduler, struct job *job, struct run_time now) {

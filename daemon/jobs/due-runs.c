@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/failpoint.h"
 #include "daemon/jobs/scheduler-internal.h"
 
 #define SLICE (20 * USEC_PER_MSEC) /* of the event loop: thousands of jobs may be due at once */
@@ -75,6 +76,7 @@ static void begin_when_synced(struct scheduler *scheduler, struct job *job) {
 void due_runs_on_synced(uint64_t sync, void *userdata) {
     struct scheduler *scheduler = userdata;
 
+    FAILPOINT("due-synced");
     list_foreach_safe (job, &scheduler->due_runs.syncing, struct job, schedule.beginning)
         if (job->schedule.sync <= sync) {
             job->schedule.sync = 0;
@@ -183,6 +185,7 @@ static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due
     note_taken(scheduler, job, entry, decision != JOB_DECISION_BEGIN);
     if (decision == JOB_DECISION_BEGIN) {
         scheduler_begin(scheduler, run);
+        FAILPOINT(joins ? "backlog-begun" : "due-begun");
         return true;
     }
     if (decision == JOB_DECISION_QUEUE)

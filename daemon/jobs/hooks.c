@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/failpoint.h"
 #include "base/text.h"
 #include "daemon/jobs/scheduler-internal.h"
 #include "daemon/run-log.h"
@@ -155,6 +156,7 @@ static void make_hook(struct scheduler *scheduler, struct job *hook, const struc
     run->job.origin.depth = cause->run ? cause->run->job.origin.depth + 1 : 1;
     run_origin_set_of(&run->job.origin, facts);
     state_save_run(scheduler->state, run);
+    FAILPOINT("hook-noted");
 }
 
 static void make_hooks(struct scheduler *scheduler, char *const *names, const struct cause *cause,

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/faults/due.h"
 #include "tests/faults/fault.h"
 #include "tests/harness/host-clock.h"
 #include "tests/harness/net.h"
@@ -128,7 +129,7 @@ static void enter_network(struct bed *b, size_t i, bool proxy) {
 }
 
 void bed_up(struct bed *b, const struct plan *p) {
-    load_up(&b->load, p->seed);
+    load_up(&b->load, p->seed, p->has_schedules);
     b->load.focus = p->failpoint != NULL;
     b->mixed = p->n > 2;
     b->master = &cluster.redis;
@@ -147,15 +148,19 @@ void bed_up(struct bed *b, const struct plan *p) {
             host_clock_give(b->load.hosts[i].host);
         load_reload(&b->load, i); /* not started yet: this writes the config alone */
     }
+    if (p->has_schedules)
+        due_up(&b->load);
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         if (i == 0 && p->failpoint)
-            failpoint_arm(p);
+            failpoint_name(p);
         host_launch(b->load.hosts[i].host);
-        failpoint_disarm();
+        failpoint_forget();
     }
     for (size_t i = 0; i < LOAD_HOSTS; i++)
         host_await(b->load.hosts[i].host, "redis-connected", " ");
     TEST_INT(berth(b->load.hosts[0].host, "grace --end"), 0);
+    if (p->failpoint)
+        failpoint_arm();
 }
 
 /* After the cluster is down: its hosts say goodbye to whichever Redis is the master. */

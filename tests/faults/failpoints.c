@@ -11,11 +11,15 @@
 #include "tests/faults/fault.h"
 
 const struct failpoint failpoints[] = {
+    {"backlog-begun", NULL},
     {"claim-answered", NULL},
     {"claim-sending", NULL},
     {"claim-sent", NULL},
     {"command-before-exec", NULL},
     {"done-sending", NULL},
+    {"due-begun", NULL},
+    {"due-synced", NULL},
+    {"end-noted", NULL},
     {"exited-told", NULL},
     {"grant-seen", NULL},
     {"granted-told", NULL},
@@ -34,10 +38,15 @@ const struct failpoint failpoints[] = {
     {"hold-over", NULL},
     {"hold-record-written", NULL},
     {"hold-started-seen", NULL},
+    {"hook-noted", NULL},
+    {"record-written", NULL},
     {"release-answered", NULL},
     {"release-sending", NULL},
     {"report-seen", NULL},
     {"run-ended", NULL},
+    {"retry-beginning", NULL},
+    {"retry-begun", NULL},
+    {"retry-noted", NULL},
     {"runner-guard-ended", NULL},
     {"runner-guard-forked", NULL},
     {"runner-record-made", NULL},
@@ -54,21 +63,24 @@ const struct failpoint failpoints[] = {
 
 static char armed[64];
 
-void failpoint_arm(const struct plan *p) {
+void failpoint_name(const struct plan *p) {
     char text[160];
-    int fd;
 
     snprintf(armed, sizeof(armed), "%s/failpoint", cluster.folder);
-    fd = open(armed, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        abort();
-    (void) close(fd);
     snprintf(text, sizeof(text), "%s %s %s", p->failpoint->name, p->action, armed);
     (void) setenv("FAILPOINT", text, 1);
 }
 
-void failpoint_disarm(void) {
+void failpoint_forget(void) {
     (void) unsetenv("FAILPOINT");
+}
+
+void failpoint_arm(void) {
+    int fd = open(armed, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        abort();
+    (void) close(fd);
 }
 
 bool failpoint_is_over(void) {

@@ -97,8 +97,10 @@ struct failpoint {
 };
 extern const struct failpoint failpoints[]; /* ended by a NULL name */
 /* Sets what host 0 is to be started with, and takes it away again. */
-void failpoint_arm(const struct plan *p);
-void failpoint_disarm(void);
+void failpoint_name(const struct plan *p);
+void failpoint_forget(void);
+/* From now on it is reached. */
+void failpoint_arm(void);
 /* Whether it was reached. */
 bool failpoint_is_over(void);
 
@@ -113,6 +115,7 @@ struct plan {
     const char *action; /* "crash" or "hang" */
     unsigned flags;  /* of all of them together */
     usec_t until;    /* the load goes on until then */
+    bool has_schedules; /* jobs of the hosts are due while it lasts (tests/faults/due.h) */
     bool beside;     /* other things go on on this machine: whoever waits may wait a little longer; nothing else is judged otherwise */
 };
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times);

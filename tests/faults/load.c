@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/faults/load.h"
+#include "tests/faults/due.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ int load_exit_of(const char *job) {
 }
 
 static void write_host_config(struct load_host *h) {
-    char text[4096];
+    char text[8192];
     int n = snprintf(text, sizeof(text), "pool \"db\" { limit = %d description = \"%u\" }\npool \"net\" { limit = %d }\n", LOAD_DB, h->reload,
                      LOAD_NET);
 
@@ -49,10 +50,12 @@ static void write_host_config(struct load_host *h) {
                       "job \"j%zu\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"@run\", %s} pools = {%s} overlap = \"allow\" "
                       "output = \"null\" stop-timeout = \"300ms\" }\n",
                       i, cluster.build, cluster.witness, jobs[i].options, jobs[i].pools);
-    (void) snprintf(text + n, sizeof(text) - (size_t) n,
+    n += snprintf(text + n, sizeof(text) - (size_t) n,
                     "job \"long\" { command = {\"%s/tests/tools/witness\", \"%s\", \"--id\", \"@run\", \"--for\", \"4000\", \"--child\"} "
                     "pools = {\"db\"} head-start = \"1h\" overlap = \"allow\" output = \"null\" stop-timeout = \"300ms\" }\n",
                     cluster.build, cluster.witness);
+    if (h->has_schedules)
+        (void) snprintf(text + n, sizeof(text) - (size_t) n, "%s", due_jobs());
     host_set_config(h->host, "%s", text);
 }
 
@@ -115,17 +118,19 @@ void load_excuse(struct load *l, usec_t from, uint64_t token) {
         l->excuses[l->n_excuses++] = (struct judge_excuse) {from, token};
 }
 
-void load_up(struct load *l, uint64_t seed) {
+void load_up(struct load *l, uint64_t seed, bool has_schedules) {
     static const char *const names[LOAD_HOSTS] = {"ant", "bee", "cow"};
 
     l->random = seed;
     l->width = 9;
+    l->has_schedules = has_schedules;
     cluster.lease = "2s";
     cluster.heartbeat = "300ms";
     note_limit(l, "db", LOAD_DB);
     note_limit(l, "net", LOAD_NET);
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         l->hosts[i].host = host_add(names[i], "pool \"db\" { limit = %d }\n", LOAD_DB);
+        l->hosts[i].has_schedules = has_schedules;
         write_host_config(&l->hosts[i]);
     }
 }

@@ -37,6 +37,7 @@ struct load_host {
     } touched[64];                     /* by faults */
     size_t n_touched;
     unsigned reload;
+    bool has_schedules;
 };
 
 struct load {
@@ -46,6 +47,9 @@ struct load {
     size_t n;
     size_t width;                      /* runs at once */
     bool focus;                        /* mostly jobs of the first host */
+    bool has_schedules;                /* tests/faults/due.h */
+    size_t n_turns, n_minutes;         /* that have passed on its hosts */
+    usec_t next_minute;
     usec_t next;                       /* not before */
     bool closed;                       /* no new runs */
     struct witness_watch watch;
@@ -56,7 +60,7 @@ struct load {
 };
 
 /* Adds the hosts without starting them. */
-void load_up(struct load *l, uint64_t seed);
+void load_up(struct load *l, uint64_t seed, bool has_schedules);
 /* Begins and ends runs as is due, and watches; turns until then. */
 void load_turn(struct load *l, usec_t until);
 /* Awaits the end of all runs; the number of those that did not end in time. */
@@ -80,6 +84,8 @@ struct verdict {
     size_t n_margins;
     usec_t margins[512];     /* how long before its lease's end the last process was gone, each time that it came to this */
     char first[256];         /* of what went wrong with exit statuses */
+    size_t n_due, n_due_lost; /* due times; due times, attempts and hooks that came to nothing, untold */
+    char first_due[256];     /* of these */
 };
 /* The exit status of a job's command. */
 int load_exit_of(const char *job);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/faults/due.h"
 #include "tests/faults/fault.h"
 #include "tests/faults/stall.h"
 #include "tests/harness/test.h"
@@ -60,6 +61,7 @@ void plan_mix(struct plan *p, uint64_t seed) {
         if (!again)
             add(p, f, at, length, host, own);
     }
+    p->has_schedules = !(p->flags & FAULT_HOST_CLOCK) && draw_between(&random, 0, 1) == 0;
 }
 
 bool plan_failpoint(struct plan *p, const char *name, uint64_t seed) {
@@ -75,6 +77,7 @@ bool plan_failpoint(struct plan *p, const char *name, uint64_t seed) {
         return false;
     snprintf(p->name, sizeof(p->name), "%s", name);
     p->action = action + 1;
+    p->has_schedules = true;
     p->until = strcmp(p->action, "hang") == 0 ? 5 * USEC_PER_SEC : 3 * USEC_PER_SEC;
     if (p->failpoint->fault)
         add(p, faults_find(p->failpoint->fault), 2 * WARM_UP, 1800 * USEC_PER_MSEC, 0, seed);
@@ -151,6 +154,11 @@ static void run_load(struct bed *b, struct plan *p) {
 
         if (p->failpoint)
             next = attend_failpoint(b, next < now + 50 * USEC_PER_MSEC ? next : now + 50 * USEC_PER_MSEC);
+        if (p->has_schedules) {
+            usec_t minute = usec_sub(due_turn(&b->load), since);
+
+            next = minute < next ? minute : next;
+        }
         load_turn(&b->load, since + (next > now ? next : now));
         inject(b, p, since);
     }
@@ -255,9 +263,9 @@ static void print_result(const struct plan *p, const struct verdict *v, const ch
         hits += p->items[i].n_hit;
     }
     printf("result %s %" PRIu64 " %s injected %u hits %u runs %zu clean %zu overlaps %zu overlap_us %" PRIu64 " idle_us %" PRIu64
-           " doubled %zu open %zu lost %zu jobs %zu unrecorded %zu overtaken %zu\n",
+           " doubled %zu open %zu lost %zu jobs %zu unrecorded %zu overtaken %zu due %zu untold %zu\n",
            p->name, p->seed, verdict, injected, hits, v->n_runs, v->n_clean, v->j.n_overlaps, v->j.worst_overlap, v->j.longest_idle,
-           v->j.n_doubled, v->n_open, v->n_lost, v->n_jobs, v->n_jobs_unrecorded, v->j.n_overtaken);
+           v->j.n_doubled, v->n_open, v->n_lost, v->n_jobs, v->n_jobs_unrecorded, v->j.n_overtaken, v->n_due, v->n_due_lost);
     if (v->j.n_excused > 0)
         printf("excused %zu\n", v->j.n_excused);
     for (size_t i = 0; i < v->n_margins; i++)
@@ -279,6 +287,7 @@ static bool check_verdict(const struct plan *p, const struct verdict *v) {
     ok &= check(v->j.n_doubled == 0, "a run was started twice");
     ok &= check(v->n_lost == 0, v->first);
     ok &= check(v->n_jobs_unrecorded == 0, v->first);
+    ok &= check(v->n_due_lost == 0, v->first_due);
     snprintf(text, sizeof(text), "%s waited %" PRIu64 " ms from %" PRIu64 " on for what was free, allowed are %" PRIu64 " ms", v->j.idle,
              v->j.longest_idle / USEC_PER_MSEC, v->j.idle_from, allowed_idle(p) / USEC_PER_MSEC);
     ok &= check(v->j.longest_idle <= allowed_idle(p), text);
@@ -312,6 +321,8 @@ void plan_run(struct plan *p) {
     for (usec_t until = clock_boottime() + PATIENCE; p->failpoint && load_drain(&b.load, 0) > 0 && clock_boottime() < until;)
         load_turn(&b.load, attend_failpoint(&b, clock_boottime() + 50 * USEC_PER_MSEC));
     open = load_drain(&b.load, PATIENCE);
+    if (p->has_schedules)
+        due_settle(&b.load);
     if (open == 0) {
         check_free(&b);
         check_expired(&b);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "tests/faults/load.h"
+#include "tests/faults/due.h"
 #include "tests/harness/record.h"
 
 #define SLACK USEC_PER_SEC
@@ -191,6 +191,8 @@ void load_judge(struct load *l, struct verdict *ret) {
         fill_ticket(&told, &l->items[i], &waits[i]);
     }
     judge_job_runs(&w, logs, ret);
+    if (l->has_schedules)
+        due_judge(l, logs, ret);
     j = (struct judge) {.w = &w, .limits = l->limits, .n_limits = l->n_limits, .waits = waits, .n_waits = l->n,
                         .excuses = l->excuses, .n_excuses = l->n_excuses, .slack = SLACK};
     judge(&j, &ret->j);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,7 +45,7 @@ void clock_file_make(struct clock_file *c, const char *path) {
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
     *c = (struct clock_file) {0};
-    if (fd < 0 || ftruncate(fd, WORDS * sizeof(*c->words)) < 0)
+    if (fd < 0 || ftruncate(fd, WORDS * sizeof(*c->words)) < 0 || fchmod(fd, 0666) < 0)
         abort();
     map(c, fd);
     put_environment(c, path);

@@ -151,6 +151,24 @@ static void backlog(void) {
     TEST_INT(host_count(ant, "missed", "job=h"), 0);
 }
 
+/* While a run is on, as many wait for their turn as `backlog` says: the newest. */
+static void backlog_behind_a_run(void) {
+    HOST_AT("2027-05-01T00:59:59Z",
+            "job \"h\" { %s " HOURLY "catch-up = \"1d\" backlog = 2 }\n" MARKER,
+            witness_at_gate("h", 0));
+    host_await(ant, "started", "job=h due=2027-05-01T01:00:00+00:00");
+    host_kill(ant);
+    clock_at("2027-05-01T04:30:00Z", 0);
+    host_start(ant);
+    host_await(ant, "missed", "job=h due=2027-05-01T02:00:00+00:00 reason=backlog count=1");
+    await_marker();
+    gate_open(&cluster.gate);
+    host_await(ant, "started", "job=h due=2027-05-01T03:00:00+00:00 trigger=backlog");
+    host_await(ant, "exited", "job=h due=2027-05-01T04:00:00+00:00");
+    TEST_INT(host_count(ant, "missed", "job=h"), 1);
+    TEST_INT(host_count(ant, "withdrawn", "job=h"), 0);
+}
+
 /* S8 */
 static void newest_alone(void) {
     HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { " QUICK HOURLY "catch-up = \"1d\" }\n" MARKER);
@@ -333,6 +351,7 @@ static CU_TestInfo tests[] = {
     {"berthd-was-away", berthd_was_away},
     {"reboot", reboot},
     {"backlog", backlog},
+    {"backlog-behind-a-run", backlog_behind_a_run},
     {"newest-alone", newest_alone},
     {"clock-is-set", clock_is_set},
     {"edited", edited},

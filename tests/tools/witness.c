@@ -8,8 +8,8 @@
  *
  * --for: end by itself this long after the start (default 0); --gate: end when the FIFO can be read or its writer is gone; --ignore-term:
  * TERM is noted, not obeyed; --child: leave a process behind (double fork) that goes on in this one's place, and end at once;
- * --exit: with this code; --id @run: the run's id, from BERTH_RUN; --id @due: JOB/DUE/ATTEMPT, of a
- * hook JOB/OF-JOB/OF-DUE/EVENT. FOLDER/records gets the lines, FOLDER/locks the locks.
+ * --exit: with this code; --id @run: the run's id, from BERTH_RUN; --id @due: HOST/JOB/DUE/ATTEMPT, of
+ * a hook HOST/JOB/OF-JOB/OF-DUE/EVENT. FOLDER/records gets the lines, FOLDER/locks the locks.
  *
  *     start ID PID USEC POOLS TOKEN NAME HOST SEEN        SEEN: what runs at once with it, itself included, "db:3,net:1"
  *     end ID PID USEC SIGNAL                              SIGNAL: 0 if it ended by itself
@@ -173,10 +173,10 @@ static const char *name_by_due_time(void) {
     static char text[64];
 
     if (getenv("BERTH_OF_JOB"))
-        snprintf(text, sizeof(text), "%s/%s/%s/%s", from_environment("BERTH_JOB"), from_environment("BERTH_OF_JOB"),
+        snprintf(text, sizeof(text), "%s/%s/%s/%s/%s", from_environment("BERTH_HOST"), from_environment("BERTH_JOB"), from_environment("BERTH_OF_JOB"),
                  from_environment("BERTH_OF_DUE"), from_environment("BERTH_OF_EVENT"));
     else
-        snprintf(text, sizeof(text), "%s/%s/%s", from_environment("BERTH_JOB"), from_environment("BERTH_DUE"),
+        snprintf(text, sizeof(text), "%s/%s/%s/%s", from_environment("BERTH_HOST"), from_environment("BERTH_JOB"), from_environment("BERTH_DUE"),
                  from_environment("BERTH_ATTEMPT"));
     return text;
 }
