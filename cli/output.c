@@ -81,7 +81,7 @@ void output_caveats(const json_t *answer) {
     if (*format_get_text(answer, "state_error"))
         fprintf(
             stderr,
-            "berth: the state directory cannot be used (%s): a reboot forgets which due times were begun\n",
+            "berth: the state directory cannot be used (%s): a reboot forgets what was begun, and which jobs are broken\n",
             format_get_text(answer, "state_error"));
     if (json_is_true(json_object_get(answer, "stale"))) {
         const char *since = format_when(redis, "since", clock_realtime(), text),

@@ -23,7 +23,8 @@ struct lasting {
 static void report(struct lasting *lasting, const char *problem) {
     if (lasting->error[0] == '\0' && problem[0] != '\0')
         journal_log(lasting->journal, LOG_ERR,
-                    "%s: cannot be written: %s; a reboot may forget which due times were begun",
+                    "%s: cannot be written: %s; a reboot may forget what was begun, and which jobs are "
+                    "broken",
                     lasting->path, problem);
     if (lasting->error[0] != '\0' && problem[0] == '\0')
         journal_log(lasting->journal, LOG_NOTICE, "%s: can be written again", lasting->path);
@@ -101,7 +102,8 @@ int lasting_open(struct lasting **ret, sd_event *event, const char *directory, s
     if (r == 0 || r == -EROFS || r == -ENOSPC)
         r = record_file_open(&lasting->file, event, lasting->path, &file_handler);
     if (r < 0) {
-        journal_log(journal, LOG_ERR, "%s: cannot be used: %s; a reboot forgets which due times were begun",
+        journal_log(journal, LOG_ERR,
+                    "%s: cannot be used: %s; a reboot forgets what was begun, and which jobs are broken",
                     directory, strerror(-r));
         return r;
     }
