@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts alone: patterns and their keys (doc/protocol.md, Keys). BERTH_TEST_KEYS=n: so many keys are
+ * used once. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "tests/harness/script.h"
+
+#define PARKED 150u
+#define PARKED_OLD 22u /* that the first call leaves parked */
+
+static void begin(const char *limits, unsigned n) {
+    script_begin();
+    EXPECT(script_hello("s1", 1, n, limits), "ok $ *");
+    EXPECT(script_hello("s2", 1, n, limits), "ok $ *");
+}
+
+static long long keys_of(const char *pattern) {
+    return redis_number(&script_server, "SCARD berth:{t}:pool:%s:keys", pattern);
+}
+
+/* Everything that there is in Redis, but for numbers that grow. */
+static size_t count_all(void) {
+    _cleanup_reply_ redisReply *keys = redis_command(&script_server, "KEYS *");
+
+    return keys->elements + (size_t) redis_number(&script_server, "HLEN " META) +
+           (size_t) redis_number(&script_server, "SCARD berth:{t}:waiting");
+}
+
+/* S34: keys that are used once leave nothing behind. */
+static void test_used_once(void) {
+    uint64_t n = 3000;
+
+    if (getenv("BERTH_TEST_KEYS") && number_parse(getenv("BERTH_TEST_KEYS"), 10000000, &n) < 0)
+        n = 3000;
+    begin("t/* 1", 1);
+    size_t before = count_all();
+    for (uint64_t i = 0; i < n; i++) {
+        bool is_contended = i % 10 == 0;
+        char pools[48];
+
+        snprintf(pools, sizeof(pools), "t/k%" PRIu64 " 1 100", i);
+        EXPECT(script_claim("s1", "a", pools), "ok $ 0 H *");
+        if (is_contended)
+            EXPECT(script_claim("s2", "b", pools), "ok $ 0 W *");
+        EXPECT(script_say("release s1 1 $ a"), "ok $ 0 *");
+        if (is_contended) {
+            TEST_INT(script_state("b"), 'H');
+            EXPECT(script_say("release s2 1 $ b"), "ok $ 0 *");
+        }
+    }
+    TEST_INT(count_all(), before);
+    script_end();
+}
+
+/* Any way out of the last claim ends the key. */
+static void test_every_way_out(void) {
+    begin("t/* 1 net 2", 2);
+    size_t before = count_all();
+    EXPECT(script_claims("s1", "t/x", "a b"), "ok $ 0 H * ok $ 0 W *");
+    TEST_INT(keys_of("t/*"), 1);
+    EXPECT(script_say("releases s1 1 $ a b"), "*");
+    TEST_INT(count_all(), before);
+    EXPECT(script_claims("s1", "t/x", "a"), "ok $ 0 H *");
+    EXPECT(script_say("releases s1 1 $ a"), "*");
+    TEST_INT(count_all(), before);
+    EXPECT(script_claim("s1", "a", "t/x 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "t/x 1 100 t/y 1 100 net 2 100"), "ok $ 0 W *"); /* waits at t/y alone, and is withdrawn */
+    TEST_INT(keys_of("t/*"), 2);
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 *");
+    TEST_INT(script_state("b"), 'H');
+    EXPECT(script_claim("s1", "c", "t/y 1 100"), "ok $ 0 W *");
+    EXPECT(script_say("release s1 1 $ c"), "ok $ 0 *");
+    EXPECT(script_say("bye s2 1"), "ok *"); /* holds b */
+    TEST_INT(keys_of("t/*"), 0);
+    EXPECT(script_hello("s2", 1, 2, "t/* 1 net 2"), "ok $ *");
+    EXPECT(script_say("sync s2 1 $ 0 1 1"), "ok $ *");
+    TEST_INT(redis_number(&script_server, "SISMEMBER berth:{t}:waiting t/x"), 0);
+    TEST_INT(redis_number(&script_server, "SISMEMBER berth:{t}:waiting t/y"), 0);
+    script_end();
+}
+
+/* R2, R15: a raised limit returns 128 parked claims a call. Until all are back, a release grants nothing to those that are. The
+ * claims with the lowest ids return first; the oldest have the highest ones here. */
+static void test_release_waits_for_parked(void) {
+    begin("t/* 2", 1);
+    EXPECT(script_claim("s1", "h", "t/x 1 1000"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "g", "t/x 1 1000"), "ok $ 0 H *");
+    EXPECT(script_say("release s1 1 $ g"), "ok $ 0 *");
+    EXPECT(script_say("override s1 1 $ t/* 0 ! set 1 0 ~"), "ok $ *");
+    for (unsigned i = 0; i < PARKED_OLD; i++)
+        EXPECT(script_sayf("claim s1 1 $ z%03u 0_7_r_name 0 0 t/x 2 1000", i), "ok $ 0 P *");
+    uint64_t ticket = script_number(4) + 1; /* behind these, before those */
+    for (unsigned i = PARKED_OLD; i < PARKED; i++)
+        EXPECT(script_sayf("claim s1 1 $ a%03u 0_7_r_name 0 0 t/x 2 1000", i), "ok $ 0 P *");
+    EXPECT(script_sayf("claim s2 1 $ one 0_7_r_name %" PRIu64 " 0 t/x 1 1000", ticket), "ok $ 0 W *");
+    EXPECT(script_claim("s2", "two", "t/y 2 1000"), "ok $ 0 P *");
+    EXPECT(script_sayf("override s1 1 $ t/* %s ! clear 0 0 ~", "0"), "conflict $ *");
+    char version[32];
+    snprintf(version, sizeof(version), "%" PRIu64, script_number(2));
+    EXPECT(script_sayf("override s1 1 $ t/* %s ! clear 0 0 ~", version), "ok $ 1 *");
+    EXPECT(script_say("release s1 1 $ h"), "ok $ *");
+    TEST_INT(script_state("one"), 'W');
+    for (unsigned i = 0; i < 10; i++)
+        (void) script_sayf("heartbeat s1 1 $ 0 0 0 0 0 0");
+    TEST_INT(script_state("z000"), 'H');
+    TEST_INT(script_state("one"), 'W');
+    TEST_INT(script_state("two"), 'H');
+    script_end();
+}
+
+/* The set of a key's holders was deleted: all is dropped, the key too, and reported again. */
+static void test_deleted(void) {
+    static const char *const deleted[] = {"pool:t/x:held", "pool:t/x:queue", "claims"};
+
+    for (size_t i = 0; i < ELEMENTSOF(deleted); i++) {
+        begin("t/* 1", 1);
+        EXPECT(script_claim("s1", "a", "t/x 1 100"), "ok $ 0 H *");
+        EXPECT(script_claim("s2", "b", "t/x 1 100"), "ok $ 0 W *");
+        TEST_INT(redis_number(&script_server, "DEL berth:{t}:%s", deleted[i]), 1);
+        (void) script_say("verify s1 1 $ a");
+        (void) script_say("verify s2 1 $ b");
+        EXPECT(script_hello("s1", 1, 1, "t/* 1"), "ok * 0 1 *");
+        script_learn_new_epoch();
+        TEST_INT(keys_of("t/*"), 0);
+        TEST_INT(script_used("t/x"), 0);
+        EXPECT(script_say("sync s1 1 $ 0 1 1 a H 11 11 0 0 7 r-a name t/x:1"), "ok $ 0 1 *");
+        EXPECT(script_hello("s2", 1, 1, "t/* 1"), "ok $ 0 1 *");
+        EXPECT(script_say("sync s2 1 $ 0 1 1 b W 0 12 0 0 7 r-b name t/x:1"), "ok $ 0 1 *");
+        TEST_INT(keys_of("t/*"), 1);
+        EXPECT(script_beat("s1", 0, LEASE), "ok $ 0 0 *");
+        EXPECT(script_say("release s1 1 $ a"), "ok $ 0 *");
+        TEST_INT(script_state("b"), 'H');
+        script_end();
+    }
+}
+
+/* More keys than one call deletes. */
+static void test_many_deleted(void) {
+    begin("t/* 1", 1);
+    for (unsigned i = 0; i < 1200; i++)
+        EXPECT(script_sayf("claim s1 1 $ c%u 0_7_r_name 0 0 t/k%u 1 100", i, i), "ok $ 0 H *");
+    TEST_INT(redis_number(&script_server, "DEL berth:{t}:claims"), 1);
+    EXPECT(script_say("verify s1 1 $ c7"), "epoch * broken");
+    EXPECT(script_hello("s1", 1, 1, "t/* 1"), "again");
+    EXPECT(script_hello("s1", 1, 1, "t/* 1"), "again");
+    EXPECT(script_hello("s1", 1, 1, "t/* 1"), "ok * 0 1 *");
+    script_learn_new_epoch();
+    TEST_INT(keys_of("t/*"), 0);
+    _cleanup_reply_ redisReply *held = redis_command(&script_server, "KEYS *held*");
+    TEST_INT(held->elements, 0);
+    EXPECT(script_say("sync s1 1 $ 0 1 1"), "ok $ 0 1 *");
+    script_end();
+}
+
+/* What people are shown of a key and of its pattern. */
+static void test_inspect(void) {
+    begin("t/* 2 t/full 3", 2);
+    EXPECT(script_say("override s1 1 $ t/y 0 ! set 1 0 ~"), "ok $ *");
+    EXPECT(script_say("override s1 1 $ u/y 0 ! set 1 0 ~"), "unknown *");
+    EXPECT(script_claim("s1", "a", "t/x 2 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "b", "t/x 1 100"), "ok $ 0 W *");
+    EXPECT(script_claim("s1", "c", "t/y 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s1", "d", "t/full 3 100"), "ok $ 0 H *");
+    const char *keys = script_say("inspect keys t/* 0");
+    CU_ASSERT_PTR_NOT_NULL(strstr(keys, "t/x 2 2 1 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(keys, "t/y 1 1 0 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(keys, "t/full 3 3 0 0"));
+    EXPECT(script_say("inspect pool t/x"), "ok 2 *");
+    EXPECT(script_say("inspect pool t/full"), "ok 3 *");
+    EXPECT(script_say("inspect pool t/y"), "ok 1 *");
+    EXPECT(script_say("inspect pool t/*"), "ok 2 *");
+    script_end();
+}
+
+static CU_TestInfo tests[] = {
+    {"keys that are used once", test_used_once},
+    {"every way out", test_every_way_out},
+    {"a release waits for parked claims", test_release_waits_for_parked},
+    {"deleted keys", test_deleted},
+    {"many keys deleted", test_many_deleted},
+    {"inspect", test_inspect},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "scripts-keyed", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return script_main(argc, argv, suites);
+}
