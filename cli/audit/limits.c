@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/number.h"
 #include "cli/audit/model.h"
 
@@ -115,9 +116,23 @@ static int add_cluster(struct audit *a, const struct entry *e, const struct word
     return add_step(&a->pools[i].overrides, &step);
 }
 
+/* A key without an override in redis-connected has none either, if its pattern is declared there. */
+static int end_overrides_of_keys(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
+    const struct audit_limits_step step = {.number = e->clock, .order = order, .none = true};
+    size_t pattern = w->kind == LIMIT_DECLARED ? audit_pools_find(a, w->pool, NULL) : SIZE_MAX;
+    int k = 0;
+
+    if (pattern == SIZE_MAX || e->clock == 0 || strcmp(e->event, "redis-connected") != 0)
+        return 0;
+    for (size_t i = 0; i < a->n_pools && k == 0; i++)
+        if (a->pools[i].pattern == pattern && a->pools[i].overridden != order)
+            k = add_step(&a->pools[i].overrides, &step);
+    return k;
+}
+
 static int add_host(struct audit *a, const struct entry *e, const struct word *w, size_t order) {
     size_t i = audit_pools_find(a, w->pool, e->host);
-    struct audit_limits_step step = {.number = audit_hosts_time(a, e), .order = order, .limit = w->limit};
+    struct audit_limits_step step = {.number = audit_hosts_time(a, e), .order = order, .none = w->none, .limit = w->limit};
     int k = i == SIZE_MAX ? 0 : add_step(&a->pools[i].declared, &step);
 
     return i == SIZE_MAX || k < 0 ? k : add_step(&a->pools[i].in_order, &step);
@@ -150,6 +165,8 @@ int audit_limits_make(struct audit *a) {
                 k = add_host(a, a->events[i], &w, i + 1);
             else
                 k = add_cluster(a, a->events[i], &w, i + 1);
+            if (k == 0)
+                k = end_overrides_of_keys(a, a->events[i], &w, i + 1);
         }
     }
     for (size_t i = 0; i < a->n_pools; i++) {
@@ -173,19 +190,35 @@ static bool limit_given(const struct audit_pool *p, bool only_fixed, uint32_t *r
     return true;
 }
 
-bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret) {
-    const struct audit_pool *p = &a->pools[pool];
-    const struct audit_limits_step *override = find_step(&p->overrides, number), *declared = find_step(&p->declared, number);
+/* Returns the step of the pool, or else that of its pattern. overrides: only such that did not end. */
+static const struct audit_limits_step *find_step_of_key(const struct audit *a, size_t pool, uint64_t number, bool overrides) {
+    for (; pool != SIZE_MAX; pool = a->pools[pool].pattern) {
+        const struct audit_limits_step *step = find_step(overrides ? &a->pools[pool].overrides : &a->pools[pool].declared, number);
 
-    if (limit_given(p, true, ret))
-        return true;
-    if (override && !override->none) {
-        *ret = override->limit;
-        return true;
+        if (step && !step->none)
+            return step;
     }
-    if (!declared)
-        return limit_given(p, false, ret);
-    *ret = declared->limit;
+    return NULL;
+}
+
+static bool limit_given_to_key(const struct audit *a, size_t pool, bool only_fixed, uint32_t *ret) {
+    for (; pool != SIZE_MAX; pool = a->pools[pool].pattern)
+        if (limit_given(&a->pools[pool], only_fixed, ret))
+            return true;
+    return false;
+}
+
+bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32_t *ret) {
+    const struct audit_limits_step *step;
+
+    if (limit_given_to_key(a, pool, true, ret))
+        return true;
+    step = find_step_of_key(a, pool, number, true);
+    if (!step)
+        step = find_step_of_key(a, pool, number, false);
+    if (!step)
+        return limit_given_to_key(a, pool, false, ret);
+    *ret = step->limit;
     return true;
 }
 
@@ -194,25 +227,32 @@ bool audit_limits_at(const struct audit *a, size_t pool, uint64_t number, uint32
 bool audit_limits_of_host_at(const struct audit *a, size_t pool, const struct audit_run *r,
                              uint32_t *ret_lowest, uint32_t *ret_highest) {
     const struct audit_pool *p = &a->pools[pool];
-    const struct audit_limits_step *by_order, *by_time;
+    const struct audit_limits_step *steps[2];
     size_t n;
     uint64_t number = r->of_host && r->granted->token > 0 ? r->granted->token
                                                           : audit_hosts_time(a, r->granted);
+    bool is_known = false;
 
     if (limit_given(p, true, ret_lowest)) {
         *ret_highest = *ret_lowest;
         return true;
     }
     n = p->in_order.n == 0 ? 0 : index_count_below(&p->in_order.items->order, sizeof(*p->in_order.items), p->in_order.n, r->order);
-    by_order = n > 0 ? &p->in_order.items[n - 1] : NULL;
-    by_time = find_step(&p->declared, number);
-    if (!by_order && !by_time) {
-        bool given = limit_given(p, false, ret_lowest);
-
-        *ret_highest = *ret_lowest;
-        return given;
+    steps[0] = n > 0 ? &p->in_order.items[n - 1] : NULL;
+    steps[1] = find_step(&p->declared, number);
+    /* A step that ended, or a key without one: the limit is that of the pattern. */
+    if (p->pattern != SIZE_MAX && (!steps[0] || steps[0]->none || !steps[1] || steps[1]->none))
+        is_known = audit_limits_of_host_at(a, p->pattern, r, ret_lowest, ret_highest);
+    for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
+        if (!steps[i] || steps[i]->none)
+            continue;
+        *ret_lowest = !is_known || steps[i]->limit < *ret_lowest ? steps[i]->limit : *ret_lowest;
+        *ret_highest = !is_known || steps[i]->limit > *ret_highest ? steps[i]->limit : *ret_highest;
+        is_known = true;
     }
-    *ret_lowest = by_order && (!by_time || by_order->limit < by_time->limit) ? by_order->limit : by_time->limit;
-    *ret_highest = by_order && (!by_time || by_order->limit > by_time->limit) ? by_order->limit : by_time->limit;
-    return true;
+    if (is_known)
+        return true;
+    is_known = limit_given(p, false, ret_lowest);
+    *ret_highest = *ret_lowest;
+    return is_known;
 }

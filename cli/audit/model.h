@@ -48,7 +48,7 @@ struct audit_process { /* a berthd, or several in a row with one pid; once for e
 struct audit_limits_step { /* in force after this number */
     uint64_t number;
     uint64_t order;   /* of its entry, for pools of one host */
-    bool none;        /* an override that ended */
+    bool none;        /* an override that ended; of a key on a host: again the limit of its pattern */
     uint32_t limit;
 };
 
@@ -60,6 +60,7 @@ struct audit_limits_steps {
 struct audit_pool {
     const char *name;
     const char *host; /* NULL: scope cluster; else the only host */
+    size_t pattern;   /* of a key: the pool that gives it a limit unless it has its own; else SIZE_MAX */
     struct audit_limits_steps declared, overrides; /* by number; of a host pool, `declared` has what is in force */
     struct audit_limits_steps in_order; /* of a host pool: the same by order */
     const struct audit_limit *given;

@@ -49,19 +49,38 @@ static int add_pool(struct audit *a, const char *name, const char *host) {
         a->pools = grown;
         a->pools_allocated = allocated;
     }
-    a->pools[a->n_pools] = (struct audit_pool) {.name = key->text, .host = host, .given = of_cluster ? of_cluster->given : NULL};
+    a->pools[a->n_pools] = (struct audit_pool) {.name = key->text, .host = host, .pattern = SIZE_MAX,
+                                                .given = of_cluster ? of_cluster->given : NULL};
     key->index = a->n_pools++;
     return 0;
+}
+
+/* Returns whether the pool has scope host on this host, as its entries say, or those of its pattern. */
+static bool is_of_host(const struct audit *a, const char *name, const char *pattern, const char *host) {
+    const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
+    const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
+
+    if (of_host && of_host->logged_by)
+        return of_host->logged_as_host;
+    if (of_cluster && of_cluster->given)
+        return of_cluster->given_as_host;
+    return pattern && is_of_host(a, pattern, NULL, host);
 }
 
 int audit_pools_find_or_add(struct audit *a, const char *name, const char *host, size_t *ret) {
     const struct audit_name *of_host = audit_names_find(&a->pool_names, name, host);
     const struct audit_name *of_cluster = audit_names_find(&a->pool_names, name, NULL);
     bool is_added = (of_host && of_host->index < SIZE_MAX) || (of_cluster && of_cluster->index < SIZE_MAX);
-    bool is_host = of_host && of_host->logged_by ? of_host->logged_as_host
-                                                 : of_cluster && of_cluster->given_as_host;
-    if (!is_added && add_pool(a, name, is_host ? host : NULL) < 0)
+    char text[POOL_NAME_SIZE];
+    const char *pattern = pool_name_pattern(name, text);
+    size_t of_pattern = SIZE_MAX;
+
+    if (!is_added && pattern && audit_pools_find_or_add(a, pattern, host, &of_pattern) < 0)
         return -ENOMEM;
+    if (!is_added && add_pool(a, name, is_of_host(a, name, pattern, host) ? host : NULL) < 0)
+        return -ENOMEM;
+    if (!is_added)
+        a->pools[a->n_pools - 1].pattern = of_pattern;
     *ret = audit_pools_find(a, name, host);
     if (*ret == SIZE_MAX)
         *ret = audit_pools_find(a, name, NULL);

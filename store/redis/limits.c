@@ -257,6 +257,18 @@ void limits_apply_undeclared(struct store_redis *store, const struct redisReply 
             log_lowest(store, undeclared.pool, undeclared.lowest, undeclared.clock);
 }
 
+/* Adds the overrides of keys of declared patterns. */
+static void format_keys(const struct store_redis *store, FILE *f) {
+    for (size_t i = 0; i < store->limits.n_overrides; i++) {
+        const struct override_reply *override = &store->limits.overrides[i];
+        char pattern[POOL_NAME_SIZE];
+
+        if (strcmp(override->limit, "-") != 0 && !find_any_scope(store, override->pool) &&
+            pool_name_pattern(override->pool, pattern) && find_any_scope(store, pattern))
+            fprintf(f, "%s%s:%s", ftello(f) > 0 ? "," : "", override->pool, override->limit);
+    }
+}
+
 char *limits_format(struct store_redis *store) {
     struct limits *limits = &store->limits;
     char *text = NULL;
@@ -274,6 +286,8 @@ char *limits_format(struct store_redis *store) {
         if (override)
             fprintf(f, ",%s:%s", declared->pool.name, override);
     }
+    if (f)
+        format_keys(store, f);
     if (f && fclose(f) != 0) {
         free(text);
         text = NULL;

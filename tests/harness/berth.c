@@ -157,8 +157,8 @@ long long berth_number_at(const json_t *json, const char *path) {
 }
 
 long long host_pool(struct host *h, const char *pool, const char *what) {
-    json_t *json = berth_json(h, "pools");
-    char path[128];
+    json_t *json = berth_json(h, "pools '%s'", pool);
+    char path[256];
     long long value;
 
     snprintf(path, sizeof(path), "pools.name=%s.%s", pool, what);

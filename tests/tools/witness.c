@@ -68,6 +68,13 @@ static void record(const char *format, ...) {
 }
 
 /* An OFD lock belongs to the open file: all who inherit the descriptor hold it together. */
+/* The slash of a key cannot stand in the name of a file. */
+static void replace(char *text, char from, char to) {
+    for (; *text; text++)
+        if (*text == from)
+            *text = to;
+}
+
 static int lock_file(const char *pools) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char path[8192], name[256];
@@ -76,6 +83,7 @@ static int lock_file(const char *pools) {
     snprintf(path, sizeof(path), "%s/locks", arg_folder);
     (void) mkdir(path, 0777);
     snprintf(name, sizeof(name), "%s@%d", pools, (int) getpid());
+    replace(name, '/', '~');
     snprintf(path, sizeof(path), "%s/locks/.%s", arg_folder, name);
     fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666); /* inherited on purpose */
     if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
@@ -138,6 +146,7 @@ static const char *count_locked(char buffer[static DEMANDS_TEXT_SIZE]) {
             continue;
         memcpy(pools, entry->d_name, (size_t) (at - entry->d_name));
         pools[at - entry->d_name] = '\0';
+        replace(pools, '~', '/');
         if (demands_parse(pools, &one) == 0 && is_locked(folder, entry->d_name))
             add_demands(&sum, &one);
     }
