@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/connection.h"
+#include "base/job-name.h"
 #include "base/number.h"
 
 #define MESSAGE_TEXT_VALUE_MAX 512 /* what message_put_text() keeps of a text */
@@ -118,6 +119,17 @@ int message_get_name(const struct message *m, const char *key, char ret[static N
     if (!value)
         return -ENODATA;
     if (!name_is_valid(value))
+        return -EBADMSG;
+    memcpy(ret, value, strlen(value) + 1);
+    return 0;
+}
+
+int message_get_job(const struct message *m, const char *key, char ret[static NAME_MAX_LENGTH + 1]) {
+    const char *value = message_get(m, key);
+
+    if (!value)
+        return -ENODATA;
+    if (!job_name_is_runnable(value))
         return -EBADMSG;
     memcpy(ret, value, strlen(value) + 1);
     return 0;

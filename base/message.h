@@ -18,8 +18,8 @@
 
 #include "base/name.h"
 
-#define MESSAGE_SIZE_MAX 8192
-#define MESSAGE_FIELDS_MAX 64
+#define MESSAGE_SIZE_MAX 32768
+#define MESSAGE_FIELDS_MAX 96
 
 struct message_field {
     const char *key, *value; /* into the message's text */
@@ -49,6 +49,8 @@ const char *message_get(const struct message *m, const char *key);
 int message_get_u64(const struct message *m, const char *key, uint64_t *ret);
 int message_get_id(const struct message *m, const char *key, char ret[static ID_TEXT_SIZE]);
 int message_get_name(const struct message *m, const char *key, char ret[static NAME_MAX_LENGTH + 1]);
+int message_get_job(const struct message *m, const char *key,
+                    char ret[static NAME_MAX_LENGTH + 1]); /* or an instance */
 
 void message_begin(struct message_writer *w, const char *verb);
 void message_put(struct message_writer *w, const char *key, const char *value);

@@ -19,8 +19,9 @@
 #define PROTOCOL_RECOVERED "recovered" /* all guards and reports that existed at hello were sent */
 #define PROTOCOL_STARTING "starting" /* run: its guard is listening */
 #define PROTOCOL_EXISTS "exists"     /* run: it was started before; its socket or report is there */
-#define PROTOCOL_REFUSED "refused"   /* run reason(config-differs|unknown-job|resources|late|bad-request) text: it was not, and will
-                                        not be, started by this message */
+#define PROTOCOL_REFUSED                                                                                    \
+    "refused" /* run reason(config-differs|unknown-job|parameters|resources|late|bad-request) text: it was  \
+                 not, and will not be, started by this message */
 #define PROTOCOL_REPORT "report"     /* at any time, and after hello; fields below */
 
 /* guard → berthd. Each connection begins with `state`; then what changes. */
@@ -46,6 +47,9 @@
  * and, of a hook, about the run for which it was started, with times in RFC 3339 and at most 512 bytes of reason:
  *   of-job of-instance of-run of-first-run of-result of-exit-code of-signal of-reason of-host of-trigger of-due
  *   of-queued of-started of-ended of-wait-ms of-run-ms of-attempt of-bad of-since of-event */
+
+/* What the trigger of a run set: set-0, set-1 ..., each NAME=VALUE (conf/parameter.h). They are fields of
+ * `start`; `state` and the report repeat them. */
 
 /* A report: run job token ticket pools queued ended reason [started] [started-boot ended-boot]
  *   and one of  code (it exited), signal (it was ended by one), errno + stage [text] (it never ran), lost=1 (its guard died);

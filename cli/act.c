@@ -9,17 +9,17 @@
 #include "cli/format.h"
 #include "cli/verbs.h"
 
-int find_names(const char *verb, char **names, int n, json_t **ret_found) {
+int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_found) {
     _cleanup_json_ json_t *answer = NULL;
     json_t *list = json_array();
     int status = 0;
 
     for (int i = 0; i < n && status == 0; i++) {
-        status = options_check_name(verb, "job or run", names[i]);
+        status = options_check_job(verb, "job or run", names[i]);
         (void) json_array_append_new(list, json_string(names[i]));
     }
     if (status == 0)
-        status = client_call("io.berth.Find", json_pack("{s:O}", "names", list), &answer);
+        status = client_call("io.berth.Find", json_pack("{s:O, s:O*}", "names", list, "set", set), &answer);
     json_decref(list);
     if (status == 0)
         *ret_found = json_incref(json_object_get(answer, "found"));
@@ -33,7 +33,7 @@ int verb_stop(int argc, char **argv) {
     words = options_parse(argc, argv, NULL, 0, &status);
     if (words < 0)
         return status;
-    status = find_names(argv[0], argv + 1, words, &found);
+    status = find_names(argv[0], argv + 1, words, NULL, &found);
     if (status != 0)
         return status;
     for (int i = 0; i < words; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job-name.h"
 #include "cli/client.h"
 
 enum { IS_NAME = 1, IS_ID = 2 };
@@ -24,9 +25,14 @@ void choice_done(struct choice *c) {
     c->matches = NULL;
 }
 
+/* A template stands for the runs of all its instances. */
+static bool is_name(const char *word, const char *name) {
+    return strcmp(word, name) == 0 || job_name_matches(word, name);
+}
+
 void choice_see(struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++) {
-        if (strcmp(c->words[i], name) == 0)
+        if (is_name(c->words[i], name))
             c->matches[i] |= IS_NAME;
         else if (id_begins_with(run, c->words[i]))
             c->matches[i] |= IS_ID;
@@ -42,7 +48,7 @@ const char *choice_missing(const struct choice *c) {
 
 bool choice_has(const struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++)
-        if (c->matches[i] & IS_NAME ? strcmp(c->words[i], name) == 0 : id_begins_with(run, c->words[i]))
+        if (c->matches[i] & IS_NAME ? is_name(c->words[i], name) : id_begins_with(run, c->words[i]))
             return true;
     return c->n == 0;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/job-name.h"
 #include "base/nearest.h"
 #include "base/pool-name.h"
 #include "cli/choice.h"
@@ -43,7 +44,7 @@ static void explain_unknown(const json_t *params, const char *kind) {
     if (is_pattern_known(written, names, n)) {
         fprintf(stderr, " (did you mean \"%s/KEY\"?)", written);
     } else if (n > 0) {
-        near = nearest(written, names, n);
+        near = job_name_parse(written) == JOB_NAME_TEMPLATE ? NULL : nearest(written, names, n);
         fprintf(stderr, near ? " (did you mean \"%s\"? known: " : " (known: ", near);
         for (i = 0; i < n && i < KNOWN_SHOWN; i++)
             fprintf(stderr, "%s%s", i > 0 ? ", " : "", names[i]);

@@ -280,7 +280,7 @@ int verb_history(int argc, char **argv) {
     if (status == 0)
         status = options_parse_when("history", "--until", until, &filter.until);
     for (int i = 1; i <= words && status == 0; i++)
-        status = options_check_name("history", "job or run", argv[i]);
+        status = options_check_job("history", "job or run", argv[i]);
     if (status == 0 && filter.pool)
         status = options_check_pool("history", filter.pool);
     if (status == 0)

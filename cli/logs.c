@@ -366,7 +366,7 @@ int verb_logs(int argc, char **argv) {
 
     if (options_parse(argc, argv, options, ELEMENTSOF(options), &status) < 0)
         return status;
-    status = options_check_name("logs", "job or run", argv[1]);
+    status = options_check_job("logs", "job or run", argv[1]);
     if (status == 0 && (sources.directories.n > 1 || (sources.merged && sources.directories.n > 0)))
         status = options_wrong_usage("logs", "--directory can be given once, and not with -m");
     if (status == 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/job-name.h"
 #include "base/name.h"
 #include "base/nearest.h"
 #include "base/pool-name.h"
@@ -51,6 +52,12 @@ int options_wrong_usage(const char *verb, const char *format, ...) {
 int options_check_name(const char *verb, const char *kind, const char *name) {
     return name_is_valid(name) ? 0
                                : options_wrong_usage(verb, "the name of a %s %s", kind, name_explain(name));
+}
+
+int options_check_job(const char *verb, const char *kind, const char *name) {
+    if (job_name_parse(name) != JOB_NAME_INVALID)
+        return 0;
+    return options_wrong_usage(verb, "the name of a %s %s; " NAME_RULE, kind, job_name_explain(name));
 }
 
 int options_check_pool(const char *verb, const char *name) {

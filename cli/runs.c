@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/job-name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/format.h"
@@ -79,8 +80,55 @@ static int print_jobs(const json_t *answer) {
                         "no jobs are defined");
 }
 
+static bool is_chosen(const char *word, const json_t *job) {
+    const char *name = format_get_text(job, "name");
+
+    return strcmp(word, name) == 0 || job_name_matches(word, name);
+}
+
+/* Removes the jobs that the words do not name. Returns 0, or an exit status whose reason was printed. */
+static int choose_jobs(json_t *jobs, char **words, size_t n) {
+    _cleanup_json_ json_t *all = json_copy(jobs);
+    json_t *job;
+    size_t i, k;
+
+    if (!all)
+        return output_error(-ENOMEM);
+    if (n > 0)
+        (void) json_array_clear(jobs);
+    for (k = 0; k < n; k++) {
+        size_t n_before = json_array_size(jobs);
+
+        json_array_foreach (all, i, job)
+            if (is_chosen(words[k], job) && json_array_append(jobs, job) < 0)
+                return output_error(-ENOMEM);
+        if (json_array_size(jobs) == n_before) {
+            fprintf(stderr, "berth: no such job: %s (`berth jobs` lists them)\n", words[k]);
+            return EXIT_UNKNOWN_NAME;
+        }
+    }
+    return 0;
+}
+
 int verb_jobs(int argc, char **argv) {
-    return output_reply(argc, argv, "io.berth.Jobs", print_jobs);
+    _cleanup_json_ json_t *answer = NULL;
+    bool json = false;
+    const struct verb_option options[] = {OPTION_FLAG("--json", &json)};
+    int words, status;
+
+    words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
+    if (words < 0)
+        return status;
+    status = 0;
+    for (int i = 1; i <= words && status == 0; i++)
+        status = options_check_job("jobs", "job", argv[i]);
+    if (status == 0)
+        status = client_call("io.berth.Jobs", NULL, &answer);
+    if (status == 0)
+        status = choose_jobs(json_object_get(answer, "jobs"), argv + 1, (size_t) words);
+    if (status != 0)
+        return status;
+    return json ? output_json(answer) : print_jobs(answer);
 }
 
 /* "2/4"; "" for a job without retries. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/name.h"
+#include "conf/parameter.h"
 #include "cli/client.h"
 #include "cli/format.h"
 #include "cli/verbs.h"
@@ -168,14 +169,15 @@ static int start_finish(struct client **c, const char *job, bool wait) {
 }
 
 /* Starts all jobs before it waits for one. */
-static int start_all(size_t n, char **jobs, bool wait) {
+static int start_all(size_t n, char **jobs, json_t *set, bool wait) {
     _cleanup_free_ struct client **clients = calloc(n, sizeof(struct client *));
     int status = clients ? 0 : client_explain_errno(-ENOMEM), r;
 
     for (size_t i = 0; status == 0 && i < n; i++) {
         r = client_connect_patiently(&clients[i]);
         if (r == 0)
-            r = client_send(clients[i], "io.berth.Start", json_pack("{s:s, s:b}", "job", jobs[i], "wait", wait),
+            r = client_send(clients[i], "io.berth.Start",
+                            json_pack("{s:s, s:O, s:b}", "job", jobs[i], "set", set, "wait", wait),
                             wait ? CLIENT_MORE : 0);
         if (r < 0) {
             status = client_explain_errno(r);
@@ -191,10 +193,10 @@ static int start_all(size_t n, char **jobs, bool wait) {
 }
 
 /* Checks all names before anything is started. Returns 0, or an exit status whose reason was printed. */
-static int check_jobs(int argc, char **argv) {
+static int check_jobs(int argc, char **argv, json_t *set) {
     _cleanup_json_ json_t *found = NULL;
-    int status = argc > 1 ? find_names("start", argv, argc, &found)
-                          : options_check_name("start", "job", argv[0]);
+    int status =
+        argc > 1 ? find_names("start", argv, argc, set, &found) : options_check_job("start", "job", argv[0]);
 
     for (int i = 0; status == 0 && i < (int) json_array_size(found); i++)
         if (!json_is_true(json_object_get(json_array_get(found, (size_t) i), "is_job"))) {
@@ -204,14 +206,38 @@ static int check_jobs(int argc, char **argv) {
     return status;
 }
 
+/* Reads NAME=VALUE of --set. berthd knows the parameters of each job. Returns 0, or an exit status whose
+ * reason was printed. */
+static int read_set(const struct string_list *list, json_t *ret) {
+    char error[PARAMETER_ERROR_SIZE], name[PARAMETER_NAME_MAX + 1];
+
+    for (size_t i = 0; i < list->n; i++) {
+        const char *text = list->items[i];
+        size_t n = parameter_name_length(text);
+
+        if (parameter_check_set(text, error) < 0)
+            return options_wrong_usage("start", "--set %s", error);
+        snprintf(name, sizeof(name), "%.*s", (int) n, text);
+        if (json_object_get(ret, name))
+            return options_wrong_usage("start", "--set %s is given twice; keep one", name);
+        if (json_object_set_new(ret, name, json_string(text + n + 1)) < 0)
+            return client_explain_errno(-ENOMEM);
+    }
+    return 0;
+}
+
 int verb_start(int argc, char **argv) {
+    _cleanup_json_ json_t *set = json_object();
+    struct string_list sets = {};
     bool wait = false;
-    const struct verb_option options[] = {OPTION_FLAG("--wait", &wait)};
+    const struct verb_option options[] = {OPTION_FLAG("--wait", &wait), OPTION_LIST("--set", &sets)};
     int words, status;
 
     words = options_parse(argc, argv, options, ELEMENTSOF(options), &status);
-    if (words < 0)
+    if (words >= 0)
+        status = read_set(&sets, set);
+    if (words < 0 || status != 0)
         return status;
-    status = check_jobs(words, argv + 1);
-    return status != 0 ? status : start_all((size_t) words, argv + 1, wait);
+    status = check_jobs(words, argv + 1, set);
+    return status != 0 ? status : start_all((size_t) words, argv + 1, set, wait);
 }

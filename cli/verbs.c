@@ -15,11 +15,12 @@ static int verb_help(int argc, char **argv);
 static const struct verb verbs[] = {
     {"run", verb_run, 0, 0, "run a command while it holds permits", verb_run_help},
     {"start", verb_start, 1, WORDS_ANY, "start jobs now",
-     "berth start JOB... [--wait]\n"
+     "berth start JOB... [--set NAME=VALUE]... [--wait]\n"
      "\n"
      "Starts the jobs and prints the id of each run. If one of the names is wrong,\n"
-     "nothing is started.\n"
+     "or one of the jobs does not take what is set, nothing is started.\n"
      "\n"
+     "  --set    set a parameter of the jobs (berth.conf(5), parameters) for this run\n"
      "  --wait   wait until the runs are over, and exit with the first status that\n"
      "           is not 0: the command's, or 75 (skipped, refused, waited too long),\n"
      "           76 (lease lost), 124 (timeout), 125 (not started)\n"},
@@ -30,10 +31,11 @@ static const struct verb verbs[] = {
      "least four leading digits of it; LABEL is the name given to `berth run --name`.\n"
      "A waiting run is withdrawn, a running command gets its stop signal. If one of\n"
      "the names is wrong or ambiguous, nothing is stopped.\n"},
-    {"jobs", verb_jobs, 0, 0, "list the jobs of this host",
-     "berth jobs [--json]\n"
+    {"jobs", verb_jobs, 0, WORDS_ANY, "list the jobs of this host",
+     "berth jobs [JOB...] [--json]\n"
      "\n"
-     "Lists the jobs that this host's config defines: state, last result, next run.\n"},
+     "Lists the jobs that this host's config defines: state, last result, next run.\n"
+     "A template (NAME@) stands for all its instances.\n"},
     {"next", verb_next, 0, WORDS_ANY, "show when jobs begin, or a schedule is due",
      "berth next [JOB...] [--count N] [--from TIME] [--json]\n"
      "berth next -e ENTRY... [-z ZONE] [--except ENTRY...] [--count N] [--from TIME]\n"

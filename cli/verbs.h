@@ -68,6 +68,8 @@ int options_refuse(const char *format, ...) _printf_(1, 2);
 int options_wrong_usage(const char *verb, const char *format, ...) _printf_(2, 3); /* and the verb's usage */
 /* These return 0, or EXIT_USAGE after they have explained why. */
 int options_check_pool(const char *verb, const char *name);
+int options_check_job(const char *verb, const char *kind /* "job" */,
+                      const char *name); /* a template, too */
 int options_check_name(const char *verb, const char *kind /* "pool" */, const char *name);
 int options_parse_msec(const char *verb, const char *option, const char *text, json_int_t *ret); /* a duration, in ms */
 int options_parse_when(const char *verb, const char *option, const char *text, usec_t *ret);     /* as when_parse(); NULL: untouched */
@@ -79,9 +81,9 @@ const char *override_text(const json_t *pool, char *buffer);
 
 /* --- act.c --- */
 
-/* Stores what the names mean to berthd (io.berth.Find): an item {"target", "is_job"} for each. Returns 0, or an exit status whose reason
- * was printed. */
-int find_names(const char *verb, char **names, int n, json_t **ret_found);
+/* Stores what the names mean to berthd (io.berth.Find): an item {"target", "is_job"} for each. set: what the
+ * jobs are to take (io.berth.Start), or NULL. Returns 0, or an exit status whose reason was printed. */
+int find_names(const char *verb, char **names, int n, json_t *set, json_t **ret_found);
 
 /* --- the verbs --- */
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/job-name.h"
 #include "base/nearest.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -226,9 +227,9 @@ static bool is_twice(const struct value_reader *reader, const struct option *opt
 
 static bool is_job_name(const struct value_reader *reader, const struct option *option, size_t index,
                         const char *text) {
-    if (name_is_valid(text))
+    if (job_name_parse(text) != JOB_NAME_INVALID)
         return !is_twice(reader, option, index);
-    value_error(reader, option->name, index, "%s; " NAME_RULE, name_explain(text));
+    value_error(reader, option->name, index, "%s; " NAME_RULE, job_name_explain(text));
     return false;
 }
 

@@ -42,6 +42,10 @@ extern const struct option_type option_credentials; /* char **: NAME or NAME=/pa
 extern const struct option_type option_demands;     /* struct demands */
 extern const struct option_type option_accounts;    /* struct accounts */
 
+/* conf/option-parameters.c */
+extern const struct option_type option_parameters; /* char **, NULL-terminated, or NULL */
+extern const struct option_type option_instances;  /* no field: conf/expand.h has used it */
+
 /* conf/option-when.c */
 extern const struct option_type option_zone;     /* struct zone_setting */
 extern const struct option_type option_schedule; /* struct schedule: its entries; frees all of it */

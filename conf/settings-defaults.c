@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/job-name.h"
 #include "conf/options.h"
 #include "conf/settings.h"
 
@@ -78,6 +79,13 @@ static int compare_job(const void *name, const void *job) {
 
 const struct job_settings *settings_find_job(const struct settings *s, const char *name) {
     return s->n_jobs > 0 ? bsearch(name, s->jobs, s->n_jobs, sizeof(*s->jobs), compare_job) : NULL;
+}
+
+const struct job_settings *settings_find_instance(const struct settings *s, const char *template) {
+    for (size_t i = 0; i < s->n_jobs; i++)
+        if (job_name_matches(template, s->jobs[i].name))
+            return &s->jobs[i];
+    return NULL;
 }
 
 bool exit_statuses_have(const struct exit_statuses *statuses, int status) {

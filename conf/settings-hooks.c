@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "base/job-name.h"
 #include "base/nearest.h"
+#include "conf/parameter.h"
 #include "conf/settings-read.h"
 
 #define CIRCLE_TEXT_MAX 400
@@ -40,12 +42,33 @@ static void note_unknown(const struct settings *s, const struct value_reader *re
                 near ? "\"?" : "\" { command = {...} }");
 }
 
+/* A hook is started by no caller who could set anything. */
+static void check_required(const struct value_reader *reader, const char *option, size_t index,
+                           const struct job_settings *hook) {
+    const struct parameters parameters = {hook->name, hook->input.parameters, hook->input.environment};
+    const char *missing = parameters_find_missing(&parameters, NULL, 0);
+
+    if (missing)
+        value_error(reader, option, index,
+                    "names a job whose parameter %.*s has no default; add %.*s=... to its environment",
+                    (int) parameter_name_length(missing), missing, (int) parameter_name_length(missing),
+                    missing);
+}
+
 static void check_names(const struct settings *s, const struct value_reader *reader, const char *option) {
     const struct parsed_option *written = value_option(reader, option);
 
-    for (size_t i = 0; i < written->n_values; i++)
-        if (name_is_valid(written->values[i].text) && !settings_find_job(s, written->values[i].text))
+    for (size_t i = 0; i < written->n_values; i++) {
+        const char *name = written->values[i].text;
+        const struct job_settings *hook = settings_find_job(s, name);
+
+        if (hook)
+            check_required(reader, option, i, hook);
+        else if (job_name_parse(name) == JOB_NAME_TEMPLATE)
+            value_error(reader, option, i, "names a template; name one of its instances");
+        else if (job_name_is_runnable(name))
             note_unknown(s, reader, option, i);
+    }
 }
 
 /* ---- circles ---- */
@@ -159,9 +182,19 @@ static void check_circles(const struct settings *s, struct notes *notes) {
 }
 
 void settings_check_hooks(struct settings *s, const struct parsed *parsed, struct notes *notes) {
-    for (size_t i = 0; i < parsed->n_sections && !notes->incomplete; i++)
-        for (size_t k = 0; k < ELEMENTSOF(options) && parsed->sections[i].kind == SECTION_JOB; k++)
-            check_names(s, &(struct value_reader){&parsed->sections[i], notes}, options[k].name);
+    const struct parsed_section *failed = NULL;
+
+    for (size_t i = 0; i < parsed->n_sections && !notes->incomplete; i++) {
+        const struct parsed_section *section = &parsed->sections[i];
+        size_t n_notes = notes->n;
+
+        if (section->kind != SECTION_JOB || settings_is_same_template(failed, section))
+            continue;
+        for (size_t k = 0; k < ELEMENTSOF(options); k++)
+            check_names(s, &(struct value_reader){section, notes}, options[k].name);
+        if (section->is_instance && notes->n > n_notes)
+            failed = section;
+    }
     check_circles(s, notes);
     mark_hooks(s);
 }

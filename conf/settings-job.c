@@ -106,7 +106,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     const struct value_reader reader = {section, notes};
 
     job->place = section->place;
-    settings_read_title(&reader, job->name);
+    settings_read_job_title(&reader, job->name);
     job->stop_timeout_usec = settings_stop_timeout_default(s);
     option_read_section(&reader, job);
     settings_check_command(job, &reader);
@@ -115,6 +115,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     check_stop_timeout(s, job, &reader);
     settings_read_triggers(s, job, &reader);
     settings_check_retry(job, &reader);
+    settings_check_parameters(job, &reader);
     if (!notes->out_of_memory)
         hash_job(job);
 }
@@ -126,7 +127,22 @@ static int compare(const void *a, const void *b, void *settings) {
     return r != 0 ? r : settings_compare_places(settings, &x->place, &y->place);
 }
 
+/* The instances of a template have the same errors: only the first one that has any is reported. */
+static void read_next(struct settings *s, const struct parsed_section *section, struct notes *notes,
+                      const struct parsed_section **failed) {
+    size_t n_notes = notes->n;
+
+    if (settings_is_same_template(*failed, section)) {
+        notes->incomplete = true;
+        return;
+    }
+    read_job(s, &s->jobs[s->n_jobs++], section, notes);
+    if (section->is_instance && notes->n > n_notes)
+        *failed = section;
+}
+
 void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct notes *notes) {
+    const struct parsed_section *failed = NULL;
     size_t n = settings_count(parsed, SECTION_JOB);
 
     if (n == 0)
@@ -138,7 +154,8 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
     }
     for (size_t i = 0; i < parsed->n_sections; i++)
         if (parsed->sections[i].kind == SECTION_JOB)
-            read_job(s, &s->jobs[s->n_jobs++], &parsed->sections[i], notes);
+            read_next(s, &parsed->sections[i], notes, &failed);
+    n = s->n_jobs;
     qsort_r(s->jobs, n, sizeof(*s->jobs), compare, s);
     for (size_t i = 1; i < n; i++)
         if (*s->jobs[i].name != '\0' && strcmp(s->jobs[i - 1].name, s->jobs[i].name) == 0)

@@ -16,15 +16,20 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
 
 /* What the options of the command have to do with each other: command, script, shell, io-class, io-priority. */
 void settings_check_command(const struct job_settings *job, const struct value_reader *reader);
+/* What parameters have to do with defaults and with what begins the job. */
+void settings_check_parameters(const struct job_settings *job, const struct value_reader *reader);
 /* What the options of retries and hooks have to do with each other: of one job, and of all jobs together. */
 void settings_check_retry(const struct job_settings *job, const struct value_reader *reader);
 /* Also notes which jobs are hooks. */
 void settings_check_hooks(struct settings *s, const struct parsed *parsed, struct notes *notes);
 
-/* Reads the title of a section as a name. A wrong one is noted and read as "". */
-void settings_read_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]);
+/* Reads the title of a section. A wrong one is noted and read as "". That of a job may be an
+ * instance only if a template made it. */
+void settings_read_job_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]);
 /* Reads that of a pool, which may be a key or a pattern. */
 void settings_read_pool_title(const struct value_reader *reader, char ret[static POOL_NAME_SIZE]);
+/* Whether one template made both sections. first: may be NULL. */
+bool settings_is_same_template(const struct parsed_section *first, const struct parsed_section *later);
 size_t settings_count(const struct parsed *parsed, enum section_kind kind);
 /* Notes that `later` defines again what `first` has defined. */
 void settings_note_twice(struct notes *notes, const char *what, const char *name, const struct settings_place *first,

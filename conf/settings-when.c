@@ -17,17 +17,6 @@ static void inherit_zone(const struct settings *s, struct job_triggers *triggers
     triggers->zone = (struct zone_setting){value_copy(reader, s->zone.name), s->zone.place};
 }
 
-/* No job has parameters yet. Errors about an entry come first, and then entries are not where their texts
- * are. */
-static void check_parameters(const struct schedule *schedule, const struct value_reader *reader) {
-    if (schedule->n_entries != value_option(reader, "schedule")->n_values)
-        return;
-    for (size_t i = 0; i < schedule->n_entries; i++)
-        for (char **set = schedule->entries[i].set; set && *set; set++)
-            value_error(reader, "schedule", i, ": job \"%s\" has no parameter \"%.*s\"",
-                        reader->section->title, (int) strcspn(*set, "="), *set);
-}
-
 static void check_together(const struct job_triggers *triggers, const struct value_reader *reader) {
     struct settings_place every = value_place(reader, "every"), splay = value_place(reader, "splay");
     struct settings_place except = value_place(reader, "except"), backlog = value_place(reader, "backlog");
@@ -91,7 +80,6 @@ void settings_read_triggers(const struct settings *s, struct job_settings *job,
                             const struct value_reader *reader) {
     inherit_zone(s, &job->triggers, reader);
     check_together(&job->triggers, reader);
-    check_parameters(&job->triggers.schedule, reader);
     if (!reader->notes->out_of_memory)
         job->triggers.schedule_hash = hash_triggers(&job->triggers);
 }

@@ -6,19 +6,25 @@
 
 #include <string.h>
 
+#include "base/job-name.h"
+#include "conf/expand.h"
 #include "conf/settings-read.h"
 #include "base/text.h"
 
-void settings_read_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]) {
+void settings_read_job_title(const struct value_reader *reader, char ret[static NAME_MAX_LENGTH + 1]) {
     const char *title = reader->section->title;
+    const struct settings_place *place = &reader->section->place;
 
     ret[0] = '\0';
     if (!title)
         return;
-    if (name_is_valid(title))
-        memcpy(ret, title, strlen(title) + 1);
+    if (!job_name_is_runnable(title))
+        value_note(reader, place, "its name %s; " NAME_RULE, job_name_explain(title));
+    else if (job_name_instance(title) && !reader->section->is_instance)
+        value_note(reader, place, "is an instance; write job \"%.*s@\" with instances = {\"%s\"}",
+                   (int) strcspn(title, "@"), title, job_name_instance(title));
     else
-        value_note(reader, &reader->section->place, "its name %s; " NAME_RULE, name_explain(title));
+        memcpy(ret, title, strlen(title) + 1);
 }
 
 void settings_read_pool_title(const struct value_reader *reader, char ret[static POOL_NAME_SIZE]) {
@@ -32,6 +38,11 @@ void settings_read_pool_title(const struct value_reader *reader, char ret[static
     else
         value_note(reader, &reader->section->place, "its name %s; " NAME_RULE ", or NAME/KEY, or NAME/* for all keys",
                    pool_name_explain(title));
+}
+
+bool settings_is_same_template(const struct parsed_section *first, const struct parsed_section *later) {
+    return first && later->is_instance && first->place.file == later->place.file &&
+           first->place.line == later->place.line;
 }
 
 size_t settings_count(const struct parsed *parsed, enum section_kind kind) {
@@ -83,6 +94,7 @@ static int read_all(struct settings *s, const struct settings_source *sources, s
         r = parser_read(parsed, s->files[i], sources[i].text, sources[i].size, notes);
     if (r < 0)
         return r;
+    templates_expand(parsed, notes);
     settings_read_top(s, &parsed->top, hostname, notes);
     settings_read_redis(s, parsed, notes);
     settings_read_pools(s, parsed, notes);

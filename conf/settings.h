@@ -116,6 +116,7 @@ struct job_input {             /* what the command finds; lists are NULL-termina
     char **environment_files;  /* "/path", or "-/path" if it may be missing */
     char **credentials;        /* "NAME=/path", or "NAME" of berth-runner's own */
     char *file;                /* its standard input; "": /dev/null */
+    char **parameters;         /* what may be set from outside (conf/parameter.h) */
 };
 
 struct job_output {
@@ -248,6 +249,8 @@ const struct pool_settings *settings_find_pool(const struct settings *s, const c
 /* The pattern whose keys begin with this name and a slash; NULL: there is none. */
 const struct pool_settings *settings_find_pattern(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
+/* The first instance of a template (its name ends in '@'); NULL: it has none, or it is no template. */
+const struct job_settings *settings_find_instance(const struct settings *s, const char *template);
 bool exit_statuses_have(const struct exit_statuses *statuses, int status); /* false outside of 0 to 255 */
 /* Whether a run on these pools holds permits of the cluster, and so has a deadline. */
 bool settings_needs_cluster(const struct settings *s, const struct demands *pools);

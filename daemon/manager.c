@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job-name.h"
 #include "daemon/coming.h"
 #include "daemon/manager-internal.h"
 
@@ -278,12 +279,12 @@ void manager_client_ended(struct run *run, const struct adhoc_report *report) {
     adhoc_client_ended(manager_of(run)->adhoc, run, report);
 }
 
-int manager_start_job(struct manager *m, const char *job, struct run **ret) {
+int manager_start_job(struct manager *m, const char *job, char *const *set, struct run **ret) {
     int k;
 
     if (m->phase >= MANAGER_PHASE_STOPPING)
         return MANAGER_E_STOPPING;
-    k = scheduler_trigger(m->scheduler, job, manager_now(), ret);
+    k = scheduler_trigger(m->scheduler, job, set, manager_now(), ret);
     switch (k) {
     case SCHEDULER_E_UNKNOWN:
         return MANAGER_E_UNKNOWN;
@@ -359,10 +360,10 @@ int manager_stop_target(struct manager *m, const char *target, size_t *ret_n) {
         manager_stop_run(run, "stopped");
         return 0;
     }
-    if (!settings_find_job(m->settings, target))
+    if (!settings_find_job(m->settings, target) && !settings_find_instance(m->settings, target))
         return id_is_valid(target) && manager_is_recovering(m) ? MANAGER_E_RECOVERING : MANAGER_E_UNKNOWN;
     run_table_foreach(r, &m->runs, RUN_STATE_RETRYING, RUN_STATE_STOPPING)
-        if (r->kind == RUN_KIND_JOB && strcmp(r->name, target) == 0) {
+        if (r->kind == RUN_KIND_JOB && (strcmp(r->name, target) == 0 || job_name_matches(target, r->name))) {
                 if (r->state != RUN_STATE_STOPPING)
                     ++*ret_n;
                 manager_stop_run(r, "stopped");

@@ -99,7 +99,7 @@ enum {                        /* named answers */
 };
 
 /* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */
-int manager_start_job(struct manager *m, const char *job, struct run **ret);
+int manager_start_job(struct manager *m, const char *job, char *const *set, struct run **ret);
 
 /* ret_nested: the client may go ahead at once under the permits of *ret, the run around it; nothing new was begun.
  * ret_text: static or in the manager, until the next call. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/parameter.h"
+
 #define OF "of-"
 #define KEY_SIZE 32
 
@@ -27,6 +29,31 @@ enum run_trigger run_trigger_parse(const char *name) {
     return RUN_TRIGGER_NONE;
 }
 
+void run_set_free(char **set) {
+    for (size_t i = 0; set && set[i]; i++)
+        free(set[i]);
+    free(set);
+}
+
+int run_set_copy(char *const *set, char ***ret) {
+    size_t n = 0;
+    char **copy;
+
+    *ret = NULL;
+    while (set && set[n])
+        n++;
+    if (n == 0)
+        return 0;
+    copy = calloc(n + 1, sizeof(*copy));
+    for (size_t i = 0; copy && i < n; i++)
+        if (!(copy[i] = strdup(set[i]))) {
+            run_set_free(copy);
+            return -ENOMEM;
+        }
+    *ret = copy;
+    return copy ? 0 : -ENOMEM;
+}
+
 void run_origin_init(struct run_origin *origin, const char *run) {
     *origin = (struct run_origin){.attempt = 1};
     snprintf(origin->first_run, sizeof(origin->first_run), "%s", run);
@@ -35,16 +62,21 @@ void run_origin_init(struct run_origin *origin, const char *run) {
 void run_origin_done(struct run_origin *origin) {
     free(origin->of);
     origin->of = NULL;
+    run_set_free(origin->set);
+    origin->set = NULL;
 }
 
 int run_origin_copy(struct run_origin *to, const struct run_origin *from) {
-    char *of = from->of ? strdup(from->of) : NULL;
+    char *of = from->of ? strdup(from->of) : NULL, **set = NULL;
 
-    if (from->of && !of)
+    if ((from->of && !of) || run_set_copy(from->set, &set) < 0) {
+        free(of);
         return -ENOMEM;
+    }
     run_origin_done(to);
     *to = *from;
     to->of = of;
+    to->set = set;
     return 0;
 }
 
@@ -81,7 +113,14 @@ static void put_of(const char *of, struct message_writer *w) {
     }
 }
 
+static const char *set_key(size_t i, char buffer[static KEY_SIZE]) {
+    (void) snprintf(buffer, KEY_SIZE, "set-%zu", i);
+    return buffer;
+}
+
 void run_origin_put(const struct run_origin *origin, struct message_writer *w) {
+    char key[KEY_SIZE];
+
     if (origin->trigger != RUN_TRIGGER_NONE)
         message_put(w, "trigger", names[origin->trigger]);
     if (origin->due[0])
@@ -90,6 +129,8 @@ void run_origin_put(const struct run_origin *origin, struct message_writer *w) {
     message_put(w, "first-run", origin->first_run);
     if (origin->depth > 0)
         message_put_u64(w, "depth", origin->depth);
+    for (size_t i = 0; origin->set && origin->set[i]; i++)
+        message_put(w, set_key(i, key), origin->set[i]);
     if (origin->of)
         put_of(origin->of, w);
 }
@@ -116,6 +157,16 @@ static int read_of(struct run_origin *origin, const struct message *m) {
     return 0;
 }
 
+static int read_set(struct run_origin *origin, const struct message *m) {
+    char *list[PARAMETERS_MAX + 1] = {NULL}, key[KEY_SIZE];
+
+    for (size_t i = 0; i < PARAMETERS_MAX; i++)
+        if (!(list[i] = (char *) message_get(m, set_key(i, key))))
+            break;
+    run_set_free(origin->set);
+    return run_set_copy(list, &origin->set);
+}
+
 static void read_number(const struct message *m, const char *key, uint32_t *at) {
     uint64_t value;
 
@@ -133,5 +184,5 @@ int run_origin_read(struct run_origin *origin, const struct message *m) {
     read_number(m, "attempt", &origin->attempt);
     (void) message_get_id(m, "first-run", origin->first_run);
     read_number(m, "depth", &origin->depth);
-    return read_of(origin, m);
+    return read_set(origin, m) < 0 ? -ENOMEM : read_of(origin, m);
 }

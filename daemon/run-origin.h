@@ -31,8 +31,13 @@ struct run_origin {
     uint32_t attempt;             /* from 1 */
     uint32_t depth;               /* how many hooks led to this run */
     char *of; /* of a hook: fields "of-job=x\n" about the run before it; owned; or NULL */
+    char **set; /* NAME=VALUE of --set or of the schedule; NULL-terminated and owned, or NULL */
     char of_job[NAME_MAX_LENGTH + 1], of_run[ID_TEXT_SIZE]; /* two of these; "": none */
 };
+
+/* Copies a list of NAME=VALUE; NULL and {NULL} become NULL. 0 or -ENOMEM. */
+int run_set_copy(char *const *set, char ***ret);
+void run_set_free(char **set);
 
 /* The first attempt of a run, by no trigger yet. */
 void run_origin_init(struct run_origin *origin, const char *run);

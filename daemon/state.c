@@ -213,7 +213,7 @@ int state_parse_run(const struct message *record, enum run_kind kind, const stru
     uint64_t uid = 0;
     int r;
 
-    if (message_get_id(record, "run", id) < 0 || message_get_name(record, "job", name) < 0 ||
+    if (message_get_id(record, "run", id) < 0 || message_get_job(record, "job", name) < 0 ||
         (pools && demands_parse(pools, &demands) != 0))
         return -EBADMSG;
     r = run_new(&run, &spec, settings);

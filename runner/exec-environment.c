@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/job-name.h"
 #include "runner/credentials.h"
 #include "runner/exec-internal.h"
 
@@ -91,11 +92,14 @@ static int add_run(struct environment *e, const struct guard_file *record) {
         {"BERTH_JOB", record->job}, {"BERTH_RUN", record->run},   {"BERTH_POOLS", record->pools},
         {"BERTH_TOKEN", token},     {"BERTH_HOST", record->host}, {"BERTH_NAMESPACE", record->namespace},
     };
+    const char *instance = job_name_instance(record->job);
     int r = 0;
 
     snprintf(token, sizeof(token), "%" PRIu64, record->token);
     for (size_t i = 0; r == 0 && i < ELEMENTSOF(variables); i++)
         r = environment_set(e, variables[i].name, variables[i].value);
+    if (r == 0 && instance)
+        r = environment_set(e, "BERTH_INSTANCE", instance);
     return r == 0 ? facts_each(&record->facts, add_fact, e) : r;
 }
 
@@ -111,12 +115,15 @@ static int add_credentials_directory(struct exec_context *context) {
 
 int exec_environment(struct exec_context *context) {
     struct environment *e = &context->environment;
+    const char *sets[PARAMETERS_MAX + 1];
     int r = add_list(e, context->plan->environment.items);
 
     if (r == 0)
         r = add_files(context);
     if (r == 0)
         r = add_list(e, context->plan->job->input.environment);
+    if (r == 0)
+        r = add_list(e, sets_list(&context->plan->record->sets, sets));
     if (r == 0)
         r = add_credentials_directory(context);
     return r == 0 ? add_run(e, context->plan->record) : r;

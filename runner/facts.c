@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/job-name.h"
 #include "base/number.h"
 
 #define VALUE_MAX 512
@@ -45,7 +46,7 @@ static const struct fact {
     {"attempt", "BERTH_ATTEMPT", is_number},
     {"first-run", "BERTH_FIRST_RUN", id_is_valid},
     {"depth", "BERTH_DEPTH", is_number},
-    {"of-job", "BERTH_OF_JOB", name_is_valid},
+    {"of-job", "BERTH_OF_JOB", job_name_is_runnable},
     {"of-instance", "BERTH_OF_INSTANCE", name_is_valid},
     {"of-run", "BERTH_OF_RUN", id_is_valid},
     {"of-first-run", "BERTH_OF_FIRST_RUN", id_is_valid},

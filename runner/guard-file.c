@@ -66,14 +66,14 @@ int guard_file_parse(struct guard_file *ret, const struct message *m) {
 
     if (k < 0 && k != -ENODATA)
         return -EBADMSG;
-    if (message_get_id(m, "run", r.run) < 0 || message_get_name(m, "job", r.job) < 0 ||
+    if (message_get_id(m, "run", r.run) < 0 || message_get_job(m, "job", r.job) < 0 ||
         message_get_name(m, "namespace", r.namespace) < 0 || message_get_name(m, "host", r.host) < 0)
         return -EBADMSG;
     if (message_get_u64(m, "token", &r.token) < 0 || message_get_u64(m, "ticket", &r.ticket) < 0 ||
         message_get_u64(m, "queued", &r.queued) < 0)
         return -EBADMSG;
-    if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 || parse_guard(&r, m) < 0 ||
-        facts_parse(&r.facts, m) < 0)
+    if (parse_hash(&r, m) < 0 || parse_pools(&r, m) < 0 || parse_cgroup(&r, m) < 0 ||
+        parse_guard(&r, m) < 0 || facts_parse(&r.facts, m) < 0 || sets_parse(&r.sets, m) < 0)
         return -EBADMSG;
     *ret = r;
     return 0;
@@ -87,6 +87,7 @@ void guard_file_put(const struct guard_file *r, struct message_writer *w) {
     message_put(w, "pools", r->pools);
     message_put_u64(w, "queued", r->queued);
     facts_put(&r->facts, w);
+    sets_put(&r->sets, w);
 }
 
 static void record_format(const struct guard_file *r, struct message_writer *w) {

@@ -17,6 +17,7 @@
 #include "base/message.h"
 #include "base/name.h"
 #include "runner/facts.h"
+#include "runner/sets.h"
 
 #define GUARD_FILE_SUFFIX ".guard"
 #define GUARD_FILE_PATH_SIZE 128
@@ -32,13 +33,14 @@ struct guard_file {
     char cgroup[GUARD_FILE_CGROUP_MAX];              /* "": none */
     pid_t guard;                                 /* 0: not written yet */
     struct facts facts;
+    struct sets sets;
     bool is_over;                                /* no process is left; the guard still reports the end */
 };
 
 /* Reads a PROTOCOL_START message or a guard file. 0 or -EBADMSG. */
 int guard_file_parse(struct guard_file *ret, const struct message *m);
 /* Adds the fields that state, report and guard file have in common: run job token ticket pools
- * queued, and the facts. */
+ * queued, the facts and what was set. */
 void guard_file_put(const struct guard_file *r, struct message_writer *w);
 
 /* Writes DIRECTORY/RUN + suffix to a buffer of GUARD_FILE_PATH_SIZE. */

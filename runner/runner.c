@@ -11,6 +11,7 @@
 #include "base/process/cgroup.h"
 #include "base/journal/event.h"
 #include "base/protocol.h"
+#include "conf/parameter.h"
 #include "runner/berthd-link.h"
 #include "runner/home.h"
 #include "runner/report.h"
@@ -198,11 +199,28 @@ static void runner_refuse_more(struct runner *r, const struct guard_file *record
     runner_refuse(r, record->run, reason, text);
 }
 
+/* berthd has checked the same. One that sends what it must have refused may have been taken over. */
+static bool runner_accepts_sets(struct runner *r, const struct guard_file *record,
+                                const struct job_settings *job) {
+    const struct parameters parameters = {job->name, job->input.parameters, job->input.environment};
+    const char *list[PARAMETERS_MAX + 1];
+    char error[PARAMETER_ERROR_SIZE];
+    int k = parameters_check(&parameters, sets_list(&record->sets, list), record->sets.n, error);
+
+    if (k == 0)
+        return true;
+    if (k != -EINVAL)
+        snprintf(error, sizeof(error), "%s", strerror(-k));
+    journal_log(r->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, error);
+    runner_refuse(r, record->run, "parameters", error);
+    return false;
+}
+
 static void runner_start(struct runner *r, struct guard_file *record) {
     const struct job_settings *job = runner_find_job(r, record);
     int k;
 
-    if (!job)
+    if (!job || !runner_accepts_sets(r, record, job))
         return;
     if (job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
         runner_refuse(r, record->run, "late", "its deadline had passed when this runner read of it");

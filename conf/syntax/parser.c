@@ -152,7 +152,7 @@ int parser_read(struct parsed *parsed, const char *file, const char *text, size_
     return 0;
 }
 
-static void parsed_section_done(struct parsed_section *section) {
+void parsed_section_done(struct parsed_section *section) {
     for (size_t i = 0; i < OPTIONS_MAX; i++) {
         for (size_t j = 0; j < section->options[i].n_values; j++)
             free(section->options[i].values[j].text);

@@ -22,6 +22,7 @@ struct parsed_option {
 struct parsed_section {
     enum section_kind kind;
     char *title; /* or NULL */
+    bool is_instance; /* made of a template (conf/expand.h) */
     struct settings_place place;
     uint64_t refused; /* options (bit by index) with a noted error or a near misspelling: they are not missing */
     struct parsed_option options[OPTIONS_MAX]; /* by index in the section */
@@ -35,4 +36,5 @@ struct parsed { /* begin with {} */
 
 /* Adds one file. Places and notes keep the pointer `file`. Errors are noted. 0 or -ENOMEM. */
 int parser_read(struct parsed *parsed, const char *file, const char *text, size_t size, struct notes *notes);
+void parsed_section_done(struct parsed_section *section);
 void parsed_done(struct parsed *parsed);

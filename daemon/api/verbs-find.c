@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Find: resolves the names that people type. A name is a job's name or a whole run id; else the label or the
- * leading digits of one run on this host. A label equal to another run's name or id makes that name
- * ambiguous, so nobody can redirect it. A verb resolves all its names before it acts on the first. */
+/* Find: resolves the names that people type. A name is a job's name, a template's, or a whole run id; else
+ * the label or the leading digits of one run on this host. A label equal to another run's name or id makes
+ * that name ambiguous, so nobody can redirect it. A verb resolves all its names before it acts on the first.
+ */
 
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/api/verbs-internal.h"
@@ -53,7 +55,7 @@ static int find(struct control_call *call, struct manager *m, const char *name, 
     struct candidates c = {};
     int k;
 
-    if (settings_find_job(manager_settings(m), name)) {
+    if (settings_find_job(manager_settings(m), name) || settings_find_instance(manager_settings(m), name)) {
         *ret = json_pack("{s:s, s:b}", "target", name, "is_job", true);
         return 0;
     }
@@ -66,20 +68,44 @@ static int find(struct control_call *call, struct manager *m, const char *name, 
     return k < 0 ? k : VERBS_ANSWERED;
 }
 
+/* found: a Found; a run has no parameters to check. */
+static int check_set(struct control_call *call, struct manager *m, const json_t *found, json_t *set) {
+    const char *target = json_string_value(json_object_get(found, "target"));
+    char **list;
+    int k;
+
+    if (job_name_parse(target) == JOB_NAME_TEMPLATE) {
+        k = verbs_no_such_job(call, m, target);
+        return k < 0 ? k : VERBS_ANSWERED;
+    }
+    if (!json_is_true(json_object_get(found, "is_job")))
+        return 0;
+    list = params_list_set(set);
+    k = list ? params_check_set(call, m, target, list) : -ENOMEM;
+    run_set_free(list);
+    return k;
+}
+
 int verbs_find(struct control_call *call, json_t *params, void *userdata) {
     _cleanup_json_ json_t *found = json_array();
-    json_t *names = NULL, *name, *one;
-    const struct param table[] = {{"names", PARAM_STRINGS, true, &names, 0, 0}};
+    json_t *names = NULL, *name, *one, *set = NULL;
+    const struct param table[] = {{"names", PARAM_STRINGS, true, &names, 0, 0},
+                                  {"set", PARAM_TEXTS, false, &set, 0, 0}};
     int k = params_read(call, params, table, ELEMENTSOF(table));
     size_t i;
 
     if (k != 0)
         return k;
     json_array_foreach(names, i, name) {
-        k = params_check_name(call, "job or run", json_string_value(name));
+        k = params_check_job(call, "job or run", json_string_value(name));
         k = k != 0 ? k : find(call, userdata, json_string_value(name), &one);
         if (k != 0)
             return k;
+        k = set ? check_set(call, userdata, one, set) : 0;
+        if (k != 0) {
+            json_decref(one);
+            return k;
+        }
         if (json_array_append_new(found, one) < 0)
             return -ENOMEM;
     }

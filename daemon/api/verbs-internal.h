@@ -4,6 +4,7 @@
 /* Shared by the verbs' own files; not included elsewhere.
  *     verbs.c         the table of methods; those that answer at once
  *     verbs-params.c  parameters, strictly
+ *     verbs-set.c     what a trigger sets
  *     verbs-rights.c  rights to the job, run or pools that a call names
  *     verbs-json.c    runs, jobs, names as JSON
  *     verbs-pools.c   pools and hosts as JSON, from snapshots or from what this host knows
@@ -17,6 +18,7 @@
 
 #include <jansson.h>
 
+#include "base/job-name.h"
 #include "daemon/api/control.h"
 #include "daemon/manager.h"
 
@@ -27,13 +29,14 @@
 
 /* --- verbs-params.c --- */
 
-enum param_type { PARAM_STRING, PARAM_INT, PARAM_BOOL, PARAM_STRINGS };
+enum param_type { PARAM_STRING, PARAM_INT, PARAM_BOOL, PARAM_STRINGS, PARAM_TEXTS };
 
 struct param {
     const char *name;
     enum param_type type;
     bool required;
-    void *ret;            /* const char *, json_int_t, bool, json_t * (borrowed): untouched if missing or null */
+    void *ret; /* const char *, json_int_t, bool, json_t * (borrowed; TEXTS: an object of strings): untouched
+                  if missing or null */
     json_int_t min, max;  /* of PARAM_INT */
 };
 
@@ -44,8 +47,19 @@ int params_read(struct control_call *call, json_t *params, const struct param *t
 /* Return 0 or VERBS_ANSWERED (BadRequest). Names follow berth.conf(5), reasons are one line. text may be
  * NULL. */
 int params_check_name(struct control_call *call, const char *kind, const char *text);
+int params_check_job(struct control_call *call, const char *kind, const char *text); /* a template, too */
 int params_check_pool(struct control_call *call, const char *text);
 int params_check_reason(struct control_call *call, const char *text);
+
+/* --- verbs-set.c --- */
+
+/* Returns an object of strings. set: NAME=VALUE, or NULL. NULL: no memory. */
+json_t *json_set(char *const *set);
+/* Returns what an object of strings (or NULL) sets, for run_set_free(). NULL: no memory. */
+char **params_list_set(json_t *set);
+/* Returns 0 if a trigger of this job may set this and needs no more, VERBS_ANSWERED (BadRequest) or -ENOMEM.
+ * A job that there is not has no parameters. */
+int params_check_set(struct control_call *call, struct manager *m, const char *name, char *const *set);
 
 /* --- answers: 0 or a negative errno, so a method can end in them --- */
 

@@ -42,10 +42,21 @@ int verbs_no_such_pool(struct control_call *call, struct manager *m, const char 
 
 int verbs_no_such_job(struct control_call *call, struct manager *m, const char *name) {
     const struct settings *s = manager_settings(m);
-    json_t *known = json_array();
+    json_t *known = json_array(), *instances = json_array();
+    char template[NAME_MAX_LENGTH + 1];
 
-    for (size_t i = 0; i < s->n_jobs; i++)
+    if (!job_name_template(name, template))
+        snprintf(template, sizeof(template), "%s", job_name_parse(name) == JOB_NAME_TEMPLATE ? name : "");
+    for (size_t i = 0; i < s->n_jobs; i++) {
         (void) json_array_append_new(known, json_string(s->jobs[i].name));
+        if (job_name_matches(template, s->jobs[i].name))
+            (void) json_array_append_new(instances, json_string(s->jobs[i].name));
+    }
+    if (json_array_size(instances) > 0) { /* of a template, only those say anything */
+        json_decref(known);
+        return unknown(call, "io.berth.NoSuchJob", name, instances);
+    }
+    json_decref(instances);
     return unknown(call, "io.berth.NoSuchJob", name, known);
 }
 
@@ -93,6 +104,8 @@ static int set_origin(json_t *o, const struct settings *settings, const struct r
     bool is_job = r->kind == RUN_KIND_JOB;
     int k = 0;
 
+    k |= json_object_set_new(o, "instance", json_text(is_job ? job_name_instance(r->name) : NULL));
+    k |= json_object_set_new(o, "set", json_set(origin->set));
     k |= json_object_set_new(o, "trigger", json_text(run_trigger_name(origin->trigger)));
     k |= json_object_set_new(o, "due", json_text(origin->due[0] ? origin->due : NULL));
     k |= json_object_set_new(o, "attempt", json_number(origin->attempt, is_job));
@@ -162,12 +175,14 @@ static json_t *json_missed(const struct manager_job *job) {
 json_t *json_job(struct manager *m, const struct job_settings *settings) {
     const char *description = settings->description && settings->description[0] ? settings->description : NULL;
     bool has_schedule = settings->triggers.schedule.n_entries > 0;
+    char template[NAME_MAX_LENGTH + 1];
     struct manager_job job;
     json_t *o = json_object();
     int k = 0;
 
     manager_get_job(m, settings, &job);
     k |= json_object_set_new(o, "name", json_string(settings->name));
+    k |= json_object_set_new(o, "instance_of", json_text(job_name_template(settings->name, template)));
     k |= json_object_set_new(o, "state", json_string(job.run ? run_state_name(job.run->state) : job.is_stopped ? "stopped" : "idle"));
     k |= json_object_set_new(o, "run", json_text(job.run ? job.run->id : NULL));
     k |= json_object_set_new(o, "runs", json_integer((json_int_t) job.n_runs));

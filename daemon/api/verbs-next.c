@@ -69,7 +69,7 @@ static int collect(struct control_call *call, struct manager *m, json_t *jobs, u
     json_array_foreach (jobs, i, job) {
         const char *name = json_string_value(job);
 
-        k = params_check_name(call, "job", name);
+        k = params_check_job(call, "job", name);
         k = k != 0 ? k : add(m, name, from, count, list);
         if (k == MANAGER_E_UNKNOWN) {
             k = verbs_no_such_job(call, m, name);

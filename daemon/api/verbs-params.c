@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "daemon/api/verbs-internal.h"
 
 static bool is_strings(const json_t *value) {
@@ -15,6 +16,18 @@ static bool is_strings(const json_t *value) {
         return false;
     json_array_foreach(value, i, item)
         if (!json_is_string(item))
+            return false;
+    return true;
+}
+
+static bool is_texts(json_t *value) {
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return false;
+    json_object_foreach (value, key, item)
+        if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
             return false;
     return true;
 }
@@ -35,6 +48,11 @@ static bool read_value(const struct param *p, json_t *value) {
         if (!json_is_boolean(value))
             return false;
         *(bool *) p->ret = json_is_true(value);
+        return true;
+    case PARAM_TEXTS:
+        if (!is_texts(value))
+            return false;
+        *(json_t **) p->ret = value;
         return true;
     case PARAM_STRINGS:
         if (!is_strings(value))
@@ -91,6 +109,13 @@ int params_check_name(struct control_call *call, const char *kind, const char *t
     if (!text || name_is_valid(text))
         return 0;
     (void) verbs_bad_request(call, "the %s's name %s", kind, name_explain(text));
+    return VERBS_ANSWERED;
+}
+
+int params_check_job(struct control_call *call, const char *kind, const char *text) {
+    if (!text || job_name_parse(text) != JOB_NAME_INVALID)
+        return 0;
+    (void) verbs_bad_request(call, "the %s's name %s; " NAME_RULE, kind, job_name_explain(text));
     return VERBS_ANSWERED;
 }
 

@@ -45,9 +45,12 @@ static int refuse_run(struct control_call *call, struct manager *m, const struct
 }
 
 int verbs_check_stop(struct control_call *call, struct manager *m, const char *target) {
+    const struct job_settings *instance = settings_find_instance(manager_settings(m), target);
     const struct run *run = manager_find_run(m, target);
     _cleanup_(caller_done) struct caller caller = {};
 
+    if (!run && instance) /* all instances have the operators of their template */
+        return verbs_check_job(call, m, instance->name);
     if (!run && (!id_is_valid(target) || settings_find_job(manager_settings(m), target)))
         return verbs_check_job(call, m, target);
     control_call_get_caller(call, &caller);

@@ -83,25 +83,15 @@ static int start_wait(struct control_call *call, struct manager *m, struct run *
     return 0;
 }
 
-int verbs_start(struct control_call *call, json_t *params, void *userdata) {
-    struct manager *m = userdata;
-    const char *job = NULL;
-    bool wait = false;
+static int start(struct control_call *call, struct manager *m, const char *job, char *const *set,
+                 bool wait) {
     struct run *run = NULL;
-    const struct param table[] = {
-        {"job", PARAM_STRING, true, &job, 0, 0},
-        {"wait", PARAM_BOOL, false, &wait, 0, 0},
-    };
-    int k = params_read(call, params, table, ELEMENTSOF(table));
+    int k = manager_start_job(m, job, set, &run);
 
-    if (k != 0)
-        return k;
-    if (verbs_check_job(call, m, job) != 0)
-        return 0;
-    k = manager_start_job(m, job, &run);
     switch (k) {
     case 0:
-        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(m, run)) : start_wait(call, m, run);
+        return !wait || run_is_over(run) ? control_call_answer(call, pack_run(m, run))
+                                         : start_wait(call, m, run);
     case MANAGER_E_UNKNOWN:
         return verbs_no_such_job(call, m, job);
     case MANAGER_E_SKIPPED:
@@ -109,6 +99,31 @@ int verbs_start(struct control_call *call, json_t *params, void *userdata) {
     default:
         return verbs_refused(call, k);
     }
+}
+
+int verbs_start(struct control_call *call, json_t *params, void *userdata) {
+    struct manager *m = userdata;
+    const char *job = NULL;
+    bool wait = false;
+    json_t *set = NULL;
+    char **list;
+    const struct param table[] = {
+        {"job", PARAM_STRING, true, &job, 0, 0},
+        {"set", PARAM_TEXTS, false, &set, 0, 0},
+        {"wait", PARAM_BOOL, false, &wait, 0, 0},
+    };
+    int k = params_read(call, params, table, ELEMENTSOF(table));
+
+    if (k != 0)
+        return k;
+    if (params_check_job(call, "job", job) != 0 || verbs_check_job(call, m, job) != 0)
+        return 0;
+    list = params_list_set(set);
+    k = list ? params_check_set(call, m, job, list) : -ENOMEM;
+    if (k == 0)
+        k = start(call, m, job, list, wait);
+    run_set_free(list);
+    return k == VERBS_ANSWERED ? 0 : k;
 }
 
 /* --- one that was started before --- */

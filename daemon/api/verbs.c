@@ -51,7 +51,7 @@ static int verbs_stop(struct control_call *call, json_t *params, void *userdata)
 
     if (k != 0)
         return k;
-    if (params_check_name(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
+    if (params_check_job(call, "job or run", target) != 0 || verbs_check_stop(call, userdata, target) != 0)
         return 0;
     k = manager_stop_target(userdata, target, &n);
     if (k == MANAGER_E_UNKNOWN)

@@ -157,12 +157,25 @@ static enum job_decision decide(const struct job *job, const struct due_entry *e
     return job_decide(&job->settings->triggers, n, n_queued);
 }
 
+/* What the entry of the schedule that has this due time sets. NULL: nothing. */
+static char *const *find_set(const struct job *job, int64_t due) {
+    const struct schedule *schedule = &job->settings->triggers.schedule;
+    struct schedule_due next;
+
+    for (size_t i = 0; i < schedule->n_entries; i++)
+        if (schedule->entries[i].set)
+            return schedule_next(schedule, job->schedule.zone->zone, due - 1, &next) && next.at == due
+                       ? schedule->entries[next.entry].set
+                       : NULL;
+    return NULL;
+}
+
 /* False: no memory; the entry stays. */
 static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
                         struct run_time now) {
     bool joins = entry->joins_backlog || job_count_queued(job) > 0;
     enum job_decision decision;
-    char due[SCHEDULE_TEXT_SIZE];
+    char due[SCHEDULE_TEXT_SIZE], **set;
     struct run *other, *run;
 
     decision = decide(job, entry, scheduler_count_runs(scheduler, job->name, &other));
@@ -173,8 +186,13 @@ static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due
         scheduler_save(scheduler, job);
         return true;
     }
-    if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, &run) < 0)
+    if (run_set_copy(find_set(job, entry->due), &set) < 0)
         return false;
+    if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, &run) < 0) {
+        run_set_free(set);
+        return false;
+    }
+    run->job.origin.set = set;
     run->job.queued_by_overlap = decision != JOB_DECISION_BEGIN;
     if (!joins)
         attempts_supersede(scheduler, job);

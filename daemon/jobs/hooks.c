@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/failpoint.h"
+#include "base/job-name.h"
 #include "base/text.h"
 #include "daemon/jobs/scheduler-internal.h"
 #include "daemon/run-log.h"
@@ -78,6 +79,8 @@ static char *format_facts(const struct scheduler *scheduler, const struct job *j
     if (!f)
         return NULL;
     put(f, "job", "%s", job->name);
+    if (job_name_instance(job->name))
+        put(f, "instance", "%s", job_name_instance(job->name));
     put(f, "event", "%s", event);
     put(f, "host", "%s", scheduler->settings->host);
     if (run)

@@ -48,7 +48,8 @@ void scheduler_forget_service(struct scheduler *scheduler);
 
 /* A manual trigger. 0 or SKIPPED, and *ret is the run that it began or queued, or the one that is not over;
  * or a negative errno. */
-int scheduler_trigger(struct scheduler *scheduler, const char *job, struct run_time now, struct run **ret);
+int scheduler_trigger(struct scheduler *scheduler, const char *job, char *const *set, struct run_time now,
+                      struct run **ret);
 /* Counts a run of the table that the scheduler did not make among those of its job. */
 void scheduler_adopt(struct scheduler *scheduler, struct run *run);
 /* Begins a run that was triggered before it was known what runs. Overlap is decided now. */

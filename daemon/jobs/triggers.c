@@ -123,9 +123,10 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
 }
 
 /* One trigger of any kind. *ret: the run that it began or queued, or the one that is not over. */
-static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigger why, struct run_time now,
-                   struct run **ret) {
+static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigger why, char *const *set,
+                   struct run_time now, struct run **ret) {
     enum job_decision decision;
+    char **own_set;
     struct run *run;
     size_t n = scheduler_count_runs(scheduler, job->name, &run);
     char id[ID_TEXT_SIZE];
@@ -143,12 +144,16 @@ static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigge
         scheduler_save(scheduler, job);
         return SCHEDULER_E_SKIPPED;
     }
-    r = triggers_add_run(scheduler, job, NULL, RUN_STATE_PENDING, now, &run);
+    r = run_set_copy(set, &own_set);
+    if (r == 0)
+        r = triggers_add_run(scheduler, job, NULL, RUN_STATE_PENDING, now, &run);
     if (r < 0) {
+        run_set_free(own_set);
         scheduler_save(scheduler, job);
         return r;
     }
     *ret = run;
+    run->job.origin.set = own_set;
     run->job.queued_by_overlap = decision != JOB_DECISION_BEGIN;
     run->job.origin.trigger = why;
     note_trigger(scheduler, job, now);
@@ -168,12 +173,13 @@ static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigge
     return 0;
 }
 
-int scheduler_trigger(struct scheduler *scheduler, const char *name, struct run_time now, struct run **ret) {
+int scheduler_trigger(struct scheduler *scheduler, const char *name, char *const *set, struct run_time now,
+                      struct run **ret) {
     struct job *job = scheduler_find(scheduler, name);
     int r = SCHEDULER_E_UNKNOWN;
 
     if (job)
-        r = trigger(scheduler, job, RUN_TRIGGER_START, now, ret);
+        r = trigger(scheduler, job, RUN_TRIGGER_START, set, now, ret);
     return r;
 }
 
@@ -211,7 +217,7 @@ void triggers_by_every(struct scheduler *scheduler, struct job *job, struct run_
     struct run *run;
 
     note_trigger(scheduler, job, now); /* also if the run is skipped */
-    if (trigger(scheduler, job, RUN_TRIGGER_EVERY, now, &run) < 0)
+    if (trigger(scheduler, job, RUN_TRIGGER_EVERY, NULL, now, &run) < 0)
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, skipped once", job->name);
 }
 
@@ -277,7 +283,7 @@ void triggers_begin_fresh(struct scheduler *scheduler, struct job *job, struct r
 void triggers_restart(struct scheduler *scheduler, struct job *job, struct run_time now) {
     struct run *run;
 
-    if (trigger(scheduler, job, RUN_TRIGGER_RESTART, now, &run) < 0)
+    if (trigger(scheduler, job, RUN_TRIGGER_RESTART, NULL, now, &run) < 0)
         journal_log(scheduler->journal, LOG_ERR, "job %s: out of memory, it is not begun", job->name);
 }
 
@@ -306,7 +312,7 @@ void triggers_start_job(struct scheduler *scheduler, struct job *job, struct run
     /* A drained host comes here again at its undrain. */
     if (!scheduler->is_drained && job->settings->triggers.at_start && !job->at_start_done) {
         job->at_start_done = true; /* before it is begun: once, even if berthd is killed */
-        if (trigger(scheduler, job, RUN_TRIGGER_AT_START, now, &run) < 0) {
+        if (trigger(scheduler, job, RUN_TRIGGER_AT_START, NULL, now, &run) < 0) {
             job->at_start_done = false;
             scheduler_save(scheduler, job);
         }

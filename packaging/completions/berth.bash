@@ -64,9 +64,10 @@ _berth() {
     case $verb in
     "") _berth_words "$verbs --socket --help" ;;
     run) _berth_run ;;
-    start) _berth_words "$(_berth_live name jobs) --wait --help" ;;
+    start) _berth_words "$(_berth_live name jobs) --set --wait --help" ;;
     stop) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --help" ;;
-    jobs | hosts) _berth_words "--json --help" ;;
+    jobs) _berth_words "$(_berth_live name jobs) --json --help" ;;
+    hosts) _berth_words "--json --help" ;;
     next)
         case $previous in
         -e | -z | --except | --count) ;;

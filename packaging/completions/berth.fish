@@ -83,8 +83,9 @@ complete -c berth -n '__berth_is next' -l from -x -a 'now tomorrow +1h +7d' -d '
 complete -c berth -n '__berth_is runs' -l all -d 'finished ones, too'
 complete -c berth -n '__berth_is start stop' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
+complete -c berth -n '__berth_is start' -l set -x -d 'NAME=VALUE of a parameter'
 complete -c berth -n '__berth_is stop runs history' -a '(__berth_live run runs)' -d run
-complete -c berth -n '__berth_is next runs history' -a '(__berth_live name jobs)' -d job
+complete -c berth -n '__berth_is jobs next runs history' -a '(__berth_live name jobs)' -d job
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
 complete -c berth -n '__berth_is limit pause' -l for -x -a '10m 1h 1d' -d 'end it after'
 complete -c berth -n '__berth_is limit pause revoke' -l reason -x -d why

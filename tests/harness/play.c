@@ -294,7 +294,7 @@ bool play_await_starts(unsigned n) {
 struct run *play_begin(const char *job) {
     struct run *r = NULL;
 
-    TEST_INT(manager_start_job(play.manager, job, &r), 0);
+    TEST_INT(manager_start_job(play.manager, job, NULL, &r), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     return r;
 }

@@ -54,6 +54,54 @@ static void test_facts(void) {
     test_runner_done(&t);
 }
 
+static void refused_sets(const char *job, const char *const *fields, const char *reason) {
+    send_with('2', job, fields);
+    test_await(t.fd, &m, PROTOCOL_REFUSED);
+    TEST_FIELD(&m, "reason", reason);
+    CU_ASSERT(!test_runner_has_file(&t, '2', ".guard") && !test_runner_has_file(&t, '2', ".sock"));
+}
+
+/* S28, the last of the three that check: a forged berthd sends what the real one refuses. */
+static void test_sets(void) {
+    static const char *const right[] = {"set-0", "TABLE=users", "set-1", "NOTE=$(id); rm", NULL};
+    static const char *const unknown[] = {"set-0", "TABLE=users", "set-1", "COLOUR=red", NULL};
+    static const char *const other_value[] = {"set-0", "TABLE=user", NULL}, *const missing[] = {NULL};
+    static const char *const twice[] = {"set-0", "TABLE=users", "set-1", "TABLE=orders", NULL};
+    static const char *const dangerous[] = {"set-0", "TABLE=users", "set-1", "LD_PRELOAD=/tmp/x.so", NULL};
+    static const char *const no_name[] = {"set-0", "TABLE", NULL}, *const lower[] = {"set-0", "path=/x",
+                                                                                     NULL};
+    static const char *const sixteen[] = {"set-16", "TABLE=users", NULL};
+    static char large[1100] = "TABLE=";
+    const char *const too_long[] = {"set-0", large, NULL};
+    _cleanup_free_ char *text = NULL;
+
+    memset(large + 6, 'x', 1025);
+    test_runner_begin(&t,
+                      TEST_OUT("copy", "env | grep -E '^(TABLE|NOTE)=' | sort",
+                               "parameters = {\"TABLE=users|orders\", NOTE} environment = {\"NOTE=x\"}")
+                          TEST_SH("none", "exit 0"),
+                      getuid());
+    send_with('1', "copy", right);
+    test_await(t.fd, &m, PROTOCOL_STARTING);
+    test_await(t.fd, &m, PROTOCOL_REPORT);
+    TEST_FIELD(&m, "code", "0");
+    TEST_FIELD(&m, "set-0", "TABLE=users"); /* the next berthd knows it from there */
+    test_say(t.fd, PROTOCOL_FORGET, "run", test_runner_id('1'));
+    text = test_runner_read(&t, "copy.out");
+    TEST_STRING(text, "NOTE=$(id); rm\nTABLE=users\n");
+    refused_sets("copy", unknown, "parameters");
+    refused_sets("copy", other_value, "parameters");
+    refused_sets("copy", missing, "parameters");
+    refused_sets("copy", twice, "parameters");
+    refused_sets("none", right, "parameters");
+    refused_sets("copy", dangerous, "bad-request");
+    refused_sets("copy", no_name, "bad-request");
+    refused_sets("copy", lower, "bad-request");
+    refused_sets("copy", too_long, "bad-request");
+    refused_sets("copy", sixteen, "bad-request");
+    test_runner_done(&t);
+}
+
 /* $0 is the job's name, and the text reaches the shell as it stands. */
 static void test_script(void) {
     test_runner_begin(&t,
@@ -237,9 +285,9 @@ static void test_owners(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"order", test_order},   {"refused", test_refused}, {"owners", test_owners},
-    {"script", test_script}, {"home", test_home},       {"stdin", test_stdin},
-    {"io", test_io},         {"facts", test_facts},     CU_TEST_INFO_NULL,
+    {"order", test_order}, {"refused", test_refused}, {"owners", test_owners}, {"script", test_script},
+    {"home", test_home},   {"stdin", test_stdin},     {"io", test_io},         {"sets", test_sets},
+    {"facts", test_facts}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

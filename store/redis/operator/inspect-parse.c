@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job-name.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "store/redis/store-redis.h"
@@ -225,8 +226,9 @@ static const struct snapshot_session *find_session(const struct snapshot *s, con
     return NULL;
 }
 
+/* A job or a label. */
 static int read_name(const struct redisReply *r, char name[static NAME_MAX_LENGTH + 1]) {
-    return reply_copy(r, name, NAME_MAX_LENGTH + 1) < 0 || !name_is_valid(name) ? -EBADMSG : 0;
+    return reply_copy(r, name, NAME_MAX_LENGTH + 1) < 0 || !job_name_is_runnable(name) ? -EBADMSG : 0;
 }
 
 static int read_id(const struct redisReply *r, char id[static ID_TEXT_SIZE]) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=free,--wrap=fmemopen,--wrap=cfg_init */
+/* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup,--wrap=free,--wrap=fmemopen,--wrap=cfg_init,--wrap=regcomp */
 
 /* Reading a config with each allocation failing once: no crash, nothing left behind, and an error is reported. Only calls from berth's own
  * objects are wrapped; libconfuse's inside are not (it asserts on some). */
 
 #include <confuse.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +60,23 @@ void __wrap_free(void *p) {
     __real_free(p);
 }
 WRAP(FAULT_MEMORY, NULL, FILE *, fmemopen, (void *buffer, size_t size, const char *mode), (buffer, size, mode))
+WRAP(FAULT_MEMORY, REG_ESPACE, int, regcomp, (regex_t * regex, const char *text, int flags),
+     (regex, text, flags))
 WRAP(FAULT_MEMORY, NULL, cfg_t *, cfg_init, (cfg_opt_t *opts, cfg_flag_t flags), (opts, flags))
 
 static const char good_a[] = "host = a lease = 60s\nredis { url = \"redis://u@h\" password-file = \"/p\" }\n"
                              "pool p { limit = 2 } pool q { limit = 1 scope = host description = x users = {a, \"@b\"} }\n";
 static const char good_b[] = "job j { command = {\"/j\", a, b} pools = {p, \"q\"} environment = {\"A=1\", \"B=2\"} output = \"/o\" user = u }\n"
                              "run-group = g job k { command = {\"/k\"} operators = {o} on-failure = {j} retry-on = {timeout, \"exit:2\"} }\n";
+static const char good_c[] =
+    "job \"t@\" { command = {\"/t\", \"%i\", \"%%\"} instances = {a, b} parameters = {\"A\", \"B=x|y\", "
+    "\"C=~[a-c]+\"}"
+    " environment = {\"A=%i\", \"C=abc\"} schedule = {\"@daily B=x\"} on-success = {\"u@%i\"} }\n"
+    "job \"u@\" { command = {\"/u\"} instances = {a, b} }\n";
+static const char bad_c[] =
+    "job \"t@\" { command = {\"t\"} instances = {a, b} } job \"v@\" { command = {\"/%\"} instances = "
+    "{\"/\"} }\n"
+    "job w { command = {\"/w\"} parameters = {\"A=~(\", B, BB} schedule = {\"@daily C=1\"} every = 1d }";
 static const char bad[] = "pool p { limit = 08 } pool p { limit = 2 scope = host }\nredis { url = \"unix:///s?db=1\" } redis { url = x }\n"
                           "job j { command = j pools = {pp, \"p:9\"} user = 0 description = \"${X}\" }\nlise = 3 job x { command = {a b} }\n"
                           "job r { command = {\"/r\"} retry-on = {exitt} success-on = {\"256\"} on-success = {nobody} on-failure = {r} }";
@@ -103,10 +115,12 @@ static void fail_each(const struct settings_source *sources, size_t n, int expec
 
 static void test_right(void) {
     fail_each((struct settings_source[]) {{"a", good_a, strlen(good_a)}, {"b", good_b, strlen(good_b)}}, 2, 0);
+    fail_each((struct settings_source[]){{"c", good_c, strlen(good_c)}}, 1, 0);
 }
 
 static void test_wrong(void) {
     fail_each((struct settings_source[]) {{"a", bad, strlen(bad)}, {"b", good_a, strlen(good_a)}}, 2, SETTINGS_E_INVALID);
+    fail_each((struct settings_source[]){{"c", bad_c, strlen(bad_c)}}, 1, SETTINGS_E_INVALID);
 }
 
 static CU_TestInfo tests[] = {

@@ -56,16 +56,16 @@ static void test_overlap(void) {
     n_changes = 0;
 
     r = play_run("skipped");
-    TEST_INT(manager_start_job(play.manager, "skipped", &again), MANAGER_E_SKIPPED);
+    TEST_INT(manager_start_job(play.manager, "skipped", NULL, &again), MANAGER_E_SKIPPED);
     CU_ASSERT_PTR_EQUAL(again, r);
     play_guard_reports(r, "code", 0, "none");
     r = play_run("queued");
-    TEST_INT(manager_start_job(play.manager, "queued", &again), 0);
+    TEST_INT(manager_start_job(play.manager, "queued", NULL, &again), 0);
     CU_ASSERT(again && again != r && again->state == RUN_STATE_PENDING); /* it has its id at once */
     memcpy(id, again->id, sizeof(id));
     TEST_STRING(manager_blocked_by(play.manager, again, NULL, NULL, why, sizeof(why)), "overlap");
     run_watch_add(again, &watch);
-    TEST_INT(manager_start_job(play.manager, "queued", &again), MANAGER_E_SKIPPED);
+    TEST_INT(manager_start_job(play.manager, "queued", NULL, &again), MANAGER_E_SKIPPED);
     CU_ASSERT_PTR_EQUAL(again, r);
     play.n_started = 2;
     play_guard_reports(r, "code", 0, "none");
@@ -185,7 +185,7 @@ static void test_drain(void) {
     TEST_INT(manager_drain(play.manager, 0), 0);
     TEST_INT(w->state, RUN_STATE_DONE); /* what waits goes, what runs stays */
     TEST_INT(r->state, RUN_STATE_RUNNING);
-    TEST_INT(manager_start_job(play.manager, "one", &none), MANAGER_E_DRAINED);
+    TEST_INT(manager_start_job(play.manager, "one", NULL, &none), MANAGER_E_DRAINED);
     TEST_INT(demands_parse("wide", &pools), 0);
     TEST_INT(manager_hold(play.manager, &hold, &none, &nested, &text), MANAGER_E_DRAINED);
     hold.nested = r->id; /* what runs goes on: also what it has inside */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Templates: `job "backup@"` with instances = {"db1"} stands for job "backup@db1", in whose options %i is
+ * "db1". No I/O. */
+
+#include "conf/syntax/parser.h"
+
+#define INSTANCES_MAX 1000 /* of one template */
+
+/* Replaces each template by the sections of its instances. A template with an error is noted and left out;
+ * then notes->incomplete is set, because its jobs are missing. Memory that is short is noted, too. */
+void templates_expand(struct parsed *parsed, struct notes *notes);
+/* Writes the text with %i as the instance and %% as '%'. 0; -EINVAL: another '%', whose place is *ret_at, or
+ * -ENOMEM. The caller frees *ret. */
+int template_expand_text(const char *text, const char *instance, char **ret, size_t *ret_at);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Templates and parameters as users see them: what `berth start --set` and a schedule set reaches the
+ * command's environment and nothing else, and what is refused. */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/schedule/schedule.h"
+#include "tests/harness/host-clock.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+static struct host *ant;
+static char output[80]; /* what commands print */
+
+#define PRINTS                                                                                              \
+    "command = {\"/bin/sh\", \"-c\", 'printf \"<%%%%s>\" \"$0\" \"$TABLE\" \"$NOTE\" \"$BERTH_INSTANCE\" "  \
+    ">>\"$OUT\"', \"%%i\"} "
+#define PLAIN "command = {\"/bin/sh\", \"-c\", 'printf \"<%%s>\" \"$TABLE\" \"$NOTE\" >>\"$OUT\"'} "
+
+static void up(void) {
+    int fd;
+
+    cluster_up_without_redis();
+    snprintf(output, sizeof(output), "%s/output", cluster.folder);
+    fd = open(output, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    CU_ASSERT_FATAL(fd >= 0);
+    close_fd(fd);
+    ant = host_add_alone(
+        "ant",
+        "job \"copy@\" { instances = {\"db1\", \"db2\"} " PRINTS
+        "environment = {\"OUT=%s\", \"NOTE=of %%i\"} parameters = {\"TABLE=users|orders\", \"NOTE\"} }\n"
+        "job \"wait@\" { instances = {\"a\", \"b\"} command = {\"/bin/sleep\", \"1000\"} }\n"
+        "job \"daily\" { " PLAIN
+        "environment = {\"OUT=%s\", \"NOTE=none\"} parameters = {\"TABLE=~[a-z]+\", \"NOTE\"}\n"
+        "  schedule = {\"0 2 * * * TABLE=users\", \"0 3 * * * TABLE=orders NOTE=$(id)\"} zone = \"UTC\" }\n"
+        "job \"twice\" { command = {\"/bin/sh\", \"-c\", 'printf \"<%%s>\" \"$BERTH_ATTEMPT$TABLE\" "
+        ">>\"$OUT\"; exit 1'} environment = {\"OUT=%s\"}\n"
+        "  parameters = {TABLE} retry = 1 retry-delay = \"10ms\" }\n"
+        "job \"hooked@\" { instances = {\"x\"} command = {\"/bin/false\"} on-failure = {\"hook@%%i\"} }\n"
+        "job \"hook@\" { instances = {\"x\"} command = {\"/bin/sh\", \"-c\", 'printf \"<%%%%s>\" "
+        "\"$BERTH_OF_JOB $BERTH_OF_INSTANCE\" >>\"$OUT\"'}"
+        " environment = {\"OUT=%s\"} }\n",
+        output, output, output, output);
+    host_clock_give(ant);
+    host_start(ant);
+}
+
+static const char *read_output(void) {
+    static char text[4096];
+    FILE *f = fopen(output, "re");
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+    text[n] = '\0';
+    if (f)
+        (void) fclose(f);
+    return text;
+}
+
+static void instances(void) {
+    TEST_INT(berth(ant, "start copy@db1 --set TABLE=users --wait"), 0);
+    TEST_INT(berth(ant, "start copy@db2 --set TABLE=orders --set 'NOTE=$(id); rm -rf / \"`x`' --wait"), 0);
+    TEST_STRING(read_output(), "<db1><users><of db1><db1><db2><orders><$(id); rm -rf / \"`x`><db2>");
+}
+
+static void refused_with(const char *words, int status, const char *expected) {
+    TEST_INT(berth(ant, "start %s", words), status);
+    if (strncmp(berth_err, expected, strlen(expected)) != 0)
+        TEST_STRING(berth_err, expected);
+}
+
+/* S28 and S29, the first two of the three that check. */
+static void refused(void) {
+    char words[1200] = "copy@db1 --set TABLE=users --set NOTE=";
+    size_t n = strlen(words);
+
+    refused_with("copy@db1", 64, "berth: job \"copy@db1\" needs --set TABLE=...\n");
+    refused_with("copy@db1 --set TABEL=users", 64,
+                 "berth: job \"copy@db1\" has no parameter \"TABEL\"; did you mean \"TABLE\"?\n");
+    refused_with("copy@db1 --set TABLE=user", 64, "berth: TABLE must be one of users, orders\n");
+    refused_with("copy@db1 --set TABLE=users --set LD_PRELOAD=/x", 64,
+                 "berth start: --set LD_PRELOAD would let a caller run anything");
+    refused_with("copy@db1 --set TABLE=users --set TABLE=users", 64,
+                 "berth start: --set TABLE is given twice");
+    refused_with("copy@db1 --set TABLE", 64, "berth start: --set \"TABLE\" is not NAME=VALUE");
+    refused_with("'copy@db1' --set TABLE=users --set 'NOTE=\303\274'", 64,
+                 "berth start: --set NOTE: the value is not printable ASCII");
+    memset(words + n, 'x', 1025);
+    words[n + 1025] = '\0';
+    refused_with(words, 64, "berth start: --set NOTE: the value is longer than 1024 bytes");
+    refused_with("wait@a --set X=1", 64, "berth: job \"wait@a\" has no parameter \"X\"\n");
+    /* Each of several jobs must take it, or nothing is started. */
+    refused_with("copy@db1 wait@a --set TABLE=users", 64,
+                 "berth: job \"wait@a\" has no parameter \"TABLE\"\n");
+    refused_with("copy@../x", 64, "berth start: the name of a job has a character that is not one of");
+    refused_with("copy@-rf", 64, "berth start: the name of a job begins with '.' or '-'");
+    refused_with("copy@.", 64, "berth start: the name of a job begins with '.' or '-'");
+    refused_with("copy@a@b", 64, "berth start: the name of a job has a character that is not one of");
+    refused_with("copy@xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 64,
+                 "berth start: the name of a job is longer than 64 characters");
+    refused_with("copy@", 65, "berth: no such job: copy@ (known: copy@db1, copy@db2)\n");
+    refused_with("copy@db3", 65,
+                 "berth: no such job: copy@db3 (did you mean \"copy@db1\"? known: copy@db1, copy@db2)\n");
+    TEST_STRING(read_output(), "");
+    TEST_INT(host_count(ant, "queued", "job=copy@db1"), 0);
+}
+
+static void clock_at(const char *time) {
+    struct timespec now;
+    int64_t wanted = 0;
+
+    (void) syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    TEST_INT(schedule_parse_time(time, &wanted), 0);
+    host_clock_step(ant, (wanted - now.tv_sec) * (int64_t) USEC_PER_SEC - now.tv_nsec / 1000);
+}
+
+/* The entry that is due says what is set; it outlasts a berthd that is killed in between. */
+static void by_schedule(void) {
+    clock_at("2027-05-01T01:59:58Z");
+    host_await(ant, "exited", "job=daily due=2027-05-01T02:00:00+00:00 result=success");
+    host_kill(ant);
+    clock_at("2027-05-01T03:00:01Z");
+    host_start(ant);
+    host_await(ant, "exited", "job=daily due=2027-05-01T03:00:00+00:00 result=success");
+    TEST_STRING(read_output(), "<users><none><orders><$(id)>");
+}
+
+static void retried(void) {
+    json_t *runs;
+
+    TEST_INT(berth(ant, "start twice --set TABLE=x --wait"), 1);
+    TEST_STRING(read_output(), "<1x><2x>");
+    runs = berth_json(ant, "runs --all");
+    AT_STRING(runs, "runs.0.set.TABLE", "x");
+    AT_STRING(runs, "runs.1.set.TABLE", "x");
+    AT_NULL(runs, "runs.0.instance");
+    json_decref(runs);
+}
+
+static void of_hooks(void) {
+    TEST_INT(berth(ant, "start hooked@x --wait"), 1);
+    host_await(ant, "exited", "job=hook@x result=success");
+    TEST_STRING(read_output(), "<hooked@x x>");
+}
+
+/* A template in place of a name is all of it. */
+static void all_of_a_template(void) {
+    json_t *json;
+
+    TEST_INT(berth(ant, "start wait@a wait@b"), 0);
+    host_await(ant, "started", "job=wait@a");
+    host_await(ant, "started", "job=wait@b");
+    json = berth_json(ant, "runs");
+    AT_STRING(json, "runs.name=wait@a.instance", "a");
+    json_decref(json);
+    json = berth_json(ant, "jobs wait@");
+    AT_STRING(json, "jobs.0.name", "wait@a");
+    AT_STRING(json, "jobs.0.instance_of", "wait@");
+    AT_STRING(json, "jobs.1.name", "wait@b");
+    CU_ASSERT_PTR_NULL(berth_at(json, "jobs.2"));
+    json_decref(json);
+    TEST_INT(berth(ant, "stop wait@"), 0);
+    host_await(ant, "exited", "job=wait@a result=stopped");
+    host_await(ant, "exited", "job=wait@b result=stopped");
+    TEST_INT(berth(ant, "stop wait@"), 0);
+    TEST_STRING(berth_err, "berth: wait@: nothing to stop\n");
+    TEST_INT(berth(ant, "stop nothing@"), 65);
+    TEST_INT(berth(ant, "jobs nothing@"), 65);
+    TEST_INT(berth(ant, "jobs wait@c"), 65);
+}
+
+static CU_TestInfo tests[] = {
+    {"instances", instances}, {"refused", refused},   {"by schedule", by_schedule},
+    {"retried", retried},     {"of hooks", of_hooks}, {"all of a template", all_of_a_template},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "templates", .pSetUpFunc = up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
