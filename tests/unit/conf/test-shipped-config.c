@@ -100,7 +100,8 @@ static void test_jobs_example(void) {
     _cleanup_(settings_freep) struct settings *s = parse(text);
 
     TEST_INT(s->n_pools, 1);
-    TEST_INT(s->n_jobs, 5);
+    TEST_INT(s->n_jobs, 7); /* two of them are instances */
+    CU_ASSERT_PTR_NOT_NULL(settings_find_job(s, "copy@orders"));
     CU_ASSERT_PTR_NULL(s->redis);
     TEST_INT(settings_find_job(s, "nightly-dump")->triggers.schedule.n_entries, 1);
 }
