@@ -12,6 +12,7 @@ struct log_source { /* a run or a stream */
     struct list link;       /* on log_index.active */
     char id[ID_TEXT_SIZE];
     char run[ID_TEXT_SIZE]; /* of a stream */
+    char machine[ID_TEXT_SIZE]; /* of a run that has begun */
     bool is_wanted;         /* a run of the job */
     bool is_active;         /* has begun and is not over */
 };

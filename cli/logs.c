@@ -2,7 +2,7 @@
 /* berth logs: the output of jobs. A line is attributed to a run by cgroup (_SYSTEMD_CGROUP, below
  * berth-runner's unit), because journald determines that itself; an identifier can be forged. A line without
  * a cgroup is attributed by its stream. The last resort is the identifier, while exactly one run of that
- * name is running. */
+ * name is running on the same machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,12 +46,13 @@ static bool ends_run(const char *event) {
 
 /* Takes note of a run's begin or end from an event of berthd. */
 static int note_event(struct logs *l, const char *event) {
-    _cleanup_free_ char *run = NULL, *job = NULL;
+    _cleanup_free_ char *run = NULL, *job = NULL, *machine = NULL;
     struct log_source *source;
     bool begins, ends;
     int k = journal_reader_get(l->reader, "BERTH_RUN", &run);
 
     k = k < 0 ? k : journal_reader_get(l->reader, "BERTH_JOB", &job);
+    k = k < 0 ? k : journal_reader_get(l->reader, "_MACHINE_ID", &machine);
     if (k < 0 || !run || !job || !id_is_valid(run))
         return k;
     if (l->run && strcmp(run, l->run) == 0)
@@ -61,6 +62,8 @@ static int note_event(struct logs *l, const char *event) {
         return -ENOMEM;
     begins = strcmp(event, "granted") == 0 || strcmp(event, "started") == 0;
     ends = strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0;
+    if (begins) /* its own host wrote this */
+        snprintf(source->machine, sizeof(source->machine), "%s", machine ? machine : "");
     log_index_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0,
                    begins || (source->is_active && !ends));
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
@@ -84,11 +87,18 @@ static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
     return false;
 }
 
-/* Returns the only run of the job that is active; "" if there is none or several. */
-static const char *only_active(const struct logs *l) {
-    const struct log_source *first = list_first(&l->runs.active, struct log_source, link);
+/* Returns the only run of the job that is active on this machine; "" if there is none or several. */
+static const char *only_active(const struct logs *l, const char *machine) {
+    const char *only = "";
 
-    return first && first->link.next == &l->runs.active ? first->id : "";
+    list_foreach (run, &l->runs.active, struct log_source, link) {
+        if (strcmp(run->machine, machine) != 0)
+            continue;
+        if (only[0])
+            return "";
+        only = run->id;
+    }
+    return only;
 }
 
 /* Stores the run that wrote the current entry, from its cgroup or else its stream, which journald also sets
@@ -116,11 +126,12 @@ static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
 
 /* Whether to print the current entry, which is of the runner's unit. ret: its run, "" if not known. */
 static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
-    _cleanup_free_ char *identifier = NULL, *transport = NULL;
+    _cleanup_free_ char *identifier = NULL, *transport = NULL, *machine = NULL;
     const struct log_source *source;
     int k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
 
     k = k < 0 ? k : journal_reader_get(l->reader, "_TRANSPORT", &transport);
+    k = k < 0 ? k : journal_reader_get(l->reader, "_MACHINE_ID", &machine);
     k = k < 0 ? k : find_writer(l, ret);
     if (k < 0)
         return k;
@@ -134,7 +145,7 @@ static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
     }
     if (!identifier || strcmp(identifier, l->job) != 0 || !transport || strcmp(transport, "stdout") != 0)
         return 0;
-    snprintf(ret, ID_TEXT_SIZE, "%s", only_active(l));
+    snprintf(ret, ID_TEXT_SIZE, "%s", only_active(l, machine ? machine : ""));
     return !l->run || strcmp(ret, l->run) == 0;
 }
 

@@ -62,6 +62,30 @@ static void test_lines(void) {
     shows("copy --since -1h", "");
 }
 
+/* A line without a cgroup is of a run of its own machine, or of none that is known. */
+static void test_machines(void) {
+    struct journal_file f;
+    char folder[64];
+
+    if (!journal_file_possible())
+        return;
+    snprintf(folder, sizeof(folder), "%s-machines", journal_folder);
+    journal_file_begin(&f, "ant", 1);
+    journal_file_event(&f, 0, "started", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
+    journal_file_event(&f, 10, "released", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
+    journal_file_entry(&f, 30, "SYSLOG_IDENTIFIER=dump " PLAIN, "late");
+    CU_ASSERT(journal_file_write(&f, folder));
+    journal_file_begin(&f, "bee", 2);
+    journal_file_event(&f, 20, "started", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
+    journal_file_entry(&f, 31, "SYSLOG_IDENTIFIER=dump " PLAIN, "own");
+    CU_ASSERT(journal_file_write(&f, folder));
+    TEST_INT(berth(NULL, "logs --utc --directory=%s dump", folder), 0);
+    CU_ASSERT(strstr(berth_out, "dump[]: late\n") != NULL);
+    CU_ASSERT(strstr(berth_out, "dump[20000000]: own\n") != NULL);
+    TEST_INT(berth(NULL, "logs --utc --directory=%s " RUN_C, folder), 0);
+    CU_ASSERT(strstr(berth_out, "late") == NULL);
+}
+
 /* The id that a line shows names the run; a job's name wins; what may be several runs is refused. */
 static void test_ids(void) {
     struct journal_file f;
@@ -272,7 +296,7 @@ static void test_refused(void) {
     TEST_STRING(berth_err, "berth logs: the journal has no job or run nothing; `berth jobs` and `berth history` list them\n");
 }
 
-static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
+static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"machines", test_machines}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
                               {"broken", test_broken}, {"rights", test_rights},  {"refused", test_refused},         CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
