@@ -17,7 +17,7 @@
 #define NAME_SHOWN 80
 #define VALUE_SHOWN 80
 #define CHOICES_SHOWN 200
-#define REPEATS_MAX 10000 /* by which a regex may multiply its size: regcomp(3) copies what is repeated */
+#define REPEATS_MAX 4096 /* by which a regex may multiply its size: regcomp(3) copies what is repeated */
 
 static int fail(char error[static PARAMETER_ERROR_SIZE], const char *format, ...) _printf_(2, 3);
 static int fail(char error[static PARAMETER_ERROR_SIZE], const char *format, ...) {
@@ -99,16 +99,20 @@ static int check_choices(const char *choices, char error[static PARAMETER_ERROR_
     }
 }
 
-/* By how much "{1,3}{2}" makes an expression larger. */
+/* By how much "{1,3}{2}" makes an expression larger; "+" doubles what it repeats. */
 static unsigned long count_repeats(const char *regex) {
     unsigned long repeats = 1;
 
-    for (const char *brace = strchr(regex, '{'); brace && repeats <= REPEATS_MAX;
-         brace = strchr(brace + 1, '{')) {
+    for (const char *p = regex; *p && repeats <= REPEATS_MAX; p++) {
+        unsigned long least, most;
         char *end;
-        unsigned long least = strtoul(brace + 1, &end, 10),
-                      most = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
 
+        if (*p == '+')
+            repeats *= 2;
+        if (*p != '{')
+            continue;
+        least = strtoul(p + 1, &end, 10);
+        most = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
         most = most > least ? most : least;
         repeats *= most > REPEATS_MAX ? REPEATS_MAX + 1 : most > 0 ? most : 1;
     }
@@ -146,7 +150,7 @@ static int check_regex(const char *regex, char error[static PARAMETER_ERROR_SIZE
             break;
     }
     if (count_repeats(regex) > REPEATS_MAX)
-        return fail(error, "repeats more than %d times; write + or *, or smaller numbers", REPEATS_MAX);
+        return fail(error, "repeats more than %d times, a + counting twice; write * or smaller numbers", REPEATS_MAX);
     r = compile(regex, &compiled, error);
     if (r == 0)
         regfree(&compiled);
