@@ -99,9 +99,9 @@ def next_times(expression):
 
 
 def exists(expression):
-    """Whether any date of a leap cycle matches: berth refuses what never comes."""
+    """Whether any date of 40 years matches (29 February is the same weekday each 28): berth refuses what never comes."""
     entry = Entry(expression)
-    return any(entry.matches_date(day) for day in range(BEGIN // 86400, BEGIN // 86400 + 8 * 366))
+    return any(entry.matches_date(day) for day in range(BEGIN // 86400, BEGIN // 86400 + 40 * 366))
 
 
 def cron_matches_date(expression, entry, instant):
