@@ -3,7 +3,7 @@
 # berth import-crontab as users call it: the exit statuses, the crontabs of Debian packages (tests/data/crontabs) and random lines against
 # cron's meaning (tests/oracle/crontabs.py), and the five commands of its manual, from a crontab to a job that has run.
 set -u
-passed=0 failed=0 skipped=0
+. tests/harness/check.sh
 folder=$(mktemp -d /tmp/crontab-XXXXXX) || exit 1
 build=$(realpath "${BERTH_BUILD:-build}")
 export PATH=$folder/bin:$build:$PATH PYTHONDONTWRITEBYTECODE=1
@@ -11,17 +11,6 @@ berthd=
 trap '[ -z "$berthd" ] || { kill "$berthd"; wait "$berthd"; }; rm -rf "$folder"' EXIT
 umask 022
 
-# check WHAT COMMAND...
-check() {
-    local what=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL: $what"
-    fi
-}
 # ends STATUS WORDS...: what berth import-crontab prints goes to $folder/out and $folder/err.
 ends() {
     local status=$1
@@ -38,13 +27,13 @@ echo '0 1 * * * true' >"$folder/crontabs/$(id -un)"
 printf '0 1 * * * a\0b\n' >"$folder/nul"
 ends 0 "$folder/cron.d/good" "$folder/crontabs/$(id -un)"
 check "two files: not two jobs" [ "$(grep -c '^job ' "$folder/out")" = 2 ]
-check "the sum is not told" grep -q '^2 lines: 2 jobs, 0 not carried; ' "$folder/err"
+check "no summary" grep -q '^2 lines: 2 jobs, 0 not carried; ' "$folder/err"
 ends 65 "$folder/cron.d/bad.1"
 check "a bad line: no comment" grep -qx '# bad.1:2: not carried: less than five fields' "$folder/out"
 check "a bad line: the others are gone" grep -q '^job "bad.1-true" {' "$folder/out"
 ends 64
 ends 64 "$folder/nul"
-check "an unknown owner is not told" grep -q 'whose crontab is it' "$folder/err"
+check "an unknown owner is not reported" grep -q 'whose crontab is it' "$folder/err"
 ends 64 --system --user root "$folder/nul"
 ends 64 --prefix 'a b' "$folder/cron.d/good"
 ends 65 --user root "$folder/nul"
@@ -115,5 +104,4 @@ else
     check "a home that is not there is not named: $said" grep -q 'not-started: directory: No such file' <<<"$said"
 fi
 
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" -eq 0 ]
+finish

@@ -3,27 +3,11 @@
 # The commands of README.md and doc/tour.md as they stand, each in a fresh shell, in a folder of its own instead of /tmp/tour. They print what
 # the document shows, and nothing that runs in the background writes into the reader's terminal.
 set -u
-passed=0 failed=0 skipped=0
+. tests/harness/check.sh
 folder=$(mktemp -d /tmp/tour-XXXXXX) || exit 1
 trap 'rm -rf "$folder"' EXIT
 build=$(realpath "${BERTH_BUILD:-build}")
 
-finish() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" -eq 0 ]
-    exit
-}
-# check WHAT COMMAND...
-check() {
-    local what=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL: $what"
-    fi
-}
 # As in the harness: redis-tools has the server, too, by another name.
 server=$(command -v "${BERTH_REDIS_SERVER:-redis-server}" || command -v redis-check-rdb || command -v valkey-server) ||
     { echo "FAIL: there is no redis-server"; failed=1; finish; }
@@ -75,7 +59,7 @@ check "bad.conf has other errors, too" [ "$(grep -c '^bad.conf:' "$folder/printe
 check "the exit statuses of berth run are not 75 and 65" [ "$(grep -xE '75|65' "$folder/printed" | paste -sd ' ')" = "75 65" ]
 check "bee is not found" grep -q '^bee ' "$folder/printed"
 check "both runs of the job are not seen" grep -qE '^db +cluster +5 .* ends in .* ant:report x2.*bee:report x2' "$folder/printed"
-check "the limit is not told" grep -qE '^override: 5, ends in .* \(quiet night\)$' "$folder/printed"
+check "the limit is not shown" grep -qE '^override: 5, ends in .* \(quiet night\)$' "$folder/printed"
 check "no event is shown" grep -q '^granted: report may start ' "$folder/printed"
 check "the run is not found again" grep -qE '^[0-9a-f]{32} +report +[a-z-]+ +- +- +(starting|running)' "$folder/printed"
 finish
