@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* Accepts, in local time where nothing else is said:
+/* Accepts, in local time unless a zone is given:
  *     now, today, yesterday, tomorrow                       the last three: at 00:00
  *     2026-11-20, "2026-11-20 14:00[:30[.5]]", 14:00[:30]   a time alone is one of today; 'T' may stand for the space
  *     ... UTC                                               after any of these; after a time also Z or +01:00

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What jobs and the redis section need of this machine, as far as whoever asks may see it: what cannot be seen is not held against them.
+/* Whether this machine has the programs, users and files that jobs and the redis section name. A file that the caller may not see is no error.
  * And what the redis section risks. */
 
 #include <errno.h>

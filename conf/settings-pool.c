@@ -6,7 +6,7 @@
 
 #include "conf/settings-read.h"
 
-/* The pool is of the cluster because the config says so or says nothing: not because its scope is wrong. */
+/* The pool is of the cluster by its option or by default, not because its scope is wrong. */
 static bool is_meant_for_cluster(const struct pool_settings *pool, const struct value_reader *reader) {
     const char *scope = value_get(reader, "scope", 0, false);
 

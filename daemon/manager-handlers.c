@@ -45,7 +45,7 @@ static void job_on_ended(struct run *r, const struct executor_end *end, _unused_
     r->requeue = RUN_REQUEUE_NONE;
     if (!scheduler_is_end_logged(manager_of(r)->scheduler, r))
         log_job_end(r, &judged);
-    FAILPOINT("exited-told");
+    FAILPOINT("exited-logged");
     manager_run_end(r, judged.result);
 }
 

@@ -32,7 +32,7 @@ static void run_granted(struct run *r) {
     e.has_wait = true;
     e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     run_log(r, &e, "%s may start", r->name);
-    FAILPOINT("granted-told");
+    FAILPOINT("granted-logged");
     if (r->kind == RUN_KIND_JOB) {
         run_enter(r, RUN_STATE_STARTING);
         executor_start(manager_of(r)->executor, r);
@@ -284,7 +284,7 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
         run_log(r, &e, "%s runs as process %d", r->name, (int) pid);
     else
         run_log(r, &e, "%s has run", r->name);
-    FAILPOINT("started-told");
+    FAILPOINT("started-logged");
     state_remove_run(&manager_of(r)->state,
                      r); /* last: with the record, the next berthd logs the start again */
     if (r->state == RUN_STATE_STARTING)

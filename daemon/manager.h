@@ -34,9 +34,9 @@ int manager_start(struct manager *m);
  * when it is done. */
 void manager_stop(struct manager *m, bool stop_jobs);
 
-/* The next manager_stop() stops the jobs, too, whatever it says: told by units/berthd-stop when a stop, not a restart, is under way. */
+/* The next manager_stop() stops the jobs, too, whatever its argument. units/berthd-stop requests this when berthd is stopped, not restarted. */
 void manager_expect_stop(struct manager *m);
-bool manager_stops_jobs(const struct manager *m); /* whether that was said, or there is no service manager that restarts us */
+bool manager_stops_jobs(const struct manager *m); /* whether that was requested, or no service manager restarts us */
 
 /* --- what clients see --- */
 

@@ -10,7 +10,7 @@
 
 enum right {
     RIGHT_MISSING,   /* of a method that was given none: control_new() refuses it */
-    RIGHT_LOOK,      /* what only shows: whoever can connect */
+    RIGHT_LOOK,      /* methods that only show: every client that can connect */
     RIGHT_RUN,       /* `berth run`, and the stop of one's own: members of run-group */
     RIGHT_OPERATE,   /* all else: root, berthd's own user, members of operate-group */
     RIGHT_BY_TARGET, /* of a method that asks rights_cover_...() itself, about the run, job or pools that the call names */

@@ -152,7 +152,7 @@ struct run {
 };
 
 /* A pending run on no list, with fresh ids (-errno of getrandom(2), -ENOMEM). demands are split in two: those for which is_host
- * says so also go to the host claim, those for which is_cluster does to the cluster claim (a pool with host-limit is in both). */
+ * is true go to the host claim, those for which is_cluster is true to the cluster claim (a pool with host-limit is in both). */
 struct run_spec {
     enum run_kind kind;
     const char *id;   /* NULL: a fresh one */

@@ -88,7 +88,7 @@ void entry_ended(struct entry *e) {
     memcpy(run, e->run, sizeof(run));
     guard_file_remove(r->directory, run);
     entry_free(e);
-    /* Its report may have been taken by the berthd before this one, who asked for its end and waits to hear of it. */
+    /* An earlier berthd may have taken the report. The present one requested the kill and still awaits the end. */
     if (must_tell || access(guard_file_path(path, r->directory, run, PROTOCOL_REPORT_SUFFIX), F_OK) == 0)
         r->handler.on_report(run, r->handler.userdata);
 }

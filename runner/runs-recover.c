@@ -57,7 +57,7 @@ static void recover_guard(const char *run, void *userdata) {
     if (e)
         entry_adopt(e);
     else
-        ((struct runs *) userdata)->recover_error = -ENOMEM; /* berthd must hear of it, or would grant what it holds */
+        ((struct runs *) userdata)->recover_error = -ENOMEM; /* without its report berthd would grant the permits that the run holds */
 }
 
 /* A socket without a record: the runner ended before it forked the guard. */

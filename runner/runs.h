@@ -21,7 +21,7 @@ struct runs;
 enum { RUNS_E_OVERLAP = 1, RUNS_E_TOO_MANY };
 
 struct runs_handler {
-    /* There is a report now, nobody may have been told; or none, of a run that was to be killed and had ended as it should just then. */
+    /* A run is over. Its report may exist, and berthd may not have it yet. A run to be killed that ended by itself has none. */
     void (*on_report)(const char *run, void *userdata);
     void (*on_reaped)(void *userdata);                   /* no sweep is under way any more */
     void *userdata;

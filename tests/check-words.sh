@@ -19,6 +19,12 @@ foretold
 so long as
 is one, too
 asked for again
+(is|are|was|were|be|been|being|has|have|not|nobody) told
+says so
+who waits
+who asks
+in vain
+heard of
 '
 while read -r word; do
     [ -n "$word" ] || continue

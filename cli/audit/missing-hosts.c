@@ -48,7 +48,7 @@ static int check_hosts(struct audit *a) {
     return k;
 }
 
-/* --- times at which somebody may have asked and not have been heard --- */
+/* --- times at which a claim may be in no journal --- */
 
 struct trouble { /* by Redis's clock, both included */
     usec_t from, to;

@@ -118,7 +118,7 @@ static void take_setting(struct import *import, const struct import_source *sour
         if (*line->value)
             import_comment(import, source, number,
                            "MAILTO=%.100s: cron mails what is printed, berth keeps it in the journal; to be "
-                           "told of failures, "
+                           "notified of failures, "
                            "define a job \"mail\" and write on-broken = {\"mail\"}",
                            line->value);
         return;

@@ -139,7 +139,7 @@ void adhoc_client_ended(struct adhoc *adhoc, struct run *run, const struct adhoc
     if (run->end.result == RUN_RESULT_LEASE_LOST)
         log_fenced(adhoc, run, sanitize_reported_deadline(adhoc, run, report->deadline));
     run_log_exited(run, run->end.result);
-    FAILPOINT("hold-ended-told");
+    FAILPOINT("hold-ended-logged");
     adhoc_write_record(adhoc, run); /* processes of the run may have the hold for longer than this berthd lives */
     run->adhoc.hold_fd = close_fd(run->adhoc.hold_fd);
     run->adhoc.client_pid = 0; /* it reports nothing more */

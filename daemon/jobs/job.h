@@ -45,7 +45,7 @@ struct job {
     int last_exit_code, last_signal;  /* -1: none */
     char last_run[ID_TEXT_SIZE];      /* the run of these; "": none */
     uint64_t last_token;              /* 0: it had none */
-    char skipped_for[ID_TEXT_SIZE];   /* the run that was not over when `every` was skipped and told so; "": none */
+    char skipped_for[ID_TEXT_SIZE];   /* the active run for which a skip of `every` is logged; "": none */
     bool at_start_done;               /* since the service was started */
     struct job_attempts attempts;     /* of jobs that use them */
     /* Also there: mark, hash, serial and decided of the schedule. */

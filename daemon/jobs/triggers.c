@@ -137,7 +137,7 @@ static int trigger(struct scheduler *scheduler, struct job *job, enum run_trigge
         return SCHEDULER_E_DRAINED;
     decision = job_decide(&job->settings->triggers, n, job_count_queued(job));
     if (decision == JOB_DECISION_SKIP) {
-        if (why != RUN_TRIGGER_EVERY || !run || strcmp(job->skipped_for, run->id) != 0) /* told once a run */
+        if (why != RUN_TRIGGER_EVERY || !run || strcmp(job->skipped_for, run->id) != 0) /* logged once a run */
             triggers_log_skipped(scheduler, job, why, NULL, run);
         if (why == RUN_TRIGGER_EVERY && run)
             memcpy(job->skipped_for, run->id, sizeof(job->skipped_for));

@@ -75,7 +75,7 @@ static const struct store_ops ops = {
     .inspect = inspect_start,
 };
 
-/* Identifies the machine, so that two hosts of one name are told apart. Containers without a machine id use
+/* Identifies the machine, to distinguish hosts of one name. Containers without a machine id use
  * the boot id. */
 static void find_machine(char machine[static ID_TEXT_SIZE], char boot_text[static ID_TEXT_SIZE]) {
     static const sd_id128_t application =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Another user who can connect to control.sock attacks berthd: whoever else uses it is served, leases live, memory and processor are
+/* Another user who can connect to control.sock attacks berthd: other clients are served, leases live, memory and processor are
  * bounded. And a command writes into its hold without end. */
 
 #include <dirent.h>
@@ -104,7 +104,7 @@ static void no_lease_is_late(void) {
     TEST_INT(host_count(ant, "session-lost", " "), 0);
 }
 
-/* Of two users: the first is not heard any more after its first try, and goes on nevertheless. */
+/* Two users: berthd refuses the first after its first attempt, and that user continues. */
 static void freeze(void) {
     struct child *holder;
     const char *line;

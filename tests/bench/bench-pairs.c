@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Pairs a second by the wall clock: the whole way through our store (asked, granted, given back, told), many in flight on one
+/* Pairs a second by the wall clock: the whole way through our store (requested, granted, released, confirmed), many in flight on one
  * connection, beside peers in pipelines of the same depth, and beside an npm package in the same situation. */
 
 #include "tests/bench/benches.h"

@@ -75,7 +75,7 @@ void rig_turn(struct rig *g, usec_t at_most);
         while (!(condition)) {                                                   \
             rig_turn((g), USEC_PER_SEC);                                         \
             if (clock_boottime() > _end)                                         \
-                rig_fail("%s:%d: awaited in vain: %s", __FILE__, __LINE__, #condition); \
+                rig_fail("%s:%d: not in time: %s", __FILE__, __LINE__, #condition); \
         }                                                                        \
     } while (0)
 void rig_run_for(struct rig *g, usec_t time);

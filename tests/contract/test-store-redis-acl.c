@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* packaging/redis.acl: store-redis keeps its contract as that user, who has no other rights. */
+/* packaging/redis.acl: store-redis keeps its contract with the rights of that user alone. */
 
 #include <dirent.h>
 #include <string.h>

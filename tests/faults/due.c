@@ -101,7 +101,7 @@ void due_settle(struct load *l) {
     }
 }
 
-/* --- what hosts told --- */
+/* --- what hosts logged --- */
 
 static struct told { /* of one host */
     bool due[JOBS][MINUTES];

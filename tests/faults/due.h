@@ -14,7 +14,7 @@ void due_up(struct load *l);
 usec_t due_turn(struct load *l);
 /* Awaits the end of all runs of these jobs on the hosts that live. */
 void due_settle(struct load *l);
-/* Each due time was begun or its end was told, each failed attempt is followed by the next one, each hook
+/* Each due time was begun or its end was logged, each failed attempt is followed by the next one, each hook
  * was begun. What was begun twice is seen by the judge, as any run. `logs`: all that each host said. Adds to
  * ret->n_due, n_due_lost. */
 void due_judge(const struct load *l, char *const logs[static LOAD_HOSTS], struct verdict *ret);

@@ -116,7 +116,7 @@ struct plan {
     unsigned flags;  /* of all of them together */
     usec_t until;    /* the load goes on until then */
     bool has_schedules; /* jobs of the hosts are due while it lasts (tests/faults/due.h) */
-    bool beside;     /* other things go on on this machine: whoever waits may wait a little longer; nothing else is judged otherwise */
+    bool beside;     /* other load on this machine: claims may wait a little longer; all else is judged the same */
 };
 void plan_alone(struct plan *p, const struct fault *f, uint64_t seed, unsigned times);
 void plan_mix(struct plan *p, uint64_t seed);

@@ -214,7 +214,7 @@ static bool can_fail_over(struct bed *b) {
     return !b->frozen && b->master->pid > 0 && other(b)->pid > 0;
 }
 
-/* From here on the replica hears nothing more: it is promoted already, but nobody knows. */
+/* From here on the replica receives nothing: it is promoted, but no host knows. */
 static void part(struct bed *b, struct injection *i) {
     if (!can_fail_over(b))
         return;

@@ -21,7 +21,7 @@ uint64_t draw_between(uint64_t *state, uint64_t lowest, uint64_t highest);
 struct load_item {
     struct child *child; /* NULL: over */
     char id[24];
-    char run[ID_TEXT_SIZE]; /* job: its run, which its command names itself by; "": it was not told */
+    char run[ID_TEXT_SIZE]; /* job: the id of its run, as its command knows it; "": unknown */
     size_t host;
     struct demands pools;
     usec_t from, until, head_start;

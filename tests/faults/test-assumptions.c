@@ -74,7 +74,7 @@ static void paused_machine(void) {
     unpin(&injection);
     TEST_INT(berth_end(old), 76); /* stopped as soon as it could be */
     token = witness_find(&w, "old")->token;
-    CU_ASSERT(witness_find(&w, "new")->token > token); /* whoever checks tokens refuses the old one */
+    CU_ASSERT(witness_find(&w, "new")->token > token); /* a resource that checks tokens refuses the old one */
     TEST_INT(berth(ant, "run --wait 10s -p db -- true"), 0); /* in its new session, which says bye */
 }
 

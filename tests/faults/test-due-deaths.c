@@ -109,7 +109,7 @@ static unsigned go_on_until(unsigned ended) {
     return n_deaths;
 }
 
-/* Nobody dies any more, and berthd has heard of the ends of all runs. */
+/* No more kills. berthd has the ends of all runs. */
 static void settle(void) {
     usec_t until = clock_boottime() + PATIENCE;
     size_t n = 1;

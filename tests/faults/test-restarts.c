@@ -65,7 +65,7 @@ static void check_statuses(void) {
     await_count("released", JOBS * EACH);
 }
 
-/* Permits of what ended meanwhile are free when Redis has heard of it, and only then is that said. */
+/* Permits of runs that ended meanwhile are free when Redis has the release; only then `released` is logged. */
 static void check_order(void) {
     const char *log = host_log(ant), *connected = strstr(log, "\nredis-connected: "), *released = strstr(log, "\nreleased: ");
 

@@ -52,8 +52,8 @@ static bool is_excuse(int status) {
     return false;
 }
 
-/* A command that ended by itself has its status told, whatever happened around it; but for one that ended while its stop was under way
- * because the lease was lost. */
+/* The status of a command that ended by itself is reported, whatever fails around it. The exception is a command that
+ * ended while it was stopped for a lost lease. */
 static bool is_wrong(const struct load_item *item, const struct witness_run *run) {
     if (item->status == item->expected)
         return !item->job && !run; /* it says that it ran */
@@ -119,7 +119,7 @@ static void judge_job_runs(const struct witness *w, char *const logs[static LOAD
     }
 }
 
-/* --- what hosts told --- */
+/* --- what hosts logged --- */
 
 static void read_fenced(struct verdict *ret, const char *line) {
     const char *at = strstr(line, " was gone ");
@@ -144,11 +144,11 @@ static bool is_of(const struct entry *e, const struct load_item *item) {
 }
 
 /* The last ticket of the item: a client of a killed berthd claims again at the next one. The recorder wrote the times. */
-static void fill_ticket(const struct entries *told, const struct load_item *item, struct judge_wait *wait) {
+static void fill_ticket(const struct entries *logged, const struct load_item *item, struct judge_wait *wait) {
     usec_t ahead = clock_realtime() - clock_boottime();
 
-    for (size_t i = 0; i < told->n; i++) {
-        const struct entry *e = &told->items[i];
+    for (size_t i = 0; i < logged->n; i++) {
+        const struct entry *e = &logged->items[i];
 
         if (e->ticket == wait->ticket || !is_of(e, item) || (strcmp(e->event, "queued") != 0 && strcmp(e->event, "granted") != 0))
             continue;
@@ -172,7 +172,7 @@ static void fill_wait(const struct load *l, const struct load_item *item, const 
 void load_judge(struct load *l, struct verdict *ret) {
     static struct judge_wait waits[LOAD_ITEMS];
     struct witness w = {0};
-    _cleanup_(entries_done) struct entries told = {};
+    _cleanup_(entries_done) struct entries logged = {};
     char *logs[LOAD_HOSTS];
     struct judge j;
 
@@ -184,11 +184,11 @@ void load_judge(struct load *l, struct verdict *ret) {
         logs[i] = whole_log(l->hosts[i].host);
         read_log(logs[i], ret);
     }
-    record_read(&told);
+    record_read(&logged);
     for (size_t i = 0; i < l->n; i++) {
         judge_item(&l->items[i], &w, ret);
         fill_wait(l, &l->items[i], &w, &waits[i]);
-        fill_ticket(&told, &l->items[i], &waits[i]);
+        fill_ticket(&logged, &l->items[i], &waits[i]);
     }
     judge_job_runs(&w, logs, ret);
     if (l->has_schedules)

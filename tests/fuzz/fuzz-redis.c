@@ -47,7 +47,7 @@ static struct {
     int subscriber;       /* -1: none */
 } f = {.listener = -1, .subscriber = -1};
 
-/* --- the listener of the store: hears, and lets go --- */
+/* --- the listener of the store: notes grants, and releases them --- */
 
 static void on_claim(struct claim *c, void *userdata) {
     (void) c;

@@ -173,7 +173,7 @@ static bool has_ticket(const struct judge_wait *w, usec_t at) {
     return w->ticket > 0 && w->ticketed <= at;
 }
 
-/* By their tickets; without them by who asked first, which is known but for the time that asking takes: whoever may be the first. */
+/* Ordered by tickets. Without tickets the request time decides, which is known only to within the duration of a call. */
 static bool may_be_ahead(const struct judge_wait *a, const struct judge_wait *b, usec_t at) {
     if (has_ticket(a, at) && has_ticket(b, at))
         return place(a) < place(b);
@@ -266,7 +266,7 @@ static bool stood_aside(const struct judge *j, const struct judge_wait *w) {
     return false;
 }
 
-/* Tickets and tokens are numbers of one clock (R7): whoever drew his ticket before the other's token stood in the queue then. */
+/* Tickets and tokens are numbers of one clock (R7): a claim whose ticket precedes another's token stood in the queue then. */
 static bool is_overtaken_by_numbers(const struct judge_wait *w, const struct judge_wait *by) {
     return w->ticket > 0 && by->ticket > 0 && w->token > 0 && by->token > 0 && place(w) < place(by) && by->token < w->token &&
            w->ticket < by->token;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* In and out of a network namespace, for whoever forks; the functions are in net.h. */
+/* In and out of a network namespace, for programs that fork; net.h has the functions. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -72,7 +72,7 @@ struct run *play_run(const char *job);
 void play_turn(void);
 /* Turns until it is so; false after a while. */
 bool play_await(bool (*is_there)(void *), void *userdata);
-bool play_await_waiting(struct run *r); /* told to be queued, and recorded */
+bool play_await_waiting(struct run *r); /* logged as queued, and recorded */
 bool play_await_starting(struct run *r);
 bool play_await_over(struct run *r);
 bool play_await_released(struct run *r);

@@ -20,7 +20,7 @@
 #define ACL_SIZE (16 * 1024)
 #define ADMIN "tester" /* who we are where berth is not allowed everything */
 
-/* BERTH_TEST_ACL: whoever does not say who he is may do what packaging/redis.acl lets berth do, and nothing else. */
+/* BERTH_TEST_ACL: a client without a name has the rights of packaging/redis.acl, and no others. */
 static size_t limit_rights(const char **arguments, size_t n) {
     static const char *const all[] = {"--user",  ADMIN,   "on",          "nopass", "~*",     "&*", "+@all", "--masteruser", ADMIN,
                                       "--masterauth", "x", "--user", "default", "on", "nopass"};

@@ -94,7 +94,7 @@ static int on_timer(sd_event_source *source _unused_, uint64_t usec _unused_, vo
 
 /* The clock stands, whatever this machine is busy with, until all is done that can be done without it. */
 static bool turn_on_own_clock(struct bed *b, usec_t left) {
-    bool idle = !b->fixture->is_idle || b->fixture->is_idle(b->fixture->userdata); /* before it is looked what there is to be heard */
+    bool idle = !b->fixture->is_idle || b->fixture->is_idle(b->fixture->userdata); /* before events are collected */
     int n = sd_event_run(b->event, 0);
 
     if (n == 0 && idle)

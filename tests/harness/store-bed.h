@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A test bed for any `struct store`: one or more hosts' stores on one event loop, claims that note what their listener heard, and
+/* A test bed for any `struct store`: one or more hosts' stores on one event loop, claims that note what their listener received, and
  * waiting for something to become true with a deadline. tests/harness/store-suite.c runs on it. */
 
 #include <stdbool.h>

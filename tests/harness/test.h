@@ -21,7 +21,7 @@ void test_skip(const char *why);
     } while (0)
 
 /* Leaves a test of what root alone can do if this is somebody else. CI runs these tests as root; where it runs the suite as an ordinary
- * user besides, it says so (BERTH_TEST_ROOT=elsewhere), and this skip is legal. */
+ * user besides, it sets BERTH_TEST_ROOT=elsewhere, and this skip is legal. */
 bool test_is_root(void);
 #define TEST_NEEDS_ROOT()    \
     do {                     \

@@ -249,7 +249,7 @@ size_t witness_count_alive(const char *folder) {
     return count_locked(folder, 0);
 }
 
-/* Locked, but not yet told of: it has only just begun. */
+/* Locked, but not yet written: the command has only just begun. */
 static bool has_unwritten(const char *folder, size_t n) {
     struct witness w = {0};
 

@@ -131,7 +131,7 @@ static void test_bad_config(void) {
     (void) unlink(ant->socket);
 }
 
-/* Who waits in the queue of permits is not sent home by a config that somebody is about to put right. */
+/* A claim that waits for permits is not refused because of a config with an error. */
 static void test_bad_config_while_waiting(void) {
     _cleanup_close_ int fd = listen_at(ant->socket, SOCK_STREAM);
     static const char good[] = "pool \"two\" { limit = 2 scope = \"host\" }\n";

@@ -194,7 +194,7 @@ static bool alter_host(struct entry *e) {
 
 static bool alter_token(struct entry *e) {
     e->token += 12345;
-    return e->run && e->token > 12345 && strcmp(e->event, "reclaimed") != 0; /* that may be one that its host never heard of */
+    return e->run && e->token > 12345 && strcmp(e->event, "reclaimed") != 0; /* its host may never have received it */
 }
 
 static bool alter_pools(struct entry *e) {

@@ -15,7 +15,7 @@
 #define TOKEN(msec) "176364000" #msec "000" /* microseconds of Redis at so many milliseconds, four digits */
 
 /* One permit, first run a on ant, then run b on bee. cut: the entry of ant that is left out; -1: none. overlap: b does not wait.
- * silent: ant is heard of no more, and bee loses Redis. */
+ * silent: ant logs nothing more, and bee loses Redis. */
 static bool make_journals(const char *name, int cut, bool overlap, bool silent) {
     struct journal_file ant, bee;
     char path[128];

@@ -196,7 +196,7 @@ static CU_TestInfo tests[] = {
     {"half an answer", test_half_an_answer},
     {"half an answer, then closed", test_closes_half_way},
     {"garbage", test_garbage},
-    {"a byte now and then", test_trickles},
+    {"single bytes", test_trickles},
     {"too many callers", test_full},
     {"slow, and alive", test_slow_and_alive},
     {"slow, and alive no longer", test_alive_and_then_not},

@@ -64,8 +64,8 @@ static void failure(void) {
     comes_back("own", "--exit 7", 7, "result=failure exit_code=7", "failure");
 }
 
-/* Told to a berthd that was killed before it had read it. */
-static void not_heard(void) {
+/* Reported to a berthd that was killed before it read the report. */
+static void not_read(void) {
     struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 7", cluster.at_gate);
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char path[64];
@@ -75,7 +75,7 @@ static void not_heard(void) {
     host_signal(ant, SIGSTOP);
     gate_open(&cluster.gate);
     snprintf(path, sizeof(path), "/proc/%d/fd/20", (int) c->pid);
-    while (access(path, F_OK) == 0 && clock_boottime() < until) /* it has said it, and let go of the hold */
+    while (access(path, F_OK) == 0 && clock_boottime() < until) /* it has reported the end and closed the hold */
         child_turn(clock_boottime() + USEC_PER_MSEC);
     CU_ASSERT(!c->ended);
     host_kill(ant);
@@ -87,7 +87,7 @@ static void not_heard(void) {
 }
 
 /* `berth run` has given up, or was killed: nobody says a status that nobody knows. */
-static void nobody_tells(void) {
+static void no_report(void) {
     struct child *c = begin("db", "--exit 7");
     const char *line;
 
@@ -104,7 +104,7 @@ static void nobody_tells(void) {
 }
 
 /* The end was reported, and berthd was killed before the last of those who have the hold had closed it. */
-static void told_before(void) {
+static void reported_before(void) {
     struct child *c = berth_start(ant, "run -p db --name held -- %s --id held --exit 4", cluster.at_gate), *other;
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char script[128], *argv[] = {(char *) "sh", (char *) "-c", script, NULL};
@@ -152,7 +152,7 @@ static void words_wait(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"success", success}, {"failure", failure}, {"not heard", not_heard}, {"nobody tells", nobody_tells}, {"told before", told_before},
+    {"success", success}, {"failure", failure}, {"not read", not_read}, {"no report", no_report}, {"reported before", reported_before},
     {"words wait", words_wait}, CU_TEST_INFO_NULL,
 };
 

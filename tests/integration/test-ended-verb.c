@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* io.berth.Ended, called by hand: when it is answered, and what a berthd believes that has heard nothing before. */
+/* io.berth.Ended, called by hand: when it is answered, and what berthd accepts without an earlier report. */
 
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void down(void) {
     client_set_socket(NULL);
 }
 
-/* It is heard at once, though the hold is open: by what the command left, perhaps. */
+/* The report is answered at once, though the hold is open: a process of the command may still have it. */
 static void answered_before_the_hold_is_over(void) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
 
@@ -61,8 +61,8 @@ static void answered_before_the_hold_is_over(void) {
     TEST_INT(host_count(ant, "exited", " "), 1);
 }
 
-/* The one before may have heard of the start, and not have kept it. */
-static void told_to_the_next_berthd(void) {
+/* The berthd before may have received the start without recording it. */
+static void reported_to_the_next_berthd(void) {
     usec_t started = clock_boottime();
     const char *line;
 
@@ -74,7 +74,7 @@ static void told_to_the_next_berthd(void) {
     host_await(ant, "started", "job=raw");
     line = host_await(ant, "exited", "job=raw result=failure exit_code=4");
     CU_ASSERT(event_get_u64(line, "run_ms") == 5 || event_get_u64(line, "run_ms") == 4); /* not until now */
-    /* Told again: its answer may have been lost. */
+    /* Reported again: the reply may have been lost. */
     TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 5), NULL), 0);
     hold = close_fd(hold);
     host_await(ant, "released", "job=raw");
@@ -82,8 +82,8 @@ static void told_to_the_next_berthd(void) {
     TEST_INT(client_call("io.berth.Ended", json_pack("{s:s, s:i}", "run", run, "code", 4), NULL), 0); /* of those that are over, too */
 }
 
-/* While its own client is there, nobody else says how it ended; nor does a client that comes for a hold that is over. */
-static void told_by_another(void) {
+/* While its own client is there, no other client may report its end; nor may a client of a hold that is over. */
+static void reported_by_another(void) {
     _cleanup_client_reply_ struct client_reply reply = CLIENT_REPLY_INIT;
     pid_t pid = fork();
     int status;
@@ -107,8 +107,8 @@ static void told_by_another(void) {
 
 static CU_TestInfo tests[] = {
     {"answered before the hold is over", answered_before_the_hold_is_over},
-    {"told to the next berthd", told_to_the_next_berthd},
-    {"told by another", told_by_another},
+    {"reported to the next berthd", reported_to_the_next_berthd},
+    {"reported by another", reported_by_another},
     CU_TEST_INFO_NULL,
 };
 

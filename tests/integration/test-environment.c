@@ -274,7 +274,7 @@ static void test_owners(void) {
     fails_with("root", EPERM, ": owned neither by root nor by the job's user");
     write_file("file", "V=1\n", 0644, 1);
     fails_with("file", EPERM, ": owned neither by root nor by the job's user");
-    /* A folder of another user, who has linked it to where root's secret is. */
+    /* A directory of another user, with a link to the directory of root's secret. */
     CU_ASSERT_FATAL(mkdir(test_runner_path(&t, "theirs"), 0755) == 0 &&
                     mkdir(test_runner_path(&t, "secrets"), 0700) == 0);
     write_file("secrets/secret", "V=secret\n", 0600, 0);

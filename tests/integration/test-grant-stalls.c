@@ -3,7 +3,7 @@
 /* Permits that are granted while something stalls, for half a lease to a whole one and more. Whatever the
  * stall leaves of the lease: each command runs once and to its end, now or in its old place later. None
  * is begun just to be stopped. A job's guard stalls before it looks at its deadline, or when it has
- * forked the command, which then stalls with it.
+ * forked the command; that then stalls with the guard.
  *
  * GRANT_STALLS=all: each two percent of the lease, for each thing that can stall. */
 
@@ -26,7 +26,7 @@ enum {
     RUNNER = 1 << 1,
     CLIENT = 1 << 2,   /* `berth run` */
     REDIS = 1 << 3,
-    THEN_BERTHD = 1 << 4, /* berthd stalls when it has been told of the grants, and the others with it until its end */
+    THEN_BERTHD = 1 << 4, /* berthd stalls after it received the grants, and the others with it until its end */
     GUARD = 1 << 5,   /* of the job, from its birth on; what else stalls does so from then on */
     COMMAND = 1 << 6, /* ... from the birth of its command on, which stalls, too */
 };

@@ -151,7 +151,7 @@ static void test_leaves_report(void) {
     test_say(guard, PROTOCOL_STOP, "reason", "stopped");
     test_await(guard, &m, PROTOCOL_STOPPING);
     test_await(guard, &m, PROTOCOL_REPORT);
-    guard = close_fd(guard); /* told, but not acknowledged */
+    guard = close_fd(guard); /* reported, but not acknowledged */
     test_await(t.fd, &m, PROTOCOL_REPORT);
     TEST_FIELD(&m, "code", "7");
     test_runner_done(&t);

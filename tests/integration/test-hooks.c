@@ -56,7 +56,7 @@ static void set_status(int status) {
 }
 
 /* The BERTH_ variables of a run of the hook, until the next call. */
-static const char *told(const char *hook, const char *run) {
+static const char *facts_of(const char *hook, const char *run) {
     static char text[8192];
     char path[128];
     FILE *f;
@@ -76,7 +76,7 @@ static void expect_fact(const char *text, const char *fact) {
 
     snprintf(line, sizeof(line), "\n%s\n", fact);
     if (!strstr(text, line)) {
-        printf("not told: %s\n%s", fact, text);
+        printf("no fact %s in:\n%s", fact, text);
         CU_FAIL("a hook lacks a fact");
     }
 }
@@ -93,7 +93,7 @@ static void facts(void) {
     snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "exited", "job=flaky"), "run"));
     snprintf(hook, sizeof(hook), "%s",
              event_get(host_await(ant, "exited", "job=failure of_job=flaky of_run=%s", run), "run"));
-    text = told("failure", hook);
+    text = facts_of("failure", hook);
     snprintf(fact, sizeof(fact), "BERTH_OF_RUN=%s", run);
     expect_fact(text, fact);
     snprintf(fact, sizeof(fact), "BERTH_OF_FIRST_RUN=%s", run);
@@ -115,7 +115,7 @@ static void facts(void) {
     set_status(0);
     TEST_INT(berth(ant, "start flaky --wait"), 0);
     snprintf(hook, sizeof(hook), "%s", event_get(host_await(ant, "exited", "job=recovered"), "run"));
-    text = told("recovered", hook);
+    text = facts_of("recovered", hook);
     expect_fact(text, "BERTH_OF_EVENT=recovered");
     expect_fact(text, "BERTH_OF_BAD=1");
     expect_fact(text, "BERTH_OF_RESULT=success");
@@ -199,7 +199,7 @@ static void silence(void) {
     host_start(ant);
     host_await(ant, "overdue", "job=silent");
     host_await(ant, "broken", "job=silent");
-    expect_fact(told("broken", event_get(host_await(ant, "exited", "job=broken of_job=silent"), "run")),
+    expect_fact(facts_of("broken", event_get(host_await(ant, "exited", "job=broken of_job=silent"), "run")),
                 "BERTH_OF_EVENT=overdue");
     host_await_count(ant, 2, "overdue", "job=silent");
     TEST_INT(host_count(ant, "broken", "job=silent"), 1);

@@ -121,7 +121,7 @@ static void expect_overdue(usec_t begin, unsigned n, usec_t from, usec_t to) {
     CU_ASSERT(took >= from && took <= to + 5 * USEC_PER_SEC); /* a busy machine */
 }
 
-/* S27: the schedule was removed by mistake. Told at 26 hours, and again after each further 26. */
+/* S27: the schedule was removed by mistake. Logged at 26 hours, and again after each further 26. */
 static void silence(void) {
     usec_t begin;
 

@@ -243,7 +243,7 @@ static void tells(const char *event, const char *job, const char *sentence) {
 }
 
 /* What an operator reads in the journal, without knowing the fields. */
-static void told_in_sentences(void) {
+static void sentences_of_events(void) {
     struct child *c;
 
     ant = host_up("ant", POOLS "job \"flaky\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} output = \"null\" }\n"
@@ -274,7 +274,7 @@ static void told_in_sentences(void) {
     tells("exited", "holder", "succeeded");
 }
 
-/* Each event says what it is about: the audit, and whoever looks at three in the morning, have nothing else. */
+/* Each event has the fields that identify its run: the audit and operators have nothing else. */
 static void events_tell(void) {
     const char *line;
     struct child *c;
@@ -406,7 +406,7 @@ static CU_TestInfo tests[] = {
     {"stop of a waiting run", stop_of_a_waiting_run},
     {"a stop of berthd stops its jobs", stop_of_berthd_stops_its_jobs},
     {"environment and output", environment_and_output},
-    {"told in sentences", told_in_sentences},
+    {"sentences of events", sentences_of_events},
     {"events tell", events_tell},
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},

@@ -20,7 +20,7 @@
 #include "tests/harness/test.h"
 
 #define AT_ONCE 8
-/* For so many runs of `true`, which take 50 ms. Who waits for this journald takes for ever. */
+/* For so many runs of `true`, which take 50 ms. A run that waits for this journald never ends. */
 #define ROUND_MAX (5 * USEC_PER_SEC)
 
 static int journal = -1;

@@ -278,7 +278,7 @@ static void runner_is_killed(void) {
     TEST_INT(berth(ant, "start job --wait"), 7);
 }
 
-/* Its socket is there before its guard, its report after it, until berthd has heard that. */
+/* The socket exists before the guard, the report after it, until berthd acknowledges the report. */
 static void await_files_gone(struct host *h, const char *run) {
     usec_t until = clock_boottime() + HOST_PATIENCE;
     char pattern[160];

@@ -38,7 +38,7 @@ static int run_beside(const char *redirection, const char *words) {
     return berth_end(child_start(argv, environment));
 }
 
-/* Not even who has the hold itself is inside: `berth run` and its command have it as number 20. */
+/* A process with the hold itself is not inside, either: `berth run` and its command have it as number 20. */
 static void beside(void) {
     char hold[64];
 

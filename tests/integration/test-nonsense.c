@@ -93,7 +93,7 @@ static void say_all(const char *const commands[2][5]) {
     }
 }
 
-static bool is_told(const json_t *answer, const struct row *row) {
+static bool is_listed(const json_t *answer, const struct row *row) {
     json_t *item;
     size_t i;
 
@@ -108,7 +108,7 @@ static bool is_told(const json_t *answer, const struct row *row) {
 static void check_verbs(const struct row *row) {
     static const char *const verbs[] = {"hosts", "pools", "pools db net", "runs", "runs --all", "jobs", "runs --json"};
     json_t *hosts, *pools;
-    bool told;
+    bool listed;
 
     for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
         TEST_INT(berth(ant, "%s", verbs[i]), 0);
@@ -123,8 +123,8 @@ static void check_verbs(const struct row *row) {
     AT_STRING(hosts, "hosts.host=bee.host", "bee");
     AT_STRING(pools, "pools.name=db.holders.name=held.host", "ant");
     AT_STRING(pools, "pools.name=net.name", "net");
-    told = is_told(hosts, row) || is_told(pools, row);
-    CU_ASSERT(told == (row->key != NULL));
+    listed = is_listed(hosts, row) || is_listed(pools, row);
+    CU_ASSERT(listed == (row->key != NULL));
     json_decref(hosts);
     json_decref(pools);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What berthd tells its service manager, as that hears it (sd_notify(3)). */
+/* Notifications of berthd, as its service manager receives them (sd_notify(3)). */
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ static const char *await(const char *wanted) {
 }
 
 static void test_life(void) {
-    usec_t before, told = 0;
+    usec_t before, sent = 0;
 
     TEST_STRING(await("READY"), "READY=1");
     TEST_STRING(await("STATUS=0"), "STATUS=0 running, 0 waiting");
@@ -66,8 +66,8 @@ static void test_life(void) {
 
     before = clock_monotonic();
     TEST_INT(berth(ant, "reload"), 0);
-    TEST_INT(sscanf(await("RELOADING"), "RELOADING=1\nMONOTONIC_USEC=%" SCNu64, &told), 1);
-    CU_ASSERT(before <= told && told <= clock_monotonic());
+    TEST_INT(sscanf(await("RELOADING"), "RELOADING=1\nMONOTONIC_USEC=%" SCNu64, &sent), 1);
+    CU_ASSERT(before <= sent && sent <= clock_monotonic());
     TEST_STRING(await("READY"), "READY=1");
     TEST_INT(berth(ant, "drain"), 0);
     TEST_STRING(await("STATUS"), "STATUS=Drained; 1 running, 0 waiting");

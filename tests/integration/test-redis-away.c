@@ -140,7 +140,7 @@ static void frozen_berthd(void) {
     CU_ASSERT(margin >= 100 * USEC_PER_MSEC && margin < CLUSTER_LEASE_USEC);
 }
 
-/* A job that goes on after a lost lease comes back beyond the limit, and that is said. */
+/* A job that goes on after a lost lease comes back beyond the limit, and that is logged. */
 static void frozen_host(void) {
     struct child *other, *waiter;
 

@@ -112,7 +112,7 @@ static void full(void) {
     TEST_INT(berth(ant, "run -n -p db -- true"), 0);
 }
 
-/* Of a host that has not been heard of since we came nothing is known: it may be dead for days. */
+/* A host without a heartbeat since this session began may be dead for days. */
 static void seen(void) {
     struct host *ant = host_up("ant", POOLS), *bee;
     json_t *json, *cat_seen = NULL;

@@ -80,7 +80,7 @@ static void start_newcomer(unsigned round) {
     host_await(newcomer, "redis-connected", " ");
 }
 
-/* Hosts that reach Redis have told it so, some times over. */
+/* Hosts that reach Redis have sent several heartbeats. */
 static void await_heartbeats(void) {
     long long before = redis_number(&cluster.redis, "HGET berth:{test}:meta heartbeat_count");
     usec_t until = clock_boottime() + HOST_PATIENCE;

@@ -19,7 +19,7 @@ static void await_stopped(struct fake *f) {
         CU_ASSERT_TRUE_FATAL(fake_is_running(f, 2 * USEC_PER_MSEC));
 }
 
-/* A berthd that comes back hears how the command ended. */
+/* A berthd that comes back receives the end of the command. */
 static void come_back(struct fake *f, int code, int signal, const char *result) {
     fake_listen(f);
     fake_accept(f);
@@ -145,7 +145,7 @@ static void lose_lease(struct fake *f) {
 }
 
 /* The lease was lost before there was time: it waits again, as the same run, and runs under its next grant. A berthd that was started
- * meanwhile is told, too. */
+ * meanwhile gets the report, too. */
 static void test_lost_before_the_begin(void) {
     struct fake f;
 
@@ -266,11 +266,11 @@ static void test_restart_while_running(void) {
     command = f.command;
     fake_stop(&f);
     stand_at(BEGIN + USEC_PER_SEC);
-    settle(&f); /* it has tried in vain */
+    settle(&f); /* an attempt has failed */
     fake_listen(&f);
     clock_file_go_on(&own_clock);
     attach(&f, FAKE_RUN);
-    fake_expect_started(&f); /* told again: this berthd may not know */
+    fake_expect_started(&f); /* sent again: this berthd may not have it */
     TEST_INT(f.command, command);
     fake_reply_granted(&f, MUCH_LATER, false);
     settle(&f);
@@ -324,7 +324,7 @@ static void test_restart_while_waiting(void) {
     fake_accept(&f);
     json_decref(fake_expect(&f, "io.berth.Hold"));
     fake_reply(&f, FAKE_WAITING);
-    while (!strstr(fake_errors(&f), "waiting")) /* it has heard that, and which run it is */
+    while (!strstr(fake_errors(&f), "waiting")) /* it has received the state and the id of its run */
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
     fake_hang_up(&f);
     attach(&f, FAKE_RUN);
@@ -368,7 +368,7 @@ static void test_wait_is_over(void) {
     fake_run(&f, "-v -p db --wait 300ms -E 9 x", NULL);
     fake_accept(&f);
     params = fake_expect(&f, "io.berth.Hold");
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300); /* what is left of it when we are heard */
+    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300); /* the rest when berthd answers */
     json_decref(params);
     fake_reply(&f, FAKE_WAITING);
     fake_stop(&f); /* and nobody comes back in time */

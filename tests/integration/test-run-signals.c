@@ -175,7 +175,7 @@ static void test_whole_tree_is_awaited(void) {
         CU_ASSERT_TRUE_FATAL(fake_is_running(&f, USEC_PER_MSEC));
     TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
     TEST_INT(fake_is_hold_over(&f), false);
-    TEST_INT(recv(f.connection, script, 1, MSG_PEEK | MSG_DONTWAIT), -1); /* and it has told no end */
+    TEST_INT(recv(f.connection, script, 1, MSG_PEEK | MSG_DONTWAIT), -1); /* and it has reported no end */
     fd = open(fifo, O_WRONLY | O_CLOEXEC);
     close(fd);
     fake_expect_ended(&f, 5, -1, NULL);

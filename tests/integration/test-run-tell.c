@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the command of a `berth run` ended, told to a berthd that is away just then: soon, or not at all; its caller waits no longer. */
+/* The report of how the command of a `berth run` ended, while berthd is away: sent soon or not at all. The caller does not wait longer. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static usec_t end_while_away(struct fake *f) {
     return begun;
 }
 
-/* All that a berthd hears which was away. */
-static void hear(struct fake *f) {
+/* Receives all that was sent while this berthd was away. */
+static void receive_all(struct fake *f) {
     json_t *params = fake_expect(f, "io.berth.Ended");
 
     TEST_STRING(json_string_value(json_object_get(params, "run")), FAKE_RUN);
@@ -64,10 +64,10 @@ static void test_comes_back(void) {
     struct fake f;
     usec_t begun = end_while_away(&f);
 
-    TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true); /* tries at least twice in vain */
+    TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true); /* at least two attempts fail */
     fake_listen(&f);
     fake_accept(&f);
-    hear(&f);
+    receive_all(&f);
     TEST_INT(fake_is_hold_over(&f), false); /* until it is sure */
     fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
@@ -83,7 +83,7 @@ static void test_unknown(void) {
     fake_hang_up(&f);
     end_command(&f);
     fake_accept(&f);
-    hear(&f);
+    receive_all(&f);
     fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
@@ -97,19 +97,19 @@ static void test_again(void) {
     fake_hang_up(&f);
     end_command(&f);
     fake_accept(&f);
-    hear(&f);
+    receive_all(&f);
     fake_reply(&f, "{'error': 'io.berth.Stopping'}");
     fake_accept(&f);
-    hear(&f);
+    receive_all(&f);
     fake_accept(&f); /* and hangs up on the one before */
-    hear(&f);
+    receive_all(&f);
     fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
 
-/* It was said to one that is gone before it can have been heard; the hold is given up at once, others wait for it. */
-static void test_not_heard(void) {
+/* The report went to a berthd that died before it read the report. `berth run` closes the hold at once, because others wait for it. */
+static void test_not_read(void) {
     json_t *params;
     struct fake f;
 
@@ -121,13 +121,13 @@ static void test_not_heard(void) {
     fake_reply_granted(&f, clock_boottime() + 60 * USEC_PER_SEC, false); /* a deadline that was pushed at this moment is no answer */
     TEST_INT(fake_is_running(&f, 300 * USEC_PER_MSEC), true);
     fake_accept(&f);
-    hear(&f);
+    receive_all(&f);
     fake_reply(&f, "{'parameters': {}}");
     TEST_INT(fake_await_exit(&f), 5);
     fake_done(&f);
 }
 
-/* A listening socket that the service manager keeps while berthd restarts: what was said there is read later, also from one who has
+/* A listening socket that the service manager keeps while berthd restarts: a report sent there is read later, also from one who has
  * given up waiting. */
 static void test_nobody_accepts(void) {
     struct fake f;
@@ -137,7 +137,7 @@ static void test_nobody_accepts(void) {
     end_command(&f);
     TEST_INT(fake_await_exit(&f), 5);
     fake_accept(&f);
-    hear(&f);
+    receive_all(&f);
     fake_expect_end(&f);
     fake_done(&f);
 }
@@ -162,7 +162,7 @@ static CU_TestInfo tests[] = {
     {"comes back", test_comes_back},
     {"unknown", test_unknown},
     {"again", test_again},
-    {"not heard", test_not_heard},
+    {"not read", test_not_read},
     {"nobody accepts", test_nobody_accepts},
     {"impatient", test_impatient},
     CU_TEST_INFO_NULL,

@@ -17,7 +17,7 @@
 #include "tests/harness/fake-berthd.h"
 #include "tests/harness/test.h"
 
-/* What the shell tells: "J<pid>" a job began, "S" it stopped, "E<status>" it ended. It hears "f": fg. */
+/* Reports of the shell: "J<pid>" a job began, "S" it stopped, "E<status>" it ended. It reads "f": fg. */
 struct terminal {
     struct fake fake;
     int master, shell; /* shell: a socket to it */
@@ -45,7 +45,7 @@ static _Noreturn void job_main(const char *socket, int go, const char *script) {
     _exit(verb_run(7, argv));
 }
 
-static _Noreturn void shell_main(const char *socket, int told, const char *script) {
+static _Noreturn void shell_main(const char *socket, int report, const char *script) {
     int go[2], status;
     pid_t job;
 
@@ -59,7 +59,7 @@ static _Noreturn void shell_main(const char *socket, int told, const char *scrip
     (void) setpgid(job, job);
     set_foreground(job);
     close(go[1]);
-    (void) dprintf(told, "J%d\n", (int) job);
+    (void) dprintf(report, "J%d\n", (int) job);
     for (;;) {
         char c;
 
@@ -68,14 +68,14 @@ static _Noreturn void shell_main(const char *socket, int told, const char *scrip
         if (!WIFSTOPPED(status))
             break;
         set_foreground(getpgrp());
-        (void) dprintf(told, "S\n");
-        if (read(told, &c, 1) != 1)
+        (void) dprintf(report, "S\n");
+        if (read(report, &c, 1) != 1)
             _exit(3);
         set_foreground(job);
         (void) kill(-job, SIGCONT);
     }
-    (void) dprintf(told, "E%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
-    (void) !read(told, &(char){0}, 1); /* keeps the session until the test is done */
+    (void) dprintf(report, "E%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    (void) !read(report, &(char){0}, 1); /* keeps the session until the test is done */
     _exit(0);
 }
 

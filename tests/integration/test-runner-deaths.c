@@ -97,7 +97,7 @@ static void test_guard_dies_others_live(void) {
     test_runner_done(&t);
 }
 
-/* What is said to the runner's process group, by a terminal say, is not said to its guards: they outlive it. */
+/* Signals to the process group of the runner, as from a terminal, do not reach its guards: they outlive it. */
 static void test_session(void) {
     pid_t guard;
 
@@ -196,7 +196,7 @@ static void test_command_is_not_left_alone(void) {
     test_runner_done(&t);
 }
 
-/* berthd is there before the sweep is over: it must not hear `recovered` while processes of the run may be alive. */
+/* berthd is there before the sweep is over: it must not receive `recovered` while processes of the run may be alive. */
 static void test_recovered_waits(void) {
     uint64_t start = 0;
     int status = 0;
@@ -285,7 +285,7 @@ static void test_all_away(void) {
 }
 
 static void test_berthd_away(void) {
-    bool is_told = false;
+    bool is_reported = false;
 
     test_runner_init(&t, WAITS, getuid());
     make_fifo();
@@ -297,15 +297,15 @@ static void test_berthd_away(void) {
     t.fd = test_runner_connect(&t);
     test_runner_hello(&t, t.fd);
     /* Its guard may still be ending, and be listed, too. */
-    for (int i = 0; i < 3 && !(is_told && message_is(&m, PROTOCOL_RECOVERED)); i++) {
+    for (int i = 0; i < 3 && !(is_reported && message_is(&m, PROTOCOL_RECOVERED)); i++) {
         int r;
 
         while ((r = message_receive(t.fd, &m)) == -EAGAIN)
             ;
         TEST_INT(r, 0);
-        is_told = is_told || message_is(&m, PROTOCOL_REPORT);
+        is_reported = is_reported || message_is(&m, PROTOCOL_REPORT);
     }
-    CU_ASSERT(is_told && message_is(&m, PROTOCOL_RECOVERED));
+    CU_ASSERT(is_reported && message_is(&m, PROTOCOL_RECOVERED));
     test_runner_done(&t);
 }
 

@@ -30,29 +30,29 @@ static struct {
     char guard[ID_TEXT_SIZE], refused_reason[32], report_code[8], phase[16];
     usec_t ack;
     bool done_is_due; /* answer the guard's report */
-} told;
+} received;
 
 static void on_recovered(_unused_ void *userdata) {
-    told.recovered++;
+    received.recovered++;
 }
 static void on_guard(const char *run, _unused_ void *userdata) {
-    memcpy(told.guard, run, sizeof(told.guard));
+    memcpy(received.guard, run, sizeof(received.guard));
 }
 static void on_started(_unused_ const char *run, bool existed, _unused_ void *userdata) {
     if (existed)
-        told.existed++;
+        received.existed++;
     else
-        told.started++;
+        received.started++;
 }
 static void on_refused(_unused_ const char *run, const char *reason, _unused_ const char *text, _unused_ void *userdata) {
-    told.refused++;
-    snprintf(told.refused_reason, sizeof(told.refused_reason), "%s", reason);
+    received.refused++;
+    snprintf(received.refused_reason, sizeof(received.refused_reason), "%s", reason);
 }
 static void take_report(const struct message *report) {
     const char *code = message_get(report, "code");
 
-    told.reports++;
-    snprintf(told.report_code, sizeof(told.report_code), "%s", code ? code : "none");
+    received.reports++;
+    snprintf(received.report_code, sizeof(received.report_code), "%s", code ? code : "none");
 }
 static void on_report(const struct message *report, _unused_ void *userdata) {
     char run[ID_TEXT_SIZE];
@@ -62,26 +62,26 @@ static void on_report(const struct message *report, _unused_ void *userdata) {
     TEST_INT(runner_link_forget(runner, run), 0);
 }
 static void on_lost(_unused_ void *userdata) {
-    told.lost++;
+    received.lost++;
 }
 
 static const struct runner_link_handler runner_handler = {.on_recovered = on_recovered, .on_guard = on_guard, .on_started = on_started,
                                                           .on_refused = on_refused, .on_report = on_report, .on_lost = on_lost};
 
 static void guard_on_state(_unused_ struct guard_link *g, const struct message *state, _unused_ void *userdata) {
-    told.states++;
-    snprintf(told.phase, sizeof(told.phase), "%s", message_get(state, "phase"));
+    received.states++;
+    snprintf(received.phase, sizeof(received.phase), "%s", message_get(state, "phase"));
 }
 static void guard_on_started(_unused_ struct guard_link *g, _unused_ const struct message *started, _unused_ void *userdata) {
-    told.guard_started++;
+    received.guard_started++;
 }
 static void guard_on_stopping(_unused_ struct guard_link *g, enum supervise_reason reason, _unused_ void *userdata) {
     TEST_INT(reason, SUPERVISE_REASON_REVOKED);
-    told.stopping++;
+    received.stopping++;
 }
 static void guard_on_ack(_unused_ struct guard_link *g, usec_t deadline, _unused_ void *userdata) {
-    told.acks++;
-    told.ack = deadline;
+    received.acks++;
+    received.ack = deadline;
 }
 static void guard_on_report(struct guard_link *g, const struct message *report, _unused_ void *userdata) {
     take_report(report);
@@ -89,7 +89,7 @@ static void guard_on_report(struct guard_link *g, const struct message *report, 
     guard = guard_link_free(g); /* a handler may */
 }
 static void guard_on_gone(struct guard_link *g, _unused_ void *userdata) {
-    told.gone++;
+    received.gone++;
     guard = guard_link_free(g);
 }
 
@@ -115,7 +115,7 @@ static void run_directory(char path[static 80]) {
 static void begin(const char *with_runner) {
     char directory[80], config[160];
 
-    memset(&told, 0, sizeof(told));
+    memset(&received, 0, sizeof(received));
     run_directory(directory);
     snprintf(config, sizeof(config), "%s/berth.conf", t.directory);
     CU_ASSERT_FATAL(sd_event_new(&event) >= 0);
@@ -140,7 +140,7 @@ static void connect_guard(void) {
 
     run_directory(directory);
     CU_ASSERT_FATAL(guard_link_new(&guard, event, directory, test_runner_id('1'), &guard_handler) == 0);
-    until(&told.states, told.states + 1);
+    until(&received.states, received.states + 1);
     CU_ASSERT(guard_link_pid(guard) > 1);
 }
 
@@ -152,30 +152,30 @@ static void test_links(void) {
     message_begin(&w, PROTOCOL_START);
     TEST_INT(runner_link_start(runner, &w), -ENOTCONN); /* hello comes first */
     TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), -ENOTCONN);
-    until(&told.recovered, 1);
+    until(&received.recovered, 1);
     CU_ASSERT(runner_link_is_up(runner));
     test_runner_begin_start(&w, '2', "b", "0123456789abcdef");
     TEST_INT(runner_link_start(runner, &w), 0);
-    until(&told.refused, 1);
-    TEST_STRING(told.refused_reason, "unknown-job");
+    until(&received.refused, 1);
+    TEST_STRING(received.refused_reason, "unknown-job");
     send_start('1');
-    until(&told.started, 1);
+    until(&received.started, 1);
     send_start('1');
-    until(&told.existed, 1);
+    until(&received.existed, 1);
     connect_guard();
     free(test_runner_read(&t, "a.out"));
     guard_link_set_deadline(guard, clock_boottime() + 100 * USEC_PER_SEC);
-    until(&told.acks, 1);
-    CU_ASSERT(told.ack > clock_boottime() && told.ack != USEC_INFINITY);
+    until(&received.acks, 1);
+    CU_ASSERT(received.ack > clock_boottime() && received.ack != USEC_INFINITY);
     guard_link_set_deadline(guard, USEC_INFINITY);
-    until(&told.acks, 2);
-    CU_ASSERT(told.ack == USEC_INFINITY);
+    until(&received.acks, 2);
+    CU_ASSERT(received.ack == USEC_INFINITY);
     guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
-    until(&told.reports, 1);
-    TEST_INT(told.stopping, 1);
-    TEST_STRING(told.report_code, "7");
+    until(&received.reports, 1);
+    TEST_INT(received.stopping, 1);
+    TEST_STRING(received.report_code, "7");
     CU_ASSERT_PTR_NULL(guard);
-    TEST_INT(told.lost + told.gone, 0);
+    TEST_INT(received.lost + received.gone, 0);
     end();
     test_runner_done(&t);
 }
@@ -184,21 +184,21 @@ static void test_runner_away(void) {
     test_runner_init(&t, WAITS, getuid());
     test_runner_end(&t, SIGTERM);
     begin(NULL);
-    until(&told.lost, 1); /* it is not there yet: told once, and tried again */
+    until(&received.lost, 1); /* the runner is not there yet: reported once, and tried again */
     test_runner_start(&t);
-    until(&told.recovered, 1);
+    until(&received.recovered, 1);
     send_start('1');
-    until(&told.started, 1);
+    until(&received.started, 1);
     test_runner_end(&t, SIGKILL);
-    until(&told.lost, 2);
+    until(&received.lost, 2);
     CU_ASSERT(!runner_link_is_up(runner));
     TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), -ENOTCONN);
     test_runner_start(&t);
-    until(&told.recovered, 2);
-    TEST_STRING(told.guard, test_runner_id('1'));
+    until(&received.recovered, 2);
+    TEST_STRING(received.guard, test_runner_id('1'));
     TEST_INT(runner_link_kill(runner, test_runner_id('1'), 0), 0);
-    until(&told.reports, 1);
-    TEST_STRING(told.report_code, "none");
+    until(&received.reports, 1);
+    TEST_STRING(received.report_code, "none");
     end();
     test_runner_done(&t);
 }
@@ -208,16 +208,16 @@ static void test_guard_gone(void) {
 
     test_runner_init(&t, WAITS, getuid());
     begin(NULL);
-    until(&told.recovered, 1);
+    until(&received.recovered, 1);
     run_directory(directory);
     TEST_INT(guard_link_new(&guard, event, directory, test_runner_id('9'), &guard_handler), -ENOENT);
     send_start('1');
-    until(&told.started, 1);
+    until(&received.started, 1);
     connect_guard();
     test_kill_and_wait(guard_link_pid(guard));
-    until(&told.gone, 1);
-    until(&told.reports, 1);
-    TEST_STRING(told.report_code, "none");
+    until(&received.gone, 1);
+    until(&received.reports, 1);
+    TEST_STRING(received.report_code, "none");
     end();
     test_runner_done(&t);
 }
@@ -228,9 +228,9 @@ static void test_newest_deadline(void) {
 
     test_runner_init(&t, WAITS, getuid());
     begin(NULL);
-    until(&told.recovered, 1);
+    until(&received.recovered, 1);
     send_start('1');
-    until(&told.started, 1);
+    until(&received.started, 1);
     connect_guard();
     CU_ASSERT(kill(guard_link_pid(guard), SIGSTOP) == 0);
     for (int i = 0; i < 5000; i++) {
@@ -238,14 +238,14 @@ static void test_newest_deadline(void) {
         guard_link_set_deadline(guard, newest);
     }
     CU_ASSERT(kill(guard_link_pid(guard), SIGCONT) == 0);
-    while (told.ack != newest) {
-        unsigned before = told.acks;
+    while (received.ack != newest) {
+        unsigned before = received.acks;
 
-        until(&told.acks, before + 1);
+        until(&received.acks, before + 1);
     }
-    CU_ASSERT(told.acks < 5000); /* those between were never sent */
+    CU_ASSERT(received.acks < 5000); /* those between were never sent */
     guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
-    until(&told.reports, 1);
+    until(&received.reports, 1);
     end();
     test_runner_done(&t);
 }
@@ -270,29 +270,29 @@ static void test_with_runner(void) {
     test_runner_init(&t, WAITS, getuid());
     test_runner_end(&t, SIGTERM);
     begin(program);
-    until(&told.recovered, 1);
+    until(&received.recovered, 1);
     first = child_pid();
     CU_ASSERT(first > 0);
     send_start('1');
-    until(&told.started, 1);
+    until(&received.started, 1);
     free(test_runner_read(&t, "a.out"));
     CU_ASSERT(kill(first, SIGKILL) == 0);
-    until(&told.recovered, 2); /* started again, and finds the guard */
-    TEST_INT(told.lost, 1);
+    until(&received.recovered, 2); /* started again, and finds the guard */
+    TEST_INT(received.lost, 1);
     CU_ASSERT(child_pid() > 0 && child_pid() != first);
-    TEST_STRING(told.guard, test_runner_id('1'));
+    TEST_STRING(received.guard, test_runner_id('1'));
     connect_guard();
     end(); /* waits for the runner; the guard goes on */
     TEST_INT(child_pid(), 0);
     begin(program);
-    until(&told.recovered, 1);
-    TEST_STRING(told.guard, test_runner_id('1'));
+    until(&received.recovered, 1);
+    TEST_STRING(received.guard, test_runner_id('1'));
     guard = guard_link_free(guard);
     connect_guard();
-    TEST_STRING(told.phase, "running");
+    TEST_STRING(received.phase, "running");
     guard_link_stop(guard, SUPERVISE_REASON_REVOKED);
-    until(&told.reports, 1);
-    TEST_STRING(told.report_code, "7");
+    until(&received.reports, 1);
+    TEST_STRING(received.report_code, "7");
     end();
     test_runner_done(&t);
 }
@@ -301,7 +301,7 @@ static void test_no_program(void) {
     test_runner_init(&t, WAITS, getuid());
     test_runner_end(&t, SIGTERM);
     begin("/nonexistent/berth-runner");
-    until(&told.lost, 1);
+    until(&received.lost, 1);
     CU_ASSERT(!runner_link_is_up(runner));
     end();
     test_runner_done(&t);

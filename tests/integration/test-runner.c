@@ -237,7 +237,7 @@ static void test_strangers(void) {
     test_runner_done(&t);
 }
 
-/* Its service manager hears that its loop turns, without being asked. */
+/* The runner sends WATCHDOG=1 to its service manager. */
 static void test_watchdog(void) {
     static char *const environment[] = {(char *) "WATCHDOG_USEC=200000", NULL};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -249,7 +249,7 @@ static void test_watchdog(void) {
     test_runner_configure(&t, TEST_SH("a", "exit 0"));
     test_runner_start(&t);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", test_runner_path(&t, "notify"));
-    (void) unlink(address.sun_path); /* what heard READY=1 is closed */
+    (void) unlink(address.sun_path); /* the socket that received READY=1 is closed */
     CU_ASSERT_FATAL(bind(p.fd, (struct sockaddr *) &address, sizeof(address)) == 0);
     TEST_INT(poll(&p, 1, 10000), 1);
     CU_ASSERT(recv(p.fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);

@@ -12,8 +12,8 @@
 #define CONFIG                                                                                         \
     "pool \"db\" { limit = 2 }\n"                                                                      \
     "pool \"here\" { limit = 1 scope = \"host\" description = \"of this host\" }\n"                    \
-    "job \"three\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} pools = {\"db\"} on-broken = {\"told\"} }\n" \
-    "job \"told\" { command = {\"/bin/true\"} }\n"                                                    \
+    "job \"three\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} pools = {\"db\"} on-broken = {\"warn\"} }\n" \
+    "job \"warn\" { command = {\"/bin/true\"} }\n"                                                    \
     "job \"slow\" { command = {\"/bin/sleep\", \"1000\"} pools = {\"here\"} stop-timeout = \"1s\" }\n"
 
 static struct host *ant;

@@ -136,7 +136,7 @@ static void was_over_before(void) {
     check_await("missing", 125, -1, "not-started");
 }
 
-/* --- what this berthd answers is said by the test --- */
+/* --- the test sends the replies of this berthd --- */
 
 static void start_in_child(_unused_ struct fake *f) {
     char start[] = "start", wait[] = "--wait", job[] = "nightly", *argv[] = {start, wait, job, NULL};

@@ -48,8 +48,8 @@ score() { # unit, tenths at most
 }
 # Each line that takes something away says why: a comment stands in front of it, or of the lines it belongs to.
 explained() {
-    awk '/^\[/ { section = $0 } /^#/ { told = 1 } /^$/ { told = 0 }
-        (section == "[Service]" || section == "[Socket]") && /^[A-Z]/ && !told && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
+    awk '/^\[/ { section = $0 } /^#/ { commented = 1 } /^$/ { commented = 0 }
+        (section == "[Service]" || section == "[Socket]") && /^[A-Z]/ && !commented && !/^(Type|Restart|RestartSec|ExecStart|NotifyAccess|User|Group)=/ {
             print FILENAME ": " $0; bad = 1 }
         END { exit bad }' "$root/usr/lib/systemd/system/$1"
 }

@@ -59,7 +59,7 @@ static void test_start_behind(void) {
     host_await(ant, "parked", "job=again");
     b = berth_start(ant, "start --wait again");
     for (usec_t until = clock_boottime() + HOST_PATIENCE; !child_text(b, 1)[0] && clock_boottime() < until;)
-        child_turn(until); /* it has printed a run's id: it was heard */
+        child_turn(until); /* it has printed the id of a run: berthd has replied */
     TEST_INT(berth(ant, "start again"), 75); /* one is kept back at most */
     TEST_INT(berth(ant, "resume here"), 0);
     TEST_INT(berth_end(a), 4);

@@ -52,7 +52,7 @@ static const char epilogue[] =
     "return {model_reply, model_pushes, model_redis.call('HMGET', KEYS[1], 'epoch', 'grace', 'clock', 'heartbeat_count',\n"
     "    'unsettled', 'began', 'lead', 'o:a', 'o:b', 'o:c', 'o:t/x', 'o:t/y', 'o:t/*')}\n";
 
-/* Whether all that is said of a claim in several places agrees, and what keys there are besides those of a namespace at rest. */
+/* Whether the several records of a claim agree, and which keys there are besides those of a namespace at rest. */
 static const char inspect_text[] =
     "local call, at, bad, out, extra = redis.call, 'berth:{m}:', {}, {'', ''}, {}\n"
     "local expected = {}\n"

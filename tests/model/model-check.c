@@ -21,8 +21,8 @@ static bool is_excused(const struct world *w) {
     return w->went_back > 0 && w->now < w->went_back + 3 * w->longest;
 }
 
-/* Somebody remembers the clock from before it was granted, and has told it to Redis: aged by his own clock over a grace it is beyond what
- * was given since, of which he may not have heard, as long as Redis' clock did not run ahead. */
+/* A host remembers the clock from before the grant and has sent it to Redis. Aged by the host's own clock over a grace period,
+ * it exceeds all later numbers, also those that the host does not know, unless Redis' clock ran ahead. */
 static bool is_remembered(const struct world *w, const struct run *r) {
     if (w->was_ahead)
         return false;

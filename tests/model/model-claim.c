@@ -63,27 +63,27 @@ void vclaim_pass_time(struct world *w) {
 
 void vclaim_reap(struct world *w, struct host *h) {
     world_foreach_run(w, r)
-        if (r->host == h->index && r->state == RUN_HELD && r->told && !r->alive)
+        if (r->host == h->index && r->state == RUN_HELD && r->notified && !r->alive)
             vclaim_release(w, r);
 }
 
 void vclaim_extend(struct world *w, struct host *h) {
     world_foreach_run(w, r)
-        if (r->host == h->index && r->alive && r->state == RUN_HELD && r->told && !r->lost && !r->renew && !r->over_lease)
+        if (r->host == h->index && r->alive && r->state == RUN_HELD && r->notified && !r->lost && !r->renew && !r->over_lease)
             r->guard_deadline = h->deadline > r->guard_deadline ? h->deadline : r->guard_deadline;
 }
 
 /* --- what Redis says --- */
 
 static void start_notified(struct world *w, struct host *h, struct run *r) {
-    if (r->told || h->deadline == 0 || w->now >= h->deadline)
+    if (r->notified || h->deadline == 0 || w->now >= h->deadline)
         return;
-    r->told = true;
+    r->notified = true;
     process_start(w, h, r);
 }
 
 void vclaim_start_notified(struct world *w, struct host *h) {
-    world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->told && !r->lost) start_notified(w, h, r);
+    world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_HELD && !r->notified && !r->lost) start_notified(w, h, r);
 }
 
 void vclaim_apply_held(struct world *w, struct host *h, struct run *r, uint64_t ticket, uint64_t token) {
@@ -230,7 +230,7 @@ void vclaim_lose(struct world *w, struct host *h) {
         r->named = false;
         if (r->state == RUN_RELEASING) {
             r->state = RUN_DONE;
-        } else if (r->state == RUN_HELD && !r->told) {
+        } else if (r->state == RUN_HELD && !r->notified) {
             r->state = RUN_WAITING;
             r->token = 0;
         } else if (r->state == RUN_HELD && r->keep && r->alive) {
@@ -262,7 +262,7 @@ void vclaim_collect(struct world *w, struct host *h) {
         if (r->host != h->index)
             continue;
         r->named = false;
-        if (r->state == RUN_HELD && !r->told && !r->lost) { /* Redis says whether it still is */
+        if (r->state == RUN_HELD && !r->notified && !r->lost) { /* the reply shows whether it still is */
             r->state = RUN_WAITING;
             r->token = 0;
         }

@@ -72,7 +72,7 @@ static uint64_t named_number(const struct effect *e) {
     }
 }
 
-/* Nothing but a loss of data or a stepped clock puts it further ahead: what hosts remember is heard in grace alone. */
+/* Nothing but a loss of data or a stepped clock puts it further ahead: Redis uses the numbers that hosts remember in grace alone. */
 void clock_check_lead(struct effect *e) {
     struct world *w = e->w;
     int64_t stored = (int64_t) reply_number(reply_at(e->state, 6)), ahead = ahead_of_redis(w, reply_number(reply_at(e->state, 2)));

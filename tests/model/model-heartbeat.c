@@ -25,7 +25,7 @@ static void remember(struct world *w, struct host *h, uint64_t number, usec_t si
     h->heard = w->now;
 }
 
-/* It was drawn after the last answered heartbeat was sent; or, as a mutation, when it was heard. */
+/* It was drawn after the last answered heartbeat was sent; in the mutation, after its reply came. */
 void vheartbeat_observe_drawn(struct world *w, struct host *h, uint64_t number) {
     usec_t since = h->last_count > 0 && !(w->mutation && w->mutation->age_from_hearing) ? h->last_sent : w->now;
 

@@ -157,16 +157,16 @@ void vhost_crash(struct world *w, struct host *h) {
         r->named = r->renew = false;
         if (r->alive) {
             r->state = RUN_HELD;
-            r->sent = r->told = true;
+            r->sent = r->notified = true;
             continue;
         }
         r->token = 0;
-        if (r->state == RUN_HELD && r->told) { /* it ended just now, as its guard's report says */
+        if (r->state == RUN_HELD && r->notified) { /* it ended just now, as its guard's report says */
             r->state = RUN_DONE;
         } else if (r->state != RUN_RELEASING && r->ticket > 0 && r->id % 2 == 0) {
             r->state = RUN_ASKED;
             r->sent = true;
-            r->told = r->lost = false;
+            r->notified = r->lost = false;
         } else {
             r->state = RUN_DONE;
         }

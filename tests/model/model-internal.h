@@ -184,7 +184,7 @@ struct run {
     uint32_t queue_limit;
     usec_t duration;
     unsigned calls;
-    bool sent, named, told, lost, renew, revoked;
+    bool sent, named, notified, lost, renew, revoked;
     uint64_t ticket, token;
     /* its process */
     bool alive, over_lease;
@@ -192,7 +192,7 @@ struct run {
     uint32_t granted_limit[POOLS_MAX]; /* in force when it was granted */
     uint64_t granted_number;           /* orders grants */
     uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
-                                          was may have put the clock ahead just then, which nobody else had heard of */
+                                          was may have put the clock ahead just then, which no other host had received */
     bool started;                      /* its process has begun once */
     usec_t requested_at;                   /* waits since it was given its ticket then; 0: not so, or that was in grace */
 };
@@ -292,7 +292,7 @@ void rules_begin(struct world *w); /* the data is gone */
 /* What a call did, by its answer; complains where a rule is broken. */
 void rules_apply(struct world *w, enum redis_script script, const struct redis_command *arguments, const redisReply *answer);
 /* Nobody who could be served stands before it in any of its queues. Of two with one place (Redis lost the first's ticket, its clock was set
- * back, and the second asked before anybody had told) either may be first; none must be. */
+ * back, and the second claimed before any host had reported) either may be first; none must be. */
 bool rules_is_first(const struct world *w, unsigned claim, bool surely);
 bool rules_fits(const struct world *w, unsigned claim, uint32_t limit_slack);
 bool rules_wants_too_much(const struct world *w, const struct m_claim *c);
@@ -373,7 +373,7 @@ void vclaim_reap(struct world *w, struct host *h);
 usec_t vclaim_next_end(const struct world *w);
 
 /* --- model-batch.c --- */
-/* It is said with what else this turn asks for alike, and before anything else that its host says. */
+/* The request is sent with the like ones of this turn, before any other call of its host. */
 void vbatch_claim(struct world *w, struct run *r);
 void vbatch_release(struct world *w, struct run *r);
 void vbatch_flush(struct world *w, struct host *h);

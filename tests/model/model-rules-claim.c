@@ -47,7 +47,7 @@ static bool is_any_ending(const struct effect *e) {
     return false;
 }
 
-/* Who does not want to wait is refused if he would have to; who would, if too many wait already; not who has waited before. */
+/* A claim with nowait is refused if it would wait, another one if the queue is full; none that has waited before. */
 static void check_waiting(struct effect *e, unsigned c, const char *full_pool, const char *state) {
     bool nowait = *e->args[6] == '1', refused = strcmp(e->word, "refused") == 0;
     const char *want = nowait ? "busy" : full_pool ? "queue-full" : "W or P";
@@ -60,7 +60,7 @@ static void check_waiting(struct effect *e, unsigned c, const char *full_pool, c
         model_fail(e->w, "queue: c%u was refused for pool %s, must be %s", c, reply_word(reply_at(e->reply, 4)), full_pool);
 }
 
-/* The claims that a call asks for, and what is said of each: {claim, who, ...} from here on. */
+/* The claims that a call requests, with the description of each: {claim, who, ...} from here on. */
 static size_t first_requested(const struct effect *e) {
     return e->script == REDIS_SCRIPT_CLAIM ? 3 : 5;
 }

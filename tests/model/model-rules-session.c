@@ -127,19 +127,19 @@ static void check_differing(struct effect *e, const struct m_session *session) {
     const redisReply *list = reply_at(e->reply, 8), *item;
 
     for (unsigned p = 0; p < e->w->n_pools && e->more == 0; p++) {
-        struct declared want = declared_of(e, p), told = {0};
+        struct declared want = declared_of(e, p), sent = {0};
         bool differ = want.lowest > 0 && (want.lowest != want.highest || want.host_scoped > 0), found = false;
 
         for (size_t i = 0; (item = reply_at(list, i)); i++)
             if (strcmp(reply_word(reply_at(item, 0)), model_pool(e->w, p)) == 0) {
                 found = true;
-                told = (struct declared) {(uint32_t) reply_number(reply_at(item, 1)), (uint32_t) reply_number(reply_at(item, 2)),
+                sent = (struct declared) {(uint32_t) reply_number(reply_at(item, 1)), (uint32_t) reply_number(reply_at(item, 2)),
                                           (unsigned) reply_number(reply_at(item, 3))};
             }
         if (found != (differ && (session->is_declared[p] || session->is_host_scoped[p])) ||
-            (found && (told.lowest != want.lowest || told.highest != want.highest || told.host_scoped != want.host_scoped)))
-            model_fail(e->w, "R14: of pool %s hosts declare %u to %u, %u have it elsewhere; told is %s %u to %u, %u", model_pool(e->w, p), want.lowest,
-                       want.highest, want.host_scoped, found ? "that it differs:" : "nothing", told.lowest, told.highest, told.host_scoped);
+            (found && (sent.lowest != want.lowest || sent.highest != want.highest || sent.host_scoped != want.host_scoped)))
+            model_fail(e->w, "R14: of pool %s hosts declare %u to %u, %u have it elsewhere; the reply has %s %u to %u, %u", model_pool(e->w, p), want.lowest,
+                       want.highest, want.host_scoped, found ? "that it differs:" : "nothing", sent.lowest, sent.highest, sent.host_scoped);
     }
 }
 
@@ -148,22 +148,22 @@ static void note_lowest(const struct effect *e, uint32_t lowest[static POOLS_MAX
         lowest[p] = declared_of(e, p).lowest;
 }
 
-/* Who takes a limit away tells what the lowest is now; of pools that `but` declares itself (may be NULL) its host knows. */
+/* A reply that ends a declaration names the lowest limit now, but for pools that `but` (may be NULL) declares itself. */
 static void check_undeclared(struct effect *e, const uint32_t before[static POOLS_MAX], size_t at, const struct m_session *but) {
     const redisReply *list = reply_at(e->reply, at), *item;
 
     for (unsigned p = 0; p < e->w->n_pools; p++) {
-        uint32_t lowest = declared_of(e, p).lowest, told = before[p];
+        uint32_t lowest = declared_of(e, p).lowest, sent = before[p];
 
         if (but && but->is_declared[p])
             continue;
 
         for (size_t i = 0; (item = reply_at(list, i)); i++)
             if (strcmp(reply_word(reply_at(item, 0)), model_pool(e->w, p)) == 0) /* -1: nobody */
-                told = reply_at(item, 1)->type == REDIS_REPLY_INTEGER && reply_at(item, 1)->integer > 0
+                sent = reply_at(item, 1)->type == REDIS_REPLY_INTEGER && reply_at(item, 1)->integer > 0
                            ? (uint32_t) reply_at(item, 1)->integer : 0;
-        if (told != lowest)
-            model_fail(e->w, "R14: the lowest limit of pool %s is %u now, it was %u; told is %u", model_pool(e->w, p), lowest, before[p], told);
+        if (sent != lowest)
+            model_fail(e->w, "R14: the lowest limit of pool %s is %u now, it was %u; the reply has %u", model_pool(e->w, p), lowest, before[p], sent);
     }
 }
 

@@ -338,7 +338,7 @@ static void check_call(struct effect *e) {
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
         model_fail(e->w, "R10: grace %s", e->m->grace ? "has ended without a reason" : "has begun without a new epoch");
-    /* Debts are paid by whoever comes next and looks, a heartbeat at the latest. */
+    /* The next call that settles pools grants what is owed, a heartbeat at the latest. */
     if (strcmp(e->word, "ok") == 0 && e->more == 0 && !e->mismatch && !e->ended && !e->m->grace && !model_failed(e->w) &&
         (e->script == REDIS_SCRIPT_HEARTBEAT || !*reply_word(reply_at(e->state, 4))))
         check_idle(e->w);

@@ -163,7 +163,7 @@ static void fill_step(struct dice *d, struct step *s, const struct world *w, con
 
 /* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it heard a late answer, or was the
  * first with another lease; Redis becomes another one, with connections kept, while a push is under way; who must remember the clock has
- * only just heard of it. */
+ * only just received it. */
 static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w, bool may_lose_data) {
     struct step *next = &q->steps[q->n];
 

@@ -179,7 +179,7 @@ static void step_override(struct world *w, struct host *h, const struct step *s)
 
     if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
         return;
-    if (w->admin_versions[id] == 0) /* else it is said again */
+    if (w->admin_versions[id] == 0) /* else it is a resend */
         w->admin_versions[id] = h->overrides[p].version + 1;
     vhost_begin(h, &words);
     command_add(&words, h->epoch);
@@ -271,7 +271,7 @@ static void step_lease(struct world *w, struct host *h, const struct step *s) {
     change_config(w, h, h->name, lease);
 }
 
-/* Whoever has the newest token cannot tell it any more, and nobody else has heard of it. What the others remember must do. */
+/* The host with the newest token is gone, and no other host received that token. The numbers that the others remember must suffice. */
 void world_disaster(struct world *w) {
     struct host *h = &w->hosts[w->disaster_host];
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Preloaded into berthd, berth-runner, guards and `berth run` of one host, or into a test: its clocks are
- * off by what the file named by HOST_CLOCK says, from the moment on that it says so. The file has
+ * off by the value in the file named by HOST_CLOCK, from the moment that the file names. The file has
  * 64-bit numbers, three of them of µs: for CLOCK_BOOTTIME, which jumps when a machine was suspended; for
  * CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. The fourth one, if
  * it is not 0, kills berthd before that many of its further effects, calls by which others learn something.
- * Timers on either fire when the clock that they are on says so, also when it jumps while a program waits:
+ * Timers on either fire by the clock that they are on, also when it jumps while a program waits:
  * each wait is cut into slices, between which timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is
  * stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later.
  * CLOCK_MONOTONIC, by which witnesses tell what ran when, is left alone. If there is a folder
@@ -44,7 +44,7 @@ static struct timer { /* armed at an absolute time of a clock that may jump */
     int flags;
     struct itimerspec wanted;
     long long armed_with; /* what the clock was off by, or where it stood */
-    int is_canceled;      /* its clock was stepped, and the program was not told yet */
+    int is_canceled;      /* its clock was stepped, and the program does not know yet */
 } timers[1024]; /* by descriptor */
 
 static enum which which_of(clockid_t id) {

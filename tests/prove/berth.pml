@@ -4,7 +4,7 @@
  *
  * run.sh names the configurations (bounds and budgets of faults) and the mutations; each is one compilation of this file.
  * state.pml declares what a state is made of, data.pml holds the scripts on Redis, host.pml what berthd does, faults.pml time and what breaks,
- * calm.pml the check that whoever waits is served. Macros M_... are the mutations.
+ * calm.pml the check that each waiting claim is served. Macros M_... are the mutations.
  *
  * Time. There is no clock. A tick lets one unit of time pass for everybody, and each host keeps ages in ticks, up to the lease. Any
  * number of steps can happen between two ticks, and any number of ticks between two steps: so a host that freezes is a host that takes

@@ -100,7 +100,7 @@ inline expire(but) {
 #endif
 
 /* Redis's memory went back under one replication id. A heartbeat's script sees it by the last token and the last beat of the session, and by a
- * count that is older than one which its host received a lease ago; berthd sees it by the answer (answer_beat), and its hello says so. */
+ * count that is older than one which its host received a lease ago; berthd detects that in the reply (answer_beat) and reports it in its hello. */
 #ifdef M_SCORE
 #define FORGOT_SCORE false
 #else

@@ -211,7 +211,7 @@ inline session_lost(me) {
 
 /* --- answers --- */
 
-/* What it has been told from before Redis's memory went back has arrived, or never will. */
+/* Each message that Redis sent before its data went back has arrived, or never will. */
 inline heard_lost(me, how) {
 #if ROLLBACKS > 0
     if

@@ -32,7 +32,7 @@ typedef Args {
     byte dead;
     byte known;
     byte own;      /* count that the session's last answered call got */
-    byte last;     /* highest token of this session that its host has heard of */
+    byte last;     /* highest token of this session that its host received */
 #ifdef CLOCK
     byte heard;    /* clock */
 #endif
@@ -153,12 +153,12 @@ typedef Host {
     bool replaces; /* hello is to end the other one */
     byte conn;
     byte epoch;
-    byte known;    /* ticks since it heard of this epoch */
+    byte known;    /* ticks since it learned of this epoch */
     byte own;      /* what its last answered call counted, in this epoch and session */
     byte mark;     /* a count, and the ticks since it was received */
     byte mark_age;
     byte dead;     /* a count that was received a lease ago */
-    byte last;     /* highest token granted to this session that it has heard of, in this epoch */
+    byte last;     /* highest token granted to this session that it received, in this epoch */
 #ifdef CLOCK
     byte heard;    /* highest token of anybody */
 #endif

@@ -28,7 +28,7 @@ await() {
         "$@" && return
         read -rt 0.1 <> <(:) || :
     done
-    fail "in vain: $*"
+    fail "not in time: $*"
 }
 # not COMMAND...: as a command of its own; "!" in front of one does not end a script of -e.
 not() {

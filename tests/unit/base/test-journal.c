@@ -111,7 +111,7 @@ static int redirected_in_child(void) {
 
 /* --- a journald that does not read --- */
 
-#define PATIENCE 20 /* s; whoever waits for that journald is killed by SIGALRM */
+#define PATIENCE 20 /* s; a test that waits for that journald is killed by SIGALRM */
 
 static struct frozen {
     int fd; /* what journald would read */

@@ -28,7 +28,7 @@ static bool has_no_children_files;
 static int n_replaced, orders[2], news[2];
 static pid_t racer; /* the newest */
 
-static bool hear(void) {
+static bool receive_pid(void) {
     struct pollfd p = {.fd = news[0], .events = POLLIN};
 
     return poll(&p, 1, PATIENCE) == 1 && read(news[0], &racer, sizeof(racer)) == sizeof(racer);
@@ -57,7 +57,7 @@ static void replace(enum moment now) {
         return;
     n_replaced++;
     CU_ASSERT_FATAL(write(orders[1], "x", 1) == 1);
-    CU_ASSERT_FATAL(hear());
+    CU_ASSERT_FATAL(receive_pid());
 }
 
 int __real_access(const char *path, int mode);
@@ -106,7 +106,7 @@ static void check(enum moment when) {
     CU_ASSERT_FATAL(pipe(orders) == 0 && pipe(news) == 0);
     if (fork() == 0)
         race();
-    CU_ASSERT_FATAL(hear());
+    CU_ASSERT_FATAL(receive_pid());
     moment = when;
     CU_ASSERT(process_tree_signal(getpid(), SIGKILL) >= 0);
     moment = MOMENT_NONE;

@@ -26,7 +26,7 @@ static void say(int fd) {
         pause();
 }
 
-static pid_t hear(struct tree *tree) {
+static pid_t receive_pid(struct tree *tree) {
     pid_t pid = 0;
 
     CU_ASSERT_FATAL(read(tree->reader, &pid, sizeof(pid)) == sizeof(pid));
@@ -58,7 +58,7 @@ static void tree_init(struct tree *tree, pid_t pids[3]) {
         tree_child(fds[1]);
     (void) close(fds[1]);
     for (int i = 0; i < 3; i++)
-        pids[i] = hear(tree);
+        pids[i] = receive_pid(tree);
 }
 
 /* All three get their signal, and nobody else is below this process. */

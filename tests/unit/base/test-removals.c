@@ -35,7 +35,7 @@ static void down(void) {
     place_remove(folder);
 }
 
-/* A parent that is no folder stands for one that cannot be written: whoever runs this, root as well, is refused. */
+/* A parent that is no folder stands for one that cannot be written: each user is refused, also root. */
 static void forbid(void) {
     (void) rmdir(parent);
     touch(parent);
@@ -66,7 +66,7 @@ static void test_later(void) {
     TEST_INT(removals_remove(r, path), -ENOTDIR);
     TEST_INT(removals_remove(r, parent), 0); /* others are not kept waiting */
     touch(parent);
-    while (clock_boottime() < until - 8 * USEC_PER_SEC) /* it is tried in vain */
+    while (clock_boottime() < until - 8 * USEC_PER_SEC) /* attempts fail */
         (void) sd_event_run(event, 200 * USEC_PER_MSEC);
     allow();
     while (access(path, F_OK) == 0 && clock_boottime() < until)

@@ -154,7 +154,7 @@ static void test_named_by_others(void) {
     doubts("the journal of host cow is missing"); /* once */
 }
 
-static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_ahead}, {"place not told", test_place_not_told},
+static CU_TestInfo tests[] = {{"places", test_places},   {"not ahead", test_not_ahead}, {"place not logged", test_place_not_told},
                               {"redis lost", test_redis_lost}, {"killed", test_killed}, {"end", test_end}, {"named by others", test_named_by_others},
                               CU_TEST_INFO_NULL};
 

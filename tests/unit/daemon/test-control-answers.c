@@ -182,7 +182,7 @@ static CU_TestInfo tests[] = {
     {"large-answers", test_large_answers},
     {"descriptor", test_fd},
     {"descriptor-in-parts", test_fd_in_parts},
-    {"unasked-descriptor", test_unasked_fd},
+    {"unwanted-descriptor", test_unasked_fd},
     CU_TEST_INFO_NULL,
 };
 

@@ -56,7 +56,7 @@ static int64_t find_from(const struct schedule *schedule, const struct zone *zon
     return from;
 }
 
-/* Wakes when the plan says so, and a ms before; false: something else is begun than was shown. */
+/* Wakes at the planned time, and one ms before. False: another run began than the one shown. */
 static bool run_through(const struct due_terms *terms, const struct schedule_due *shown, int64_t mark) {
     usec_t now = (usec_t) mark * USEC_PER_SEC + SPLAY;
 

@@ -43,7 +43,7 @@ static void test_restart_with_command(void) {
     fifo_record(&w, "2");
     TEST_INT(hold_write_record(fifo.hold, &w), 0);
     fifo_reopen(); /* its identity is kept over the second restart, too */
-    TEST_INT(hold_watch_command(fifo.hold, getpid(), pid), 0); /* told once more by the client that came back */
+    TEST_INT(hold_watch_command(fifo.hold, getpid(), pid), 0); /* reported again by the client that came back */
     TEST_INT(hold_write_record(fifo.hold, &w), 0);
     fifo_reopen();
     fifo_expect_over(0);

@@ -83,7 +83,7 @@ static void test_command_inherits(void) {
 
     fd = fifo_begin();
     pid = command_start(&end, fd);
-    close(fd); /* `berth run` was killed, nobody told the pid: the command has it still */
+    close(fd); /* `berth run` was killed, without reporting the pid: the command still has the hold */
     fifo_expect_over(0);
     command_end(pid, end);
     fifo_await_over();

@@ -27,7 +27,7 @@ static void test_ad_hoc(void) {
     CU_ASSERT(fd >= 0);
     TEST_INT(manager_take_hold_fd(r), -1);
     TEST_INT(play_count_files("holds"), 2);
-    /* A start before it asked is not believed; nor one that is still to come (test_told_early). */
+    /* A start before the request is not accepted; nor one in the future (test_reported_early). */
     manager_client_started(r, getpid(), r->queued.boottime - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     CU_ASSERT(r->started.boottime > r->queued.boottime);
@@ -52,7 +52,7 @@ static void test_ad_hoc(void) {
     TEST_INT(manager_attach(play.manager, r->id, getuid(), getpid(), &other), 0);
     CU_ASSERT_PTR_EQUAL(other, r);
 
-    /* An end before the start is not believed, nor one that is still to come. */
+    /* An end before the start is not accepted, nor one in the future. */
     manager_client_ended(r, &(struct adhoc_report) {.code = 0, .signal = -1, .at = 1});
     TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
     CU_ASSERT(r->end.boottime >= r->started.boottime && r->end.boottime <= clock_boottime());
@@ -61,7 +61,7 @@ static void test_ad_hoc(void) {
     manager_client_gone(r);
 }
 
-/* Once its client told its command, the next berthd knows both: since when it runs, and what process to wait for. */
+/* After the client reported its command, the next berthd knows its start time and its process. */
 static void test_found_again(void) {
     struct demands pools;
     struct adhoc_request hold = {.pools = &pools, .name = "label", .wait_usec = USEC_INFINITY, .stop_timeout_usec = USEC_INFINITY,
@@ -111,7 +111,7 @@ static struct run *tell_late(usec_t later, usec_t *ret_started) {
 }
 
 /* A berthd that hung meanwhile: when it was is what counts. */
-static void test_told_late(void) {
+static void test_reported_late(void) {
     usec_t started;
     struct run *r = tell_late(0, &started);
 
@@ -119,7 +119,7 @@ static void test_told_late(void) {
     TEST_INT(r->end.boottime, started + USEC_PER_SEC);
 }
 
-static void test_told_early(void) {
+static void test_reported_early(void) {
     usec_t started, before = clock_boottime();
     struct run *r = tell_late(3600 * USEC_PER_SEC, &started);
 
@@ -218,8 +218,8 @@ static CU_TestInfo recovering_tests[] = {
 static CU_TestInfo tests[] = {
     {"ad hoc", test_ad_hoc},
     {"found again", test_found_again},
-    {"told late", test_told_late},
-    {"told early", test_told_early},
+    {"reported late", test_reported_late},
+    {"reported early", test_reported_early},
     {"client gone", test_client_gone},
     {"nowait and queue timeout", test_nowait_and_queue_timeout},
     {"quota", test_quota},

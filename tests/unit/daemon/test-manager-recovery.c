@@ -39,7 +39,7 @@ static void test_guard_gone(void) {
     play_reports(&report);
     TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
     TEST_INT(play.n_forgotten, 1);
-    play_reports(&report); /* told twice */
+    play_reports(&report); /* sent twice */
     TEST_INT(play.n_forgotten, 2);
 }
 
@@ -77,7 +77,7 @@ static void test_restart(void) {
     play_restart();
     play_finds_guard(running);
     play_recovered();
-    CU_ASSERT_PTR_NULL(manager_find_run(play.manager, waiting)); /* not before the guard has told */
+    CU_ASSERT_PTR_NULL(manager_find_run(play.manager, waiting)); /* not before the guard sent its state */
     play_guard_says(play_guard(), &state);
     found = manager_find_run(play.manager, running);
     CU_ASSERT_PTR_NOT_NULL_FATAL(found);
@@ -97,7 +97,7 @@ static bool is_store_ready(_unused_ void *userdata) {
     return manager_host_store(play.manager)->state == STORE_STATE_READY;
 }
 
-/* The runner was lost and came back before a guard told its state: it names that guard once more. */
+/* The runner was lost and came back before a guard sent its state: the runner names that guard once more. */
 static void test_guard_named_twice(void) {
     struct message state;
     struct guard_link *twice[2];
@@ -137,7 +137,7 @@ static void test_restart_keeps_order(void) {
     TEST_INT(n, ELEMENTSOF(ids));
 }
 
-/* A guard that is gone before it told what it held: nothing is granted before the runner's report says that nothing is left. */
+/* A guard that died before it sent what it held: nothing is granted before the runner's report says that nothing is left. */
 static void test_found_guard_gone(void) {
     struct run *r, *w;
     struct message report;
@@ -186,15 +186,15 @@ static unsigned count(const char *text, const char *event) {
     return n;
 }
 
-/* A berthd that was killed between a command's start and telling of it, or after that: the next one tells what nobody told. */
-static void check_told(bool told, bool over) {
-    struct run *r = told ? play_run("one") : play_begin("one");
+/* A berthd that was killed between a command's start and its event, or after that: the next one logs what is not logged. */
+static void check_start_logged(bool logged, bool over) {
+    struct run *r = logged ? play_run("one") : play_begin("one");
     _cleanup_free_ char *text = NULL;
     char id[ID_TEXT_SIZE];
     struct message m;
     struct capture c;
 
-    CU_ASSERT(told || play_await_starting(r));
+    CU_ASSERT(logged || play_await_starting(r));
     memcpy(id, r->id, sizeof(id));
     if (over)
         play_make_report(&m, r, "code", 0, "none");
@@ -212,7 +212,7 @@ static void check_told(bool told, bool over) {
         play_guard_says(play_guard(), &m);
     }
     text = capture_end(&c);
-    TEST_INT(count(text, "started:"), !told);
+    TEST_INT(count(text, "started:"), !logged);
     TEST_INT(count(text, "exited:"), over);
     TEST_INT(play_count_files("waiting"), 0);
     r = manager_find_run(play.manager, id);
@@ -224,9 +224,9 @@ static void check_told(bool told, bool over) {
     CU_ASSERT(play_await_released(r));
 }
 
-static void test_start_told(void) {
+static void test_start_logged(void) {
     for (int i = 0; i < 4; i++)
-        check_told(i & 1, i & 2);
+        check_start_logged(i & 1, i & 2);
 }
 
 /* What was begun without permits has no token, and gets none. */
@@ -249,9 +249,9 @@ static void test_run_without_pools(void) {
     CU_ASSERT(play_await_released(r));
 }
 
-/* berthd was killed when it had told how a run ended and had not said so to the runner, which tells the next one: once in the journal is
- * enough, and the permits are still given back. */
-static void test_end_told(void) {
+/* berthd was killed after it logged the end of a run and before it acknowledged the report. The runner sends it to the next
+ * berthd, which does not log it again and still returns the permits. */
+static void test_end_logged(void) {
     struct run *r = play_run("one");
     _cleanup_free_ char *text = NULL;
     char id[ID_TEXT_SIZE];
@@ -382,7 +382,7 @@ static void test_overlap_after_recovering(void) {
     CU_ASSERT(!manager_is_idle(play.manager));
 }
 
-/* Begun while berthd recovers, which then is killed: who asked has its id, and it is begun by the next one. */
+/* A run triggered while berthd recovers. berthd is killed then: the client has the id, and the next berthd begins the run. */
 static void test_begun_while_recovering(void) {
     char begun[ID_TEXT_SIZE], running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
     struct run *r = play_run("queued");
@@ -415,7 +415,7 @@ static void test_begun_while_recovering(void) {
     CU_ASSERT(r && play_await_waiting(r));
 }
 
-/* Which record it is that cannot be taken over is said; all else is. */
+/* The record that cannot be recovered is named; the others are recovered. */
 static void test_bad_waiting(void) {
     static const char id[] = "00000000000000000000000000000bad";
     _cleanup_free_ char *text = NULL;
@@ -454,7 +454,7 @@ static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
     n_idle++;
 }
 
-/* Drained while it is not known yet what runs and waits: what is found waiting is withdrawn, and nobody is told that the host is empty
+/* Drained while it is not known yet what runs and waits: what is found waiting is withdrawn, and no client is notified that the host is empty
  * before that is known. */
 static void test_drained_while_recovering(void) {
     struct manager_idle_watch watch = {.on_idle = watch_on_idle};
@@ -512,7 +512,7 @@ static CU_TestInfo tests[] = {
     {"runner away", test_runner_away},
     {"restart", test_restart},
     {"a guard named twice", test_guard_named_twice},
-    {"an end that was reported before", test_end_told},
+    {"an end that was logged before", test_end_logged},
     {"queued behind another", test_queued_behind},
     {"queued, and begun already", test_queued_and_begun},
     {"queued, and over already", test_queued_and_over},
@@ -525,7 +525,7 @@ static CU_TestInfo tests[] = {
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
-    {"a start that nobody told", test_start_told},
+    {"a start that nobody logged", test_start_logged},
     {"a run without pools", test_run_without_pools},
     CU_TEST_INFO_NULL,
 };

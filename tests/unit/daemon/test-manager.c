@@ -330,7 +330,7 @@ static bool is_true(void *value) {
     return *(bool *) value;
 }
 
-/* So long after its last start, whoever began that. */
+/* `every` counts from the last start, whatever triggered it. */
 static void test_every_after_a_manual_start(void) {
     struct manager_job job;
     bool is_later = false;

@@ -36,12 +36,12 @@ FAIL: 1
 FAIL: 2
 FAIL: 3
 END
-check "what a sanitizer found is not told" "FAIL: a-test: status 1: SUMMARY: AddressSanitizer: heap-use-after-free x.c:3 in f" <<'END'
+check "a finding of a sanitizer is not printed" "FAIL: a-test: status 1: SUMMARY: AddressSanitizer: heap-use-after-free x.c:3 in f" <<'END'
 ==1==ERROR
 SUMMARY: AddressSanitizer: heap-use-after-free x.c:3 in f
 1 passed, 0 failed, 0 skipped
 END
-check "the last words are not told" "FAIL: a-test: status 1: Killed" <<'END'
+check "the last words are not printed" "FAIL: a-test: status 1: Killed" <<'END'
 something
 Killed
 

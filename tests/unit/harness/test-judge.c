@@ -159,7 +159,7 @@ static void test_behind_who_waits_behind(void) {
     TEST_INT(got.longest_idle, 8 * USEC_PER_SEC); /* he came later */
 }
 
-/* One ahead who needs more than there is keeps those behind him waiting, whatever is broken; but not whoever wants more than the limit. */
+/* A claim that needs more than is free keeps those behind it waiting, whatever is broken; a claim above the limit does not. */
 static void test_behind(void) {
     begin(2);
     run("a", 10, 20, 0, 0);
@@ -182,7 +182,7 @@ static void test_behind(void) {
     TEST_INT(got.longest_idle, 9 * USEC_PER_SEC); /* another pool */
 }
 
-/* Not only the first in line is looked at: whoever is ahead and broken, but has what he wants, is no excuse. */
+/* Not only the first in the queue counts: a broken claim ahead that has its permits is no excuse. */
 static void test_behind_broken(void) {
     begin(2);
     run("b", 27, 30, 0, 0);
@@ -211,7 +211,7 @@ static void test_behind_by_ticket(void) {
     judge(&j, &got);
     TEST_INT(got.longest_idle, 7 * USEC_PER_SEC); /* he was behind `first`, until there was enough for both */
     TEST_INT(got.idle_from, 20 * USEC_PER_SEC);
-    waits[1].ticketed = 19 * USEC_PER_SEC; /* nobody told him until then that he was second */
+    waits[1].ticketed = 19 * USEC_PER_SEC; /* it did not know until then that it was second */
     waits[1].until = waits[0].until = runs[1].start = 21 * USEC_PER_SEC;
     judge(&j, &got);
     TEST_INT(got.longest_idle, 7 * USEC_PER_SEC);
@@ -283,7 +283,7 @@ static void test_order(void) {
     TEST_INT(got.n_overtaken, 0);
 }
 
-/* Tickets may be drawn in a wrong order, too: who asked long before another and is served long after him was overtaken, whatever they
+/* Tickets may be drawn in a wrong order, too: a claim requested long before another and granted long after it was overtaken, whatever they
  * say. */
 static void test_order_outside(void) {
     begin(1);

@@ -105,8 +105,8 @@ static size_t tell(int fd, size_t from, size_t size, int timeout) {
     return sent;
 }
 
-/* How many of these came, as they were told. */
-static size_t hear(int fd, size_t from, size_t size) {
+/* Returns how many of these bytes arrived unchanged. */
+static size_t receive(int fd, size_t from, size_t size) {
     char data[7000];
     size_t got = 0;
 
@@ -124,25 +124,25 @@ static size_t hear(int fd, size_t from, size_t size) {
     return got;
 }
 
-/* Whoever tells is held up, and nothing of it is lost. */
-static void speak_to_one_who_does_not_read(int teller, int hearer) {
-    size_t told = tell(teller, 0, MOST, QUIET);
+/* The sender is held up, and no byte is lost. */
+static void send_to_a_peer_that_does_not_read(int sender, int receiver) {
+    size_t sent = tell(sender, 0, MOST, QUIET);
 
-    CU_ASSERT(told > 0 && told < MOST);
-    TEST_INT(hear(hearer, 0, told), told);
-    TEST_INT(tell(teller, told, 1000, PATIENCE), 1000); /* the connection lives on */
-    TEST_INT(hear(hearer, told, 1000), 1000);
+    CU_ASSERT(sent > 0 && sent < MOST);
+    TEST_INT(receive(receiver, 0, sent), sent);
+    TEST_INT(tell(sender, sent, 1000, PATIENCE), 1000); /* the connection lives on */
+    TEST_INT(receive(receiver, sent, 1000), 1000);
 }
 
 static void test_slow_redis(void) {
     meet();
-    speak_to_one_who_does_not_read(berthd, redis);
+    send_to_a_peer_that_does_not_read(berthd, redis);
     part();
 }
 
 static void test_slow_berthd(void) {
     meet();
-    speak_to_one_who_does_not_read(redis, berthd);
+    send_to_a_peer_that_does_not_read(redis, berthd);
     part();
 }
 
@@ -153,7 +153,7 @@ static void test_slow_network(void) {
 
     CU_ASSERT_FATAL(fd >= 0 && connect(fd, (const struct sockaddr *) &address, sizeof(address)) == 0);
     meet_by(fd);
-    speak_to_one_who_does_not_read(redis, berthd);
+    send_to_a_peer_that_does_not_read(redis, berthd);
     part();
 }
 
@@ -164,12 +164,12 @@ static void test_others_go_on(void) {
     meet();
     CU_ASSERT(tell(berthd, 0, MOST, QUIET) < MOST);
     TEST_INT(tell(redis, 0, 1000, PATIENCE), 1000);
-    TEST_INT(hear(berthd, 0, 1000), 1000);
+    TEST_INT(receive(berthd, 0, 1000), 1000);
     slow[0] = berthd;
     slow[1] = redis;
     meet();
     TEST_INT(tell(berthd, 0, 1000, PATIENCE), 1000);
-    TEST_INT(hear(redis, 0, 1000), 1000);
+    TEST_INT(receive(redis, 0, 1000), 1000);
     part();
     berthd = slow[0];
     redis = slow[1];
@@ -184,7 +184,7 @@ static void test_held_back(void) {
     CU_ASSERT(!await(berthd, POLLIN, QUIET));
     proxy_set(&proxy, PROXY_PASS, 0, false);
     TEST_INT(tell(redis, ANSWER, 1000, PATIENCE), 1000);
-    TEST_INT(hear(berthd, 0, ANSWER + 1000), ANSWER + 1000);
+    TEST_INT(receive(berthd, 0, ANSWER + 1000), ANSWER + 1000);
     part();
 }
 

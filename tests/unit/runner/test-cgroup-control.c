@@ -120,7 +120,7 @@ static void test_apply(void) {
     const struct job_settings job = {.resources.memory_max = UINT64_C(5) << 30, .resources.cpu_weight = 10, .resources.tasks_max = 64};
 
     begin("\n");
-    TEST_INT(resource_control_apply(directory, &job), 0); /* no controller, no file: told before */
+    TEST_INT(resource_control_apply(directory, &job), 0); /* no controller, no file: reported before */
     put("memory.max", "");
     put("cpu.weight", "");
     put("pids.max", "");

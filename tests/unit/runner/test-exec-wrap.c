@@ -269,7 +269,7 @@ static void test_each_call_lies(void) {
         stays_out(MODE_LIE, lies[i].call, lies[i].nth, EPERM, lies[i].stage);
 }
 
-/* R12: looked at once more right before exec, whoever watches. */
+/* R12: the deadline is checked once more right before exec. */
 static void test_deadline_has_passed(void) {
     struct job_settings job = whole_job("echo yes");
     struct exec_plan plan = whole_plan(&job);

@@ -55,7 +55,7 @@ static void test_values(void) {
     freeReplyObject(r);
 }
 
-/* Numbers of the namespace's clock are times: what is far ahead is not believed, whichever way it is written (R7). */
+/* Numbers of the namespace's clock are times: a number far ahead is refused, in either form (R7). */
 static void test_numbers(void) {
     const usec_t now = clock_realtime(), year = 366 * (usec_t) 86400 * USEC_PER_SEC;
     const struct {
