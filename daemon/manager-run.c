@@ -29,8 +29,8 @@ static void run_granted(struct run *r) {
     r->granted = true;
     e = run_event(r, EVENT_GRANTED, pools);
     e.continues = r->terms.on_lease_lost == ON_LEASE_LOST_CONTINUE;
-    e.has_wait = true;
-    e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
+    e.took.has_wait = true;
+    e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     run_log(r, &e, "%s may start", r->name);
     FAILPOINT("granted-logged");
     if (r->kind == RUN_KIND_JOB) {
@@ -155,8 +155,8 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
     e.position = c->position;
     e.ticket = c->ticket;
     if (r->job.due_realtime > 0 && !parked) {
-        e.has_late = true;
-        e.late_usec = usec_sub(r->queued.realtime, r->job.due_realtime);
+        e.origin.has_late = true;
+        e.origin.late_usec = usec_sub(r->queued.realtime, r->job.due_realtime);
     }
     state_save_run(&manager_of(r)->state,
                    r); /* before it is logged: a run that clients know of survives a restart */
@@ -278,8 +278,8 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
     r->started.realtime = started_realtime;
     r->started.boottime = usec_sub(clock_boottime(), usec_sub(clock_realtime(), started_realtime));
     e = run_event(r, EVENT_STARTED, pools);
-    e.has_wait = true;
-    e.wait_usec = run_wait_usec(r, 0);
+    e.took.has_wait = true;
+    e.took.wait_usec = run_wait_usec(r, 0);
     if (pid > 0)
         run_log(r, &e, "%s runs as process %d", r->name, (int) pid);
     else
@@ -332,8 +332,8 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     }
     e = run_event(r, EVENT_WITHDRAWN, pools);
     e.result = run_result_name(result);
-    e.has_wait = true;
-    e.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
+    e.took.has_wait = true;
+    e.took.wait_usec = usec_sub(clock_boottime(), r->queued.boottime);
     if (manager_of(r)->cluster_store &&
         (r->cluster_claim.state == CLAIM_STATE_WAITING || r->cluster_claim.state == CLAIM_STATE_PARKED))
         e.clock = manager_of(r)->cluster_store->known;

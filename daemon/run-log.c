@@ -11,12 +11,12 @@
 #include "daemon/run-table.h"
 
 static void add_origin(struct event *e, const struct run_origin *origin) {
-    e->trigger = run_trigger_name(origin->trigger);
-    e->due = origin->due[0] ? origin->due : NULL;
-    e->attempt = origin->attempt > 1 ? origin->attempt : 0;
-    e->first_run = origin->attempt > 1 ? origin->first_run : NULL;
-    e->of_job = origin->of_job[0] ? origin->of_job : NULL;
-    e->of_run = origin->of_run[0] ? origin->of_run : NULL;
+    e->origin.trigger = run_trigger_name(origin->trigger);
+    e->origin.due = origin->due[0] ? origin->due : NULL;
+    e->origin.attempt = origin->attempt > 1 ? origin->attempt : 0;
+    e->origin.first_run = origin->attempt > 1 ? origin->first_run : NULL;
+    e->of.job = origin->of_job[0] ? origin->of_job : NULL;
+    e->of.run = origin->of_run[0] ? origin->of_run : NULL;
 }
 
 struct event run_event(const struct run *r, enum event_type type, char pools[static DEMANDS_TEXT_SIZE]) {
@@ -29,9 +29,9 @@ struct event run_event(const struct run *r, enum event_type type, char pools[sta
     if (r->kind == RUN_KIND_JOB)
         add_origin(&e, &r->job.origin);
     if (r->kind == RUN_KIND_ADHOC) {
-        e.has_uid = true;
-        e.uid = r->adhoc.uid;
-        e.has_caller = true;
+        e.caller.has_uid = true;
+        e.caller.uid = r->adhoc.uid;
+        e.caller.is_there = true;
     }
     e.reason = r->reason[0] ? r->reason : NULL;
     return e;
@@ -106,12 +106,12 @@ void run_log_exited(const struct run *r, enum run_result result) {
     struct event e = run_event(r, EVENT_EXITED, pools);
 
     e.result = run_result_name(result);
-    e.has_exit_code = r->end.exit_code >= 0;
-    e.exit_code = r->end.exit_code;
-    e.has_signal = r->end.signal >= 0;
-    e.signal = r->end.signal;
-    e.has_run_time = true;
-    e.run_usec = run_time_usec(r, r->started.boottime);
+    e.exit.has_code = r->end.exit_code >= 0;
+    e.exit.code = r->end.exit_code;
+    e.exit.has_signal = r->end.signal >= 0;
+    e.exit.signal = r->end.signal;
+    e.took.has_run = true;
+    e.took.run_usec = run_time_usec(r, r->started.boottime);
     run_log(r, &e, "%s %s", r->name, end_text(r, result, text));
 }
 

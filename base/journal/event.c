@@ -80,26 +80,26 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->head_start_usec > 0, "BERTH_HEAD_START_MS", event->head_start_usec / USEC_PER_MSEC);
     fields_add(f, "BERTH_ON_LEASE_LOST", event->continues ? "continue" : NULL);
     fields_add(f, "BERTH_LIMITS", event->limits);
-    fields_add_number(f, event->has_wait, "BERTH_WAIT_MS", event->wait_usec / USEC_PER_MSEC);
-    fields_add_number(f, event->has_run_time, "BERTH_RUN_MS", event->run_usec / USEC_PER_MSEC);
+    fields_add_number(f, event->took.has_wait, "BERTH_WAIT_MS", event->took.wait_usec / USEC_PER_MSEC);
+    fields_add_number(f, event->took.has_run, "BERTH_RUN_MS", event->took.run_usec / USEC_PER_MSEC);
     fields_add_number(f, event->position > 0, "BERTH_POSITION", event->position);
     fields_add(f, "BERTH_RESULT", event->result);
-    fields_add_number(f, event->has_exit_code, "BERTH_EXIT_CODE", (uint64_t) event->exit_code);
-    fields_add_number(f, event->has_signal, "BERTH_SIGNAL", (uint64_t) event->signal);
-    fields_add_number(f, event->has_uid, "BERTH_UID", event->uid);
-    fields_add(f, "BERTH_TRIGGER", event->trigger);
-    fields_add(f, "BERTH_DUE", event->due);
-    fields_add_number(f, event->attempt > 0, "BERTH_ATTEMPT", event->attempt);
-    fields_add_number(f, event->attempts > 0, "BERTH_ATTEMPTS", event->attempts);
-    fields_add(f, "BERTH_FIRST_RUN", event->first_run);
-    fields_add(f, "BERTH_UNTIL", event->until);
-    fields_add_number(f, event->count > 0, "BERTH_COUNT", event->count);
-    fields_add_number(f, event->has_late, "BERTH_LATE_MS", event->late_usec / USEC_PER_MSEC);
+    fields_add_number(f, event->exit.has_code, "BERTH_EXIT_CODE", (uint64_t) event->exit.code);
+    fields_add_number(f, event->exit.has_signal, "BERTH_SIGNAL", (uint64_t) event->exit.signal);
+    fields_add_number(f, event->caller.has_uid, "BERTH_UID", event->caller.uid);
+    fields_add(f, "BERTH_TRIGGER", event->origin.trigger);
+    fields_add(f, "BERTH_DUE", event->origin.due);
+    fields_add_number(f, event->origin.attempt > 0, "BERTH_ATTEMPT", event->origin.attempt);
+    fields_add_number(f, event->origin.attempts > 0, "BERTH_ATTEMPTS", event->origin.attempts);
+    fields_add(f, "BERTH_FIRST_RUN", event->origin.first_run);
+    fields_add(f, "BERTH_UNTIL", event->missed.until);
+    fields_add_number(f, event->missed.count > 0, "BERTH_COUNT", event->missed.count);
+    fields_add_number(f, event->origin.has_late, "BERTH_LATE_MS", event->origin.late_usec / USEC_PER_MSEC);
     fields_add_number(f, event->step_usec > 0, "BERTH_STEP_MS", event->step_usec / USEC_PER_MSEC);
     fields_add(f, "BERTH_OTHER_RUN", event->other_run);
     fields_add_number(f, event->delay_usec > 0, "BERTH_DELAY_MS", event->delay_usec / USEC_PER_MSEC);
-    fields_add(f, "BERTH_OF_JOB", event->of_job);
-    fields_add(f, "BERTH_OF_RUN", event->of_run);
+    fields_add(f, "BERTH_OF_JOB", event->of.job);
+    fields_add(f, "BERTH_OF_RUN", event->of.run);
     fields_add(f, "BERTH_REASON", event->reason);
     fields_add_number(f, true, "BERTH_SEQ", ++e->seq);
 }
@@ -148,7 +148,7 @@ static bool has_result(const struct event *event, const char *result) {
 static int priority_of_end(const struct event *event) {
     if (has_result(event, "success") || has_result(event, "stopped"))
         return LOG_INFO;
-    return event->has_caller && !has_result(event, "guard-died") ? LOG_NOTICE : LOG_WARNING; /* guard-died: `berth run` is dead, too */
+    return event->caller.is_there && !has_result(event, "guard-died") ? LOG_NOTICE : LOG_WARNING; /* guard-died: `berth run` is dead, too */
 }
 
 int event_priority(const struct event *event) {
@@ -157,7 +157,7 @@ int event_priority(const struct event *event) {
     case EVENT_WITHDRAWN:
         return priority_of_end(event);
     case EVENT_REFUSED:
-        return event->has_caller ? LOG_INFO : LOG_WARNING;
+        return event->caller.is_there ? LOG_INFO : LOG_WARNING;
     default:
         return table[event->type].priority;
     }

@@ -22,24 +22,38 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
     const char *job, *run, *pools, *result, *reason;
     const char *limits;            /* BERTH_LIMITS of berth-events(7) */
     const char *host;              /* NULL: this host */
-    const char *due, *trigger, *first_run; /* of a job's run */
-    const char *of_job, *of_run;   /* of a hook: the run for which it was started */
-    uint32_t attempt, attempts;
-    usec_t delay_usec;
-    const char *until, *other_run;
-    uint64_t count;
-    bool has_late;
-    usec_t late_usec, step_usec;
+    struct {                       /* why a job's run began */
+        const char *trigger, *due, *first_run;
+        uint32_t attempt, attempts;
+        bool has_late;
+        usec_t late_usec;
+    } origin;
+    struct {                       /* the run for which a hook was started */
+        const char *job, *run;
+    } of;
+    struct {                       /* due times that came to nothing */
+        const char *until;
+        uint64_t count;
+    } missed;
+    const char *other_run;
+    usec_t delay_usec, step_usec;
     uint64_t token, ticket;
     uint64_t clock;                /* number that the namespace's clock (R7) had drawn last before this took effect */
-    bool has_wait, has_run_time, has_exit_code, has_signal, has_uid;
-    usec_t wait_usec, run_usec;
+    struct {
+        bool has_wait, has_run;
+        usec_t wait_usec, run_usec;
+    } took;
+    struct {                       /* the command's */
+        bool has_code, has_signal;
+        int code, signal;
+    } exit;
+    struct {                       /* of `berth run`, which sees the result: no warning is needed */
+        bool is_there, has_uid;
+        unsigned uid;
+    } caller;
     usec_t head_start_usec;
-    bool has_caller;               /* of `berth run`, whose caller sees the result: no warning is needed */
     bool continues;                /* on-lease-lost = "continue" */
     uint32_t position;
-    int exit_code, signal;
-    unsigned uid;
 };
 
 struct events;

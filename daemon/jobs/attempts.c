@@ -37,14 +37,14 @@ static void log_retry(const struct job *job, const struct run *run, const struct
     char pools[DEMANDS_TEXT_SIZE], text[DURATION_TEXT_SIZE];
     struct event e = run_event(run, EVENT_RETRY, pools);
 
-    e.attempt = next->job.origin.attempt;
-    e.attempts = job->settings->retry.retries + 1;
-    e.first_run = next->job.origin.first_run;
+    e.origin.attempt = next->job.origin.attempt;
+    e.origin.attempts = job->settings->retry.retries + 1;
+    e.origin.first_run = next->job.origin.first_run;
     e.delay_usec = delay;
     e.result = run_result_name(run->end.result);
     e.reason = NULL;
     run_log(run, &e, "%s is tried again in %s: attempt %" PRIu32 " of %" PRIu32, job->name,
-            duration_format(delay / USEC_PER_MSEC * USEC_PER_MSEC, text), e.attempt, e.attempts);
+            duration_format(delay / USEC_PER_MSEC * USEC_PER_MSEC, text), e.origin.attempt, e.origin.attempts);
 }
 
 /* Attempts of the chain so far; one that was withdrawn while it waited was not made. */
@@ -60,9 +60,9 @@ static void log_gave_up(const struct job *job, const struct run *run, uint32_t m
     char pools[DEMANDS_TEXT_SIZE];
     struct event e = run_event(run, EVENT_GAVE_UP, pools);
 
-    e.attempt = made;
-    e.attempts = job->settings->retry.retries + 1;
-    e.first_run = run->job.origin.first_run;
+    e.origin.attempt = made;
+    e.origin.attempts = job->settings->retry.retries + 1;
+    e.origin.first_run = run->job.origin.first_run;
     e.reason = chain_reason_name(reason);
     if (made > 0)
         run_log(run, &e, "%s is not tried again after attempt %" PRIu32 ": %s", job->name, made, e.reason);

@@ -8,14 +8,14 @@ void due_runs_log_missed(struct scheduler *scheduler, struct job *job, const str
                          const char *reason) {
     const struct zone *zone = shared_zone_get(job->schedule.zone);
     char first[SCHEDULE_TEXT_SIZE], last[SCHEDULE_TEXT_SIZE];
-    struct event e = {.type = EVENT_MISSED, .job = job->name, .reason = reason, .count = missed->count};
+    struct event e = {.type = EVENT_MISSED, .job = job->name, .reason = reason, .missed.count = missed->count};
 
     if (missed->count == 0 || !zone)
         return;
     job->schedule.n_missed += missed->count;
     job->schedule.last_missed = missed->last;
-    e.due = schedule_format(zone, missed->first, first);
-    e.until = schedule_format(zone, missed->last, last);
+    e.origin.due = schedule_format(zone, missed->first, first);
+    e.missed.until = schedule_format(zone, missed->last, last);
     if (missed->count == 1)
         event_emit(scheduler->runs->events, &e, "%s was not begun: it was due at %s (%s)", job->name, first,
                    reason);

@@ -109,9 +109,9 @@ static void log_skipped(const struct scheduler *scheduler, const struct cause *c
     struct event e = {.type = EVENT_SKIPPED,
                       .job = hook,
                       .reason = reason,
-                      .of_job = cause->job->name,
-                      .of_run = cause->run ? cause->run->id : NULL,
-                      .trigger = "hook"};
+                      .of.job = cause->job->name,
+                      .of.run = cause->run ? cause->run->id : NULL,
+                      .origin.trigger = "hook"};
 
     event_emit(scheduler->runs->events, &e, "%s is not started for %s (%s): %s", hook, cause->job->name,
                cause->event, reason);

@@ -76,8 +76,8 @@ void triggers_log_skipped(const struct scheduler *scheduler, const struct job *j
                           const char *due, const struct run *other) {
     struct event e = {.type = EVENT_SKIPPED,
                       .job = job->name,
-                      .trigger = run_trigger_name(why),
-                      .due = due,
+                      .origin.trigger = run_trigger_name(why),
+                      .origin.due = due,
                       .reason = "overlap",
                       .other_run = other ? other->id : NULL};
 

@@ -41,7 +41,7 @@ static void test_priorities_of_events(void) {
 
     for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
         TEST_INT(event_priority(&(struct event) {.type = rows[i].type, .result = rows[i].result}), rows[i].of_job);
-        TEST_INT(event_priority(&(struct event) {.type = rows[i].type, .result = rows[i].result, .has_caller = true}), rows[i].of_caller);
+        TEST_INT(event_priority(&(struct event) {.type = rows[i].type, .result = rows[i].result, .caller.is_there = true}), rows[i].of_caller);
     }
 }
 
@@ -67,12 +67,12 @@ static void test_fields(void) {
           "granted: m host=ant namespace=demo head_start_ms=1500 on_lease_lost=continue seq=1\n");
     emits(&(struct event){.type = EVENT_READY}, "berthd is ready", "ready: berthd is ready host=ant namespace=demo seq=1\n");
     emits(&(struct event){.type = EVENT_GRANTED, .job = "pg-dump", .run = "0123", .pools = "db:2", .token = 1763640079123456,
-                          .ticket = 1763640079000001, .clock = 1763640079000002, .has_wait = true, .wait_usec = 1999, .position = 3},
+                          .ticket = 1763640079000001, .clock = 1763640079000002, .took.has_wait = true, .took.wait_usec = 1999, .position = 3},
           "pg-dump may start",
           "granted: pg-dump may start job=pg-dump run=0123 pools=db:2 token=1763640079123456 ticket=1763640079000001 clock=1763640079000002 host=ant "
           "namespace=demo wait_ms=1 position=3 seq=1\n");
-    emits(&(struct event){.type = EVENT_EXITED, .job = "a", .run = "b", .host = "bee", .has_exit_code = true, .has_signal = true,
-                          .signal = 15, .has_uid = true, .has_run_time = true, .run_usec = 2500000, .result = "failure",
+    emits(&(struct event){.type = EVENT_EXITED, .job = "a", .run = "b", .host = "bee", .exit.has_code = true, .exit.has_signal = true,
+                          .exit.signal = 15, .caller.has_uid = true, .took.has_run = true, .took.run_usec = 2500000, .result = "failure",
                           .reason = "it said \"no\""},
           "a is over",
           "exited: a is over job=a run=b host=bee namespace=demo run_ms=2500 result=failure exit_code=0 signal=15 uid=0 "
