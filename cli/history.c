@@ -53,9 +53,9 @@ static void past_set_time(usec_t *time, const struct entry *e) {
 static void past_end(struct past *p, const struct entry *e, const char *result) {
     past_set_time(&p->ended, e);
     p->result = e->result ? e->result : result;
-    p->exit_code = e->exit_code;
-    p->signal = e->signal;
-    p->run_ms = e->run_ms >= 0 ? e->run_ms : p->run_ms;
+    p->exit_code = e->exit.code;
+    p->signal = e->exit.signal;
+    p->run_ms = e->took.run_ms >= 0 ? e->took.run_ms : p->run_ms;
 }
 
 static void past_add_entry(struct past *p, const struct entry *e) {
@@ -63,15 +63,15 @@ static void past_add_entry(struct past *p, const struct entry *e) {
     p->name = e->job ? e->job : p->name;
     p->pools = e->pools ? e->pools : p->pools;
     p->host = e->host[0] ? e->host : p->host;
-    p->due = e->due ? e->due : p->due;
+    p->due = e->origin.due ? e->origin.due : p->due;
     p->trigger = e->origin.trigger ? e->origin.trigger : p->trigger;
     /* `retry` and `gave-up` have another attempt than the run. */
-    if (e->attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0) {
-        p->attempt = e->attempt;
+    if (e->origin.attempt > 0 && strcmp(e->event, "retry") != 0 && strcmp(e->event, "gave-up") != 0) {
+        p->attempt = e->origin.attempt;
         p->first_run = e->origin.first_run;
     }
     p->token = e->token > 0 ? e->token : p->token;
-    p->wait_ms = e->wait_ms >= 0 ? e->wait_ms : p->wait_ms;
+    p->wait_ms = e->took.wait_ms >= 0 ? e->took.wait_ms : p->wait_ms;
     if (strcmp(e->event, "queued") == 0 || strcmp(e->event, "parked") == 0)
         past_set_time(&p->queued, e);
     else if (strcmp(e->event, "granted") == 0)

@@ -16,7 +16,7 @@ static const struct {
     {"BERTH_JOB", offsetof(struct entry, job)},       {"BERTH_RUN", offsetof(struct entry, run)},
     {"BERTH_POOLS", offsetof(struct entry, pools)},   {"BERTH_RESULT", offsetof(struct entry, result)},
     {"BERTH_REASON", offsetof(struct entry, reason)}, {"BERTH_LIMITS", offsetof(struct entry, limits)},
-    {"BERTH_DUE", offsetof(struct entry, due)},       {"BERTH_UNTIL", offsetof(struct entry, until)},
+    {"BERTH_DUE", offsetof(struct entry, origin.due)},       {"BERTH_UNTIL", offsetof(struct entry, missed.until)},
     {"BERTH_TRIGGER", offsetof(struct entry, origin.trigger)},
     {"BERTH_FIRST_RUN", offsetof(struct entry, origin.first_run)},
     {"_BOOT_ID", offsetof(struct entry, boot)},       {"BERTH_NAMESPACE", offsetof(struct entry, namespace)},
@@ -41,10 +41,10 @@ static const struct {
     {"BERTH_TOKEN", offsetof(struct entry, token)},         {"BERTH_TICKET", offsetof(struct entry, ticket)},
     {"BERTH_CLOCK", offsetof(struct entry, clock)},         {"BERTH_SEQ", offsetof(struct entry, seq)},
     {"BERTH_UID", offsetof(struct entry, uid)},             {"BERTH_POSITION", offsetof(struct entry, position)},
-    {"BERTH_WAIT_MS", offsetof(struct entry, wait_ms)},     {"BERTH_RUN_MS", offsetof(struct entry, run_ms)},
-    {"BERTH_EXIT_CODE", offsetof(struct entry, exit_code)}, {"BERTH_HEAD_START_MS", offsetof(struct entry, head_start_ms)},
-    {"BERTH_SIGNAL", offsetof(struct entry, signal)},       {"BERTH_ATTEMPT", offsetof(struct entry, attempt)},
-    {"BERTH_COUNT", offsetof(struct entry, count)},
+    {"BERTH_WAIT_MS", offsetof(struct entry, took.wait_ms)},     {"BERTH_RUN_MS", offsetof(struct entry, took.run_ms)},
+    {"BERTH_EXIT_CODE", offsetof(struct entry, exit.code)}, {"BERTH_HEAD_START_MS", offsetof(struct entry, head_start_ms)},
+    {"BERTH_SIGNAL", offsetof(struct entry, exit.signal)},       {"BERTH_ATTEMPT", offsetof(struct entry, origin.attempt)},
+    {"BERTH_COUNT", offsetof(struct entry, missed.count)},
 };
 
 struct filling { /* an entry being read */
@@ -134,7 +134,7 @@ static struct entry *entries_grow(struct entries *e) {
         e->items = grown;
         e->allocated = allocated;
     }
-    e->items[e->n] = (struct entry) {.wait_ms = -1, .run_ms = -1, .head_start_ms = -1, .exit_code = -1, .signal = -1, .uid = -1};
+    e->items[e->n] = (struct entry) {.took.wait_ms = -1, .took.run_ms = -1, .head_start_ms = -1, .exit.code = -1, .exit.signal = -1, .uid = -1};
     return &e->items[e->n];
 }
 

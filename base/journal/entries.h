@@ -15,20 +15,28 @@
 
 struct entry { /* owned texts; NULL if the entry lacks them, but host and cursor are "" */
     char *event, *host, *job, *run, *pools, *result, *reason, *limits, *namespace;
-    char *due, *until;        /* the due time by the clock of its zone; of missed ones the first and the last */
     struct {
         char *trigger, *first_run; /* first_run: of a later attempt */
+        char *due;                 /* by the clock of its zone; of missed due times the first */
+        int64_t attempt;           /* from 1; 0: missing */
     } origin;
+    struct {
+        char *until;              /* the last due time */
+        int64_t count;            /* 0: missing */
+    } missed;
     char *cursor;
     char *boot;               /* of the machine: distinguishes a reboot from a restart of berthd */
     char *process;            /* machine, boot and pid of the berthd that wrote it; BERTH_SEQ counts within a process */
     uint64_t token, ticket, clock, seq;
-    int64_t wait_ms, run_ms, head_start_ms; /* -1: missing */
-    int64_t exit_code, signal;              /* -1: missing */
-    int64_t position;                       /* in the queue; 0: missing */
-    int64_t attempt;                        /* from 1; 0: missing */
-    int64_t count;                          /* of missed due times; 0: missing */
-    int64_t uid;                            /* of the caller; -1: a job */
+    int64_t head_start_ms;    /* -1: missing */
+    struct {
+        int64_t wait_ms, run_ms; /* -1: missing */
+    } took;
+    struct {
+        int64_t code, signal; /* -1: missing */
+    } exit;
+    int64_t position;         /* in the queue; 0: missing */
+    int64_t uid;              /* of the caller; -1: a job */
     bool continues;           /* on-lease-lost = "continue" */
     usec_t time;              /* realtime of the host that wrote it */
 };

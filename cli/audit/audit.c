@@ -116,16 +116,16 @@ static json_t *missed_json(const struct entry *e) {
     char time[CLOCK_TEXT_SIZE];
 
     return json_pack("{s:s?, s:s, s:s?, s:I, s:s?, s:s?, s:s?, s:s, s:s}", "job", e->job, "host", e->host, "namespace", e->namespace,
-                     "count", (json_int_t) e->count, "first", e->due, "last", e->until, "reason", e->reason, "time",
+                     "count", (json_int_t) e->missed.count, "first", e->origin.due, "last", e->missed.until, "reason", e->reason, "time",
                      clock_format(e->time, time), "cursor", e->cursor);
 }
 
 static void missed_print(const struct entry *e) {
-    const char *job = e->job ? e->job : "?", *first = e->due ? e->due : "?", *last = e->until ? e->until : first;
+    const char *job = e->job ? e->job : "?", *first = e->origin.due ? e->origin.due : "?", *last = e->missed.until ? e->missed.until : first;
     const char *reason = e->reason ? e->reason : "?";
 
-    if (e->count > 1)
-        printf("missed: %s on %s was not begun %" PRId64 " times: it was due from %s to %s (%s)\n", job, e->host, e->count, first, last,
+    if (e->missed.count > 1)
+        printf("missed: %s on %s was not begun %" PRId64 " times: it was due from %s to %s (%s)\n", job, e->host, e->missed.count, first, last,
                reason);
     else
         printf("missed: %s on %s was not begun: it was due at %s (%s)\n", job, e->host, first, reason);

@@ -31,7 +31,7 @@ static int compare_what(const struct due_start *x, const struct due_start *y) {
     order = order != 0 ? order : strcmp(x->host, y->host);
     if (order != 0 || x->due != y->due)
         return order != 0 ? order : x->due < y->due ? -1 : 1;
-    return x->entry->attempt < y->entry->attempt ? -1 : x->entry->attempt > y->entry->attempt;
+    return x->entry->origin.attempt < y->entry->origin.attempt ? -1 : x->entry->origin.attempt > y->entry->origin.attempt;
 }
 
 static int compare_starts(const void *a, const void *b) {
@@ -66,17 +66,17 @@ static void check_pair(struct audit *a, const struct due_start *first, const str
         return;
     audit_report_violation(a, AUDIT_DUE_TWICE, second->entry,
                            "%s was begun before for what was due at %s: run %s on %s", second->entry->job,
-                           second->entry->due, first->entry->run, first->entry->host);
+                           second->entry->origin.due, first->entry->run, first->entry->host);
 }
 
 /* False: not the start of a run that was due. */
 static bool read_start(struct audit *a, const struct entry *e, struct due_start *ret) {
-    if (strcmp(e->event, "started") != 0 || !e->due || !e->job || !e->run)
+    if (strcmp(e->event, "started") != 0 || !e->origin.due || !e->job || !e->run)
         return false;
     *ret = (struct due_start){.entry = e, .host = is_on_any(e) ? "" : e->host};
-    if (schedule_parse_time(e->due, &ret->due) == 0)
+    if (schedule_parse_time(e->origin.due, &ret->due) == 0)
         return true;
-    audit_report_violation(a, AUDIT_MALFORMED, e, "BERTH_DUE is \"%.100s\"", e->due);
+    audit_report_violation(a, AUDIT_MALFORMED, e, "BERTH_DUE is \"%.100s\"", e->origin.due);
     return false;
 }
 

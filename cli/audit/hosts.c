@@ -283,11 +283,11 @@ usec_t audit_hosts_time_latest(const struct audit *a, const struct entry *e) {
 
 /* A grant is logged after its token was drawn. A grant without a wait was claimed before that. */
 static void learn_clock(struct audit_host *h, const struct entry *granted) {
-    int64_t after = (int64_t) granted->time - (int64_t) granted->token, before = after - (granted->wait_ms + 1) * 1000;
+    int64_t after = (int64_t) granted->time - (int64_t) granted->token, before = after - (granted->took.wait_ms + 1) * 1000;
 
     if (after < h->highest)
         h->highest = after;
-    if (granted->token == granted->ticket && granted->wait_ms >= 0 && before > h->lowest)
+    if (granted->token == granted->ticket && granted->took.wait_ms >= 0 && before > h->lowest)
         h->lowest = before;
 }
 

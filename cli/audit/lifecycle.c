@@ -154,7 +154,7 @@ static void check_turns(struct audit *a, const struct audit_run *r) {
 
 /* A command that ended was started; permits are released after the end of their run. */
 static void check_whole(struct audit *a, const struct audit_run *r) {
-    if (r->granted && r->exited && !r->started && (r->exited->exit_code >= 0 || r->exited->signal >= 0))
+    if (r->granted && r->exited && !r->started && (r->exited->exit.code >= 0 || r->exited->exit.signal >= 0))
         audit_report_violation(a, AUDIT_DIFFERS, r->exited, "its command ended without a logged start");
     if (r->granted && r->released && !r->exited && !lost_answers_is_unused_run(r))
         audit_report_violation(a, AUDIT_DIFFERS, r->released,

@@ -161,9 +161,9 @@ static usec_t run_start(const struct audit *a, const struct audit_run *r) {
     usec_t start = audit_hosts_time(a, r->started), logged_at;
     int64_t after;
 
-    if (!r->granted || r->granted->wait_ms < 0 || r->started->wait_ms < r->granted->wait_ms)
+    if (!r->granted || r->granted->took.wait_ms < 0 || r->started->took.wait_ms < r->granted->took.wait_ms)
         return start;
-    after = r->started->wait_ms - r->granted->wait_ms;
+    after = r->started->took.wait_ms - r->granted->took.wait_ms;
     logged_at = audit_hosts_time(a, r->granted) + (usec_t) (after + 1) * USEC_PER_MSEC;
     return logged_at < start ? logged_at : start;
 }
@@ -176,8 +176,8 @@ static usec_t run_end(const struct audit *a, const struct audit_run *r) {
                                : 0,
            logged_at;
 
-    if (r->exited && r->started && r->exited->run_ms >= 0) {
-        logged_at = run_start(a, r) + (usec_t) (r->exited->run_ms + 1) * USEC_PER_MSEC;
+    if (r->exited && r->started && r->exited->took.run_ms >= 0) {
+        logged_at = run_start(a, r) + (usec_t) (r->exited->took.run_ms + 1) * USEC_PER_MSEC;
         end = logged_at < end ? logged_at : end;
     }
     return end;

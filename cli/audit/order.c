@@ -27,8 +27,8 @@ static void check_growth(struct audit *a) {
         const struct audit_hold *h = &a->holds[i];
         usec_t logged = audit_hosts_time(a, h->entry);
 
-        if (h->entry->wait_ms >= 0 && first &&
-            usec_sub(logged, (usec_t) (h->entry->wait_ms + 1) * USEC_PER_MSEC) > usec_add(first_logged, slack))
+        if (h->entry->took.wait_ms >= 0 && first &&
+            usec_sub(logged, (usec_t) (h->entry->took.wait_ms + 1) * USEC_PER_MSEC) > usec_add(first_logged, slack))
             audit_report_violation(a, AUDIT_TOKEN_ORDER, h->entry,
                                    "its token %" PRIu64 " is below %" PRIu64
                                    " of run %s, which was granted before this claim was made",

@@ -22,8 +22,8 @@ void audit_fixture_begin(void) {
 struct entry audit_fixture_entry(struct writer *w, long msec, const char *event, const char *run, const char *pools) {
     return (struct entry) {.event = (char *) event, .host = (char *) w->host, .run = (char *) run, .pools = (char *) pools,
                            .namespace = (char *) "test", .cursor = (char *) "cursor", .boot = (char *) w->boot,
-                           .process = (char *) w->process, .seq = ++w->seq, .wait_ms = -1, .run_ms = -1, .head_start_ms = -1,
-                           .exit_code = -1, .signal = -1, .uid = -1, .time = BASE + (usec_t) msec * USEC_PER_MSEC + (usec_t) w->ahead};
+                           .process = (char *) w->process, .seq = ++w->seq, .took.wait_ms = -1, .took.run_ms = -1, .head_start_ms = -1,
+                           .exit.code = -1, .exit.signal = -1, .uid = -1, .time = BASE + (usec_t) msec * USEC_PER_MSEC + (usec_t) w->ahead};
 }
 
 void audit_fixture_add(const struct entry *e) {
@@ -58,7 +58,7 @@ void audit_fixture_grant(struct writer *w, long asked, long granted, const char 
 
     e.ticket = BASE + (usec_t) asked * USEC_PER_MSEC;
     e.token = BASE + (usec_t) granted * USEC_PER_MSEC;
-    e.wait_ms = granted + 1 - asked;
+    e.took.wait_ms = granted + 1 - asked;
     audit_fixture_add(&e);
 }
 

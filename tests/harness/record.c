@@ -119,25 +119,25 @@ static void take_line(struct entries *ret, const char *line, usec_t time, const 
     e.reason = get_text(line, "reason");
     e.limits = get_text(line, "limits");
     e.namespace = get_text(line, "namespace");
-    e.due = get_text(line, "due");
-    e.until = get_text(line, "until");
-    e.attempt = get_number(line, "attempt", 0);
-    e.count = get_number(line, "count", 0);
+    e.origin.due = get_text(line, "due");
+    e.missed.until = get_text(line, "until");
+    e.origin.attempt = get_number(line, "attempt", 0);
+    e.missed.count = get_number(line, "count", 0);
     e.token = event_get_u64(line, "token");
     e.ticket = event_get_u64(line, "ticket");
     e.position = get_number(line, "position", 0);
     e.clock = event_get_u64(line, "clock");
     e.seq = event_get_u64(line, "seq");
-    e.wait_ms = get_number(line, "wait_ms", -1);
-    e.run_ms = get_number(line, "run_ms", -1);
+    e.took.wait_ms = get_number(line, "wait_ms", -1);
+    e.took.run_ms = get_number(line, "run_ms", -1);
     e.head_start_ms = get_number(line, "head_start_ms", -1);
-    e.exit_code = get_number(line, "exit_code", -1);
-    e.signal = get_number(line, "signal", -1);
+    e.exit.code = get_number(line, "exit_code", -1);
+    e.exit.signal = get_number(line, "signal", -1);
     e.uid = get_number(line, "uid", -1);
     e.continues = strcmp(event_get(line, "on_lease_lost"), "continue") == 0;
     TEST_INT(entries_add(ret, &e), 0);
     for (size_t i = 0; i < 10; i++)
-        free(((char *[]) {e.host, e.job, e.run, e.pools, e.result, e.reason, e.limits, e.namespace, e.due, e.until})[i]);
+        free(((char *[]) {e.host, e.job, e.run, e.pools, e.result, e.reason, e.limits, e.namespace, e.origin.due, e.missed.until})[i]);
 }
 
 static void read_file(struct entries *ret, const struct host *h, unsigned number, size_t *n) {
@@ -174,7 +174,7 @@ static void show(const struct entries *entries, const char *run) {
         if (!e->run || (run && strcmp(e->run, run) == 0) || getenv("BERTH_AUDIT_ALL"))
             printf("  %" PRIu64 " %s %" PRIu64 " %s run=%s pools=%s ticket=%" PRIu64 " token=%" PRIu64 " clock=%" PRIu64
                    " wait_ms=%" PRId64 " run_ms=%" PRId64 " result=%s limits=%s\n", e->time, e->process, e->seq, e->event,
-                   e->run ? e->run : "", e->pools ? e->pools : "", e->ticket, e->token, e->clock, e->wait_ms, e->run_ms,
+                   e->run ? e->run : "", e->pools ? e->pools : "", e->ticket, e->token, e->clock, e->took.wait_ms, e->took.run_ms,
                    e->result ? e->result : "", e->limits ? e->limits : "");
     }
 }

@@ -14,8 +14,8 @@ static void add_start(struct writer *w, long msec, const char *run, const char *
     struct entry e = audit_fixture_entry(w, msec, "started", run, NULL);
 
     e.job = (char *) "dump";
-    e.due = (char *) due;
-    e.attempt = attempt;
+    e.origin.due = (char *) due;
+    e.origin.attempt = attempt;
     audit_fixture_add(&e);
 }
 
@@ -107,15 +107,15 @@ static void test_missed(void) {
     for (int i = 0; i < 2; i++) {
         e = audit_fixture_entry(&ant, 100 + 1000 * i, "missed", NULL, NULL);
         e.job = (char *) "dump";
-        e.due = (char *) DUE;
-        e.until = (char *) NEXT;
-        e.count = 2;
+        e.origin.due = (char *) DUE;
+        e.missed.until = (char *) NEXT;
+        e.missed.count = 2;
         audit_fixture_add(&e);
     }
     audit_fixture_expect_proof();
     TEST_INT(report.n_missed, 2);
-    TEST_STRING(report.missed[0]->until, NEXT);
-    TEST_INT(report.missed[0]->count, 2);
+    TEST_STRING(report.missed[0]->missed.until, NEXT);
+    TEST_INT(report.missed[0]->missed.count, 2);
     options.since = BASE + 500 * USEC_PER_MSEC;
     audit_fixture_expect_proof();
     TEST_INT(report.n_missed, 1);

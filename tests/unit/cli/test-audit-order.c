@@ -134,9 +134,9 @@ static void test_tokens(void) {
     audit_fixture_grant(&bee, 1000, 1000, "c", "db:1");
     audit_fixture_expect_proof();
     record.items[record.n - 1].time += 5 * USEC_PER_SEC; /* logged late: no violation */
-    record.items[record.n - 1].wait_ms += 5000;
+    record.items[record.n - 1].took.wait_ms += 5000;
     audit_fixture_expect_proof();
-    record.items[record.n - 1].wait_ms = 10; /* but it claimed at 6 s */
+    record.items[record.n - 1].took.wait_ms = 10; /* but it claimed at 6 s */
     record.items[record.n - 1].ticket--;
     audit_fixture_expect_violation(AUDIT_TOKEN_ORDER, "c", "of run b");
 }

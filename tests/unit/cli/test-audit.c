@@ -243,11 +243,11 @@ static void test_logged_late(void) {
     for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
         audit_fixture_add_good_runs(); /* c was granted after it had waited for 302 ms */
         record.items[record.n - 1].time = BASE + 5000 * USEC_PER_MSEC;
-        record.items[record.n - 1].wait_ms = cases[i].wait_ms;
+        record.items[record.n - 1].took.wait_ms = cases[i].wait_ms;
         audit_fixture_reclaim(3000, "c");
         audit_fixture_grant(&bee, 3000, 3000, "d", "db:1");
         audit_fixture_add_event(&ant, 5001, "exited", "c", "db:1");
-        record.items[record.n - 1].run_ms = cases[i].run_ms;
+        record.items[record.n - 1].took.run_ms = cases[i].run_ms;
         audit_fixture_set_token("c");
         if (cases[i].overlaps)
             audit_fixture_expect_violation(AUDIT_ABOVE_LIMIT, "d", "held before: c on ant");
