@@ -12,12 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/nearest.h"
+#include "base/regex-cost.h"
 
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define NAME_SHOWN 80
 #define VALUE_SHOWN 80
 #define CHOICES_SHOWN 200
-#define REPEATS_MAX 4096 /* by which a regex may multiply its size: regcomp(3) copies what is repeated */
 
 static int fail(char error[static PARAMETER_ERROR_SIZE], const char *format, ...) _printf_(2, 3);
 static int fail(char error[static PARAMETER_ERROR_SIZE], const char *format, ...) {
@@ -99,26 +99,6 @@ static int check_choices(const char *choices, char error[static PARAMETER_ERROR_
     }
 }
 
-/* By how much "{1,3}{2}" makes an expression larger; "+" doubles what it repeats. */
-static unsigned long count_repeats(const char *regex) {
-    unsigned long repeats = 1;
-
-    for (const char *p = regex; *p && repeats <= REPEATS_MAX; p++) {
-        unsigned long least, most;
-        char *end;
-
-        if (*p == '+')
-            repeats *= 2;
-        if (*p != '{')
-            continue;
-        least = strtoul(p + 1, &end, 10);
-        most = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
-        most = most > least ? most : least;
-        repeats *= most > REPEATS_MAX ? REPEATS_MAX + 1 : most > 0 ? most : 1;
-    }
-    return repeats;
-}
-
 /* 0, -EINVAL or -ENOMEM. The expression is compiled for each check: checks are rare. */
 static int compile(const char *regex, regex_t *ret, char error[static PARAMETER_ERROR_SIZE]) {
     int answer = regcomp(ret, regex, REG_EXTENDED);
@@ -149,8 +129,10 @@ static int check_regex(const char *regex, char error[static PARAMETER_ERROR_SIZE
         if (p[1] == '\0')
             break;
     }
-    if (count_repeats(regex) > REPEATS_MAX)
-        return fail(error, "repeats more than %d times, a + counting twice; write * or smaller numbers", REPEATS_MAX);
+    if (regex_cost(regex).length > REGEX_LENGTH_MAX)
+        return fail(error, "is longer than %d characters with its repeats written out; write * or smaller numbers", REGEX_LENGTH_MAX);
+    if (regex_cost(regex).depth > REGEX_DEPTH_MAX)
+        return fail(error, "repeats what repeats a repeat, which may take for ever; repeat less");
     r = compile(regex, &compiled, error);
     if (r == 0)
         regfree(&compiled);

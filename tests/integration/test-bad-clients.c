@@ -125,7 +125,7 @@ static void parameters(void) {
         {"{'method':'io.berth.SetLimit','parameters':{'pool':'db','limit':1,'for_ms':0}}", INVALID("for_ms")},
         {"{'method':'io.berth.Pause','parameters':{'pool':'d b'}}", BAD("the pool's name has a space")},
         {"{'method':'io.berth.Stop','parameters':{'target':'{'}}",
-         BAD("the job or run's name has a character that is not one of A-Z a-z 0-9 . _ -")},
+         BAD("the job or run's name has a character that is not one of A-Z a-z 0-9 . _ -; use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'")},
         {"{'method':'io.berth.Hold','parameters':{}}", "{\"error\":\"org.varlink.service.ExpectedMore\",\"parameters\":{}}"},
         {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a'}}", INVALID("pools")},
         {"{'method':'io.berth.Hold','more':true,'parameters':{'name':'a','pools':[]}}", BAD("at least one pool is needed")},

@@ -110,7 +110,10 @@ static const struct model_mutation mutations[] = {
     {.name = "claims: no check whether there is room for all", .from = "if room and call('SCARD', base .. ':held') + n <= room and",
      .to = "if room and"},
     {.name = "claims: granted without the replication id", .seed = 390,
-     .from = "<= room and string.find(call('INFO', 'replication'), m[4], 1, true) then\nlocal is_resent", .to = "<= room then\nlocal is_resent"},
+     .from = "<= room and string.find(call('INFO', 'replication'), m[4], 1, true)\nand (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1\n"
+             "or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then\nlocal is_resent",
+     .to = "<= room\nand (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1\n"
+             "or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then\nlocal is_resent"},
     {.name = "claims: no check for resent claims", .seed = 48, .from = "if not is_resent then", .to = "if true then"},
     {.name = "claims: the slow path forgets resent claims",
      .from = "for _, c in ipairs(ids) do again[c] = find_resent(c) and true end", .to = ""},
@@ -134,7 +137,8 @@ static const struct model_mutation mutations[] = {
 
     /* several releases in one call */
     {.name = "releases: no check for waiting claims",
-     .from = "if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then return lines end", .to = "do return lines end"},
+     .from = "if call('EXISTS', at .. 'pool:' .. pool .. ':queue') == 0 then\nif string.find(pool, '/'",
+     .to = "do\nif string.find(pool, '/'"},
     {.name = "releases: no check for one pool", .seed = 280, .from = "session ~= s or (pool and of_pool ~= pool)",
      .to = "session ~= s"},
     {.name = "releases: their session keeps them", .from = "call('SREM', at .. 'session:' .. s .. ':claims', unpack(ids))", .to = ""},
@@ -173,11 +177,13 @@ static const struct model_mutation mutations[] = {
      .to = "call('HSET', meta, 'clock', fmt(clock))"},
     {.name = "a release's grant follows Redis' clock alone",
      .from = "#clock == #since and clock < since and since or string.format('%d', math.max(clock + 1, since))", .to = "since"},
-    {.name = "a fast grant without the replication id", .from = "string.find(call('INFO', 'replication'), m[4], 1, true) then\nlocal t =",
-     .to = "true then\nlocal t ="},
+    {.name = "a fast grant without the replication id", .from = "string.find(call('INFO', 'replication'), m[4], 1, true)\nand (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1\n"
+             "or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then\nlocal t =",
+     .to = "true\nand (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1\n"
+             "or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then\nlocal t ="},
     {.name = "a release's grant without the replication id", .from = "and string.find(call('INFO', 'replication'), o[3], 1, true) then",
      .to = "then"},
-    {.name = "a release grants in the grace period", .from = "if o[2] and not o[1] and connection", .to = "if o[2] and connection"},
+    {.name = "a release grants in the grace period", .from = "if limit_text and not o[1] and connection", .to = "if limit_text and connection"},
 
     /* parking */
     {.name = "a changed limit settles its own pool only",

@@ -74,7 +74,6 @@ static void test_unknown(void) {
     refuses("runs|--nothing", 64, "berth runs: unknown option --nothing");
     refuses("runs|-x", 64, "berth runs: unknown option -x");
     refuses("runs|--json=yes", 64, "berth runs: --json takes no value");
-    refuses("jobs|one", 64, "berth jobs: 1 argument too many");
     refuses("hosts|one|two", 64, "berth hosts: 2 arguments too many");
     refuses("start", 64, "berth start: JOB is missing");
     refuses("stop", 64, "berth stop: JOB|RUN|LABEL is missing");
@@ -105,11 +104,11 @@ static void test_values(void) {
     refuses("limit|d b|3", 64, "berth limit: the name of a pool has a space");
     refuses("pools|d\"b", 64, "berth pools: the name of a pool has a character that is not one of A-Z a-z 0-9 . _ -");
     refuses("pause|db|.db", 64, "berth pause: the name of a pool begins with '.' or '-'");
-    refuses("start|", 64, "berth start: the name of a job is empty");
-    refuses("stop|a\nb", 64, "berth stop: the name of a job or run has a character that is not one of A-Z a-z 0-9 . _ -");
+    refuses("start|", 64, "berth start: the name of a job is empty; use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
+    refuses("stop|a\nb", 64, "berth stop: the name of a job or run has a character that is not one of A-Z a-z 0-9 . _ -; use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
     refuses("revoke|db", 64, "berth revoke: db: not a run's id or its first digits (at least 4); see `berth pools POOL`");
     refuses("revoke|012", 64, "berth revoke: 012: not a run's id or its first digits (at least 4); see `berth pools POOL`");
-    refuses("history|a b", 64, "berth history: the name of a job or run has a space");
+    refuses("history|a b", 64, "berth history: the name of a job or run has a space; use 1 to 64 of A-Z a-z 0-9 . _ -, not beginning with '.' or '-'");
     refuses("history|--since|soon", 64, "berth history: --since soon: must be a time such as today, -2h, \"2 hours ago\", 14:00, "
             "\"2026-11-20 14:00\" or 2026-11-20T13:00:00Z");
     refuses("grace", 64, "berth grace: --end is missing; `berth help grace` explains the risk");

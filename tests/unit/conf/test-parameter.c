@@ -44,9 +44,12 @@ static void test_texts(void) {
     refuse("A=~", "has no regular expression behind '~'");
     refuse("A=~(", "is no regular expression: Unmatched ( or \\(");
     refuse("A=~(a)\\1", "refers back with \"\\1\", which may take for ever to match; write it out");
-    refuse("A=~((x{100}){100}){2}", "repeats more than 4096 times, a + counting twice; write * or smaller numbers");
-    refuse("A=~x+++++++++++++", "repeats more than 4096 times, a + counting twice; write * or smaller numbers");
-    refuse("A=~x{0,20000}", "repeats more than 4096 times, a + counting twice; write * or smaller numbers");
+    refuse("A=~((x{100}){100}){2}", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
+    refuse("A=~x+++++++++++++", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
+    refuse("A=~x*+++++*+++++", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
+    refuse("A=~(((x*)?)*(y*)?){250}", "repeats what repeats a repeat, which may take for ever; repeat less");
+    refuse("A=~(((x*)?)*(y*)?)*", "repeats what repeats a repeat, which may take for ever; repeat less");
+    refuse("A=~x{0,20000}", "is longer than 512 characters with its repeats written out; write * or smaller numbers");
 }
 
 /* S28 */
