@@ -72,7 +72,7 @@ static void restarts_after_a_good_stretch(void) {
 /* S25: bad many times in a row, evenly over three days, then good. */
 static void many_bad_runs(void) {
     const char *text = getenv("BERTH_TEST_BAD_RUNS");
-    unsigned a_day = text ? (unsigned) strtoul(text, NULL, 10) / 3 : 40, n = 3 * a_day + 1;
+    unsigned a_day = text ? (unsigned) strtoul(text, NULL, 10) / 3 : 12, n = 3 * a_day + 1;
     char path[128];
     FILE *good;
 

@@ -181,7 +181,7 @@ static const struct model_mutation mutations[] = {
              "or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then\nlocal t =",
      .to = "true\nand (not pattern or call('SADD', at .. 'pool:' .. pattern .. ':keys', pool) == 1\n"
              "or call('EXISTS', base .. ':queue', base .. ':parked') == 0) then\nlocal t ="},
-    {.name = "a release's grant without the replication id", .from = "and string.find(call('INFO', 'replication'), o[3], 1, true) then",
+    {.name = "a release's grant without the replication id", .seed = 88, .from = "and string.find(call('INFO', 'replication'), o[3], 1, true) then",
      .to = "then"},
     {.name = "a release grants in the grace period", .from = "if limit_text and not o[1] and connection", .to = "if limit_text and connection"},
 
@@ -222,7 +222,8 @@ static const struct model_mutation mutations[] = {
      .to = "dequeue(c, r)\ncall('HDEL', at .. 'claims', c)"},
     {.name = "keys: a parked claim does not forget its other keys", .has_keys = true, .from = "leave_keys(r)\nr.state = 'P'",
      .to = "r.state = 'P'"},
-    {.name = "keys: a revoked claim does not forget its key", .has_keys = true, .from = "dequeue(c, r)\nleave_keys(r)\nend",
+    {.name = "keys: a revoked claim does not forget its key", .has_keys = true, .seed = 746,
+     .from = "dequeue(c, r)\nleave_keys(r)\nend",
      .to = "dequeue(c, r)\nend"},
     {.name = "keys: a key is forgotten while claims are parked", .has_keys = true,
      .from = "call('EXISTS', base .. ':held', base .. ':queue', base .. ':parked') == 0 then\ncall('SREM', at .. 'pool:' .. pattern",
