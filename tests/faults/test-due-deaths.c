@@ -94,6 +94,7 @@ static unsigned count_ended(void) {
 static bool start_again(void) {
     if (!ant->berthd->ended)
         return false;
+    host_mark(ant);
     host_launch(ant);
     return true;
 }
@@ -109,14 +110,14 @@ static unsigned go_on_until(unsigned ended) {
     return n_deaths;
 }
 
-/* No more kills. berthd has the ends of all runs. */
+/* No more kills. berthd has the ends of all runs. One that still recovers knows of none. */
 static void settle(void) {
     usec_t until = clock_boottime() + PATIENCE;
     size_t n = 1;
 
     host_clock_end_berthd(ant, 0);
-    if (start_again())
-        host_await(ant, "ready", " ");
+    (void) start_again();
+    host_await(ant, "ready", " ");
     while (n > 0 && clock_boottime() < until) {
         json_t *runs = berth_json(ant, "runs");
 
