@@ -14,7 +14,7 @@
 #define DEMAND_POOLS_MAX 32     /* pools of one claim */
 
 struct demand {
-    char pool[POOL_NAME_SIZE]; /* plain or a key */
+    char pool[POOL_NAME_SIZE]; /* no pattern */
     uint32_t permits; /* at least 1 */
 };
 
@@ -33,7 +33,8 @@ enum {
     DEMAND_E_MANY,       /* more than DEMAND_POOLS_MAX pools */
 };
 
-/* Adds one "pool" or "pool:permits". 0 or a DEMAND_E_*; then nothing was added. */
+/* Adds one "pool" or "pool:permits" that a person wrote: not the pool of a job. 0 or a DEMAND_E_*; then
+ * nothing was added. */
 int demands_add(struct demands *d, const char *text);
 /* Returns an error text for a DEMAND_E_*, e.g. "permits must be 1 to 1000". */
 const char *demands_explain(int answer);

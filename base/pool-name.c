@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/job-name.h"
+
 /* Copies what is before the slash; its end is cut off if it is too long for a name, and stays too long. */
 static void copy_first(const char *text, size_t length, char buffer[static NAME_MAX_LENGTH + 2]) {
     (void) snprintf(buffer, NAME_MAX_LENGTH + 2, "%.*s", length > NAME_MAX_LENGTH ? NAME_MAX_LENGTH + 1 : (int) length, text);
@@ -13,6 +15,8 @@ enum pool_name pool_name_parse(const char *text) {
     const char *slash = strchr(text, '/');
     char first[NAME_MAX_LENGTH + 2];
 
+    if (*text == '@')
+        return job_name_is_runnable(text + 1) ? POOL_NAME_JOB : POOL_NAME_INVALID;
     if (!slash)
         return name_is_valid(text) ? POOL_NAME_PLAIN : POOL_NAME_INVALID;
     copy_first(text, (size_t) (slash - text), first);
@@ -27,6 +31,9 @@ const char *pool_name_explain(const char *text) {
     const char *slash = strchr(text, '/');
     char first[NAME_MAX_LENGTH + 2];
 
+    if (*text == '@')
+        return job_name_parse(text + 1) == JOB_NAME_TEMPLATE ? "is that of a template, which has no pool"
+                                                             : job_name_explain(text + 1);
     if (!slash)
         return name_explain(text);
     copy_first(text, (size_t) (slash - text), first);
@@ -38,7 +45,7 @@ const char *pool_name_explain(const char *text) {
 bool pool_name_is_claimable(const char *text) {
     enum pool_name kind = pool_name_parse(text);
 
-    return kind == POOL_NAME_PLAIN || kind == POOL_NAME_KEY;
+    return kind != POOL_NAME_INVALID && kind != POOL_NAME_PATTERN;
 }
 
 const char *pool_name_pattern(const char *key, char buffer[static POOL_NAME_SIZE]) {

@@ -2,7 +2,8 @@
 #pragma once
 
 /* Names of pools (berth.conf(5)): plain ("db"), a key ("tenant/acme"), or a pattern: the key is a star then,
- * and the pattern stands for all keys that begin as it does. Both parts of a key are names. */
+ * and the pattern stands for all keys that begin as it does. Both parts of a key are names. A job that hosts
+ * share has a pool of its own ("@report"), which no config and no client can name in a claim. */
 
 #include <stdbool.h>
 
@@ -16,11 +17,12 @@ enum pool_name {
     POOL_NAME_PLAIN,
     POOL_NAME_KEY,
     POOL_NAME_PATTERN,
+    POOL_NAME_JOB, /* '@' and the name of a job */
 };
 enum pool_name pool_name_parse(const char *text);
 /* Returns an error text for an invalid name: "is empty", "has a space", ... */
 const char *pool_name_explain(const char *text);
-/* Returns whether a claim can name it: it is plain or a key. */
+/* Returns whether a claim can have permits of it: it is no pattern. */
 bool pool_name_is_claimable(const char *text);
 /* Writes the pattern of a key, and returns it; NULL: the text is no key. */
 const char *pool_name_pattern(const char *key, char buffer[static POOL_NAME_SIZE]);

@@ -33,11 +33,11 @@ void settings_read_pool_title(const struct value_reader *reader, char ret[static
     ret[0] = '\0';
     if (!title)
         return;
-    if (pool_name_parse(title) != POOL_NAME_INVALID)
+    if (pool_name_parse(title) != POOL_NAME_INVALID && *title != '@')
         memcpy(ret, title, strlen(title) + 1);
     else
         value_note(reader, &reader->section->place, "its name %s; " NAME_RULE ", or NAME/KEY, or NAME/* for all keys",
-                   pool_name_explain(title));
+                   *title == '@' ? "begins with '@', as the pools of jobs do" : pool_name_explain(title));
 }
 
 bool settings_is_same_template(const struct parsed_section *first, const struct parsed_section *later) {

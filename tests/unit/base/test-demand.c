@@ -27,7 +27,7 @@ static void test_refuse(void) {
     } wrong[] = {
         {"", DEMAND_E_NAME},           {":1", DEMAND_E_NAME},        {"a b", DEMAND_E_NAME},
         {"a,b", DEMAND_E_NAME},        {"a/b/c", DEMAND_E_NAME},    {"a/", DEMAND_E_NAME},
-        {"a/*", DEMAND_E_PATTERN},     {"/b", DEMAND_E_NAME},       {X64 "/" X64 "x", DEMAND_E_NAME},
+        {"a/*", DEMAND_E_PATTERN},     {"/b", DEMAND_E_NAME},       {"@j", DEMAND_E_NAME},       {X64 "/" X64 "x", DEMAND_E_NAME},
                {X64 "x", DEMAND_E_NAME},     {X64 "x:1", DEMAND_E_NAME},
         {"a:", DEMAND_E_SYNTAX},       {"a:x", DEMAND_E_SYNTAX},     {"a:-1", DEMAND_E_SYNTAX},
         {"a:1:2", DEMAND_E_SYNTAX},    {"a:01", DEMAND_E_SYNTAX},    {"a: 1", DEMAND_E_SYNTAX},
@@ -72,6 +72,8 @@ static void test_text(void) {
     TEST_STRING(demands_format(&d, text), "");
     TEST_INT(demands_parse(X64 ":1000", &d), 0);
     TEST_STRING(demands_format(&d, text), X64 ":1000");
+    TEST_INT(demands_parse("@job,net:2", &d), 0); /* of a record */
+    TEST_STRING(demands_format(&d, text), "@job:1,net:2");
     TEST_INT(demands_parse("a,", &untouched), DEMAND_E_SYNTAX);
     TEST_INT(demands_parse(",a", &untouched), DEMAND_E_NAME);
     TEST_INT(demands_parse("a,,b", &untouched), DEMAND_E_NAME);

@@ -18,7 +18,14 @@ static void test_kinds(void) {
         {"tenant/*", POOL_NAME_PATTERN, NULL},
         {X64 "/" X64, POOL_NAME_KEY, NULL},
         {X64 "/*", POOL_NAME_PATTERN, NULL},
+        {"@report", POOL_NAME_JOB, NULL},
+        {"@" X64, POOL_NAME_JOB, NULL},
+        {"@backup@db1", POOL_NAME_JOB, NULL},
         {"", POOL_NAME_INVALID, "is empty"},
+        {"@", POOL_NAME_INVALID, "is empty"},
+        {"@backup@", POOL_NAME_INVALID, "is that of a template, which has no pool"},
+        {"@@report", POOL_NAME_INVALID, "is empty"},
+        {"@a/b", POOL_NAME_INVALID, "has a character that is not one of A-Z a-z 0-9 . _ -"},
         {"*", POOL_NAME_INVALID, "has a character that is not one of A-Z a-z 0-9 . _ -"},
         {"/", POOL_NAME_INVALID, "is empty"},
         {"/acme", POOL_NAME_INVALID, "is empty"},
@@ -39,7 +46,7 @@ static void test_kinds(void) {
         TEST_INT(pool_name_parse(cases[i].text), cases[i].kind);
         if (cases[i].why)
             TEST_STRING(pool_name_explain(cases[i].text), cases[i].why);
-        TEST_INT(pool_name_is_claimable(cases[i].text), cases[i].kind == POOL_NAME_PLAIN || cases[i].kind == POOL_NAME_KEY);
+        TEST_INT(pool_name_is_claimable(cases[i].text), cases[i].kind != POOL_NAME_INVALID && cases[i].kind != POOL_NAME_PATTERN);
     }
     TEST_INT(strlen(X64 "/" X64), POOL_NAME_MAX_LENGTH);
 }
@@ -61,7 +68,7 @@ static void test_patterns(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"a plain name, a key, a pattern", test_kinds},
+    {"a plain name, a key, a pattern, the pool of a job", test_kinds},
     {"the pattern of a key", test_patterns},
     CU_TEST_INFO_NULL,
 };

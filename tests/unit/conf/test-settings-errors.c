@@ -244,6 +244,7 @@ static void test_pools(void) {
          "c:1: pool \"p\": head-start-max \"3651d\" must be between 0s and 3650d"},
         {"pool \"a b\" { limit = 1 scope = host }", "c:1: pool \"a b\": its name has a space; " KEYS},
         {"pool \"a/\" { limit = 1 scope = host }", "c:1: pool \"a/\": its name has no key behind the slash; " KEYS},
+        {"pool \"@b\" { limit = 1 scope = host }", "c:1: pool \"@b\": its name begins with '@', as the pools of jobs do; " KEYS},
         {"pool \"/b\" { limit = 1 scope = host }", "c:1: pool \"/b\": its name is empty; " KEYS},
         {"pool \"*/b\" { limit = 1 scope = host }",
          "c:1: pool \"*/b\": its name has a character that is not one of A-Z a-z 0-9 . _ -; " KEYS},
