@@ -77,7 +77,7 @@ $(STORE): $(call objects,store)
 $(DAEMON): $(call objects,daemon)
 $(RUNNER): $(call objects,runner)
 $(CLI): $(call objects,cli)
-$(HARNESS): $(filter-out %/play.o,$(call objects,tests/harness))
+$(HARNESS): $(filter-out %/manager-bed.o,$(call objects,tests/harness))
 $(MODEL): $(filter-out $(BUILD)/tests/model/test-%,$(call objects,tests/model))
 $(FAULT_PARTS): $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/faults/test-%.c,$(wildcard tests/faults/*.c)))
 
@@ -103,8 +103,8 @@ $(eval $(call program,$(FUZZERS): $(TEST),$(TEST).o $(ALL_PARTS),-fsanitize=fuzz
 $(eval $(call program,$(TOOLS): $(TEST),$(TEST).o $(BASE)))
 $(eval $(call program,$(BUILD)/tests/bench/berth-bench,$(BENCH_OBJECTS) $(HARNESS) $(BERTH_PARTS),,-lm))
 $(eval $(call program,$(BUILD)/tests/bench/tools/stamp,$(BUILD)/tests/bench/tools/stamp.o))
-# The played runner and guards stand before the real ones, so only a test that includes them gets them.
-$(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/play.h"' $(TEST_FILES))): $(BUILD)/tests/harness/play.o
+# The fake links to runner and guards stand before the real ones, so only a test that includes them gets them.
+$(patsubst tests/%.c,$(TEST),$(shell grep -l '"tests/harness/manager-bed.h"' $(TEST_FILES))): $(BUILD)/tests/harness/manager-bed.o
 $(BUILD)/tests/fuzz/fuzz-redis: $(BUILD)/tests/harness/redis-peer.o
 
 $(BUILD)/tests/unit/base/test-due-times $(BUILD)/tests/integration/test-import-crontab: $(BUILD)/tests/tools/due-times

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/adhoc/hold.h"
-#include "tests/harness/play.h"
+#include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 
 static void test_ad_hoc(void) {
@@ -21,35 +21,35 @@ static void test_ad_hoc(void) {
 
     TEST_INT(demands_parse("slot", &pools), 0);
     TEST_INT(demands_parse("slot:2", &two), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
-    CU_ASSERT(play_await_starting(r));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_starting(r));
     fd = manager_take_hold_fd(r);
     CU_ASSERT(fd >= 0);
     TEST_INT(manager_take_hold_fd(r), -1);
-    TEST_INT(play_count_files("holds"), 2);
+    TEST_INT(manager_bed_count_files("holds"), 2);
     /* A start before the request is not accepted; nor one in the future (test_reported_early). */
     manager_client_started(r, getpid(), r->queued.boottime - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     CU_ASSERT(r->started.boottime > r->queued.boottime);
 
     hold.nested = r->id; /* this very process is the client: inside */
-    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), 0);
     CU_ASSERT(nested);
     CU_ASSERT_PTR_EQUAL(other, r);
     TEST_INT(demands_parse("slot,wide", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
     hold.nested = NULL;
     hold.pools = &two;
-    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), MANAGER_E_INVALID);
     TEST_STRING(text, "2 permits of pool \"slot\" are more than its limit of 1");
     hold.pools = &pools;
     TEST_INT(demands_parse("slit", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), MANAGER_E_UNKNOWN);
     TEST_STRING(text, "slit");
 
     /* Who comes back to it is its own user, or root. */
-    TEST_INT(manager_attach(play.manager, r->id, getuid() + 1, getpid(), &other), MANAGER_E_UNKNOWN);
-    TEST_INT(manager_attach(play.manager, r->id, getuid(), getpid(), &other), 0);
+    TEST_INT(manager_attach(manager_bed.manager, r->id, getuid() + 1, getpid(), &other), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_attach(manager_bed.manager, r->id, getuid(), getpid(), &other), 0);
     CU_ASSERT_PTR_EQUAL(other, r);
 
     /* An end before the start is not accepted, nor one in the future. */
@@ -74,15 +74,15 @@ static void test_found_again(void) {
     int fd;
 
     TEST_INT(demands_parse("slot", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
-    CU_ASSERT_FATAL(play_await_starting(r));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT_FATAL(manager_bed_await_starting(r));
     fd = manager_take_hold_fd(r);
     manager_client_started(r, getpid(), 0);
     started = r->started.realtime;
     memcpy(id, r->id, sizeof(id));
-    play_restart();
-    play_recovered();
-    r = manager_find_run(play.manager, id);
+    manager_bed_restart();
+    manager_bed_recovered();
+    r = manager_find_run(manager_bed.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     TEST_INT(r->started.pid, getpid());
@@ -101,8 +101,8 @@ static struct run *tell_late(usec_t later, usec_t *ret_started) {
     bool nested;
 
     TEST_INT(demands_parse("slot", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
-    CU_ASSERT(play_await_starting(r));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_starting(r));
     r->queued.boottime = clock_boottime() - 10 * USEC_PER_SEC;
     *ret_started = r->queued.boottime + 5 * USEC_PER_SEC + later;
     manager_client_started(r, getpid(), *ret_started);
@@ -136,17 +136,17 @@ static void test_client_gone(void) {
     bool nested;
 
     TEST_INT(demands_parse("slot", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
-    CU_ASSERT(play_await_starting(r));
-    TEST_INT(manager_hold(play.manager, &hold, &w, &nested, &text), 0);
-    CU_ASSERT(play_await_waiting(w));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_starting(r));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &w, &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_waiting(w));
     manager_client_gone(w);
     TEST_INT(w->state, RUN_STATE_DONE);
-    TEST_INT(play_count_files("waiting"), 0);
+    TEST_INT(manager_bed_count_files("waiting"), 0);
     manager_client_gone(r); /* granted, but nobody took the write end */
-    CU_ASSERT(play_await_released(r));
+    CU_ASSERT(manager_bed_await_released(r));
     TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
-    TEST_INT(play_count_files("holds"), 0);
+    TEST_INT(manager_bed_count_files("holds"), 0);
 }
 
 static void test_nowait_and_queue_timeout(void) {
@@ -157,16 +157,16 @@ static void test_nowait_and_queue_timeout(void) {
     struct run *r;
     bool nested;
 
-    (void) play_run("one");
+    (void) manager_bed_run("one");
     TEST_INT(demands_parse("slot", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
-    CU_ASSERT(play_await_over(r));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_over(r));
     TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
     TEST_STRING(r->reason, "busy: slot");
     hold.nowait = false;
     hold.wait_usec = 20 * USEC_PER_MSEC;
-    TEST_INT(manager_hold(play.manager, &hold, &r, &nested, &text), 0);
-    CU_ASSERT(play_await_over(r));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &r, &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_over(r));
     TEST_INT(r->end.result, RUN_RESULT_QUEUE_TIMEOUT);
 }
 
@@ -175,9 +175,9 @@ static void test_attach_while_recovering(void) {
     static const char id[] = "0123456789abcdef0123456789abcdef";
     struct run *r = NULL;
 
-    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_RECOVERING);
-    play_recovered();
-    TEST_INT(manager_attach(play.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
+    TEST_INT(manager_attach(manager_bed.manager, id, getuid(), getpid(), &r), MANAGER_E_RECOVERING);
+    manager_bed_recovered();
+    TEST_INT(manager_attach(manager_bed.manager, id, getuid(), getpid(), &r), MANAGER_E_UNKNOWN);
 }
 
 /* One user has so many runs, waiting and granted; others and root are not bound by it. */
@@ -191,21 +191,21 @@ static void test_quota(void) {
     bool nested;
 
     TEST_INT(demands_parse("slot", &pools), 0);
-    ((struct settings *) manager_settings(play.manager))->user_runs = 2;
+    ((struct settings *) manager_settings(manager_bed.manager))->user_runs = 2;
     for (size_t i = 0; i < 2; i++)
-        TEST_INT(manager_hold(play.manager, &hold, &runs[i], &nested, &text), 0);
-    CU_ASSERT(play_await_starting(runs[0]));
-    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), MANAGER_E_QUOTA);
+        TEST_INT(manager_hold(manager_bed.manager, &hold, &runs[i], &nested, &text), 0);
+    CU_ASSERT(manager_bed_await_starting(runs[0]));
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), MANAGER_E_QUOTA);
     TEST_STRING(text, "your user has 2 runs of `berth run` waiting and running, as many as user-runs = 2 allows");
     hold.uid = user + 1;
-    TEST_INT(manager_hold(play.manager, &hold, &runs[2], &nested, &text), 0);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &runs[2], &nested, &text), 0);
     hold.uid = geteuid();
-    TEST_INT(manager_hold(play.manager, &hold, &other, &nested, &text), 0);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &other, &nested, &text), 0);
     manager_client_gone(other);
     manager_client_gone(runs[2]);
     manager_client_gone(runs[1]); /* makes room */
     hold.uid = user;
-    TEST_INT(manager_hold(play.manager, &hold, &runs[1], &nested, &text), 0);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &runs[1], &nested, &text), 0);
     manager_client_gone(runs[1]);
     close_fd(manager_take_hold_fd(runs[0]));
 }
@@ -228,8 +228,14 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager-client, recovering", .pSetUpFunc = play_up, .pTearDownFunc = play_down, .pTests = recovering_tests},
-        {.pName = "manager-client", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager-client, recovering",
+         .pSetUpFunc = manager_bed_up,
+         .pTearDownFunc = manager_bed_down,
+         .pTests = recovering_tests},
+        {.pName = "manager-client",
+         .pSetUpFunc = manager_bed_up_recovered,
+         .pTearDownFunc = manager_bed_down,
+         .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

@@ -8,7 +8,7 @@
 
 #include "base/protocol.h"
 #include "daemon/run.h"
-#include "tests/harness/play.h"
+#include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 
 static const struct {
@@ -20,53 +20,53 @@ static const struct {
 };
 
 static bool has_connected(void *n) {
-    return play.n_guards > *(size_t *) n;
+    return manager_bed.n_guards > *(size_t *) n;
 }
 
 static bool await_connection(size_t before) {
-    return play_await(has_connected, &before);
+    return manager_bed_await(has_connected, &before);
 }
 
 static void check_lost(struct run *r) {
     struct message report;
 
-    play_make_report(&report, r, "lost", 1, "none");
-    play_reports(&report);
+    manager_bed_make_report(&report, r, "lost", 1, "none");
+    manager_bed_report(&report);
     TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
-    CU_ASSERT(play_await_released(r));
+    CU_ASSERT(manager_bed_await_released(r));
 }
 
 static void check_runs_on(struct run *r) {
     struct message state;
 
-    play_make_state(&state, r);
-    play_guard_says(play_guard(), &state);
+    manager_bed_make_state(&state, r);
+    manager_bed_guard_state(manager_bed_guard(), &state);
     TEST_INT(r->state, RUN_STATE_RUNNING);
-    TEST_INT(play.n_killed, 0);
-    play_guard_reports(r, "code", 0, "none");
+    TEST_INT(manager_bed.n_killed, 0);
+    manager_bed_guard_report(r, "code", 0, "none");
     TEST_INT(r->end.result, RUN_RESULT_SUCCESS);
-    CU_ASSERT(play_await_released(r));
+    CU_ASSERT(manager_bed_await_released(r));
 }
 
 /* The runner has started it, and connecting fails. */
 static void check_started(int error, bool is_gone) {
-    struct run *r = play_begin("one");
-    size_t before = play.n_guards;
+    struct run *r = manager_bed_begin("one");
+    size_t before = manager_bed.n_guards;
 
-    CU_ASSERT(play_await_starting(r));
-    play.guard_error = error;
-    play.n_started = play.n_killed = 0;
-    play_started(r);
-    TEST_INT(play.n_killed, is_gone);
-    TEST_INT(play.n_guards, before);
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_bed.guard_error = error;
+    manager_bed.n_started = manager_bed.n_killed = 0;
+    manager_bed_started(r);
+    TEST_INT(manager_bed.n_killed, is_gone);
+    TEST_INT(manager_bed.n_guards, before);
     TEST_INT(r->state, RUN_STATE_STARTING);
     if (is_gone) {
         check_lost(r);
         return;
     }
-    play_recovered(); /* the runner was away and is back */
-    TEST_INT(play.n_started, 0);
-    play.guard_error = 0;
+    manager_bed_recovered(); /* the runner was away and is back */
+    TEST_INT(manager_bed.n_started, 0);
+    manager_bed.guard_error = 0;
     CU_ASSERT_FATAL(await_connection(before));
     check_runs_on(r);
 }
@@ -77,22 +77,22 @@ static void check_ended(int error, bool is_gone) {
     struct guard_link *g;
     size_t before;
 
-    play.guard_error = 0;
-    r = play_run("one");
-    before = play.n_guards;
-    play.guard_error = error;
-    play.n_killed = 0;
-    g = play_guard();
+    manager_bed.guard_error = 0;
+    r = manager_bed_run("one");
+    before = manager_bed.n_guards;
+    manager_bed.guard_error = error;
+    manager_bed.n_killed = 0;
+    g = manager_bed_guard();
     g->handler.on_gone(g, g->handler.userdata);
-    TEST_INT(play.n_killed, is_gone);
+    TEST_INT(manager_bed.n_killed, is_gone);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     if (is_gone) {
         check_lost(r);
         return;
     }
-    play_recovered();
-    TEST_INT(play.n_killed, 0); /* a run without a connection, but not one without a guard */
-    play.guard_error = 0;
+    manager_bed_recovered();
+    TEST_INT(manager_bed.n_killed, 0); /* a run without a connection, but not one without a guard */
+    manager_bed.guard_error = 0;
     CU_ASSERT_FATAL(await_connection(before));
     check_runs_on(r);
 }
@@ -104,34 +104,34 @@ static void check_found(int error, bool is_gone) {
     char id[ID_TEXT_SIZE];
     size_t before;
 
-    play.guard_error = 0;
-    r = play_run("one");
+    manager_bed.guard_error = 0;
+    r = manager_bed_run("one");
     memcpy(id, r->id, sizeof(id));
-    play_make_state(&state, r);
-    play_make_report(&report, r, "lost", 1, "none");
-    play.guard_error = error;
-    play.n_killed = play.n_started = 0;
-    play_restart();
-    before = play.n_guards;
-    play_finds_guard(id);
-    play_recovered();
-    TEST_INT(play.n_killed, is_gone);
-    w = play_begin("one");
-    play_turn();
+    manager_bed_make_state(&state, r);
+    manager_bed_make_report(&report, r, "lost", 1, "none");
+    manager_bed.guard_error = error;
+    manager_bed.n_killed = manager_bed.n_started = 0;
+    manager_bed_restart();
+    before = manager_bed.n_guards;
+    manager_bed_found_guard(id);
+    manager_bed_recovered();
+    TEST_INT(manager_bed.n_killed, is_gone);
+    w = manager_bed_begin("one");
+    manager_bed_turn();
     TEST_INT(w->state, RUN_STATE_PENDING);
     if (is_gone) {
-        play_reports(&report);
-        TEST_INT(manager_find_run(play.manager, id)->end.result, RUN_RESULT_GUARD_DIED);
+        manager_bed_report(&report);
+        TEST_INT(manager_find_run(manager_bed.manager, id)->end.result, RUN_RESULT_GUARD_DIED);
     } else {
-        play.guard_error = 0;
+        manager_bed.guard_error = 0;
         CU_ASSERT_FATAL(await_connection(before));
-        play_guard_says(play_guard(), &state);
-        CU_ASSERT(play_await_waiting(w)); /* what was found has the permit */
-        r = manager_find_run(play.manager, id);
+        manager_bed_guard_state(manager_bed_guard(), &state);
+        CU_ASSERT(manager_bed_await_waiting(w)); /* what was found has the permit */
+        r = manager_find_run(manager_bed.manager, id);
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         check_runs_on(r);
     }
-    CU_ASSERT(play_await_starting(w));
+    CU_ASSERT(manager_bed_await_starting(w));
     manager_stop_run(w, "stopped");
     check_lost(w);
 }
@@ -151,54 +151,54 @@ static void test_found(void) {
 
 /* One that accepts and closes, again and again, is not asked without a pause. */
 static void test_closes(void) {
-    struct run *r = play_run("one");
+    struct run *r = manager_bed_run("one");
     struct message state;
     struct guard_link *g;
     char id[ID_TEXT_SIZE];
     size_t before;
 
     memcpy(id, r->id, sizeof(id));
-    play_make_state(&state, r);
-    play_restart();
-    play_finds_guard(id);
-    play_recovered();
-    before = play.n_guards;
-    g = play_guard();
+    manager_bed_make_state(&state, r);
+    manager_bed_restart();
+    manager_bed_found_guard(id);
+    manager_bed_recovered();
+    before = manager_bed.n_guards;
+    g = manager_bed_guard();
     g->handler.on_gone(g, g->handler.userdata);
-    TEST_INT(play.n_guards, before + 1);
-    g = play_guard();
+    TEST_INT(manager_bed.n_guards, before + 1);
+    g = manager_bed_guard();
     g->handler.on_gone(g, g->handler.userdata);
-    TEST_INT(play.n_guards, before + 1);
+    TEST_INT(manager_bed.n_guards, before + 1);
     CU_ASSERT_FATAL(await_connection(before + 1));
-    play_guard_says(play_guard(), &state);
-    r = manager_find_run(play.manager, id);
+    manager_bed_guard_state(manager_bed_guard(), &state);
+    r = manager_find_run(manager_bed.manager, id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     check_runs_on(r);
 }
 
 /* A guard whose state nobody understands holds something: it must end, and nothing is granted before. */
 static void test_bad_state(void) {
-    struct run *r = play_run("one"), *w;
+    struct run *r = manager_bed_run("one"), *w;
     struct message state, report;
     char id[ID_TEXT_SIZE];
 
     memcpy(id, r->id, sizeof(id));
-    play_make_report(&report, r, "lost", 1, "none");
-    play_make_state(&state, r);
+    manager_bed_make_report(&report, r, "lost", 1, "none");
+    manager_bed_make_state(&state, r);
     for (size_t i = 0; i < state.n_fields; i++)
         if (strcmp(state.fields[i].key, "pools") == 0)
             state.fields[i].value = "slot:no number";
-    play_restart();
-    play_finds_guard(id);
-    play_recovered();
-    play.n_killed = 0;
-    play_guard_says(play_guard(), &state);
-    TEST_INT(play.n_killed, 1);
-    w = play_begin("one");
-    play_turn();
+    manager_bed_restart();
+    manager_bed_found_guard(id);
+    manager_bed_recovered();
+    manager_bed.n_killed = 0;
+    manager_bed_guard_state(manager_bed_guard(), &state);
+    TEST_INT(manager_bed.n_killed, 1);
+    w = manager_bed_begin("one");
+    manager_bed_turn();
     TEST_INT(w->state, RUN_STATE_PENDING);
-    play_reports(&report);
-    CU_ASSERT(play_await_starting(w));
+    manager_bed_report(&report);
+    CU_ASSERT(manager_bed_await_starting(w));
 }
 
 /* Its time is over at once, not after seconds of real time. */
@@ -211,26 +211,26 @@ static void stop_is_overdue(struct run *r) {
 /* A guard that hangs in a stop: the manager sends `kill` to the runner until nothing is left. */
 static void test_hangs_in_stop(void) {
     for (int by_guard = 0; by_guard < 2; by_guard++) {
-        struct run *r = play_run("one");
+        struct run *r = manager_bed_run("one");
         struct message report;
 
         if (by_guard)
-            play_guard()->handler.on_stopping(play_guard(), SUPERVISE_REASON_TIMEOUT, r);
+            manager_bed_guard()->handler.on_stopping(manager_bed_guard(), SUPERVISE_REASON_TIMEOUT, r);
         else
             manager_stop_run(r, "stopped");
         TEST_INT(r->state, RUN_STATE_STOPPING);
-        play.n_killed = 0;
-        play.runner_up = false; /* it is restarting */
+        manager_bed.n_killed = 0;
+        manager_bed.runner_up = false; /* it is restarting */
         stop_is_overdue(r);
-        TEST_INT(play.n_killed, 0);
-        play.runner_up = true;
-        play_recovered();
+        TEST_INT(manager_bed.n_killed, 0);
+        manager_bed.runner_up = true;
+        manager_bed_recovered();
         stop_is_overdue(r);
-        TEST_INT(play.n_killed, 1);
+        TEST_INT(manager_bed.n_killed, 1);
         stop_is_overdue(r);
-        TEST_INT(play.n_killed, 2);
-        play_make_report(&report, r, "lost", 1, "none");
-        play_reports(&report);
+        TEST_INT(manager_bed.n_killed, 2);
+        manager_bed_make_report(&report, r, "lost", 1, "none");
+        manager_bed_report(&report);
         TEST_INT(r->state, RUN_STATE_DONE);
         TEST_INT(r->timer.due.heap_index, 0);
     }
@@ -244,20 +244,20 @@ static void answer_kill(const struct run *r, uint64_t token) {
     message_put(&w, "run", r->id);
     message_put(&w, "lost", "1");
     message_put_u64(&w, "killed", token);
-    play_parse(&m, &w);
-    play_reports(&m);
+    manager_bed_parse(&m, &w);
+    manager_bed_report(&m);
 }
 
 /* The runner answers a kill of an earlier attempt of a run, of which it knows nothing any more. This one
  * has a guard. */
 static void test_older_kill(void) {
-    struct run *r = play_run("one");
+    struct run *r = manager_bed_run("one");
 
     answer_kill(r, run_token(r) - 1);
     TEST_INT(r->state, RUN_STATE_RUNNING);
     answer_kill(r, run_token(r));
     TEST_INT(r->end.result, RUN_RESULT_GUARD_DIED);
-    CU_ASSERT(play_await_released(r));
+    CU_ASSERT(manager_bed_await_released(r));
 }
 
 static CU_TestInfo tests[] = {
@@ -273,7 +273,10 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager-guard", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager-guard",
+         .pSetUpFunc = manager_bed_up_recovered,
+         .pTearDownFunc = manager_bed_down,
+         .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

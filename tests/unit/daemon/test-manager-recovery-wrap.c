@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tests/harness/play.h"
+#include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 #include "tests/harness/wrap.h"
 
@@ -76,7 +76,7 @@ static struct run *ask(const char *text) {
     bool nested;
 
     TEST_INT(demands_parse(text, &pools), 0);
-    CU_ASSERT_EQUAL_FATAL(manager_hold(play.manager, &hold, &r, &nested, &why), 0);
+    CU_ASSERT_EQUAL_FATAL(manager_hold(manager_bed.manager, &hold, &r, &nested, &why), 0);
     return r;
 }
 
@@ -84,60 +84,60 @@ static void set_up(void) {
     struct run *r;
 
     (void) fault_end();
-    play_up_recovered();
-    r = play_run("one");
+    manager_bed_up_recovered();
+    r = manager_bed_run("one");
     memcpy(guarded, r->id, sizeof(guarded));
-    play_make_state(&state, r);
+    manager_bed_make_state(&state, r);
     r = ask("wide:8");
-    CU_ASSERT_FATAL(play_await_starting(r));
+    CU_ASSERT_FATAL(manager_bed_await_starting(r));
     memcpy(held, r->id, sizeof(held));
     hold_fd = manager_take_hold_fd(r);
     manager_client_started(r, getpid(), 0);
-    r = play_begin("one");
+    r = manager_bed_begin("one");
     memcpy(queued, r->id, sizeof(queued));
-    CU_ASSERT_FATAL(play_await_waiting(r));
+    CU_ASSERT_FATAL(manager_bed_await_waiting(r));
     r = ask("wide:2");
     memcpy(asked, r->id, sizeof(asked));
-    CU_ASSERT_FATAL(play_await_waiting(r));
+    CU_ASSERT_FATAL(manager_bed_await_waiting(r));
 }
 
 static void tear_down(void) {
     (void) fault_end();
-    play_down();
+    manager_bed_down();
     hold_fd = close_fd(hold_fd);
 }
 
 /* --- a start --- */
 
 static bool has_ended(void) {
-    return sd_event_get_state(play.event) == SD_EVENT_FINISHED;
+    return sd_event_get_state(manager_bed.event) == SD_EVENT_FINISHED;
 }
 
 static bool is_connected(void *before) {
-    return has_ended() || play.n_guards > *(size_t *) before;
+    return has_ended() || manager_bed.n_guards > *(size_t *) before;
 }
 
 static bool is_ready(_unused_ void *userdata) {
-    return has_ended() || manager_host_store(play.manager)->state == STORE_STATE_READY;
+    return has_ended() || manager_host_store(manager_bed.manager)->state == STORE_STATE_READY;
 }
 
 /* Whether it got ready. */
 static bool start(void) {
-    size_t before = play.n_guards;
+    size_t before = manager_bed.n_guards;
 
-    if (manager_start(play.manager) < 0)
+    if (manager_start(manager_bed.manager) < 0)
         return false;
-    play_finds_guard(guarded);
-    play_recovered();
-    CU_ASSERT(play_await(is_connected, &before));
+    manager_bed_found_guard(guarded);
+    manager_bed_recovered();
+    CU_ASSERT(manager_bed_await(is_connected, &before));
     if (!has_ended())
-        play_guard_says(play_guard(), &state);
-    CU_ASSERT(play_await(is_ready, NULL));
+        manager_bed_guard_state(manager_bed_guard(), &state);
+    CU_ASSERT(manager_bed_await(is_ready, NULL));
     return !has_ended();
 }
 
 static void check_run(const char *id, enum run_state expected, bool holds) {
-    const struct run *r = manager_find_run(play.manager, id);
+    const struct run *r = manager_find_run(manager_bed.manager, id);
 
     CU_ASSERT_PTR_NOT_NULL(r);
     if (!r)
@@ -148,21 +148,21 @@ static void check_run(const char *id, enum run_state expected, bool holds) {
 
 static void check_all(void) {
     for (unsigned i = 0; i < 5; i++)
-        (void) sd_event_run(play.event, 0);
+        (void) sd_event_run(manager_bed.event, 0);
     check_run(guarded, RUN_STATE_RUNNING, true);
     check_run(held, RUN_STATE_RUNNING, true);
     check_run(queued, RUN_STATE_WAITING, false);
     check_run(asked, RUN_STATE_WAITING, false);
-    TEST_INT(play.n_killed, 0);
-    TEST_INT(play.n_started, 0);
+    TEST_INT(manager_bed.n_killed, 0);
+    TEST_INT(manager_bed.n_started, 0);
 }
 
 /* Returns whether there was an n-th call to fail. */
 static bool check_nth(enum fault_kind kind, unsigned nth, unsigned *n_ended) {
     bool ready, is_nth;
 
-    play_new_manager();
-    play.n_killed = play.n_started = 0;
+    manager_bed_new_manager();
+    manager_bed.n_killed = manager_bed.n_started = 0;
     fault_begin(kind, nth, 1);
     ready = start();
     is_nth = fault_end();
@@ -170,10 +170,10 @@ static bool check_nth(enum fault_kind kind, unsigned nth, unsigned *n_ended) {
         check_all();
     else
         ++*n_ended;
-    TEST_INT(play_count_files("holds"), 2);
-    TEST_INT(play_count_files("waiting"), 2);
-    play_new_manager();
-    play.n_killed = play.n_started = 0;
+    TEST_INT(manager_bed_count_files("holds"), 2);
+    TEST_INT(manager_bed_count_files("waiting"), 2);
+    manager_bed_new_manager();
+    manager_bed.n_killed = manager_bed.n_started = 0;
     CU_ASSERT_FATAL(start());
     check_all();
     return is_nth;
@@ -198,27 +198,27 @@ static void test_memory(void) {
 static bool check_late(unsigned nth) {
     struct run late = {.id = "00000000000000000000000000000000", .name = "one", .host_claim = {.token = 7}};
     struct message its_state, report;
-    size_t before = play.n_guards;
+    size_t before = manager_bed.n_guards;
     struct run *r;
     bool is_nth;
 
     (void) snprintf(late.id, sizeof(late.id), "%032x", nth);
-    play_make_state(&its_state, &late);
-    play_make_report(&report, &late, "lost", 1, "none");
-    play.n_killed = 0;
+    manager_bed_make_state(&its_state, &late);
+    manager_bed_make_report(&report, &late, "lost", 1, "none");
+    manager_bed.n_killed = 0;
     fault_begin(FAULT_MEMORY, nth, 1);
-    play_finds_guard(late.id);
-    while (play.n_killed == 0 && play.n_guards == before) /* out of memory for the connection: tried again */
-        CU_ASSERT_FATAL(sd_event_run(play.event, USEC_PER_SEC) >= 0);
-    if (play.n_killed == 0)
-        play_guard_says(play_guard(), &its_state);
+    manager_bed_found_guard(late.id);
+    while (manager_bed.n_killed == 0 && manager_bed.n_guards == before) /* out of memory for the connection: tried again */
+        CU_ASSERT_FATAL(sd_event_run(manager_bed.event, USEC_PER_SEC) >= 0);
+    if (manager_bed.n_killed == 0)
+        manager_bed_guard_state(manager_bed_guard(), &its_state);
     is_nth = fault_end();
-    r = manager_find_run(play.manager, late.id);
-    CU_ASSERT(r || play.n_killed > 0);
-    play_reports(&report);
-    r = manager_find_run(play.manager, late.id);
+    r = manager_find_run(manager_bed.manager, late.id);
+    CU_ASSERT(r || manager_bed.n_killed > 0);
+    manager_bed_report(&report);
+    r = manager_find_run(manager_bed.manager, late.id);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    CU_ASSERT(play_await_released(r));
+    CU_ASSERT(manager_bed_await_released(r));
     return is_nth;
 }
 
@@ -229,9 +229,9 @@ static void test_late(void) {
     while (check_late(nth))
         nth++;
     CU_ASSERT(nth > 5);
-    play_make_report(&report, manager_find_run(play.manager, guarded), "code", 0, "none");
-    play_reports(&report);
-    CU_ASSERT(play_await_starting(manager_find_run(play.manager, queued)));
+    manager_bed_make_report(&report, manager_find_run(manager_bed.manager, guarded), "code", 0, "none");
+    manager_bed_report(&report);
+    CU_ASSERT(manager_bed_await_starting(manager_find_run(manager_bed.manager, queued)));
 }
 static void test_descriptors(void) {
     check_each(FAULT_DESCRIPTOR);

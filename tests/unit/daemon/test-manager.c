@@ -11,35 +11,35 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/protocol.h"
-#include "tests/harness/play.h"
+#include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 
 static void test_one_run(void) {
-    struct run *r = play_run("one");
+    struct run *r = manager_bed_run("one");
 
-    TEST_INT(play_count_files("waiting"), 0);
-    play_guard_reports(r, "code", 3, "none");
+    TEST_INT(manager_bed_count_files("waiting"), 0);
+    manager_bed_guard_report(r, "code", 3, "none");
     TEST_INT(r->end.result, RUN_RESULT_FAILURE);
     TEST_INT(r->end.exit_code, 3);
-    TEST_INT(play.n_done, 1); /* only now may the guard end */
-    CU_ASSERT(play_await_released(r));
+    TEST_INT(manager_bed.n_done, 1); /* only now may the guard end */
+    CU_ASSERT(manager_bed_await_released(r));
 }
 
 static void test_limit_and_order(void) {
     struct run *a, *b, *c;
 
-    a = play_run("one");
-    b = play_begin("one");
-    c = play_begin("one");
-    CU_ASSERT(play_await_waiting(c));
+    a = manager_bed_run("one");
+    b = manager_bed_begin("one");
+    c = manager_bed_begin("one");
+    CU_ASSERT(manager_bed_await_waiting(c));
     TEST_INT(b->state, RUN_STATE_WAITING);
-    TEST_INT(play_count_files("waiting") >= 2, 1);
-    play_guard_reports(a, "code", 0, "none");
-    CU_ASSERT(play_await_starting(b));
+    TEST_INT(manager_bed_count_files("waiting") >= 2, 1);
+    manager_bed_guard_report(a, "code", 0, "none");
+    CU_ASSERT(manager_bed_await_starting(b));
     TEST_INT(c->state, RUN_STATE_WAITING);
     manager_stop_run(c, "stopped");
     TEST_INT(c->end.result, RUN_RESULT_STOPPED);
-    CU_ASSERT(play_await_released(c));
+    CU_ASSERT(manager_bed_await_released(c));
 }
 
 static unsigned n_changes;
@@ -55,22 +55,22 @@ static void test_overlap(void) {
 
     n_changes = 0;
 
-    r = play_run("skipped");
-    TEST_INT(manager_start_job(play.manager, "skipped", NULL, &again), MANAGER_E_SKIPPED);
+    r = manager_bed_run("skipped");
+    TEST_INT(manager_start_job(manager_bed.manager, "skipped", NULL, &again), MANAGER_E_SKIPPED);
     CU_ASSERT_PTR_EQUAL(again, r);
-    play_guard_reports(r, "code", 0, "none");
-    r = play_run("queued");
-    TEST_INT(manager_start_job(play.manager, "queued", NULL, &again), 0);
+    manager_bed_guard_report(r, "code", 0, "none");
+    r = manager_bed_run("queued");
+    TEST_INT(manager_start_job(manager_bed.manager, "queued", NULL, &again), 0);
     CU_ASSERT(again && again != r && again->state == RUN_STATE_PENDING); /* it has its id at once */
     memcpy(id, again->id, sizeof(id));
-    TEST_STRING(manager_blocked_by(play.manager, again, NULL, NULL, why, sizeof(why)), "overlap");
+    TEST_STRING(manager_blocked_by(manager_bed.manager, again, NULL, NULL, why, sizeof(why)), "overlap");
     run_watch_add(again, &watch);
-    TEST_INT(manager_start_job(play.manager, "queued", NULL, &again), MANAGER_E_SKIPPED);
+    TEST_INT(manager_start_job(manager_bed.manager, "queued", NULL, &again), MANAGER_E_SKIPPED);
     CU_ASSERT_PTR_EQUAL(again, r);
-    play.n_started = 2;
-    play_guard_reports(r, "code", 0, "none");
-    CU_ASSERT(play_await_starts(3));
-    again = manager_find_run(play.manager, id);
+    manager_bed.n_started = 2;
+    manager_bed_guard_report(r, "code", 0, "none");
+    CU_ASSERT(manager_bed_await_starts(3));
+    again = manager_find_run(manager_bed.manager, id);
     CU_ASSERT(again && again->state == RUN_STATE_STARTING);
     TEST_INT(n_changes > 0, 1); /* who waited for it waits for what is begun */
     run_watch_remove(&watch);
@@ -78,87 +78,89 @@ static void test_overlap(void) {
 
 /* One that is queued behind another is withdrawn as one that waits: by a stop of the job, or of that run alone. */
 static void test_stop_of_queued(void) {
-    struct run *r = play_run("queued"), *next = play_begin("queued");
+    struct run *r = manager_bed_run("queued"), *next = manager_bed_begin("queued");
     struct manager_job job;
     size_t n;
 
-    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), "queued"), &job);
+    manager_get_job(manager_bed.manager, settings_find_job(manager_settings(manager_bed.manager), "queued"),
+                    &job);
     TEST_INT(job.n_runs, 2);
     CU_ASSERT_PTR_EQUAL(job.run, r);
-    TEST_INT(manager_stop_target(play.manager, next->id, &n), 0);
+    TEST_INT(manager_stop_target(manager_bed.manager, next->id, &n), 0);
     TEST_INT(n, 1);
     TEST_INT(next->end.result, RUN_RESULT_STOPPED);
     TEST_INT(r->state, RUN_STATE_RUNNING);
-    next = play_begin("queued");
+    next = manager_bed_begin("queued");
     TEST_INT(next->state, RUN_STATE_PENDING);
-    TEST_INT(manager_stop_target(play.manager, "queued", &n), 0);
+    TEST_INT(manager_stop_target(manager_bed.manager, "queued", &n), 0);
     TEST_INT(n, 2);
     TEST_INT(next->state, RUN_STATE_DONE);
-    play.n_started = 0;
-    play_guard_reports(r, "signal", SIGTERM, "stopped");
-    CU_ASSERT(play_await_released(r));
-    TEST_INT(play.n_started, 0);
-    CU_ASSERT(manager_is_idle(play.manager));
+    manager_bed.n_started = 0;
+    manager_bed_guard_report(r, "signal", SIGTERM, "stopped");
+    CU_ASSERT(manager_bed_await_released(r));
+    TEST_INT(manager_bed.n_started, 0);
+    CU_ASSERT(manager_is_idle(manager_bed.manager));
 }
 
 static void test_stop(void) {
-    struct run *r = play_run("one");
+    struct run *r = manager_bed_run("one");
 
     manager_stop_run(r, "stopped");
     TEST_INT(r->state, RUN_STATE_STOPPING);
-    TEST_INT(play.n_stopped, 1);
-    TEST_INT(play.last_stop, SUPERVISE_REASON_STOPPED);
+    TEST_INT(manager_bed.n_stopped, 1);
+    TEST_INT(manager_bed.last_stop, SUPERVISE_REASON_STOPPED);
     manager_stop_run(r, "stopped");
-    TEST_INT(play.n_stopped, 1);
-    play_guard_reports(r, "signal", SIGTERM, "stopped");
+    TEST_INT(manager_bed.n_stopped, 1);
+    manager_bed_guard_report(r, "signal", SIGTERM, "stopped");
     TEST_INT(r->end.result, RUN_RESULT_STOPPED);
     TEST_INT(r->end.signal, SIGTERM);
 }
 
 static void test_stop_before_guard(void) {
     struct message state;
-    struct run *r = play_begin("one");
+    struct run *r = manager_bed_begin("one");
 
-    CU_ASSERT(play_await_starting(r));
+    CU_ASSERT(manager_bed_await_starting(r));
     manager_stop_run(r, "stopped");
     TEST_INT(r->state, RUN_STATE_STOPPING); /* its guard may be there already: the permit stays */
-    play_started(r);
-    play_make_state(&state, r);
-    play_guard_says(play_guard(), &state);
-    TEST_INT(play.n_stopped, 1);
+    manager_bed_started(r);
+    manager_bed_make_state(&state, r);
+    manager_bed_guard_state(manager_bed_guard(), &state);
+    TEST_INT(manager_bed.n_stopped, 1);
 }
 
 static void test_refused(void) {
-    struct run *r = play_begin("one");
+    struct run *r = manager_bed_begin("one");
 
-    CU_ASSERT(play_await_starting(r));
-    play.runner.handler.on_refused(r->id, "unknown-job", "no job \"one\"", play.runner.handler.userdata);
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_bed.runner.handler.on_refused(r->id, "unknown-job", "no job \"one\"",
+                                          manager_bed.runner.handler.userdata);
     TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
-    CU_ASSERT(play_await_released(r));
+    CU_ASSERT(manager_bed_await_released(r));
     TEST_STRING(r->reason, "unknown-job: no job \"one\"");
 }
 
 static void test_not_started(void) {
-    struct run *r = play_begin("one");
+    struct run *r = manager_bed_begin("one");
 
-    CU_ASSERT(play_await_starting(r));
-    play_started(r);
-    play_guard_reports(r, "errno", ENOENT, "none");
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_bed_started(r);
+    manager_bed_guard_report(r, "errno", ENOENT, "none");
     TEST_INT(r->end.result, RUN_RESULT_NOT_STARTED);
 }
 
 static void test_no_such_user(void) {
     struct message_writer w;
     struct message report;
-    struct run *r = play_begin("one");
+    struct run *r = manager_bed_begin("one");
 
-    CU_ASSERT(play_await_starting(r));
+    CU_ASSERT(manager_bed_await_starting(r));
     message_begin(&w, PROTOCOL_REPORT);
-    play_identity(&w, r);
+    manager_bed_identity(&w, r);
     message_put(&w, "stage", "user");
     message_put_u64(&w, "errno", ESRCH);
-    play_parse(&report, &w);
-    play_reports(&report);
+    manager_bed_parse(&report, &w);
+    manager_bed_report(&report);
     TEST_STRING(r->reason, "user: there is no such user");
 }
 
@@ -178,82 +180,82 @@ static void test_drain(void) {
     bool nested;
 
     n_idle = 0;
-    r = play_run("one");
-    w = play_begin("one");
-    CU_ASSERT(play_await_waiting(w));
-    TEST_INT(manager_drain(play.manager, 0), 0);
-    TEST_INT(manager_drain(play.manager, 0), 0);
+    r = manager_bed_run("one");
+    w = manager_bed_begin("one");
+    CU_ASSERT(manager_bed_await_waiting(w));
+    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
+    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
     TEST_INT(w->state, RUN_STATE_DONE); /* what waits goes, what runs stays */
     TEST_INT(r->state, RUN_STATE_RUNNING);
-    TEST_INT(manager_start_job(play.manager, "one", NULL, &none), MANAGER_E_DRAINED);
+    TEST_INT(manager_start_job(manager_bed.manager, "one", NULL, &none), MANAGER_E_DRAINED);
     TEST_INT(demands_parse("wide", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &none, &nested, &text), MANAGER_E_DRAINED);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &none, &nested, &text), MANAGER_E_DRAINED);
     hold.nested = r->id; /* what runs goes on: also what it has inside */
     TEST_INT(demands_parse("slot", &pools), 0);
-    TEST_INT(manager_hold(play.manager, &hold, &none, &nested, &text), 0);
+    TEST_INT(manager_hold(manager_bed.manager, &hold, &none, &nested, &text), 0);
     CU_ASSERT(nested);
-    manager_watch_idle(play.manager, &watch);
-    play_guard_reports(r, "code", 0, "none");
-    CU_ASSERT(play_await_released(r));
+    manager_watch_idle(manager_bed.manager, &watch);
+    manager_bed_guard_report(r, "code", 0, "none");
+    CU_ASSERT(manager_bed_await_released(r));
     TEST_INT(n_idle, 1);
 
-    play.at_start = true;
-    play_restart(); /* it survives that */
-    play_recovered();
-    CU_ASSERT(manager_is_drained(play.manager));
-    CU_ASSERT(manager_is_idle(play.manager));
-    TEST_INT(manager_undrain(play.manager, 0), 0);
-    CU_ASSERT(!manager_is_idle(play.manager)); /* the job that is to run at start */
+    manager_bed.at_start = true;
+    manager_bed_restart(); /* it survives that */
+    manager_bed_recovered();
+    CU_ASSERT(manager_is_drained(manager_bed.manager));
+    CU_ASSERT(manager_is_idle(manager_bed.manager));
+    TEST_INT(manager_undrain(manager_bed.manager, 0), 0);
+    CU_ASSERT(!manager_is_idle(manager_bed.manager)); /* the job that is to run at start */
 }
 
 static bool has_left(_unused_ void *userdata) {
-    return sd_event_get_state(play.event) == SD_EVENT_FINISHED;
+    return sd_event_get_state(manager_bed.event) == SD_EVENT_FINISHED;
 }
 
 static void test_shutdown(void) {
     struct run *r, *w;
 
-    r = play_run("one");
-    w = play_begin("one");
-    CU_ASSERT(play_await_waiting(w));
-    manager_stop(play.manager, true);
+    r = manager_bed_run("one");
+    w = manager_bed_begin("one");
+    CU_ASSERT(manager_bed_await_waiting(w));
+    manager_stop(manager_bed.manager, true);
     TEST_INT(w->state, RUN_STATE_DONE);
-    TEST_INT(play.last_stop, SUPERVISE_REASON_SHUTDOWN);
+    TEST_INT(manager_bed.last_stop, SUPERVISE_REASON_SHUTDOWN);
     CU_ASSERT(!has_left(NULL));
-    play_guard_reports(r, "signal", SIGTERM, "shutdown");
-    CU_ASSERT(play_await(has_left, NULL));
+    manager_bed_guard_report(r, "signal", SIGTERM, "shutdown");
+    CU_ASSERT(manager_bed_await(has_left, NULL));
 }
 
 /* Job "first", which began by itself. */
 static void first_is_over(void) {
     struct run *r;
 
-    CU_ASSERT(play_await_starts(1));
-    r = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
+    CU_ASSERT(manager_bed_await_starts(1));
+    r = list_first(manager_runs(manager_bed.manager, RUN_STATE_STARTING), struct run, link);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    play_started(r);
-    play_guard_reports(r, "code", 0, "none");
+    manager_bed_started(r);
+    manager_bed_guard_report(r, "code", 0, "none");
 }
 
 /* A stop of the service, not a restart: its next start is one, also if berthd does not know yet what runs, or is killed because the stop
  * takes too long. */
 static void check_start_after_stop(bool is_recovering) {
-    play_down();
-    play.at_start = true;
-    play_up_recovered();
+    manager_bed_down();
+    manager_bed.at_start = true;
+    manager_bed_up_recovered();
     first_is_over();
     if (is_recovering)
-        play_restart();
+        manager_bed_restart();
     else
-        (void) play_run("one");
-    manager_stop(play.manager, true);
+        (void) manager_bed_run("one");
+    manager_stop(manager_bed.manager, true);
     if (is_recovering)
-        CU_ASSERT(play_await(has_left, NULL));
-    play_new_manager();
-    TEST_INT(manager_start(play.manager), 0);
-    play.n_started = 0;
-    play_recovered();
-    CU_ASSERT(play_await_starts(1));
+        CU_ASSERT(manager_bed_await(has_left, NULL));
+    manager_bed_new_manager();
+    TEST_INT(manager_start(manager_bed.manager), 0);
+    manager_bed.n_started = 0;
+    manager_bed_recovered();
+    CU_ASSERT(manager_bed_await_starts(1));
 }
 
 static void test_shutdown_while_recovering(void) {
@@ -269,24 +271,24 @@ static bool has_record(const char *field) {
     char path[64];
     size_t size;
 
-    snprintf(path, sizeof(path), "%s/jobs/first", play.directory);
+    snprintf(path, sizeof(path), "%s/jobs/first", manager_bed.directory);
     return file_read(path, MESSAGE_SIZE_MAX, &record, &size) == 0 && strstr(record, field);
 }
 
 static void look_at_record(void) {
     CU_ASSERT(has_record("at-start=done\n"));
     CU_ASSERT(!has_record("last-trigger=0\n"));
-    CU_ASSERT(play_count_files("waiting") == 1);
+    CU_ASSERT(manager_bed_count_files("waiting") == 1);
 }
 
 /* A berthd that is killed right after it has begun a run is followed by one that knows of it, and does not begin it once more. */
 static void test_record_before_start(void) {
-    play_down();
-    play.at_start = true;
-    play_up();
-    play.on_start = look_at_record;
-    play_recovered();
-    CU_ASSERT(play_await_starts(1));
+    manager_bed_down();
+    manager_bed.at_start = true;
+    manager_bed_up();
+    manager_bed.on_start = look_at_record;
+    manager_bed_recovered();
+    CU_ASSERT(manager_bed_await_starts(1));
     CU_ASSERT(has_record("at-start=done\n"));
 }
 
@@ -300,25 +302,27 @@ static void test_shutdown_and_every(void) {
     struct run *r, *first;
     usec_t due;
 
-    play_down();
-    play.every = "50ms";
-    play_up_recovered();
-    CU_ASSERT(play_await_starts(1));
-    first = list_first(manager_runs(play.manager, RUN_STATE_STARTING), struct run, link);
-    play_started(first);
-    r = play_run("one");
+    manager_bed_down();
+    manager_bed.every = "50ms";
+    manager_bed_up_recovered();
+    CU_ASSERT(manager_bed_await_starts(1));
+    first = list_first(manager_runs(manager_bed.manager, RUN_STATE_STARTING), struct run, link);
+    manager_bed_started(first);
+    r = manager_bed_run("one");
     manager_stop_run(first, "stopped");
-    manager_stop(play.manager, true);
-    play.runner.handler.on_refused(first->id, "resources", "none", play.runner.handler.userdata);
+    manager_stop(manager_bed.manager, true);
+    manager_bed.runner.handler.on_refused(first->id, "resources", "none",
+                                          manager_bed.runner.handler.userdata);
     TEST_INT(first->state, RUN_STATE_DONE);
-    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), "first"), &job);
+    manager_get_job(manager_bed.manager, settings_find_job(manager_settings(manager_bed.manager), "first"),
+                    &job);
     due = job.next_realtime + 50 * USEC_PER_MSEC;
-    CU_ASSERT(play_await(is_past, &due));
-    CU_ASSERT_PTR_NULL(list_first(manager_runs(play.manager, RUN_STATE_PENDING), struct run, link));
-    manager_get_job(play.manager, job.settings, &job);
+    CU_ASSERT(manager_bed_await(is_past, &due));
+    CU_ASSERT_PTR_NULL(list_first(manager_runs(manager_bed.manager, RUN_STATE_PENDING), struct run, link));
+    manager_get_job(manager_bed.manager, job.settings, &job);
     TEST_INT(job.n_runs, 0);
-    play_guard_reports(r, "signal", SIGTERM, "shutdown");
-    CU_ASSERT(play_await(has_left, NULL));
+    manager_bed_guard_report(r, "signal", SIGTERM, "shutdown");
+    CU_ASSERT(manager_bed_await(has_left, NULL));
 }
 
 static int wake(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
@@ -336,18 +340,19 @@ static void test_every_after_a_manual_start(void) {
     bool is_later = false;
     struct run *r;
 
-    play_down();
-    play.every = "500ms";
-    play_up_recovered();
+    manager_bed_down();
+    manager_bed.every = "500ms";
+    manager_bed_up_recovered();
     first_is_over();
-    TEST_INT(sd_event_add_time_relative(play.event, NULL, CLOCK_BOOTTIME, 250 * USEC_PER_MSEC, 0, wake, &is_later), 0);
-    CU_ASSERT(play_await(is_true, &is_later));
-    r = play_begin("first");
-    play_started(r);
-    play_guard_reports(r, "code", 0, "none");
-    TEST_INT(play.n_started, 2);
-    manager_get_job(play.manager, settings_find_job(manager_settings(play.manager), "first"), &job);
-    CU_ASSERT(play_await_starts(3));
+    TEST_INT(sd_event_add_time_relative(manager_bed.event, NULL, CLOCK_BOOTTIME, 250 * USEC_PER_MSEC, 0, wake, &is_later), 0);
+    CU_ASSERT(manager_bed_await(is_true, &is_later));
+    r = manager_bed_begin("first");
+    manager_bed_started(r);
+    manager_bed_guard_report(r, "code", 0, "none");
+    TEST_INT(manager_bed.n_started, 2);
+    manager_get_job(manager_bed.manager, settings_find_job(manager_settings(manager_bed.manager), "first"),
+                    &job);
+    CU_ASSERT(manager_bed_await_starts(3));
     CU_ASSERT(is_past(&job.next_realtime));
 }
 
@@ -373,7 +378,10 @@ static CU_TestInfo tests[] = {
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
-        {.pName = "manager", .pSetUpFunc = play_up_recovered, .pTearDownFunc = play_down, .pTests = tests},
+        {.pName = "manager",
+         .pSetUpFunc = manager_bed_up_recovered,
+         .pTearDownFunc = manager_bed_down,
+         .pTests = tests},
         CU_SUITE_INFO_NULL,
     };
 

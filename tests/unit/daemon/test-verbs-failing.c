@@ -12,7 +12,7 @@
 
 #include "base/socket.h"
 #include "daemon/api/verbs.h"
-#include "tests/harness/play.h"
+#include "tests/harness/manager-bed.h"
 #include "tests/harness/test.h"
 
 static int n_allocations, failing; /* number of the allocation that fails; 0: none */
@@ -41,15 +41,15 @@ static struct {
 static void up(void) {
     failing = 0;
     json_set_alloc_funcs(failing_malloc, free);
-    play_up_recovered();
-    snprintf(path, sizeof(path), "%s/control.sock", play.directory);
-    TEST_INT(verbs_new_control(&control, play.event, play.manager, path, -1), 0);
+    manager_bed_up_recovered();
+    snprintf(path, sizeof(path), "%s/control.sock", manager_bed.directory);
+    TEST_INT(verbs_new_control(&control, manager_bed.event, manager_bed.manager, path, -1), 0);
 }
 
 static void down(void) {
     failing = 0;
     control = control_free(control);
-    play_down();
+    manager_bed_down();
     json_set_alloc_funcs(malloc, free);
 }
 
@@ -72,11 +72,11 @@ static bool ask(const char *call, const char *key) {
     client.ended = false;
     CU_ASSERT_FATAL(client.fd >= 0);
     CU_ASSERT(send(client.fd, call, strlen(call) + 1, MSG_NOSIGNAL) > 0);
-    CU_ASSERT_FATAL(play_await(has_heard, NULL));
+    CU_ASSERT_FATAL(manager_bed_await(has_heard, NULL));
     failing = 0;
     n_heard = n_allocations;
     close_fd(client.fd);
-    play_turn();
+    manager_bed_turn();
     if (client.ended)
         return false;
     answer = json_loads(client.text, 0, NULL);
@@ -103,10 +103,10 @@ static void ask_each(const char *call, const char *key) {
 }
 
 static void test_verbs(void) {
-    struct run *r = play_run("one");
+    struct run *r = manager_bed_run("one");
     char call[256];
 
-    (void) play_begin("one");
+    (void) manager_bed_begin("one");
     ask_each("{\"method\":\"io.berth.Version\"}", "version");
     ask_each("{\"method\":\"io.berth.Jobs\"}", "jobs");
     ask_each("{\"method\":\"io.berth.Runs\",\"parameters\":{\"all\":true}}", "runs");
@@ -130,37 +130,37 @@ static void test_nested(void) {
 
     snprintf(call, sizeof(call),
              "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\",\"nested\":\"%s\"}}",
-             play_run("one")->id);
+             manager_bed_run("one")->id);
     ask_each(call, "state");
-    CU_ASSERT_PTR_NULL(list_first(manager_runs(play.manager, RUN_STATE_DONE), struct run, link)); /* it was one of its own never */
+    CU_ASSERT_PTR_NULL(list_first(manager_runs(manager_bed.manager, RUN_STATE_DONE), struct run, link)); /* it was one of its own never */
 }
 
 /* It waits, and is granted without memory for the reply. */
 static void check_grant(int nth, bool *ret_more) {
     static const char call[] = "{\"method\":\"io.berth.Hold\",\"more\":true,\"parameters\":{\"pools\":[\"slot\"],\"name\":\"label\"}}";
-    struct run *r = play_run("one"), *w;
+    struct run *r = manager_bed_run("one"), *w;
 
     client.fd = socket_connect(path, SOCK_STREAM);
     client.size = 0;
     client.ended = false;
     CU_ASSERT_FATAL(client.fd >= 0 && send(client.fd, call, sizeof(call), MSG_NOSIGNAL) > 0);
-    CU_ASSERT_FATAL(play_await(has_heard, NULL));
+    CU_ASSERT_FATAL(manager_bed_await(has_heard, NULL));
     CU_ASSERT(strstr(client.text, "\"waiting\"") != NULL);
-    w = list_first(manager_runs(play.manager, RUN_STATE_WAITING), struct run, link);
+    w = list_first(manager_runs(manager_bed.manager, RUN_STATE_WAITING), struct run, link);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w);
-    CU_ASSERT(play_await_waiting(w));
+    CU_ASSERT(manager_bed_await_waiting(w));
     while (recv(client.fd, client.text, sizeof(client.text), MSG_DONTWAIT) > 0)
         ;
     client.size = 0;
     n_allocations = 0;
     failing = nth;
-    play_guard_reports(r, "code", 0, "none");
-    CU_ASSERT_FATAL(play_await(has_heard, NULL));
+    manager_bed_guard_report(r, "code", 0, "none");
+    CU_ASSERT_FATAL(manager_bed_await(has_heard, NULL));
     *ret_more = n_allocations >= nth;
     failing = 0;
     CU_ASSERT(client.ended || strstr(client.text, "\"granted\"") || strstr(client.text, "\"waiting\""));
     close_fd(client.fd);
-    CU_ASSERT(play_await_released(w)); /* through the hold, which no process has */
+    CU_ASSERT(manager_bed_await_released(w)); /* through the hold, which no process has */
 }
 
 static void test_grant(void) {
