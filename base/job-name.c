@@ -4,19 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies what is before the '@'; one that is too long for a name is cut, and stays too long. */
-static void copy_first(const char *text, size_t length, char buffer[static NAME_MAX_LENGTH + 2]) {
-    (void) snprintf(buffer, NAME_MAX_LENGTH + 2, "%.*s",
-                    (int) (length > NAME_MAX_LENGTH ? NAME_MAX_LENGTH + 1 : length), text);
-}
-
 enum job_name job_name_parse(const char *text) {
     const char *at = strchr(text, '@');
-    char first[NAME_MAX_LENGTH + 2];
+    char first[NAME_FIRST_SIZE];
 
     if (!at)
         return name_is_valid(text) ? JOB_NAME_PLAIN : JOB_NAME_INVALID;
-    copy_first(text, (size_t) (at - text), first);
+    name_copy_first(text, (size_t) (at - text), first);
     if (!name_is_valid(first) || strlen(text) > NAME_MAX_LENGTH)
         return JOB_NAME_INVALID;
     if (at[1] == '\0')
@@ -26,11 +20,11 @@ enum job_name job_name_parse(const char *text) {
 
 const char *job_name_explain(const char *text) {
     const char *at = strchr(text, '@');
-    char first[NAME_MAX_LENGTH + 2];
+    char first[NAME_FIRST_SIZE];
 
     if (!at)
         return name_explain(text);
-    copy_first(text, (size_t) (at - text), first);
+    name_copy_first(text, (size_t) (at - text), first);
     if (!name_is_valid(first))
         return name_explain(first);
     if (at[1] != '\0' && !name_is_valid(at + 1))

@@ -28,6 +28,10 @@ const char *name_explain(const char *text) {
     return "is longer than 64 characters";
 }
 
+void name_copy_first(const char *text, size_t length, char ret[static NAME_FIRST_SIZE]) {
+    (void) snprintf(ret, NAME_FIRST_SIZE, "%.*s", length > NAME_MAX_LENGTH ? NAME_MAX_LENGTH + 1 : (int) length, text);
+}
+
 bool id_is_valid(const char *text) {
     return strspn(text, "0123456789abcdef") == ID_TEXT_SIZE - 1 && text[ID_TEXT_SIZE - 1] == '\0';
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Names of pools, jobs, hosts, namespaces and labels: 1 to NAME_MAX_LENGTH of A-Z a-z 0-9 . _ -, not
  * beginning with '.' or '-' (berth.conf(5)). */
@@ -10,6 +11,10 @@ bool name_is_valid(const char *text);
 
 /* Returns an error text for an invalid name: "is empty", "has a space", ... */
 const char *name_explain(const char *text);
+
+/* Copies the name before a separator (its index), so that it can be checked. One that is too long is cut, and stays too long. */
+#define NAME_FIRST_SIZE (NAME_MAX_LENGTH + 2)
+void name_copy_first(const char *text, size_t length, char ret[static NAME_FIRST_SIZE]);
 
 /* Ids of sessions and of runs with their claims: 128 random bits as 32 lowercase hex digits (R6). */
 #define ID_TEXT_SIZE 33

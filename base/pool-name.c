@@ -6,20 +6,15 @@
 
 #include "base/job-name.h"
 
-/* Copies what is before the slash; its end is cut off if it is too long for a name, and stays too long. */
-static void copy_first(const char *text, size_t length, char buffer[static NAME_MAX_LENGTH + 2]) {
-    (void) snprintf(buffer, NAME_MAX_LENGTH + 2, "%.*s", length > NAME_MAX_LENGTH ? NAME_MAX_LENGTH + 1 : (int) length, text);
-}
-
 enum pool_name pool_name_parse(const char *text) {
     const char *slash = strchr(text, '/');
-    char first[NAME_MAX_LENGTH + 2];
+    char first[NAME_FIRST_SIZE];
 
     if (*text == '@')
         return job_name_is_runnable(text + 1) ? POOL_NAME_JOB : POOL_NAME_INVALID;
     if (!slash)
         return name_is_valid(text) ? POOL_NAME_PLAIN : POOL_NAME_INVALID;
-    copy_first(text, (size_t) (slash - text), first);
+    name_copy_first(text, (size_t) (slash - text), first);
     if (!name_is_valid(first))
         return POOL_NAME_INVALID;
     if (strcmp(slash, "/*") == 0)
@@ -29,14 +24,14 @@ enum pool_name pool_name_parse(const char *text) {
 
 const char *pool_name_explain(const char *text) {
     const char *slash = strchr(text, '/');
-    char first[NAME_MAX_LENGTH + 2];
+    char first[NAME_FIRST_SIZE];
 
     if (*text == '@')
         return job_name_parse(text + 1) == JOB_NAME_TEMPLATE ? "is that of a template, which has no pool"
                                                              : job_name_explain(text + 1);
     if (!slash)
         return name_explain(text);
-    copy_first(text, (size_t) (slash - text), first);
+    name_copy_first(text, (size_t) (slash - text), first);
     if (!name_is_valid(first))
         return name_explain(first);
     return slash[1] == '\0' ? "has no key behind the slash" : name_explain(slash + 1);

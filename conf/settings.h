@@ -246,7 +246,7 @@ usec_t settings_stop_timeout_default(const struct settings *s);
 char *settings_format_limits(const struct settings *s);
 /* The pool of that name, or the pattern of which it is a key. */
 const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
-/* The pattern whose keys begin with this name and a slash; NULL: there is none. */
+/* Returns the pattern whose keys begin with this name and a slash, or NULL. */
 const struct pool_settings *settings_find_pattern(const struct settings *s, const char *name);
 const struct job_settings *settings_find_job(const struct settings *s, const char *name);
 /* The first instance of a template (its name ends in '@'); NULL: it has none, or it is no template. */

@@ -122,7 +122,7 @@ void attempts_save(struct scheduler *scheduler, const struct job *job);
 /* The run begins, or will begin after its delay. */
 void attempts_note_run(struct scheduler *scheduler, const struct job *job, const struct run *run);
 void attempts_note_over(struct scheduler *scheduler, const struct job *job, const struct run *run);
-/* The time from which max-silence counts, if there is none yet. */
+/* Sets the time from which max-silence counts, unless it is set. */
 void attempts_note_known(struct scheduler *scheduler, struct job *job, struct run_time now);
 /* A record of before a reboot, which is read before it is known what runs. */
 void attempts_read_lost(struct scheduler *scheduler, const struct message *record);

@@ -18,7 +18,7 @@ struct zones {
     size_t n;
 };
 
-/* NULL: cannot be read, or there is none. */
+/* Returns the zone, or NULL if its file is missing or cannot be read. */
 static inline const struct zone *shared_zone_get(const struct shared_zone *zone) {
     return zone ? zone->zone : NULL;
 }

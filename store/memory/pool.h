@@ -101,7 +101,7 @@ struct pool *pools_find(struct pools *p, const char *name);
 /* The pool of that name; a new one is not declared, and has the limit 0 or that of its pattern. 0 or
  * -ENOMEM. */
 int pools_make(struct pools *p, const char *name, struct pool **ret);
-/* The pool of that name, made if it is a key of a declared pattern; *ret NULL: there is none. 0 or -ENOMEM. */
+/* Finds the pool of that name; makes it if it is a key of a declared pattern. 0 (*ret is NULL if it is neither) or -ENOMEM. */
 int pools_get(struct pools *p, const char *name, struct pool **ret);
 /* A reload undeclares all pools and declares those of the new config. An undeclared pool keeps its limit
  * until its last claim is gone. */

@@ -34,8 +34,7 @@ static void note(usec_t from, usec_t until) {
     seen->stalls[i].until = until;
 }
 
-/* The sleep awaits nothing: it is the gauge. How much later than asked for the kernel lets this process run again is what is measured,
- * and there is no event that tells of it. */
+/* The sleep awaits nothing: it is the gauge. How much later than asked for the kernel lets this process run again is what it measures. */
 static _Noreturn void watch(pid_t parent) {
     const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
 

@@ -109,35 +109,30 @@ static void end_and_sleep(struct scene *scene) {
     clock_file_stand(&own_clock, BEFORE(50));
 }
 
-static void test_ended_before_deadline_was_seen(void) {
-    struct scene scene;
-
-    scene_init(&scene, "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done");
-    clock_file_stand(&own_clock, T);
-    scene.options.deadline = DEADLINE;
-    scene.on_line = end_and_sleep;
-    scene_run(&scene, scene_run_script);
-    TEST_INT(scene.result.reason, SUPERVISE_REASON_NONE);
-    TEST_INT(scene.result.status, 5);
-    TEST_INT(scene.n_stopping, 0);
-}
-
 static void end_and_stop(struct scene *scene) {
     end_and_sleep(scene);
     supervise_stop(scene->supervise, SUPERVISE_REASON_LEASE_LOST);
 }
 
-static void test_ended_before_stop_was_read(void) {
+static void expect_own_end(void (*on_line)(struct scene *scene)) {
     struct scene scene;
 
     scene_init(&scene, "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done");
     clock_file_stand(&own_clock, T);
     scene.options.deadline = DEADLINE;
-    scene.on_line = end_and_stop;
+    scene.on_line = on_line;
     scene_run(&scene, scene_run_script);
     TEST_INT(scene.result.reason, SUPERVISE_REASON_NONE);
     TEST_INT(scene.result.status, 5);
     TEST_INT(scene.n_stopping, 0);
+}
+
+static void test_ended_before_deadline_was_seen(void) {
+    expect_own_end(end_and_sleep);
+}
+
+static void test_ended_before_stop_was_read(void) {
+    expect_own_end(end_and_stop);
 }
 
 static void test_timeout(void) {
