@@ -28,7 +28,7 @@
 #define PROTOCOL_STATE "state"     /* run job hash token ticket pools queued phase(starting|running|stopping|done)
                                       on-lease-lost(stop|continue) stop-timeout guard [deadline] [pid started] [reason];
                                       guard: the guard's own pid */
-#define PROTOCOL_STARTED "started" /* run pid started: exec succeeded */
+#define PROTOCOL_STARTED "started" /* run pid started (boottime): exec succeeded */
 #define PROTOCOL_STOPPING "stopping" /* run reason: the stop signal was sent */
 #define PROTOCOL_ACK "ack"         /* deadline: this deadline is in force */
 /*      PROTOCOL_REPORT               fields below; the guard waits for `done` */
@@ -51,7 +51,7 @@
 /* What the trigger of a run set: set-0, set-1 ..., each NAME=VALUE (conf/parameter.h). They are fields of
  * `start`; `state` and the report repeat them. */
 
-/* A report: run job token ticket pools queued ended reason [started] [started-boot ended-boot]
+/* A report: run job token ticket pools queued ended reason [started ended-boot], both boottime
  *   and one of  code (it exited), signal (it was ended by one), errno + stage [text] (it never ran), lost=1 (its guard died);
  *   [gone-before] µs between the end of the last process and the deadline, if there was one (0: after it, and then
  *   [gone-after] µs after it: the host was suspended, or stood still)

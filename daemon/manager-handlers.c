@@ -9,8 +9,8 @@ static usec_t run_get_deadline(const struct run *r, _unused_ void *userdata) {
     return manager_run_deadline(r);
 }
 
-static void run_on_started(struct run *r, pid_t pid, usec_t started_realtime, _unused_ void *userdata) {
-    manager_run_started(r, pid, started_realtime);
+static void run_on_started(struct run *r, pid_t pid, usec_t started, _unused_ void *userdata) {
+    manager_run_started(r, pid, started);
 }
 
 static void job_on_stopping(struct run *r, enum supervise_reason reason, _unused_ void *userdata) {

@@ -88,7 +88,7 @@ void manager_claim_cluster(
     struct run *r); /* claims the cluster permits of a run that holds its host permits */
 void manager_arm_queue_timeout(
     struct run *r); /* pending or waiting; -n is bounded by the timeout of Redis */
-void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime);
+void manager_run_started(struct run *r, pid_t pid, usec_t started /* boottime */);
 /* Ends a run that never had, or no longer has, a process: returns its permits, and it is DONE. */
 void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);

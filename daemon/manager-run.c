@@ -268,15 +268,14 @@ static void run_on_released(struct claim *c, _unused_ void *userdata) {
 
 /* --- running and after --- */
 
-void manager_run_started(struct run *r, pid_t pid, usec_t started_realtime) {
+void manager_run_started(struct run *r, pid_t pid, usec_t started) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
     FAILPOINT("started-seen");
     r->started.pid = pid;
     r->host_claim.pid = r->cluster_claim.pid = (uint32_t) pid;
-    r->started.realtime = started_realtime;
-    r->started.boottime = usec_sub(clock_boottime(), usec_sub(clock_realtime(), started_realtime));
+    run_set_started(r, started, manager_now());
     e = run_event(r, EVENT_STARTED, pools);
     e.took.has_wait = true;
     e.took.wait_usec = run_wait_usec(r, 0);

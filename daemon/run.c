@@ -197,6 +197,11 @@ bool run_is_over(const struct run *r) {
     return r->state == RUN_STATE_DONE;
 }
 
+void run_set_started(struct run *r, usec_t boottime, struct run_time now) {
+    r->started.boottime = boottime;
+    r->started.realtime = usec_sub(now.realtime, usec_sub(now.boottime, boottime));
+}
+
 usec_t run_wait_usec(const struct run *r, usec_t now_boottime) {
     usec_t end = r->started.boottime ? r->started.boottime : r->end.boottime ? r->end.boottime : now_boottime;
 

@@ -177,6 +177,9 @@ bool run_is_over(const struct run *r);
 const char *run_format_pools(const struct run *r, char buffer[static DEMANDS_TEXT_SIZE]);
 void run_get_pools(const struct run *r, struct demands *ret);
 /* "queue wait" and "run time" so far or in the end. */
+/* Derives the realtime of the start from now. */
+void run_set_started(struct run *r, usec_t boottime, struct run_time now);
+
 usec_t run_wait_usec(const struct run *r, usec_t now_boottime);
 usec_t run_time_usec(const struct run *r, usec_t now_boottime);
 

@@ -171,8 +171,8 @@ void state_put_run(struct message_writer *w, const struct run *run) {
         message_put_u64(w, "begin", run->job.begin_realtime);
     if (run->job.origin.first_queued_realtime > 0)
         message_put_u64(w, "first-queued", run->job.origin.first_queued_realtime);
-    if (run->started.realtime > 0)
-        message_put_u64(w, "started", run->started.realtime);
+    if (run->started.boottime > 0)
+        message_put_u64(w, "started", run->started.boottime);
 }
 
 static void read_claim(const struct message *record, const char *prefix, struct claim *c) {
@@ -187,7 +187,7 @@ static void read_claim(const struct message *record, const char *prefix, struct 
 }
 
 static void read_times(const struct message *record, struct run *run) {
-    usec_t now = clock_boottime();
+    usec_t now = clock_boottime(), started;
 
     (void) message_get_u64(record, "queued", &run->queued.realtime);
     run->queued.boottime = usec_sub(now, usec_sub(clock_realtime(), run->queued.realtime));
@@ -195,8 +195,8 @@ static void read_times(const struct message *record, struct run *run) {
     (void) message_get_u64(record, "first-queued", &run->job.origin.first_queued_realtime);
     if (message_get_u64(record, "begin", &run->job.begin_realtime) == 0)
         run->job.begin_due = usec_add(now, usec_sub(run->job.begin_realtime, clock_realtime()));
-    if (message_get_u64(record, "started", &run->started.realtime) == 0)
-        run->started.boottime = usec_sub(now, usec_sub(clock_realtime(), run->started.realtime));
+    if (message_get_u64(record, "started", &started) == 0)
+        run_set_started(run, started, (struct run_time) {clock_realtime(), now});
     (void) message_get_u64(record, "queue-timeout", &run->terms.queue_timeout_usec);
     (void) message_get_u64(record, "head-start", &run->terms.head_start_usec);
     (void) message_get_u64(record, "stop-timeout", &run->terms.stop_timeout_usec);

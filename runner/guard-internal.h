@@ -19,7 +19,7 @@ struct guard {
     enum phase phase;
     enum supervise_reason reason;
     pid_t pid;                        /* of the command; 0: not started */
-    usec_t started_realtime;
+    usec_t started; /* boottime; 0: not yet */
 
     sd_event *event;
     struct listener *listener;

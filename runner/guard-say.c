@@ -44,7 +44,7 @@ void guard_put_deadline(const struct guard *g, struct message_writer *w) {
 
 void guard_put_started(const struct guard *g, struct message_writer *w) {
     message_put_u64(w, "pid", (uint64_t) g->pid);
-    message_put_u64(w, "started", g->started_realtime);
+    message_put_u64(w, "started", g->started);
 }
 
 void guard_say_state(struct guard *g) {

@@ -99,7 +99,7 @@ static void guard_on_started(_unused_ struct supervise *s, pid_t pid, void *user
 
     FAILPOINT("guard-started-seen");
     g->pid = pid;
-    g->started_realtime = clock_realtime();
+    g->started = clock_boottime();
     if (g->phase == PHASE_STARTING)
         g->phase = PHASE_RUNNING;
     message_begin(&w, PROTOCOL_STARTED);
@@ -134,7 +134,7 @@ static void guard_on_done(struct supervise *s, const struct supervise_result *re
     if (result->exec_errno != 0)
         report_put_failure(&g->report, result->exec_errno, result->stage, result->text);
     else
-        report_put_result(&g->report, g->started_realtime, result);
+        report_put_result(&g->report, result);
     g->supervise = supervise_free(s);
     guard_report(g);
 }

@@ -26,9 +26,8 @@ static void put_usage(struct message_writer *w, const struct rusage *usage) {
     message_put_u64(w, "maxrss-kib", (uint64_t) usage->ru_maxrss);
 }
 
-void report_put_result(struct message_writer *w, usec_t started, const struct supervise_result *result) {
-    message_put_u64(w, "started", started);
-    message_put_u64(w, "started-boot", result->started);
+void report_put_result(struct message_writer *w, const struct supervise_result *result) {
+    message_put_u64(w, "started", result->started);
     message_put_u64(w, "ended-boot", result->ended);
     message_put_u64(w, result->code == CLD_EXITED ? "code" : "signal", (uint64_t) result->status);
     if (result->deadline != USEC_INFINITY)

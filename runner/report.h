@@ -10,8 +10,8 @@
 void report_begin(struct message_writer *w, const struct guard_file *r, const char *reason);
 /* The command never ran: an errno, positive; a static word for the stage; and a text, "" if the errno tells it all. */
 void report_put_failure(struct message_writer *w, int error, const char *stage, const char *text);
-/* The command ran. started: realtime. */
-void report_put_result(struct message_writer *w, usec_t started, const struct supervise_result *result);
+/* The command ran. */
+void report_put_result(struct message_writer *w, const struct supervise_result *result);
 /* 0 or a negative errno. The file outlives a crash of the machine. */
 int report_write(const struct message_writer *w, const char *directory, const char *run);
 /* 0, -ENOENT, or another negative errno. */

@@ -59,7 +59,7 @@ struct adhoc;
 struct adhoc_handler {
     usec_t (*get_deadline)(const struct run *run,
                            void *userdata); /* USEC_INFINITY: none; 0: not known yet */
-    void (*on_started)(struct run *run, pid_t pid, usec_t started_realtime, void *userdata);
+    void (*on_started)(struct run *run, pid_t pid, usec_t started /* boottime */, void *userdata);
     /* The lease was lost before the command was begun. True: the run was requeued. */
     bool (*on_not_begun)(struct run *run, void *userdata);
     void (*on_client_gone)(struct run *run, void *userdata); /* of a run that waits */

@@ -73,7 +73,7 @@ void adhoc_client_gone(struct adhoc *adhoc, struct run *run) {
 static void report_start(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t reported) {
     usec_t now = clock_boottime(), at = reported >= run->queued.boottime && reported <= now ? reported : now;
 
-    adhoc_call(adhoc, on_started, run, pid, usec_sub(clock_realtime(), usec_sub(now, at)));
+    adhoc_call(adhoc, on_started, run, pid, at);
 }
 
 void adhoc_client_started(struct adhoc *adhoc, struct run *run, pid_t pid, usec_t started) {

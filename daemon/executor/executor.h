@@ -24,7 +24,7 @@ struct executor_handler {
     /* When the processes of the run must be gone. USEC_INFINITY: never; 0: not known yet, the guard's own
      * deadline stands. */
     usec_t (*get_deadline)(const struct run *run, void *userdata);
-    void (*on_started)(struct run *run, pid_t pid /* 0: gone already */, usec_t started_realtime,
+    void (*on_started)(struct run *run, pid_t pid /* 0: gone already */, usec_t started /* boottime */,
                        void *userdata);
     /* The guard has begun to stop the command, for a reason of its own. */
     void (*on_stopping)(struct run *run, enum supervise_reason reason, void *userdata);

@@ -44,16 +44,15 @@ static const char *explain(const char *stage, int error) {
 }
 
 static void take_times(struct run *run, const struct message *report) {
-    uint64_t value, ended_boottime;
+    uint64_t value = 0;
 
     /* It was over before its guard could be asked. */
     if (message_get_u64(report, "started", &value) == 0 && run->started.realtime == 0)
         executor_call(run->job.executor, on_started, run, 0, value);
-    if (message_get_u64(report, "started-boot", &value) == 0 &&
-        message_get_u64(report, "ended-boot", &ended_boottime) == 0) {
-        run->started.boottime = value;
-        run->end.boottime = ended_boottime;
-    }
+    if (value > 0)
+        run->started.boottime = value; /* exact */
+    if (message_get_u64(report, "ended-boot", &value) == 0)
+        run->end.boottime = value;
     if (message_get_u64(report, "ended", &value) == 0)
         run->end.realtime = value;
 }

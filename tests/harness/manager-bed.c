@@ -134,7 +134,7 @@ void manager_bed_make_state(struct message *m, const struct run *r) {
     message_put(&w, "phase", "running");
     message_put(&w, "on-lease-lost", "stop");
     message_put_u64(&w, "pid", (uint64_t) getpid());
-    message_put_u64(&w, "started", clock_realtime());
+    message_put_u64(&w, "started", clock_boottime());
     manager_bed_parse(m, &w);
 }
 
@@ -146,7 +146,7 @@ void manager_bed_make_report(struct message *m, const struct run *r, const char 
     manager_bed_identity(&w, r);
     message_put_u64(&w, key, value);
     if (strcmp(key, "code") == 0 || strcmp(key, "signal") == 0)
-        message_put_u64(&w, "started", clock_realtime());
+        message_put_u64(&w, "started", clock_boottime());
     message_put(&w, "reason", reason);
     message_put_u64(&w, "ended", clock_realtime());
     manager_bed_parse(m, &w);

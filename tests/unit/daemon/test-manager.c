@@ -116,6 +116,20 @@ static void test_stop(void) {
     TEST_INT(r->end.signal, SIGTERM);
 }
 
+/* The wall clock may have been set while berthd hung: it says nothing of how long a run waited. */
+static void test_start_by_boottime(void) {
+    struct message state;
+    uint64_t started = 0;
+    struct run *r = manager_bed_begin("one");
+
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_bed_started(r);
+    manager_bed_make_state(&state, r);
+    manager_bed_guard_state(manager_bed_guard(), &state);
+    TEST_INT(message_get_u64(&state, "started", &started), 0);
+    TEST_INT(r->started.boottime, started);
+}
+
 static void test_stop_before_guard(void) {
     struct message state;
     struct run *r = manager_bed_begin("one");
@@ -365,6 +379,7 @@ static CU_TestInfo tests[] = {
     {"stop before its guard is there", test_stop_before_guard},
     {"refused by the runner", test_refused},
     {"not started", test_not_started},
+    {"a start by boottime", test_start_by_boottime},
     {"no such user", test_no_such_user},
     {"drain", test_drain},
     {"shutdown", test_shutdown},
