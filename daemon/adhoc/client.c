@@ -40,7 +40,7 @@ int adhoc_attach(struct adhoc *adhoc, struct run *run, uid_t uid, pid_t pid) {
     if (run->kind != RUN_KIND_ADHOC || run_is_over(run) || (uid != run->adhoc.uid && uid != 0) ||
         run->adhoc.end_reported)
         return ADHOC_E_UNKNOWN;
-    if (run->adhoc.hold_state == HOLD_STATE_RELEASED) {
+    if (run->adhoc.hold_state == HOLD_STATE_RELEASED || (run->adhoc.hold && hold_is_released(run->adhoc.hold))) {
         finish_lost(adhoc, run);
         return ADHOC_E_UNKNOWN;
     }

@@ -161,6 +161,10 @@ static bool pidfd_is_alive(int pidfd) {
     return poll(&p, 1, 0) == 0;
 }
 
+bool hold_is_released(const struct hold *h) {
+    return (h->fifo_fd < 0 || !fifo_is_held(h->fifo_fd)) && (h->pidfd < 0 || !pidfd_is_alive(h->pidfd));
+}
+
 /* Watches the command by pid. client: must be an ancestor; 0: any process. want_ticks: must be its start time; 0: any.
  * -ESRCH: the command has ended. */
 static int hold_open_command(struct hold *h, pid_t client, pid_t pid, uint64_t want_ticks) {

@@ -35,6 +35,8 @@ int hold_write_record(struct hold *h, const struct message_writer *record);
 int hold_watch_command(struct hold *h, pid_t client, pid_t pid);
 /* Returns the command if it is known and lives, else 0. */
 pid_t hold_get_command(const struct hold *h);
+/* Whether it is over: true before on_over is called, if that is still to come. */
+bool hold_is_released(const struct hold *h);
 /* Removes both files and frees. */
 struct hold *hold_free(struct hold *h);
 /* Frees and leaves the files to the next berthd. */

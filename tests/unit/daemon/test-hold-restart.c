@@ -60,7 +60,9 @@ static void test_restart_after_command(void) {
     command_end(pid, end);
     fifo_open();
     fifo_expect_over(0); /* the FIFO is held */
+    CU_ASSERT(!hold_is_released(fifo.hold));
     close(fd);
+    CU_ASSERT(hold_is_released(fifo.hold));
     fifo_expect_over(1);
 }
 
