@@ -335,10 +335,15 @@ void state_save_job(const struct state *state, const struct job *job) {
     if (attempts_are_used(job->settings))
         attempts_put(&job->attempts, &w);
     if (job->schedule.is_known) {
-        message_put_u64(&w, "mark", (uint64_t) job->schedule.mark);
-        message_put_u64(&w, "mark-local", (uint64_t) job->schedule.mark_local);
+        int64_t mark;
+        uint64_t serial;
+
+        job_get_settled_mark(&job->schedule, &mark, &serial);
+        message_put_u64(&w, "mark", (uint64_t) mark);
+        if (mark == job->schedule.mark)
+            message_put_u64(&w, "mark-local", (uint64_t) job->schedule.mark_local);
         message_put_u64(&w, "schedule", job->schedule.hash);
-        message_put_u64(&w, "serial", job->schedule.serial);
+        message_put_u64(&w, "serial", serial);
         message_put_u64(&w, "begun", (uint64_t) job->schedule.begun);
     }
     record_write(state, JOBS, job->name, &w);
@@ -372,6 +377,7 @@ int state_load_job(const struct state *state, struct job *job) {
             job->schedule.mark_local = (int64_t) value;
         (void) message_get_u64(&record, "schedule", &job->schedule.hash);
         (void) message_get_u64(&record, "serial", &job->schedule.serial);
+        job->schedule.settled_serial = job->schedule.serial;
         if (message_get_u64(&record, "begun", &value) == 0)
             job->schedule.begun = (int64_t) value;
     }

@@ -6,7 +6,8 @@
  *     JOB:RUN    due: noted, or waits for its turn
  *     JOB:RUN    all of a run that is not over (attempts-lasting.c)
  *
- * The mark is in the runtime directory, too (jobs/JOB): of the two the one with the higher serial counts. */
+ * The mark is in the runtime directory, too (jobs/JOB): of the two the one with the higher serial counts.
+ * That record has no noted due times, so its mark stays before them until they are begun. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,11 +78,14 @@ static int insert_entry(struct job *job, const struct due_entry *entry) {
 }
 
 int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry) {
+    bool is_first = list_is_empty(&job->schedule.entries);
     struct message_writer w;
     int r = insert_entry(job, entry);
 
     if (r < 0)
         return r;
+    if (is_first)
+        job->schedule.settled_serial = job->schedule.serial;
     message_begin(&w, "due");
     message_put_u64(&w, "due", (uint64_t) entry->due);
     due_marks_put_run(scheduler, job, entry->run, &w);

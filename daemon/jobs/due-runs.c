@@ -41,6 +41,13 @@ static bool has_run_of(const struct job *job, int64_t due) {
     return false;
 }
 
+static bool has_entry_of(const struct job *job, int64_t due) {
+    list_foreach (entry, &job->schedule.entries, struct due_entry, link)
+        if (entry->due == due)
+            return true;
+    return false;
+}
+
 /* Notes what will be begun. -ENOMEM or another errno: the due times from there on are planned again. */
 static int note_begun(struct scheduler *scheduler, struct job *job, struct due_plan *plan) {
     bool joins = plan->n_begun > 1 || !list_is_empty(&job->schedule.entries);
@@ -49,7 +56,8 @@ static int note_begun(struct scheduler *scheduler, struct job *job, struct due_p
         struct due_entry entry = {.due = plan->begun[i].at, .joins_backlog = joins};
         int r = id_make(entry.run);
 
-        if (scheduler->due_runs.is_first_plan && has_run_of(job, entry.due))
+        if (scheduler->due_runs.is_first_plan &&
+            (has_run_of(job, entry.due) || has_entry_of(job, entry.due)))
             continue;
         if (r == 0)
             r = due_marks_add_entry(scheduler, job, &entry);

@@ -30,6 +30,13 @@ usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime) {
     return due;
 }
 
+void job_get_settled_mark(const struct job_schedule *schedule, int64_t *ret_mark, uint64_t *ret_serial) {
+    const struct due_entry *oldest = list_first(&schedule->entries, struct due_entry, link);
+
+    *ret_mark = oldest && oldest->due <= schedule->mark ? oldest->due - 1 : schedule->mark;
+    *ret_serial = oldest ? schedule->settled_serial : schedule->serial;
+}
+
 size_t job_count_queued(const struct job *job) {
     size_t n = 0;
 

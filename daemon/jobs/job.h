@@ -12,6 +12,13 @@
 #include "daemon/jobs/attempts.h"
 #include "daemon/run.h"
 
+struct due_entry { /* a due time that will be begun, by a run of this id */
+    struct list link;
+    int64_t due;
+    char run[ID_TEXT_SIZE];
+    bool joins_backlog;
+};
+
 /* The due times of a job. Seconds since 1970, but for next_begin. */
 struct job_schedule {
     bool is_known;                    /* there is a mark */
@@ -19,6 +26,7 @@ struct job_schedule {
     int64_t mark_local; /* what the zone's clock showed at the mark when that was made; 0: not known */
     uint64_t hash;                    /* schedule_hash of the settings with which the mark was made */
     uint64_t serial;                  /* grows with each change of the mark: the higher record counts */
+    uint64_t settled_serial;          /* of the last mark that had no noted due times before it */
     int64_t begun;                    /* of the noted due times, those up to this one have a record of their own, or came to nothing */
     usec_t next_begin;                /* CLOCK_REALTIME; USEC_INFINITY: never */
     const struct shared_zone *zone;   /* NULL, or without a zone: could not be read, never due */
@@ -56,6 +64,9 @@ enum job_decision { JOB_DECISION_BEGIN, JOB_DECISION_QUEUE, JOB_DECISION_SKIP, J
 enum job_decision job_decide(const struct job_triggers *triggers, size_t n_runs, size_t n_queued);
 /* Runs that wait until the others of the job are over. */
 size_t job_count_queued(const struct job *job);
+/* Sets both to what a record without the noted due times may have: the mark, or the time before the oldest of them, and a serial less
+ * than that of the record that has them. The notes may not be on the disk yet, and berthd may be killed. */
+void job_get_settled_mark(const struct job_schedule *schedule, int64_t *ret_mark, uint64_t *ret_serial);
 /* When `every` is due, on CLOCK_REALTIME because that outlasts restarts: the last trigger + every. `now` if there was none, or if that is
  * in the past or more than `every` in the future (the clock was set back). USEC_INFINITY without `every`. */
 usec_t job_next(const struct job *j, usec_t every_usec, usec_t now_realtime);

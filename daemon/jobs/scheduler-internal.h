@@ -27,13 +27,6 @@
 #include "daemon/jobs/scheduler.h"
 #include "daemon/jobs/zones.h"
 
-struct due_entry { /* a due time that will be begun, by a run of this id */
-    struct list link;
-    int64_t due;
-    char run[ID_TEXT_SIZE];
-    bool joins_backlog;
-};
-
 struct doubtful_key { /* of a record of the state directory */
     struct list link;
     char key[];

@@ -73,6 +73,10 @@ unsigned clock_file_effects(const struct clock_file *c) {
     return (unsigned) atomic_load(&c->words[EFFECTS]);
 }
 
+void clock_file_stall_disk(struct clock_file *c, bool is_stalled) {
+    atomic_store(&c->words[EFFECTS], is_stalled ? -1 : 0);
+}
+
 void clock_file_stand(struct clock_file *c, usec_t boottime) {
     atomic_store(&c->words[STANDS], (int64_t) boottime);
 }

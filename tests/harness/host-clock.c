@@ -53,6 +53,10 @@ unsigned host_clock_effects(struct host *h) {
     return clock_file_effects(&clocks_of(h)->file);
 }
 
+void host_clock_stall_disk(struct host *h, bool is_stalled) {
+    clock_file_stall_disk(&clocks_of(h)->file, is_stalled);
+}
+
 void host_clock_set_realtime(struct host *h, usec_t realtime) {
     struct timespec now; /* true, whatever this program's own clock is */
 

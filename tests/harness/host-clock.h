@@ -23,3 +23,4 @@ void host_clock_set_realtime(struct host *h, usec_t realtime);
 /* See clock_file_end_berthd(). */
 void host_clock_end_berthd(struct host *h, unsigned effects);
 unsigned host_clock_effects(struct host *h);
+void host_clock_stall_disk(struct host *h, bool is_stalled);

@@ -292,37 +292,6 @@ static char *call_next(const struct host *h, const char *call) {
     return reply;
 }
 
-static size_t count_starts(const char *id) {
-    struct witness w = {};
-    size_t n;
-
-    witness_read(&w, cluster.witness);
-    n = witness_count(&w, id);
-    witness_done(&w);
-    return n;
-}
-
-/* S5: killed at any instant around a due time, berthd begins one run for it. */
-static void killed_at_any_instant(void) {
-    char time[64];
-
-    HOST_AT("2027-05-01T00:30:00Z", "job \"h\" { %s " HOURLY "}\n" MARKER, witness_command("--id h"));
-    for (int hour = 1; hour <= 20; hour++) {
-        usec_t end = clock_monotonic() + HOST_PATIENCE;
-
-        snprintf(time, sizeof(time), "2027-05-01T%02d:00:00Z", hour);
-        clock_at(time, -5);
-        (void) usleep((useconds_t) (hour * 1000));
-        host_kill(ant);
-        host_start(ant);
-        while (count_starts("h") < (size_t) hour && clock_monotonic() < end)
-            (void) usleep(1000);
-        await_marker();
-        TEST_INT(count_starts("h"), hour);
-        TEST_INT(host_count(ant, "missed", " "), 0);
-    }
-}
-
 /* `berth next` shows what comes; `berth jobs`, too. */
 static void shown(void) {
     json_t *jobs;
@@ -361,7 +330,6 @@ static CU_TestInfo tests[] = {
     {"overlap", overlap},
     {"no-state-directory", no_state_directory},
     {"shown", shown},
-    {"killed-at-any-instant", killed_at_any_instant},
     CU_TEST_INFO_NULL,
 };
 

@@ -4,7 +4,8 @@
  * off by the value in the file named by HOST_CLOCK, from the moment that the file names. The file has
  * 64-bit numbers, three of them of µs: for CLOCK_BOOTTIME, which jumps when a machine was suspended; for
  * CLOCK_REALTIME, which people step; and where CLOCK_BOOTTIME stands still, 0 if it runs. The fourth one, if
- * it is not 0, kills berthd before that many of its further effects, calls by which others learn something.
+ * it is more than 0, kills berthd before that many of its further effects, calls by which others learn something;
+ * less than 0: the thread that writes to the disk waits before its next effect.
  * Timers on either fire by the clock that they are on, also when it jumps while a program waits:
  * each wait is cut into slices, between which timers are armed again. A timer with TFD_TIMER_CANCEL_ON_SET is canceled when its clock is
  * stepped. What is due on a clock that stands is seen by the next wait, before anything that comes later.
@@ -267,6 +268,10 @@ int epoll_wait(int fd, struct epoll_event *events, int size, int timeout) {
 static void die_in_time(void) {
     int64_t left = effects ? atomic_load(effects) : 0;
 
+    while (left < 0 && syscall(SYS_gettid) != getpid()) {
+        (void) poll(NULL, 0, SLICE_MSEC);
+        left = atomic_load(effects);
+    }
     while (left > 0 && !atomic_compare_exchange_weak(effects, &left, left - 1))
         ;
     if (left == 1)

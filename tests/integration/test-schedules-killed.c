@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+
+/* berthd killed around a due time: the next one begins one run for it. tests/faults/test-due-deaths.c does the
+ * same before each effect. */
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness/host-clock.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define HOURLY "schedule = {\"0 * * * *\"} zone = \"UTC\" "
+#define MARKER                                                                                              \
+    "pool \"local\" { limit = 1 scope = \"host\" }\n"                                                      \
+    "job \"marker\" { command = {\"/bin/true\"} output = \"null\" }\n"
+
+static struct host *ant;
+
+static void start_host(const char *time, const char *jobs) {
+    ant = host_add_alone("ant", "%s" MARKER, jobs);
+    host_clock_give(ant);
+    host_clock_set(ant, time, 0);
+    host_start(ant);
+}
+
+static const char *hourly(const char *command, const char *more) {
+    static char text[768];
+
+    snprintf(text, sizeof(text), "job \"h\" { %s " HOURLY "%s}\n", command, more);
+    return text;
+}
+
+/* Nothing more has come until a run that was asked for is over. */
+static void await_marker(void) {
+    TEST_INT(berth(ant, "start marker --wait"), 0);
+}
+
+static size_t count_starts(const char *id) {
+    struct witness w = {};
+    size_t n;
+
+    witness_read(&w, cluster.witness);
+    n = witness_count(&w, id);
+    witness_done(&w);
+    return n;
+}
+
+static void await_starts(size_t n) {
+    usec_t end = clock_monotonic() + HOST_PATIENCE;
+
+    while (count_starts("h") < n && clock_monotonic() < end)
+        child_turn(clock_boottime() + USEC_PER_MSEC);
+    TEST_INT(count_starts("h"), n);
+}
+
+/* S5: killed at any instant around a due time, berthd begins one run for it. */
+static void killed_at_any_instant(void) {
+    char time[64];
+
+    start_host("2027-05-01T00:30:00Z", hourly(witness_command("--id h"), ""));
+    for (int hour = 1; hour <= 20; hour++) {
+        snprintf(time, sizeof(time), "2027-05-01T%02d:00:00Z", hour);
+        host_clock_set(ant, time, -5);
+        (void) usleep((useconds_t) (hour * 1000));
+        host_kill(ant);
+        host_start(ant);
+        await_starts((size_t) hour);
+        await_marker();
+        TEST_INT(count_starts("h"), hour);
+        TEST_INT(host_count(ant, "missed", " "), 0);
+    }
+}
+
+/* The due time is noted, and the note is not on the disk yet, when the end of another run is. */
+static void killed_before_the_note_is_written(void) {
+    start_host("2027-05-01T11:59:59Z", hourly(witness_at_gate("h", 0), "overlap = \"queue\" "));
+    host_await(ant, "started", "job=h due=2027-05-01T12:00:00+00:00");
+    host_clock_stall_disk(ant, true);
+    host_clock_set(ant, "2027-05-01T13:00:00Z", 0);
+    await_marker(); /* berthd has seen the new time */
+    gate_open(&cluster.gate);
+    host_await(ant, "released", "job=h due=2027-05-01T12:00:00+00:00");
+    await_marker(); /* that is recorded */
+    host_kill(ant);
+    host_clock_stall_disk(ant, false);
+    host_start(ant);
+    await_starts(2);
+    await_marker();
+    TEST_INT(count_starts("h"), 2);
+    TEST_INT(host_count(ant, "missed", " "), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"killed-at-any-instant", killed_at_any_instant},
+    {"killed-before-the-note-is-written", killed_before_the_note_is_written},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "schedules-killed", .pSetUpFunc = cluster_up_without_redis, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
