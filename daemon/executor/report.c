@@ -9,16 +9,25 @@
 #include "base/failpoint.h"
 #include "daemon/executor/executor-internal.h"
 
+/* The stop came before the command was begun. */
+static bool is_stopped_before(const struct message *report) {
+    const char *stage = message_get(report, "stage"), *reason = message_get(report, "reason");
+
+    return stage && strcmp(stage, "stop") == 0 && reason && strcmp(reason, "none") != 0;
+}
+
 static enum run_result result_of(const struct message *report, int exit_code) {
     const char *reason = message_get(report, "reason"), *stage = message_get(report, "stage");
     enum supervise_reason why = SUPERVISE_REASON_NONE;
 
     if (message_get(report, "lost"))
         return RUN_RESULT_GUARD_DIED;
-    if (message_get(report, "errno"))
-        return stage && strcmp(stage, "deadline") == 0 ? RUN_RESULT_LEASE_LOST : RUN_RESULT_NOT_STARTED;
     if (reason)
         (void) supervise_reason_parse(reason, &why);
+    if (message_get(report, "errno") && stage && strcmp(stage, "deadline") == 0)
+        return RUN_RESULT_LEASE_LOST;
+    if (message_get(report, "errno") && !is_stopped_before(report))
+        return RUN_RESULT_NOT_STARTED;
     switch (why) {
     case SUPERVISE_REASON_NONE:
         break;
@@ -69,7 +78,7 @@ static void take_end(struct run *run, const struct message *report) {
     take_times(run, report);
     if (message_get(report, "errno") && text)
         run_set_reason(run, "%s", text);
-    else if (message_get_u64(report, "errno", &value) == 0)
+    else if (message_get_u64(report, "errno", &value) == 0 && !is_stopped_before(report))
         run_set_reason(run, "%s: %s", stage ? stage : "start",
                        explain(stage ? stage : "start", (int) value));
     else if (reason && strcmp(reason, "none") != 0)

@@ -138,15 +138,22 @@ static bool has_reason(const struct run *run, const char *reason) {
     return strcmp(run->reason, reason) == 0;
 }
 
+/* Also where the run ended by itself before its guard had read of the stop. */
+static bool was_to_stop(const struct run *run) {
+    return run->end.result == RUN_RESULT_STOPPED || run->stop_reason == SUPERVISE_REASON_STOPPED ||
+           run->stop_reason == SUPERVISE_REASON_REVOKED;
+}
+
 static void note_restart(struct scheduler *scheduler, struct job *job, const struct run *run,
                          struct run_time now) {
     if (job->settings->retry.restart == JOB_RESTART_NO || run->job.origin.trigger == RUN_TRIGGER_HOOK)
         return;
     if (scheduler->is_stopped || has_reason(run, "shutdown") || has_reason(run, "superseded"))
         return;
-    if (has_reason(run, "drained") || chain_restarts(&job->settings->retry, run->end.result))
+    if (has_reason(run, "drained") ||
+        (!was_to_stop(run) && chain_restarts(&job->settings->retry, run->end.result)))
         restart(scheduler, job, run, now); /* begun at the undrain, if this host is drained */
-    else if (run->end.result == RUN_RESULT_STOPPED)
+    else if (was_to_stop(run))
         job->attempts.is_stopped = true;
 }
 
@@ -161,11 +168,14 @@ static void give_up_next(const struct job *job, const struct run *run) {
 
 /* Whether the run is the last one of its chain. */
 static bool is_last(struct scheduler *scheduler, struct job *job, struct run *run, struct run_time now) {
+    struct run_end end = run->end;
     struct chain chain;
     struct chain_decision decision;
 
+    if (was_to_stop(run) && chain_judge(end.result) == CHAIN_END_BAD)
+        end.result = RUN_RESULT_STOPPED; /* for what follows: a stop ends the chain */
     get_chain(job, run, &chain);
-    decision = chain_decide(&job->settings->retry, &chain, &run->end, now.realtime);
+    decision = chain_decide(&job->settings->retry, &chain, &end, now.realtime);
     switch (decision.next) {
     case CHAIN_NEXT_NOTHING:
         break;

@@ -2,11 +2,11 @@
 
 /* Attempts as users see them: retries, what ends them, restarts, and both over the death of berthd. */
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "tests/harness/host.h"
+#include "tests/harness/host-clock.h"
 #include "tests/harness/test.h"
 #include "tests/harness/witness.h"
 
@@ -21,7 +21,8 @@ static void up(void) {
         "= \"40ms\" retry-delay-max = \"1s\" }\n"
         "job \"slow\" { command = {\"/bin/sh\", \"-c\", \"exit 4\"} retry = 5 retry-delay = \"1h\" "
         "retry-delay-max = \"1h\" }\n"
-        "job \"soon\" { command = {\"/bin/sh\", \"-c\", \"exit 5\"} retry = 1 retry-delay = \"2s\" }\n"
+        "job \"soon\" { command = {\"/bin/sh\", \"-c\", \"exit 5\"} retry = 1 retry-delay = \"1h\" "
+        "retry-delay-max = \"1h\" }\n"
         "job \"brief\" { command = {\"/bin/sh\", \"-c\", \"exit 6\"} retry = 9 retry-within = \"1s\" "
         "retry-delay = \"1h\" retry-delay-max = \"1h\" }\n"
         "job \"other\" { command = {\"/bin/sh\", \"-c\", \"exit 7\"} retry = 9 retry-on = {\"failure\", "
@@ -31,9 +32,40 @@ static void up(void) {
         "job \"none\" { command = {\"/bin/true\"} success-on = {\"1\"} }\n"
         "job \"third\" { command = {\"/bin/sh\", \"-c\", 'test $BERTH_ATTEMPT = 3'} retry = 9 retry-delay = "
         "\"10ms\" }\n"
+        "job \"long\" { command = {\"/bin/sleep\", \"1000\"} retry = 2 retry-delay = \"10ms\" }\n"
         "job \"daemon\" { command = {\"/bin/sh\", \"-c\", \"exec sleep 1000\"} }\n",
         "");
+    host_clock_give(ant);
     host_start(ant);
+}
+
+/* What is retrying then is due. */
+static void pass_delay(void) {
+    host_clock_jump(ant, 3600 * USEC_PER_SEC);
+}
+
+static size_t count_runs(void) {
+    json_t *runs = berth_json(ant, "runs");
+    size_t n = json_array_size(berth_at(runs, "runs"));
+
+    json_decref(runs);
+    return n;
+}
+
+/* The state of the job, sooner or later. */
+static void await_state(const char *job, const char *state) {
+    usec_t until = clock_monotonic() + HOST_PATIENCE;
+    bool is_there = false;
+    char path[64];
+
+    snprintf(path, sizeof(path), "jobs.name=%s.state", job);
+    while (!is_there && clock_monotonic() < until) {
+        json_t *jobs = berth_json(ant, "jobs");
+
+        is_there = strcmp(json_string_value(berth_at(jobs, path)), state) == 0;
+        json_decref(jobs);
+    }
+    CU_ASSERT(is_there);
 }
 
 /* ---- retries ---- */
@@ -89,6 +121,39 @@ static void holds_nothing(void) {
     TEST_INT(host_count(ant, "withdrawn", "job=slow"), 0);
 }
 
+static pid_t pid_of(const char *job) {
+    json_t *runs = berth_json(ant, "runs");
+    char path[64];
+    pid_t pid;
+
+    snprintf(path, sizeof(path), "runs.name=%s.pid", job);
+    pid = (pid_t) json_integer_value(berth_at(runs, path));
+    json_decref(runs);
+    CU_ASSERT_FATAL(pid > 0);
+    return pid;
+}
+
+/* Ends the command of a run while its guard stands still, and calls `berth stop`: the guard reads of the stop when the command is over. */
+static void stop_as_it_ends(const char *job) {
+    pid_t pid, guard;
+
+    host_await(ant, "started", "job=%s", job);
+    pid = pid_of(job);
+    guard = child_parent(pid);
+    TEST_INT(kill(guard, SIGSTOP), 0);
+    TEST_INT(kill(pid, SIGKILL), 0);
+    TEST_INT(berth(ant, "stop %s", job), 0);
+    TEST_INT(kill(guard, SIGCONT), 0);
+    host_await(ant, "exited", "job=%s result=failure signal=9", job);
+}
+
+static void stopped_as_it_fails(void) {
+    TEST_INT(berth(ant, "start long"), 0);
+    stop_as_it_ends("long");
+    host_await(ant, "gave-up", "job=long attempt=1 reason=stopped");
+    TEST_INT(host_count(ant, "retry", "job=long"), 0);
+}
+
 static void trigger_supersedes(void) {
     struct child *c = berth_start(ant, "start slow --wait");
 
@@ -124,8 +189,8 @@ static void drained(void) {
     TEST_INT(berth(ant, "start soon"), 0);
     host_await(ant, "retry", "job=soon attempt=2");
     TEST_INT(berth(ant, "drain --wait"), 0);
-    usleep(10000);
-    TEST_INT(host_count(ant, "gave-up", "job=soon"), 0);
+    pass_delay();
+    await_state("soon", "retrying");
     TEST_INT(berth(ant, "undrain"), 0);
     host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts");
 }
@@ -138,6 +203,7 @@ static void killed_while_it_retries(void) {
     snprintf(run, sizeof(run), "%s", event_get(host_await(ant, "retry", "job=soon attempt=2"), "first_run"));
     host_kill(ant);
     host_start(ant);
+    pass_delay();
     host_await(ant, "started", "job=soon trigger=retry attempt=2 first_run=%s", run);
     host_await(ant, "gave-up", "job=soon attempt=2 reason=attempts first_run=%s", run);
     TEST_INT(host_count(ant, "started", "job=soon"), 1); /* of this berthd */
@@ -158,11 +224,12 @@ static void withdrawn_while_it_waits(void) {
     struct child *c;
 
     host_set_config(ant, "pool \"slot\" { limit = 1 scope = \"host\" }\n"
-                         "job \"job\" { command = {\"/bin/false\"} pools = {\"slot\"} retry = 1 retry-delay = \"1s\" }\n");
+                         "job \"job\" { command = {\"/bin/false\"} pools = {\"slot\"} retry = 1 retry-delay = \"1h\" retry-delay-max = \"1h\" }\n");
     TEST_INT(berth(ant, "reload"), 0);
     TEST_INT(berth(ant, "start job"), 0);
     host_await(ant, "retry", "job=job attempt=2");
     c = berth_at_gate(ant, "-p slot", "holder", "started");
+    pass_delay();
     host_await(ant, "queued", "job=job attempt=2");
     TEST_INT(berth(ant, "stop job"), 0);
     host_await(ant, "gave-up", "job=job attempt=1 attempts=2 reason=stopped");
@@ -197,26 +264,31 @@ static void restarts_always(void) {
     TEST_INT(berth(ant, "reload"), 0);
     host_await_count(ant, 4, "exited", "job=daemon result=success");
     TEST_INT(berth(ant, "stop daemon"), 0);
-    host_mark(ant);
-    usleep(300000); /* three times the longest delay */
-    TEST_INT(host_count(ant, "started", "job=daemon"), 0);
+    await_state("daemon", "stopped");
+    TEST_INT(count_runs(), 0); /* nor is one retrying */
     host_kill(ant);
     host_start(ant);
-    host_mark(ant);
-    usleep(300000);
-    TEST_INT(host_count(ant, "started", "job=daemon"), 0); /* stays stopped */
+    await_state("daemon", "stopped");
+    TEST_INT(count_runs(), 0);
     host_stop(ant);
-    host_mark(ant);
     host_start(ant);
     host_await(ant, "started", "job=daemon trigger=restart"); /* the service started */
+}
+
+static void stopped_as_it_ends(void) {
+    set_restart("always", "exec sleep 1000");
+    TEST_INT(berth(ant, "reload"), 0);
+    stop_as_it_ends("daemon");
+    await_state("daemon", "stopped");
+    TEST_INT(count_runs(), 0);
 }
 
 static void restarts_on_failure(void) {
     set_restart("on-failure", "exit 0");
     TEST_INT(berth(ant, "reload"), 0);
-    host_await(ant, "exited", "job=daemon result=success");
-    usleep(300000);
-    TEST_INT(host_count(ant, "started", "job=daemon"), 1);
+    host_await(ant, "released", "job=daemon");
+    await_state("daemon", "idle");
+    TEST_INT(count_runs(), 0);
     set_restart("on-failure", "exit 1");
     TEST_INT(berth(ant, "reload"), 0);
     TEST_INT(berth(ant, "start daemon"), 0);
@@ -230,7 +302,8 @@ static void restart_survives_berthd(void) {
     host_await(ant, "started", "job=daemon");
     host_kill(ant);
     host_start(ant);
-    usleep(200000);
+    await_state("daemon", "running");
+    TEST_INT(count_runs(), 1);
     TEST_INT(host_count(ant, "granted", "job=daemon"), 0);
     TEST_INT(berth(ant, "stop daemon"), 0);
     host_await(ant, "exited", "job=daemon result=stopped");
@@ -239,6 +312,7 @@ static void restart_survives_berthd(void) {
 static CU_TestInfo retries[] = {
     {"fails always", fails_always},
     {"holds nothing", holds_nothing},
+    {"stopped as it fails", stopped_as_it_fails},
     {"a trigger supersedes", trigger_supersedes},
     {"reasons", reasons},
     {"success-on", success_on},
@@ -251,6 +325,7 @@ static CU_TestInfo retries[] = {
 };
 static CU_TestInfo restarts[] = {
     {"always", restarts_always},
+    {"stopped as it ends", stopped_as_it_ends},
     {"on-failure", restarts_on_failure},
     {"survives berthd", restart_survives_berthd},
     CU_TEST_INFO_NULL,

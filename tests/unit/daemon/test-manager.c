@@ -178,6 +178,25 @@ static void test_no_such_user(void) {
     TEST_STRING(r->reason, "user: there is no such user");
 }
 
+/* The guard read of the stop before it began the command. */
+static void test_stopped_before_it_began(void) {
+    struct message_writer w;
+    struct message report;
+    struct run *r = manager_bed_begin("one");
+
+    CU_ASSERT(manager_bed_await_starting(r));
+    manager_stop_run(r, "stopped");
+    message_begin(&w, PROTOCOL_REPORT);
+    manager_bed_identity(&w, r);
+    message_put(&w, "reason", "stopped");
+    message_put(&w, "stage", "stop");
+    message_put_u64(&w, "errno", ECANCELED);
+    manager_bed_parse(&report, &w);
+    manager_bed_report(&report);
+    TEST_INT(r->end.result, RUN_RESULT_STOPPED);
+    TEST_STRING(r->reason, "stopped");
+}
+
 static unsigned n_idle;
 
 static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
@@ -381,6 +400,7 @@ static CU_TestInfo tests[] = {
     {"not started", test_not_started},
     {"a start by boottime", test_start_by_boottime},
     {"no such user", test_no_such_user},
+    {"stopped before it began", test_stopped_before_it_began},
     {"drain", test_drain},
     {"shutdown", test_shutdown},
     {"shutdown while recovering", test_shutdown_while_recovering},
