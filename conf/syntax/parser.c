@@ -104,8 +104,11 @@ static int parse_statement(char *text, size_t size) {
 }
 
 static struct parsed_section *add_section(struct parsed *parsed, enum section_kind kind, const struct settings_place *place) {
-    struct parsed_section *more = realloc(parsed->sections, (parsed->n_sections + 1) * sizeof(*more));
+    size_t n = parsed->n_sections;
+    struct parsed_section *more = parsed->sections;
 
+    if ((n & (n - 1)) == 0) /* it is full: the room doubles */
+        more = realloc(parsed->sections, (n > 0 ? 2 * n : 1) * sizeof(*more));
     if (!more)
         return NULL;
     parsed->sections = more;

@@ -23,8 +23,11 @@ static void blank(struct scanner *s, size_t begin, size_t end) {
 }
 
 static void add_statement(struct scanner *s, const struct statement *statement) {
-    struct statement *more = realloc(s->out->statements, (s->out->n_statements + 1) * sizeof(*more));
+    size_t n = s->out->n_statements;
+    struct statement *more = s->out->statements;
 
+    if ((n & (n - 1)) == 0) /* it is full: the room doubles */
+        more = realloc(s->out->statements, (n > 0 ? 2 * n : 1) * sizeof(*more));
     if (!more) {
         s->notes->out_of_memory = true;
         return;
