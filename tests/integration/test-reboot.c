@@ -47,7 +47,7 @@ static void keep(char *id, size_t size, const char *line, const char *field) {
 /* The delay goes on by the clock of the wall, also while the host is down. */
 static void in_the_delay(void) {
     char first[64];
-    usec_t delay, begin;
+    usec_t delay;
     const char *line;
 
     HOST("job \"job\" { " SH("exit 1") "retry = 2 retry-delay = \"1h\" retry-delay-max = \"1h\" }\n", cluster.folder);
@@ -57,14 +57,12 @@ static void in_the_delay(void) {
     delay = event_get_u64(line, "delay_ms") * USEC_PER_MSEC;
     settle();
     host_reboot(ant);
-    host_clock_step(ant, (int64_t) (delay - 3 * USEC_PER_SEC));
-    begin = clock_monotonic();
+    host_clock_step(ant, (int64_t) (delay - 600 * USEC_PER_SEC));
     host_start(ant);
     settle();
-    if (clock_monotonic() - begin < 2 * USEC_PER_SEC) /* not on a machine that stood still */
-        TEST_INT(host_count(ant, "started", "job=job"), 0);
+    TEST_INT(host_count(ant, "started", "job=job"), 0);
+    host_clock_jump(ant, 600 * USEC_PER_SEC);
     host_await(ant, "started", "job=job trigger=retry attempt=2 first_run=%s", first);
-    CU_ASSERT(clock_monotonic() - begin > 2 * USEC_PER_SEC);
     delay = event_get_u64(host_await(ant, "retry", "job=job attempt=3 attempts=3"), "delay_ms") * USEC_PER_MSEC;
     settle();
     host_reboot(ant);
