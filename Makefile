@@ -35,7 +35,8 @@ quote = '$(subst ','\'',$(1))'
 PACKAGES := libsystemd hiredis libconfuse jansson smartcols
 LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 # Debian's smartcols.h wants its own folder; hiredis 0.14 and 1.x differ in theirs.
-INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+# OpenSSL is loaded, not linked (store/redis/client/tls-library.h).
+INCLUDES = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) openssl)
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wvla -Wformat=2 \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -fno-common -fstack-protector-strong \
 	-DVERSION='"$(VERSION)"' -DLIBEXECDIR='"$(LIBEXECDIR)"' -DSYSCONFDIR='"$(SYSCONFDIR)"' \

@@ -180,21 +180,19 @@ static bool parse_url(const struct value_reader *reader, const struct option *op
         value_note(reader, &place, "url %s", redis_url_explain(answer)); /* without the url, which may hold a password */
     if (answer != 0)
         return false;
-    redis->tls = url.tls;
+    redis->tls.is_used = url.tls;
     redis->unix_path = url.unix_path;
     redis->host = url.host;
     redis->port = url.port;
     redis->db = url.db;
     redis->url_username = url.username;
-    if (redis->tls)
-        value_note(reader, &place, "url names rediss://, and TLS is not built yet; use redis:// or unix://");
     return true;
 }
 
 static void hash_url(uint64_t *hash, _unused_ const struct option *option, const void *at) {
     const struct redis_settings *redis = at;
 
-    hash_add_number(hash, "tls", redis->tls);
+    hash_add_number(hash, "tls", redis->tls.is_used);
     hash_add_text(hash, redis->unix_path ? "unix" : "host", redis->unix_path ? redis->unix_path : redis->host);
     hash_add_number(hash, "port", redis->port);
     hash_add_number(hash, "db", redis->db);
@@ -207,5 +205,14 @@ static void free_url(void *at) {
     free(redis->host);
     free(redis->url_username);
 }
+
+static bool parse_server_name(const struct value_reader *reader, const struct option *option, const char *text, void *at) {
+    if (*text == '\0' || redis_url_is_host(text))
+        return set_copy(reader, text, at);
+    value_error(reader, option->name, 0, "must be a host name or an address, without a port");
+    return false;
+}
+
+const struct option_type option_server_name = {.parse = parse_server_name, .hash = hash_copy, .done = free_copy};
 
 const struct option_type option_url = {.parse = parse_url, .hash = hash_url, .done = free_url};

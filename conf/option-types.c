@@ -212,6 +212,7 @@ const struct option_type option_restart =
 const struct option_type option_io_class =
     CHOICE([JOB_IO_CLASS_NONE] = "", [JOB_IO_CLASS_REALTIME] = "realtime", [JOB_IO_CLASS_BEST_EFFORT] = "best-effort",
            [JOB_IO_CLASS_IDLE] = "idle");
+const struct option_type option_tls_minimum = CHOICE([TLS_MINIMUM_1_2] = "1.2", [TLS_MINIMUM_1_3] = "1.3");
 
 int option_find_signal(const char *name, const char **ret_near) {
     const char *names[32];

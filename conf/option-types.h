@@ -18,6 +18,7 @@ extern const struct option_type option_overlap;  /* enum job_overlap */
 extern const struct option_type option_on_lease_lost;
 extern const struct option_type option_restart;  /* enum job_restart */
 extern const struct option_type option_io_class; /* enum job_io_class */
+extern const struct option_type option_tls_minimum; /* enum tls_minimum */
 /* The signal of this name, with or without SIG, or 0: there is none, and *ret_near is the nearest name or
  * NULL. */
 int option_find_signal(const char *name, const char **ret_near);
@@ -32,6 +33,7 @@ extern const struct option_type option_stdin;   /* char *, absolute; "": "null" 
 extern const struct option_type option_account; /* char *, a user's or group's name; "": nobody */
 extern const struct option_type option_group;   /* struct account */
 extern const struct option_type option_output;  /* struct job_output */
+extern const struct option_type option_server_name; /* char *, a host name or an address; "": none */
 extern const struct option_type option_url;     /* struct redis_settings: several fields of it */
 
 /* conf/option-lists.c */

@@ -16,7 +16,7 @@
 const char *redis_url_explain(int answer) {
     switch (answer) {
     case REDIS_URL_E_SCHEME:
-        return "must begin with redis:// or unix://";
+        return "must begin with redis://, rediss:// or unix://";
     case REDIS_URL_E_USER:
         return "has a user that is not of A-Z a-z 0-9 . _ -; use the option username";
     case REDIS_URL_E_PASSWORD:
@@ -72,6 +72,16 @@ static int parse_user(const char *text, size_t n, struct redis_url *url) {
         return REDIS_URL_E_USER;
     url->username = strndup(text, n);
     return url->username ? 0 : -ENOMEM;
+}
+
+bool redis_url_is_host(const char *text) {
+    size_t length = strlen(text);
+    struct in6_addr in6;
+
+    if (inet_pton(AF_INET6, text, &in6) == 1)
+        return true;
+    return length > 0 && length <= HOST_MAX && strspn(text, LETTERS_AND_DIGITS ".-_") == length && text[0] != '-' &&
+           text[0] != '.';
 }
 
 /* host[:port] in n bytes. */

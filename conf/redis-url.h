@@ -35,4 +35,6 @@ enum { /* named answers of redis_url_parse() */
 int redis_url_parse(const char *text, struct redis_url *ret);
 /* What is wrong, and what would be right, for an error text. */
 const char *redis_url_explain(int answer);
+/* Returns whether a text is a host name or a numeric address, IPv6 without brackets. */
+bool redis_url_is_host(const char *text);
 void redis_url_done(struct redis_url *url);

@@ -117,11 +117,11 @@ char *settings_warn_of_cleartext(const struct settings *s) {
     const struct redis_settings *redis = s->redis;
     char *text = NULL;
 
-    if (!redis || !redis->host || redis->tls || is_loopback(redis->host) || !has_password(redis))
+    if (!redis || !redis->host || redis->tls.is_used || is_loopback(redis->host) || !has_password(redis))
         return NULL;
     if (asprintf(&text,
                  "%s:%d: warning: redis: the password goes to %s unencrypted, and whoever sees that network can read it; reach Redis "
-                 "through a tunnel (stunnel, WireGuard) on 127.0.0.1, or through a unix socket",
+                 "by TLS (rediss://), or through a unix socket",
                  redis->place.file, redis->place.line, redis->host) < 0)
         return NULL;
     return text;

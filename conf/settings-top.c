@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The options outside of sections, and the redis section. */
+/* The options outside of sections. */
 
 #include <string.h>
 
@@ -8,7 +8,6 @@
 #include "conf/settings-read.h"
 
 #define STATE_DIRECTORY_DEFAULT "/var/lib/berth"
-#define REDIS_TIMEOUT_DEFAULT (5 * USEC_PER_SEC)
 
 static usec_t whole_milliseconds(usec_t usec) {
     return usec - usec % USEC_PER_MSEC;
@@ -88,63 +87,4 @@ void settings_read_top(struct settings *s, const struct parsed_section *top, con
     check_lease(s, &reader);
     check_runtime_directory(s, &reader);
     read_state_directory(s, &reader);
-}
-
-/* ---- redis ---- */
-
-/* The user may be in the url or beside it. */
-static void check_username(struct redis_settings *redis, const struct value_reader *reader) {
-    if (redis->username && strchr(redis->username, ' '))
-        value_error(reader, "username", 0, "has a space; a user of Redis has none");
-    if (!redis->url_username)
-        return;
-    if (redis->username && *redis->username != '\0')
-        value_error(reader, "username", 0, "is given beside a user in the url; keep one");
-    free(redis->username);
-    redis->username = steal_pointer(&redis->url_username);
-}
-
-static usec_t default_timeout(const struct settings *s) {
-    usec_t half = whole_milliseconds(s->heartbeat_usec / 2);
-
-    return half < REDIS_TIMEOUT_DEFAULT ? half : REDIS_TIMEOUT_DEFAULT;
-}
-
-static void check_timeout(const struct settings *s, const struct redis_settings *redis, const struct value_reader *reader) {
-    char heartbeat[DURATION_TEXT_SIZE];
-
-    if (redis->timeout_usec > s->heartbeat_usec)
-        value_error(reader, "timeout", 0, "is above the heartbeat; make it at most %s",
-                    duration_format(s->heartbeat_usec, heartbeat));
-}
-
-static struct redis_settings *redis_new(const struct settings *s, const struct parsed_section *section, struct notes *notes) {
-    const struct value_reader reader = {section, notes};
-    struct redis_settings *redis = calloc(1, sizeof(*redis));
-
-    if (!redis) {
-        notes->out_of_memory = true;
-        return NULL;
-    }
-    redis->place = section->place;
-    redis->timeout_usec = default_timeout(s);
-    option_read_section(&reader, redis);
-    check_username(redis, &reader);
-    check_timeout(s, redis, &reader);
-    return redis;
-}
-
-void settings_read_redis(struct settings *s, const struct parsed *parsed, struct notes *notes) {
-    for (size_t i = 0; i < parsed->n_sections; i++) {
-        const struct parsed_section *section = &parsed->sections[i];
-
-        if (section->kind != SECTION_REDIS)
-            continue;
-        if (s->redis) {
-            notes_add(notes, &section->place, "a second redis section, the first is at %s:%d; keep one", s->redis->place.file,
-                      s->redis->place.line);
-            continue;
-        }
-        s->redis = redis_new(s, section, notes);
-    }
 }

@@ -45,8 +45,17 @@ struct accounts {
     size_t n;
 };
 
+enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
+
+struct tls_settings {          /* paths may be "": none, or the credential of berthd */
+    bool is_used;              /* the url is rediss:// */
+    char *ca;                  /* file or directory of trusted certificates; "": the system's */
+    char *certificate, *key;   /* both or none */
+    char *server_name;         /* "": what berthd connects to */
+    enum tls_minimum minimum;
+};
+
 struct redis_settings {
-    bool tls;                  /* rediss://; accepted by the parser, refused by --check until TLS is built */
     char *unix_path;           /* or NULL */
     char *host;                /* or NULL; an IPv6 address without brackets */
     uint16_t port;
@@ -54,7 +63,9 @@ struct redis_settings {
     char *username;            /* "" : none */
     char *url_username;        /* of the url, until it is checked against `username`; then NULL */
     char *password_file;       /* "" : none */
-    usec_t timeout_usec;
+    struct tls_settings tls;
+    usec_t timeout_usec;         /* of an answer */
+    usec_t connect_timeout_usec; /* of name, connect, TLS and login together */
     struct settings_place place;
 };
 
@@ -306,5 +317,8 @@ int settings_check_machine(struct settings *s, struct settings_errors *errors);
 /* Returns "file:line: warning: ..." if a password of Redis crosses a network unencrypted; the caller
  * frees it. NULL: no warning, or out of memory. */
 char *settings_warn_of_cleartext(const struct settings *s);
+/* A copy of its own; texts may be NULL. 0 or -ENOMEM; redis_settings_done() in any case. */
+int redis_settings_copy(struct redis_settings *ret, const struct redis_settings *redis);
+void redis_settings_done(struct redis_settings *redis);
 struct settings *settings_free(struct settings *s);
 DEFINE_CLEANUP(struct settings, settings_free)

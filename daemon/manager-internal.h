@@ -76,7 +76,7 @@ int manager_find_accounts(struct journal *j, struct settings *settings);
 void manager_config_differs(struct manager *m); /* the runner has read another config: reloads */
 
 /* --- manager-stores.c --- */
-int manager_make_stores(struct manager *m, struct journal *journal);
+int manager_make_stores(struct manager *m);
 /* Declares the pools of this host's config to a store, and whether the host is drained. 0 or -ENOMEM. */
 int manager_declare(struct manager *m, struct store *s);
 

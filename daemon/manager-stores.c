@@ -5,37 +5,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
 #include "daemon/manager-internal.h"
-
-#define PASSWORD_MAX 4096
-
-static int read_password(struct journal *j, const struct redis_settings *redis, char **ret) {
-    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
-    _cleanup_free_ char *path = NULL, *text = NULL;
-    size_t size;
-    int k;
-
-    *ret = NULL;
-    if (redis->password_file[0] != '\0')
-        path = strdup(redis->password_file);
-    else if (!credentials)
-        return 0;
-    else if (asprintf(&path, "%s/redis-password", credentials) < 0)
-        path = NULL;
-    if (!path)
-        return -ENOMEM;
-    k = file_read(path, PASSWORD_MAX, &text, &size);
-    if (k == -ENOENT && redis->password_file[0] == '\0')
-        return 0;
-    if (k < 0) {
-        journal_log(j, LOG_ERR, "the Redis password in %s cannot be read: %s", path, strerror(-k));
-        return k;
-    }
-    text[strcspn(text, "\r\n")] = '\0';
-    *ret = steal_pointer(&text);
-    return 0;
-}
 
 int manager_declare(struct manager *m, struct store *s) {
     _cleanup_free_ struct store_pool *pools = calloc(m->settings->n_pools + 1, sizeof(*pools));
@@ -79,9 +49,8 @@ static void store_on_state(_unused_ struct store *s, _unused_ enum store_state s
             run_changed(r);
 }
 
-int manager_make_stores(struct manager *m, struct journal *j) {
+int manager_make_stores(struct manager *m) {
     struct store_listener listener = manager_listener;
-    _cleanup_free_ char *password = NULL;
     char session_path[STATE_PATH_SIZE];
     struct store_redis_options options = {
         .redis = m->settings->redis,
@@ -102,10 +71,6 @@ int manager_make_stores(struct manager *m, struct journal *j) {
         k = manager_declare(m, m->host_store);
     if (k < 0 || !m->settings->redis)
         return k;
-    k = read_password(j, m->settings->redis, &password);
-    if (k < 0)
-        return k;
-    options.password = password;
     k = store_redis_new(&m->cluster_store, m->event, m->events, &options, &listener);
     if (k == 0)
         k = manager_declare(m, m->cluster_store);

@@ -127,7 +127,7 @@ int manager_new(struct manager **ret, sd_event *event, struct journal *journal, 
         k = state_open(&m->state, settings->runtime_directory, journal, m->removals);
     if (k == 0) {
         m->drained = state_is_drained(&m->state);
-        k = manager_make_stores(m, journal);
+        k = manager_make_stores(m);
     }
     if (k == 0)
         k = make_scheduler(m, journal);

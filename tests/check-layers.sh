@@ -61,6 +61,7 @@ while read -r header allowed; do
 done <<EOF
 confuse conf/syntax/parser*
 hiredis store/redis/client/*
+openssl store/redis/client/tls*
 jansson base/json/* daemon/api/* cli/*
 systemd/sd-journal base/journal/*.c
 systemd/sd-daemon daemon/service.c runner/main.c base/activation.c

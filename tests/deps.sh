@@ -4,20 +4,20 @@
 # that package. redis-tools has the server, too (redis-check-rdb, called as redis-server), without a service that would start on port 6379.
 set -eu
 packages="gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev
-    libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables
+    libssl-dev openssl libcunit1-dev redis-tools scdoc systemd-journal-remote iproute2 nftables
     python3-croniter tzdata jq"
 # For systemd in containers (make check-system); for linters, spin (make prove) and the shells whose completions are tested.
 [ "${SYSTEM_DEPS:-}" = yes ] && packages="$packages mmdebstrap systemd-container iproute2 git"
 [ "${LINT_DEPS:-}" = yes ] && packages="$packages clang libclang-rt-dev clang-tidy cppcheck shellcheck zsh fish spin"
 case ${PACKAGE:-} in
 deb) packages="dpkg-dev git" ;; # the rest is in debian/control, below
-rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev scdoc" ;;
+rpm) packages="rpm git gcc make pkg-config libc6-dev libsystemd-dev libhiredis-dev libconfuse-dev libjansson-dev libsmartcols-dev libssl-dev scdoc" ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     [ -z "${PACKAGE:-}" ] || exit 0 # its own tools say what they lack
     missing=
-    for p in libsystemd hiredis libconfuse jansson smartcols cunit; do
+    for p in libsystemd hiredis libconfuse jansson smartcols openssl cunit; do
         pkg-config --exists "$p" 2>/dev/null || missing="$missing $p"
     done
     command -v redis-server >/dev/null || command -v valkey-server >/dev/null || command -v redis-check-rdb >/dev/null ||

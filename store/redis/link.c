@@ -46,7 +46,7 @@ void link_close(struct store_redis *store) {
 
     link->commands = redis_connection_free(link->commands);
     link->pushes = redis_connection_free(link->pushes);
-    link->resolve = redis_resolve_free(link->resolve);
+    redis_dial_stop(&link->dial);
     link->phase = PHASE_DOWN;
     store->base.is_connecting = false;
     handshake_reset(store);
@@ -211,56 +211,41 @@ static void link_on_up(struct redis_connection *connection, void *userdata) {
     struct store_redis *store = userdata;
     char channel[sizeof(store->env.prefix) + ID_TEXT_SIZE + 4];
 
-    if (connection == store->link.commands) {
-        handshake_start(store);
-        return;
-    }
     (void) snprintf(channel, sizeof(channel), "%sto:%s", store->env.prefix, store->session.id);
     if (redis_connection_subscribe(connection, channel, link_on_pushes, store) == -ENOMEM)
         link_fail(store, REDIS_ERROR_RETRY, strerror(ENOMEM));
 }
 
-static void link_connect_to(struct store_redis *store, const char *address) {
-    struct redis_link *link = &store->link;
-    int r = redis_connection_new(&link->commands, store->env.event, address, &link->options);
+/* The push connection is begun when the other one is up: it goes to the same address and resumes its TLS session. */
+static void link_on_found(struct redis_connection *connection, void *userdata) {
+    struct store_redis *store = userdata;
+    int r;
 
-    if (r >= 0)
-        r = redis_connection_new(&link->pushes, store->env.event, address, &link->options);
+    store->link.commands = connection;
+    r = redis_dial_again(&store->link.dial, &store->link.pushes);
     if (r < 0)
         link_fail(store, REDIS_ERROR_RETRY, strerror(-r));
+    else
+        handshake_start(store);
 }
 
-static void link_on_resolved(const char *address, void *userdata) {
-    struct store_redis *store = userdata;
-    char text[RESOLVE_ADDRESS_SIZE], why[160];
+static void link_on_not_found(enum redis_error error, const char *text, void *userdata) {
+    link_on_down(NULL, error, text, userdata);
+}
 
-    (void) snprintf(text, sizeof(text), "%s", address ? address : "");
-    store->link.resolve = redis_resolve_free(store->link.resolve);
-    if (*text) {
-        link_connect_to(store, text);
-        return;
-    }
-    (void) snprintf(why, sizeof(why), "the name %.100s has no address", store->link.settings.host);
-    link_fail(store, REDIS_ERROR_RETRY, why);
+static void link_on_warning(const char *text, void *userdata) {
+    journal_log(store_redis_journal(userdata), LOG_WARNING, "%s", text);
 }
 
 static void link_connect(struct store_redis *store) {
     struct redis_link *link = &store->link;
-    int r;
 
     link->phase = PHASE_CONNECTING;
     store->base.is_connecting = true;
     handshake_reset(store);
     heartbeat_reset_extra(store);
     session_begin_connection(store);
-    if (link->settings.unix_path || redis_resolve_is_address(link->settings.host)) {
-        link_connect_to(store, link->settings.host);
-        return;
-    }
-    r = redis_resolve_new(&link->resolve, store->env.event, link->settings.host, link->settings.timeout_usec,
-                          link_on_resolved, store);
-    if (r < 0)
-        link_fail(store, REDIS_ERROR_RETRY, strerror(-r));
+    redis_dial_start(&link->dial);
 }
 
 void link_begin_session(struct store_redis *store) {
@@ -323,35 +308,22 @@ void link_reload_scripts(struct store_redis *store) {
 
 /* --- made and freed --- */
 
-static int copy_settings(struct redis_link *link, const struct redis_settings *settings,
-                         const char *password) {
-    int r;
-
-    link->settings = *settings;
-    link->settings.unix_path = link->settings.host = link->settings.username = link->settings.password_file =
-        NULL;
-    r = text_copy(&link->settings.unix_path, settings->unix_path);
-    if (r == 0)
-        r = text_copy(&link->settings.host, settings->host);
-    if (r == 0)
-        r = text_copy(&link->settings.username, settings->username);
-    return r < 0 ? r : text_copy(&link->password, password);
-}
-
-int link_init(struct store_redis *store, const struct redis_settings *settings, const char *password) {
+int link_init(struct store_redis *store, const struct redis_settings *settings) {
     struct redis_link *link = &store->link;
-    int r = copy_settings(link, settings, password);
+    int r = redis_settings_copy(&link->settings, settings);
 
     (void) snprintf(link->client_name, sizeof(link->client_name), "berth-%s", store->env.host);
     link->options = (struct redis_connection_options) {
         .settings = &link->settings,
-        .password = link->password,
         .client_name = link->client_name,
         .on_up = link_on_up,
         .on_down = link_on_down,
         .on_writing = link_on_writing,
         .userdata = store,
     };
+    if (r >= 0)
+        r = redis_dial_init(&link->dial, store->env.event, &link->options,
+                            &(struct redis_dial_handler) {link_on_found, link_on_not_found, link_on_warning, store});
     if (r >= 0)
         r = timer_init(&link->retry, store->env.event, SD_EVENT_PRIORITY_NORMAL, link_on_retry, store);
     if (r >= 0)
@@ -365,10 +337,6 @@ void link_done(struct store_redis *store) {
 
     timer_done(&link->retry);
     defer_done(&link->fail_waiting);
-    free(link->settings.unix_path);
-    free(link->settings.host);
-    free(link->settings.username);
-    if (link->password)
-        explicit_bzero(link->password, strlen(link->password));
-    free(link->password);
+    redis_dial_done(&link->dial);
+    redis_settings_done(&link->settings);
 }

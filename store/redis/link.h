@@ -5,8 +5,7 @@
  * an error requires. handshake.h checks the server before hello. */
 
 #include "base/timer.h"
-#include "store/redis/client/connection.h"
-#include "store/redis/client/resolve.h"
+#include "store/redis/client/dial.h"
 #include "store/store.h"
 
 struct store_redis;
@@ -20,14 +19,13 @@ enum link_phase {
 };
 
 struct redis_link {
-    struct redis_settings settings;          /* its texts are owned */
+    struct redis_settings settings;          /* a copy */
     struct redis_connection_options options; /* of both connections */
-    char *password;                          /* owned; or NULL */
     char client_name[NAME_MAX_LENGTH + 16];
     enum link_phase phase;
     bool is_stopping;
     bool connected_logged, lost_logged;
-    struct redis_resolve *resolve; /* while the host's name is resolved */
+    struct redis_dial dial;
     struct redis_connection *commands, *pushes;
     struct timer retry;            /* connects again, or repeats hello */
     struct defer fail_waiting;     /* fails administrators' calls while Redis is away */
@@ -38,8 +36,8 @@ struct redis_link {
     void *stop_userdata;
 };
 
-/* Copies the settings and the password. 0 or a negative errno; link_done() frees in any case. */
-int link_init(struct store_redis *store, const struct redis_settings *settings, const char *password);
+/* Copies the settings. 0 or a negative errno; link_done() frees in any case. */
+int link_init(struct store_redis *store, const struct redis_settings *settings);
 void link_done(struct store_redis *store);
 
 /* --- up and down --- */

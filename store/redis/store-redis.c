@@ -123,7 +123,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
     if (r >= 0)
         r = session_init(store, options->session_path, boot);
     if (r >= 0)
-        r = link_init(store, options->redis, options->password);
+        r = link_init(store, options->redis);
     if (r >= 0)
         r = full_init(store);
     if (r >= 0)

@@ -129,10 +129,13 @@ static void begin(struct setting *s) {
     CU_ASSERT_FATAL(bind(s->listener, (struct sockaddr *) &address, sizeof(address)) == 0 && listen(s->listener, 1) == 0);
     CU_ASSERT_FATAL(sd_event_new(&s->event) >= 0);
     CU_ASSERT_FATAL(sd_event_add_io(s->event, &s->accept, s->listener, EPOLLIN, on_accept, s) >= 0);
-    s->settings = (struct redis_settings) {.unix_path = s->path, .timeout_usec = 200 * USEC_PER_MSEC};
+    s->settings = (struct redis_settings) {.timeout_usec = 200 * USEC_PER_MSEC};
     s->options = (struct redis_connection_options) {.settings = &s->settings, .client_name = "test", .on_up = on_up,
                                                     .on_down = on_down, .userdata = s};
-    TEST_INT(redis_connection_new(&s->connection, s->event, NULL, &s->options), 0);
+    TEST_INT(redis_connection_new(&s->connection, s->event,
+                                  &(struct redis_target) {.unix_path = s->path,
+                                                          .deadline = clock_boottime() + s->settings.timeout_usec},
+                                  &s->options), 0);
 }
 
 static void turn(struct setting *s, usec_t usec) {
@@ -298,16 +301,17 @@ static void test_freed_inside(void) {
 }
 
 static void test_nobody_there(void) {
-    struct setting s = {.settings = {.unix_path = (char[]) {"/nonexistent/redis.sock"}, .timeout_usec = USEC_PER_SEC}};
+    struct setting s = {.settings = {.timeout_usec = USEC_PER_SEC}};
+    struct redis_target nowhere = {.unix_path = "/nonexistent/redis.sock", .deadline = USEC_INFINITY};
+    struct redis_target refused = {.address = "127.0.0.1", .port = 1, .deadline = clock_boottime() + USEC_PER_SEC};
     struct redis_connection *c = NULL;
 
     CU_ASSERT_FATAL(sd_event_new(&s.event) >= 0);
     s.options = (struct redis_connection_options) {.settings = &s.settings, .client_name = "test", .on_up = on_up,
                                                    .on_down = on_down, .userdata = &s};
-    CU_ASSERT(redis_connection_new(&c, s.event, NULL, &s.options) < 0);
+    CU_ASSERT(redis_connection_new(&c, s.event, &nowhere, &s.options) < 0);
     CU_ASSERT_PTR_NULL(c);
-    s.settings = (struct redis_settings) {.host = (char[]) {"127.0.0.1"}, .port = 1, .timeout_usec = USEC_PER_SEC};
-    if (redis_connection_new(&s.connection, s.event, s.settings.host, &s.options) >= 0)
+    if (redis_connection_new(&s.connection, s.event, &refused, &s.options) >= 0)
         until_down(&s);
     s.connection = redis_connection_free(s.connection);
     sd_event_unref(s.event);
@@ -321,10 +325,10 @@ struct lookup {
     unsigned n;
 };
 
-static void on_resolved(const char *address, void *userdata) {
+static void on_resolved(const struct redis_addresses *addresses, void *userdata) {
     struct lookup *l = userdata;
 
-    (void) snprintf(l->address, sizeof(l->address), "%s", address ? address : "none");
+    (void) snprintf(l->address, sizeof(l->address), "%s", addresses->n > 0 ? addresses->items[0] : "none");
     l->n++;
     l->resolve = redis_resolve_free(l->resolve);
 }
@@ -343,15 +347,17 @@ static void resolve(const char *name, usec_t timeout, const char *expected) {
 
 static void test_names(void) {
     struct addrinfo *found = NULL;
+    char expected[NI_MAXHOST] = "";
 
     CU_ASSERT(redis_resolve_is_address("127.0.0.1"));
     CU_ASSERT(redis_resolve_is_address("::1"));
     CU_ASSERT_FALSE(redis_resolve_is_address("localhost"));
     CU_ASSERT_FALSE(redis_resolve_is_address(""));
-    if (getaddrinfo("localhost", NULL, &(struct addrinfo) {.ai_family = AF_INET}, &found) != 0)
+    if (getaddrinfo("localhost", NULL, &(struct addrinfo) {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, &found) != 0)
         TEST_SKIP("localhost has no address here: no /etc/hosts");
+    (void) getnameinfo(found->ai_addr, found->ai_addrlen, expected, sizeof(expected), NULL, 0, NI_NUMERICHOST);
     freeaddrinfo(found);
-    resolve("localhost", 10 * USEC_PER_SEC, "127.0.0.1");
+    resolve("localhost", 10 * USEC_PER_SEC, expected);
     resolve("no such name", 10 * USEC_PER_SEC, "none");
     resolve("localhost", 0, "none"); /* too slow */
 }

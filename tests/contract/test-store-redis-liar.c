@@ -90,7 +90,7 @@ static int on_connection(sd_event_source *source _unused_, int fd, uint32_t even
 
 static int make(void *userdata _unused_, unsigned host _unused_, const char *host_name, bool is_first _unused_, sd_event *event,
                 struct events *events, const struct store_listener *listener, struct store **ret) {
-    struct redis_settings settings = {.unix_path = s.path, .timeout_usec = USEC_PER_SEC};
+    struct redis_settings settings = {.unix_path = s.path, .timeout_usec = USEC_PER_SEC, .connect_timeout_usec = USEC_PER_SEC};
     struct store_redis_options options = {.redis = &settings, .namespace = "test", .version = "1", .host = host_name, .lease_usec = LEASE,
                                           .heartbeat_usec = LEASE / 6};
 

@@ -337,7 +337,7 @@ static void drop_peers(void) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct store_listener listener = {on_claim, on_claim, on_refused, on_lost, on_claim, on_deadline, on_state, NULL};
     static struct demand db = {.pool = "db", .permits = 1};
-    struct redis_settings redis = {.timeout_usec = USEC_PER_SEC, .username = (char *) "", .password_file = (char *) ""};
+    struct redis_settings redis = {.timeout_usec = USEC_PER_SEC, .connect_timeout_usec = USEC_PER_SEC, .username = (char *) "", .password_file = (char *) ""};
     struct store_redis_options options = {.redis = &redis, .host = "host", .namespace = "test", .version = VERSION,
                                           .lease_usec = 3 * USEC_PER_SEC, .heartbeat_usec = USEC_PER_SEC / 2};
     struct store *s = NULL;

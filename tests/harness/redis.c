@@ -199,7 +199,7 @@ bool redis_server_is_idle(const struct redis_server *s) {
 }
 
 void redis_server_done(struct redis_server *s) {
-    static const char *const files[] = {"redis.sock", "redis.log", "dump.rdb"};
+    static const char *const files[] = {"redis.sock", "redis.log", "dump.rdb", "password"};
 
     redis_server_kill(s);
     if (s->directory[0] == '\0')

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 
-/* hiredis parses replies and opens sockets. Its asynchronous half is not used: version 0.14 aborts the program when a server sends
+/* hiredis parses replies, and no more. Its asynchronous half is not used: version 0.14 aborts the program when a server sends
  * something unexpected. */
 
 #include "store/redis/client/connection.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "base/list.h"
 #include "base/timer.h"
 #include "store/redis/client/compat.h"
 #include "store/redis/client/reply-bounds.h"
-#include "store/redis/client/outbuf.h"
 
 struct pending { /* a command whose reply is awaited */
     struct list link; /* on connection->pendings, oldest first */
-    usec_t deadline;
+    usec_t deadline;           /* boottime */
     redis_reply_fn fn;
     void *userdata;
     bool subscription;
@@ -29,13 +25,13 @@ struct pending { /* a command whose reply is awaited */
 
 struct redis_connection {
     const struct redis_connection_options *options;
-    redisContext *context;
+    struct redis_socket socket;
+    redisReader *reader;
     struct redis_meter meter;
     struct redis_outbuf out;  /* commands not sent yet */
     sd_event_source *io;
     struct timer timer;        /* the deadline of the first command */
     struct defer defer, flush; /* reports the failure; sends this turn's commands */
-    bool connected;        /* the socket is connected */
     bool awaits_room;      /* io waits for writability: connecting, or the socket was full */
     bool is_up, down_reported, freed;
     unsigned busy;         /* > 0: a callback is on the stack, freeing is postponed */
@@ -43,7 +39,7 @@ struct redis_connection {
     redis_reply_fn message_fn; /* of the subscription, once it is acknowledged */
     void *message_userdata;
     enum redis_error error;
-    char text[256];        /* the error; "": none */
+    char text[SOCKET_REASON_SIZE]; /* the error; "": none */
 };
 
 /* --- the end --- */
@@ -71,10 +67,14 @@ static void note_excess(struct redis_connection *c) {
     note_error(c, REDIS_ERROR_RETRY, text);
 }
 
-static void note_context_error(struct redis_connection *c) {
+static void note_reader_error(struct redis_connection *c) {
     if (c->meter.excess[0])
         note_excess(c);
-    note_error(c, REDIS_ERROR_RETRY, c->context->err == REDIS_ERR_IO ? strerror(errno) : c->context->errstr);
+    note_error(c, REDIS_ERROR_RETRY, c->reader->errstr);
+}
+
+static void note_socket_error(struct redis_connection *c) {
+    note_error(c, c->socket.is_refused ? REDIS_ERROR_FATAL : REDIS_ERROR_RETRY, c->socket.reason);
 }
 
 static void destroy(struct redis_connection *c) {
@@ -88,8 +88,9 @@ static void destroy(struct redis_connection *c) {
     timer_done(&c->timer);
     defer_done(&c->defer);
     defer_done(&c->flush);
-    if (c->context)
-        redisFree(c->context);
+    redis_socket_done(&c->socket);
+    if (c->reader)
+        redisReaderFree(c->reader);
     redis_outbuf_done(&c->out);
     free(c);
 }
@@ -136,6 +137,7 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
     redis_reply_fn fn = p ? p->fn : c->message_fn;
     void *userdata = p ? p->userdata : c->message_userdata;
 
+    c->socket.has_answered = true;
     if (!p && !c->message_fn) { /* such as "max number of clients reached", sent before any command */
         const char *error = reply_error(reply);
 
@@ -156,20 +158,16 @@ static void dispatch(struct redis_connection *c, const redisReply *reply) {
 }
 
 /* Returns whether there was a reply. */
-static bool read_replies(struct redis_connection *c) {
+static bool parse_replies(struct redis_connection *c) {
     bool any = false;
 
-    if (redisBufferRead(c->context) != REDIS_OK) {
-        note_context_error(c);
-        return any;
-    }
     while (!is_over(c)) {
         void *reply = NULL;
 
-        if (redisGetReplyFromReader(c->context, &reply) != REDIS_OK) {
-            note_context_error(c);
+        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
+            note_reader_error(c);
         } else if (!reply) {
-            if (redis_meter_is_over(&c->meter, c->context->reader))
+            if (redis_meter_is_over(&c->meter, c->reader))
                 note_excess(c);
             return any;
         } else {
@@ -181,16 +179,32 @@ static bool read_replies(struct redis_connection *c) {
     return any;
 }
 
+static void write_commands(struct redis_connection *c);
+
+/* Returns whether there was a reply. Replies that came before the connection ended still count. */
+static bool read_replies(struct redis_connection *c) {
+    bool was_up = redis_socket_is_up(&c->socket), any;
+    int r = redis_socket_receive(&c->socket, c->reader);
+
+    any = parse_replies(c);
+    if (r < 0)
+        note_socket_error(c);
+    /* TLS answers by itself in the handshake, after which the first commands can go. */
+    else if (c->socket.tls && !is_over(c) && (!was_up || redis_socket_awaits_room(&c->socket, &c->out)) && !c->awaits_room)
+        write_commands(c);
+    return any;
+}
+
 /* After this process was suspended, replies that arrived in time may be unread while the timer is already due. */
 static void connection_on_timer(void *userdata) {
     struct redis_connection *c = userdata;
     const struct pending *first = list_first(&c->pendings, struct pending, link);
 
     c->busy++;
-    if ((first && first->deadline > clock_boottime()) || (c->connected && read_replies(c)))
+    if ((first && first->deadline > clock_boottime()) || (c->socket.is_connected && read_replies(c)))
         arm(c);
     else
-        note_error(c, REDIS_ERROR_RETRY, c->is_up ? "no answer in time" : "cannot connect in time");
+        note_error(c, REDIS_ERROR_RETRY, c->is_up ? "no answer in time" : redis_socket_explain_silence(&c->socket));
     leave(c);
 }
 
@@ -204,30 +218,17 @@ static int await_room(struct redis_connection *c, bool wanted) {
 }
 
 static void write_commands(struct redis_connection *c) {
-    int error = 0;
-    socklen_t size = sizeof(error);
-    ssize_t sent;
-
-    if (!c->connected) {
-        if (getsockopt(c->context->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-            error = errno;
-        if (error > 0) {
-            note_error(c, REDIS_ERROR_RETRY, strerror(error));
-            return;
-        }
-        c->connected = true;
+    if (!c->socket.is_connected && redis_socket_finish(&c->socket) < 0) {
+        note_socket_error(c);
+        return;
     }
-    if (c->options->on_writing)
+    if (c->options->on_writing && redis_socket_is_up(&c->socket))
         c->options->on_writing(c, c->options->userdata);
     if (is_over(c))
         return;
-    sent = send(c->context->fd, c->out.data, c->out.size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        note_error(c, REDIS_ERROR_RETRY, strerror(errno));
-    } else if (sent > 0) {
-        redis_outbuf_consume(&c->out, (size_t) sent);
-    }
-    if (!is_over(c) && await_room(c, c->out.size > 0) < 0)
+    if (redis_socket_send(&c->socket, &c->out) < 0)
+        note_socket_error(c);
+    if (!is_over(c) && await_room(c, redis_socket_awaits_room(&c->socket, &c->out)) < 0)
         note_error(c, REDIS_ERROR_RETRY, "cannot watch the connection");
 }
 
@@ -247,7 +248,7 @@ static int connection_on_io(_unused_ sd_event_source *source, _unused_ int fd, u
     if (revents & EPOLLOUT)
         write_commands(c);
     if ((revents & (EPOLLIN | EPOLLERR | EPOLLHUP)) && !is_over(c)) {
-        if (c->connected)
+        if (c->socket.is_connected)
             (void) read_replies(c);
         else if (!(revents & EPOLLOUT))
             write_commands(c); /* reads the error */
@@ -272,7 +273,7 @@ static int queue_command(struct redis_connection *c, size_t argc, const char *co
 }
 
 static int call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata,
-                bool subscription) {
+                usec_t deadline, bool subscription) {
     struct pending *p;
     int r;
 
@@ -282,7 +283,7 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
     if (!p)
         return -ENOMEM;
     *p = (struct pending) {.fn = fn, .userdata = userdata, .subscription = subscription,
-                           .deadline = usec_add(clock_boottime(), c->options->settings->timeout_usec)};
+                           .deadline = deadline};
     r = queue_command(c, argc, argv);
     if (r < 0) {
         free(p);
@@ -294,13 +295,17 @@ static int call(struct redis_connection *c, size_t argc, const char *const *argv
     return 0;
 }
 
+static usec_t answer_deadline(const struct redis_connection *c) {
+    return usec_add(clock_boottime(), c->options->settings->timeout_usec);
+}
+
 int redis_connection_call(struct redis_connection *c, size_t argc, const char *const *argv, redis_reply_fn fn, void *userdata) {
-    return call(c, argc, argv, fn, userdata, false);
+    return call(c, argc, argv, fn, userdata, answer_deadline(c), false);
 }
 
 int redis_connection_subscribe(struct redis_connection *c, const char *channel, redis_reply_fn fn, void *userdata) {
     c->meter.bounds = &redis_bounds_push;
-    return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, true);
+    return call(c, 2, (const char *[]) {"SUBSCRIBE", channel}, fn, userdata, answer_deadline(c), true);
 }
 
 /* --- connecting --- */
@@ -328,44 +333,35 @@ static void connection_on_named(const struct redisReply *reply, void *userdata) 
     }
 }
 
-static int set_up(struct redis_connection *c) {
+static int set_up(struct redis_connection *c, const struct redis_target *target) {
     const struct redis_settings *s = c->options->settings;
+    usec_t deadline = target->deadline;
     int r = 0;
 
-    if (c->options->password && s->username && *s->username)
-        r = call(c, 3, (const char *[]) {"AUTH", s->username, c->options->password}, connection_on_setup, c, false);
-    else if (c->options->password)
-        r = call(c, 2, (const char *[]) {"AUTH", c->options->password}, connection_on_setup, c, false);
+    c->out.is_secret = target->password;
+    if (target->password && s->username && *s->username)
+        r = call(c, 3, (const char *[]) {"AUTH", s->username, target->password}, connection_on_setup, c, deadline, false);
+    else if (target->password)
+        r = call(c, 2, (const char *[]) {"AUTH", target->password}, connection_on_setup, c, deadline, false);
     if (r >= 0 && s->db > 0) {
         char db[16];
 
         (void) snprintf(db, sizeof(db), "%u", s->db);
-        r = call(c, 2, (const char *[]) {"SELECT", db}, connection_on_setup, c, false);
+        r = call(c, 2, (const char *[]) {"SELECT", db}, connection_on_setup, c, deadline, false);
     }
     return r < 0 ? r
-                 : call(c, 3, (const char *[]) {"CLIENT", "SETNAME", c->options->client_name}, connection_on_named, c, false);
+                 : call(c, 3, (const char *[]) {"CLIENT", "SETNAME", c->options->client_name}, connection_on_named, c, deadline,
+                        false);
 }
 
-/* Detects a dead peer also on the subscription, where nothing is sent. */
-static void watch_peer(int fd, usec_t timeout) {
-    int on = 1, seconds = (int) (timeout / USEC_PER_SEC) + 1, probes = 3;
-    unsigned milliseconds = (unsigned) (timeout / USEC_PER_MSEC);
-
-    (void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    (void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
-    (void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
-    (void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-    (void) setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
-    (void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-static int attach(struct redis_connection *c, sd_event *event) {
+static int attach(struct redis_connection *c, sd_event *event, const struct redis_target *target) {
     int r;
 
-    if (!c->options->settings->unix_path)
-        watch_peer(c->context->fd, c->options->settings->timeout_usec);
+    c->reader = redisReaderCreate();
+    if (!c->reader)
+        return -ENOMEM;
     c->meter.bounds = &redis_bounds_reply;
-    redis_meter_attach(&c->meter, c->context->reader);
+    redis_meter_attach(&c->meter, c->reader);
     r = timer_init(&c->timer, event, SD_EVENT_PRIORITY_NORMAL, connection_on_timer, c);
     if (r >= 0)
         r = defer_init(&c->defer, event, SD_EVENT_PRIORITY_NORMAL, connection_on_defer, c);
@@ -373,13 +369,12 @@ static int attach(struct redis_connection *c, sd_event *event) {
         r = defer_init(&c->flush, event, SD_EVENT_PRIORITY_NORMAL, connection_on_flush, c);
     c->awaits_room = true; /* writable is what a finished connect looks like */
     if (r >= 0)
-        r = sd_event_add_io(event, &c->io, c->context->fd, EPOLLOUT, connection_on_io, c);
-    return r < 0 ? r : set_up(c);
+        r = sd_event_add_io(event, &c->io, c->socket.fd, EPOLLOUT, connection_on_io, c);
+    return r < 0 ? r : set_up(c, target);
 }
 
-int redis_connection_new(struct redis_connection **ret, sd_event *event, const char *address,
+int redis_connection_new(struct redis_connection **ret, sd_event *event, const struct redis_target *target,
                          const struct redis_connection_options *options) {
-    const struct redis_settings *s = options->settings;
     struct redis_connection *c = calloc(1, sizeof(*c));
     int r;
 
@@ -387,18 +382,21 @@ int redis_connection_new(struct redis_connection **ret, sd_event *event, const c
         return -ENOMEM;
     c->options = options;
     list_init(&c->pendings);
-    c->context = s->unix_path ? redisConnectUnixNonBlock(s->unix_path) : redisConnectNonBlock(address, s->port);
-    if (!c->context) {
-        r = -ENOMEM;
-    } else if (c->context->err) {
-        r = c->context->err == REDIS_ERR_IO && errno > 0 ? -errno : -ECONNREFUSED;
-    } else {
-        r = attach(c, event);
-    }
+    r = redis_socket_open(&c->socket, target, options->settings->timeout_usec);
+    if (r >= 0)
+        r = attach(c, event, target);
     if (r < 0) {
         redis_connection_free(c);
         return r;
     }
     *ret = c;
     return 0;
+}
+
+void redis_connection_set_options(struct redis_connection *c, const struct redis_connection_options *options) {
+    c->options = options;
+}
+
+const struct tls_session *redis_connection_tls(const struct redis_connection *c) {
+    return c->socket.tls;
 }

@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "conf/settings.h"
 #include "store/redis/client/reply.h"
+#include "store/redis/client/socket.h"
 
 struct redis_connection;
 
 typedef void (*redis_reply_fn)(const struct redisReply *reply, void *userdata);
 
 struct redis_connection_options { /* must outlive the connection */
-    const struct redis_settings *settings;
-    const char *password;     /* or NULL */
+    const struct redis_settings *settings; /* user, database, timeout */
     const char *client_name;  /* for CLIENT SETNAME */
     void (*on_up)(struct redis_connection *c, void *userdata); /* connected, authenticated, database selected */
     /* The connection failed. text: the reason, valid during the call. The owner frees the connection. */
@@ -30,10 +30,14 @@ struct redis_connection_options { /* must outlive the connection */
     void *userdata;
 };
 
-/* Starts to connect to settings->unix_path, or to this numeric address and settings->port. Returns 0 or a negative errno; on_down is
- * not called after an error. */
-int redis_connection_new(struct redis_connection **ret, sd_event *event, const char *address,
+/* Starts to connect. The target is used during the call alone; its TLS context stays the owner's. Returns 0 or a negative errno; on_down
+ * is not called after an error. */
+int redis_connection_new(struct redis_connection **ret, sd_event *event, const struct redis_target *target,
                          const struct redis_connection_options *options);
+/* From now on the callbacks are those of other options. */
+void redis_connection_set_options(struct redis_connection *c, const struct redis_connection_options *options);
+/* NULL: the connection is plain, or not up. */
+const struct tls_session *redis_connection_tls(const struct redis_connection *c);
 /* May be called from the connection's callbacks; calls none afterwards. */
 struct redis_connection *redis_connection_free(struct redis_connection *c);
 

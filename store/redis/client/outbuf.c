@@ -9,13 +9,27 @@
 #define LENGTHS_KEPT 32          /* lengths of arguments that are not computed twice */
 #define COUNT_SIZE 24            /* the most that put_count() writes */
 
+/* As realloc(), but clears what it leaves behind. */
+static char *move(const struct redis_outbuf *out, size_t allocated) {
+    char *data = malloc(allocated);
+
+    if (!data)
+        return NULL;
+    if (out->data) {
+        memcpy(data, out->data, out->size);
+        explicit_bzero(out->data, out->allocated);
+        free(out->data);
+    }
+    return data;
+}
+
 static int reserve(struct redis_outbuf *out, size_t size) {
     size_t allocated = 2 * (out->size + size);
     char *data;
 
     if (out->size + size <= out->allocated)
         return 0;
-    data = realloc(out->data, allocated);
+    data = out->is_secret ? move(out, allocated) : realloc(out->data, allocated);
     if (!data)
         return -ENOMEM;
     out->data = data;
@@ -67,11 +81,15 @@ int redis_outbuf_append(struct redis_outbuf *out, size_t argc, const char *const
 void redis_outbuf_consume(struct redis_outbuf *out, size_t n) {
     out->size -= n;
     memmove(out->data, out->data + n, out->size);
-    if (out->size == 0 && out->allocated > KEPT) /* after a sync; claims need little */
+    if (out->is_secret)
+        explicit_bzero(out->data + out->size, n);
+    if (out->size == 0 && (out->is_secret || out->allocated > KEPT)) /* after a sync; claims need little */
         redis_outbuf_done(out);
 }
 
 void redis_outbuf_done(struct redis_outbuf *out) {
+    if (out->is_secret && out->data)
+        explicit_bzero(out->data, out->allocated);
     free(out->data);
     *out = (struct redis_outbuf) {};
 }

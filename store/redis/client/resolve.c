@@ -16,7 +16,8 @@ struct redis_resolve {
     void *userdata;
     pid_t pid;       /* our child, which only reap() waits for; 0: reaped */
     usec_t deadline;
-    int fd;          /* the child writes the address there and exits */
+    int fd;          /* the child writes the addresses there, one text for all, and exits */
+    struct redis_addresses addresses;
     sd_event_source *io;
     struct timer timer;
 };
@@ -27,8 +28,31 @@ bool redis_resolve_is_address(const char *host) {
     return inet_pton(AF_INET, host, buffer) == 1 || inet_pton(AF_INET6, host, buffer) == 1;
 }
 
+#define TEXT_SIZE (RESOLVE_ADDRESSES_MAX * (RESOLVE_ADDRESS_SIZE + 1))
+
+/* Formats all addresses of a name as lines. Returns their length, 0 if there are none. Link-local addresses with a zone are left out. */
+static size_t find_addresses(const char *host, int flags, char text[static TEXT_SIZE]) {
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags}, *found = NULL;
+    size_t used = 0, n = 0;
+
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+        return 0;
+    for (const struct addrinfo *a = found; a && n < RESOLVE_ADDRESSES_MAX; a = a->ai_next) {
+        char address[NI_MAXHOST];
+
+        if (getnameinfo(a->ai_addr, a->ai_addrlen, address, sizeof(address), NULL, 0, NI_NUMERICHOST) != 0 ||
+            !redis_resolve_is_address(address))
+            continue;
+        used += (size_t) snprintf(text + used, TEXT_SIZE - used, "%s\n", address);
+        n++;
+    }
+    freeaddrinfo(found);
+    return used;
+}
+
 static _Noreturn void child(const char *host, int fd, pid_t parent) {
-    static const int families[] = {AF_INET, AF_INET6};
+    char text[TEXT_SIZE];
+    size_t n;
 
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -36,17 +60,18 @@ static _Noreturn void child(const char *host, int fd, pid_t parent) {
     /* Descriptors that the parent closes meanwhile must not stay open here. */
     (void) close_range(3, (unsigned) fd - 1, 0);
     (void) close_range((unsigned) fd + 1, ~0U, 0);
-    for (size_t i = 0; i < ELEMENTSOF(families); i++) {
-        struct addrinfo hints = {.ai_family = families[i], .ai_socktype = SOCK_STREAM}, *found = NULL;
-        char text[RESOLVE_ADDRESS_SIZE] = "";
+    n = find_addresses(host, AI_ADDRCONFIG, text);
+    if (n == 0) /* such as ::1 on a machine with no other address of its family */
+        n = find_addresses(host, 0, text);
+    _exit(n > 0 && send(fd, text, n, MSG_NOSIGNAL) == (ssize_t) n ? 0 : 1);
+}
 
-        if (getaddrinfo(host, NULL, &hints, &found) != 0 || !found)
-            continue;
-        if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) == 0 &&
-            send(fd, text, strlen(text), MSG_NOSIGNAL) > 0)
-            _exit(0);
-    }
-    _exit(1);
+static void parse_addresses(struct redis_addresses *addresses, char *text) {
+    char *line;
+
+    while ((line = strsep(&text, "\n")) && addresses->n < RESOLVE_ADDRESSES_MAX)
+        if (redis_resolve_is_address(line))
+            (void) snprintf(addresses->items[addresses->n++], RESOLVE_ADDRESS_SIZE, "%s", line);
 }
 
 /* The child's memory is a copy of ours, so it is always killed and reaped. */
@@ -61,7 +86,7 @@ static void reap(struct redis_resolve *resolve) {
 
 static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
     struct redis_resolve *resolve = userdata;
-    char text[RESOLVE_ADDRESS_SIZE];
+    char text[TEXT_SIZE + 1];
     ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
     (void) revents;
@@ -71,7 +96,9 @@ static int resolve_on_io(sd_event_source *source, int fd, uint32_t revents, void
     (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
     timer_off(&resolve->timer);
     reap(resolve);
-    resolve->fn(redis_resolve_is_address(text) && clock_boottime() < resolve->deadline ? text : NULL, resolve->userdata);
+    if (clock_boottime() < resolve->deadline)
+        parse_addresses(&resolve->addresses, text);
+    resolve->fn(&resolve->addresses, resolve->userdata);
     return 0;
 }
 
@@ -80,7 +107,7 @@ static void resolve_on_timer(void *userdata) {
 
     (void) sd_event_source_set_enabled(resolve->io, SD_EVENT_OFF);
     reap(resolve);
-    resolve->fn(NULL, resolve->userdata);
+    resolve->fn(&resolve->addresses, resolve->userdata);
 }
 
 int redis_resolve_new(struct redis_resolve **ret, sd_event *event, const char *host, usec_t timeout_usec, redis_resolve_fn fn,

@@ -11,12 +11,18 @@
 #include "base/clock.h"
 
 #define RESOLVE_ADDRESS_SIZE INET6_ADDRSTRLEN
+#define RESOLVE_ADDRESSES_MAX 8
+
+struct redis_addresses { /* numeric, in the resolver's order (RFC 6724) */
+    size_t n;
+    char items[RESOLVE_ADDRESSES_MAX][RESOLVE_ADDRESS_SIZE];
+};
 
 struct redis_resolve;
 
-/* address: numeric, IPv4 before IPv6; NULL: none, or not in time. Called once, never from inside a call. The owner frees the resolver,
- * also inside this call. */
-typedef void (*redis_resolve_fn)(const char *address, void *userdata);
+/* None: the name has no address, or not in time. Called once, never from inside a call. The owner frees the resolver, also inside this
+ * call; the addresses are valid until then. */
+typedef void (*redis_resolve_fn)(const struct redis_addresses *addresses, void *userdata);
 
 /* Returns whether a text is a numeric address. */
 bool redis_resolve_is_address(const char *host);

@@ -64,7 +64,8 @@ WRAP(FAULT_MEMORY, REG_ESPACE, int, regcomp, (regex_t * regex, const char *text,
      (regex, text, flags))
 WRAP(FAULT_MEMORY, NULL, cfg_t *, cfg_init, (cfg_opt_t *opts, cfg_flag_t flags), (opts, flags))
 
-static const char good_a[] = "host = a lease = 60s\nredis { url = \"redis://u@h\" password-file = \"/p\" }\n"
+static const char good_a[] = "host = a lease = 60s\nredis { url = \"rediss://u@h\" password-file = \"/p\" "
+                             "tls-ca = \"/ca\" tls-certificate = \"/c\" tls-key = \"/k\" tls-server-name = n }\n"
                              "pool p { limit = 2 } pool q { limit = 1 scope = host description = x users = {a, \"@b\"} }\n";
 static const char good_b[] = "job j { command = {\"/j\", a, b} pools = {p, \"q\"} environment = {\"A=1\", \"B=2\"} output = \"/o\" user = u }\n"
                              "run-group = g job k { command = {\"/k\"} operators = {o} on-failure = {j} retry-on = {timeout, \"exit:2\"} }\n";

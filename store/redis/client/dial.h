@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Finds the server and connects to it. One attempt reads the password and the certificates, resolves the name, and connects to each of its
+ * addresses in turn: the next one after an error, or beside the others after a second. The first that answers wins. */
+
+#include "base/timer.h"
+#include "store/redis/client/connection.h"
+#include "store/redis/client/resolve.h"
+
+struct redis_dial_handler {
+    /* A connection is up; it is the owner's now, with the owner's options. */
+    void (*on_up)(struct redis_connection *c, void *userdata);
+    /* No address can be used. text: valid during the call. */
+    void (*on_down)(enum redis_error error, const char *text, void *userdata);
+    /* What an administrator should know and does not stop the attempt. */
+    void (*on_warning)(const char *text, void *userdata);
+    void *userdata;
+};
+
+struct redis_dial {
+    sd_event *event;
+    const struct redis_connection_options *options; /* of the connections once they are up; must outlive the dial */
+    struct redis_dial_handler handler;
+    struct redis_connection_options own; /* of connections that are not up */
+    struct tls_context *tls;             /* of the last attempt; NULL: none yet, or plain */
+    const struct tls_context *warned;    /* the context whose warning was passed on */
+    usec_t expiry_silent;                /* boottime until which the end of the server's certificate is no news */
+    char *password;                      /* during an attempt */
+    usec_t deadline;                     /* of the attempt, boottime */
+    struct redis_resolve *resolve;
+    struct redis_addresses addresses;
+    size_t next;                         /* address */
+    struct redis_connection *tries[RESOLVE_ADDRESSES_MAX];
+    char up[RESOLVE_ADDRESS_SIZE];       /* the address that won last */
+    struct timer timer;                  /* the next address */
+    struct defer defer;                  /* reports a failure */
+    enum redis_error error;
+    char reasons[SOCKET_REASON_SIZE];    /* of the addresses that failed, "": none yet */
+};
+
+/* 0 or a negative errno; redis_dial_done() in any case. */
+int redis_dial_init(struct redis_dial *dial, sd_event *event, const struct redis_connection_options *options,
+                    const struct redis_dial_handler *handler);
+void redis_dial_done(struct redis_dial *dial);
+/* Begins an attempt; ends an earlier one. Calls the handler once, never from inside this call. */
+void redis_dial_start(struct redis_dial *dial);
+/* Begins another connection to the address that won, within the same limit of time. 0 or a negative errno. */
+int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret);
+/* Ends the attempt without a call of the handler. */
+void redis_dial_stop(struct redis_dial *dial);

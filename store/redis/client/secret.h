@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Files of secrets: named by an option, else a systemd credential of berthd's unit. */
+
+#include <stddef.h>
+
+#define SECRET_PATH_SIZE 4096
+#define SECRET_MAX 4096 /* bytes of a password */
+
+/* The named answers of redis_secret_read(). */
+enum { SECRET_E_FILE = 1 };
+
+/* Finds the file: the one that the option names, else the credential if it exists, else "". */
+const char *redis_secret_path(const char *option, const char *credential, char path[static SECRET_PATH_SIZE]);
+/* Reads a password of at most SECRET_MAX bytes without the newline at its end; *ret is NULL if there is none. It is to be given to
+ * redis_secret_free(). 0, -ENOMEM, or SECRET_E_FILE: `why` names the file and what is wrong with it. */
+int redis_secret_read(const char *option, const char *credential, char **ret, char *why, size_t size);
+/* Clears the memory. */
+char *redis_secret_free(char *secret);

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The context: trusted certificates, our certificate and its key, and the tickets of earlier sessions. Files are read by us, so that
+ * each has a bound and an error its name. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "conf/hash.h"
+#include "conf/settings.h"
+#include "store/redis/client/secret.h"
+#include "store/redis/client/tls-internal.h"
+
+#define FILE_MAX ((size_t) 1 << 20)
+
+enum tls_file { TLS_FILE_CA, TLS_FILE_CERTIFICATE, TLS_FILE_KEY, TLS_FILES };
+
+static const struct {
+    const char *option, *credential;
+} names[TLS_FILES] = {
+    [TLS_FILE_CA] = {"tls-ca", "redis-ca"},
+    [TLS_FILE_CERTIFICATE] = {"tls-certificate", "redis-certificate"},
+    [TLS_FILE_KEY] = {"tls-key", "redis-key"},
+};
+
+struct tls_reading { /* a context while it is made */
+    struct tls_context *context;
+    char *why;
+    size_t size;
+    char paths[TLS_FILES][SECRET_PATH_SIZE]; /* "": none */
+    const char *path;                        /* of the file that is being read */
+    enum tls_file file;
+};
+
+static int refuse(const struct tls_reading *reading, const char *wrong) {
+    (void) snprintf(reading->why, reading->size, "%s %s: %s", names[reading->file].option, reading->path, wrong);
+    return TLS_E_FILES;
+}
+
+/* --- whether something has changed --- */
+
+static void add_file(uint64_t *stamp, const char *path) {
+    struct stat st;
+
+    hash_add_text(stamp, "path", path);
+    if (*path == '\0' || stat(path, &st) < 0)
+        return;
+    hash_add_number(stamp, "device", st.st_dev);
+    hash_add_number(stamp, "inode", st.st_ino);
+    hash_add_number(stamp, "size", (uint64_t) st.st_size);
+    hash_add_number(stamp, "seconds", (uint64_t) st.st_mtim.tv_sec);
+    hash_add_number(stamp, "nanoseconds", (uint64_t) st.st_mtim.tv_nsec);
+}
+
+struct folder {
+    const char *path;
+    struct tls_reading *reading; /* NULL: for the stamp alone */
+    uint64_t stamp;              /* the sum over all files: their order does not count */
+    unsigned n;                  /* certificates in them */
+};
+
+static int stamp_entry(const char *name, void *userdata) {
+    struct folder *folder = userdata;
+    uint64_t stamp = HASH_EMPTY;
+    char path[SECRET_PATH_SIZE];
+
+    if ((size_t) snprintf(path, sizeof(path), "%s/%s", folder->path, name) < sizeof(path))
+        add_file(&stamp, path);
+    folder->stamp += stamp;
+    return 0;
+}
+
+static uint64_t stamp_of(const struct tls_reading *reading, const struct tls_settings *settings) {
+    struct folder folder = {.path = reading->paths[TLS_FILE_CA]};
+    uint64_t stamp = HASH_EMPTY;
+
+    for (unsigned i = 0; i < TLS_FILES; i++)
+        add_file(&stamp, reading->paths[i]);
+    if (*folder.path)
+        (void) directory_each(folder.path, stamp_entry, &folder);
+    hash_add_number(&stamp, "folder", folder.stamp);
+    hash_add_text(&stamp, "server-name", settings->server_name ? settings->server_name : "");
+    hash_add_number(&stamp, "minimum", settings->minimum);
+    return stamp;
+}
+
+/* --- files --- */
+
+/* Never asks for the passphrase of a key: there is nobody to ask. */
+static int no_passphrase(_unused_ char *buffer, _unused_ int size, _unused_ int rwflag, _unused_ void *userdata) {
+    return -1;
+}
+
+static int read_pem(struct tls_reading *reading, const char *path, BIO **ret, char **ret_text) {
+    _cleanup_free_ char *text = NULL;
+    size_t size;
+    int r;
+
+    reading->path = path;
+    r = file_read(path, FILE_MAX, &text, &size);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0)
+        return refuse(reading, strerror(-r));
+    *ret = openssl.BIO_new_mem_buf(text, (int) size);
+    if (!*ret)
+        return -ENOMEM;
+    *ret_text = steal_pointer(&text);
+    return 0;
+}
+
+static void done_pem(BIO *bio, char *text) {
+    (void) openssl.BIO_free(bio);
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+/* Adds each certificate of a file to the trusted ones. */
+static int trust_file(struct tls_reading *reading, const char *path, unsigned *n) {
+    BIO *bio = NULL;
+    char *text = NULL;
+    X509 *certificate;
+    int r = read_pem(reading, path, &bio, &text);
+
+    while (r == 0 && (certificate = openssl.PEM_read_bio_X509(bio, NULL, no_passphrase, NULL))) {
+        if (openssl.X509_STORE_add_cert(openssl.SSL_CTX_get_cert_store(reading->context->ctx), certificate) != 1)
+            r = -ENOMEM;
+        openssl.X509_free(certificate);
+        ++*n;
+    }
+    done_pem(bio, text);
+    return r;
+}
+
+static int trust_entry(const char *name, void *userdata) {
+    struct folder *folder = userdata;
+    char path[SECRET_PATH_SIZE];
+    char why[TLS_REASON_SIZE];
+    struct tls_reading quiet = {.context = folder->reading->context, .why = why, .size = sizeof(why)};
+    int r;
+
+    if ((size_t) snprintf(path, sizeof(path), "%s/%s", folder->path, name) >= sizeof(path))
+        return 0;
+    r = trust_file(&quiet, path, &folder->n); /* another kind of file is no error */
+    return r < 0 ? r : 0;
+}
+
+static int read_trusted(struct tls_reading *reading) {
+    struct folder folder = {.path = reading->paths[TLS_FILE_CA], .reading = reading};
+    struct stat st;
+    int r;
+
+    reading->file = TLS_FILE_CA;
+    reading->path = folder.path;
+    if (*folder.path == '\0')
+        return openssl.SSL_CTX_set_default_verify_paths(reading->context->ctx) == 1 ? 0 : -ENOMEM;
+    if (stat(folder.path, &st) < 0)
+        return refuse(reading, strerror(errno));
+    r = S_ISDIR(st.st_mode) ? directory_each(folder.path, trust_entry, &folder) : trust_file(reading, folder.path, &folder.n);
+    if (r < 0 && r != -ENOMEM)
+        return refuse(reading, strerror(-r));
+    return r != 0 ? r : folder.n == 0 ? refuse(reading, "no certificate in it") : 0;
+}
+
+/* The first certificate is ours, the others are its chain. */
+static int read_certificate(struct tls_reading *reading) {
+    SSL_CTX *ctx = reading->context->ctx;
+    BIO *bio = NULL;
+    char *text = NULL;
+    unsigned n = 0;
+    int r;
+
+    reading->file = TLS_FILE_CERTIFICATE;
+    for (r = read_pem(reading, reading->paths[TLS_FILE_CERTIFICATE], &bio, &text); r == 0; n++) {
+        X509 *certificate = openssl.PEM_read_bio_X509(bio, NULL, no_passphrase, NULL);
+
+        if (!certificate)
+            break;
+        if (n == 0 && openssl.SSL_CTX_use_certificate(ctx, certificate) != 1)
+            r = refuse(reading, "OpenSSL does not accept it");
+        else if (n > 0 && openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_CHAIN_CERT, 1, certificate) != 1)
+            r = -ENOMEM;
+        openssl.X509_free(certificate);
+    }
+    done_pem(bio, text);
+    return r == 0 && n == 0 ? refuse(reading, "no certificate in it") : r;
+}
+
+static int read_key(struct tls_reading *reading) {
+    BIO *bio = NULL;
+    char *text = NULL;
+    EVP_PKEY *key;
+    int r;
+
+    reading->file = TLS_FILE_KEY;
+    r = read_pem(reading, reading->paths[TLS_FILE_KEY], &bio, &text);
+    if (r == 0) {
+        key = openssl.PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+        if (!key)
+            r = refuse(reading, strstr(text, "ENCRYPTED") ? "the key has a passphrase, which berthd cannot ask for" : "no private key in it");
+        else if (openssl.SSL_CTX_use_PrivateKey(reading->context->ctx, key) != 1 ||
+                 openssl.SSL_CTX_check_private_key(reading->context->ctx) != 1)
+            r = refuse(reading, "does not belong to tls-certificate");
+        openssl.EVP_PKEY_free(key);
+    }
+    done_pem(bio, text);
+    return r;
+}
+
+static void note_mode(struct tls_reading *reading) {
+    const char *path = reading->paths[TLS_FILE_KEY];
+    struct stat st;
+
+    if (stat(path, &st) == 0 && st.st_mode & S_IRWXO)
+        (void) snprintf(reading->context->warning, sizeof(reading->context->warning),
+                        "tls-key %.150s is open to every user of this machine; run: chmod o-rwx", path);
+}
+
+/* Our certificate and key; none is no error. */
+static int read_ours(struct tls_reading *reading) {
+    int r;
+
+    if (reading->paths[TLS_FILE_CERTIFICATE][0] == '\0' && reading->paths[TLS_FILE_KEY][0] == '\0')
+        return 0;
+    for (unsigned i = TLS_FILE_CERTIFICATE; i <= TLS_FILE_KEY; i++)
+        if (reading->paths[i][0] == '\0') {
+            (void) snprintf(reading->why, reading->size, "%s is missing beside %s", names[i].option,
+                            reading->paths[i == TLS_FILE_KEY ? TLS_FILE_CERTIFICATE : TLS_FILE_KEY]);
+            return TLS_E_FILES;
+        }
+    r = read_certificate(reading);
+    if (r == 0)
+        r = read_key(reading);
+    if (r == 0)
+        note_mode(reading);
+    reading->context->has_certificate = r == 0;
+    return r;
+}
+
+/* --- OpenSSL's side --- */
+
+/* A server's new ticket replaces the earlier one. Returns 1: the ticket is ours now. */
+static int context_on_ticket(SSL *ssl, SSL_SESSION *resumable) {
+    struct tls_session *session = tls_session_of(ssl);
+    struct tls_context *context = session->context;
+    struct tls_ticket *ticket = NULL;
+
+    for (unsigned i = 0; i < TLS_TICKETS_MAX && !ticket; i++)
+        if (!context->tickets[i].session || strcmp(context->tickets[i].name, session->name) == 0)
+            ticket = &context->tickets[i];
+    if (!ticket)
+        ticket = &context->tickets[context->next_ticket++ % TLS_TICKETS_MAX];
+    openssl.SSL_SESSION_free(ticket->session);
+    memcpy(ticket->name, session->name, sizeof(ticket->name));
+    ticket->session = resumable;
+    return 1;
+}
+
+static int context_on_asked(SSL *ssl, _unused_ void *userdata) {
+    tls_session_of(ssl)->is_asked = true;
+    return 1;
+}
+
+static int context_on_certificate(int is_ok, X509_STORE_CTX *store) {
+    SSL *ssl = openssl.X509_STORE_CTX_get_ex_data(store, openssl.SSL_get_ex_data_X509_STORE_CTX_idx());
+
+    if (!is_ok && ssl)
+        tls_note_certificate(tls_session_of(ssl), store);
+    return is_ok;
+}
+
+/* Ciphers and groups are those of the system (openssl.cnf). */
+static bool set_rules(SSL_CTX *ctx, enum tls_minimum minimum) {
+    X509_VERIFY_PARAM *param = openssl.SSL_CTX_get0_param(ctx);
+
+    (void) openssl.SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    (void) openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
+    (void) openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL, NULL);
+    openssl.SSL_CTX_sess_set_new_cb(ctx, context_on_ticket);
+    openssl.SSL_CTX_set_cert_cb(ctx, context_on_asked, NULL);
+    openssl.SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, context_on_certificate);
+    openssl.X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    /* Any certificate in tls-ca is an anchor: a self-signed one is pinned so. */
+    return openssl.X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN) == 1 &&
+           openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, minimum == TLS_MINIMUM_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION,
+                                NULL) == 1;
+}
+
+/* --- made and freed --- */
+
+static int context_new(struct tls_context **ret, struct tls_reading *reading, const struct tls_settings *settings, uint64_t stamp) {
+    _cleanup_(tls_context_unrefp) struct tls_context *context = calloc(1, sizeof(*context));
+    int r;
+
+    if (!context)
+        return -ENOMEM;
+    reading->context = context;
+    context->references = 1;
+    context->stamp = stamp;
+    (void) snprintf(context->server_name, sizeof(context->server_name), "%s", settings->server_name ? settings->server_name : "");
+    openssl.ERR_clear_error();
+    context->ctx = openssl.SSL_CTX_new(openssl.TLS_client_method());
+    if (!context->ctx || !set_rules(context->ctx, settings->minimum))
+        return -ENOMEM;
+    r = read_trusted(reading);
+    if (r == 0)
+        r = read_ours(reading);
+    openssl.ERR_clear_error(); /* the end of a file is an error there */
+    if (r == 0)
+        *ret = steal_pointer(&context);
+    return r;
+}
+
+int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why, size_t size) {
+    const char *const options[TLS_FILES] = {settings->ca, settings->certificate, settings->key};
+    struct tls_reading reading = {.why = why, .size = size};
+    struct tls_context *made;
+    uint64_t stamp;
+    int r;
+
+    if (tls_library_load(why, size) < 0)
+        return TLS_E_FILES;
+    for (unsigned i = 0; i < TLS_FILES; i++)
+        (void) redis_secret_path(options[i], names[i].credential, reading.paths[i]);
+    stamp = stamp_of(&reading, settings);
+    if (*context && (*context)->stamp == stamp)
+        return 0;
+    r = context_new(&made, &reading, settings, stamp);
+    if (r != 0)
+        return r;
+    tls_context_unref(*context);
+    *context = made;
+    return 0;
+}
+
+struct tls_context *tls_context_unref(struct tls_context *context) {
+    if (!context || --context->references > 0)
+        return NULL;
+    for (unsigned i = 0; i < TLS_TICKETS_MAX; i++)
+        if (context->tickets[i].session)
+            openssl.SSL_SESSION_free(context->tickets[i].session);
+    if (context->ctx)
+        openssl.SSL_CTX_free(context->ctx);
+    free(context);
+    return NULL;
+}
+
+time_t tls_context_until(const struct tls_context *context) {
+    const X509 *certificate = openssl.SSL_CTX_get0_certificate(context->ctx);
+
+    return certificate ? tls_time(openssl.X509_get0_notAfter(certificate)) : 0;
+}
+
+const char *tls_context_warning(const struct tls_context *context) {
+    return *context->warning ? context->warning : NULL;
+}
