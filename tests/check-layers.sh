@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks the arrows of ARCHITECTURE.md: which folder may include which, and which file may use which library.
+# Checks the arrows of ARCHITECTURE.md: which folder may include which, where internal headers stay, and which file may use which library.
 set -u
 bad=0
 complain() {
@@ -43,6 +43,17 @@ for file in $(git ls-files 'base/*.[ch]' 'conf/*.[ch]' 'store/*.[ch]' 'daemon/*.
         case " $allowed $folder " in
         *" $used "*) ;;
         *) complain "$file includes $used/, which $folder/ may not" ;;
+        esac
+    done
+done
+
+# What an internal header declares belongs to its folder; the unit tests of that folder may call it.
+# shellcheck disable=SC2013
+for file in $(grep -rlE --include='*.[ch]' '^#include ".*-internal\.h"' base conf store daemon runner cli tests); do
+    for header in $(sed -n 's|^#include "\(.*-internal\.h\)"|\1|p' "$file"); do
+        case ${file%/*} in
+        "${header%/*}" | tests/unit/"${header%%/*}") ;;
+        *) complain "$file includes $header, which belongs to ${header%/*}/" ;;
         esac
     done
 done

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "store/redis/client/script.h"
 #include "tests/harness/redis-bed.h"
-#include "tests/harness/store-suite-internal.h"
 #include "tests/harness/store-suite.h"
 
 #define ACL_FILE "packaging/redis.acl"

@@ -7,8 +7,6 @@
 
 extern const struct store_pool store_suite_pools[3]; /* of most tests: db 4, net 2, one 1 */
 const struct store_fixture *store_suite_fixture(void);
-/* A started bed with these pools; else the test has failed. */
-bool store_suite_begin(struct bed *b);
 
 /* --- tests of store-suite-limits.c --- */
 

@@ -8,6 +8,8 @@
 
 void store_suite_use(const struct store_fixture *fixture); /* kept, not copied */
 extern CU_TestInfo store_suite_tests[];
+/* Starts a bed with the pools of most tests: db 4, net 2, one 1. If it fails, the test has failed. */
+bool store_suite_begin(struct bed *b);
 
 /* The random test of tests/harness/store-fuzz.c, which is one of them, with fixture->n_seeds seeds. A seed that fails is printed;
  * BERTH_SEED=N runs that one alone. */
