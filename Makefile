@@ -18,6 +18,7 @@ ifneq ($(FUZZ),)
 BUILD ?= build/fuzz
 CC := clang
 SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS ?= -O1 -g
 else ifneq ($(SAN),)
 BUILD ?= build/san
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -127,7 +128,11 @@ $(SCRIPTS): $(BUILD)/tests/%: tests/%.sh
 $(BUILD)/%.o: %.c $(BUILD)/flags Makefile
 	@echo "  CC      $<"
 	$(Q)mkdir -p $(@D)
-	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) $(UNOPTIMIZED) -MMD -MP -c -o $@ $<
+
+# Tests spend their time in berth and in Redis: optimizing them costs more than it gains. Benches measure.
+$(BUILD)/tests/%.o: UNOPTIMIZED := -O0 -U_FORTIFY_SOURCE
+$(BUILD)/tests/bench/%.o: UNOPTIMIZED :=
 
 # The compiler and its flags: objects are built again when they change.
 $(BUILD)/flags: FORCE

@@ -270,7 +270,7 @@ static const char *const zones[] = {"Europe/Berlin",     "America/New_York", "Au
 static const char *random_field(const char *const *texts, size_t n, long max, char buffer[static 16]) {
     if (random() % 3 != 0)
         return texts[(size_t) random() % n];
-    snprintf(buffer, 16, "%ld", 1 + random() % max);
+    snprintf(buffer, 16, "%d", (int) (1 + random() % max));
     return buffer;
 }
 
