@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The values of the options of retries and hooks. Their errors are in test-settings-errors.c. */
+/* The values of the options of retries and hooks. Their errors are in test-settings-errors-job.c. */
 
 #include <signal.h>
 #include <string.h>
 
-#include "conf/settings.h"
+#include "tests/harness/config.h"
 #include "tests/harness/test.h"
 
-static struct settings *parse(const char *text) {
-    struct settings_source source = {"c", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(settings_parse(&source, 1, "ant", &s, &errors), 0);
-    settings_errors_done(&errors);
-    return s;
-}
-
-#define JOB(options) "job j { command = {\"/j\"} " options " }"
-
 static void test_defaults(void) {
-    _cleanup_(settings_freep) struct settings *s = parse(JOB(""));
+    _cleanup_(settings_freep) struct settings *s = config_parse(JOB(""));
     static const enum retry_kind kinds[] = {RETRY_FAILURE, RETRY_TIMEOUT, RETRY_LEASE_LOST, RETRY_GUARD_DIED,
                                             RETRY_HOST_LOST};
     const struct job_retry *retry = &s->jobs[0].retry;
@@ -50,7 +38,7 @@ static void test_defaults(void) {
 
 static void test_retry_on(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse(JOB("retry-on = {failure, \"!exit:2\", \"exit:0-255\", \"signal:SIGSEGV\", not-started, "
+        config_parse(JOB("retry-on = {failure, \"!exit:2\", \"exit:0-255\", \"signal:SIGSEGV\", not-started, "
                   "\"!queue-timeout\"}"));
     static const struct retry_rule expected[] = {
         {RETRY_FAILURE, false, 0, 0},     {RETRY_EXIT, true, 2, 2},
@@ -69,14 +57,14 @@ static void test_retry_on(void) {
 }
 
 static void test_empty_lists_are_defaults(void) {
-    _cleanup_(settings_freep) struct settings *s = parse(JOB("retry-on = {} success-on = {}"));
+    _cleanup_(settings_freep) struct settings *s = config_parse(JOB("retry-on = {} success-on = {}"));
 
     TEST_INT(s->jobs[0].retry.on.n, 5);
     CU_ASSERT(exit_statuses_have(&s->jobs[0].retry.success, 0));
 }
 
 static void test_success_on(void) {
-    _cleanup_(settings_freep) struct settings *s = parse(JOB("success-on = {\"24\", \"62-65\", \"255\"}"));
+    _cleanup_(settings_freep) struct settings *s = config_parse(JOB("success-on = {\"24\", \"62-65\", \"255\"}"));
 
     for (int status = 0; status <= 255; status++)
         TEST_INT(exit_statuses_have(&s->jobs[0].retry.success, status),
@@ -85,7 +73,7 @@ static void test_success_on(void) {
 
 static void test_hooks(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("job j { command = {\"/j\"} on-success = {load, mail} on-broken = {mail} broken-after = 3 "
+        config_parse("job j { command = {\"/j\"} on-success = {load, mail} on-broken = {mail} broken-after = 3 "
               "remind-after = 1d max-silence = 26h }"
               "job load { command = {\"/j\"} on-failure = {mail} on-recovered = {mail} } job mail { command "
               "= {\"/j\"} }");
@@ -105,9 +93,9 @@ static void test_hooks(void) {
 
 /* They are berthd's business alone: the runner starts a job whose retries or hooks it has not read yet. */
 static void test_hash(void) {
-    _cleanup_(settings_freep) struct settings *plain = parse(JOB("") "job m { command = {\"/m\"} }");
+    _cleanup_(settings_freep) struct settings *plain = config_parse(JOB("") "job m { command = {\"/m\"} }");
     _cleanup_(settings_freep) struct settings *s =
-        parse(JOB("retry = 5 retry-on = {timeout} retry-delay = 1s retry-delay-max = 2s retry-within = 1h "
+        config_parse(JOB("retry = 5 retry-on = {timeout} retry-delay = 1s retry-delay-max = 2s retry-within = 1h "
                   "success-on = {\"1\"} on-success = {m}"
                   " on-failure = {m} on-broken = {m} on-recovered = {m} broken-after = 2 remind-after = 1d "
                   "max-silence = 1d") "job m { command = {\"/m\"} restart = always }");
@@ -129,7 +117,7 @@ static void test_long_chain(void) {
                 i + 1);
     fprintf(f, "job j3000 { command = {\"/j\"} }\n");
     CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
-    s = parse(text);
+    s = config_parse(text);
     TEST_INT(s->n_jobs, 3001);
 }
 

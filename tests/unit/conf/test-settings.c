@@ -1,34 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a config means: values, defaults, files, hashes. What is refused is in test-settings-errors.c. */
-
-#include "conf/settings.h"
+/* What a config means: values, defaults, files. What follows from several values is in test-settings-derived.c, what is refused in
+ * test-settings-errors.c. */
 
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "tests/harness/config.h"
 #include "tests/harness/test.h"
 
 #define REDIS "redis { }\n"
 
-static struct settings *parse_files(const struct settings_source *sources, size_t n) {
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(sources, n, "ant", &s, &errors), 0);
-    for (size_t i = 0; i < errors.n; i++)
-        TEST_STRING(errors.lines[i], "no error");
-    settings_errors_done(&errors);
-    return s;
-}
-
-static struct settings *parse(const char *text) {
-    return parse_files(&(struct settings_source) {"a.conf", text, strlen(text)}, 1);
-}
-
 static void test_defaults(void) {
-    _cleanup_(settings_freep) struct settings *s = parse("");
+    _cleanup_(settings_freep) struct settings *s = config_parse("");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     TEST_STRING(s->host, "ant");
@@ -40,7 +25,7 @@ static void test_defaults(void) {
     TEST_INT(s->n_pools, 0);
     TEST_INT(s->n_jobs, 0);
     TEST_INT(s->n_files, 1);
-    TEST_STRING(s->files[0], "a.conf");
+    TEST_STRING(s->files[0], "c");
     TEST_STRING(s->run_group.name, "berth");
     TEST_STRING(s->operate_group.name, "berth-admin");
     CU_ASSERT(s->run_group.is_group && !s->run_group.is_known);
@@ -48,7 +33,7 @@ static void test_defaults(void) {
 
 static void test_top(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("host = \"web-07\" namespace = 'n.1' lease = \"10s\"\nruntime-directory = '/tmp/x'");
+        config_parse("host = \"web-07\" namespace = 'n.1' lease = \"10s\"\nruntime-directory = '/tmp/x'");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     TEST_STRING(s->host, "web-07");
@@ -72,7 +57,7 @@ static void test_hostname(void) {
 }
 
 static void test_redis_defaults(void) {
-    _cleanup_(settings_freep) struct settings *s = parse("# a comment\n" REDIS);
+    _cleanup_(settings_freep) struct settings *s = config_parse("# a comment\n" REDIS);
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s->redis);
@@ -87,7 +72,7 @@ static void test_redis_defaults(void) {
 }
 
 static void test_redis(void) {
-    _cleanup_(settings_freep) struct settings *s = parse("lease = \"2h\"\n"
+    _cleanup_(settings_freep) struct settings *s = config_parse("lease = \"2h\"\n"
                                                          "redis { url = \"unix:///run/r.sock?db=3\" username = \"bob\"\n"
                                                          "password-file = \"/etc/p\" }");
 
@@ -98,7 +83,7 @@ static void test_redis(void) {
     TEST_STRING(s->redis->password_file, "/etc/p");
     TEST_INT(s->redis->timeout_usec, 5 * USEC_PER_SEC); /* half a heartbeat is more */
     settings_free(s);
-    s = parse("redis { url = \"redis://eve@h:7000/2\" timeout = 1s }");
+    s = config_parse("redis { url = \"redis://eve@h:7000/2\" timeout = 1s }");
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     TEST_STRING(s->redis->username, "eve");
     TEST_INT(s->redis->timeout_usec, USEC_PER_SEC);
@@ -106,7 +91,7 @@ static void test_redis(void) {
 
 static void test_pools(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse(REDIS "pool \"net\" { limit = 0 }\n"
+        config_parse(REDIS "pool \"net\" { limit = 0 }\n"
                     "pool db { limit = 4 scope = \"host\" host-limit = 2 queue-limit = 7 description = \"für alle\" }");
     const struct pool_settings *pool;
 
@@ -142,7 +127,7 @@ static void expect_account(const struct account *a, bool is_group, const char *n
 
 static void test_accounts(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("run-group = staff\noperate-group = \"\"\n"
+        config_parse("run-group = staff\noperate-group = \"\"\n"
               "pool p { limit = 1 scope = host head-start-max = 0s users = {\"alice\",\n\"@students\"} }\n"
               "job j { command = {\"/j\"} operators = {\"@dba\"} }");
 
@@ -158,7 +143,7 @@ static void test_accounts(void) {
 }
 
 static void test_job_defaults(void) {
-    _cleanup_(settings_freep) struct settings *s = parse("lease = \"12s\"\n/* two\nlines */\njob \"j\" { command = {\"/bin/true\"} }");
+    _cleanup_(settings_freep) struct settings *s = config_parse("lease = \"12s\"\n/* two\nlines */\njob \"j\" { command = {\"/bin/true\"} }");
     const struct job_settings *job;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
@@ -199,13 +184,13 @@ static void test_job_defaults(void) {
     TEST_INT(job->operators.n, 0);
     TEST_INT(strlen(job->hash), 16);
     TEST_INT(job->place.line, 4);
-    TEST_STRING(job->place.file, "a.conf");
+    TEST_STRING(job->place.file, "c");
 }
 
 /* A script over several lines does not change where later errors and jobs are. */
 static void test_script(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("job a {\n script = '\n\tread a\n\techo \"${a} \\\\ it\\'s $0\" | wc -c # x\n'\n directory = \"~\"\n"
+        config_parse("job a {\n script = '\n\tread a\n\techo \"${a} \\\\ it\\'s $0\" | wc -c # x\n'\n directory = \"~\"\n"
               " stdin = \"/dev/zero\" io-class = best-effort io-priority = 0 }\n"
               "job b {\n script = \"a\\\nb\\n\tc\n\"\n shell = \"/bin/bash\" io-class = idle }\njob c { script = 'x' }");
 
@@ -224,7 +209,7 @@ static void test_script(void) {
 
 static void test_job(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse(REDIS "pool db { limit = 4 } pool net { limit = 1 scope = host }\n"
+        config_parse(REDIS "pool db { limit = 4 } pool net { limit = 1 scope = host }\n"
                     "job \"j\" { command = {\"/bin/sh\", \"-c\", \"echo a\\n\", 'x ${Y} \\n',} pools = {\"db:2\", 'net'}\n"
                     "head-start = 10m at-start = true every = \"1d\" overlap = \"queue\" queue-timeout = \"1h\" timeout = \"\"\n"
                     "stop-signal = SIGINT stop-timeout = \"0s\" on-lease-lost = continue user = \"www-data\" group = \"_g$\"\n"
@@ -272,7 +257,7 @@ static void test_job(void) {
 
 static void test_bounds(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("job j { command = {\"/j\"} limits = {\"nofile=1024\", \"core=0\", 'as=4G', \"nproc=unlimited\"} nice = -20 oom-score-adjust = -1000\n"
+        config_parse("job j { command = {\"/j\"} limits = {\"nofile=1024\", \"core=0\", 'as=4G', \"nproc=unlimited\"} nice = -20 oom-score-adjust = -1000\n"
               "no-new-privileges = true memory-max = 64M cpu-weight = 10000 tasks-max = 4194304 }\n"
               "job k { command = {\"/k\"} limits = {} nice = 19 oom-score-adjust = 0 cpu-weight = \"\" tasks-max = 1 }");
     static const struct rlimit_setting expected[] = {
@@ -304,7 +289,7 @@ static void test_bounds(void) {
 
 static void test_heavy_in_paused_pool(void) {
     /* limit 0 pauses the pool: a job that needs permits waits, it is no error. */
-    _cleanup_(settings_freep) struct settings *s = parse("pool p { limit = 0 scope = host }\njob j { command = {\"/j\"} pools = {\"p:3\"} }");
+    _cleanup_(settings_freep) struct settings *s = config_parse("pool p { limit = 0 scope = host }\njob j { command = {\"/j\"} pools = {\"p:3\"} }");
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     TEST_INT(s->n_jobs, 1);
@@ -321,7 +306,7 @@ static void test_files(void) {
         {"berth.conf.d/10.conf", texts[1], strlen(texts[1])},
         {"berth.conf.d/20.conf", texts[2], strlen(texts[2])},
     };
-    _cleanup_(settings_freep) struct settings *s = parse_files(sources, 3);
+    _cleanup_(settings_freep) struct settings *s = config_parse_files(sources, 3);
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     TEST_INT(s->n_files, 3);
@@ -333,129 +318,11 @@ static void test_files(void) {
     CU_ASSERT(settings_find_pool(s, "b")->place.file == s->files[2]);
 }
 
-/* ---- hash ---- */
-
-static void job_hash_of(const char *text, char ret[static 17]) {
-    _cleanup_(settings_freep) struct settings *s = parse(text);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(settings_find_job(s, "j"));
-    memcpy(ret, settings_find_job(s, "j")->hash, 17);
-}
-
-static void test_hash(void) {
-    static const char *const others[] = {
-        "command = {\"/j\"}", "command = {\"/j\", \"a\", \"b\"}", "command = {\"/j\", \"ab\"} environment = {\"A=1\"}",
-        "command = {\"/j\", \"ab\"} pools = {p}", "command = {\"/j\", \"ab\"} pools = {\"p:2\"}", "command = {\"/j\", \"ab\"} head-start = 1s",
-        "command = {\"/j\", \"ab\"} at-start = true", "command = {\"/j\", \"ab\"} every = 1s", "command = {\"/j\", \"ab\"} overlap = queue",
-        "command = {\"/j\", \"ab\"} queue-timeout = 1s", "command = {\"/j\", \"ab\"} timeout = 1s", "command = {\"/j\", \"ab\"} stop-signal = INT",
-        "command = {\"/j\", \"ab\"} stop-timeout = 1s", "command = {\"/j\", \"ab\"} on-lease-lost = continue",
-        "command = {\"/j\", \"ab\"} user = u", "command = {\"/j\", \"ab\"} group = u", "command = {\"/j\", \"ab\"} directory = \"/x\"",
-        "command = {\"/j\", \"ab\"} umask = 0", "command = {\"/j\", \"ab\"} output = null", "command = {\"/j\", \"ab\"} output = \"/x\"",
-        "command = {\"/j\", \"ab\"} description = u",
-        "command = {\"/j\", \"ab\"} limits = {\"core=0\"}", "command = {\"/j\", \"ab\"} limits = {\"core=1\"}",
-        "command = {\"/j\", \"ab\"} limits = {\"as=0\"}", "command = {\"/j\", \"ab\"} nice = 0", "command = {\"/j\", \"ab\"} nice = -1",
-        "command = {\"/j\", \"ab\"} oom-score-adjust = 0", "command = {\"/j\", \"ab\"} no-new-privileges = true",
-        "command = {\"/j\", \"ab\"} memory-max = 1", "command = {\"/j\", \"ab\"} cpu-weight = 1", "command = {\"/j\", \"ab\"} tasks-max = 1",
-        "command = {\"/j\", \"ab\"} operators = {a, b}", "command = {\"/j\", \"ab\"} operators = {b, a}",
-        "script = \"/j\"", "script = \"/k\"", "script = \"/j\" shell = \"/bin/bash\"", "command = {\"/j\", \"ab\"} directory = \"~\"",
-        "command = {\"/j\", \"ab\"} environment-file = {\"/a\"}", "command = {\"/j\", \"ab\"} environment-file = {\"-/a\"}",
-        "command = {\"/j\", \"ab\"} credentials = {a}", "command = {\"/j\", \"ab\"} credentials = {\"a=/a\"}",
-        "command = {\"/j\", \"ab\"} stdin = \"/a\"", "command = {\"/j\", \"ab\"} io-class = idle",
-        "command = {\"/j\", \"ab\"} io-class = best-effort", "command = {\"/j\", \"ab\"} io-class = best-effort io-priority = 0",
-        "command = {\"/j\", \"ab\"} operators = {ab}", "command = {\"/j\", \"ab\"} operators = {\"@ab\"}",
-    };
-    char first[17], other[ELEMENTSOF(others)][17], text[256];
-
-    job_hash_of("job j { command = {\"/j\", \"ab\"} }", first);
-    /* Written differently, elsewhere, defaults said: the same. */
-    job_hash_of("pool p { limit = 1 scope = host }\n#\njob j {\n command = {'/j', ab}\numask = 0022 stop-timeout = \"5000ms\" timeout = \"\""
-                " script = \"\" shell = \"/bin/sh\" stdin = null io-class = \"\" environment-file = {} credentials = {} }",
-                text);
-    TEST_STRING(text, first);
-    /* So does the order of limits. */
-    job_hash_of("job j { command = {\"/j\", \"ab\"} limits = {\"core=0\", \"as=1K\"} }", other[0]);
-    job_hash_of("job j { command = {\"/j\", \"ab\"} limits = {\"as=1024\", \"core=0\"} }", text);
-    TEST_STRING(text, other[0]);
-    TEST_STRING(first, "d3f9e4b6dffa822c"); /* berthd and berth-runner may be of different versions while one is upgraded */
-    for (size_t i = 0; i < ELEMENTSOF(others); i++) {
-        snprintf(text, sizeof(text), "pool p { limit = 2 scope = host } job j { %s }", others[i]);
-        job_hash_of(text, other[i]);
-        CU_ASSERT(strcmp(other[i], first) != 0);
-        for (size_t j = 0; j < i; j++)
-            CU_ASSERT(strcmp(other[i], other[j]) != 0);
-    }
-}
-
-/* ---- questions ---- */
-
-static void test_margin(void) {
-    struct settings s = {.lease_usec = 30 * USEC_PER_SEC, .heartbeat_usec = 5 * USEC_PER_SEC};
-
-    TEST_INT(settings_margin(30 * USEC_PER_SEC), 500 * USEC_PER_MSEC);
-    TEST_INT(settings_margin(100 * USEC_PER_SEC), 1000 * USEC_PER_MSEC);
-    TEST_INT(settings_stop_timeout_max(&s), 19500 * USEC_PER_MSEC);
-    TEST_INT(settings_stop_timeout_default(&s), 5 * USEC_PER_SEC);
-    TEST_INT(settings_lease_min(10 * USEC_PER_SEC), 10500 * USEC_PER_MSEC);
-    TEST_INT(settings_lease_min(990 * USEC_PER_SEC), 1000 * USEC_PER_SEC);
-    s.lease_usec = 10 * USEC_PER_SEC;
-    TEST_INT(settings_stop_timeout_max(&s), 0);
-    TEST_INT(settings_stop_timeout_default(&s), 1666 * USEC_PER_MSEC);
-}
-
-/* What lease_min promises is enough, and a millisecond less is not. */
-static void test_lease_min_is_exact(void) {
-    static const usec_t needed[] = {0, 1, 999, 30 * USEC_PER_SEC, 49500000, 49500001, 50 * USEC_PER_SEC, 4711 * USEC_PER_SEC + 17};
-
-    for (size_t i = 0; i < ELEMENTSOF(needed); i++) {
-        usec_t lease = settings_lease_min(needed[i]), less = lease - USEC_PER_MSEC;
-
-        CU_ASSERT(lease >= needed[i] + settings_margin(lease));
-        CU_ASSERT(less < needed[i] + settings_margin(less));
-    }
-}
-
-static void test_default_stop_timeout_fits(void) {
-    /* With the default heartbeat the default stop timeout fits every lease from 1s on. */
-    for (usec_t lease = USEC_PER_SEC; lease < 600 * USEC_PER_SEC; lease += 7 * USEC_PER_MSEC) {
-        struct settings s = {.lease_usec = lease, .heartbeat_usec = lease / 6 / 1000 * 1000};
-
-        if (settings_stop_timeout_default(&s) > settings_stop_timeout_max(&s))
-            TEST_INT(lease, 0);
-    }
-}
-
-static void changes(const char *loaded, const char *expected) {
-    _cleanup_(settings_freep) struct settings *a = parse("redis { url = \"redis://u@h\" }\npool p { limit = 1 }");
-    _cleanup_(settings_freep) struct settings *b = parse(loaded);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(a);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(b);
-    TEST_STRING(settings_find_fixed_change(a, b), expected);
-}
-
-static void test_fixed_change(void) {
-    changes("\nlease = 30s redis { username = u url = \"redis://h\" }\npool q { limit = 2 }", NULL);
-    changes("host = x redis { url = \"redis://u@h\" }", "host");
-    changes("namespace = x redis { url = \"redis://u@h\" }", "namespace");
-    changes("lease = 31s redis { url = \"redis://u@h\" }", "lease");
-    changes("heartbeat = 4s redis { url = \"redis://u@h\" }", "heartbeat");
-    changes("runtime-directory = \"/x\" redis { url = \"redis://u@h\" }", "runtime-directory");
-    changes("", "redis");
-    changes("redis { url = \"redis://h\" }", "redis");
-    changes("redis { url = \"redis://u@h2\" }", "redis");
-    changes("redis { url = \"redis://u@h:1\" }", "redis");
-    changes("redis { url = \"redis://u@h/1\" }", "redis");
-    changes("redis { url = \"unix:///h\" }", "redis");
-    changes("redis { url = \"redis://u@h\" timeout = 1s }", "redis");
-    changes("redis { url = \"redis://u@h\" password-file = \"/p\" }", "redis");
-}
-
 static void test_environment_is_not_read(void) {
     _cleanup_(settings_freep) struct settings *s = NULL;
 
     CU_ASSERT(setenv("BERTH_TEST_VARIABLE", "replaced", 1) == 0);
-    s = parse("job j { command = {\"/j\", '${BERTH_TEST_VARIABLE}', \"\\${BERTH_TEST_VARIABLE}\"} }");
+    s = config_parse("job j { command = {\"/j\", '${BERTH_TEST_VARIABLE}', \"\\${BERTH_TEST_VARIABLE}\"} }");
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     TEST_STRING(s->jobs[0].command.argv[1], "${BERTH_TEST_VARIABLE}");
     TEST_STRING(s->jobs[0].command.argv[2], "${BERTH_TEST_VARIABLE}");
@@ -475,22 +342,12 @@ static CU_TestInfo values[] = {
     {"heavy-in-paused-pool", test_heavy_in_paused_pool},
     {"files", test_files},
     {"accounts", test_accounts},
-    {"hash", test_hash},
     {"environment-is-not-read", test_environment_is_not_read},
     CU_TEST_INFO_NULL,
 };
 
-static CU_TestInfo questions[] = {
-    {"margin", test_margin},
-    {"lease-min-is-exact", test_lease_min_is_exact},
-    {"default-stop-timeout-fits", test_default_stop_timeout_fits},
-    {"fixed-change", test_fixed_change},
-    CU_TEST_INFO_NULL,
-};
-
 int main(int argc, char **argv) {
-    CU_SuiteInfo suites[] = {
-        {.pName = "settings", .pTests = values}, {.pName = "settings-defaults", .pTests = questions}, CU_SUITE_INFO_NULL};
+    CU_SuiteInfo suites[] = {{.pName = "settings", .pTests = values}, CU_SUITE_INFO_NULL};
 
     return test_main(argc, argv, suites);
 }

@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "base/number.h"
 #include "conf/option-types.h"
-#include "conf/settings.h"
+#include "tests/harness/config.h"
 #include "tests/harness/test.h"
 
 static char *read_text(const char *path) {
@@ -21,19 +21,6 @@ static char *read_text(const char *path) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT(fread(text, 1, 65535, f) > 100);
     return text;
-}
-
-static struct settings *parse(const char *text) {
-    struct settings_source source = {"berth.conf", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), 0);
-    for (size_t i = 0; i < errors.n; i++)
-        TEST_STRING(errors.lines[i], "no error");
-    settings_errors_done(&errors);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    return s;
 }
 
 /* Makes "#option = ..." and what stands in "#section {" live, as a user does who removes the '#'. */
@@ -49,7 +36,7 @@ static void uncomment(char *text) {
 
 static void test_as_shipped(void) {
     _cleanup_free_ char *text = read_text("conf/berth.conf");
-    _cleanup_(settings_freep) struct settings *s = parse(text);
+    _cleanup_(settings_freep) struct settings *s = config_parse(text);
 
     CU_ASSERT_PTR_NULL(s->redis);
     TEST_INT(s->n_jobs, 0);
@@ -68,8 +55,8 @@ static void test_shown_values_are_defaults(void) {
     host = strstr(text, "host = \"the machine's hostname\"");
     CU_ASSERT_PTR_NOT_NULL_FATAL(host);
     host[0] = '#';
-    shown = parse(text);
-    plain = parse("redis { }\npool \"db\" { limit = 4 }\njob \"pg-dump\" { pools = {\"db:2\"}\n"
+    shown = config_parse(text);
+    plain = config_parse("redis { }\npool \"db\" { limit = 4 }\njob \"pg-dump\" { pools = {\"db:2\"}\n"
                   "command = {\"/usr/bin/pg_dump\", \"-Fc\", \"-f\", \"/backup/app.dump\", \"app\"} }");
     CU_ASSERT_PTR_NULL(settings_find_fixed_change(plain, shown));
     TEST_STRING(settings_find_job(shown, "pg-dump")->hash, settings_find_job(plain, "pg-dump")->hash);
@@ -88,7 +75,7 @@ static void test_shown_values_are_defaults(void) {
 
 static void test_cluster_example(void) {
     _cleanup_free_ char *text = read_text("conf/examples/cluster.conf");
-    _cleanup_(settings_freep) struct settings *s = parse(text);
+    _cleanup_(settings_freep) struct settings *s = config_parse(text);
 
     TEST_INT(s->n_pools, 2);
     TEST_INT(s->n_jobs, 3);
@@ -97,7 +84,7 @@ static void test_cluster_example(void) {
 
 static void test_jobs_example(void) {
     _cleanup_free_ char *text = read_text("conf/examples/jobs.conf");
-    _cleanup_(settings_freep) struct settings *s = parse(text);
+    _cleanup_(settings_freep) struct settings *s = config_parse(text);
 
     TEST_INT(s->n_pools, 1);
     TEST_INT(s->n_jobs, 7); /* two of them are instances */

@@ -5,24 +5,11 @@
 #include <string.h>
 
 #include "conf/expand.h"
-#include "conf/settings.h"
+#include "tests/harness/config.h"
 #include "tests/harness/test.h"
 
-static struct settings *parse(const char *text) {
-    struct settings_source source = {"c", text, strlen(text)};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
-
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), 0);
-    for (size_t i = 0; i < errors.n; i++)
-        TEST_STRING(errors.lines[i], "no error");
-    settings_errors_done(&errors);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    return s;
-}
-
 static void test_all_options(void) {
-    _cleanup_(settings_freep) struct settings *s = parse(
+    _cleanup_(settings_freep) struct settings *s = config_parse(
         "pool db1 { limit = 1 scope = host }\npool \"t/*\" { limit = 1 scope = host }\n"
         "job \"b@\" { instances = {db1} command = {\"/b\", \"%i\", \"--%i=%%\", \"%%i\"} environment = "
         "{\"A=%i\"} directory = \"/d/%i\"\n"
@@ -56,7 +43,7 @@ static void test_all_options(void) {
 
 static void test_each_is_a_job(void) {
     _cleanup_(settings_freep) struct settings *s =
-        parse("job \"b@\" { instances = {b, a, c} command = {\"/b\", \"%i\"} every = 1d }\njob \"b\" { "
+        config_parse("job \"b@\" { instances = {b, a, c} command = {\"/b\", \"%i\"} every = 1d }\njob \"b\" { "
               "command = {\"/b\"} }");
 
     TEST_INT(s->n_jobs, 4);
@@ -68,9 +55,9 @@ static void test_each_is_a_job(void) {
 
 /* A job without parameters has the hash that it had before there were any. */
 static void test_hash(void) {
-    _cleanup_(settings_freep) struct settings *without = parse("job b { command = {\"/b\"} }"),
-                                              *with = parse("job b { command = {\"/b\"} parameters = {A} }"),
-                                              *none = parse("job b { command = {\"/b\"} parameters = {} }");
+    _cleanup_(settings_freep) struct settings *without = config_parse("job b { command = {\"/b\"} }"),
+                                              *with = config_parse("job b { command = {\"/b\"} parameters = {A} }"),
+                                              *none = config_parse("job b { command = {\"/b\"} parameters = {} }");
 
     TEST_STRING(without->jobs[0].hash, none->jobs[0].hash);
     CU_ASSERT(strcmp(without->jobs[0].hash, with->jobs[0].hash) != 0);
@@ -79,22 +66,16 @@ static void test_hash(void) {
 static void test_thousand(void) {
     char text[16384];
     size_t n = (size_t) snprintf(text, sizeof(text), "job \"b@\" { command = {\"/b\"} instances = {");
-    struct settings_source source = {"c", text, 0};
-    struct settings_errors errors = {};
-    struct settings *s = NULL;
+    struct settings *s;
 
     for (int i = 0; i < INSTANCES_MAX; i++)
         n += (size_t) snprintf(text + n, sizeof(text) - n, "%si%d", i > 0 ? "," : "", i);
     snprintf(text + n, sizeof(text) - n, "} }");
-    s = parse(text);
+    s = config_parse(text);
     TEST_INT(s->n_jobs, INSTANCES_MAX);
-    s = settings_free(s);
+    settings_free(s);
     snprintf(text + n, sizeof(text) - n, ", more} }");
-    source.size = strlen(text);
-    TEST_INT(settings_parse(&source, 1, "ant", &s, &errors), SETTINGS_E_INVALID);
-    TEST_INT(errors.n, 1);
-    TEST_STRING(errors.lines[0], "c:1: job \"b@\": 1001 instances; at most 1000");
-    settings_errors_done(&errors);
+    config_refuse(text, "c:1: job \"b@\": 1001 instances; at most 1000");
 }
 
 static CU_TestInfo tests[] = {
