@@ -302,3 +302,13 @@ char fake_process_state(pid_t pid) {
         return 'X';
     return name_end[2];
 }
+
+void fake_accept_again(struct fake *f, const char *run) {
+    json_t *params;
+
+    fake_accept(f);
+    params = fake_expect(f, "io.berth.Hold");
+    TEST_STRING(json_string_value(json_object_get(params, "run")), run);
+    TEST_STRING(json_string_value(json_object_get(params, "name")), "sh");
+    json_decref(params);
+}

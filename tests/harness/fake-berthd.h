@@ -43,6 +43,8 @@ extern void (*fake_in_child)(struct fake *f);
 
 void fake_accept(struct fake *f);
 void fake_hang_up(struct fake *f);
+/* Accepts, and expects Hold of this run, which berthd knew before. */
+void fake_accept_again(struct fake *f, const char *run);
 /* Receives the next call, which must be this method. Returns its parameters, to be decref'd. */
 json_t *fake_expect(struct fake *f, const char *method);
 /* Expects the end of the connection, without another call. */

@@ -327,3 +327,11 @@ size_t manager_bed_count_files(const char *folder) {
     (void) closedir(dir);
     return n;
 }
+
+size_t manager_bed_count_runs(const char *name) {
+    struct manager_job job;
+
+    manager_get_job(manager_bed.manager, settings_find_job(manager_settings(manager_bed.manager), name),
+                    &job);
+    return job.n_runs;
+}

@@ -82,3 +82,5 @@ bool manager_bed_await_starts(unsigned n); /* so many `start` messages */
 
 /* How many files there are in a folder of the runtime directory. */
 size_t manager_bed_count_files(const char *folder);
+/* How many runs of a job there are. */
+size_t manager_bed_count_runs(const char *name);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/message.h"
 
 #define NOBODY 65534 /* the user and the group */
@@ -52,6 +53,7 @@ const char *test_runner_id(char run);
 
 /* Sends `start` and awaits that it is begun. */
 void test_runner_begin_run(struct test_runner *t, struct message *m, char run, const char *job);
+void test_runner_start_until(struct test_runner *t, struct message *m, char run, const char *job, usec_t deadline); /* USEC_INFINITY: none */
 /* Starts a run that ends by itself. Without a berthd at its guard it leaves a report, which the runner
  * sends. *m: that report. */
 void test_runner_run(struct test_runner *t, struct message *m, char run, const char *job);
@@ -60,12 +62,19 @@ void test_runner_prints(struct test_runner *t, struct message *m, const char *jo
 void test_runner_fails(struct test_runner *t, struct message *m, const char *job, int error, const char *stage);
 /* Whether there is a file of this run: run/runner/runs/RUN + suffix. */
 bool test_runner_has_file(struct test_runner *t, char run, const char *suffix);
+bool test_runner_is_clean(struct test_runner *t); /* run 1 has left no file */
 /* Returns when the runner has handled all earlier messages. */
 void test_runner_settle(struct test_runner *t);
 
 /* Of a file below the directory, until the next call; and writes one, which may be a FIFO that somebody reads. */
 const char *test_runner_path(struct test_runner *t, const char *name);
 void test_runner_write(struct test_runner *t, const char *name, const char *text);
+
+/* Connects to the guard of run 1 once its command has written a line to this output. Then: passes a deadline on, USEC_INFINITY for none;
+ * acknowledges the report, and awaits that the guard ends. */
+int test_guard_join(struct test_runner *t, struct message *m, const char *output);
+void test_guard_set_deadline(int guard, usec_t deadline);
+void test_guard_finish(int guard);
 
 /* The next message, whichever that is; which must be this verb. 30 s. */
 void test_await_any(int fd, struct message *m);
@@ -84,5 +93,7 @@ void test_runner_await_file(struct test_runner *t, char run, const char *suffix)
 /* Calls fn in a process of another user, whose failed assertions count here; skips the test unless run as
  * root. */
 void test_as_stranger(void (*fn)(void));
+/* Polls for 30 s; false if nothing came. */
+bool test_runner_wait_for(int fd, short events);
 /* SIGKILL, and waits until it is gone; it need not be a child. */
 void test_kill_and_wait(pid_t pid);

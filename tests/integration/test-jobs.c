@@ -332,70 +332,6 @@ static void revoked_claim(void) {
     host_await_pool(ant, "db", "used", 0);
 }
 
-/* An answer that cannot be written is no success. */
-static void check_to_a_full_disk(void) {
-    char shell[] = "sh", flag[] = "-c", command[512];
-    char *argv[] = {shell, flag, command, NULL};
-
-    ant = host_add("ant", POOLS);
-    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
-    TEST_INT(berth_end(child_start(argv, NULL)), 0);
-    snprintf(command, sizeof(command), "exec %s/berthd --check -c %s > /dev/full", cluster.build, ant->config);
-    TEST_INT(berth_end(child_start(argv, NULL)), 70);
-}
-
-/* A check names what the machine does not have. berthd accepts the config: the other jobs run, and the event of this one says why it did not. */
-static void check_of_commands(void) {
-    char shell[] = "sh", flag[] = "-c", command[512], expected[256];
-    char *argv[] = {shell, flag, command, NULL};
-    struct child *c;
-
-    ant = host_up("ant", POOLS "\njob \"gone\" { command = {\"/no/such/program\"} output = \"null\" }\n"
-                         "job \"one\" { command = {\"/bin/true\"} output = \"null\" }\n"
-                         "job \"blind\" { script = \"true\" environment-file = {\"/no/such/file\"} output = \"null\" }\n");
-    TEST_INT(berth(ant, "check-config %s", ant->config), 78);
-    snprintf(expected, sizeof(expected), ": job \"gone\": command \"/no/such/program\" does not exist; install it, or correct the path\n");
-    CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
-    CU_ASSERT(strncmp(berth_err, ant->config, strlen(ant->config)) == 0 && berth_err[strlen(ant->config)] == ':');
-    snprintf(command, sizeof(command), "exec %s/berthd --check --config %s", cluster.build, ant->config);
-    c = child_start(argv, NULL);
-    CU_ASSERT(child_await(c, HOST_PATIENCE));
-    TEST_INT(c->exit_code, 78);
-    CU_ASSERT_PTR_NOT_NULL(strstr(child_text(c, 2), expected));
-    child_free(c);
-    TEST_INT(berth(ant, "start one --wait"), 0);
-    TEST_INT(berth(ant, "start gone --wait"), 125);
-    TEST_STRING(event_get(host_await(ant, "exited", "job=gone result=not-started"), "reason"), "exec: No such file or directory");
-    TEST_INT(berth(ant, "start blind --wait"), 125);
-    TEST_STRING(event_get(host_await(ant, "exited", "job=blind result=not-started"), "reason"),
-                "environment-file /no/such/file: No such file or directory");
-}
-
-/* Whoever starts berthd may have closed 0, 1 and 2: its own sockets must not land there, where it and its runner write what is for people. */
-static void closed_standard_descriptors(void) {
-    char shell[] = "sh", flag[] = "-c", command[512], path[64], target[64];
-    char *argv[] = {shell, flag, command, NULL};
-    usec_t until = clock_boottime() + HOST_PATIENCE;
-    struct child *c;
-
-    ant = host_add_alone("ant", "job \"one\" { command = {\"/bin/sh\", \"-c\", \"exit 3\"} output = \"null\" }\n");
-    snprintf(command, sizeof(command), "exec %s/berthd --with-runner -c %s <&- >&- 2>&-", cluster.build, ant->config);
-    c = child_start(argv, NULL);
-    while (berth(ant, "runs") != 0 && clock_boottime() < until)
-        ;
-    TEST_INT(berth(ant, "start one --wait"), 3);
-    for (int fd = 0; fd <= 2; fd++) {
-        ssize_t n;
-
-        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int) c->pid, fd);
-        n = readlink(path, target, sizeof(target) - 1);
-        target[n > 0 ? n : 0] = '\0';
-        TEST_STRING(target, "/dev/null");
-    }
-    child_kill(c, SIGTERM);
-    TEST_INT(berth_end(c), 0);
-}
-
 static CU_TestInfo tests[] = {
     {"manual start", manual_start},
     {"unbounded", unbounded},
@@ -410,9 +346,6 @@ static CU_TestInfo tests[] = {
     {"events tell", events_tell},
     {"nested runs", nested_runs},
     {"revoke", revoked_claim},
-    {"berthd --check to a full disk", check_to_a_full_disk},
-    {"check of commands", check_of_commands},
-    {"closed standard descriptors", closed_standard_descriptors},
     CU_TEST_INFO_NULL,
 };
 

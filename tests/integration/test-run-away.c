@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `berth run` and time: deadlines that are pushed or not, a berthd that goes away and comes back, waits that are over. Where a time decides,
- * the clock of test and `berth run` stands, and the test moves it on. */
+/* `berth run` and time: deadlines that are pushed or not, a berthd that goes away and comes back. Where a time decides, the clock of test and
+ * `berth run` stands, and the test moves it on. Runs that wait are in test-run-away-waiting.c. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,16 +248,6 @@ static void test_deadline_pushed_while_stopped(void) {
     end_by_itself(&f);
 }
 
-static void attach(struct fake *f, const char *run) {
-    json_t *params;
-
-    fake_accept(f);
-    params = fake_expect(f, "io.berth.Hold");
-    TEST_STRING(text_in(params, "run"), run);
-    TEST_STRING(text_in(params, "name"), "sh");
-    json_decref(params);
-}
-
 static void test_restart_while_running(void) {
     pid_t command;
     struct fake f;
@@ -269,7 +259,7 @@ static void test_restart_while_running(void) {
     settle(&f); /* an attempt has failed */
     fake_listen(&f);
     clock_file_go_on(&own_clock);
-    attach(&f, FAKE_RUN);
+    fake_accept_again(&f, FAKE_RUN);
     fake_expect_started(&f); /* sent again: this berthd may not have it */
     TEST_INT(f.command, command);
     fake_reply_granted(&f, MUCH_LATER, false);
@@ -303,7 +293,7 @@ static void test_unknown_while_running(void) {
     fake_await_output(&f, "ready");
     clock_file_go_on(&own_clock);
     fake_hang_up(&f);
-    attach(&f, FAKE_RUN);
+    fake_accept_again(&f, FAKE_RUN);
     fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
     fake_stop(&f);
     stand_at(BEFORE(302));
@@ -313,100 +303,6 @@ static void test_unknown_while_running(void) {
     clock_file_go_on(&own_clock);
     come_back(&f, -1, SIGTERM, "lease-lost");
     TEST_INT(fake_await_exit(&f), 76);
-    fake_done(&f);
-}
-
-static void test_restart_while_waiting(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-v -p db -- sh -c", "exit 4");
-    fake_accept(&f);
-    json_decref(fake_expect(&f, "io.berth.Hold"));
-    fake_reply(&f, FAKE_WAITING);
-    while (!strstr(fake_errors(&f), "waiting")) /* it has received the state and the id of its run */
-        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
-    fake_hang_up(&f);
-    attach(&f, FAKE_RUN);
-    fake_reply(&f, FAKE_WAITING);
-    fake_hang_up(&f);
-    attach(&f, FAKE_RUN);
-    fake_reply(&f, "{'error': 'io.berth.NoSuchRun', 'parameters': {'name': '" FAKE_RUN "'}}");
-    {
-        json_t *params = fake_expect(&f, "io.berth.Hold"); /* again, on the same connection */
-
-        CU_ASSERT_PTR_NULL(json_object_get(params, "run"));
-        json_decref(params);
-    }
-    fake_reply_granted(&f, 0, true);
-    fake_expect_started(&f);
-    fake_expect_ended(&f, 4, -1, NULL);
-    TEST_INT(fake_await_exit(&f), 4);
-    fake_done(&f);
-}
-
-static void test_stopping_while_waiting(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db -- sh -c", "exit 4");
-    fake_accept(&f);
-    json_decref(fake_expect(&f, "io.berth.Hold"));
-    fake_reply(&f, FAKE_WAITING);
-    fake_reply(&f, "{'error': 'io.berth.Stopping'}"); /* for good: one that comes back says nothing */
-    TEST_INT(fake_await_exit(&f), 69);
-    TEST_STRING(fake_errors(&f), "berth: berthd is stopping\n");
-    fake_done(&f);
-}
-
-static void test_wait_is_over(void) {
-    json_t *params;
-    struct fake f;
-
-    stand_at(BEGIN);
-    fake_init(&f);
-    fake_run(&f, "-v -p db --wait 300ms -E 9 x", NULL);
-    fake_accept(&f);
-    params = fake_expect(&f, "io.berth.Hold");
-    TEST_INT(json_integer_value(json_object_get(params, "wait_ms")), 300); /* the rest when berthd answers */
-    json_decref(params);
-    fake_reply(&f, FAKE_WAITING);
-    fake_stop(&f); /* and nobody comes back in time */
-    while (!strstr(fake_errors(&f), "berthd is away"))
-        CU_ASSERT_TRUE_FATAL(fake_is_running(&f, 2 * USEC_PER_MSEC));
-    stand_at(BEGIN + 298 * USEC_PER_MSEC);
-    TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
-    stand_at(BEGIN + 302 * USEC_PER_MSEC);
-    TEST_INT(fake_await_exit(&f), 9);
-    CU_ASSERT_PTR_NOT_NULL(strstr(fake_errors(&f), "berth: no permit: the wait was over\n"));
-    fake_done(&f);
-}
-
-static void test_wait_on_a_silent_server(void) {
-    struct fake f;
-
-    fake_init(&f);
-    fake_run(&f, "-p db --wait 50ms x", NULL);
-    fake_accept(&f);
-    json_decref(fake_expect(&f, "io.berth.Hold"));
-    TEST_INT(fake_await_exit(&f), 75);
-    fake_done(&f);
-}
-
-/* berthd has a moment to say itself why the wait is over. */
-static void test_wait_is_over_says_berthd(void) {
-    struct fake f;
-
-    stand_at(BEGIN);
-    fake_init(&f);
-    fake_run(&f, "-p db --wait 50ms x", NULL);
-    fake_accept(&f);
-    json_decref(fake_expect(&f, "io.berth.Hold"));
-    stand_at(BEGIN + USEC_PER_SEC);
-    TEST_INT(fake_is_running(&f, 50 * USEC_PER_MSEC), true);
-    fake_reply(&f, "{'error': 'io.berth.NoPermit', 'parameters': {'reason': 'queue-timeout', 'pool': 'db'}}");
-    TEST_INT(fake_await_exit(&f), 75);
-    TEST_STRING(fake_errors(&f), "berth: no permit: queue-timeout (pool db)\n");
     fake_done(&f);
 }
 
@@ -426,11 +322,6 @@ static CU_TestInfo tests[] = {
     {"restart while running", test_restart_while_running},
     {"ended while away", test_ended_while_away},
     {"unknown while running", test_unknown_while_running},
-    {"restart while waiting", test_restart_while_waiting},
-    {"stopping while waiting", test_stopping_while_waiting},
-    {"wait is over", test_wait_is_over},
-    {"wait on a silent server", test_wait_on_a_silent_server},
-    {"wait is over, says berthd", test_wait_is_over_says_berthd},
     CU_TEST_INFO_NULL,
 };
 

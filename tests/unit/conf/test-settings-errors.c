@@ -151,7 +151,7 @@ static void test_top(void) {
 
     config_refuse_all(wrong, ELEMENTSOF(wrong));
     config_refuse_files(&(struct settings_source) {"c", "", 0}, 1, "my host",
-                  "c:1: host is not given, and the machine's hostname \"my host\" has a space; write host = \"NAME\"");
+                        "c:1: host is not given, and the machine's hostname \"my host\" has a space; write host = \"NAME\"");
 }
 
 static void test_redis(void) {
@@ -264,19 +264,19 @@ static void test_files(void) {
         sources[i] = (struct settings_source) {(const char *const[]) {"z", "a", "b"}[i], texts[i], strlen(texts[i])};
     /* The order is that of the files, not of their names. A syntax error ends its own file; pools may be missing then. */
     config_refuse_files(sources, 3, "ant",
-                  "a:1: the string is not closed on its line; add \"\n"
-                  "b:2: \"lease\" is given twice, first at z:1; keep one\n"
-                  "b:3: a second redis section, the first is at z:3; keep one\n"
-                  "b:3: pool \"p\" is defined twice, first at z:2; rename or remove one\n"
-                  "b:3: job \"j\": command \"j\" must be an absolute path: it is executed without a shell\n"
-                  "b:3: job \"j\" is defined twice, first at z:4; rename or remove one");
+                        "a:1: the string is not closed on its line; add \"\n"
+                        "b:2: \"lease\" is given twice, first at z:1; keep one\n"
+                        "b:3: a second redis section, the first is at z:3; keep one\n"
+                        "b:3: pool \"p\" is defined twice, first at z:2; rename or remove one\n"
+                        "b:3: job \"j\": command \"j\" must be an absolute path: it is executed without a shell\n"
+                        "b:3: job \"j\" is defined twice, first at z:4; rename or remove one");
     config_refuse_files((struct settings_source[]) {sources[0], sources[2]}, 2, "ant",
-                  "z:4: job \"j\": pools \"r\" names a pool that is not defined; add pool \"r\" { limit = N }\n"
-                  "b:2: \"lease\" is given twice, first at z:1; keep one\n"
-                  "b:3: a second redis section, the first is at z:3; keep one\n"
-                  "b:3: pool \"p\" is defined twice, first at z:2; rename or remove one\n"
-                  "b:3: job \"j\": command \"j\" must be an absolute path: it is executed without a shell\n"
-                  "b:3: job \"j\" is defined twice, first at z:4; rename or remove one");
+                        "z:4: job \"j\": pools \"r\" names a pool that is not defined; add pool \"r\" { limit = N }\n"
+                        "b:2: \"lease\" is given twice, first at z:1; keep one\n"
+                        "b:3: a second redis section, the first is at z:3; keep one\n"
+                        "b:3: pool \"p\" is defined twice, first at z:2; rename or remove one\n"
+                        "b:3: job \"j\": command \"j\" must be an absolute path: it is executed without a shell\n"
+                        "b:3: job \"j\" is defined twice, first at z:4; rename or remove one");
 }
 
 /* After what leaves libconfuse's lexer in the middle of a string, other texts are read as before. */

@@ -277,14 +277,6 @@ static void test_end_logged(void) {
     TEST_INT(manager_bed.n_forgotten, 1);
 }
 
-static size_t n_runs(const char *name) {
-    struct manager_job job;
-
-    manager_get_job(manager_bed.manager, settings_find_job(manager_settings(manager_bed.manager), name),
-                    &job);
-    return job.n_runs;
-}
-
 /* What is queued behind another keeps its id over a restart, and begins when that is over. */
 static void test_queued_behind(void) {
     struct run *r = manager_bed_run("queued"), *next = manager_bed_begin("queued");
@@ -300,14 +292,14 @@ static void test_queued_behind(void) {
     manager_bed_guard_state(manager_bed_guard(), &state);
     next = manager_find_run(manager_bed.manager, queued);
     CU_ASSERT(next && next->state == RUN_STATE_PENDING);
-    TEST_INT(n_runs("queued"), 2);
+    TEST_INT(manager_bed_count_runs("queued"), 2);
     manager_bed.n_started = 0;
     manager_bed_guard_state(manager_bed_guard(), &state); /* on the second connection */
     manager_bed_guard_report(manager_find_run(manager_bed.manager, running), "code", 0, "none");
     CU_ASSERT(manager_bed_await_starts(1));
     next = manager_find_run(manager_bed.manager, queued);
     CU_ASSERT(next && next->state == RUN_STATE_STARTING);
-    TEST_INT(n_runs("queued"), 1);
+    TEST_INT(manager_bed_count_runs("queued"), 1);
 }
 
 /* A run that was queued behind another and is starting, while the job's record says still that it is queued. */
@@ -335,7 +327,7 @@ static void test_queued_and_begun(void) {
     begin_unnoted(queued);
     manager_bed_restart();
     manager_bed_recovered();
-    TEST_INT(n_runs("queued"), 1);
+    TEST_INT(manager_bed_count_runs("queued"), 1);
     next = manager_find_run(manager_bed.manager, queued);
     CU_ASSERT(next && manager_bed_await_starting(next));
 }
@@ -353,161 +345,9 @@ static void test_queued_and_over(void) {
     manager_bed_recovered();
     next = manager_find_run(manager_bed.manager, queued);
     CU_ASSERT(next && next->state == RUN_STATE_DONE);
-    TEST_INT(n_runs("queued"), 0);
+    TEST_INT(manager_bed_count_runs("queued"), 0);
     manager_bed_turn();
     TEST_INT(manager_bed.n_started, 0);
-}
-
-/* Triggered while it is not known yet what runs: overlap is judged when it is. */
-static void test_overlap_after_recovering(void) {
-    static const char *const jobs[] = {"skipped", "queued"};
-
-    for (size_t i = 0; i < ELEMENTSOF(jobs); i++) {
-        struct run *r = manager_bed_run(jobs[i]), *next;
-        struct message state;
-        char id[ID_TEXT_SIZE];
-
-        memcpy(id, r->id, sizeof(id));
-        manager_bed_make_state(&state, r);
-        manager_bed_restart();
-        next = manager_bed_begin(jobs[i]);
-        manager_bed_found_guard(id);
-        manager_bed_recovered();
-        manager_bed_guard_state(manager_bed_guard(), &state);
-        TEST_INT(next->state, i == 0 ? RUN_STATE_DONE : RUN_STATE_PENDING);
-        TEST_STRING(next->reason, i == 0 ? "a run of the job is not over" : "");
-        manager_bed_guard_state(manager_bed_guard(), &state);
-        r = manager_find_run(manager_bed.manager, id);
-        manager_bed_guard_report(r, "code", 0, "none");
-        CU_ASSERT(manager_bed_await_released(r));
-    }
-    CU_ASSERT(!manager_is_idle(manager_bed.manager));
-}
-
-/* A run triggered while berthd recovers. berthd is killed then: the client has the id, and the next berthd begins the run. */
-static void test_begun_while_recovering(void) {
-    char begun[ID_TEXT_SIZE], running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE];
-    struct run *r = manager_bed_run("queued");
-    struct message state;
-
-    memcpy(running, r->id, sizeof(running));
-    manager_bed_make_state(&state, r);
-    manager_bed_restart();
-    memcpy(begun, manager_bed_begin("one")->id, sizeof(begun));
-    memcpy(queued, manager_bed_begin("queued")->id, sizeof(queued));
-    for (int i = 0; i < 3; i++) { /* the second time it is known that one is queued behind another, and noted as that */
-        manager_bed_restart();
-        if (i == 0)
-            continue;
-        manager_bed_found_guard(running);
-        manager_bed_recovered();
-        manager_bed_guard_state(manager_bed_guard(), &state);
-        r = manager_find_run(manager_bed.manager, begun);
-        CU_ASSERT(r && r->state == RUN_STATE_WAITING);
-        r = manager_find_run(manager_bed.manager, queued);
-        CU_ASSERT(r && r->state == RUN_STATE_PENDING && r->job.queued_by_overlap);
-        TEST_INT(n_runs("queued"), 2);
-        TEST_INT(manager_bed_count_files("waiting"), 2);
-    }
-    manager_bed_guard_state(manager_bed_guard(), &state); /* on the second connection */
-    manager_bed.n_started = 0;
-    manager_bed_guard_report(manager_find_run(manager_bed.manager, running), "code", 0, "none");
-    CU_ASSERT(manager_bed_await_starts(1)); /* "one": there is one slot */
-    r = manager_find_run(manager_bed.manager, queued);
-    CU_ASSERT(r && manager_bed_await_waiting(r));
-}
-
-/* The record that cannot be recovered is named; the others are recovered. */
-static void test_bad_waiting(void) {
-    static const char id[] = "00000000000000000000000000000bad";
-    _cleanup_free_ char *text = NULL;
-    struct message_writer w;
-    struct capture c;
-    char path[96];
-
-    manager_bed_restart();
-    message_begin(&w, "waiting");
-    message_put(&w, "run", id);
-    snprintf(path, sizeof(path), "%s/waiting/%s", manager_bed.directory, id);
-    TEST_INT(file_write_atomic(path, w.text, w.size, 0600), 0);
-    capture_begin(&c);
-    manager_bed_recovered();
-    text = capture_end(&c);
-    CU_ASSERT(strstr(text, id) && strstr(text, "ready: "));
-}
-
-/* What is to be stopped may be there, and not be known yet. */
-static void test_stop_while_recovering(void) {
-    struct run *w;
-    size_t n;
-
-    (void) manager_bed_run("one");
-    manager_bed_restart();
-    w = manager_bed_begin("one");
-    TEST_INT(manager_stop_target(manager_bed.manager, "00000000000000000000000000000000", &n),
-             MANAGER_E_RECOVERING);
-    TEST_INT(manager_stop_target(manager_bed.manager, "nothing", &n), MANAGER_E_UNKNOWN);
-    TEST_INT(manager_stop_target(manager_bed.manager, "one", &n), MANAGER_E_RECOVERING);
-    CU_ASSERT(run_is_over(w)); /* what is known is stopped */
-}
-
-static unsigned n_idle;
-
-static void watch_on_idle(_unused_ struct manager_idle_watch *watch) {
-    n_idle++;
-}
-
-/* Drained while it is not known yet what runs and waits: what is found waiting is withdrawn, and no client is notified that the host is empty
- * before that is known. */
-static void test_drained_while_recovering(void) {
-    struct manager_idle_watch watch = {.on_idle = watch_on_idle};
-    struct run *r = manager_bed_run("queued"), *behind = manager_bed_begin("queued"),
-               *w = manager_bed_begin("one");
-    char running[ID_TEXT_SIZE], queued[ID_TEXT_SIZE], waiting[ID_TEXT_SIZE];
-    struct message state;
-
-    n_idle = 0;
-    CU_ASSERT(manager_bed_await_waiting(w));
-    memcpy(running, r->id, sizeof(running));
-    memcpy(queued, behind->id, sizeof(queued));
-    memcpy(waiting, w->id, sizeof(waiting));
-    manager_bed_make_state(&state, r);
-    manager_bed_restart();
-    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
-    CU_ASSERT(!manager_is_idle(manager_bed.manager));
-    manager_watch_idle(manager_bed.manager, &watch);
-    manager_bed_found_guard(running);
-    manager_bed_recovered();
-    manager_bed_guard_state(manager_bed_guard(), &state);
-    manager_bed_turn();
-    TEST_INT(n_idle, 0);
-    w = manager_find_run(manager_bed.manager, waiting);
-    CU_ASSERT(w && run_is_over(w) && strcmp(w->reason, "drained") == 0);
-    behind = manager_find_run(manager_bed.manager, queued);
-    CU_ASSERT(behind && run_is_over(behind) && strcmp(behind->reason, "drained") == 0);
-    TEST_INT(manager_bed_count_files("waiting"), 0);
-    r = manager_find_run(manager_bed.manager, running);
-    CU_ASSERT_FATAL(r && r->state == RUN_STATE_RUNNING);
-    manager_bed_guard_state(manager_bed_guard(), &state); /* on the second connection */
-    manager_bed.n_started = 0;
-    manager_bed_guard_report(r, "code", 0, "none");
-    CU_ASSERT(manager_bed_await_released(r));
-    TEST_INT(n_idle, 1);
-    TEST_INT(manager_bed.n_started, 0);
-}
-
-/* The same, and there is nothing. */
-static void test_drained_and_nothing_found(void) {
-    struct manager_idle_watch watch = {.on_idle = watch_on_idle};
-
-    n_idle = 0;
-    manager_bed_restart();
-    TEST_INT(manager_drain(manager_bed.manager, 0), 0);
-    CU_ASSERT(!manager_is_idle(manager_bed.manager));
-    manager_watch_idle(manager_bed.manager, &watch);
-    manager_bed_recovered();
-    TEST_INT(n_idle, 1);
-    CU_ASSERT(manager_is_idle(manager_bed.manager));
 }
 
 static CU_TestInfo tests[] = {
@@ -520,12 +360,6 @@ static CU_TestInfo tests[] = {
     {"queued behind another", test_queued_behind},
     {"queued, and begun already", test_queued_and_begun},
     {"queued, and over already", test_queued_and_over},
-    {"overlap after recovering", test_overlap_after_recovering},
-    {"begun while recovering", test_begun_while_recovering},
-    {"a malformed record of a waiting run", test_bad_waiting},
-    {"stop while recovering", test_stop_while_recovering},
-    {"drained while recovering", test_drained_while_recovering},
-    {"drained, and nothing found", test_drained_and_nothing_found},
     {"a restart keeps the order", test_restart_keeps_order},
     {"a guard found at start is gone", test_found_guard_gone},
     {"report of an unknown run", test_report_of_unknown_run},
