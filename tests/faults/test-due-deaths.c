@@ -95,6 +95,7 @@ static bool start_again(void) {
     if (!ant->berthd->ended)
         return false;
     host_mark(ant);
+    child_reap_orphans(); /* of the last one; else thousands of zombies fill the table of processes */
     host_launch(ant);
     return true;
 }

@@ -53,6 +53,8 @@ void child_kill(struct child *c, int signal);
 struct child *child_free(struct child *c);
 void child_free_all(void); /* for a test that ended early */
 
+/* Waits for orphans that have ended, as child_sweep() does. Not for a test that waits for children of its own. */
+void child_reap_orphans(void);
 /* Waits, `within` at most, until this program has no living descendants besides the listed children. Names
  * and kills the others, and returns their number. */
 unsigned child_sweep(usec_t within);
