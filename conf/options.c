@@ -42,15 +42,15 @@ static const struct option top_options[] = {
 #define AT(field) offsetof(struct redis_settings, field)
 static const struct option redis_options[] = {
     {"url",             &option_url,         0,                        0,      0,   "redis://127.0.0.1:6379/0", HASH},
-    {"username",        &option_text,        AT(username),             0,      0,   "",                         HASH},
-    {"password-file",   &option_path,        AT(password_file),        0,      0,   "",                         HASH},
-    {"tls-ca",          &option_path,        AT(tls.ca),               0,      0,   "",                         HASH},
-    {"tls-certificate", &option_path,        AT(tls.certificate),      0,      0,   "",                         HASH},
-    {"tls-key",         &option_path,        AT(tls.key),              0,      0,   "",                         HASH},
-    {"tls-server-name", &option_server_name, AT(tls.server_name),      0,      0,   "",                         HASH},
-    {"tls-minimum",     &option_tls_minimum, AT(tls.minimum),          0,      0,   "1.2",                      HASH},
-    {"timeout",         &option_duration,    AT(timeout_usec),         1 * MS, DAY, NULL,                       HASH},
-    {"connect-timeout", &option_duration,    AT(connect_timeout_usec), 1 * MS, DAY, NULL,                       HASH},
+    {"username",        &option_text,        AT(username),             0,      0,   "",                         HASH_NOT},
+    {"password-file",   &option_path,        AT(password_file),        0,      0,   "",                         HASH_NOT},
+    {"tls-ca",          &option_path,        AT(tls.ca),               0,      0,   "",                         HASH_NOT},
+    {"tls-certificate", &option_path,        AT(tls.certificate),      0,      0,   "",                         HASH_NOT},
+    {"tls-key",         &option_path,        AT(tls.key),              0,      0,   "",                         HASH_NOT},
+    {"tls-server-name", &option_server_name, AT(tls.server_name),      0,      0,   "",                         HASH_NOT},
+    {"tls-minimum",     &option_tls_minimum, AT(tls.minimum),          0,      0,   "1.2",                      HASH_NOT},
+    {"timeout",         &option_duration,    AT(timeout_usec),         1 * MS, DAY, NULL,                       HASH_NOT},
+    {"connect-timeout", &option_duration,    AT(connect_timeout_usec), 1 * MS, DAY, NULL,                       HASH_NOT},
 };
 #undef AT
 

@@ -48,6 +48,8 @@ static void use_settings(struct manager *m, struct settings *settings) {
     is_declared = manager_declare(m, m->host_store) == 0;
     if (m->cluster_store && manager_declare(m, m->cluster_store) < 0)
         is_declared = false;
+    if (m->cluster_store && settings->redis && store_redis_use(m->cluster_store, settings->redis) < 0)
+        manager_log(m, LOG_CRIT, "out of memory at reload, the connection to Redis is still the old one");
     if (!is_declared)
         manager_log(m, LOG_CRIT, "out of memory at reload, some limits are still the old ones");
     settings_free(old);

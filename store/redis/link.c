@@ -47,6 +47,8 @@ void link_close(struct store_redis *store) {
     link->commands = redis_connection_free(link->commands);
     link->pushes = redis_connection_free(link->pushes);
     redis_dial_stop(&link->dial);
+    renewal_reset(store);
+    link->is_replaced = false;
     link->phase = PHASE_DOWN;
     store->base.is_connecting = false;
     handshake_reset(store);
@@ -85,6 +87,8 @@ void link_enter_away(struct store_redis *store) {
 }
 
 static bool link_is_away(const struct store_redis *store) {
+    if (store->link.is_replaced)
+        return false;
     return store->link.phase == PHASE_DOWN || store->link.phase == PHASE_CONNECTING ||
            hello_is_refused(store);
 }
@@ -221,6 +225,8 @@ static void link_on_found(struct redis_connection *connection, void *userdata) {
     struct store_redis *store = userdata;
     int r;
 
+    if (renewal_take(store, connection))
+        return;
     store->link.commands = connection;
     r = redis_dial_again(&store->link.dial, &store->link.pushes);
     if (r < 0)
@@ -230,7 +236,8 @@ static void link_on_found(struct redis_connection *connection, void *userdata) {
 }
 
 static void link_on_not_found(enum redis_error error, const char *text, void *userdata) {
-    link_on_down(NULL, error, text, userdata);
+    if (!renewal_fail(userdata, text))
+        link_on_down(NULL, error, text, userdata);
 }
 
 static void link_on_warning(const char *text, void *userdata) {
@@ -246,6 +253,46 @@ static void link_connect(struct store_redis *store) {
     heartbeat_reset_extra(store);
     session_begin_connection(store);
     redis_dial_start(&link->dial);
+}
+
+void link_replace(struct store_redis *store, struct redis_connection *commands, struct redis_connection *pushes) {
+    struct redis_link *link = &store->link;
+
+    link_close(store);
+    link->commands = commands;
+    link->pushes = pushes;
+    redis_connection_set_options(commands, &link->options);
+    redis_connection_set_options(pushes, &link->options);
+    link->phase = PHASE_CONNECTING;
+    link->is_replaced = true;
+    heartbeat_reset_extra(store);
+    session_begin_connection(store);
+    handshake_start(store);
+    if (link->pushes)
+        link_on_up(link->pushes, store);
+}
+
+int link_use(struct store_redis *store, const struct redis_settings *settings) {
+    struct redis_link *link = &store->link;
+    struct redis_settings copy;
+    int r = redis_settings_copy(&copy, settings);
+
+    if (r < 0) {
+        redis_settings_done(&copy);
+        return r;
+    }
+    redis_settings_done(&link->settings);
+    link->settings = copy;
+    if (link->is_stopping || redis_dial_is_current(&link->dial))
+        return 0;
+    if (link->phase == PHASE_LIVE) {
+        renewal_start(store);
+    } else { /* not with what the attempt has begun with */
+        link_close(store);
+        link->backoff_usec = 0;
+        link_retry(store, 0);
+    }
+    return 0;
 }
 
 void link_begin_session(struct store_redis *store) {
@@ -270,6 +317,7 @@ static void log_connected(struct store_redis *store) {
 
 void link_go_live(struct store_redis *store) {
     store->link.phase = PHASE_LIVE;
+    store->link.is_replaced = false;
     store->link.live_since = clock_boottime();
     store->link.lost_logged = false;
     store->link.last_error[0] = '\0';

@@ -24,6 +24,7 @@ struct redis_link {
     char client_name[NAME_MAX_LENGTH + 16];
     enum link_phase phase;
     bool is_stopping;
+    bool is_replaced; /* a renewal's connections have replaced others, and are not live yet */
     bool connected_logged, lost_logged;
     struct redis_dial dial;
     struct redis_connection *commands, *pushes;
@@ -50,6 +51,11 @@ void link_stop(struct store_redis *store, store_reply_fn done, void *userdata);
 void link_close(struct store_redis *store);
 /* Closes both connections, logs the reason, and tries again after a pause. */
 void link_fail(struct store_redis *store, enum redis_error error, const char *text);
+/* Takes other settings: see store_redis_use(). */
+int link_use(struct store_redis *store, const struct redis_settings *settings);
+/* Replaces both connections by others that are up, and takes these. Calls wait until hello and sync are
+ * answered on them; Redis is not away meanwhile. */
+void link_replace(struct store_redis *store, struct redis_connection *commands, struct redis_connection *pushes);
 /* Tries to connect, or repeats hello, after `delay`. */
 void link_retry(struct store_redis *store, usec_t delay);
 /* Repeats hello and sync, or hello alone, on both connections: at once, or after a pause if that happens

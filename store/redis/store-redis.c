@@ -61,6 +61,10 @@ static int store_redis_declare(struct store *base, const struct store_pool *pool
     return 0;
 }
 
+int store_redis_use(struct store *base, const struct redis_settings *settings) {
+    return link_use(store_redis_of(base), settings);
+}
+
 static const struct store_ops ops = {
     .free = store_redis_free,
     .start = store_redis_start,
@@ -124,6 +128,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
         r = session_init(store, options->session_path, boot);
     if (r >= 0)
         r = link_init(store, options->redis);
+    renewal_init(store);
     if (r >= 0)
         r = full_init(store);
     if (r >= 0)

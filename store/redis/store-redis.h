@@ -25,6 +25,7 @@
 #include "store/redis/limits.h"
 #include "store/redis/link.h"
 #include "store/redis/push.h"
+#include "store/redis/renewal.h"
 #include "store/redis/samples.h"
 #include "store/redis/session.h"
 #include "store/redis/sync.h"
@@ -46,6 +47,7 @@ struct store_redis {
     struct store base; /* first */
     struct redis_env env;
     struct redis_link link;
+    struct renewal renewal;
     struct handshake handshake;
     struct session session;
     struct hello hello;

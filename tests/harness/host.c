@@ -13,6 +13,7 @@
 #include "tests/harness/net.h"
 #include "tests/harness/place.h"
 #include "tests/harness/test.h"
+#include "tests/harness/tls.h"
 
 /* --- configs --- */
 
@@ -26,6 +27,9 @@ static void write_config(struct host *h, const char *text) {
             h->called ? h->called : h->name, cluster.lease, cluster.heartbeat, h->runtime);
     if (h->has_redis && h->url)
         fprintf(f, "redis {\n    url = \"%s\"\n}\n", h->url);
+    else if (h->has_redis && !h->redis && cluster.redis.tls_port > 0)
+        fprintf(f, "redis {\n    url = \"rediss://127.0.0.1:%u\"\n    tls-ca = \"%s\"\n}\n", cluster.redis.tls_port,
+                tls_place_path(tls_shared_place(), "ca.crt"));
     else if (h->has_redis)
         fprintf(f, "redis {\n    url = \"unix://%s\"\n}\n", h->redis ? h->redis : cluster.redis.socket);
     fputs(text, f);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "conf/settings.h"
 #include "tests/harness/clock-file.h"
+#include "tests/harness/tls.h"
 
 struct redis_bed redis_bed = {.lease = REDIS_BED_LEASE, .heartbeat = REDIS_BED_LEASE / 6, .timeout = USEC_PER_SEC};
 
@@ -16,23 +17,33 @@ const struct store_pool redis_bed_pools[2] = {
     {.name = "one", .limit = 1, .queue_limit = 1000},
 };
 
-int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
-                   const struct store_listener *listener, struct store **ret) {
-    char password_file[sizeof(redis_bed.server.directory) + 16];
+struct redis_settings redis_bed_settings(void) {
+    static char password_file[sizeof(redis_bed.server.directory) + 16];
     struct redis_settings settings = {.unix_path = redis_bed.server.socket, .timeout_usec = redis_bed.timeout,
                                       .connect_timeout_usec = redis_bed.timeout, .username = (char *) redis_bed.username};
+
+    if (redis_bed.server.tls_port > 0) {
+        settings.unix_path = NULL;
+        settings.host = (char *) "127.0.0.1";
+        settings.port = (uint16_t) redis_bed.server.tls_port;
+        settings.tls = (struct tls_settings) {.is_used = true, .ca = tls_place_path(tls_shared_place(), "ca.crt")};
+    }
+    (void) snprintf(password_file, sizeof(password_file), "%s/password", redis_bed.server.directory);
+    if (redis_bed.password &&
+        file_write_atomic(password_file, redis_bed.password, strlen(redis_bed.password), 0600) == 0)
+        settings.password_file = password_file;
+    return settings;
+}
+
+int redis_bed_make(_unused_ void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
+                   const struct store_listener *listener, struct store **ret) {
+    struct redis_settings settings = redis_bed_settings();
     struct store_redis_options options = {.redis = &settings, .namespace = "test", .version = "1",
                                           .host = redis_bed.names[host] ? redis_bed.names[host] : host_name,
                                           .lease_usec = redis_bed.leases[host] ? redis_bed.leases[host] : redis_bed.lease,
                                           .heartbeat_usec = redis_bed.heartbeat,
                                           .session_path = redis_bed.session_path[host]};
 
-    (void) snprintf(password_file, sizeof(password_file), "%s/password", redis_bed.server.directory);
-    if (redis_bed.password) {
-        if (file_write_atomic(password_file, redis_bed.password, strlen(redis_bed.password), 0600) < 0)
-            return -EIO;
-        settings.password_file = password_file;
-    }
     if (is_first && redis_bed.server.pid > 0) {
         _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, "FLUSHALL");
 

@@ -3,6 +3,7 @@
 
 /* Beds of store-redis: a private redis-server, which is emptied for each bed, and stores in namespace "test" on it. */
 
+#include "conf/settings.h"
 #include "tests/harness/redis.h"
 #include "tests/harness/store-bed.h"
 
@@ -26,6 +27,8 @@ const struct store_fixture *redis_bed_fixture(unsigned n_hosts);
 /* bed_init() with these pools; and bed_start(). */
 bool redis_bed_init(struct bed *b, unsigned n_hosts);
 bool redis_bed_begin(struct bed *b, unsigned n_hosts);
+/* The settings of the next store; writes the password to its file. */
+struct redis_settings redis_bed_settings(void);
 /* For fixtures of one's own: .make. */
 int redis_bed_make(void *userdata, unsigned host, const char *host_name, bool is_first, sd_event *event, struct events *events,
                    const struct store_listener *listener, struct store **ret);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "tests/harness/net.h"
+#include "tests/harness/tls.h"
 
 #define ARGUMENTS_MAX 160
 #define ACL_FILE "packaging/redis.acl"
@@ -39,6 +40,19 @@ static size_t limit_rights(const char **arguments, size_t n) {
     return line && n + 1 < ARGUMENTS_MAX ? n : (_exit(126), 0);
 }
 
+static size_t add_tls(const struct redis_server *s, const char **arguments, size_t n) {
+    const struct tls_place *place = tls_shared_place();
+    static char port[8];
+    const char *const words[] = {"--tls-port", port, "--tls-auth-clients", "no", "--tls-cert-file", tls_place_path(place, "server.crt"),
+                                 "--tls-key-file", tls_place_path(place, "server.key"),
+                                 "--tls-ca-cert-file", tls_place_path(place, "ca.crt")};
+
+    (void) snprintf(port, sizeof(port), "%u", s->tls_port);
+    for (size_t i = 0; i < ELEMENTSOF(words) && n + 1 < ARGUMENTS_MAX; i++)
+        arguments[n++] = words[i];
+    return n;
+}
+
 static void run(struct redis_server *s, const char *const *extra, pid_t parent) {
     const char *binary = getenv("BERTH_REDIS_SERVER");
     const char *arguments[ARGUMENTS_MAX] = {
@@ -51,6 +65,8 @@ static void run(struct redis_server *s, const char *const *extra, pid_t parent) 
         n++;
     for (; extra && *extra && n + 1 < ARGUMENTS_MAX; extra++)
         arguments[n++] = *extra;
+    if (s->tls_port > 0)
+        n = add_tls(s, arguments, n);
     if (getenv("BERTH_TEST_ACL"))
         n = limit_rights(arguments, n);
     arguments[n] = NULL;
@@ -135,6 +151,10 @@ int redis_server_start(struct redis_server *s, const char *const *extra) {
     }
     (void) snprintf(s->socket, sizeof(s->socket), "%s/redis.sock", s->directory);
     (void) kept_extra(s, extra, true);
+    if (getenv("BERTH_TEST_TLS")) {
+        (void) tls_shared_place(); /* made by this process, not by the server's */
+        s->tls_port = tls_free_port();
+    }
     return redis_server_resume(s);
 }
 

@@ -20,6 +20,9 @@ int tls_place_sign(struct tls_place *p, const char *ca, const char *name, const 
 /* The path of a file in it, in one of 8 buffers. */
 char *tls_place_path(const struct tls_place *p, const char *file);
 
+/* A place with server.crt for 127.0.0.1, which is made once and removed when the process exits. */
+const struct tls_place *tls_shared_place(void);
+
 /* A port of 127.0.0.1 that nobody listens on. */
 unsigned tls_free_port(void);
 /* Starts a server with server.crt of the place on a free port besides its unix socket, and returns the port. auth_clients: "no", "optional",

@@ -96,7 +96,10 @@ static void full(void) {
     usec_t asked;
 
     set_option("maxmemory", "1000");
-    (void) snprintf(expected, sizeof(expected), "no-memory: the memory of Redis at %s is full", cluster.redis.socket);
+    if (cluster.redis.tls_port > 0)
+        (void) snprintf(expected, sizeof(expected), "no-memory: the memory of Redis at 127.0.0.1:%u is full", cluster.redis.tls_port);
+    else
+        (void) snprintf(expected, sizeof(expected), "no-memory: the memory of Redis at %s is full", cluster.redis.socket);
     TEST_INT(berth(ant, "run -n -p db -- true"), 75);
     CU_ASSERT_PTR_NOT_NULL(strstr(berth_err, expected));
     asked = clock_boottime();

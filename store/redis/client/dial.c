@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "conf/hash.h"
 #include "conf/settings.h"
 #include "store/redis/client/secret.h"
 
@@ -142,6 +143,19 @@ static void dial_on_resolved(const struct redis_addresses *addresses, void *user
 
 /* --- an attempt --- */
 
+static uint64_t stamp_of(const struct redis_settings *s) {
+    uint64_t stamp = s->tls.is_used ? tls_settings_stamp(&s->tls) : HASH_EMPTY;
+    char path[SECRET_PATH_SIZE];
+
+    hash_add_text(&stamp, "user", s->username ? s->username : "");
+    redis_secret_add_stamp(&stamp, redis_secret_path(s->password_file, PASSWORD_CREDENTIAL, path));
+    return stamp;
+}
+
+bool redis_dial_is_current(const struct redis_dial *dial) {
+    return dial->stamp == stamp_of(dial->options->settings);
+}
+
 /* Reads the password and the certificates. Returns whether that succeeded. */
 static bool read_files(struct redis_dial *dial) {
     const struct redis_settings *s = dial->options->settings;
@@ -168,6 +182,7 @@ void redis_dial_start(struct redis_dial *dial) {
     redis_dial_stop(dial);
     dial->deadline = usec_add(clock_boottime(), s->connect_timeout_usec);
     dial->reasons[0] = '\0';
+    dial->stamp = stamp_of(s);
     if (!read_files(dial))
         return;
     if (s->unix_path || redis_resolve_is_address(s->host)) {

@@ -26,6 +26,7 @@ struct redis_dial {
     struct tls_context *tls;             /* of the last attempt; NULL: none yet, or plain */
     const struct tls_context *warned;    /* the context whose warning was passed on */
     usec_t expiry_silent;                /* boottime until which the end of the server's certificate is no news */
+    uint64_t stamp;                      /* of the files and the user at the last attempt */
     char *password;                      /* during an attempt */
     usec_t deadline;                     /* of the attempt, boottime */
     struct redis_resolve *resolve;
@@ -47,5 +48,7 @@ void redis_dial_done(struct redis_dial *dial);
 void redis_dial_start(struct redis_dial *dial);
 /* Begins another connection to the address that won, within the same limit of time. 0 or a negative errno. */
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret);
+/* Returns whether another attempt would use the same files and user as the last one. */
+bool redis_dial_is_current(const struct redis_dial *dial);
 /* Ends the attempt without a call of the handler. */
 void redis_dial_stop(struct redis_dial *dial);

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "conf/hash.h"
 
 const char *redis_secret_path(const char *option, const char *credential, char path[static SECRET_PATH_SIZE]) {
     const char *credentials = getenv("CREDENTIALS_DIRECTORY");
@@ -18,6 +20,19 @@ const char *redis_secret_path(const char *option, const char *credential, char p
     if (!(option && *option) && access(path, F_OK) < 0)
         path[0] = '\0';
     return path;
+}
+
+void redis_secret_add_stamp(uint64_t *stamp, const char *path) {
+    struct stat st;
+
+    hash_add_text(stamp, "path", path);
+    if (*path == '\0' || stat(path, &st) < 0)
+        return;
+    hash_add_number(stamp, "device", st.st_dev);
+    hash_add_number(stamp, "inode", st.st_ino);
+    hash_add_number(stamp, "size", (uint64_t) st.st_size);
+    hash_add_number(stamp, "seconds", (uint64_t) st.st_mtim.tv_sec);
+    hash_add_number(stamp, "nanoseconds", (uint64_t) st.st_mtim.tv_nsec);
 }
 
 /* Returns the number of bytes, at most size, or a negative errno. */

@@ -43,19 +43,6 @@ static int refuse(const struct tls_reading *reading, const char *wrong) {
 
 /* --- whether something has changed --- */
 
-static void add_file(uint64_t *stamp, const char *path) {
-    struct stat st;
-
-    hash_add_text(stamp, "path", path);
-    if (*path == '\0' || stat(path, &st) < 0)
-        return;
-    hash_add_number(stamp, "device", st.st_dev);
-    hash_add_number(stamp, "inode", st.st_ino);
-    hash_add_number(stamp, "size", (uint64_t) st.st_size);
-    hash_add_number(stamp, "seconds", (uint64_t) st.st_mtim.tv_sec);
-    hash_add_number(stamp, "nanoseconds", (uint64_t) st.st_mtim.tv_nsec);
-}
-
 struct folder {
     const char *path;
     struct tls_reading *reading; /* NULL: for the stamp alone */
@@ -69,9 +56,16 @@ static int stamp_entry(const char *name, void *userdata) {
     char path[SECRET_PATH_SIZE];
 
     if ((size_t) snprintf(path, sizeof(path), "%s/%s", folder->path, name) < sizeof(path))
-        add_file(&stamp, path);
+        redis_secret_add_stamp(&stamp, path);
     folder->stamp += stamp;
     return 0;
+}
+
+static void find_paths(struct tls_reading *reading, const struct tls_settings *settings) {
+    const char *const options[TLS_FILES] = {settings->ca, settings->certificate, settings->key};
+
+    for (unsigned i = 0; i < TLS_FILES; i++)
+        (void) redis_secret_path(options[i], names[i].credential, reading->paths[i]);
 }
 
 static uint64_t stamp_of(const struct tls_reading *reading, const struct tls_settings *settings) {
@@ -79,7 +73,7 @@ static uint64_t stamp_of(const struct tls_reading *reading, const struct tls_set
     uint64_t stamp = HASH_EMPTY;
 
     for (unsigned i = 0; i < TLS_FILES; i++)
-        add_file(&stamp, reading->paths[i]);
+        redis_secret_add_stamp(&stamp, reading->paths[i]);
     if (*folder.path)
         (void) directory_each(folder.path, stamp_entry, &folder);
     hash_add_number(&stamp, "folder", folder.stamp);
@@ -316,8 +310,14 @@ static int context_new(struct tls_context **ret, struct tls_reading *reading, co
     return r;
 }
 
+uint64_t tls_settings_stamp(const struct tls_settings *settings) {
+    struct tls_reading reading = {};
+
+    find_paths(&reading, settings);
+    return stamp_of(&reading, settings);
+}
+
 int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why, size_t size) {
-    const char *const options[TLS_FILES] = {settings->ca, settings->certificate, settings->key};
     struct tls_reading reading = {.why = why, .size = size};
     struct tls_context *made;
     uint64_t stamp;
@@ -325,8 +325,7 @@ int tls_context_load(struct tls_context **context, const struct tls_settings *se
 
     if (tls_library_load(why, size) < 0)
         return TLS_E_FILES;
-    for (unsigned i = 0; i < TLS_FILES; i++)
-        (void) redis_secret_path(options[i], names[i].credential, reading.paths[i]);
+    find_paths(&reading, settings);
     stamp = stamp_of(&reading, settings);
     if (*context && (*context)->stamp == stamp)
         return 0;

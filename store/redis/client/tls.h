@@ -4,6 +4,7 @@
 /* TLS as a filter of bytes, on OpenSSL: no descriptor, no event loop. The context has our certificate and the trusted ones. A
  * session is one connection. Names are always verified. OpenSSL is loaded with the first context (tls-library.h). */
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -29,6 +30,8 @@ enum tls_state {
  * negative errno, or TLS_E_FILES: `why` names the file and what is wrong with it. *context stays as it was after an error. */
 enum { TLS_E_FILES = 1 };
 int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why, size_t size);
+/* A hash of the settings and of the files as they are now (size, time, inode). */
+uint64_t tls_settings_stamp(const struct tls_settings *settings);
 /* Its sessions stay valid. */
 struct tls_context *tls_context_unref(struct tls_context *context);
 DEFINE_CLEANUP(struct tls_context, tls_context_unref)

@@ -116,13 +116,16 @@ static void test_fixed_change(void) {
     changes("heartbeat = 4s redis { url = \"redis://u@h\" }", "heartbeat");
     changes("runtime-directory = \"/x\" redis { url = \"redis://u@h\" }", "runtime-directory");
     changes("", "redis");
-    changes("redis { url = \"redis://h\" }", "redis");
+    changes("redis { url = \"redis://h\" }", NULL);
     changes("redis { url = \"redis://u@h2\" }", "redis");
     changes("redis { url = \"redis://u@h:1\" }", "redis");
     changes("redis { url = \"redis://u@h/1\" }", "redis");
     changes("redis { url = \"unix:///h\" }", "redis");
-    changes("redis { url = \"redis://u@h\" timeout = 1s }", "redis");
-    changes("redis { url = \"redis://u@h\" password-file = \"/p\" }", "redis");
+    changes("redis { url = \"rediss://u@h\" }", "redis");
+    changes("redis { url = \"redis://u@h\" timeout = 1s }", NULL);
+    changes("redis { url = \"redis://u@h\" connect-timeout = 1s }", NULL);
+    changes("redis { url = \"redis://v@h\" }", NULL);
+    changes("redis { url = \"redis://u@h\" password-file = \"/p\" }", NULL);
 }
 
 static CU_TestInfo tests[] = {

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <string.h>
+#include <syslog.h>
+
+#include "store/redis/store-redis.h"
+
+void renewal_reset(struct store_redis *store) {
+    struct renewal *renewal = &store->renewal;
+
+    renewal->is_under_way = false;
+    renewal->commands = redis_connection_free(renewal->commands);
+    renewal->pushes = redis_connection_free(renewal->pushes);
+}
+
+bool renewal_fail(struct store_redis *store, const char *why) {
+    if (!store->renewal.is_under_way)
+        return false;
+    journal_log(store_redis_journal(store), LOG_ERR,
+                "the connections to Redis stay as they were before the reload, new ones cannot be made: %s",
+                redis_error_text(why));
+    redis_dial_stop(&store->link.dial);
+    renewal_reset(store);
+    return true;
+}
+
+static void renewal_on_down(struct redis_connection *connection _unused_, enum redis_error error _unused_,
+                            const char *text, void *userdata) {
+    (void) renewal_fail(userdata, text);
+}
+
+/* The push connection, which is begun last, is up. */
+static void renewal_on_up(struct redis_connection *connection _unused_, void *userdata) {
+    struct store_redis *store = userdata;
+    struct redis_connection *commands = steal_pointer(&store->renewal.commands);
+    struct redis_connection *pushes = steal_pointer(&store->renewal.pushes);
+
+    link_replace(store, commands, pushes);
+}
+
+bool renewal_take(struct store_redis *store, struct redis_connection *connection) {
+    struct renewal *renewal = &store->renewal;
+    int r;
+
+    if (!renewal->is_under_way)
+        return false;
+    renewal->commands = connection;
+    redis_connection_set_options(connection, &renewal->options);
+    r = redis_dial_again(&store->link.dial, &renewal->pushes);
+    if (r < 0)
+        return renewal_fail(store, strerror(-r));
+    redis_connection_set_options(renewal->pushes, &renewal->options);
+    return true;
+}
+
+void renewal_start(struct store_redis *store) {
+    renewal_reset(store);
+    store->renewal.is_under_way = true;
+    redis_dial_start(&store->link.dial);
+}
+
+void renewal_init(struct store_redis *store) {
+    struct renewal *renewal = &store->renewal;
+
+    renewal->options = store->link.options;
+    renewal->options.on_up = renewal_on_up;
+    renewal->options.on_down = renewal_on_down;
+    renewal->options.on_writing = NULL;
+}

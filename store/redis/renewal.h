@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A second pair of connections, made after a reload while the first one works: with another user, password or
+ * certificate. It replaces the first when both connections are up, so no heartbeat is missed. */
+
+#include "store/redis/client/connection.h"
+
+struct store_redis;
+
+struct renewal {
+    struct redis_connection_options options; /* of the second pair */
+    bool is_under_way;
+    struct redis_connection *commands, *pushes; /* NULL: not up yet */
+};
+
+void renewal_init(struct store_redis *store);
+/* Begins it; ends an earlier one. The link must be live. */
+void renewal_start(struct store_redis *store);
+/* Returns whether the connection that was found, or the failure, belongs to the renewal. */
+bool renewal_take(struct store_redis *store, struct redis_connection *connection);
+bool renewal_fail(struct store_redis *store, const char *why);
+/* Ends it. */
+void renewal_reset(struct store_redis *store);
