@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of `credentials`. The child reads them, for the reason given in runner/exec-environment.c. */
+/* The files of `credentials`. The child reads them, for the reason given in runner/exec-environment.c. While
+ * their bytes are in its memory, it leaves no core file, and nobody may trace it. */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +18,7 @@
 struct secret {
     char name[NAME_MAX_LENGTH + 1];
     const char *path; /* NULL: of berth-runner's own */
-    char *bytes;
+    char *bytes; /* of `room`, in one place: a larger copy would leave the smaller one in memory */
     size_t size;
 };
 
@@ -61,9 +63,25 @@ static int open_file(struct exec_context *context, const struct secret *s) {
     return steal_fd(&fd);
 }
 
+/* 0, or a negative errno; -EFBIG: there is more than `room`. */
+static int read_bytes(int fd, struct secret *s, size_t room) {
+    ssize_t n = 1;
+
+    s->bytes = malloc(room + 1);
+    if (!s->bytes)
+        return -ENOMEM;
+    while (n != 0 && s->size <= room) {
+        n = read(fd, s->bytes + s->size, room + 1 - s->size);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        s->size += n > 0 ? (size_t) n : 0;
+    }
+    return s->size > room ? -EFBIG : 0;
+}
+
 static int read_secret(struct exec_context *context, struct secret *s, size_t room) {
     _cleanup_close_ int fd = s->path ? open_file(context, s) : open_own(context, s);
-    int r = fd < 0 ? fd : file_read_fd(fd, room, &s->bytes, &s->size);
+    int r = fd < 0 ? fd : read_bytes(fd, s, room);
 
     if (fd < 0)
         return r;
@@ -86,14 +104,11 @@ static int add_secret(struct exec_context *context, int directory, const char *t
     return credentials_add(directory, s.name, s.bytes, s.size, context->plan->uid, context->plan->gid);
 }
 
-int exec_credentials(struct exec_context *context) {
-    char *const *items = context->plan->job->input.credentials;
+static int add_secrets(struct exec_context *context, char *const *items) {
     _cleanup_close_ int directory = -1;
     size_t room = CREDENTIALS_MAX;
     int r = 0;
 
-    if (!items || !*items)
-        return 0;
     directory = credentials_make(context->plan->runs, context->plan->record->run);
     if (directory == -EMEDIUMTYPE)
         return exec_explain(context, directory,
@@ -103,4 +118,20 @@ int exec_credentials(struct exec_context *context) {
     for (; r == 0 && *items; items++)
         r = add_secret(context, directory, *items, &room);
     return r == 0 ? credentials_hand_over(directory, context->plan->uid, context->plan->gid) : r;
+}
+
+int exec_credentials(struct exec_context *context) {
+    char *const *items = context->plan->job->input.credentials;
+    int dumpable = prctl(PR_GET_DUMPABLE), r;
+
+    if (!items || !*items)
+        return 0;
+    if (dumpable < 0 || prctl(PR_SET_DUMPABLE, 0) < 0)
+        return -errno;
+    r = add_secrets(context, items);
+    /* The bytes are gone. The steps that follow open files of /proc/self, which an ordinary user may do of a
+     * process that can be dumped. */
+    if (dumpable == 1 && prctl(PR_SET_DUMPABLE, 1) < 0 && r == 0)
+        r = -errno;
+    return r;
 }
