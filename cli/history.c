@@ -212,8 +212,11 @@ static void add_past(struct table *t, const struct past *p, bool utc) {
 
 static int show_table(const struct past *pasts, size_t n, bool utc) {
     static const struct table_column columns[] = {
-        {"STARTED", false}, {"RUN", false}, {"NAME", false}, {"HOST", false},  {"POOLS", false}, {"TRIGGER", false},
-        {"DUE", false},     {"TRY", true},  {"WAITED", true}, {"RAN", true},   {"RESULT", false}};
+        {.name = "STARTED"}, {.name = "RUN", .digits = 8}, {.name = "NAME"},
+        {.name = "HOST", .drop = 5}, {.name = "POOLS", .drop = 3}, {.name = "TRIGGER", .drop = 2},
+        {.name = "DUE", .drop = 1}, {.name = "TRY", .right = true, .drop = 4},
+        {.name = "WAITED", .right = true}, {.name = "RAN", .right = true}, {.name = "RESULT"},
+    };
     _cleanup_(table_freep) struct table *t = NULL;
     int k = table_new(&t, columns, ELEMENTSOF(columns));
 

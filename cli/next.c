@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* next: what begins when. Of jobs berthd answers (daemon/jobs/coming.c); of expressions (-e) berth computes it by the same
- * function. */
+/* next: what begins when. Of jobs berthd answers (daemon/jobs/coming.c); of expressions (-e) berth computes
+ * it by the same function. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,8 +98,12 @@ static void add_line(struct table *t, const json_t *item) {
 
 static int print_next(const json_t *answer, bool of_jobs) {
     static const struct table_column jobs[] = {
-        {"WHEN", false}, {"IN", true}, {"JOB", false}, {"ON", false}, {"NOTE", false}};
-    static const struct table_column entries[] = {{"WHEN", false}, {"IN", true}, {"NOTE", false}};
+        {.name = "WHEN"}, {.name = "IN", .right = true}, {.name = "JOB"}, {.name = "ON"},
+        {.name = "NOTE"},
+    };
+    static const struct table_column entries[] = {
+        {.name = "WHEN"}, {.name = "IN", .right = true}, {.name = "NOTE"},
+    };
 
     if (json_is_true(json_object_get(answer, "drained")))
         fputs("berth: this host is drained and begins nothing until `berth undrain`\n", stderr);

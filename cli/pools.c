@@ -90,9 +90,12 @@ static void add_pool(struct table *t, const json_t *pool) {
 }
 
 static int print_pools(const json_t *pools) {
-    static const struct table_column columns[] = {{"POOL", false},     {"SCOPE", false},   {"LIMIT", true},
-                                                  {"USED", true},      {"WAITING", true},  {"KEYS", true}, {"DIFFER", false},
-                                                  {"OVERRIDE", false}, {"HOLDERS", false}, {"QUEUE", false}};
+    static const struct table_column columns[] = {
+        {.name = "POOL"}, {.name = "SCOPE", .drop = 1}, {.name = "LIMIT", .right = true},
+        {.name = "USED", .right = true}, {.name = "WAITING", .right = true},
+        {.name = "KEYS", .right = true, .drop = 2}, {.name = "DIFFER", .drop = 4},
+        {.name = "OVERRIDE", .drop = 3}, {.name = "HOLDERS"}, {.name = "QUEUE"},
+    };
 
     return output_items(pools, columns, ELEMENTSOF(columns), add_pool, "no pools are defined");
 }
@@ -124,9 +127,11 @@ static void add_holder(struct table *t, const json_t *h) {
 }
 
 static int print_holders(const json_t *holders, const char *pool) {
-    static const struct table_column columns[] = {{"HOLDER", false}, {"HOST", false}, {"NAME", false},
-                                                  {"PERMITS", true}, {"TOKEN", true}, {"PID", true},
-                                                  {"SINCE", false},  {"SEEN", false}};
+    static const struct table_column columns[] = {
+        {.name = "HOLDER"}, {.name = "HOST"}, {.name = "NAME"}, {.name = "PERMITS", .right = true},
+        {.name = "TOKEN", .right = true}, {.name = "PID", .right = true}, {.name = "SINCE"},
+        {.name = "SEEN"},
+    };
     char text[FORMAT_SIZE];
 
     snprintf(text, sizeof(text), "no holders of %.129s", pool);
@@ -148,9 +153,10 @@ static void add_waiter(struct table *t, const json_t *w) {
 }
 
 static int print_queue(const json_t *queue) {
-    static const struct table_column columns[] = {{"POSITION", true}, {"WAITING CLAIM", false},
-                                                  {"HOST", false},    {"NAME", false},
-                                                  {"PERMITS", true},  {"FOR", true}};
+    static const struct table_column columns[] = {
+        {.name = "POSITION", .right = true}, {.name = "WAITING CLAIM"}, {.name = "HOST"},
+        {.name = "NAME"}, {.name = "PERMITS", .right = true}, {.name = "FOR", .right = true},
+    };
 
     return output_items(queue, columns, ELEMENTSOF(columns), add_waiter, "no waiting claims");
 }
@@ -235,9 +241,10 @@ static void add_host(struct table *t, const json_t *h) {
 }
 
 static int print_hosts(const json_t *answer) {
-    static const struct table_column columns[] = {{"HOST", false},  {"VERSION", false},
-                                                  {"STATE", false}, {"CLAIMS", true},
-                                                  {"SEEN", false},  {"OTHER LIMITS", false}};
+    static const struct table_column columns[] = {
+        {.name = "HOST"}, {.name = "VERSION"}, {.name = "STATE"}, {.name = "CLAIMS", .right = true},
+        {.name = "SEEN"}, {.name = "OTHER LIMITS"},
+    };
 
     output_caveats(answer);
     return output_items(json_object_get(answer, "hosts"), columns, ELEMENTSOF(columns), add_host,

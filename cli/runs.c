@@ -70,9 +70,11 @@ static void add_job(struct table *t, const json_t *j) {
 }
 
 static int print_jobs(const json_t *answer) {
-    static const struct table_column columns[] = {{"JOB", false},   {"STATE", false},       {"RUNS", true},
-                                                  {"POOLS", false}, {"LAST RESULT", false}, {"ENDED", false},
-                                                  {"NEXT", false},  {"DESCRIPTION", false}};
+    static const struct table_column columns[] = {
+        {.name = "JOB"}, {.name = "STATE"}, {.name = "RUNS", .right = true, .drop = 2},
+        {.name = "POOLS", .drop = 3}, {.name = "LAST RESULT"}, {.name = "ENDED", .drop = 4},
+        {.name = "NEXT"}, {.name = "DESCRIPTION", .drop = 1},
+    };
 
     output_caveats(answer);
     print_zone_errors(json_object_get(answer, "jobs"));
@@ -165,8 +167,12 @@ static void add_run(struct table *t, const json_t *run) {
 
 static int print_runs(const json_t *answer, bool all) {
     static const struct table_column columns[] = {
-        {"RUN", false},   {"NAME", false},  {"TRIGGER", false},  {"DUE", false},   {"TRY", true}, {"STATE", false},
-        {"POOLS", false}, {"POSITION", false}, {"WAITED", true}, {"RAN", true}, {"RESULT", false}, {"WHY", false}};
+        {.name = "RUN", .digits = 8}, {.name = "NAME"}, {.name = "TRIGGER", .drop = 3},
+        {.name = "DUE", .drop = 1}, {.name = "TRY", .right = true, .drop = 5}, {.name = "STATE"},
+        {.name = "POOLS", .drop = 4}, {.name = "POSITION", .drop = 2},
+        {.name = "WAITED", .right = true}, {.name = "RAN", .right = true},
+        {.name = "RESULT", .drop = 6}, {.name = "WHY"},
+    };
 
     output_caveats(answer);
     return output_items(json_object_get(answer, "runs"), columns, ELEMENTSOF(columns), add_run,

@@ -3,11 +3,16 @@
 
 #include <libsmartcols.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/param.h>
 
 struct table {
     struct libscols_table *scols;
     struct libscols_line *line; /* the current line */
+    const struct table_column *columns;
+    size_t n_columns;
     size_t column, n_lines;
     bool colours;
     int error; /* the first negative errno */
@@ -27,6 +32,8 @@ int table_new(struct table **ret, const struct table_column *columns, size_t n) 
     t->scols = scols_new_table();
     if (!t->scols)
         return -ENOMEM;
+    t->columns = columns;
+    t->n_columns = n;
     t->colours = wants_colours();
     (void) scols_table_enable_colors(t->scols, t->colours);
     for (size_t i = 0; i < n; i++)
@@ -89,8 +96,121 @@ void table_cell(struct table *t, enum table_colour colour, const char *format, .
     t->column++;
 }
 
+/* --- narrow terminals --- */
+
+/* SIZE_MAX: lines may have any width. */
+static size_t terminal_width(void) {
+    struct winsize size = {0};
+
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : SIZE_MAX;
+}
+
+static size_t text_width(const char *text) {
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += (*text & 0xC0) != 0x80; /* the first byte of a character */
+    return n;
+}
+
+static struct libscols_cell *get_cell(const struct table *t, size_t line, size_t column) {
+    return scols_line_get_cell(scols_table_get_line(t->scols, line), column);
+}
+
+static size_t column_width(const struct table *t, size_t column, bool *ret_is_empty) {
+    size_t width = strlen(t->columns[column].name);
+
+    *ret_is_empty = true;
+    for (size_t i = 0; i < t->n_lines; i++) {
+        const char *text = scols_cell_get_data(get_cell(t, i, column));
+
+        *ret_is_empty = *ret_is_empty && strcmp(text, "-") == 0;
+        width = MAX(width, text_width(text));
+    }
+    return width;
+}
+
+static int shorten_id(const struct table *t, size_t column) {
+    for (size_t i = 0; i < t->n_lines; i++) {
+        struct libscols_cell *cell = get_cell(t, i, column);
+        char *text = strndup(scols_cell_get_data(cell), t->columns[column].digits);
+        int r = text ? scols_cell_refer_data(cell, text) : -ENOMEM;
+
+        if (r != 0) {
+            free(text);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static void add_flag(const struct table *t, size_t column, int flag) {
+    struct libscols_column *c = scols_table_get_column(t->scols, column);
+
+    (void) scols_column_set_flags(c, scols_column_get_flags(c) | flag);
+}
+
+struct fit {
+    size_t wanted, width; /* of a line, where each column has a space behind it */
+};
+
+static void leave_out(const struct table *t, struct fit *fit, size_t column) {
+    bool is_empty;
+
+    fit->width -= column_width(t, column, &is_empty) + 1;
+    add_flag(t, column, SCOLS_FL_HIDDEN);
+}
+
+static bool is_left_out(const struct table *t, size_t column) {
+    return scols_column_get_flags(scols_table_get_column(t->scols, column)) & SCOLS_FL_HIDDEN;
+}
+
+static void leave_out_empty(const struct table *t, struct fit *fit) {
+    for (size_t i = 0; i < t->n_columns && fit->width > fit->wanted; i++) {
+        bool is_empty;
+
+        (void) column_width(t, i, &is_empty);
+        if (t->columns[i].drop > 0 && is_empty)
+            leave_out(t, fit, i);
+    }
+}
+
+static void leave_out_others(const struct table *t, struct fit *fit) {
+    for (unsigned next = 1; next <= t->n_columns && fit->width > fit->wanted; next++)
+        for (size_t i = 0; i < t->n_columns; i++)
+            if (t->columns[i].drop == next && !is_left_out(t, i))
+                leave_out(t, fit, i);
+}
+
+static int make_fit(const struct table *t) {
+    struct fit fit = {.wanted = terminal_width()};
+    bool is_empty;
+    int r = 0;
+
+    if (fit.wanted == SIZE_MAX)
+        return 0;
+    fit.wanted++; /* the last column has no space behind it */
+    for (size_t i = 0; i < t->n_columns; i++)
+        fit.width += column_width(t, i, &is_empty) + 1;
+    leave_out_empty(t, &fit);
+    for (size_t i = 0; i < t->n_columns && r == 0 && fit.width > fit.wanted; i++)
+        if (t->columns[i].digits > 0) {
+            fit.width -= column_width(t, i, &is_empty);
+            r = shorten_id(t, i);
+            fit.width += column_width(t, i, &is_empty);
+        }
+    leave_out_others(t, &fit);
+    for (size_t i = 0; i < t->n_columns && fit.width > fit.wanted; i++)
+        if (!t->columns[i].right && t->columns[i].digits == 0)
+            add_flag(t, i, SCOLS_FL_TRUNC);
+    return r;
+}
+
 int table_print(struct table *t) {
-    int r = t->error < 0 ? t->error : scols_print_table(t->scols);
+    int r = t->error < 0 ? t->error : make_fit(t);
+
+    if (r == 0)
+        r = scols_print_table(t->scols);
 
     return r > 0 ? -EIO : r;
 }

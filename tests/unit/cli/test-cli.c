@@ -286,7 +286,7 @@ static void test_results(void) {
 /* --- the table --- */
 
 static void test_table(void) {
-    static const struct table_column columns[] = {{"NAME", false}, {"N", true}};
+    static const struct table_column columns[] = {{.name = "NAME"}, {.name = "N", .right = true}};
     _cleanup_(table_freep) struct table *t = NULL;
     int saved, file;
 

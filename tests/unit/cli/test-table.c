@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Tables on terminals of several widths, and where there is none. */
+
+#include <pty.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/table.h"
+#include "tests/harness/test.h"
+
+#define ID "0123456789abcdef0123456789abcdef"
+
+static const struct table_column columns[] = {
+    {.name = "RUN", .digits = 8}, {.name = "NAME"}, {.name = "DUE", .drop = 1},
+    {.name = "TRY", .right = true, .drop = 3}, {.name = "POOLS", .drop = 2},
+    {.name = "RAN", .right = true}, {.name = "WHY"},
+};
+
+static void add(struct table *t, const char *name, const char *attempt, const char *why) {
+    table_line(t);
+    table_cell(t, TABLE_PLAIN, "%s", ID);
+    table_cell(t, TABLE_PLAIN, "%s", name);
+    table_cell(t, TABLE_PLAIN, "2027-05-01T12:00:00+00:00");
+    table_cell(t, TABLE_PLAIN, "%s", attempt);
+    table_cell(t, TABLE_PLAIN, "db:2");
+    table_cell(t, TABLE_PLAIN, "3s");
+    table_cell(t, TABLE_PLAIN, "%s", why);
+}
+
+/* What is printed where standard output is `fd`, which is closed. */
+static const char *print(int fd, int from, const char *attempt, const char *why) {
+    static char text[4096];
+    _cleanup_(table_freep) struct table *t = NULL;
+    int kept = dup(STDOUT_FILENO);
+    size_t size = 0;
+    ssize_t n;
+
+    (void) fflush(stdout);
+    CU_ASSERT(dup2(fd, STDOUT_FILENO) >= 0);
+    TEST_INT(table_new(&t, columns, sizeof(columns) / sizeof(columns[0])), 0);
+    add(t, "pg-dump", attempt, why);
+    add(t, "nightly", "", "");
+    TEST_INT(table_print(t), 0);
+    (void) fflush(stdout);
+    CU_ASSERT(dup2(kept, STDOUT_FILENO) >= 0);
+    (void) close(kept);
+    (void) close(fd);
+    while ((n = read(from, text + size, sizeof(text) - 1 - size)) > 0)
+        size += (size_t) n;
+    text[size] = '\0';
+    return text;
+}
+
+static const char *print_on(unsigned short width, const char *attempt, const char *why) {
+    struct winsize size = {.ws_col = width, .ws_row = 24};
+    int master, slave;
+    const char *text;
+
+    CU_ASSERT_FATAL(openpty(&master, &slave, NULL, NULL, &size) == 0);
+    text = print(slave, master, attempt, why);
+    (void) close(master);
+    return text;
+}
+
+static size_t widest(const char *text) {
+    size_t most = 0, n = 0;
+
+    for (; *text; text++) {
+        if (*text == '\r' || *text == '\n')
+            n = 0;
+        else
+            n += (*text & 0xC0) != 0x80;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void test_wide(void) {
+    const char *text = print_on(132, "2/4", "pool full: db");
+
+    CU_ASSERT(strstr(text, ID) && strstr(text, "DUE") && strstr(text, "TRY") && strstr(text, "POOLS"));
+    CU_ASSERT(widest(text) > 80);
+}
+
+static void test_narrow(void) {
+    const char *text = print_on(80, "2/4", "pool full: db");
+
+    TEST_INT(widest(text) <= 80, 1);
+    CU_ASSERT(!strstr(text, "89abcdef") && strstr(text, "01234567 "));
+    CU_ASSERT(strstr(text, "DUE") && strstr(text, "TRY") && strstr(text, "pool full: db"));
+    text = print_on(60, "2/4", "pool full: db");
+    TEST_INT(widest(text) <= 60, 1);
+    CU_ASSERT(!strstr(text, "DUE") && strstr(text, "POOLS") && strstr(text, "2/4") && strstr(text, "pool full: db"));
+    text = print_on(43, "2/4", "pool full: db");
+    CU_ASSERT(!strstr(text, "POOLS") && strstr(text, "2/4") && strstr(text, "pool full: db"));
+    TEST_INT(widest(text) <= 43, 1);
+}
+
+/* What has no value in any line goes first. */
+static void test_empty(void) {
+    const char *text = print_on(59, "", "");
+
+    CU_ASSERT(!strstr(text, "TRY") && strstr(text, "DUE") && strstr(text, "POOLS"));
+    TEST_INT(widest(text) <= 59, 1);
+}
+
+static void test_cut(void) {
+    const char *text = print_on(40, "2/4", "the config does not have this pool any more: a-long-name-of-a-pool");
+
+    TEST_INT(widest(text) <= 40, 1);
+    CU_ASSERT(strstr(text, "01234567") && strstr(text, "the config"));
+}
+
+/* Scripts get all of it, whatever $COLUMNS says. */
+static void test_pipe(void) {
+    int fds[2];
+    const char *text;
+
+    CU_ASSERT_FATAL(pipe(fds) == 0);
+    text = print(fds[1], fds[0], "", "");
+    CU_ASSERT(strstr(text, ID) && strstr(text, "DUE") && strstr(text, "TRY"));
+    (void) close(fds[0]);
+}
+
+static CU_TestInfo tests[] = {
+    {"wide", test_wide}, {"narrow", test_narrow}, {"empty", test_empty}, {"cut", test_cut}, {"pipe", test_pipe}, CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{.pName = "table", .pTests = tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
