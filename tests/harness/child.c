@@ -314,6 +314,15 @@ static bool is_child(pid_t pid) {
     return false;
 }
 
+void child_reap_adopted(void) {
+    siginfo_t info = {.si_pid = 0};
+
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && !is_child(info.si_pid)) {
+        (void) waitid(P_PID, (id_t) info.si_pid, &info, WEXITED | WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
 /* Our own children that nobody here started came to us as a subreaper. Zombies among them are waited for. */
 static unsigned visit_orphans(int signal, bool tell) {
     char path[64], state, line[512];

@@ -59,5 +59,8 @@ void child_reap_orphans(void);
  * and kills the others, and returns their number. */
 unsigned child_sweep(usec_t within);
 
+/* Reaps those orphans that have ended. To be called now and then by a test that kills berthd thousands of times. */
+void child_reap_adopted(void);
+
 /* Returns the parent of a process; 0 if the process has ended. */
 pid_t child_parent(pid_t pid);
