@@ -5,7 +5,7 @@
 set -u
 passed=0 failed=0 skipped=0
 how=${BERTH_TEST_ORACLE:-}
-expressions=1000
+expressions=400
 [ "$how" = all ] && expressions=20000
 
 # check WHAT COMMAND...
