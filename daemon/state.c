@@ -12,6 +12,7 @@
 
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "daemon/state-record.h"
 
 #define LOCK "lock"
 #define HOLDS "holds"
@@ -89,47 +90,6 @@ int state_open(struct state *state, const char *directory, struct journal *journ
 
 void state_close(struct state *state) {
     state->lock_fd = close_fd(state->lock_fd);
-}
-
-/* --- records --- */
-
-static const char *record_path(const struct state *state, const char *folder, const char *name,
-                               char path[static STATE_PATH_SIZE]) {
-    snprintf(path, STATE_PATH_SIZE, "%s/%s/%s", state->directory, folder, name);
-    return path;
-}
-
-static void record_write(const struct state *state, const char *folder, const char *name,
-                         const struct message_writer *w) {
-    char path[STATE_PATH_SIZE];
-    int r = w->error;
-
-    record_path(state, folder, name, path);
-    if (r == 0)
-        r = file_write_atomic(path, w->text, w->size, 0600);
-    if (r < 0)
-        log(state, LOG_WARNING, "%s cannot be written: %s", path, strerror(-r));
-}
-
-/* -ENOENT: there is none, or there was something else, which is removed. */
-static int record_read(const struct state *state, const char *folder, const char *name,
-                       struct message *ret) {
-    _cleanup_free_ char *text = NULL;
-    char path[STATE_PATH_SIZE];
-    size_t size;
-    int r;
-
-    r = file_read(record_path(state, folder, name, path), MESSAGE_SIZE_MAX, &text, &size);
-    if (r == 0)
-        r = message_parse(ret, text, size);
-    if (r == -EBADMSG || r == -EFBIG) {
-        log(state, LOG_WARNING, "%s: not a valid state file, removing", path);
-        (void) unlink(path);
-        return -ENOENT;
-    }
-    if (r < 0 && r != -ENOENT) /* out of descriptors, say: the next berthd may want it */
-        log(state, LOG_WARNING, "%s cannot be read: %s", path, strerror(-r));
-    return r;
 }
 
 /* --- runs --- */
@@ -249,7 +209,7 @@ void state_save_run(const struct state *state, struct run *run) {
 
     message_begin(&w, "waiting");
     state_put_run(&w, run);
-    record_write(state, WAITING, run->id, &w);
+    state_record_write(state, WAITING, run->id, &w);
     run->has_waiting_record = true;
     FAILPOINT("waiting-written");
 }
@@ -261,7 +221,7 @@ void state_remove_run(const struct state *state, struct run *run) {
     if (!run->has_waiting_record)
         return;
     run->has_waiting_record = false;
-    r = removals_remove(state->removals, record_path(state, WAITING, run->id, path));
+    r = removals_remove(state->removals, state_record_path(state, WAITING, run->id, path));
     if (r < 0)
         log(state, LOG_WARNING,
             "%s cannot be removed (%s), retrying: a berthd that finds it would start run %s", path,
@@ -273,7 +233,7 @@ bool state_has_run(const struct state *state, struct run *run) {
     char path[STATE_PATH_SIZE];
 
     run->has_waiting_record =
-        run->has_waiting_record || access(record_path(state, WAITING, run->id, path), F_OK) == 0;
+        run->has_waiting_record || access(state_record_path(state, WAITING, run->id, path), F_OK) == 0;
     return run->has_waiting_record;
 }
 
@@ -283,7 +243,7 @@ static int read_entry(const struct state *state, const char *name, const struct 
 
     if (!id_is_valid(name))
         return 0;
-    r = record_read(state, WAITING, name, &record);
+    r = state_record_read(state, WAITING, name, &record);
     if (r == 0)
         handler->on_record(&record, handler->userdata);
     return r == -ENOENT ? 0 : r;
@@ -346,14 +306,14 @@ void state_save_job(const struct state *state, const struct job *job) {
         message_put_u64(&w, "serial", serial);
         message_put_u64(&w, "begun", (uint64_t) job->schedule.begun);
     }
-    record_write(state, JOBS, job->name, &w);
+    state_record_write(state, JOBS, job->name, &w);
 }
 
 int state_load_job(const struct state *state, struct job *job) {
     struct message record;
     const char *text;
     uint64_t value;
-    int r = record_read(state, JOBS, job->name, &record);
+    int r = state_record_read(state, JOBS, job->name, &record);
 
     if (r < 0)
         return r == -ENOENT ? 0 : r;
@@ -395,7 +355,7 @@ static int sweep_entry(const char *name, void *userdata) {
     char path[STATE_PATH_SIZE];
 
     if (!sweep->is_defined(name, sweep->userdata))
-        (void) unlink(record_path(sweep->state, JOBS, name, path));
+        (void) unlink(state_record_path(sweep->state, JOBS, name, path));
     return 0;
 }
 

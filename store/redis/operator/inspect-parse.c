@@ -24,38 +24,6 @@ enum {
 enum { HOLDER_CLAIM, HOLDER_SESSION, HOLDER_NAME, HOLDER_PERMITS, HOLDER_TOKEN, HOLDER_SINCE, HOLDER_PID };
 enum { WAITER_CLAIM, WAITER_SESSION, WAITER_NAME, WAITER_PERMITS, WAITER_SINCE, WAITER_POSITION };
 enum { OVERRIDE_LIMIT, OVERRIDE_UNTIL, OVERRIDE_REASON };
-enum { MALFORMED_KEY, MALFORMED_ID, MALFORMED_RECORD };
-
-/* --- malformed records --- */
-
-/* id, record: of any bytes, or NULL. Without memory the list is shorter. */
-static void add_malformed(struct snapshot *s, const char *key, const struct redisReply *id,
-                          const struct redisReply *record) {
-    struct snapshot_malformed *grown;
-
-    if (s->n_malformed >= SNAPSHOT_LIST_MAX)
-        return;
-    grown = reallocarray(s->malformed, s->n_malformed + 1, sizeof(*grown));
-    if (!grown)
-        return;
-    s->malformed = grown;
-    grown = &s->malformed[s->n_malformed++];
-    (void) snprintf(grown->key, sizeof(grown->key), "%s", key);
-    reply_escape(id, grown->id, sizeof(grown->id));
-    reply_escape(record, grown->record, sizeof(grown->record));
-}
-
-/* Adds the records that the script has rejected. */
-static void read_malformed(struct snapshot *s, const struct redisReply *list) {
-    const struct redisReply *item;
-
-    for (size_t i = 0; (item = reply_at(list, i)); i++) {
-        char key[sizeof(s->malformed->key)];
-
-        reply_escape(reply_at(item, MALFORMED_KEY), key, sizeof(key));
-        add_malformed(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_RECORD));
-    }
-}
 
 /* --- sessions --- */
 
@@ -128,7 +96,7 @@ static int read_session(const struct store_redis *store, struct snapshot *all, c
     if (r == -EBADMSG) {
         free(s->limits);
         memset(s, 0, sizeof(*s));
-        add_malformed(all, "sessions", reply_at(item, SESSION_ID), reply_at(item, SESSION_RECORD));
+        inspect_malformed_add(all, "sessions", reply_at(item, SESSION_ID), reply_at(item, SESSION_RECORD));
         return 0;
     }
     all->n_sessions++; /* before the error, so that snapshot_free() frees it */
@@ -213,7 +181,7 @@ int inspect_parse_sessions(const struct store_redis *store, struct snapshot *s, 
         return -ENOMEM;
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = read_session(store, s, reply_at(list, i), now);
-    read_malformed(s, reply_at(reply, SESSIONS_MALFORMED));
+    inspect_malformed_read(s, reply_at(reply, SESSIONS_MALFORMED));
     return r < 0 ? r : collect_pools(store, s, names, n_names);
 }
 
@@ -284,7 +252,7 @@ static int read_holders(struct snapshot *s, struct snapshot_pool *p, const struc
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         if (read_holder(s, &p->holders[p->n_holders], reply_at(list, i)) < 0)
-            add_malformed(s, "claims", reply_at(reply_at(list, i), HOLDER_CLAIM),
+            inspect_malformed_add(s, "claims", reply_at(reply_at(list, i), HOLDER_CLAIM),
                           reply_at(reply_at(list, i), HOLDER_NAME));
         else
             p->n_holders++;
@@ -303,7 +271,7 @@ static int read_queue(struct snapshot *s, struct snapshot_pool *p, usec_t time,
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         if (read_waiter(s, &p->queue[p->n_queue], reply_at(list, i), time) < 0)
-            add_malformed(s, "claims", reply_at(reply_at(list, i), WAITER_CLAIM),
+            inspect_malformed_add(s, "claims", reply_at(reply_at(list, i), WAITER_CLAIM),
                           reply_at(reply_at(list, i), WAITER_NAME));
         else
             p->n_queue++;
@@ -328,7 +296,7 @@ static int read_override(struct snapshot *s, struct snapshot_pool *p, const stru
         return 0;
     if (reply_u32(reply_at(o, OVERRIDE_LIMIT), &p->override_limit) < 0 || !until ||
         number_parse(until, NUMBER_MAX, &p->override_until) < 0) {
-        add_malformed(s, "meta", reply_at(o, OVERRIDE_LIMIT), reply_at(o, OVERRIDE_UNTIL));
+        inspect_malformed_add(s, "meta", reply_at(o, OVERRIDE_LIMIT), reply_at(o, OVERRIDE_UNTIL));
         return 0;
     }
     if (p->override_until == 0)
@@ -369,10 +337,10 @@ int inspect_parse_pool(struct snapshot *s, size_t pool, usec_t time, const struc
         return -EBADMSG;
     if (reply_u32(reply_at(reply, POOL_LIMIT), &p->limit) < 0) { /* no berth declares such a limit */
         p->limit = 0;
-        add_malformed(s, "limits", reply_at(reply, POOL_LOWEST_SESSION), reply_at(reply, POOL_LIMIT));
+        inspect_malformed_add(s, "limits", reply_at(reply, POOL_LOWEST_SESSION), reply_at(reply, POOL_LIMIT));
     }
     read_lowest(s, p, reply);
-    read_malformed(s, reply_at(reply, POOL_MALFORMED));
+    inspect_malformed_read(s, reply_at(reply, POOL_MALFORMED));
     r = read_override(s, p, reply_at(reply, POOL_OVERRIDE));
     if (r >= 0)
         r = read_holders(s, p, reply_at(reply, POOL_HOLDERS));

@@ -29,3 +29,11 @@ int inspect_parse_pool(struct snapshot *snapshot, size_t pool, usec_t time, cons
 /* The positions of these claims in the pool's queue. */
 int inspect_parse_positions(struct snapshot *snapshot, size_t pool, const char (*ids)[ID_TEXT_SIZE],
                             size_t n, const struct redisReply *reply);
+
+/* --- inspect-malformed.c --- */
+
+/* Adds a record of any bytes; id and record may be NULL. Without memory the list is shorter. */
+void inspect_malformed_add(struct snapshot *snapshot, const char *key, const struct redisReply *id,
+                           const struct redisReply *record);
+/* Adds the records that the script has rejected. */
+void inspect_malformed_read(struct snapshot *snapshot, const struct redisReply *list);
