@@ -104,11 +104,17 @@ static void add(struct world *w, struct run *r, bool release) {
 }
 
 void vbatch_claim(struct world *w, struct run *r) {
-    add(w, r, false);
+    if (r->turn.is)
+        vturn_ask(w, r);
+    else
+        add(w, r, false);
 }
 
 void vbatch_release(struct world *w, struct run *r) {
-    add(w, r, true);
+    if (r->turn.is)
+        vturn_end(w, r);
+    else
+        add(w, r, true);
 }
 
 /* --- answers --- */

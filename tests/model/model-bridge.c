@@ -129,7 +129,7 @@ static const char inspect_text[] =
     "    pool = string.match(name, '^pool:(.*/.*):parked$') or string.match(name, '^pool:(.*):queue$')\n"
     "    if pool then want(pool, call('SISMEMBER', at .. 'waiting', pool) == 1, 'is not noted as one where somebody waits') end\n"
     "    if name ~= 'meta' and name ~= 'waiting' and name ~= 'sessions' and name ~= 'heartbeats' and name ~= 'overrides'\n"
-    "        and not string.find(name, '^pool:.*:limits$') then extra[#extra + 1] = name end\n"
+    "        and name ~= 'marks' and not string.find(name, '^pool:.*:turns$') and not string.find(name, '^pool:.*:limits$') then extra[#extra + 1] = name end\n"
     "end\n"
     "local sessions, fields = call('HLEN', at .. 'sessions'), 0\n"
     "for _, field in ipairs(call('HKEYS', at .. 'meta')) do\n"

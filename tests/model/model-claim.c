@@ -25,6 +25,8 @@ static void process_start(struct world *w, struct host *h, struct run *r) {
         fprintf(w->trace, "%9.3f h%u: process of c%u begins, deadline %.3f\n", (double) w->now / 1e6, h->index, r->id,
                 (double) r->guard_deadline / 1e6);
     check_start(w, r);
+    if (r->turn.is)
+        check_turn_start(w, r);
     r->started = true;
     if (w->disaster == DISASTER_ARMED) {
         w->disaster = DISASTER_DUE;
@@ -63,8 +65,10 @@ void vclaim_pass_time(struct world *w) {
 
 void vclaim_reap(struct world *w, struct host *h) {
     world_foreach_run(w, r)
-        if (r->host == h->index && r->state == RUN_HELD && r->notified && !r->alive)
+        if (r->host == h->index && r->state == RUN_HELD && r->notified && !r->alive) {
+            vturn_process_ended(w, r);
             vclaim_release(w, r);
+        }
 }
 
 void vclaim_extend(struct world *w, struct host *h) {
@@ -78,6 +82,12 @@ void vclaim_extend(struct world *w, struct host *h) {
 static void start_notified(struct world *w, struct host *h, struct run *r) {
     if (r->notified || h->deadline == 0 || w->now >= h->deadline)
         return;
+    if (vturn_is_unsure(r))
+        return;
+    if (r->turn.is && !r->turn.committed && !(w->mutation && w->mutation->commit_late)) {
+        vturn_commit(w, r);
+        return;
+    }
     r->notified = true;
     process_start(w, h, r);
 }
@@ -150,6 +160,14 @@ void vclaim_on_push(struct world *w, struct host *h, const char *text) {
         return;
     if (strcmp(epoch, h->epoch) != 0 && !(w->mutation && w->mutation->any_epoch))
         return;
+    if (strcmp(verb, "turn") == 0) {
+        vclaim_apply_number(h, one, two);
+        vheartbeat_observe_drawn(w, h, two);
+        vturn_on_push(w, h, text);
+        if (h->n_early > 0)
+            vheartbeat_send(w, h);
+        return;
+    }
     r = &w->runs[id_number(id)];
     if (strcmp(verb, "granted") != 0 && strcmp(verb, "revoked") != 0) {
         vclaim_apply_waiting(r, ticket);
@@ -195,7 +213,7 @@ void vclaim_flush(struct world *w, struct host *h) {
             continue;
         if (r->state == RUN_RELEASING)
             vbatch_release(w, r);
-        else if (r->state == RUN_ASKED && !r->sent)
+        else if ((r->state == RUN_ASKED && !r->sent) || vturn_is_unsure(r))
             vbatch_claim(w, r);
     }
 }
@@ -228,7 +246,9 @@ void vclaim_lose(struct world *w, struct host *h) {
         if (r->host != h->index || r->lost)
             continue;
         r->named = false;
-        if (r->state == RUN_RELEASING) {
+        if (r->turn.is && r->state != RUN_NONE && r->state != RUN_DONE && !r->alive) {
+            vturn_lose(w, r);
+        } else if (r->state == RUN_RELEASING) {
             r->state = RUN_DONE;
         } else if (r->state == RUN_HELD && !r->notified) {
             r->state = RUN_WAITING;
@@ -244,7 +264,7 @@ void vclaim_lose(struct world *w, struct host *h) {
 }
 
 bool vclaim_is_notified(const struct run *r) {
-    return r->sent && !r->lost && r->state != RUN_RELEASING && r->state != RUN_DONE && r->state != RUN_NONE;
+    return r->sent && !r->lost && (r->state != RUN_RELEASING || r->turn.is) && r->state != RUN_DONE && r->state != RUN_NONE;
 }
 
 static bool comes_before(const struct run *a, const struct run *b) {

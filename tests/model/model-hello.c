@@ -140,6 +140,8 @@ void vhello_on_sync(struct world *w, struct host *h, const redisReply *reply) {
         h->live_since = w->now;
     world_foreach_run(w, r) if (r->host == h->index && r->state == RUN_RELEASING && !r->named) r->state = RUN_DONE;
     h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
+    if (w->turns)
+        vturn_on_live(w, h);
     vheartbeat_send(w, h);
     if (h->declare_again)
         vhello_send(w, h);

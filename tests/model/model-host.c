@@ -150,6 +150,7 @@ void vhost_crash(struct world *w, struct host *h) {
     h->phase = HOST_DOWN;
     h->retry = 0;
     h->frozen_until = 0;
+    vturn_crash(w, h);
     world_foreach_run(w, r) {
         if (r->host != h->index || r->state == RUN_NONE || r->state == RUN_DONE)
             continue;
@@ -175,7 +176,7 @@ void vhost_crash(struct world *w, struct host *h) {
 
 /* --- time --- */
 
-usec_t vhost_next_timer(const struct host *h) {
+usec_t vhost_next_timer(const struct world *w, const struct host *h) {
     usec_t next = USEC_INFINITY;
 
     if (!h->up)
@@ -186,6 +187,8 @@ usec_t vhost_next_timer(const struct host *h) {
         next = h->next_beat;
     if (h->deadline > 0 && h->deadline < next)
         next = h->deadline;
+    if (w->turns && vturn_next_timer(w, h) < next)
+        next = vturn_next_timer(w, h);
     return next != USEC_INFINITY && next < h->frozen_until ? h->frozen_until : next;
 }
 
@@ -201,6 +204,8 @@ void vhost_on_timer(struct world *w, struct host *h) {
         h->next_beat = w->now + vhost_lasts(h, w->heartbeat);
         if (!h->heartbeat_under_way)
             vheartbeat_send(w, h);
+    } else if (w->turns) {
+        vturn_on_timer(w, h);
     }
 }
 
@@ -248,6 +253,10 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
         vbatch_on_sent_reply(w, &e->batch);
     else if (h->phase != e->during)
         return;
+    if (error && e->batch.turn == TURN_ASK && redis_error_class(error) == REDIS_ERROR_FULL) {
+        vturn_on_reply(w, h, &e->batch, NULL);
+        return;
+    }
     if (error && e->batch.n > 0 && !e->batch.release && redis_error_class(error) == REDIS_ERROR_FULL) {
         vbatch_refuse(w, &e->batch);
         return;
@@ -264,6 +273,8 @@ void vhost_on_answer(struct world *w, const struct model_event *e) {
         vhello_on_sync(w, h, reply);
     else if (e->script == REDIS_SCRIPT_HEARTBEAT)
         vheartbeat_on_reply(w, h, reply);
+    else if (e->batch.turn != TURN_NONE)
+        vturn_on_reply(w, h, &e->batch, reply);
     else if (e->batch.n > 0)
         vbatch_on_reply(w, h, &e->batch, reply);
     else if (e->script == REDIS_SCRIPT_VERIFY && reply_number(reply_at(reply, 3)) > 0)

@@ -11,13 +11,14 @@
 #include "store/redis/client/script.h"
 #include "store/redis/client/command.h"
 #include "tests/model/model.h"
+#include "tests/model/model-turn.h"
 #include "tests/harness/redis.h"
 
 #define MODEL_KEY "berth:{m}:meta"
 #define MODEL_NOW "berth:{m}:now" /* no key: time and replication id, given to the prelude as if they were one */
 #define HOSTS_MAX 4
 #define POOLS_MAX 4
-#define RUNS_MAX 160
+#define RUNS_MAX 200
 #define SESSIONS_MAX 250
 #define EVENTS_MAX 2048
 #define STEPS_MAX 96
@@ -93,6 +94,7 @@ enum host_phase { HOST_DOWN, HOST_HELLO, HOST_SYNC, HOST_LIVE };
 
 struct batch { /* a call for claims, or one that gives them back */
     bool release;
+    enum turn_call turn; /* or one about a turn: of runs[0], where n is 1 */
     unsigned n, runs[ASK_MAX];
 };
 
@@ -161,6 +163,8 @@ struct host {
     size_t n_sync, sync_at;
     bool sync_begun, sync_heard;
     uint64_t sync_chain;
+    /* turns */
+    struct turn_host turns;
     /* config and administrators */
     uint32_t limits[POOLS_MAX];
     bool host_scoped[POOLS_MAX]; /* there it is of scope host */
@@ -194,6 +198,7 @@ struct run {
     uint64_t granted_floor;            /* its token, or the time when it was granted if that is less: who remembered more than there
                                           was may have put the clock ahead just then, which no other host had received */
     bool started;                      /* its process has begun once */
+    struct turn_run turn;
     usec_t requested_at;                   /* waits since it was given its ticket then; 0: not so, or that was in grace */
 };
 
@@ -222,6 +227,7 @@ enum step_kind {
     STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
     STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
     STEP_AGAIN, STEP_BACK,
+    STEP_DRAIN, /* from here on: with turns alone */
     STEPS
 };
 
@@ -242,6 +248,12 @@ struct world {
     bool has_keys; /* see POOL_PATTERN */
     usec_t lease, heartbeat;
     bool tight;
+    bool turns; /* pool a is the pool of a job that is `on = "any"` */
+    const char *overlap;
+    char again[24];
+    unsigned n_dues;
+    usec_t due_period;
+    struct due dues[DUES_MAX];
     size_t sync_part;
     uint32_t limits[POOLS_MAX];
     /* now */
@@ -324,7 +336,7 @@ void vhost_resync(struct world *w, struct host *h);
 void vhost_declare(struct world *w, struct host *h);
 void vhost_session_lost(struct world *w, struct host *h);
 void vhost_on_timer(struct world *w, struct host *h);
-usec_t vhost_next_timer(const struct host *h); /* USEC_INFINITY: none */
+usec_t vhost_next_timer(const struct world *w, const struct host *h); /* USEC_INFINITY: none */
 void vhost_on_answer(struct world *w, const struct model_event *e);
 void vhost_begin(struct host *h, struct redis_command *words);
 void vhost_put_session(struct redis_command *words, unsigned session); /* "s1"; "" for 0 */

@@ -135,6 +135,29 @@ static void check_granted_claim(struct effect *e) {
         e->m->clock = ticket;
 }
 
+static void give_back(struct effect *e, const char *id, const redisReply *line);
+
+/* session connection epoch claim details due overlap again, then its pools. */
+void rules_granted_turn(struct effect *e) {
+    char *args[16] = {e->args[0], e->args[1], e->args[2], e->args[3], e->args[4], (char *) "0", (char *) "0"};
+    struct effect claim = *e;
+
+    claim.n_args = e->n_args - 1;
+    memcpy(args + 7, e->args + 8, (e->n_args - 8) * sizeof(*args));
+    claim.script = REDIS_SCRIPT_CLAIM;
+    claim.args = args;
+    check_granted_claim(&claim);
+}
+
+void rules_ended_turn(struct effect *e) {
+    if (strcmp(e->args[3], "over") != 0 && strcmp(e->args[3], "back") != 0)
+        return;
+    if (strcmp(e->word, "ok") == 0)
+        give_back(e, e->args[4], e->reply);
+    else if (e->m->claims[id_number(e->args[4])].session == id_number(e->args[0]))
+        e->m->claims[id_number(e->args[4])].state = 0;
+}
+
 /* One of several, as a call of its own. */
 static struct effect one_of(const struct effect *e, size_t at, const redisReply *line, char *args[static 10]) {
     struct effect one = *e;
@@ -215,6 +238,8 @@ static void give_back(struct effect *e, const char *id, const redisReply *line) 
 void rules_released_in_part(struct effect *e) {
     bool several = e->script == REDIS_SCRIPT_RELEASES;
 
+    if (e->script == REDIS_SCRIPT_TURNED)
+        rules_ended_turn(e);
     for (size_t i = 3; (several || e->script == REDIS_SCRIPT_RELEASE) && i < e->n_args; i++) {
         struct m_claim *claim = &e->m->claims[id_number(e->args[i])];
 

@@ -247,6 +247,7 @@ void rules_heartbeat(struct effect *e) {
         if (known < e->m->lease)
             model_fail(e->w, "R10: grace was ended by a host that knew the epoch for %" PRIu64 " us", known);
         e->m->grace = false;
+        rules_turn_grace_ended(e->w);
     } else if (e->m->grace && known >= e->m->lease && !e->mismatch) {
         model_fail(e->w, "R10: grace was not ended by a host that knew the epoch for %" PRIu64 " us", known);
     }

@@ -137,6 +137,10 @@ static void apply_push(struct effect *e, const char *channel, const char *text) 
         model_fail(e->w, "a push makes no sense: %s", text);
         return;
     }
+    if (strcmp(verb, "turn") == 0) {
+        rules_turn_pushed(e, s, text);
+        return;
+    }
     c = id_number(id);
     if (strcmp(epoch, e->m->epoch) != 0 && !(e->ended && strcmp(epoch, e->old_epoch) == 0))
         model_fail(e->w, "R12: a push names epoch %s, it is %s", epoch, e->m->epoch);
@@ -205,6 +209,7 @@ static void begin_epoch(struct effect *e, const char *epoch) {
     e->m->grace = e->new_epoch = true;
     e->m->empty = e->mismatch = false;
     w->stepped = w->now;
+    rules_turn_epoch_begun(w);
 }
 
 static void apply_epoch(struct effect *e) {
@@ -268,6 +273,10 @@ static void apply_verb(struct effect *e) {
     case REDIS_SCRIPT_REVOKE:
         rules_revoke(e);
         break;
+    case REDIS_SCRIPT_TURNED:
+        rules_turned(e);
+        break;
+    case REDIS_SCRIPT_TURN: /* what is owed comes before it */
     case REDIS_SCRIPT_VERIFY: /* finds nothing where nobody deletes keys; another epoch would be one without a reason */
     case REDIS_SCRIPT_OVERRIDE:
     case REDIS_SCRIPT_INSPECT:
@@ -334,6 +343,8 @@ static void check_call(struct effect *e) {
     apply_pushes(e);
     if (rules_is_ask(e->script))
         rules_request(e);
+    if (e->script == REDIS_SCRIPT_TURN)
+        rules_turn(e);
     if (e->w->tight)
         apply_partial(e);
     if (e->m->grace != (reply_number(reply_at(e->state, 1)) == 1))
@@ -348,7 +359,7 @@ static void check_call(struct effect *e) {
 static bool answer_may_be(const struct world *w, enum redis_script script, const char *error) {
     if (w->now < w->replica_until)
         return error && redis_error_class(error) == REDIS_ERROR_REDIRECT;
-    if (w->now < w->full_until && rules_is_ask(script))
+    if (w->now < w->full_until && (rules_is_ask(script) || script == REDIS_SCRIPT_TURN))
         return error && redis_error_class(error) == REDIS_ERROR_FULL;
     return !error;
 }

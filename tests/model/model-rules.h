@@ -67,3 +67,13 @@ void rules_release(struct effect *e);
 void rules_releases(struct effect *e);
 void rules_sync(struct effect *e);
 void rules_revoke(struct effect *e);
+
+/* --- model-rules-turn.c --- */
+void rules_turn(struct effect *e);
+void rules_turned(struct effect *e); /* before its pushes */
+void rules_turn_pushed(struct effect *e, unsigned session, const char *text);
+/* A turn that is this host's, as the claim that it is. */
+void rules_granted_turn(struct effect *e);
+void rules_ended_turn(struct effect *e);
+void rules_turn_epoch_begun(struct world *w);
+void rules_turn_grace_ended(struct world *w); /* what hosts have told until then counts */

@@ -81,6 +81,9 @@ static void make_world(struct world *w, struct bridge *bridge, const struct mode
         memcpy(w->hosts[i].limits, w->limits, sizeof(w->limits));
     }
     rules_begin(w);
+    w->turns = seed & MODEL_TURNS;
+    if (w->turns)
+        vturn_init(w);
 }
 
 /* How often each kind comes; each sequence leaves out some of them. */
@@ -91,6 +94,7 @@ static const unsigned weights[STEPS] = {
     [STEP_SAVE] = 5, [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
     [STEP_PAUSE] = 4, [STEP_RESUME] = 3, [STEP_REVOKE] = 4, [STEP_GRACE] = 6, [STEP_DISASTER] = 4,
     [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6, [STEP_AGAIN] = 4, [STEP_BACK] = 4,
+    [STEP_DRAIN] = 4,
 };
 
 static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
@@ -200,19 +204,21 @@ static int compare_steps(const void *a, const void *b) {
 
 static void make_sequence(struct sequence *q, uint64_t seed, const struct world *w) {
     struct dice d = {.seed = model_mix(seed, 78)};
-    bool used[STEPS];
+    bool used[STEPS] = {false};
     unsigned sum = 0;
     usec_t at = w->now;
 
     memset(q, 0, sizeof(*q));
     q->seed = seed;
-    for (unsigned k = 0; k < STEPS; k++) {
+    for (unsigned k = 0; k < (w->turns ? STEPS : STEP_DRAIN); k++) {
         used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
         if ((k == STEP_RESTORE || k == STEP_AGAIN || k == STEP_BACK) && used[k])
             used[STEP_SAVE] = true;
     }
     if (used[STEP_LEASE]) /* and data that is lost: that no rule covers, all hosts are to name the same lease */
         used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = used[STEP_AGAIN] = used[STEP_BACK] = false;
+    if (w->turns) /* no rule covers memory that goes back */
+        used[STEP_BACK] = false;
     for (unsigned k = 0; k < STEPS; k++)
         sum += used[k] ? weights[k] : 0;
     q->n = 20 + roll(&d, STEPS_MAX - 40);
@@ -291,7 +297,8 @@ static void end_all(struct world *w) {
 
         if (w->tight && strcmp(key, "berth:{m}:unsettled") == 0)
             continue; /* nobody is there to look at so many pools */
-        if (strcmp(key, MODEL_KEY) != 0 && strcmp(key, "berth:{m}:overrides") != 0)
+        if (strcmp(key, MODEL_KEY) != 0 && strcmp(key, "berth:{m}:overrides") != 0 &&
+            !(w->turns && (strcmp(key, "berth:{m}:marks") == 0 || strcmp(key, "berth:{m}:pool:a:turns") == 0)))
             model_fail(w, "R16: %s is left behind", key);
     }
 }
@@ -312,18 +319,21 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
     if (!model_failed(w))
         world_heal(w);
     healed = w->now;
-    while (!model_failed(w) && (!is_done(w) || is_haunted(w) || w->now < healed + 2 * w->longest + w->longest / 2)) {
-        if (w->now > healed + 25 * w->longest) {
+    while (!model_failed(w) && (!is_done(w) || !vturn_is_done(w) || is_haunted(w) || w->now < healed + 2 * w->longest + w->longest / 2)) {
+        if (w->now > healed + 25 * w->longest + w->n_dues * w->due_period) {
             world_foreach_run(w, r)
                 if (r->state != RUN_DONE)
                     model_fail(w, "nothing hinders it any more, but c%u of h%u is not served (%c in Redis)", r->id, r->host,
                                w->m.claims[r->id].state ? w->m.claims[r->id].state : '-');
+            check_turns_done(w);
             model_fail(w, "R4: sessions of the past are still there");
             break;
         }
         clear_overrides(w);
         world_advance(w, w->now + w->heartbeat);
     }
+    if (!model_failed(w) && w->turns)
+        check_turns(w);
     if (!model_failed(w))
         end_all(w);
     world_done(w);

@@ -21,6 +21,7 @@ static const char *const step_names[STEPS] = {
     [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
     [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
     [STEP_AGAIN] = "Redis comes back with the same snapshot again", [STEP_BACK] = "Redis's memory goes back",
+    [STEP_DRAIN] = "drain for a time",
     [STEP_NAME] = "berthd is restarted with another name", [STEP_LEASE] = "berthd is restarted with another lease",
 };
 
@@ -40,7 +41,7 @@ static void step_claim(struct world *w, struct host *h, const struct step *s) {
     struct run *r = &w->runs[w->n_runs];
     uint32_t sum = 0;
 
-    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX)
+    if (!h->up || h->frozen_until > w->now || w->n_runs == RUNS_MAX - (w->turns ? 2 * DUES_MAX : 0))
         return;
     *r = (struct run) {.host = h->index, .id = w->n_runs, .head = s->b, .nowait = s->c & 1, .keep = s->c & 2, .duration = s->d,
                        .queue_limit = s->c >> 2 > 0 ? (uint32_t) (s->c >> 2) : 1000};
@@ -102,6 +103,7 @@ static void step_bye(struct world *w, struct host *h) {
     if (!h->up || h->phase == HOST_DOWN)
         return;
     vhost_begin(h, &words);
+    vturn_crash(w, h);
     world_foreach_run(w, r) {
         if (r->host != h->index)
             continue;
@@ -287,6 +289,8 @@ void world_step(struct world *w, const struct step *s) {
     unsigned p = (unsigned) (s->a % w->n_pools);
 
     world_trace(w, "-- %s h%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, step_name(s->kind), h->index, s->a, s->b, s->c, s->d);
+    if (w->turns && p == 0 && (s->kind == STEP_LIMIT || s->kind == STEP_OVERRIDE || s->kind == STEP_SCOPE || s->kind == STEP_RESUME))
+        return; /* no config names the pool of a job, and it has one permit */
     switch (s->kind) {
     case STEP_CLAIM:
         step_claim(w, h, s);
@@ -385,6 +389,9 @@ void world_step(struct world *w, const struct step *s) {
         h->host_scoped[p] = s->b == 1;
         vhost_declare(w, h);
         break;
+    case STEP_DRAIN:
+        vturn_drain(w, h, s->a);
+        break;
     case STEPS:
         break;
     }
@@ -396,6 +403,10 @@ void world_heal(struct world *w) {
     world_thaw(w);
     w->full_until = w->replica_until = 0;
     w->disaster = DISASTER_NONE;
+    if (w->turns) { /* or due times would stay ahead of it */
+        w->redis_skew = 0;
+        w->stepped = w->now;
+    }
     world_foreach_run(w, r) { /* no need to watch them run */
         if (r->duration > w->lease / 20)
             r->duration = w->lease / 20;

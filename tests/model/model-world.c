@@ -307,7 +307,7 @@ static struct host *first_timer(struct world *w, usec_t *ret_at) {
     *ret_at = USEC_INFINITY;
     for (unsigned i = 0; i < w->n_hosts; i++) {
         struct host *h = &w->hosts[i];
-        usec_t at = h->up ? vhost_next_timer(h) : h->start_at > 0 ? h->start_at : USEC_INFINITY;
+        usec_t at = h->up ? vhost_next_timer(w, h) : h->start_at > 0 ? h->start_at : USEC_INFINITY;
 
         if (at < *ret_at) {
             first = h;

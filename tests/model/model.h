@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Runs the permit protocol's scripts against a model of its rules (R1-R14, R16) in one virtual time. Virtual hosts do what
+/* Runs the permit protocol's scripts against a model of its rules (R1-R14, R16, R18) in one virtual time. Virtual hosts do what
  * store/redis does; their clocks run at rates up to 1 % apart. A virtual network delays and loses calls, replies and pushes.
  * A virtual operator crashes, wipes, restores, steps clocks and changes limits. The scripts are the real ones on a real Redis.
  * A prelude gives them the virtual time and replication id, and returns what they publish.
@@ -15,6 +15,8 @@
  *   model-hello.c      hello and sync
  *   model-heartbeat.c  heartbeats
  *   model-claim.c      the virtual host's claims and processes
+ *   model-turn.c       its turns: when it asks, commits, gives back; model-turn-answer.c: what it learns;
+ *                      model-rules-turn.c: what must become of them
  *   model-batch.c      its calls for claims, combined where they are alike
  *   model-world.c      time and network
  *   model-steps.c      claims, faults, administrators
@@ -26,6 +28,8 @@
 
 /* Seeds with this bit make sequences with keyed pools. */
 #define MODEL_KEYS (UINT64_C(1) << 32)
+/* ... with turns (R18). */
+#define MODEL_TURNS (UINT64_C(1) << 33)
 
 /* A change that the model must notice: in the scripts' text, or in the virtual host. */
 struct model_mutation {
@@ -39,6 +43,9 @@ struct model_mutation {
     bool any_epoch;            /* hosts accept pushes of any epoch */
     bool no_chain;             /* hosts do not check whether a push was missed */
     bool age_from_hearing;     /* a number's age counts from when a host received it, however late that was */
+    bool turns;                /* sequences with turns notice it */
+    bool commit_late;          /* hosts start a process before they commit its turn */
+    bool no_marks;             /* hosts do not report their marks after a new epoch */
     bool own_expiry;           /* refused hosts expire others by their own lease */
 };
 

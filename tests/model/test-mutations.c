@@ -188,6 +188,38 @@ static const struct model_mutation mutations[] = {
     /* parking */
     {.name = "a changed limit settles its own pool only",
      .from = "for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end", .to = ""},
+    /* turns (R18) */
+    {.name = "turn: the mark itself is not taken", .turns = true,
+     .from = "if not turn and tonumber(due) <= mark then", .to = "if not turn and tonumber(due) < mark then"},
+    {.name = "turn: decides in grace", .turns = true, .from = "if grace then return line_of('grace', epoch, 0) end", .to = ""},
+    {.name = "turn: decides what is far ahead of Redis' clock", .turns = true,
+     .from = "if early > 0 then return line_of('early', epoch, 0, fmt(early)) end", .to = ""},
+    {.name = "turn: an earlier due time lowers the mark", .turns = true,
+     .from = "if tonumber(due) < mark_of(job) then return end", .to = ""},
+    {.name = "turn: a skip is not answered again", .turns = true,
+     .from = "if not (decided_due == due and by == c and how == 'S') then return", .to = "if true then return"},
+    {.name = "turn: an open turn stays open when it is taken", .turns = true,
+     .from = "call('HDEL', open_of(job), due)\nfor _, o", .to = "for _, o"},
+    {.name = "turn: what waits for its delay may be taken", .turns = true,
+     .from = "if turn and tonumber(turn.not_before) > now() then", .to = "if false then"},
+    {.name = "a committed turn is opened again", .turns = true, .seed = 31,
+     .from = "if t.epoch ~= epoch or (t.state == 'C' and t.again == '-')", .to = "if t.epoch ~= epoch"},
+    {.name = "a committed turn is opened as the same attempt", .turns = true, .seed = 18,
+     .from = "fmt(tonumber(t.attempt) + (committed and 1 or 0))", .to = "t.attempt"},
+    {.name = "the end of a session opens no turn", .turns = true, .seed = 18, .from = "lose_turns(s, true)", .to = ""},
+    {.name = "a sync opens no turn", .turns = true, .seed = 133, .from = "lose_turns(s, false)", .to = ""},
+    {.name = "turned: commit changes nothing", .turns = true, .seed = 18, .from = "t.state = 'C'\nwrite_turn(s, c, t)", .to = ""},
+    {.name = "turned: what is given back is over", .turns = true, .seed = 219,
+     .from = "open_turn(t.job, t.due, ARGV[6], ARGV[7], ARGV[8], s)", .to = ""},
+    {.name = "turned: what is given back keeps its permits", .turns = true,
+     .from = "drop(c, r)\nsettle()\nsave_clock()\nif not epoch", .to = "settle()\nsave_clock()\nif not epoch"},
+    {.name = "turned: marks are not noted", .turns = true, .seed = 161,
+     .from = "then call('ZADD', at .. 'marks', ARGV[i + 1], job) end", .to = "then end"},
+    {.name = "a push of an open turn has no number", .turns = true,
+     .from = "call('HSET', meta, 'c:' .. s, connection .. ' ' .. number)\npush(s, 'turn'", .to = "push(s, 'turn'"},
+    {.name = "a host commits after it has started", .turns = true, .commit_late = true},
+    {.name = "a host does not report its marks", .turns = true, .no_marks = true},
+
     {.name = "a release leaves an oversized claim in the way", .seed = 307, .from = "if used > limit and n + 0 <= limit then return",
      .to = "if used > limit then return"},
 
@@ -261,7 +293,7 @@ static void test_mutations(void) {
 
         if (wanted && !strstr(mutations[i].name, wanted))
             continue;
-        uint64_t keys = mutations[i].has_keys ? MODEL_KEYS : 0;
+        uint64_t keys = mutations[i].has_keys ? MODEL_KEYS : mutations[i].turns ? MODEL_TURNS : 0;
 
         if (seed == 0 && mutations[i].seed > 0)
             k = model_run(keys | mutations[i].seed, 1, &mutations[i], wanted && *wanted, &failed);

@@ -38,6 +38,12 @@ static const struct {
     [REDIS_SCRIPT_REVOKE] = {"revoke",
 #include "store/redis/lua/revoke.lua.inc"
     },
+    [REDIS_SCRIPT_TURN] = {"turn",
+#include "store/redis/lua/turn.lua.inc"
+    },
+    [REDIS_SCRIPT_TURNED] = {"turned",
+#include "store/redis/lua/turned.lua.inc"
+    },
     [REDIS_SCRIPT_INSPECT] = {"inspect",
 #include "store/redis/lua/inspect.lua.inc"
     },

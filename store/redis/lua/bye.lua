@@ -13,6 +13,7 @@ local connection = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
 if connection and tonumber(connection) > tonumber(own_connection) then return {'stale'} end
 --#include core
 --#include queue
+--#include turns
 --#include session
 if call('HEXISTS', at .. 'sessions', s) == 1 then end_session(s) end
 local unfinished = more

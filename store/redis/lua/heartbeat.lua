@@ -45,6 +45,7 @@ if not m[3] and not m[4] and not override_over and (m[5] or '0') == override_ver
 end
 --#include core
 --#include queue
+--#include turns
 --#include session
 --#include limits
 -- First of all: if Redis has older data than this host has seen, the sessions it would expire may be alive.

@@ -42,12 +42,13 @@ local schema, broken = unpack(call('HMGET', meta, 'schema', 'broken'))
 if schema and tonumber(schema) > 1 then return {'schema', schema} end
 --#include core
 --#include queue
+--#include turns
 --#include session
 --#include limits
 local old_connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
 if old_connection and tonumber(old_connection) > tonumber(connection) then return {'stale', old_connection} end
 
--- Removes all sessions, claims and queues, but not the clock and the overrides. A script changes all keys of a claim at once.
+-- Removes all sessions, claims and queues, but not the clock, the overrides and the marks. A script changes all keys of a claim at once.
 -- If one is missing or has a wrong type, another program changed it, and the rest no longer shows what is held (R5). In the
 -- grace period of the next epoch hosts report what they hold and wait for, as after a loss of data (R10). False: the bound
 -- was reached before the end.
@@ -62,7 +63,7 @@ local function wipe()
     local unlink_pool
     function unlink_pool(pool)
         local base = at .. 'pool:' .. pool
-        call('UNLINK', base .. ':held', base .. ':queue', base .. ':parked', base .. ':limits', base .. ':host_scoped')
+        call('UNLINK', base .. ':held', base .. ':queue', base .. ':parked', base .. ':limits', base .. ':host_scoped', base .. ':turns')
         if string.sub(pool, -2) ~= '/*' then return end
         if call('TYPE', base .. ':keys')['ok'] ~= 'set' then call('UNLINK', base .. ':keys') end
         for _, key in ipairs(call('SRANDMEMBER', base .. ':keys', fmt(keys_left))) do
@@ -92,7 +93,7 @@ local function wipe()
     for _, id in ipairs(sessions) do
         for pool in string.gmatch(call('HGET', at .. 'sessions', id) or '', '([^ =,]+)=%w+') do unlink_pool(pool) end
         if not finished then return false end
-        call('UNLINK', claims_of(id), unsynced_of(id))
+        call('UNLINK', claims_of(id), unsynced_of(id), turns_of(id))
         call('HDEL', at .. 'sessions', id)
         call('ZREM', at .. 'heartbeats', id)
     end
@@ -239,6 +240,7 @@ if refusal then
         latest(), ended, reclaimed, undeclared}
 end
 
+last = string.match(call('HGET', meta, 'c:' .. s) or '', ' (%d+)$') -- the ends of others may have opened turns
 call('HSET', meta, 'c:' .. s, connection .. ' ' .. (last or '0'), 'h:' .. host, s)
 local count = call('HINCRBY', meta, 'heartbeat_count', 1)
 call('ZADD', at .. 'heartbeats', count, s)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Part of scripts that end sessions. Expects core.lua and queue.lua.
+-- Part of scripts that end sessions. Expects core.lua, queue.lua and turns.lua.
 --
 -- sessions   hash  session -> "host machine version pool=limit,..."
 -- heartbeats zset  session -> heartbeat_count at its last heartbeat; 0: it is being ended, which each heartbeat continues
@@ -63,6 +63,7 @@ local function end_session(s)
     end
     local list = parse_declared(declared or '')
     for i = 1, #list, 2 do undeclare(s, list[i], list[i + 1]) end
+    lose_turns(s, true)
     call('HDEL', at .. 'sessions', s)
     call('ZREM', at .. 'heartbeats', s)
     if host and call('HGET', meta, 'h:' .. host) == s then call('HDEL', meta, 'h:' .. host) end

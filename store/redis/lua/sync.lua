@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: MIT
 -- sync: reports all claims of a session, in parts of at most 200, held ones first, then by ticket (R11). The last part, which is
--- repeated while `more`, drops the session's claims that no part listed, and grants what is possible.
+-- repeated while `more`, drops the session's claims that no part listed, opens their turns (R18), and grants what is possible.
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  session connection epoch latest(as in hello) first(0|1) last(0|1), then for each claim:
@@ -21,6 +21,7 @@ local FIRST_CLAIM, WORDS_A_CLAIM = 7, 10
 local s, own_connection, own_epoch, remembered_clock, first, last_part = unpack(ARGV, 1, 6)
 --#include core
 --#include queue
+--#include turns
 --#include session
 if epoch ~= own_epoch or not in_epoch() then return {'epoch', epoch or ''} end
 local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
@@ -106,6 +107,7 @@ if last_part == '1' then
     unfinished = call('EXISTS', unsynced)
 end
 if last_part == '1' and unfinished == 0 then
+    lose_turns(s, false)
     settle()
 else -- no grants before the report is complete
     for i = 1, n_touched do call('SADD', at .. 'unsettled', touched[i]) end

@@ -1,0 +1,119 @@
+#!lua
+-- SPDX-License-Identifier: MIT
+-- turn: asks for the turn of a job at a due time (R18). If the turn is this host's, its claim is queued or granted in the same
+-- call. Without allow-oom: a full Redis takes no new turn (R13).
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch claim
+--       details  "head-start-µs pid run name", as in its record
+--       due      in seconds since 1970
+--       overlap  skip | queue | allow
+--       again    ms from the loss of this host to the next attempt, "-": the turn is over then
+--       then for each pool, the job's own one first: pool permits queue-limit
+-- Reply, one line: ok epoch more state ticket token last-token-before position time-µs attempt chain    as of claim; chain: "-", or
+--         of a further attempt the word that its host gave back; or {that line, {due, attempt, chain}, ...}: open turns that this
+--         one supersedes
+--       taken epoch 0 mark host: decided before;  skipped epoch 0 overlap run host, or skipped epoch 0 queue-full pool -
+--       later epoch 0 ms: open, but not yet;  early epoch 0 ms: more than 60 s ahead of Redis's clock;  grace epoch 0
+--       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  about 20 calls
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local FIRST_POOL = 9
+local s, own_connection, own_epoch, c, details, due, overlap, again, job = unpack(ARGV)
+--#include core
+if epoch ~= own_epoch then return {'epoch', epoch or ''} end
+local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
+if not connection then return {'gone'} end
+if connection ~= own_connection then return {'stale'} end
+--#include queue
+--#include request
+--#include turns
+if not in_epoch() then return {'epoch', ''} end
+
+local function line_of(...)
+    return table.concat({...}, ' ')
+end
+
+local sent = parse_turn(call('HGET', turns_of(s), c))
+local r = sent and read_claim(c)
+if r and r.session == s then -- it was sent before (R6)
+    sent.epoch = epoch
+    write_turn(s, c, sent)
+    return line_of(answer(c, r, last), sent.attempt, sent.chain)
+end
+if grace then return line_of('grace', epoch, 0) end
+local early = ms_early(due)
+if early > 0 then return line_of('early', epoch, 0, fmt(early)) end
+
+-- The turn of this due time, or why it is none.
+local open, mark = read_open(job), mark_of(job)
+local turn = open[due]
+if turn and tonumber(turn.not_before) > now() then
+    return line_of('later', epoch, 0, fmt(math.ceil((tonumber(turn.not_before) - now()) / 1000)))
+end
+if not turn and tonumber(due) <= mark then
+    local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
+    if not (decided_due == due and by == c and how == 'S') then return line_of('taken', epoch, 0, fmt(mark), host or '-') end
+    mark = 0 -- the answer was lost: this host alone can tell that it was skipped
+end
+local host = string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-'
+
+-- Returns a claim that holds the job's permit or waits for it.
+local function find_run()
+    local base = at .. 'pool:' .. job
+    local member = call('SRANDMEMBER', base .. ':held', '1')[1]
+    local other = member and string.match(member, '^(.*)#') or call('ZRANGE', base .. ':queue', '0', '0')[1]
+        or call('ZRANGE', base .. ':parked', '0', '0')[1]
+    return other and read_claim(other)
+end
+
+local function skip(why, run, on)
+    decide(job, due, c, 'S', host)
+    call('HDEL', open_of(job), due)
+    return line_of('skipped', epoch, 0, why, run, on)
+end
+
+-- What is there of the job: its claims, and for a new due time the turns that are open now. What still waits for its delay is
+-- superseded.
+local present, superseded = 0, {}
+if overlap ~= 'allow' then
+    local base = at .. 'pool:' .. job
+    present = call('SCARD', base .. ':held') + call('ZCARD', base .. ':queue') + call('ZCARD', base .. ':parked')
+end
+for other, o in pairs(open) do
+    if tonumber(o.not_before) > now() then
+        superseded[#superseded + 1] = {other, o.attempt, o.chain}
+    elseif not turn and overlap ~= 'allow' then
+        present = present + 1
+    end
+end
+if present >= (overlap == 'queue' and 2 or 1) then
+    local run = find_run()
+    local on = run and string.match(call('HGET', at .. 'sessions', run.session) or '', '^%S+')
+    return skip('overlap', run and run.run or '-', on or '-')
+end
+
+local d, texts = {list = {}, queue_limits = {}}, {}
+for i = FIRST_POOL, #ARGV, 3 do
+    local name, permits, queue_limit = unpack(ARGV, i, i + 2)
+    d.list[#d.list + 1], d.list[#d.list + 2] = name, tonumber(permits)
+    d.queue_limits[#d.queue_limits + 1] = tonumber(queue_limit)
+    texts[#texts + 1] = name .. ':' .. permits
+end
+d.pools = table.concat(texts, ',')
+local line = request(c, details, '0', false, d)
+local full = string.match(line, '^refused %S+ %S+ queue%-full (%S+)')
+if full then
+    save_clock()
+    return skip('queue-full', full, '-')
+end
+decide(job, due, c, 'T', host)
+call('HDEL', open_of(job), due)
+for _, o in ipairs(superseded) do call('HDEL', open_of(job), o[1]) end
+write_turn(s, c, {state = 'T', job = job, due = due, attempt = turn and turn.attempt or '1', again = again, epoch = epoch,
+    chain = turn and turn.chain or '-'})
+save_clock()
+line = line_of(line, turn and turn.attempt or '1', turn and turn.chain or '-')
+if #superseded == 0 then return line end
+return {line, unpack(superseded)}

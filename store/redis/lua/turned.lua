@@ -1,0 +1,134 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: MIT
+-- turned: what becomes of turns (R18).
+--
+-- KEYS  berth:{ns}:meta
+-- ARGV  session connection epoch, then one of:
+--       commit CLAIM             before anything is started. Reply: ok epoch 0;  lost epoch 0: another host may have the turn, or nobody;
+--                                waits epoch 0: the claim is not granted
+--       over CLAIM               the run is over, or nothing of it will begin: its claim is released. Reply: that of release
+--       back CLAIM ATTEMPT DELAY-MS CHAIN    the same, and the turn is open as this attempt after the delay. Reply: that of release
+--       pass JOB DUE CLAIM       all due times up to this one are missed, if they were not decided before. CLAIM: an id that makes
+--                                the call unique. Reply: missed epoch 0 MARK: told by this host; MARK: the latest due time decided
+--                                before, 0: none;  taken epoch 0 MARK HOST, early epoch 0 MS, grace epoch 0: as of turn
+--       look JOB...              Reply: {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain}, ...}, ...}: open turns of these jobs, and the
+--                                marks. Once a lease, because a host may not take the turns of which it was notified
+--       report CLAIM STATE JOB DUE ATTEMPT AGAIN CHAIN ...    after a sync: turns of this session, 100 at most. Reply: ok epoch 0
+--       marks JOB DUE ...        after a sync: the latest due times that this host knows to be decided, 200 at most. Reply: ok epoch 0
+--       {'epoch', epoch}, {'gone'}, {'stale'} as in claim
+-- Cost  commit: 5 calls; over: that of release and 3; back: 3 more for each session that defines the job
+local call, meta = redis.call, KEYS[1]
+local at = string.sub(meta, 1, -5)
+local s, own_connection, own_epoch, what, c = unpack(ARGV, 1, 5)
+--#include core
+if epoch ~= own_epoch then return {'epoch', epoch or ''} end
+local connection = string.match(call('HGET', meta, 'c:' .. s) or '', '^%d+')
+if not connection then return {'gone'} end
+if connection ~= own_connection then return {'stale'} end
+--#include queue
+--#include turns
+local KEPT = 400 * 86400 -- s: marks of jobs that no host has defined for so long are deleted (R16)
+
+local function line_of(word, ...)
+    return table.concat({word, epoch, 0, ...}, ' ')
+end
+
+local verbs = {}
+
+function verbs.commit()
+    local t, r = parse_turn(call('HGET', turns_of(s), c)), read_claim(c)
+    if not in_epoch() then return {'epoch', ''} end
+    if not t or t.epoch ~= epoch or not r or r.session ~= s or r.reason ~= '' then return line_of('lost') end
+    if r.state ~= 'H' then return line_of('waits') end
+    if t.state == 'T' then
+        t.state = 'C'
+        write_turn(s, c, t)
+    end
+    return line_of('ok')
+end
+
+local function release()
+    local r = read_claim(c)
+    if not r and call('SISMEMBER', claims_of(s), c) == 1 then
+        call('HSET', meta, 'broken', '1') -- its permits are unknown: see hello.lua
+        end_epoch()
+        return {'epoch', ''}
+    end
+    if not r or r.session ~= s then return line_of('ok') end
+    local before = fmt(clock)
+    call('SREM', claims_of(s), c)
+    drop(c, r)
+    settle()
+    save_clock()
+    if not epoch then return {'epoch', ''} end
+    return table.concat({'ok', epoch, more, before, r.state == 'H' and r.token or '0'}, ' ')
+end
+
+function verbs.over()
+    call('HDEL', turns_of(s), c)
+    return release()
+end
+
+function verbs.back()
+    local t = parse_turn(call('HGET', turns_of(s), c))
+    call('HDEL', turns_of(s), c)
+    local reply = release()
+    if t and t.epoch == epoch then
+        open_turn(t.job, t.due, ARGV[6], ARGV[7], ARGV[8], s)
+        save_clock()
+    end
+    return epoch and reply or {'epoch', ''}
+end
+
+function verbs.pass()
+    local job, due, id = c, ARGV[6], ARGV[7]
+    if not in_epoch() then return {'epoch', ''} end
+    if grace then return line_of('grace') end
+    local early, mark, open = ms_early(due), mark_of(job), read_open(job)
+    if early > 0 then return line_of('early', fmt(early)) end
+    local decided_due, by, how, host = string.match(call('HGET', open_of(job), 'last') or '', '^(%d+) (%S+) (%a) (%S+)$')
+    if tonumber(due) > mark or open[due] then
+        call('HDEL', open_of(job), due)
+        decide(job, due, id, 'M', string.match(call('HGET', at .. 'sessions', s) or '', '^%S+') or '-')
+    elseif not (decided_due == due and by == id and how == 'M') then
+        return line_of('taken', fmt(mark), host or '-')
+    end
+    return line_of('missed', fmt(mark))
+end
+
+function verbs.look()
+    local list, oldest = {'ok', epoch, 0}, fmt(math.floor(now() / 1000000) - KEPT)
+    for i = 5, #ARGV do
+        local of_job = {ARGV[i], fmt(mark_of(ARGV[i]))}
+        for due, o in pairs(read_open(ARGV[i])) do
+            of_job[#of_job + 1] = {due, o.attempt, fmt(math.max(0, math.ceil((tonumber(o.not_before) - now()) / 1000))), o.chain}
+        end
+        list[#list + 1] = of_job
+    end
+    for _, job in ipairs(call('ZRANGEBYSCORE', at .. 'marks', '-inf', oldest, 'LIMIT', 0, 16)) do
+        if call('EXISTS', at .. 'pool:' .. job .. ':limits') == 0 then
+            call('ZREM', at .. 'marks', job)
+            call('UNLINK', open_of(job))
+        end
+    end
+    return list
+end
+
+function verbs.report()
+    for i = 5, #ARGV, 7 do
+        local t, claim, r = {epoch = epoch}, ARGV[i], read_claim(ARGV[i])
+        t.state, t.job, t.due, t.attempt, t.again, t.chain = unpack(ARGV, i + 1, i + 6)
+        if r and r.session == s then write_turn(s, claim, t) end
+    end
+    return line_of('ok')
+end
+
+function verbs.marks()
+    for i = 5, #ARGV, 2 do
+        local job, due = ARGV[i], tonumber(ARGV[i + 1])
+        if due > mark_of(job) and due <= now() / 1000000 + AHEAD_MAX then call('ZADD', at .. 'marks', ARGV[i + 1], job) end
+    end
+    return line_of('ok')
+end
+
+return verbs[what]()

@@ -1,0 +1,104 @@
+-- SPDX-License-Identifier: MIT
+-- Part of scripts that decide, end or open turns (R18). Expects core.lua and queue.lua. A job is named by its implicit pool.
+--
+-- marks            zset  job -> the latest due time that was decided, in seconds since 1970
+-- pool:P:turns     hash  of the job with pool P. last: "due claim how host" of its latest decision; how: T(aken), S(kipped), M(issed);
+--                  DUE: "attempt not-before-µs epoch chain" of each open turn
+-- session:S:turns  hash  claim -> "state job due attempt again epoch chain" of each turn of session S. state: T(aken), C(ommitted);
+--                  again: ms from the loss of its host to the next attempt, "-": no further attempt; chain: a word of the hosts
+--
+-- A turn, taken or open, belongs to the epoch that it names: Redis may have lost what followed, when another host had it. In a
+-- later epoch it is void, unless its host reports it (R10).
+
+local AHEAD_MAX = 3 * 3600 -- s: a mark that is further ahead of TIME was decided by a wrong clock, and is void
+local tells = 128          -- sessions that this call may still notify of open turns
+
+local function turns_of(session)
+    return at .. 'session:' .. session .. ':turns'
+end
+
+local function open_of(job)
+    return at .. 'pool:' .. job .. ':turns'
+end
+
+local function parse_turn(text)
+    local t = {}
+    t.state, t.job, t.due, t.attempt, t.again, t.epoch, t.chain =
+        string.match(text or '', '^([TC]) (%S+) (%d+) (%d+) (%S+) (%S+) (%S+)$')
+    return t.state and t
+end
+
+local function write_turn(session, c, t)
+    call('HSET', turns_of(session), c, table.concat({t.state, t.job, t.due, t.attempt, t.again, t.epoch, t.chain}, ' '))
+end
+
+-- Returns the latest due time of a job that was decided; 0: none.
+local function mark_of(job)
+    local mark = tonumber(call('ZSCORE', at .. 'marks', job) or 0)
+    return mark <= now() / 1000000 + AHEAD_MAX and mark or 0
+end
+
+-- Returns how many ms too early a due time is for a decision; 0 or less: it is not.
+local function ms_early(due)
+    return math.ceil(tonumber(due) * 1000 - now() / 1000 - 60000)
+end
+
+-- Records a decision. An earlier due time, whose turn was open, changes no mark.
+local function decide(job, due, c, how, host)
+    if tonumber(due) < mark_of(job) then return end
+    call('ZADD', at .. 'marks', due, job)
+    call('HSET', open_of(job), 'last', table.concat({due, c, how, host}, ' '))
+end
+
+-- Returns the open turns of a job as {due = {attempt, not_before, chain}}; deletes those of earlier epochs.
+local function read_open(job)
+    local list, fields = {}, call('HGETALL', open_of(job))
+    for i = 1, #fields, 2 do
+        if fields[i] ~= 'last' then
+            local o, own = {}, nil
+            o.attempt, o.not_before, own, o.chain = string.match(fields[i + 1], '^(%d+) (%d+) (%S+) (%S+)$')
+            if own == epoch then
+                list[fields[i]] = o
+            else
+                call('HDEL', open_of(job), fields[i])
+            end
+        end
+    end
+    return list
+end
+
+-- Opens a turn, and notifies the sessions that define the job but `but`. The push has a number of the clock and names its
+-- predecessor, so that a host detects its loss (R12).
+local function open_turn(job, due, attempt, delay_ms, chain, but)
+    if not in_epoch() then return end -- this Redis may have older data
+    local not_before = fmt(now() + tonumber(delay_ms) * 1000)
+    call('HSET', open_of(job), due, table.concat({attempt, not_before, epoch, chain}, ' '))
+    for _, s in ipairs(call('ZRANGE', at .. 'pool:' .. job .. ':limits', 0, 127)) do
+        local connection, last = string.match(call('HGET', meta, 'c:' .. s) or '', '^(%d+) (%d+)$')
+        if connection and s ~= but and tells > 0 then
+            local number = fmt(tick())
+            tells = tells - 1
+            call('HSET', meta, 'c:' .. s, connection .. ' ' .. number)
+            push(s, 'turn', epoch, last, number, job, due, attempt, delay_ms)
+        end
+    end
+end
+
+-- A turn has lost its host: it is open if no process can have begun, or as the next attempt if its job has one.
+local function lose_turn(t, but)
+    if t.epoch ~= epoch or (t.state == 'C' and t.again == '-') then return end
+    local committed = t.state == 'C'
+    open_turn(t.job, t.due, fmt(tonumber(t.attempt) + (committed and 1 or 0)), committed and t.again or '0', t.chain, but)
+end
+
+-- Opens what it must of the turns of a session that ends, or of those whose claims the session has no more.
+local function lose_turns(session, ends)
+    local fields = call('HGETALL', turns_of(session))
+    for i = 1, #fields, 2 do
+        local t, r = parse_turn(fields[i + 1]), not ends and read_claim(fields[i])
+        if not (r and r.session == session) then
+            call('HDEL', turns_of(session), fields[i])
+            if t then lose_turn(t, session) end
+        end
+    end
+end

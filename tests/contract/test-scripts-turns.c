@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts alone: turns (R18). The job is that of pool @b, with one permit; s1 and s2 define it. */
+
+#include <string.h>
+
+#include "tests/harness/script.h"
+
+#define TAKEN "ok $ 0 H * * * 0 * "
+
+static uint64_t seconds;
+
+/* A due time so many seconds from Redis's time. */
+static uint64_t due_in(int64_t after) {
+    return (uint64_t) ((int64_t) seconds + after);
+}
+
+static const char *turn_as(const char *session, const char *id, uint64_t due, const char *overlap, const char *again) {
+    return script_sayf("turn %s 1 $ %s 0_7_r-%s_b %" PRIu64 " %s %s @b 1 100", session, id, id, due, overlap, again);
+}
+
+static const char *turn(const char *session, const char *id, uint64_t due) {
+    return turn_as(session, id, due, "skip", "-");
+}
+
+static const char *turned(const char *session, const char *words) {
+    return script_sayf("turned %s 1 $ %s", session, words);
+}
+
+static void begin(void) {
+    _cleanup_reply_ redisReply *r = NULL;
+
+    script_begin();
+    r = redis_command(&script_server, "TIME");
+    seconds = strtoull(r && r->elements == 2 ? r->element[0]->str : "0", NULL, 10);
+    for (unsigned i = 1; i <= 2; i++) {
+        char session[] = {'s', (char) ('0' + i), '\0'};
+
+        EXPECT(script_hello(session, 1, 3, "db 4 net 2 @b 1"), "ok $ *");
+    }
+}
+
+static void end(void) {
+    script_tell("DEL berth:{t}:marks berth:{t}:pool:@b:turns");
+    script_end();
+}
+
+static void test_once(void) {
+    uint64_t due;
+
+    begin();
+    due = due_in(-1);
+    EXPECT(turn("s1", "a", due), TAKEN "1 -");
+    EXPECT(turn("s2", "b", due), "taken $ 0 * s1");
+    CU_ASSERT(script_number(3) == due);
+    EXPECT(turn("s2", "c", due - 60), "taken $ 0 * s1"); /* a later one was decided */
+    EXPECT(turn("s1", "a", due), TAKEN "1 -");           /* R6 */
+    TEST_INT(script_used("@b"), 1);
+    EXPECT(turned("s1", "commit a"), "ok $ 0");
+    EXPECT(turned("s1", "commit a"), "ok $ 0");
+    EXPECT(turned("s2", "commit a"), "lost $ 0");
+    EXPECT(turned("s1", "over a"), "ok $ 0 * *");
+    EXPECT(turned("s1", "over a"), "ok $ 0");
+    EXPECT(turned("s1", "commit a"), "lost $ 0");
+    TEST_INT(script_used("@b"), 0);
+    EXPECT(turn("s2", "b", due), "taken $ 0 * s1");
+    EXPECT(turn("s2", "b", due_in(0)), TAKEN "1 -");
+    EXPECT(turned("s2", "over b"), "ok $ 0 * *");
+    end();
+}
+
+static void test_early(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(86400)), "early $ 0 *");
+    CU_ASSERT(script_number(3) > 86330000 && script_number(3) <= 86340000);
+    EXPECT(turn("s1", "a", due_in(50)), TAKEN "1 -");
+    EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m", due_in(86400)), "early $ 0 *");
+    EXPECT(turned("s1", "over a"), "ok *");
+    end();
+}
+
+static void test_overlap(void) {
+    begin();
+    EXPECT(script_claim("s2", "x", "@b 1 100"), "ok $ 0 H *"); /* berth start */
+    EXPECT(turn("s1", "a", due_in(-9)), "skipped $ 0 overlap r-x s2");
+    EXPECT(turn("s1", "a", due_in(-9)), "skipped $ 0 overlap r-x s2"); /* the answer was lost */
+    EXPECT(turn("s2", "b", due_in(-9)), "taken $ 0 * s1");
+    EXPECT(turn_as("s1", "c", due_in(-8), "queue", "-"), "ok $ 0 W * 1 -");
+    EXPECT(turn_as("s2", "d", due_in(-7), "queue", "-"), "skipped $ 0 overlap r-x s2");
+    EXPECT(turned("s1", "commit c"), "waits $ 0");
+    EXPECT(script_say("release s2 1 $ x"), "ok *");
+    TEST_INT(script_state("c"), 'H');
+    EXPECT(turned("s1", "commit c"), "ok $ 0");
+    EXPECT(turned("s1", "over c"), "ok *");
+    EXPECT(script_sayf("turn s1 1 $ e 0_7_r_b %" PRIu64 " allow - @b 1 0", due_in(-6)), TAKEN "1 -");
+    EXPECT(script_sayf("turn s1 1 $ f 0_7_r_b %" PRIu64 " allow - @b 1 0", due_in(-5)), "skipped $ 0 queue-full @b -");
+    EXPECT(turned("s1", "over e"), "ok *");
+    end();
+}
+
+/* The host dies before the commit: another takes the turn. After it: only if the job says so. */
+static void test_burial(void) {
+    begin();
+    EXPECT(turn("s2", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(script_say("bye s2 1"), "ok *");
+    EXPECT(turned("s1", "look @b"), "ok $ 0 [@b * [* 1 0 -]]");
+    EXPECT(turn("s1", "b", due_in(-8)), "skipped $ 0 overlap - -"); /* a new due time waits for none that is open */
+    EXPECT(turn_as("s1", "c", due_in(-9), "skip", "0"), TAKEN "1 -");
+    EXPECT(turned("s1", "look @b"), "ok $ 0 [@b ??????????]");
+    EXPECT(turned("s1", "commit c"), "ok $ 0");
+    EXPECT(script_say("bye s1 1"), "ok *");
+    EXPECT(script_hello("s3", 1, 1, "@b 1"), "ok *");
+    EXPECT(script_say("sync s3 1 $ 0 1 1"), "ok *");
+    EXPECT(turn_as("s3", "d", due_in(-9), "skip", "-"), TAKEN "2 -");
+    EXPECT(turned("s3", "commit d"), "ok $ 0");
+    EXPECT(script_say("bye s3 1"), "ok *");
+    EXPECT(script_hello("s4", 1, 1, "@b 1"), "ok *");
+    EXPECT(turned("s4", "look @b"), "ok $ 0 [@b ??????????]"); /* over */
+    end();
+}
+
+static void test_given_back(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s1", "back a 1 0 -"), "ok $ 0 * *"); /* drained */
+    EXPECT(turn("s2", "b", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s2", "commit b"), "ok $ 0");
+    EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0 * *"); /* it failed */
+    EXPECT(turned("s2", "back b 2 60000 r-b"), "ok $ 0");
+    EXPECT(turn("s1", "c", due_in(-9)), "later $ 0 *");
+    CU_ASSERT(script_number(3) > 50000 && script_number(3) <= 60000);
+    EXPECT(turn("s1", "c", due_in(-8)), "ok $ 0 H * 1 - [* 2 r-b]"); /* the chain is superseded */
+    EXPECT(turn("s2", "d", due_in(-9)), "taken $ 0 * s1");
+    EXPECT(turned("s1", "back c 2 0 r-c"), "ok *");
+    EXPECT(turn("s2", "d", due_in(-8)), TAKEN "2 r-c");
+    EXPECT(turned("s2", "over d"), "ok *");
+    end();
+}
+
+/* Hosts that define the job are told, with a number that lets them notice a lost push. */
+static void test_pushes(void) {
+    begin();
+    script_tell("DEL pushes");
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(script_say_failing("turned s1 1 $ back a 1 500 -", 999), "ok *");
+    {
+        _cleanup_reply_ redisReply *r = redis_command(&script_server, "LRANGE pushes 0 -1");
+
+        CU_ASSERT_FATAL(r && r->elements == 1); /* not its own host */
+        EXPECT(r->element[0]->str, "turn $ 0 * @b * 1 500");
+    }
+    EXPECT(script_beat("s2", 0, 0), "ok $ 0 0 * *");
+    CU_ASSERT(script_number(5) > 0); /* the number of that push */
+    script_tell("DEL pushes");
+    end();
+}
+
+static void test_missed(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-90)), TAKEN "1 -");
+    EXPECT(turned("s1", "back a 1 0 -"), "ok *");
+    EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m1", due_in(-90)), "missed $ 0 *");
+    EXPECT(turned("s1", "look @b"), "ok $ 0 [@b ??????????]");
+    EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m2", due_in(-30)), "missed $ 0 *");
+    CU_ASSERT(script_number(3) == due_in(-90));
+    EXPECT(script_sayf("turned s2 1 $ pass @b %" PRIu64 " m2", due_in(-30)), "missed $ 0 *");
+    EXPECT(script_sayf("turned s1 1 $ pass @b %" PRIu64 " m3", due_in(-30)), "taken $ 0 * s2");
+    EXPECT(turn("s1", "b", due_in(-60)), "taken $ 0 * s2");
+    end();
+}
+
+/* Redis may have lost what came later: what was taken or open is void, and marks are what hosts report. */
+static void test_epochs(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    script_fail_over();
+    EXPECT(turned("s1", "commit a"), "epoch*");
+    EXPECT(script_hello("s1", 2, 1, "@b 1"), "ok *");
+    script_learn_new_epoch();
+    EXPECT(script_sayf("sync s1 2 $ 0 1 1 a H %" PRIu64 " %" PRIu64 " 0 0 7 r-a b @b:1", (uint64_t) 1, (uint64_t) 1), "ok *");
+    EXPECT(script_say("turned s1 2 $ commit a"), "lost $ 0");
+    EXPECT(script_sayf("turned s1 2 $ report a T @b %" PRIu64 " 1 - -", due_in(-9)), "ok $ 0");
+    EXPECT(script_say("turned s1 2 $ commit a"), "ok $ 0"); /* also in grace: it was decided before */
+    EXPECT(script_sayf("turn s1 2 $ b 0_7_r_b %" PRIu64 " skip - @b 1 100", due_in(-5)), "grace $ 0");
+    EXPECT(script_sayf("turned s1 2 $ pass @b %" PRIu64 " m", due_in(-5)), "grace $ 0");
+    script_tell("FLUSHALL");
+    EXPECT(script_hello("s2", 2, 1, "@b 1"), "ok *");
+    script_learn_new_epoch();
+    EXPECT(script_say("sync s2 2 $ 0 1 1"), "ok *");
+    EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(-9)), "ok $ 0");
+    EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(-99)), "ok $ 0");
+    EXPECT(script_sayf("turned s2 2 $ marks @b %" PRIu64, due_in(86400)), "ok $ 0"); /* a wrong clock decided that */
+    script_tell("HDEL " META " grace grace_elapsed");
+    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip - @b 1 100", due_in(-9)), "taken $ 0 *");
+    EXPECT(script_sayf("turn s2 2 $ c 0_7_r_b %" PRIu64 " skip - @b 1 100", due_in(-8)), TAKEN "1 -");
+    EXPECT(script_say("bye s2 2"), "ok *");
+    EXPECT(script_hello("s3", 1, 1, "@b 1"), "ok *");
+    EXPECT(script_sayf("turned s3 1 $ look @b"), "ok $ 0 [@b * [* 1 0 -]]");
+    script_fail_over();
+    EXPECT(script_hello("s3", 2, 1, "@b 1"), "ok *");
+    script_learn_new_epoch();
+    EXPECT(script_sayf("turned s3 2 $ look @b"), "ok $ 0 [@b ??????????]");
+    end();
+}
+
+/* The sync of a host that forgot the run. */
+static void test_forgotten(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    EXPECT(script_hello("s1", 2, 1, "@b 1"), "ok *");
+    EXPECT(script_say("sync s1 2 $ 0 1 1"), "ok *");
+    EXPECT(turn("s2", "b", due_in(-9)), TAKEN "1 -");
+    EXPECT(turned("s2", "over b"), "ok *");
+    EXPECT(turn("s1", "c", due_in(-1)), "stale");
+    EXPECT(turned("s1", "commit a"), "stale");
+    EXPECT(turn("s9", "c", due_in(-1)), "gone");
+    EXPECT(turned("s9", "commit a"), "gone");
+    end();
+}
+
+/* Marks of a job that no host has defined for 400 days go; others stay. */
+static void test_old_marks(void) {
+    begin();
+    EXPECT(script_say("turned s1 1 $ marks @old 1500000000 @b 1500000000"), "ok $ 0");
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:marks"), 2);
+    EXPECT(turned("s1", "look"), "ok $ 0");
+    TEST_INT(redis_number(&script_server, "ZCARD berth:{t}:marks"), 1);
+    EXPECT(turned("s1", "look @b"), "ok $ 0 [@b 1500000000]");
+    end();
+}
+
+static void test_full(void) {
+    begin();
+    EXPECT(turn("s1", "a", due_in(-9)), TAKEN "1 -");
+    script_tell("CONFIG SET maxmemory 1");
+    EXPECT(turn("s2", "b", due_in(-8)), "OOM *");
+    EXPECT(turned("s1", "commit a"), "ok $ 0");
+    EXPECT(turned("s1", "over a"), "ok *");
+    script_tell("CONFIG SET maxmemory 0");
+    end();
+}
+
+static CU_TestInfo tests[] = {
+    {"turns: a due time is decided once", test_once},
+    {"turns: a due time far ahead is not decided", test_early},
+    {"turns: a due time meets a run", test_overlap},
+    {"turns: of a host that ends", test_burial},
+    {"turns: given back", test_given_back},
+    {"turns: hosts receive those that open", test_pushes},
+    {"turns: missed due times", test_missed},
+    {"turns: a new epoch", test_epochs},
+    {"turns: a sync without the run", test_forgotten},
+    {"turns: old marks are deleted", test_old_marks},
+    {"turns: a full Redis takes no new one", test_full},
+    CU_TEST_INFO_NULL,
+};
+
+static CU_SuiteInfo suites[] = {
+    {.pName = "scripts-turns", .pTests = tests},
+    CU_SUITE_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    return script_main(argc, argv, suites);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What must become of turns (R18): no attempt begins twice, and each due time is decided once somebody could ask. */
+
+#include <string.h>
+
+#include "tests/model/model-rules.h"
+
+void rules_turn_pushed(struct effect *e, unsigned session, const char *text) {
+    char epoch[NUMBER_SIZE] = "", job[16] = "";
+    uint64_t before = 0, number = 0, due = 0, attempt = 0, ms = 0;
+    struct m_session *s = &e->m->sessions[session];
+
+    if (sscanf(text, "turn %23s %" SCNu64 " %" SCNu64 " %15s %" SCNu64 " %" SCNu64 " %" SCNu64, epoch, &before, &number, job, &due, &attempt,
+               &ms) != 7 || strcmp(job, "a") != 0)
+        model_fail(e->w, "a push makes no sense: %s", text);
+    if (number <= e->m->clock || (s->live && before != s->last)) /* not live: it was ended later in this call */
+        model_fail(e->w, "R12: the open turn of s%u has number %" PRIu64 " after %" PRIu64, session, number, before);
+    if (e->mismatch)
+        model_fail(e->w, "R18: a Redis that is not that of the epoch opened a turn");
+    if (s->live)
+        s->last = number;
+    e->m->clock = number;
+}
+
+/* skipped_by: host + 1; 0: it was taken. A later decision takes the place of what a lost answer said. */
+static void note_decided(const struct effect *e, uint64_t when, unsigned skipped_by) {
+    bool is_latest = true; /* else the data has no answer for a second question */
+
+    for (unsigned k = 0; k < e->w->n_dues; k++)
+        is_latest = is_latest && (vturn_due(e->w, k) <= when || e->w->dues[k].holder == 0);
+    for (unsigned k = 0; k < e->w->n_dues; k++) {
+        struct due *due = &e->w->dues[k];
+
+        if (vturn_due(e->w, k) == when) {
+            due->is_open = false;
+            due->skipped_by = skipped_by;
+            due->holder = id_number(e->args[3]) + 1;
+            due->skipped_run = skipped_by > 0 && is_latest ? id_number(e->args[3]) + 1 : 0;
+            due->excused = due->excused || (skipped_by > 0 && !is_latest);
+            due->skipped_epoch = e->w->n_begun;
+            continue;
+        }
+        due->skipped_run = 0;
+        if (vturn_due(e->w, k) < when && due->skipped_by > 0)
+            due->excused = true;
+    }
+}
+
+static void check_delay(struct effect *e) {
+    unsigned k = vturn_find(e->w, rules_number(e->args[5]));
+
+    if (k < e->w->n_dues && e->w->dues[k].back_epoch == e->w->n_begun && e->m->claims[id_number(e->args[3])].state == 0 &&
+        world_redis_time(e->w) + USEC_PER_MSEC < e->w->dues[k].not_before)
+        model_fail(e->w, "R18: due time %u is taken by c%u before its delay is over", k, id_number(e->args[3]));
+}
+
+/* The answer may have been lost, and nobody else can tell. */
+static void check_skipped_again(struct effect *e) {
+    unsigned k = vturn_find(e->w, rules_number(e->args[5]));
+
+    if (k < e->w->n_dues && e->w->dues[k].skipped_run == id_number(e->args[3]) + 1 && e->w->dues[k].skipped_epoch == e->w->n_begun)
+        model_fail(e->w, "R18: due time %u was skipped for c%u, which asks again and is answered 'taken'", k, id_number(e->args[3]));
+}
+
+void rules_turn(struct effect *e) {
+    if (strcmp(e->word, "ok") == 0) {
+        if (e->was_grace && reply_number(reply_at(e->reply, 9)) > 0 && e->m->claims[id_number(e->args[3])].state == 0)
+            model_fail(e->w, "R18: a turn was taken in grace");
+        check_delay(e);
+        rules_granted_turn(e);
+    } else if (strcmp(e->word, "taken") != 0 && strcmp(e->word, "skipped") != 0 && strcmp(e->word, "later") != 0 &&
+               strcmp(e->word, "early") != 0 && strcmp(e->word, "grace") != 0) {
+        model_fail(e->w, "turn was answered '%s'", e->word);
+    }
+    if (strcmp(e->word, "taken") == 0)
+        check_skipped_again(e);
+    if (strcmp(e->word, "ok") == 0 || strcmp(e->word, "skipped") == 0)
+        note_decided(e, rules_number(e->args[5]), *e->word == 's' ? e->m->sessions[id_number(e->args[0])].host + 1 : 0);
+    if ((strcmp(e->word, "early") == 0) !=
+            (rules_number(e->args[5]) * USEC_PER_SEC > world_redis_time(e->w) + 60 * USEC_PER_SEC + USEC_PER_MSEC) &&
+        strcmp(e->word, "ok") != 0 && strcmp(e->word, "grace") != 0 &&
+        rules_number(e->args[5]) * USEC_PER_SEC > world_redis_time(e->w) + 61 * USEC_PER_SEC)
+        model_fail(e->w, "R18: %s is far ahead of Redis' clock, and was answered '%s'", e->args[5], e->word);
+}
+
+void rules_turned(struct effect *e) {
+    if (strcmp(e->args[3], "back") == 0 && e->m->claims[id_number(e->args[4])].state != 0) {
+        struct due *due = &e->w->dues[e->w->runs[id_number(e->args[4])].turn.due];
+
+        due->not_before = world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
+        due->back_epoch = e->w->n_begun;
+    }
+    rules_ended_turn(e);
+}
+
+/* --- processes --- */
+
+/* Open turns are void, and those whose hosts have not received the answer. */
+void rules_turn_epoch_begun(struct world *w) {
+    for (unsigned k = 0; k < w->n_dues; k++) {
+        struct due *due = &w->dues[k];
+        const struct turn_run *holder = due->holder > 0 ? &w->runs[due->holder - 1].turn : NULL;
+
+        if (due->is_open || (holder && holder->due == k && !holder->taken))
+            due->excused = true;
+    }
+}
+
+void rules_turn_grace_ended(struct world *w) {
+    for (unsigned k = 0; k < w->n_dues; k++) {
+        bool told = false;
+
+        for (unsigned i = 0; i < w->n_hosts; i++)
+            told = told || (w->hosts[i].up && strcmp(w->hosts[i].turns.epoch, w->m.epoch) == 0 &&
+                            w->hosts[i].turns.mark >= vturn_due(w, k));
+        if (!told && w->dues[k].last_attempt > 0)
+            w->dues[k].untold = true;
+    }
+}
+
+void check_turn_start(struct world *w, const struct run *r) {
+    struct due *due = &w->dues[r->turn.due];
+    bool was = due->last_attempt > 0;
+
+    if (r->turn.attempt >= ATTEMPTS_MAX)
+        return;
+    if (was && due->starts[r->turn.attempt] > 0 && !due->untold)
+        model_fail(w, "R18: attempt %u of due time %u is begun by c%u, and was begun before", r->turn.attempt, r->turn.due, r->id);
+    else if (was && !due->given_back && strcmp(w->again, "-") == 0 && !due->untold)
+        model_fail(w, "R18: due time %u is begun again by c%u, and nobody gave it back", r->turn.due, r->id);
+    due->starts[r->turn.attempt]++;
+    due->last_attempt = r->turn.attempt;
+    due->given_back = false;
+}
+
+void check_turns_done(struct world *w) {
+    for (unsigned i = 0; i < w->n_hosts && w->turns; i++) {
+        const struct turn_host *t = &w->hosts[i].turns;
+
+        if (t->asking < RUNS_MAX && w->runs[t->asking].state < RUN_RELEASING)
+            model_fail(w, "R18: h%u still asks by c%u, its state is %d", i, t->asking, w->runs[t->asking].state);
+        if (t->next < w->n_dues)
+            model_fail(w, "R18: h%u does not ask for due time %u", i, t->next);
+        for (unsigned k = 0; k < w->n_dues; k++)
+            if (t->open_at[k] > 0 && t->open_at[k] < w->now + 2 * w->longest)
+                model_fail(w, "R18: h%u does not ask for due time %u, which is open", i, k);
+    }
+}
+
+void check_turns(struct world *w) {
+    for (unsigned k = 0; k < w->n_dues; k++) {
+        const struct due *due = &w->dues[k];
+
+        if (due->last_attempt == 0 && !due->skipped && !due->excused && !w->by_hand)
+            model_fail(w, "R18: nobody began due time %u, and nobody was told why", k);
+    }
+}
