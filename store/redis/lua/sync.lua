@@ -54,6 +54,7 @@ for i = FIRST_CLAIM, #ARGV, WORDS_A_CLAIM do
         elseif r.session ~= s then
             call('SREM', claims_of(r.session), c)
             call('SREM', unsynced_of(r.session), c)
+            move_turn(c, r.session, s)
             r.session, moved = s, true
         end
         observe_clock(tonumber(token))

@@ -118,7 +118,7 @@ function verbs.report()
     for i = 5, #ARGV, 7 do
         local t, claim, r = {epoch = epoch}, ARGV[i], read_claim(ARGV[i])
         t.state, t.job, t.due, t.attempt, t.again, t.chain = unpack(ARGV, i + 1, i + 6)
-        if r and r.session == s then write_turn(s, claim, t) end
+        if grace and r and r.session == s then write_turn(s, claim, t) end -- later its session may have lost the turn
     end
     return line_of('ok')
 end

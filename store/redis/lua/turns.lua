@@ -32,6 +32,15 @@ local function write_turn(session, c, t)
     call('HSET', turns_of(session), c, table.concat({t.state, t.job, t.due, t.attempt, t.again, t.epoch, t.chain}, ' '))
 end
 
+-- The claim of a turn is another session's of the same host now.
+local function move_turn(c, from, to)
+    local text = call('HGET', turns_of(from), c)
+    if text then
+        call('HDEL', turns_of(from), c)
+        call('HSET', turns_of(to), c, text)
+    end
+end
+
 -- Returns the latest due time of a job that was decided; 0: none.
 local function mark_of(job)
     local mark = tonumber(call('ZSCORE', at .. 'marks', job) or 0)
