@@ -91,6 +91,8 @@ void rules_turned(struct effect *e) {
         due->not_before = world_redis_time(e->w) + rules_number(e->args[6]) * USEC_PER_MSEC;
         due->back_epoch = e->w->n_begun;
     }
+    if (strcmp(e->args[3], "commit") == 0 && strcmp(e->word, "ok") == 0)
+        e->w->dues[e->w->runs[id_number(e->args[4])].turn.due].committer = id_number(e->args[4]) + 1;
     rules_ended_turn(e);
 }
 

@@ -19,7 +19,7 @@ static void note_open(struct world *w, const struct host *h, const struct run *r
     struct due *due = &w->dues[r->turn.due];
 
     due->is_open = true;
-    if (r->turn.committed || strcmp(h->turns.epoch, w->m.epoch) != 0)
+    if (r->turn.committed || due->committer == r->id + 1 || strcmp(h->turns.epoch, w->m.epoch) != 0)
         due->excused = true;
 }
 

@@ -52,7 +52,7 @@ struct due {
     bool skipped, excused;   /* somebody was told so; it may be lost */
     unsigned skipped_by, skipped_run; /* host + 1 and run + 1 whose question was answered so, in which epoch, and nothing was decided since */
     unsigned skipped_epoch;
-    unsigned holder;         /* run + 1 that took it last */
+    unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */
     usec_t not_before;       /* by Redis's clock, in the epoch back_epoch: somebody gave it back until then */
     unsigned back_epoch;
 };
