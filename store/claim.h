@@ -21,6 +21,24 @@ enum claim_state {
 
 struct run;
 
+enum turn_overlap { TURN_OVERLAP_SKIP, TURN_OVERLAP_QUEUE, TURN_OVERLAP_ALLOW };
+
+#define TURN_CHAIN_SIZE (2 * ID_TEXT_SIZE)
+
+/* The turn of a job at a due time, which comes with the claim of its run (R18). */
+struct claim_turn {
+    /* the owner's */
+    const char *pool;            /* of the job, "@report"; the claim demands it */
+    int64_t due;                 /* seconds since 1970 */
+    enum turn_overlap overlap;
+    usec_t again_usec;           /* from the loss of this host to the next attempt; USEC_INFINITY: there is none */
+
+    /* the store's, but for a recovered claim */
+    bool is_committed;           /* its command may have begun */
+    uint32_t attempt;            /* from 1; 0: not known yet */
+    char chain[TURN_CHAIN_SIZE]; /* what the host of the attempt before gave back with it; "-": nothing */
+};
+
 struct claim {
     /* the owner's */
     struct run *owner;
@@ -34,6 +52,7 @@ struct claim {
     size_t n_demands;
     const struct demand *demands; /* at least one, all of this store's scope */
     usec_t head_start_usec;
+    struct claim_turn *turn; /* NULL: none. Valid as long as the claim is not CLAIM_STATE_NONE */
 
     /* the store's */
     enum claim_state state;

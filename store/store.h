@@ -38,6 +38,28 @@ enum store_loss {
                            and for waiting ones: these return by themselves (R11) */
 };
 
+enum store_turn { /* why a turn is not this host's */
+    STORE_TURN_TAKEN,   /* its due time was decided before */
+    STORE_TURN_SKIPPED, /* this call decided: a run of the job is not over, or a queue is full */
+    STORE_TURN_LATER,   /* it is open, and its delay is not over */
+    STORE_TURN_EARLY,   /* the due time is too far ahead of the clock of Redis */
+};
+
+struct store_turn_answer {
+    enum store_turn turn;
+    const char *host;  /* TAKEN, SKIPPED: that has it, or has the other run; NULL: not known */
+    const char *why;   /* SKIPPED: "overlap", "queue-full" */
+    const char *run;   /* SKIPPED: the run that is not over; NULL: not known */
+    usec_t after_usec; /* LATER, EARLY: when to ask again */
+};
+
+struct store_open_turn {
+    const char *pool; /* of the job */
+    int64_t due;
+    uint32_t attempt;
+    usec_t after_usec; /* when it may be taken */
+};
+
 struct store_listener {
     /* Queued, parked, or requeued: claim->state says which; ticket and position are set. */
     void (*on_waiting)(struct claim *c, void *userdata);
@@ -52,6 +74,13 @@ struct store_listener {
     /* The deadline of all held claims has moved (boottime, R8). Never with store-memory. */
     void (*on_deadline)(struct store *s, usec_t deadline, void *userdata);
     void (*on_state)(struct store *s, enum store_state state, void *userdata);
+    /* Of claims with a turn; never with store-memory: */
+    /* The turn of the claim is not this host's; the claim is the owner's again (CLAIM_STATE_NONE). */
+    void (*on_turn_refused)(struct claim *c, const struct store_turn_answer *answer, void *userdata);
+    /* Answers store_commit(). False: another host may have the turn; the owner releases the claim. */
+    void (*on_committed)(struct claim *c, bool is_ours, void *userdata);
+    /* The turn is anybody's. May come again for the same turn. */
+    void (*on_turn_open)(struct store *s, const struct store_open_turn *turn, void *userdata);
     void *userdata;
 };
 
@@ -70,6 +99,15 @@ enum {
 typedef void (*store_reply_fn)(int r, void *userdata);
 /* The handler owns the snapshot. */
 typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot, void *userdata);
+
+/* Answers of store_pass(); 0: the due times were missed, and this host tells so. -ENOTCONN: to be asked again when the
+ * store is READY. -EAGAIN: they are ahead of the clock of Redis. */
+enum { STORE_E_TAKEN = 3 }; /* they were decided before */
+struct store_pass {
+    const char *pool; /* of the job */
+    int64_t due;      /* all due times up to this one are missed, if they were not decided before */
+    const char *id;   /* of the call, as made by id_make(): with it the call may be repeated (R6) */
+};
 
 struct store_override {
     const char *pool;
@@ -95,6 +133,11 @@ struct store_ops {
     int (*claim)(struct store *s, struct claim *c);
     int (*adopt)(struct store *s, struct claim *c);
     void (*release)(struct store *s, struct claim *c);
+    /* NULL: store-memory, which has no turns. */
+    void (*commit)(struct store *s, struct claim *c);
+    void (*give_back)(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec);
+    int (*pass)(struct store *s, const struct store_pass *pass, store_reply_fn fn, void *userdata);
+    void (*remember)(struct store *s, const char *pool, int64_t due);
     int (*override)(struct store *s, const struct store_override *o, store_reply_fn fn, void *userdata);
     int (*revoke)(struct store *s, const char *claim, const char *reason, store_reply_fn fn, void *userdata);
     int (*end_grace)(struct store *s, store_reply_fn fn, void *userdata);
@@ -148,6 +191,23 @@ static inline int store_adopt(struct store *s, struct claim *c) {
  * never had the claim, else after Redis's reply or the next sync. */
 static inline void store_release(struct store *s, struct claim *c) {
     s->ops->release(s, c);
+}
+/* Commits the turn of a held claim before anything of it is started (R18). on_committed follows; while Redis is
+ * away it waits. A turn that is committed already is committed again. */
+static inline void store_commit(struct store *s, struct claim *c) {
+    s->ops->commit(s, c);
+}
+/* Releases a claim, and opens its turn: as this attempt (with turn->chain), to be taken after the delay. on_released
+ * follows. store_release() ends the turn. */
+static inline void store_give_back(struct store *s, struct claim *c, uint32_t attempt, usec_t delay_usec) {
+    s->ops->give_back(s, c, attempt, delay_usec);
+}
+static inline int store_pass(struct store *s, const struct store_pass *pass, store_reply_fn fn, void *userdata) {
+    return s->ops->pass(s, pass, fn, userdata);
+}
+/* This host knows that the due times up to this one are decided: it reports that after a loss of data (R10). Copied. */
+static inline void store_remember(struct store *s, const char *pool, int64_t due) {
+    s->ops->remember(s, pool, due);
 }
 static inline int store_override(struct store *s, const struct store_override *o, store_reply_fn fn,
                                  void *userdata) {

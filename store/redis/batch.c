@@ -37,8 +37,8 @@ static int read_line(const struct batch *batch, const struct redisReply *reply, 
                      struct reply_line *ret) {
     size_t n;
 
-    if (batch->n == 1)
-        return reply_line_read(reply, ret);
+    if (batch->n == 1) /* that of a turn may be followed by others */
+        return reply_line_read(reply_count(reply, &n) < 0 ? reply : reply_at(reply, 0), ret);
     if (reply_count(reply, &n) < 0 || n != batch->n)
         return -EBADMSG;
     return reply_line_read(reply_at(reply, i), ret);
@@ -47,7 +47,10 @@ static int read_line(const struct batch *batch, const struct redisReply *reply, 
 static int handle_claim(struct claim_entry *entry, const struct reply_line *line, uint64_t *ret_more) {
     struct store_redis *store = entry->store;
     struct claim_reply reply;
+    int r = entry->claim->turn ? turns_handle_reply(entry, line) : 0;
 
+    if (r != 0)
+        return r < 0 ? r : 0;
     if (claim_reply_parse(line, &reply) < 0)
         return -EBADMSG;
     *ret_more = reply.more;
@@ -147,7 +150,9 @@ static void add_claims(struct redis_command *command, const struct batch *batch)
 
         (void) snprintf(details, sizeof(details), "%" PRIu64 " %" PRIu64 " %s %s", claim->head_start_usec,
                         (uint64_t) claim->pid, claim->run, claim->name);
-        if (batch->n == 1) {
+        if (claim->turn) {
+            turns_add_request(batch->store, command, claim, details);
+        } else if (batch->n == 1) {
             add_single(command, batch->entries[i], details);
         } else {
             command_add(command, claim->id);
@@ -168,7 +173,9 @@ static int batch_send(struct batch *batch) {
     };
     _cleanup_command_ struct redis_command command = {0};
 
-    call_begin(batch->store, &command, scripts[batch->is_release][batch->n > 1]);
+    call_begin(batch->store, &command,
+               !batch->is_release && batch->entries[0]->claim->turn ? REDIS_SCRIPT_TURN
+                                                                    : scripts[batch->is_release][batch->n > 1]);
     command_add(&command, batch->store->epoch.id);
     if (batch->is_release)
         add_releases(&command, batch);
@@ -200,7 +207,7 @@ void batch_flush(struct store_redis *store) {
 
 /* Returns whether a claim can share a call with others. */
 static bool is_simple(const struct claim *claim) {
-    return claim->ticket == 0 && !claim->nowait && claim->n_demands == 1 && claim->demands[0].permits == 1;
+    return claim->ticket == 0 && !claim->turn && !claim->nowait && claim->n_demands == 1 && claim->demands[0].permits == 1;
 }
 
 static bool joins(const struct batch *batch, const struct claim *claim, bool is_release) {

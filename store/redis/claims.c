@@ -190,6 +190,13 @@ int claims_adopt(struct store *base, struct claim *claim) {
     return 0;
 }
 
+static void send_end(struct claim_entry *entry) {
+    if (entry->claim->turn)
+        turns_send_end(entry);
+    else
+        batch_add_release(entry);
+}
+
 void claims_release(struct store *base, struct claim *claim) {
     struct store_redis *store = store_redis_of(base);
     struct claim_entry *entry = claim->store_data;
@@ -203,7 +210,7 @@ void claims_release(struct store *base, struct claim *claim) {
         claim_table_finish(entry);
         session_check_stops(store);
     } else if (heartbeat_is_ready(store)) {
-        batch_add_release(entry);
+        send_end(entry);
     }
 }
 
@@ -218,7 +225,9 @@ void claims_send_pending(struct store_redis *store) {
             batch_add_claim(entry);
         else if (entry->claim->state == CLAIM_STATE_RELEASING && entry->calls == 0 &&
                  !claim_entry_is_finished(entry))
-            batch_add_release(entry);
+            send_end(entry);
+        else
+            turns_send_commit(entry);
     }
 }
 
@@ -278,6 +287,7 @@ void claims_lose(struct store_redis *store) {
         claim_table_confirm(entry, false);
         if (claim_entry_is_finished(entry) || entry->lease_lost)
             continue;
+        turns_lose(entry);
         switch (entry->claim->state) {
         case CLAIM_STATE_RELEASING:
             claim_table_finish(entry);
@@ -314,6 +324,7 @@ void claims_reset(struct store_redis *store) {
     batch_reset(store);
     full_reset(store);
     verify_reset(store);
+    turns_reset(store);
     list_foreach(entry, &store->table.entries, struct claim_entry, link)
         entry->calls = 0;
 }

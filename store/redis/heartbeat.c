@@ -42,6 +42,7 @@ static void send_pending(struct store_redis *store) {
     store->heartbeat.resend_due = false;
     hello_declare_due(store);
     claims_send_pending(store);
+    turns_report(store);
     admin_send_pending(store);
     inspect_send_pending(store);
 }
@@ -103,6 +104,7 @@ static void heartbeat_on_reply(const struct redisReply *reply, void *userdata) {
     if (!store->heartbeat.is_answered || store->heartbeat.resend_due)
         send_pending(store);
     claims_deliver_grants(store);
+    turns_look(store);
     if (store->link.phase == PHASE_LIVE && resync)
         link_resync(store);
     else if (store->link.phase == PHASE_LIVE && (beat.more > 0 || store->heartbeat.repeat))

@@ -92,7 +92,8 @@ static char *next_word(char **text) {
     return word;
 }
 
-/* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., parked|queued EPOCH POSITION TICKET CLAIM ... */
+/* granted|revoked EPOCH BEFORE NUMBER CLAIM ..., parked|queued EPOCH POSITION TICKET CLAIM ...,
+ * turn EPOCH BEFORE NUMBER POOL DUE ATTEMPT DELAY-MS */
 enum push_field {
     PUSH_VERB,
     PUSH_EPOCH,
@@ -101,13 +102,15 @@ enum push_field {
     PUSH_CLAIM,
     PUSH_TICKET,
     PUSH_SINCE,
+    PUSH_DELAY,
     PUSH_FIELDS
 };
 
 struct push {
     const char *verb, *id;
     uint64_t one, two;      /* before and number; or position and ticket */
-    uint64_t ticket, since; /* 0: not known */
+    uint64_t ticket, since; /* 0: not known; of a turn: due, attempt */
+    uint64_t delay;         /* of a turn, ms */
 };
 
 /* 0; a positive number: a push of another epoch, which is ignored (R12); -EBADMSG. */
@@ -125,6 +128,8 @@ static int push_parse(struct store_redis *store, char *text, struct push *ret) {
     if (strcmp(ret->verb, "revoked") == 0) /* followed by a reason for people */
         return 0;
     if (!fields[PUSH_SINCE] || reply_number_parse(fields[PUSH_TICKET], &ret->ticket) < 0)
+        return -EBADMSG;
+    if (strcmp(ret->verb, "turn") == 0 && (!fields[PUSH_DELAY] || reply_number_parse(fields[PUSH_DELAY], &ret->delay) < 0))
         return -EBADMSG;
     return reply_number_parse(fields[PUSH_SINCE], &ret->since);
 }
@@ -146,6 +151,8 @@ static void handle_numbered(struct store_redis *store, const struct push *push, 
         claims_handle_held(entry, push->ticket, push->two, push->since);
     else if (entry && strcmp(push->verb, "revoked") == 0)
         claims_handle_revoked(entry, push->two);
+    else if (strcmp(push->verb, "turn") == 0)
+        turns_handle_open(store, push->id, push->ticket, push->since, push->delay);
     if (store->pushes.n_gaps > 0) /* the next reply shows whether one is missing */
         heartbeat_send_extra(store);
 }

@@ -26,6 +26,7 @@ static struct store *store_redis_free(struct store *base) {
     link_close(store);
     admin_fail(store);
     inspect_fail(store);
+    turns_done(store);
     claim_table_done(store);
     full_done(store);
     heartbeat_done(store);
@@ -73,6 +74,10 @@ static const struct store_ops ops = {
     .claim = claims_request,
     .adopt = claims_adopt,
     .release = claims_release,
+    .commit = turns_commit,
+    .give_back = turns_give_back,
+    .pass = turns_pass,
+    .remember = turns_remember,
     .override = admin_override,
     .revoke = admin_revoke,
     .end_grace = admin_end_grace,
@@ -121,6 +126,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
     list_init(&store->admins);
     list_init(&store->inspections);
     batch_init(store);
+    turns_init(store);
     epoch_init(store);
     samples_set_expiry(store, options->lease_usec);
     r = claim_table_init(store);

@@ -29,6 +29,7 @@
 #include "store/redis/samples.h"
 #include "store/redis/session.h"
 #include "store/redis/sync.h"
+#include "store/redis/turns.h"
 #include "store/redis/verify.h"
 #include "store/store.h"
 
@@ -62,6 +63,7 @@ struct store_redis {
     struct batches batches;
     struct push_log pushes;
     struct verify verify;
+    struct turns turns;
     struct limits limits;
     struct list admins;      /* struct admin: admin.c */
     struct list inspections; /* struct inspection: inspect.c */

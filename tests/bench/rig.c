@@ -91,7 +91,7 @@ static void make_loops(struct rig *g) {
 }
 
 static void make_host(struct rig *g, size_t i) {
-    const struct store_listener listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, &g->hosts[i]};
+    const struct store_listener listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, .userdata = &g->hosts[i]};
     struct redis_settings settings = {.unix_path = g->server.socket, .timeout_usec = 20 * USEC_PER_SEC,
                                       .connect_timeout_usec = 20 * USEC_PER_SEC};
     usec_t lease = g->options.lease_usec > 0 ? g->options.lease_usec : 3600 * USEC_PER_SEC;

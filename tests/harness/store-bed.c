@@ -155,7 +155,7 @@ static void bed_free(struct bed *b) {
 
 bool bed_init(struct bed *b, const struct store_fixture *fixture, const struct store_pool *pools, size_t n) {
     *b = (struct bed) {.fixture = fixture, .pools = pools, .n_pools = n,
-                       .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, b}};
+                       .listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, .userdata = b}};
     list_init(&b->probes);
     capture_begin(&b->capture);
     /* The timer keeps sd_event_run() from being refused when a store has no source of its own yet. */
