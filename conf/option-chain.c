@@ -210,7 +210,7 @@ static void free_retry_on(void *at) {
 
 const struct option_type option_retry_on = {.parse_list = parse_retry_on, .done = free_retry_on};
 
-/* ---- names of jobs ---- */
+/* ---- names of jobs and hosts ---- */
 
 /* Whether an earlier value of the list is the same; then it is noted. */
 static bool is_twice(const struct value_reader *reader, const struct option *option, size_t index) {
@@ -233,7 +233,17 @@ static bool is_job_name(const struct value_reader *reader, const struct option *
     return false;
 }
 
-static void parse_job_names(const struct value_reader *reader, const struct option *option, void *at) {
+static bool is_host_name(const struct value_reader *reader, const struct option *option, size_t index,
+                         const char *text) {
+    if (name_is_valid(text))
+        return !is_twice(reader, option, index);
+    value_error(reader, option->name, index, "%s; " NAME_RULE, name_explain(text));
+    return false;
+}
+
+static void parse_names(const struct value_reader *reader, const struct option *option, void *at,
+                        bool (*is_name)(const struct value_reader *reader, const struct option *option,
+                                        size_t index, const char *text)) {
     size_t n = value_option(reader, option->name)->n_values, n_copied = 0;
     char ***field = at, **list = n > 0 ? calloc(n + 1, sizeof(*list)) : NULL;
 
@@ -242,14 +252,22 @@ static void parse_job_names(const struct value_reader *reader, const struct opti
     for (size_t i = 0; list && i < n; i++) {
         const char *text = value_get(reader, option->name, i, false);
 
-        if (!text || !is_job_name(reader, option, i, text))
+        if (!text || !is_name(reader, option, i, text))
             continue;
         list[n_copied] = value_copy(reader, text);
         n_copied += list[n_copied] != NULL;
     }
 }
 
-static void free_job_names(void *at) {
+static void parse_job_names(const struct value_reader *reader, const struct option *option, void *at) {
+    parse_names(reader, option, at, is_job_name);
+}
+
+static void parse_hosts(const struct value_reader *reader, const struct option *option, void *at) {
+    parse_names(reader, option, at, is_host_name);
+}
+
+static void free_names(void *at) {
     char ***list = at;
 
     for (size_t i = 0; *list && (*list)[i]; i++)
@@ -257,4 +275,5 @@ static void free_job_names(void *at) {
     free(*list);
 }
 
-const struct option_type option_job_names = {.parse_list = parse_job_names, .done = free_job_names};
+const struct option_type option_job_names = {.parse_list = parse_job_names, .done = free_names};
+const struct option_type option_hosts = {.parse_list = parse_hosts, .done = free_names};

@@ -205,6 +205,7 @@ const struct option_type option_scope = CHOICE([POOL_SCOPE_CLUSTER] = "cluster",
 const struct option_type option_overlap =
     CHOICE([JOB_OVERLAP_SKIP] = "skip", [JOB_OVERLAP_QUEUE] = "queue", [JOB_OVERLAP_ALLOW] = "allow",
            [JOB_OVERLAP_REPLACE] = "replace");
+const struct option_type option_on = CHOICE([JOB_ON_EACH] = "each", [JOB_ON_ANY] = "any");
 const struct option_type option_on_lease_lost =
     CHOICE([ON_LEASE_LOST_STOP] = "stop", [ON_LEASE_LOST_CONTINUE] = "continue");
 const struct option_type option_restart =

@@ -15,6 +15,7 @@ extern const struct option_type option_bool;     /* bool */
 extern const struct option_type option_signal;   /* int */
 extern const struct option_type option_scope;    /* enum pool_scope */
 extern const struct option_type option_overlap;  /* enum job_overlap */
+extern const struct option_type option_on;       /* enum job_on */
 extern const struct option_type option_on_lease_lost;
 extern const struct option_type option_restart;  /* enum job_restart */
 extern const struct option_type option_io_class; /* enum job_io_class */
@@ -60,3 +61,4 @@ extern const struct option_type option_rlimits; /* struct rlimits */
 extern const struct option_type option_retry_on;  /* struct retry_rules */
 extern const struct option_type option_statuses;  /* struct exit_statuses */
 extern const struct option_type option_job_names; /* char **, NULL-terminated; the jobs may not exist */
+extern const struct option_type option_hosts;     /* likewise, of hosts */

@@ -100,6 +100,8 @@ static const struct option job_options[] = {
     {"splay",             &option_duration,      AT(triggers.splay_usec),           0, OPTION_DURATION_MAX,     "0s",      HASH_NOT},
     {"catch-up",          &option_duration,      AT(triggers.catch_up_usec),        0, OPTION_DURATION_MAX,     "10m",     HASH_NOT},
     {"backlog",           &option_number,        AT(triggers.backlog),              1, BACKLOG_MAX,             "1",       HASH_NOT},
+    {"on",                &option_on,            AT(triggers.sharing.on),           0, 0,                       "each",    HASH_NOT},
+    {"prefer",            &option_hosts,         AT(triggers.sharing.prefer),       0, 0,                       NULL,      HASH_NOT},
     {"io-class",          &option_io_class,      AT(process.io_class),              0, 0,                       "",        HASH_IF_SET},
     {"io-priority",       &option_integer,       AT(process.io_priority),           0, 7,                       "",        HASH_IF_SET},
     {"script",            &option_script,        AT(command.script),                0, 0,                       "",        HASH_IF_SET},

@@ -49,6 +49,14 @@ char *settings_format_limits(const struct settings *s) {
     return text;
 }
 
+size_t settings_count_pools(const struct settings *s) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_pools; i++)
+        n += pool_name_parse(s->pools[i].name) != POOL_NAME_JOB;
+    return n;
+}
+
 static int compare_pool(const void *name, const void *pool) {
     return strcmp(name, ((const struct pool_settings *) pool)->name);
 }

@@ -62,7 +62,9 @@ static void check_names(const struct settings *s, const struct value_reader *rea
         const char *name = written->values[i].text;
         const struct job_settings *hook = settings_find_job(s, name);
 
-        if (hook)
+        if (hook && hook->triggers.sharing.on == JOB_ON_ANY)
+            value_error(reader, option, i, "names a job with on = \"any\"; a hook runs where the job ended, so remove on there");
+        else if (hook)
             check_required(reader, option, i, hook);
         else if (job_name_parse(name) == JOB_NAME_TEMPLATE)
             value_error(reader, option, i, "names a template; name one of its instances");

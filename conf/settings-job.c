@@ -63,7 +63,9 @@ static void check_stop_timeout(const struct settings *s, const struct job_settin
     char most[DURATION_TEXT_SIZE], least[DURATION_TEXT_SIZE];
     usec_t max = settings_stop_timeout_max(s);
 
-    if (job->on_lease_lost != ON_LEASE_LOST_STOP || !settings_needs_cluster(s, &job->pools) || job->stop_timeout_usec <= max)
+    bool needs_cluster = job->triggers.sharing.on == JOB_ON_ANY || settings_needs_cluster(s, &job->pools);
+
+    if (job->on_lease_lost != ON_LEASE_LOST_STOP || !needs_cluster || job->stop_timeout_usec <= max)
         return;
     value_note(reader, &place,
                "stop-timeout %s does not fit into the lease of %s beside 2 heartbeats of %s and a margin of %s;"
@@ -114,6 +116,7 @@ static void read_job(const struct settings *s, struct job_settings *job, const s
     check_accounts(s, job, &reader);
     check_stop_timeout(s, job, &reader);
     settings_read_triggers(s, job, &reader);
+    settings_check_sharing(s, job, &reader);
     settings_check_retry(job, &reader);
     settings_check_parameters(job, &reader);
     if (!notes->out_of_memory)
@@ -161,4 +164,5 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
         if (*s->jobs[i].name != '\0' && strcmp(s->jobs[i - 1].name, s->jobs[i].name) == 0)
             settings_note_twice(notes, "job", s->jobs[i].name, &s->jobs[i - 1].place, &s->jobs[i].place);
     settings_check_hooks(s, parsed, notes);
+    settings_add_job_pools(s, notes);
 }

@@ -18,6 +18,9 @@ void settings_read_jobs(struct settings *s, const struct parsed *parsed, struct 
 void settings_check_command(const struct job_settings *job, const struct value_reader *reader);
 /* What parameters have to do with defaults and with what begins the job. */
 void settings_check_parameters(const struct job_settings *job, const struct value_reader *reader);
+/* What `on` and `prefer` have to do with the others; the pool of each job with on = "any", once nothing is wrong. */
+void settings_check_sharing(const struct settings *s, const struct job_settings *job, const struct value_reader *reader);
+void settings_add_job_pools(struct settings *s, struct notes *notes);
 /* What the options of retries and hooks have to do with each other: of one job, and of all jobs together. */
 void settings_check_retry(const struct job_settings *job, const struct value_reader *reader);
 /* Also notes which jobs are hooks. */

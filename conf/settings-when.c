@@ -73,6 +73,8 @@ static uint64_t hash_triggers(const struct job_triggers *triggers) {
     hash_schedule(&hash, &triggers->schedule);
     hash_add_text(&hash, "zone", triggers->zone.name);
     hash_add_number(&hash, "splay", triggers->splay_usec);
+    if (triggers->sharing.on == JOB_ON_ANY)
+        hash_add_number(&hash, "on", triggers->sharing.on);
     return hash;
 }
 

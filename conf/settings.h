@@ -184,6 +184,13 @@ struct zone_setting {
     struct settings_place place; /* .file NULL: the default, not in the config */
 };
 
+enum job_on { JOB_ON_EACH, JOB_ON_ANY };
+
+struct job_sharing {           /* on which of the hosts that define a job a due time is begun */
+    enum job_on on;            /* each of them, or any one */
+    char **prefer;             /* hosts that ask first, in this order; NULL or NULL-terminated */
+};
+
 struct job_triggers {          /* when a run begins, and what a run that is not over means then */
     bool at_start;
     usec_t every_usec;         /* USEC_INFINITY: not by time */
@@ -193,7 +200,8 @@ struct job_triggers {          /* when a run begins, and what a run that is not 
     usec_t splay_usec;         /* less than a day */
     usec_t catch_up_usec;      /* 0: never */
     uint32_t backlog;
-    uint64_t schedule_hash;    /* of schedule, except, zone and splay: jobs with equal ones have equal due times */
+    struct job_sharing sharing;
+    uint64_t schedule_hash;    /* of schedule, except, zone, splay and on: jobs with equal ones have equal due times */
 };
 
 struct job_settings {
@@ -235,7 +243,7 @@ struct settings {
     uint32_t user_runs;           /* of `berth run`, waiting and granted, of one user */
     uint64_t user_buffer;         /* bytes of one user's calls and replies; all users together: SETTINGS_BUFFERS times as much */
     struct redis_settings *redis; /* NULL: no `redis` section */
-    struct pool_settings *pools;  /* sorted by name */
+    struct pool_settings *pools;  /* sorted by name; also the pool "@JOB" of each job with on = "any" */
     size_t n_pools;
     struct job_settings *jobs;    /* sorted by name */
     size_t n_jobs;
@@ -255,6 +263,8 @@ usec_t settings_stop_timeout_default(const struct settings *s);
 /* Returns "db:4,local:2/host", all pools by name, as in BERTH_LIMITS; the caller frees it. NULL: out of
  * memory, or no pools. */
 char *settings_format_limits(const struct settings *s);
+/* How many pools the config defines: without those of jobs. */
+size_t settings_count_pools(const struct settings *s);
 /* The pool of that name, or the pattern of which it is a key. */
 const struct pool_settings *settings_find_pool(const struct settings *s, const char *name);
 /* Returns the pattern whose keys begin with this name and a slash, or NULL. */

@@ -122,7 +122,9 @@ static void warn(struct journal *journal, const struct settings *s) {
 
 /* The exit status. */
 static int print_checked(const struct settings *s) {
-    printf("%s: %zu pool%s, %zu job%s, ok\n", arg_config, s->n_pools, s->n_pools == 1 ? "" : "s", s->n_jobs,
+    size_t n_pools = settings_count_pools(s);
+
+    printf("%s: %zu pool%s, %zu job%s, ok\n", arg_config, n_pools, n_pools == 1 ? "" : "s", s->n_jobs,
            s->n_jobs == 1 ? "" : "s");
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;

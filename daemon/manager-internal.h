@@ -7,6 +7,7 @@
  *     reload.c            the settings in force
  *     manager-stores.c    the stores of this host
  *     manager-run.c       the life of a run: begin, grant, end, release
+ *     manager-turn.c      turns of jobs that hosts share: asked, committed, given back
  *     manager-handlers.c  what executor and adhoc report of runs
  *     recovery.c          what runs already, at start
  *     requeue.c           granted runs that could not begin
@@ -94,6 +95,19 @@ void manager_run_end(struct run *r, enum run_result result);
 void manager_run_withdraw(struct run *r, enum run_result result, const char *reason);
 /* The deadline of the cluster, if the processes of the run must be gone by then; else USEC_INFINITY. */
 usec_t manager_run_deadline(const struct run *r);
+
+void manager_run_taken(struct run *r); /* granted, and its turn is this host's if it has one: starts */
+
+/* --- manager-turn.c --- */
+enum scheduler_turns manager_may_ask(void *manager);
+void manager_pass(const char *pool, int64_t due, const char *id, void *manager);
+void manager_turns_decided(const char *pool, int64_t due, void *manager);
+void manager_turn_refused(struct claim *c, const struct store_turn_answer *answer, void *manager);
+void manager_turn_committed(struct claim *c, bool is_ours, void *manager);
+void manager_turn_open(struct store *s, const struct store_open_turn *turn, void *manager);
+/* The run waits or is granted: returns false if its turn must be committed first, which is under way then. */
+bool manager_turn_is_ours(struct run *r);
+void manager_turn_give_back(struct run *r); /* a run that did not start ends, and another host may take its turn */
 
 /* --- manager-handlers.c --- */
 extern const struct adhoc_handler manager_adhoc_handler;       /* .userdata: NULL, to be set */

@@ -20,7 +20,7 @@ usec_t manager_run_deadline(const struct run *r) {
 
 /* --- waiting --- */
 
-static void run_granted(struct run *r) {
+void manager_run_taken(struct run *r) {
     char pools[DEMANDS_TEXT_SIZE];
     struct event e;
 
@@ -83,7 +83,7 @@ void manager_claim_cluster(struct run *r) {
     char why[MANAGER_WHY_SIZE];
 
     if (r->cluster_claim.n_demands == 0)
-        run_granted(r);
+        manager_run_taken(r);
     else if (!s)
         refused(r, "the config does not have this pool any more",
                 r->cluster_claim.demands[0].pool); /* a cluster pool would need a Redis */
@@ -151,6 +151,8 @@ static void run_on_waiting(struct claim *c, _unused_ void *userdata) {
 
     if (r->state != RUN_STATE_WAITING)
         return;
+    if (r->job.turn)
+        scheduler_turn_taken(manager_of(r)->scheduler, r, manager_now());
     e = run_event(r, parked ? EVENT_PARKED : EVENT_QUEUED, pools);
     e.position = c->position;
     e.ticket = c->ticket;
@@ -187,8 +189,8 @@ static void run_on_granted(struct claim *c, _unused_ void *userdata) {
         return run_renewed(r);
     if (c == &r->host_claim)
         manager_claim_cluster(r);
-    else
-        run_granted(r);
+    else if (manager_turn_is_ours(r))
+        manager_run_taken(r);
 }
 
 static void run_on_refused(struct claim *c, enum store_refusal refusal, const char *pool,
@@ -241,7 +243,7 @@ static void log_released(struct run *r) {
     r->granted = false;
     e.reason = NULL;
     e.result =
-        r->requeue != RUN_REQUEUE_NONE ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
+        r->requeue != RUN_REQUEUE_NONE || r->job.is_given_back ? run_result_name(RUN_RESULT_NOT_STARTED) : NULL; /* it is not over */
     e.clock = r->cluster_claim.released;
     r->cluster_claim.released = 0;
     run_log(r, &e,
@@ -291,7 +293,11 @@ void manager_run_started(struct run *r, pid_t pid, usec_t started) {
 }
 
 static void release(struct store *s, struct claim *c) {
-    if (s && c->state != CLAIM_STATE_NONE)
+    if (!s || c->state == CLAIM_STATE_NONE)
+        return;
+    if (c->turn && c->owner->job.is_given_back)
+        store_give_back(s, c, c->turn->attempt, 0);
+    else
         store_release(s, c);
 }
 
@@ -325,6 +331,7 @@ void manager_run_withdraw(struct run *r, enum run_result result, const char *rea
     struct event e;
 
     run_set_reason(r, "%s", reason);
+    r->job.is_given_back = r->job.turn && (strcmp(reason, "drained") == 0 || strcmp(reason, "shutdown") == 0);
     if (r->state == RUN_STATE_RETRYING) { /* it never waited: `gave-up` says what there is to say */
         manager_run_end(r, result);
         return;
@@ -381,4 +388,7 @@ const struct store_listener manager_listener = {
     .on_refused = run_on_refused,
     .on_lost = run_on_lost,
     .on_released = run_on_released,
+    .on_turn_refused = manager_turn_refused,
+    .on_committed = manager_turn_committed,
+    .on_turn_open = manager_turn_open,
 };

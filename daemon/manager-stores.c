@@ -41,12 +41,14 @@ static void store_on_deadline(_unused_ struct store *s, _unused_ usec_t deadline
     }
 }
 
-static void store_on_state(_unused_ struct store *s, _unused_ enum store_state state, void *userdata) {
+static void store_on_state(_unused_ struct store *s, enum store_state state, void *userdata) {
     struct manager *m = userdata;
 
     run_table_foreach (r, &m->runs, RUN_STATE_WAITING, RUN_STATE_WAITING)
         if (r->cluster_claim.n_demands > 0)
             run_changed(r);
+    if (state == STORE_STATE_READY && m->scheduler)
+        scheduler_ask_turns(m->scheduler);
 }
 
 int manager_make_stores(struct manager *m) {

@@ -46,6 +46,9 @@ static int make_scheduler(struct manager *m, struct journal *journal) {
         .stop = job_stop,
         .lost = job_lost,
         .now = manager_now,
+        .may_ask = manager_may_ask,
+        .pass = manager_pass,
+        .decided = manager_turns_decided,
         .userdata = m,
     };
     int k = scheduler_new(&m->scheduler, m->event, &m->runs, &m->state, journal, &handler);

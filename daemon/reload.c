@@ -77,7 +77,7 @@ static int load_again(struct manager *m, struct settings_errors *errors) {
     use_settings(m, steal_pointer(&settings));
     limits = settings_format_limits(m->settings);
     event_emit(m->events, &(struct event) {.type = EVENT_CONFIG_LOADED, .limits = limits}, "%s: %zu pools, %zu jobs", m->config,
-               m->settings->n_pools, m->settings->n_jobs);
+               settings_count_pools(m->settings), m->settings->n_jobs);
     return 0;
 }
 

@@ -38,6 +38,10 @@ bool manager_run_requeue(struct run *r) {
         return true;
     if (!may_requeue(r))
         return false;
+    if (r->job.turn) {
+        manager_turn_give_back(r);
+        return true;
+    }
     r->requeue = RUN_REQUEUE_RETURNING;
     r->stop_reason = SUPERVISE_REASON_NONE;
     r->job.start_due = 0;

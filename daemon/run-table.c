@@ -96,6 +96,11 @@ static void forget_old_runs(struct run_table *table) {
     }
 }
 
+void run_table_drop(struct run_table *table, struct run *run) {
+    assert(run->state == RUN_STATE_DONE && run->cluster_claim.state == CLAIM_STATE_NONE);
+    forget_run(table, run);
+}
+
 static void unreserve_timer(struct run_table *table) {
     timer_heap_unreserve(&table->timers);
     timer_heap_unreserve(&table->patient_timers);

@@ -34,6 +34,8 @@ int run_table_add(struct run_table *table, struct run *run, enum run_state state
 /* Puts fresh in the place of a run of the same id that is pending and was never begun: its watches go to
  * fresh. Frees old. */
 void run_table_replace(struct run_table *table, struct run *old, struct run *fresh);
+/* Frees a run that is over, and of which no claim is left: nothing of it is shown. */
+void run_table_drop(struct run_table *table, struct run *run);
 /* Sorts the pending runs by the time at which they were queued. 0 or -ENOMEM. */
 int run_table_sort_pending(struct run_table *table);
 

@@ -124,6 +124,7 @@ struct run *run_free(struct run *r) {
     claim_done(&r->cluster_claim, r);
     free(r->reason_text);
     run_origin_done(&r->job.origin);
+    free(r->job.turn);
     free(r);
     return NULL;
 }

@@ -93,6 +93,9 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
     struct executor *executor;      /* that has it; NULL: none yet */
     char hash[17];                  /* of the job's definition when the run was begun */
     struct run_origin origin;
+    struct claim_turn *turn;        /* of its due time, if hosts share the job (R18); owned, NULL: none */
+    bool is_turn_noted;             /* scheduler_turn_taken() was called */
+    bool is_given_back;             /* its turn is open again: the release gives it back */
     usec_t begin_due, begin_realtime; /* retrying: when it is begun */
     char next_run[ID_TEXT_SIZE];    /* over: the run of the next attempt; "": none */
     usec_t due_realtime;            /* of a due time, splay included; 0: none, or not known any more */

@@ -35,7 +35,7 @@ struct event { /* a field that is NULL or 0 is left out, unless it has a has_...
         const char *until;
         uint64_t count;
     } missed;
-    const char *other_run;
+    const char *other_run, *other_host;
     usec_t delay_usec, step_usec;
     uint64_t token, ticket;
     uint64_t clock;                /* number that the namespace's clock (R7) had drawn last before this took effect */

@@ -151,7 +151,8 @@ static int put_own(struct manager *m, json_t *pool, const struct pool_settings *
 
 /* --- all of them --- */
 
-/* Returns whether the request names the pool, or nothing. by_pattern: or its pattern. */
+/* Returns whether the request names the pool, or nothing (then all are wanted, but the pools of jobs). by_pattern: or its
+ * pattern. */
 static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     json_t *item;
     size_t i;
@@ -159,7 +160,7 @@ static bool is_wanted(json_t *wanted, const char *name, bool by_pattern) {
     json_array_foreach(wanted, i, item)
         if (strcmp(json_string_value(item), name) == 0 || (by_pattern && pool_name_matches(json_string_value(item), name)))
             return true;
-    return !by_pattern && (!wanted || json_array_size(wanted) == 0);
+    return !by_pattern && pool_name_parse(name) != POOL_NAME_JOB && (!wanted || json_array_size(wanted) == 0);
 }
 
 /* settings or snapshot may be NULL. has_pattern: a key that no config names in full. */

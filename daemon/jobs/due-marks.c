@@ -63,7 +63,7 @@ void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const
 }
 
 /* Oldest first. */
-static int insert_entry(struct job *job, const struct due_entry *entry) {
+int due_marks_insert_entry(struct job *job, const struct due_entry *entry) {
     struct due_entry *copy = malloc(sizeof(*copy));
     struct list *at = &job->schedule.entries;
 
@@ -80,7 +80,7 @@ static int insert_entry(struct job *job, const struct due_entry *entry) {
 int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry) {
     bool is_first = list_is_empty(&job->schedule.entries);
     struct message_writer w;
-    int r = insert_entry(job, entry);
+    int r = due_marks_insert_entry(job, entry);
 
     if (r < 0)
         return r;
@@ -88,6 +88,10 @@ int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const stru
         job->schedule.settled_serial = job->schedule.serial;
     message_begin(&w, "due");
     message_put_u64(&w, "due", (uint64_t) entry->due);
+    if (entry->missed.count > 0) {
+        message_put_u64(&w, "missed", entry->missed.count);
+        message_put_u64(&w, "first", (uint64_t) entry->missed.first);
+    }
     due_marks_put_run(scheduler, job, entry->run, &w);
     return 0;
 }
@@ -143,6 +147,17 @@ static void read_job(struct job *job, const struct message *record) {
         attempts_read(&job->attempts, record);
 }
 
+static void read_missed(const struct message *record, struct due_entry *entry) {
+    uint64_t first;
+
+    if (message_get_u64(record, "missed", &entry->missed.count) < 0 || message_get_u64(record, "first", &first) < 0) {
+        entry->missed.count = 0;
+        return;
+    }
+    entry->missed.first = (int64_t) first;
+    entry->missed.last = entry->due;
+}
+
 /* False: the entry is of no use, or the runtime directory has its run. */
 static bool read_entry(const struct scheduler *scheduler, struct job *job, const char *run,
                        const struct message *record) {
@@ -153,8 +168,15 @@ static bool read_entry(const struct scheduler *scheduler, struct job *job, const
         (int64_t) due <= job->schedule.begun || run_table_find(scheduler->runs, run))
         return false;
     entry.due = (int64_t) due;
+    read_missed(record, &entry);
+    if (turns_is_shared(job) && !scheduler->is_resumed) { /* Redis may have a claim of this id, of a session before the reboot */
+        entry.is_open = entry.missed.count == 0;
+        if (id_make(entry.run) == 0)
+            (void) due_marks_insert_entry(job, &entry);
+        return false;
+    }
     memcpy(entry.run, run, sizeof(entry.run));
-    return insert_entry(job, &entry) == 0;
+    return due_marks_insert_entry(job, &entry) == 0;
 }
 
 /* The job of a key, if it is defined and remembered. *ret_run: the id of a run, or NULL. */

@@ -59,6 +59,8 @@ static int note_begun(struct scheduler *scheduler, struct job *job, struct due_p
         if (scheduler->due_runs.is_first_plan &&
             (has_run_of(job, entry.due) || has_entry_of(job, entry.due)))
             continue;
+        if (turns_is_shared(job) && turns_is_asked(job, entry.due)) /* before the clock was set back */
+            continue;
         if (r == 0)
             r = due_marks_add_entry(scheduler, job, &entry);
         if (r < 0) {
@@ -93,17 +95,31 @@ void due_runs_on_synced(uint64_t sync, void *userdata) {
     timer_set(&scheduler->due_runs.work, AT_ONCE);
 }
 
+/* Another host may have begun them. */
+static int note_missed(struct scheduler *scheduler, struct job *job, struct due_plan *plan, const char *reason) {
+    int r = turns_note_missed(scheduler, job, &plan->missed, reason);
+
+    return r < 0 ? r : turns_note_missed(scheduler, job, &plan->surplus, "backlog");
+}
+
 static void use_plan(struct scheduler *scheduler, struct job *job, struct due_plan *plan,
                      struct run_time now) {
     const char *reason = scheduler->due_runs.reason;
-    int r;
+    int r = 0;
 
     if (plan->clock_was_set)
         due_runs_log_clock_set(scheduler, job, now.realtime);
-    due_runs_log_missed(scheduler, job, &plan->missed, reason);
-    due_runs_log_missed(scheduler, job, &plan->surplus, "backlog");
+    if (turns_is_shared(job)) {
+        r = note_missed(scheduler, job, plan, reason);
+    } else {
+        due_runs_log_missed(scheduler, job, &plan->missed, reason);
+        due_runs_log_missed(scheduler, job, &plan->surplus, "backlog");
+    }
     job->schedule.next_begin = plan->next;
-    r = note_begun(scheduler, job, plan);
+    if (r == 0)
+        r = note_begun(scheduler, job, plan);
+    else
+        plan->mark = job->schedule.mark;
     if (plan->mark != job->schedule.mark)
         due_zones_set_mark(scheduler, job, plan->mark);
     if (r < 0)
@@ -178,12 +194,29 @@ static char *const *find_set(const struct job *job, int64_t due) {
     return NULL;
 }
 
+bool due_runs_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry, struct run_time now,
+                       struct run **ret) {
+    char **set;
+
+    if (run_set_copy(find_set(job, entry->due), &set) < 0)
+        return false;
+    if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, ret) < 0) {
+        run_set_free(set);
+        return false;
+    }
+    (*ret)->job.origin.set = set;
+    (*ret)->job.origin.trigger = RUN_TRIGGER_SCHEDULE;
+    schedule_format(job->schedule.zone->zone, entry->due, (*ret)->job.origin.due);
+    (*ret)->job.due_realtime = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
+    return true;
+}
+
 /* False: no memory; the entry stays. */
 static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
                         struct run_time now) {
     bool joins = entry->joins_backlog || job_count_queued(job) > 0;
     enum job_decision decision;
-    char due[SCHEDULE_TEXT_SIZE], **set;
+    char due[SCHEDULE_TEXT_SIZE];
     struct run *other, *run;
 
     decision = decide(job, entry, scheduler_count_runs(scheduler, job->name, &other));
@@ -194,19 +227,13 @@ static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due
         scheduler_save(scheduler, job);
         return true;
     }
-    if (run_set_copy(find_set(job, entry->due), &set) < 0)
+    if (!due_runs_make_run(scheduler, job, entry, now, &run))
         return false;
-    if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, &run) < 0) {
-        run_set_free(set);
-        return false;
-    }
-    run->job.origin.set = set;
     run->job.queued_by_overlap = decision != JOB_DECISION_BEGIN;
     if (!joins)
         attempts_supersede(scheduler, job);
-    run->job.origin.trigger = joins ? RUN_TRIGGER_BACKLOG : RUN_TRIGGER_SCHEDULE;
-    memcpy(run->job.origin.due, due, sizeof(due));
-    run->job.due_realtime = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
+    if (joins)
+        run->job.origin.trigger = RUN_TRIGGER_BACKLOG;
     job->last_trigger_realtime = now.realtime;
     note_taken(scheduler, job, entry, decision != JOB_DECISION_BEGIN);
     if (decision == JOB_DECISION_BEGIN) {
@@ -224,8 +251,15 @@ static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due
 }
 
 static void begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    if (turns_is_shared(job)) {
+        turns_begin(scheduler, job, now);
+        return;
+    }
     list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
-        if (run_table_find(scheduler->runs, entry->run)) { /* begun under an earlier berthd */
+        if (entry->missed.count > 0 || entry->is_open) { /* the job was shared before a reload */
+            due_runs_log_missed(scheduler, job, &entry->missed, "late");
+            note_taken(scheduler, job, entry, false);
+        } else if (run_table_find(scheduler->runs, entry->run)) { /* begun under an earlier berthd */
             note_taken(scheduler, job, entry, false);
         } else if (!begin_entry(scheduler, job, entry, now)) {
             retry_later(scheduler, job, now);
@@ -289,6 +323,10 @@ static void due_runs_on_clock(_unused_ bool clock_was_set, void *userdata) {
 static void check_entries(struct scheduler *scheduler, struct job *job, struct run_time now) {
     usec_t age = job->settings->triggers.catch_up_usec;
 
+    if (turns_is_shared(job)) { /* another host may have begun it: Redis is asked first */
+        turns_note_known(scheduler, job, job->schedule.begun);
+        return;
+    }
     if (age < DUE_ALWAYS_FRESH)
         age = DUE_ALWAYS_FRESH;
     list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
@@ -318,6 +356,10 @@ void due_runs_set_drained(struct scheduler *scheduler) {
         struct job *job = scheduler->jobs[i];
         bool has_entries = !list_is_empty(&job->schedule.entries);
 
+        if (turns_is_shared(job)) { /* they are asked for at the undrain, if no other host has done so */
+            turns_hold_back(job, "drained");
+            continue;
+        }
         list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
             due_runs_log_one_missed(scheduler, job, entry->due, "drained");
             note_taken(scheduler, job, entry, false);

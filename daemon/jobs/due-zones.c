@@ -98,7 +98,8 @@ static void find_zone(struct scheduler *scheduler, struct job *job) {
 static void use_schedule(struct scheduler *scheduler, struct job *job, struct run_time now) {
     const struct job_triggers *triggers = &job->settings->triggers;
     const struct settings *settings = scheduler->settings;
-    const char *const key[] = {"splay", settings->namespace, job->name, settings->host, NULL};
+    const char *host = turns_is_shared(job) ? "" : settings->host;
+    const char *const key[] = {"splay", settings->namespace, job->name, host, NULL};
 
     find_zone(scheduler, job);
     job->schedule.splay_usec = schedule_spread(triggers->splay_usec / USEC_PER_MSEC, key) * USEC_PER_MSEC;

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/timer-heap.h"
 #include "conf/settings.h"
+#include "daemon/jobs/due.h"
 #include "daemon/jobs/attempts.h"
 #include "daemon/run.h"
 
@@ -17,6 +18,12 @@ struct due_entry { /* a due time that will be begun, by a run of this id */
     int64_t due;
     char run[ID_TEXT_SIZE];
     bool joins_backlog;
+    /* Of a job that hosts share (turns.c): */
+    bool is_open;             /* the turn had a host, or it was too early to ask: nothing is recorded of it */
+    bool is_passing;          /* Redis was asked, and has not answered */
+    usec_t not_before;        /* CLOCK_REALTIME; 0: at its time */
+    struct due_missed missed; /* count 0: it will be begun; else these due times are missed, `due` is the last */
+    const char *reason;       /* why, or why this host could not ask for it; static, or NULL */
 };
 
 /* The due times of a job. Seconds since 1970, but for next_begin. */

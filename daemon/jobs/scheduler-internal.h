@@ -9,6 +9,7 @@
  *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
  *     due-runs.c    due times of schedules: planned, noted, begun
  *     due-zones.c   schedules and zones of jobs, and when these change
+ *     turns.c       due times that hosts share: when this host asks for them, and what is answered
  *     due-missed.c  logs and counts due times that are not begun
  *     due-marks.c   what is remembered of due times, in both directories
  *     ends.c        the end of a run: what is remembered, and the queued run that begins next
@@ -44,6 +45,7 @@ struct due_runs {
     int open_error;          /* why it cannot; 0: it can */
     struct list doubtful;  /* struct doubtful_key: kept if the run is there once it is known what runs */
     const char *reason;    /* of due times that are missed by the present wake-up */
+    usec_t ahead_logged;   /* when the event clock-ahead was written last, boottime; 0: not yet */
     bool is_clock_told;    /* the event clock-set of the present wake-up was written */
     bool is_first_plan;    /* runs of an earlier berthd may be those of due times that are planned */
 };
@@ -141,6 +143,26 @@ void due_runs_wake_all(struct scheduler *scheduler);
 void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it has no schedule any more */
 void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin is missed */
 
+/* A pending run of a due time. False: no memory. */
+bool due_runs_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry, struct run_time now,
+                       struct run **ret);
+
+/* --- turns.c --- */
+bool turns_is_shared(const struct job *job);
+/* Begins what may be begun of the job's due times. */
+void turns_begin(struct scheduler *scheduler, struct job *job, struct run_time now);
+/* This due time is noted or asked for already. */
+bool turns_is_asked(const struct job *job, int64_t due);
+/* This host cannot ask now; reason: static. */
+void turns_hold_back(struct job *job, const char *reason);
+/* When that is to be done again, on CLOCK_REALTIME; USEC_INFINITY: an event will tell. */
+usec_t turns_next(const struct scheduler *scheduler, const struct job *job, struct run_time now);
+/* -ENOMEM or another errno: they are not noted. reason: static. */
+int turns_note_missed(struct scheduler *scheduler, struct job *job, const struct due_missed *missed, const char *reason);
+void turns_note_known(struct scheduler *scheduler, const struct job *job, int64_t due);
+/* Makes the claim of a run ask for the turn of its due time, if the job is shared. */
+void turns_attach(struct job *job, struct run *run);
+
 /* --- due-missed.c --- */
 /* A queued run ended before its turn came. */
 void due_runs_log_dropped(struct scheduler *scheduler, struct job *job, const struct run *run);
@@ -167,6 +189,7 @@ void due_marks_forget_schedule(struct scheduler *scheduler, struct job *job); /*
 void due_marks_settle(struct scheduler *scheduler, struct run_time now);
 /* -ENOMEM: it is in no list and no record. */
 int due_marks_add_entry(struct scheduler *scheduler, struct job *job, const struct due_entry *entry);
+int due_marks_insert_entry(struct job *job, const struct due_entry *entry); /* without a record */
 /* A record of a due time or a run; NULL removes it. */
 void due_marks_put_run(struct scheduler *scheduler, const struct job *job, const char *run,
                        const struct message_writer *record);

@@ -33,6 +33,11 @@ void scheduler_arm(struct scheduler *scheduler, struct job *job, struct run_time
                       ? job->schedule.next_begin
                       : job_next(job, job->settings->triggers.every_usec, now.realtime);
 
+    if (turns_is_shared(job)) {
+        usec_t ask = turns_next(scheduler, job, now);
+
+        next = ask < next ? ask : next;
+    }
     if (!scheduler->is_started || scheduler->is_drained)
         next = USEC_INFINITY;
     if (next != USEC_INFINITY)
@@ -166,6 +171,8 @@ void scheduler_adopt(struct scheduler *scheduler, struct run *run) {
 
     if (job && !list_is_linked(&run->job.of_job))
         list_append(&job->runs, &run->job.of_job);
+    if (job)
+        turns_attach(job, run);
 }
 
 /* Jobs that are defined no more go; the others get their new settings. */

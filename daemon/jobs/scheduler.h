@@ -9,6 +9,7 @@
 #include "daemon/jobs/job.h"
 #include "daemon/run-table.h"
 #include "daemon/state.h"
+#include "store/store.h"
 
 struct scheduler;
 
@@ -19,6 +20,18 @@ enum {
     SCHEDULER_E_DRAINED,     /* this host takes nothing new */
 };
 
+enum scheduler_turns {
+    SCHEDULER_TURNS_ASK,
+    SCHEDULER_TURNS_WAIT, /* scheduler_ask_turns() will be called */
+    SCHEDULER_TURNS_POLL, /* not now */
+};
+
+enum scheduler_passed {
+    SCHEDULER_PASSED_HERE, /* they were missed, and this host tells so */
+    SCHEDULER_PASSED_ELSEWHERE,
+    SCHEDULER_PASSED_NOT, /* they are ahead of the clock of Redis */
+};
+
 struct scheduler_handler {
     void (*begin)(struct run *run, void *userdata); /* a pending run of the table */
     void (*withdraw)(struct run *run, const char *reason, void *userdata);
@@ -26,6 +39,11 @@ struct scheduler_handler {
     void (*stop)(struct run *run, const char *reason, void *userdata);
     void (*lost)(struct run *run, void *userdata); /* a run of before a reboot, in the state starting: it is over */
     struct run_time (*now)(void);
+    /* Of jobs that hosts share (R18): whether this host may ask for turns now. */
+    enum scheduler_turns (*may_ask)(void *userdata);
+    /* All due times of a job up to this one are missed, unless they are decided: scheduler_turns_passed() follows. */
+    void (*pass)(const char *pool, int64_t due, const char *id, void *userdata);
+    void (*decided)(const char *pool, int64_t due, void *userdata); /* all due times of a job up to this one are */
     void *userdata;
 };
 
@@ -67,6 +85,19 @@ void scheduler_run_over(struct scheduler *scheduler, struct run *run, struct run
 /* Whether the journal has the event `exited` of a recovered run. The job's record is written after the
  * event, so the event is there twice only if berthd was killed between the two. */
 bool scheduler_is_end_logged(const struct scheduler *scheduler, const struct run *run);
+
+/* --- jobs that hosts share (R18) --- */
+/* This host may ask again. */
+void scheduler_ask_turns(struct scheduler *scheduler);
+/* Answers handler->pass(). */
+void scheduler_turns_passed(struct scheduler *scheduler, const char *pool, const char *id,
+                            enum scheduler_passed passed);
+void scheduler_turn_opened(struct scheduler *scheduler, const struct store_open_turn *turn, struct run_time now);
+/* The turn of the run is not this host's: the caller drops the run. */
+void scheduler_turn_refused(struct scheduler *scheduler, struct run *run, const struct store_turn_answer *answer,
+                            struct run_time now);
+/* The turn of the run is this host's; idempotent. */
+void scheduler_turn_taken(struct scheduler *scheduler, struct run *run, struct run_time now);
 
 /* Why the state directory cannot be written; "": it can. */
 const char *scheduler_state_error(const struct scheduler *scheduler);

@@ -119,7 +119,8 @@ void scheduler_note_begun(struct scheduler *scheduler, const struct run *run) {
     if (!job)
         return;
     scheduler_save(scheduler, job);
-    attempts_note_run(scheduler, job, run);
+    if (!run->job.turn) /* else not before the turn is this host's */
+        attempts_note_run(scheduler, job, run);
 }
 
 /* One trigger of any kind. *ret: the run that it began or queued, or the one that is not over. */
@@ -192,7 +193,7 @@ void scheduler_begin_deferred(struct scheduler *scheduler, struct run *run) {
         list_foreach (other, &job->runs, struct run, job.of_job)
             n += other->state >= RUN_STATE_WAITING;
     }
-    if (job && run->job.origin.trigger == RUN_TRIGGER_HOOK) /* as if overlap = "allow" */
+    if (job && (run->job.origin.trigger == RUN_TRIGGER_HOOK || run->job.turn)) /* as if overlap = "allow"; or Redis decides */
         n = 0;
     if (job)
         decision = job_decide(&job->settings->triggers, n, job_count_queued(job));

@@ -98,7 +98,7 @@ static void test_overlap(void) {
     end();
 }
 
-/* The host dies before the commit: another takes the turn. After it: only if the job says so. */
+/* The host dies before the commit: another takes the turn. After it: only if the job has a next attempt. */
 static void test_burial(void) {
     begin();
     EXPECT(turn("s2", "a", due_in(-9)), TAKEN "1 -");
@@ -137,7 +137,7 @@ static void test_given_back(void) {
     end();
 }
 
-/* Hosts that define the job are told, with a number that lets them notice a lost push. */
+/* Hosts that define the job receive a push, with a number that lets them notice a lost push. */
 static void test_pushes(void) {
     begin();
     script_tell("DEL pushes");

@@ -155,6 +155,6 @@ void check_turns(struct world *w) {
         const struct due *due = &w->dues[k];
 
         if (due->last_attempt == 0 && !due->skipped && !due->excused && !w->by_hand)
-            model_fail(w, "R18: nobody began due time %u, and nobody was told why", k);
+            model_fail(w, "R18: nobody began due time %u, and no host logged why", k);
     }
 }

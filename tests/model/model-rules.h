@@ -76,4 +76,4 @@ void rules_turn_pushed(struct effect *e, unsigned session, const char *text);
 void rules_granted_turn(struct effect *e);
 void rules_ended_turn(struct effect *e);
 void rules_turn_epoch_begun(struct world *w);
-void rules_turn_grace_ended(struct world *w); /* what hosts have told until then counts */
+void rules_turn_grace_ended(struct world *w); /* what hosts have reported until then counts */

@@ -49,7 +49,7 @@ struct due {
     bool untold;             /* a grace ended before any host reported that it is decided: it may come again */
     bool given_back;         /* for another attempt, after the last start */
     bool is_open;            /* its turn is given back or its host is lost, and nobody took it since: a new epoch forgets it */
-    bool skipped, excused;   /* somebody was told so; it may be lost */
+    bool skipped, excused;   /* a host logged so; it may be lost */
     unsigned skipped_by, skipped_run; /* host + 1 and run + 1 whose question was answered so, in which epoch, and nothing was decided since */
     unsigned skipped_epoch;
     unsigned holder, committer; /* run + 1 that took it last, and that committed it, which its host may not know */

@@ -94,7 +94,7 @@ static void test_unknown(void) {
          "tls-certificate, tls-key, tls-server-name, tls-minimum, timeout, connect-timeout"},
         {JOB("stop_timeout = 5s"), "c:1: unknown option \"stop_timeout\" in job; did you mean \"stop-timeout\"?"},
         {JOB("cron = daily"), "c:1: unknown option \"cron\" in job; berth.conf(5) lists them"},
-        {JOB("once = true"), "c:1: unknown option \"once\" in job; berth.conf(5) lists them"},
+        {JOB("once = true"), "c:1: unknown option \"once\" in job; did you mean \"on\"?"},
         {"pol p { limt = 1 }", "c:1: unknown section \"pol\"; did you mean \"pool\"?"},
         {"cluster { }", "c:1: unknown section \"cluster\"; there are redis, pool and job"},
         {"lease { }", "c:1: \"lease\" is an option; write lease = ..."},

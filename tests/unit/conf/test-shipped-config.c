@@ -77,8 +77,8 @@ static void test_cluster_example(void) {
     _cleanup_free_ char *text = read_text("conf/examples/cluster.conf");
     _cleanup_(settings_freep) struct settings *s = config_parse(text);
 
-    TEST_INT(s->n_pools, 2);
-    TEST_INT(s->n_jobs, 3);
+    TEST_INT(settings_count_pools(s), 2);
+    TEST_INT(s->n_jobs, 4);
     CU_ASSERT_PTR_NOT_NULL(s->redis);
 }
 

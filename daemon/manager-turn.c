@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Turns of jobs that hosts share (R18), between the scheduler, which decides when to ask for one, and the
+ * store of the cluster. A run asks for its turn with its claim. When it is granted, the turn is committed
+ * before anything starts. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "daemon/manager-internal.h"
+
+enum scheduler_turns manager_may_ask(void *manager) {
+    const struct manager *m = manager;
+
+    if (m->phase != MANAGER_PHASE_READY || m->drained || !m->cluster_store ||
+        m->cluster_store->state != STORE_STATE_READY)
+        return SCHEDULER_TURNS_WAIT;
+    return executor_is_connected(m->executor) ? SCHEDULER_TURNS_ASK : SCHEDULER_TURNS_POLL;
+}
+
+/* --- due times that are missed --- */
+
+struct passing {
+    struct manager *manager;
+    char pool[POOL_NAME_SIZE];
+    char id[ID_TEXT_SIZE];
+};
+
+static void on_passed(int r, void *userdata) {
+    struct passing *passing = userdata;
+    struct manager *m = passing->manager;
+
+    /* Without an answer it is asked again when the store is READY again. */
+    if ((r >= 0 || r == -EAGAIN) && m->phase < MANAGER_PHASE_EXITING)
+        scheduler_turns_passed(m->scheduler, passing->pool, passing->id,
+                               r == 0               ? SCHEDULER_PASSED_HERE
+                               : r == STORE_E_TAKEN ? SCHEDULER_PASSED_ELSEWHERE
+                                                    : SCHEDULER_PASSED_NOT);
+    free(passing);
+}
+
+void manager_pass(const char *pool, int64_t due, const char *id, void *manager) {
+    struct manager *m = manager;
+    struct passing *passing = calloc(1, sizeof(*passing));
+    struct store_pass pass = {.due = due};
+
+    if (!passing) /* it is asked again when the store is READY again */
+        return;
+    passing->manager = m;
+    (void) snprintf(passing->pool, sizeof(passing->pool), "%s", pool);
+    (void) snprintf(passing->id, sizeof(passing->id), "%s", id);
+    pass.pool = passing->pool;
+    pass.id = passing->id;
+    if (store_pass(m->cluster_store, &pass, on_passed, passing) < 0)
+        free(passing);
+}
+
+void manager_turns_decided(const char *pool, int64_t due, void *manager) {
+    struct manager *m = manager;
+
+    if (m->cluster_store)
+        store_remember(m->cluster_store, pool, due);
+}
+
+/* --- turns --- */
+
+/* Nothing of the run is shown: it was only a question. */
+static void drop(struct run *r) {
+    struct manager *m = manager_of(r);
+
+    run_release_timer(r);
+    state_remove_run(&m->state, r);
+    run_enter(r, RUN_STATE_DONE);
+    run_table_drop(&m->runs, r);
+    manager_idle_check(m);
+}
+
+void manager_turn_refused(struct claim *c, const struct store_turn_answer *answer, void *userdata) {
+    struct manager *m = userdata;
+    struct run *r = c->owner;
+
+    scheduler_turn_refused(m->scheduler, r, answer, manager_now());
+    drop(r);
+}
+
+bool manager_turn_is_ours(struct run *r) {
+    struct manager *m = manager_of(r);
+
+    if (!r->job.turn)
+        return true;
+    scheduler_turn_taken(m->scheduler, r, manager_now());
+    if (r->job.turn->is_committed)
+        return true;
+    FAILPOINT("turn-granted");
+    store_commit(m->cluster_store, &r->cluster_claim);
+    return false;
+}
+
+void manager_turn_committed(struct claim *c, bool is_ours, _unused_ void *userdata) {
+    struct run *r = c->owner;
+
+    if (r->state != RUN_STATE_WAITING)
+        return;
+    FAILPOINT("turn-committed");
+    if (is_ours)
+        manager_run_taken(r);
+    else
+        manager_run_withdraw(r, RUN_RESULT_STOPPED, "its turn was lost");
+}
+
+void manager_turn_open(_unused_ struct store *s, const struct store_open_turn *turn, void *userdata) {
+    struct manager *m = userdata;
+
+    if (m->scheduler)
+        scheduler_turn_opened(m->scheduler, turn, manager_now());
+}
+
+void manager_turn_give_back(struct run *r) {
+    r->job.is_given_back = true;
+    run_set_reason(r, "its turn was given back");
+    manager_run_end(r, RUN_RESULT_STOPPED);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Jobs with `on = "any"`: each due time is begun once in the cluster, whatever happens to a host, its berthd
+ * or Redis. The clocks of the hosts are in the test's hands, at times that are past for Redis. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/schedule/schedule.h"
+#include "tests/harness/host-clock.h"
+#include "tests/harness/test.h"
+#include "tests/harness/witness.h"
+
+#define HOSTS 3
+#define FIRST INT64_C(1735693200) /* 2025-01-01T01:00:00Z, the first due time */
+#define MINUTE INT64_C(60)
+#define SHARED "schedule = {\"* * * * *\"} zone = \"UTC\" on = \"any\" "
+
+static const char *const names[HOSTS] = {"ant", "bee", "cat"};
+static struct host *hosts[HOSTS];
+
+/* Adds the hosts, 30 s before the first due time, and starts them. */
+static void hosts_up(const char *config) {
+    for (size_t i = 0; i < HOSTS; i++) {
+        hosts[i] = host_add(names[i], "%s", config);
+        host_clock_give(hosts[i]);
+        host_clock_set_realtime(hosts[i], (usec_t) (FIRST - 30) * USEC_PER_SEC);
+        host_start(hosts[i]);
+        if (i == 0)
+            host_open(hosts[i]);
+        else
+            host_await_redis(hosts[i]);
+    }
+}
+
+static void clocks_at(int64_t due, int64_t msec) {
+    for (size_t i = 0; i < HOSTS; i++)
+        host_clock_set_realtime(hosts[i],
+                                (usec_t) due * USEC_PER_SEC + (usec_t) (msec * (int64_t) USEC_PER_MSEC));
+}
+
+static unsigned count(const char *event, const char *fields) {
+    unsigned n = 0;
+
+    for (size_t i = 0; i < HOSTS; i++)
+        n += host_count(hosts[i], event, "%s", fields);
+    return n;
+}
+
+/* The text of a due time, until the next call. */
+static const char *text_of(int64_t due) {
+    static char text[SCHEDULE_TEXT_SIZE];
+    struct zone *utc = NULL;
+
+    TEST_INT(zone_load(ZONE_DIRECTORY, "UTC", &utc), 0);
+    schedule_format(utc, due, text);
+    zone_free(utc);
+    return text;
+}
+
+static void await_count(const char *event, const char *fields, unsigned n) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+
+    while (count(event, fields) < n && clock_boottime() < until)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    TEST_INT(count(event, fields), n);
+}
+
+/* Awaits that the due time is begun by one host, and that the others know. */
+static void await_decided(int64_t due) {
+    char fields[96];
+
+    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(due));
+    await_count("exited", fields, 1);
+    await_count("turn-taken", fields, HOSTS - 1);
+    TEST_INT(count("started", fields), 1);
+}
+
+#define MINUTES 20
+
+/* S14, in short: each due time once, and not always by the same host. */
+static void once(void) {
+    char config[1024];
+
+    snprintf(config, sizeof(config), "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
+    hosts_up(config);
+    for (int64_t i = 0; i < MINUTES; i++) {
+        clocks_at(FIRST + i * MINUTE, -20);
+        await_decided(FIRST + i * MINUTE);
+    }
+    TEST_INT(count("started", "job=j"), MINUTES);
+    for (size_t i = 0; i < HOSTS; i++)
+        CU_ASSERT(host_count(hosts[i], "started", "job=j") < MINUTES);
+}
+
+/* --- a host that has the turn, and waits for a permit --- */
+
+static struct child *holder;
+
+/* ant asks first, and waits for its permit. */
+static void ant_waits(void) {
+    char config[1024];
+
+    snprintf(config, sizeof(config),
+             "pool \"db\" { limit = 1 }\njob \"j\" { %s " SHARED "pools = {\"db\"} prefer = {\"ant\"} }\n",
+             witness_command("--id j"));
+    hosts_up(config);
+    holder = berth_at_gate(hosts[2], "-p db", "holder", "started");
+    clocks_at(FIRST, -20);
+    host_await(hosts[0], "queued", "job=j");
+}
+
+/* Lets the permit go, and awaits that the due time was begun once. */
+static void await_once(void) {
+    char fields[96];
+
+    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(FIRST));
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+    await_count("exited", fields, 1);
+    TEST_INT(count("started", fields), 1);
+}
+
+/* S16 */
+static void host_dies(void) {
+    usec_t killed;
+
+    ant_waits();
+    host_kill(hosts[0]);
+    killed = clock_boottime();
+    while (host_count(hosts[1], "queued", "job=j") + host_count(hosts[2], "queued", "job=j") == 0 &&
+           clock_boottime() < killed + HOST_PATIENCE)
+        child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
+    CU_ASSERT(clock_boottime() - killed <
+              CLUSTER_LEASE_USEC * 4 / 3 + 4 * USEC_PER_SEC); /* 2 s more for `prefer` */
+    await_once();
+    host_start(hosts[0]); /* what it waited for is not its own any more */
+    host_await_redis(hosts[0]);
+    clocks_at(FIRST + MINUTE, -20);
+    await_decided(FIRST + MINUTE);
+    TEST_INT(count("started", "job=j"), 2);
+}
+
+static void berthd_restarts(void) {
+    ant_waits();
+    host_kill(hosts[0]);
+    host_start(hosts[0]);
+    host_await_redis(hosts[0]);
+    await_once();
+    TEST_INT(host_count(hosts[0], "started", "job=j"), 1);
+}
+
+static void host_is_drained(void) {
+    ant_waits();
+    TEST_INT(berth(hosts[0], "drain"), 0);
+    host_await(hosts[0], "withdrawn", "job=j reason=drained");
+    await_once();
+    TEST_INT(host_count(hosts[0], "started", "job=j"), 0);
+    clocks_at(FIRST + MINUTE, -20);
+    await_count("started", "job=j", 2);
+    TEST_INT(berth(hosts[0], "undrain"), 0);
+    await_count("turn-taken", "job=j",
+                3); /* of the first due time: bee or cat; of the second: the other of these, and ant */
+}
+
+static void job_is_stopped(void) {
+    ant_waits();
+    TEST_INT(berth(hosts[0], "stop j"), 0);
+    host_await(hosts[0], "withdrawn", "job=j reason=stopped");
+    gate_open(&cluster.gate);
+    TEST_INT(berth_end(holder), 0);
+    clocks_at(FIRST + MINUTE, -20);
+    await_decided(FIRST + MINUTE);
+    TEST_INT(count("started", "job=j"), 1);
+}
+
+/* --- Redis --- */
+
+static void hosts_up_simple(const char *more) {
+    char config[1024];
+
+    snprintf(config, sizeof(config), "job \"j\" { %s " SHARED "%s }\n", witness_command("--id j"), more);
+    hosts_up(config);
+}
+
+#define FLUSHES 4
+
+/* S18, in short: at a due time and around it. */
+static void redis_loses_data(void) {
+    char fields[96];
+
+    hosts_up_simple("");
+    for (int64_t i = 0; i < FLUSHES; i++) {
+        int64_t due = FIRST + i * MINUTE;
+
+        clocks_at(due, -300);
+        child_turn(clock_boottime() + (usec_t) (100 + i * 150) * USEC_PER_MSEC);
+        freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
+        snprintf(fields, sizeof(fields), "job=j due=%s", text_of(due));
+        await_count("exited", fields, 1);
+        await_count("turn-taken", fields, HOSTS - 1);
+        TEST_INT(count("started", fields), 1);
+    }
+}
+
+static void redis_was_away(void) {
+    char fields[96];
+
+    hosts_up_simple("catch-up = \"5m\"");
+    redis_server_kill(&cluster.redis);
+    for (size_t i = 0; i < HOSTS; i++)
+        host_await(hosts[i], "redis-lost", " ");
+    clocks_at(FIRST, -20);
+    child_turn(clock_boottime() + USEC_PER_SEC / 2);
+    clocks_at(FIRST + 4 * MINUTE, 2000);
+    TEST_INT(redis_server_resume(&cluster.redis), 0);
+    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(FIRST + 4 * MINUTE));
+    await_count("exited", fields, 1);
+    TEST_INT(count("started", "job=j"), 1);
+}
+
+/* S8 for a cluster: one host logs what all of them missed. */
+static void all_were_away(void) {
+    char fields[96];
+
+    hosts_up_simple("catch-up = \"5m\"");
+    for (size_t i = 0; i < HOSTS; i++)
+        host_kill(hosts[i]);
+    clocks_at(FIRST + 30 * MINUTE, 2000);
+    for (size_t i = 0; i < HOSTS; i++)
+        host_start(hosts[i]);
+    snprintf(fields, sizeof(fields), "job=j due=%s", text_of(FIRST + 30 * MINUTE));
+    await_count("exited", fields, 1);
+    await_count("turn-taken", fields, HOSTS - 1);
+    await_count("missed", "job=j reason=late", 1);
+    await_count("missed", "job=j reason=backlog", 1);
+    TEST_INT(count("started", "job=j"), 1);
+}
+
+/* S19: the host begins nothing early. */
+static void clock_ahead(void) {
+    struct host *ant = hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
+
+    host_clock_give(ant);
+    host_clock_set_realtime(ant, clock_realtime() + 86400 * USEC_PER_SEC);
+    host_start(ant);
+    host_open(ant);
+    host_clock_set_realtime(ant, (clock_realtime() / USEC_PER_SEC + 86400) / 60 * 60 * USEC_PER_SEC +
+                                     59500 * USEC_PER_MSEC);
+    host_await(ant, "clock-ahead", "job=j");
+    TEST_INT(host_count(ant, "queued", "job=j"), 0);
+    TEST_INT(host_count(ant, "started", "job=j"), 0);
+}
+
+static CU_TestInfo tests[] = {
+    {"once", once},
+    {"host-dies", host_dies},
+    {"berthd-restarts", berthd_restarts},
+    {"drained", host_is_drained},
+    {"stopped", job_is_stopped},
+    {"redis-loses-data", redis_loses_data},
+    {"redis-away", redis_was_away},
+    {"all-away", all_were_away},
+    {"clock-ahead", clock_ahead},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {
+        {.pName = "turns", .pSetUpFunc = cluster_up, .pTearDownFunc = cluster_down, .pTests = tests},
+        CU_SUITE_INFO_NULL,
+    };
+
+    return test_main(argc, argv, suites);
+}
