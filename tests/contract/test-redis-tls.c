@@ -5,107 +5,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/redis/client/dial.h"
+#include "tests/harness/attempt.h"
 #include "tests/harness/test.h"
 #include "tests/harness/tls.h"
 
 static struct tls_place place;
 static struct redis_server server;
 static unsigned port, plain_port;
-
-struct attempt { /* at an address of the server */
-    sd_event *event;
-    struct redis_settings settings;
-    struct redis_connection_options options;
-    struct redis_dial dial;
-    struct redis_connection *connection, *second;
-    unsigned n_up, n_down;
-    bool is_over, is_resumed;
-    enum redis_error error;
-    char text[SOCKET_REASON_SIZE], warning[SOCKET_REASON_SIZE], version[16];
-};
-
-static void on_second(struct redis_connection *c, void *userdata) {
-    struct attempt *a = userdata;
-
-    a->is_resumed = redis_connection_tls(c) && tls_is_resumed(redis_connection_tls(c));
-    a->is_over = true;
-}
-
-static void on_lost(_unused_ struct redis_connection *c, enum redis_error error, const char *text, void *userdata) {
-    struct attempt *a = userdata;
-
-    a->n_down++;
-    a->error = error;
-    (void) snprintf(a->text, sizeof(a->text), "%s", text);
-    a->is_over = true;
-}
-
-static void on_up(struct redis_connection *c, void *userdata) {
-    struct attempt *a = userdata;
-    const struct tls_session *tls = redis_connection_tls(c);
-
-    a->n_up++;
-    a->connection = c;
-    (void) snprintf(a->version, sizeof(a->version), "%s", tls ? tls_version(tls) : "");
-    TEST_INT(redis_dial_again(&a->dial, &a->second), 0);
-}
-
-static void on_down(enum redis_error error, const char *text, void *userdata) {
-    on_lost(NULL, error, text, userdata);
-}
-
-static void on_warning(const char *text, void *userdata) {
-    struct attempt *a = userdata;
-
-    (void) snprintf(a->warning, sizeof(a->warning), "%s", text);
-}
-
-static void begin(struct attempt *a, const char *host, unsigned at) {
-    *a = (struct attempt) {.settings = {.host = (char *) host, .port = (uint16_t) at, .timeout_usec = 5 * USEC_PER_SEC,
-                                        .connect_timeout_usec = 5 * USEC_PER_SEC,
-                                        .tls = {.is_used = true, .ca = strdup(tls_place_path(&place, "ca.crt"))}}};
-    a->options = (struct redis_connection_options) {
-        .settings = &a->settings, .client_name = "test", .on_up = on_second, .on_down = on_lost, .userdata = a};
-    CU_ASSERT_FATAL(sd_event_new(&a->event) >= 0);
-    TEST_INT(redis_dial_init(&a->dial, a->event, &a->options, &(struct redis_dial_handler) {on_up, on_down, on_warning, a}), 0);
-}
-
-static void run(struct attempt *a) {
-    usec_t end = clock_boottime() + 10 * USEC_PER_SEC;
-
-    a->n_up = a->n_down = 0;
-    a->is_over = false;
-    redis_dial_start(&a->dial);
-    while (!a->is_over && clock_boottime() < end)
-        (void) sd_event_run(a->event, 100 * USEC_PER_MSEC);
-    a->connection = redis_connection_free(a->connection);
-    a->second = redis_connection_free(a->second);
-}
-
-static void end(struct attempt *a) {
-    redis_dial_done(&a->dial);
-    free(a->settings.tls.ca);
-    sd_event_unref(a->event);
-}
-
-static void expect_up(struct attempt *a, const char *what) {
-    run(a);
-    if (a->n_up != 1 || a->n_down != 0)
-        TEST_STRING(a->text, what);
-    TEST_INT(a->n_up, 1);
-    end(a);
-}
-
-static void expect_down(struct attempt *a, enum redis_error error, const char *text) {
-    run(a);
-    TEST_INT(a->n_up, 0);
-    TEST_INT(a->n_down, 1);
-    TEST_INT(a->error, error);
-    if (!strstr(a->text, text))
-        TEST_STRING(a->text, text);
-    end(a);
-}
 
 /* --- the server's certificate --- */
 
@@ -129,9 +35,9 @@ static void test_right_names(void) {
         struct attempt a;
 
         use("ca", rows[i].common_name, rows[i].san, -1, 20);
-        begin(&a, rows[i].host, port);
+        attempt_begin(&a, &place, rows[i].host, port);
         a.settings.tls.server_name = (char *) rows[i].server_name;
-        expect_up(&a, "up");
+        attempt_expect_up(&a, "up");
         TEST_STRING(a.version, "TLSv1.3");
         CU_ASSERT(a.is_resumed);
     }
@@ -163,10 +69,10 @@ static void test_wrong_certificates(void) {
         char text[256];
 
         use(rows[i].ca, rows[i].common_name, rows[i].san, rows[i].from, rows[i].until);
-        begin(&a, rows[i].host, port);
+        attempt_begin(&a, &place, rows[i].host, port);
         a.settings.tls.server_name = (char *) rows[i].server_name;
         (void) snprintf(text, sizeof(text), "TLS with %s:%u: %s", rows[i].host, port, rows[i].text);
-        expect_down(&a, REDIS_ERROR_FATAL, text);
+        attempt_expect_down(&a, REDIS_ERROR_FATAL, text);
     }
 }
 
@@ -174,16 +80,16 @@ static void test_expiry(void) {
     struct attempt a;
 
     use("ca", "x", "DNS:localhost", -1, 20);
-    begin(&a, "localhost", port);
-    run(&a);
+    attempt_begin(&a, &place, "localhost", port);
+    attempt_run(&a);
     TEST_STRING(a.warning, "");
     use("ca", "x", "DNS:localhost", -1, 13);
-    run(&a);
+    attempt_run(&a);
     CU_ASSERT_PTR_NOT_NULL(strstr(a.warning, "the certificate of localhost is not valid after 20"));
     a.warning[0] = '\0';
-    run(&a); /* the same day */
+    attempt_run(&a); /* the same day */
     TEST_STRING(a.warning, "");
-    end(&a);
+    attempt_end(&a);
 }
 
 static void test_pinned(void) {
@@ -191,17 +97,17 @@ static void test_pinned(void) {
 
     TEST_INT(tls_place_make_ca(&place, "self", "localhost"), 0);
     TEST_INT(tls_server_use(&server, &place, "self"), 0);
-    begin(&a, "localhost", port);
-    expect_down(&a, REDIS_ERROR_FATAL, "issuer is not trusted (issuer: CN=localhost)");
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
+    attempt_expect_down(&a, REDIS_ERROR_FATAL, "issuer is not trusted (issuer: CN=localhost)");
+    attempt_begin(&a, &place, "localhost", port);
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(tls_place_path(&place, "self.crt"));
-    expect_up(&a, "up");
+    attempt_expect_up(&a, "up");
     /* A folder, in which other files do no harm. */
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(place.folder);
-    expect_up(&a, "up");
+    attempt_expect_up(&a, "up");
     TEST_INT(tls_server_use(&server, &place, "server"), 0);
 }
 
@@ -222,17 +128,17 @@ static void test_our_certificate(void) {
     TEST_INT(tls_place_make_ca(&place, "stranger", "stranger"), 0);
     for (size_t i = 0; i < ELEMENTSOF(protocols); i++) {
         ask_for_certificate(true, protocols[i]);
-        begin(&a, "localhost", port);
-        expect_down(&a, REDIS_ERROR_FATAL, "the server asks for a certificate of ours: see tls-certificate");
-        begin(&a, "localhost", port);
+        attempt_begin(&a, &place, "localhost", port);
+        attempt_expect_down(&a, REDIS_ERROR_FATAL, "the server asks for a certificate of ours: see tls-certificate");
+        attempt_begin(&a, &place, "localhost", port);
         a.settings.tls.certificate = tls_place_path(&place, "client.crt");
         a.settings.tls.key = tls_place_path(&place, "client.key");
-        expect_up(&a, "up");
+        attempt_expect_up(&a, "up");
         TEST_STRING(a.version, protocols[i]);
-        begin(&a, "localhost", port);
+        attempt_begin(&a, &place, "localhost", port);
         a.settings.tls.certificate = tls_place_path(&place, "stranger.crt");
         a.settings.tls.key = tls_place_path(&place, "stranger.key");
-        expect_down(&a, REDIS_ERROR_FATAL, "the server refused our certificate (");
+        attempt_expect_down(&a, REDIS_ERROR_FATAL, "the server refused our certificate (");
     }
     ask_for_certificate(false, "TLSv1.3");
 }
@@ -241,11 +147,11 @@ static void test_versions(void) {
     struct attempt a;
 
     ask_for_certificate(false, "TLSv1.2");
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
     a.settings.tls.minimum = TLS_MINIMUM_1_3;
-    expect_down(&a, REDIS_ERROR_RETRY, "it speaks no TLS that tls-minimum allows");
-    begin(&a, "localhost", port);
-    expect_up(&a, "up");
+    attempt_expect_down(&a, REDIS_ERROR_RETRY, "it speaks no TLS that tls-minimum allows");
+    attempt_begin(&a, &place, "localhost", port);
+    attempt_expect_up(&a, "up");
     TEST_STRING(a.version, "TLSv1.2");
     CU_ASSERT(a.is_resumed);
     ask_for_certificate(false, "TLSv1.3");
@@ -256,14 +162,14 @@ static void test_versions(void) {
 static void expect_files(const char *ca, const char *certificate, const char *key, const char *text) {
     struct attempt a;
 
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
     if (ca) {
         free(a.settings.tls.ca);
         a.settings.tls.ca = strdup(tls_place_path(&place, ca));
     }
     a.settings.tls.certificate = certificate ? tls_place_path(&place, certificate) : NULL;
     a.settings.tls.key = key ? tls_place_path(&place, key) : NULL;
-    expect_down(&a, REDIS_ERROR_FATAL, text);
+    attempt_expect_down(&a, REDIS_ERROR_FATAL, text);
 }
 
 static void test_files(void) {
@@ -277,10 +183,10 @@ static void test_files(void) {
     expect_files(NULL, "client.crt", "ca.key", "/ca.key: does not belong to tls-certificate");
     expect_files(NULL, "client.crt", "none", "tls-key ");
     CU_ASSERT(chmod(tls_place_path(&place, "client.key"), 0644) == 0);
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
     a.settings.tls.certificate = tls_place_path(&place, "client.crt");
     a.settings.tls.key = tls_place_path(&place, "client.key");
-    expect_up(&a, "up");
+    attempt_expect_up(&a, "up");
     CU_ASSERT_PTR_NOT_NULL(strstr(a.warning, "client.key is open to every user of this machine"));
     CU_ASSERT(chmod(tls_place_path(&place, "client.key"), 0600) == 0);
 }
@@ -291,20 +197,20 @@ static void test_changed_files(void) {
     const struct tls_context *before;
 
     TEST_INT(tls_place_make_ca(&place, "changing", "first"), 0);
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
     free(a.settings.tls.ca);
     a.settings.tls.ca = strdup(tls_place_path(&place, "changing.crt"));
-    run(&a);
+    attempt_run(&a);
     TEST_INT(a.n_down, 1);
     CU_ASSERT(rename(tls_place_path(&place, "ca.crt"), tls_place_path(&place, "changing.crt")) == 0);
     CU_ASSERT(link(tls_place_path(&place, "changing.crt"), tls_place_path(&place, "ca.crt")) == 0);
-    run(&a);
+    attempt_run(&a);
     TEST_INT(a.n_up, 1);
     before = a.dial.tls;
-    run(&a);
+    attempt_run(&a);
     TEST_INT(a.n_up, 1);
     CU_ASSERT_PTR_EQUAL(a.dial.tls, before);
-    end(&a);
+    attempt_end(&a);
 }
 
 /* --- no TLS --- */
@@ -313,14 +219,14 @@ static void test_other_protocol(void) {
     struct attempt a;
     char text[128];
 
-    begin(&a, "localhost", port);
+    attempt_begin(&a, &place, "localhost", port);
     a.settings.tls.is_used = false;
     (void) snprintf(text, sizeof(text), "localhost:%u: closed before the first answer: does url have to name rediss://?", port);
-    expect_down(&a, REDIS_ERROR_RETRY, text);
-    begin(&a, "localhost", plain_port);
+    attempt_expect_down(&a, REDIS_ERROR_RETRY, text);
+    attempt_begin(&a, &place, "localhost", plain_port);
     a.settings.connect_timeout_usec = 300 * USEC_PER_MSEC;
     (void) snprintf(text, sizeof(text), "TLS with localhost:%u: ", plain_port);
-    expect_down(&a, REDIS_ERROR_RETRY, text);
+    attempt_expect_down(&a, REDIS_ERROR_RETRY, text);
 }
 
 static CU_TestInfo tests[] = {

@@ -26,6 +26,8 @@ static void dial_on_defer(void *userdata) {
 
     (void) snprintf(text, sizeof(text), "%s", dial->reasons);
     redis_dial_stop(dial);
+    if (dial->error == REDIS_ERROR_FATAL) /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then */
+        dial->tls = tls_context_unref(dial->tls);
     dial->handler.on_down(dial->error, text, dial->handler.userdata);
 }
 
@@ -169,9 +171,9 @@ static bool read_files(struct redis_dial *dial) {
         give_up(dial, r < 0 ? REDIS_ERROR_RETRY : REDIS_ERROR_FATAL, r < 0 ? strerror(-r) : why);
         return false;
     }
-    if (dial->tls && dial->tls != dial->warned && (warning = tls_context_warning(dial->tls)))
+    if (dial->tls && dial->stamp != dial->warned && (warning = tls_context_warning(dial->tls)))
         dial->handler.on_warning(warning, dial->handler.userdata);
-    dial->warned = dial->tls;
+    dial->warned = dial->stamp;
     return true;
 }
 

@@ -24,7 +24,7 @@ struct redis_dial {
     struct redis_dial_handler handler;
     struct redis_connection_options own; /* of connections that are not up */
     struct tls_context *tls;             /* of the last attempt; NULL: none yet, or plain */
-    const struct tls_context *warned;    /* the context whose warning was passed on */
+    uint64_t warned;                     /* stamp of the files about which a warning was passed on */
     usec_t expiry_silent;                /* boottime until which the end of the server's certificate is no news */
     uint64_t stamp;                      /* of the files and the user at the last attempt */
     char *password;                      /* during an attempt */
