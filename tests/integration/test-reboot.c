@@ -38,6 +38,12 @@ static void settle(void) {
     (void) usleep(100000);
 }
 
+static void reboot(void) {
+    settle();
+    host_reboot(ant);
+    host_start(ant);
+}
+
 static void keep(char *id, size_t size, const char *line, const char *field) {
     snprintf(id, size, "%s", event_get(line, field));
 }
@@ -97,9 +103,7 @@ static void in_the_run(void) {
     HOST("job \"job\" { " LONG "retry = 2 retry-delay = \"10ms\" }\n", cluster.folder);
     TEST_INT(berth(ant, "start job"), 0);
     keep(first, sizeof(first), host_await(ant, "started", "job=job"), "run");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     host_await(ant, "exited", "job=job run=%s result=host-lost", first);
     host_await(ant, "retry", "job=job attempt=2 attempts=3 result=host-lost first_run=%s", first);
     host_await(ant, "started", "job=job attempt=2 trigger=retry first_run=%s", first);
@@ -115,9 +119,7 @@ static void in_the_run(void) {
     TEST_INT(host_count(ant, "exited", "job=job"), 1);
     TEST_INT(berth(ant, "stop job"), 0);
     host_await(ant, "gave-up", "job=job attempt=3 reason=stopped");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     settle();
     TEST_INT(host_count(ant, "exited", "job=job"), 0); /* it is over */
     TEST_INT(host_count(ant, "started", "job=job"), 0);
@@ -131,9 +133,7 @@ static void in_the_queue(void) {
     TEST_INT(berth(ant, "start holder"), 0);
     TEST_INT(berth(ant, "start job"), 0);
     host_await(ant, "queued", "job=job");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     host_await(ant, "exited", "job=job result=host-lost");
     host_await(ant, "exited", "job=job result=success attempt=2");
 }
@@ -145,9 +145,7 @@ static void not_retried(void) {
          cluster.folder);
     TEST_INT(berth(ant, "start job"), 0);
     host_await(ant, "started", "job=job");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     host_await(ant, "gave-up", "job=job attempt=1 reason=not-retried");
     host_await(ant, "exited", "job=hook of_job=job result=success");
     settle();
@@ -202,16 +200,12 @@ static void killed_after_the_reboot(void) {
 static void restarted(void) {
     HOST("job \"job\" { " LONG "restart = \"always\" }\n", cluster.folder);
     host_await(ant, "started", "job=job trigger=restart");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     host_await(ant, "exited", "job=job result=host-lost");
     host_await(ant, "started", "job=job trigger=restart");
     TEST_INT(berth(ant, "stop job"), 0);
     host_await(ant, "exited", "job=job result=stopped");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     host_await(ant, "started", "job=job trigger=restart");
     settle();
     TEST_INT(host_count(ant, "started", "job=job"), 1);
@@ -227,9 +221,7 @@ static void health(void) {
          cluster.folder, cluster.folder);
     TEST_INT(berth(ant, "start job --wait"), 1);
     host_await(ant, "broken", "job=job");
-    settle();
-    host_reboot(ant);
-    host_start(ant);
+    reboot();
     jobs = berth_json(ant, "jobs");
     CU_ASSERT(json_is_true(berth_at(jobs, "jobs.name=job.broken")));
     AT_INT(jobs, "jobs.name=job.bad", 1);
