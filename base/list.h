@@ -2,7 +2,7 @@
 #pragma once
 
 /* Doubly linked, circular, intrusive list. A `struct list` is both head and node; an element that is on
- * no list points to itself, so unlinking twice is harmless. The owner of the head says in a comment what
+ * no list points to itself, so unlinking twice is harmless. The comment at the head names what
  * the list holds. */
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 
 struct known_zone {
     const char *name;
-    struct zone *zone; /* NULL: `answer` says why */
+    struct zone *zone; /* NULL: `answer` is the reason */
     int answer;        /* of zone_load() */
 };
 

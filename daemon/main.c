@@ -164,7 +164,7 @@ static void turn_away(int listen_fd) {
     activation_turn_away(listen_fd, text, sizeof(text));
 }
 
-/* 0 or an exit status, said in the journal. */
+/* 0 or an exit status, of which the reason is logged. */
 static int receive_socket(struct journal *journal, int *ret_fd) {
     int r = activation_receive(SOCKET_NAME, SOCK_STREAM, ret_fd);
 

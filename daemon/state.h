@@ -67,7 +67,7 @@ struct state_run_handler {
 };
 /* Calls the handler for each waiting run. Removes files that are no records. */
 void state_each_run(const struct state *state, const struct state_run_handler *handler);
-/* All that a record says of a run; the same fields are in a guard's state and report. */
+/* The fields of a run in a record; a guard's state and report have the same. */
 void state_put_run(struct message_writer *w, const struct run *run);
 /* A run as a record, a guard's state or its report describes it, in no table yet. -EBADMSG, -ENOMEM. */
 int state_parse_run(const struct message *record, enum run_kind kind, const struct settings *settings,

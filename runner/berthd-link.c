@@ -31,7 +31,7 @@ struct berthd_link {
     struct listener *listener; /* NULL: berth-runner has a socketpair */
     struct list connections;   /* struct connection, oldest first */
     size_t n_connections;
-    struct connection *berthd; /* the one that said hello last; NULL: none */
+    struct connection *berthd; /* the last one that sent hello; NULL: none */
 };
 
 static struct connection *connection_free(struct connection *c) {

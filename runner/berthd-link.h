@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The connections to berth-runner. berthd's is the one that said hello last: the others are closed then, unread. */
+/* The connections to berth-runner. berthd's is the last one that sent hello; the others are closed then, unread. */
 
 #include <systemd/sd-event.h>
 
@@ -25,7 +25,7 @@ int berthd_link_new(struct berthd_link **ret, sd_event *event, const struct acce
 struct berthd_link *berthd_link_free(struct berthd_link *l);
 DEFINE_CLEANUP(struct berthd_link, berthd_link_free)
 
-/* Takes over a connection of which it is known that it is allowed; fd in any case. 0 or a negative errno. */
+/* Takes over a connection that is allowed; fd in any case. 0 or a negative errno. */
 int berthd_link_add(struct berthd_link *l, int fd);
 /* Accepts connections of those who have access; fd stays the caller's. 0 or a negative errno. */
 int berthd_link_listen(struct berthd_link *l, int fd);

@@ -83,7 +83,7 @@ static int add_fact(const char *variable, const char *value, void *userdata) {
     return environment_set(userdata, variable, value);
 }
 
-/* What berth tells of a run is true, whatever a config says. */
+/* A config cannot change the variables by which berth describes a run. */
 static int add_run(struct environment *e, const struct guard_file *record) {
     char token[24];
     const struct {

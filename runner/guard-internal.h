@@ -31,7 +31,7 @@ struct guard {
     struct timer again;               /* of the next attempt to leave the report as a file; or of the next look at the deadline */
 };
 
-/* runner/guard-say.c: the connection to berthd, and what the guard says on it */
+/* runner/guard-say.c: the connection to berthd, and the guard's messages on it */
 void guard_give_up(int fd); /* of a connection */
 void guard_hang_up(struct guard *g);
 void guard_drop_berthd(struct guard *g); /* leaves the report, if there is one */

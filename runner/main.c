@@ -147,7 +147,7 @@ static int status_of(int error) {
     }
 }
 
-/* runner/runner.sock, if berth-runner.socket has made it. 0 or an exit status, said in the journal. */
+/* runner/runner.sock, if berth-runner.socket has made it. 0 or an exit status, of which the reason is logged. */
 static int receive_socket(struct journal *journal, int *ret_fd) {
     int r = activation_receive(SOCKET_NAME, SOCK_SEQPACKET, ret_fd);
 
@@ -192,7 +192,7 @@ static int run(struct journal *journal, struct settings *settings, int listen_fd
         journal_log(journal, LOG_ERR, "berth-runner cannot start: %s", strerror(-r));
         return status_of(r);
     }
-    if (arg_socket_fd < 0) { /* else the service is berthd's, which says itself when it is ready, and that it is alive */
+    if (arg_socket_fd < 0) { /* else the service is that of berthd, which sends READY and WATCHDOG itself */
         (void) sd_notify(0, "READY=1");
         r = sd_event_set_watchdog(event, true);
     }

@@ -32,7 +32,7 @@ int reap_write_report(const char *directory, const char *run) {
     return report_write(&w, directory, run);
 }
 
-/* Where there is no cgroup, and an earlier runner was the subreaper, only its environment tells whose a process is. */
+/* Where there is no cgroup, and an earlier runner was the subreaper, only its environment identifies a process. */
 static bool reap_by_environ(const char *run) {
     char assignment[sizeof("BERTH_RUN=") + ID_TEXT_SIZE];
 

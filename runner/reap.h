@@ -9,5 +9,5 @@
 /* Kills the processes in the run's cgroup, or without a cgroup those with its BERTH_RUN in their
  * environment. True: none was left. False also if that cannot be determined now. directory: of the runs. */
 bool reap_run(const char *directory, const char *run);
-/* Writes the report of such a run, which says that it was lost. 0 or a negative errno. */
+/* Writes the report of such a run: it was lost. 0 or a negative errno. */
 int reap_write_report(const char *directory, const char *run);

@@ -8,7 +8,7 @@
 
 /* Begins the message with what the guard file has; the caller adds how the command ended. */
 void report_begin(struct message_writer *w, const struct guard_file *r, const char *reason);
-/* The command never ran: an errno, positive; a static word for the stage; and a text, "" if the errno tells it all. */
+/* The command never ran: an errno, positive; a static word for the stage; and a text, "" if the errno suffices. */
 void report_put_failure(struct message_writer *w, int error, const char *stage, const char *text);
 /* The command ran. */
 void report_put_result(struct message_writer *w, const struct supervise_result *result);

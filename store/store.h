@@ -61,7 +61,7 @@ struct store_open_turn {
 };
 
 struct store_listener {
-    /* Queued, parked, or requeued: claim->state says which; ticket and position are set. */
+    /* Queued, parked, or requeued: as claim->state has it; ticket and position are set. */
     void (*on_waiting)(struct claim *c, void *userdata);
     /* Granted, and the deadline leaves claim->needs_usec. */
     void (*on_granted)(struct claim *c, void *userdata);

@@ -3,7 +3,7 @@
 
 /* Entries with fields, or, where standard error is not the journal, the same as one readable line ("granted: pg-dump may start
  * run=... token=..."). A journald that does not read delays nobody: entries are kept until it does, up to 4 MiB (journal-socket.h).
- * Entries are never lost in silence: a warning tells how many were, and what nobody listens for goes to standard error. */
+ * Entries are never lost in silence: a warning counts those that were, and without a journald they go to standard error. */
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
  * No pid serves as an identity:
  *   exec succeeded        the CLOEXEC pipe from the child ends without data
  *   the command ended     waitid(P_PIDFD)
- *   the tree is empty     waitid says ECHILD: a subreaper without children has no descendants. A cgroup must not be
+ *   the tree is empty     waitid fails with ECHILD: a subreaper without children has no descendants. A cgroup must not be
  *                         populated either; poll(2) reports that, because inotify would need one of the user's few
  *                         instances (128) for each run
  *   something is due      one timer, for the first of: deadline, time limit, kill, retry of the kill */

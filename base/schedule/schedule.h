@@ -32,7 +32,7 @@ struct schedule {                /* all zero: never due */
     size_t n_excepts;
 };
 
-/* Adds what one text of `schedule` or `except` says. 0; -EINVAL with the error, as cron_parse(); -ENOMEM. */
+/* Adds one text of `schedule` or `except`. 0; -EINVAL with the error, as cron_parse(); -ENOMEM. */
 int schedule_add(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
 int schedule_add_except(struct schedule *schedule, const char *text, char error[static CRON_ERROR_SIZE]);
 void schedule_done(struct schedule *schedule);

@@ -236,7 +236,7 @@ static void check_cluster_pool(struct sweep *s, size_t pool, const struct audit_
     }
 }
 
-/* --- pools of one host: its journal tells the order --- */
+/* --- pools of one host: its journal has the order --- */
 
 /* A reboot of the host ends holders without a logged end. */
 static void sweep_drop_booted(struct sweep *s, const char *boot) {

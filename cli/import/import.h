@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Crontabs as a config of berth: text to text, no file is read. Each line becomes a job, or a comment that
- * says why not. */
+/* Crontabs as a config of berth: text to text, no file is read. Each line becomes a job, or a comment
+ * with the reason why not. */
 
 #include <stdio.h>
 
@@ -43,7 +43,7 @@ struct import_setting {
     const char *name, *value;
 };
 
-struct import_settings {                              /* what NAME=value lines before a job said */
+struct import_settings {                              /* of the NAME=value lines before a job */
     struct import_setting items[IMPORT_SETTINGS_MAX]; /* environment */
     size_t n;
     const char *shell, *home, *zone; /* NULL: not set */

@@ -57,7 +57,7 @@ static const char *const tests[] = {"[", "[[", "test", "cd", "sleep", ":", "true
 static const char *const wrappers[] = {"{",   "!",      "if",   "then",   "exec",    "command", "nice",
                                        "env", "ionice", "sudo", "setsid", "chronic", "timeout", NULL};
 
-/* The word that says best what is run: the first one that is no assignment, test or change of folder. */
+/* Returns the word that names the program: the first one that is no assignment, test or change of folder. */
 static const char *find_command(const char *command, size_t *ret_n) {
     const char *first = NULL;
     bool begins = true; /* of a command, not one of its arguments */

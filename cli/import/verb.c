@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* berth import-crontab: reads the files, and says whose they are. */
+/* berth import-crontab: reads the files, and finds their owners. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>

@@ -44,7 +44,7 @@ static void connection_refused(struct adhoc *a, const char *reason) {
     adhoc_exit(a, a->options.no_permit_status);
 }
 
-/* --- what berthd says --- */
+/* --- messages of berthd --- */
 
 static const char *string_of(const json_t *params, const char *key) {
     return json_string_value(json_object_get(params, key));

@@ -50,7 +50,7 @@ struct adhoc {
     struct {                             /* waiting.c */
         struct timer timer;
         struct client *pools_client;     /* a call of Pools under way; NULL: none */
-        char blocked_by[512];            /* from berthd's last reply; "": Pools tells */
+        char blocked_by[512];            /* from berthd's last reply; "": ask with Pools */
         char printed[640];               /* the last line; "": none */
     } waiting;
     struct {

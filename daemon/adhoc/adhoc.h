@@ -29,8 +29,8 @@ struct adhoc_request {
 /* Named answers. */
 enum {
     ADHOC_E_UNKNOWN = 1, /* no such pool: the text names it; or no such run */
-    ADHOC_E_INVALID,     /* the text says what is wrong with the request */
-    ADHOC_E_QUOTA,       /* the text says what the user has too many of */
+    ADHOC_E_INVALID,     /* the text names the error in the request */
+    ADHOC_E_QUOTA,       /* the text names the quota of the user */
 };
 
 #define ADHOC_TEXT_SIZE 256

@@ -296,7 +296,7 @@ int verbs_hold(struct control_call *call, json_t *params, void *userdata) {
     return q.run ? attach(call, userdata, &q) : begin(call, userdata, &q);
 }
 
-/* --- what the client tells --- */
+/* --- reports of the client --- */
 
 /* Returns the caller's own run: its `berth run` is the calling process. NULL: none. */
 static struct run *find_own(struct control_call *call, struct manager *m, const char *id, bool gone_too) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Between the files of daemon/executor/: executor.c (towards the runner), guards.c (connections to guards of
- * known runs), report.c (what a report says), recovery-guards.c (guards found at start). */
+ * known runs), report.c (reports of runs), recovery-guards.c (guards found at start). */
 
 #include <syslog.h>
 

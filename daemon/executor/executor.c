@@ -193,7 +193,7 @@ static void runner_on_refused(const char *id, const char *reason, const char *te
 
 /* Whether the runner answers an older kill of a run that has ended its attempt since: a run can be killed
  * twice for one attempt, because a guard that is gone is known by its socket and by its report. Then it
- * says nothing of a later attempt. */
+ * does not concern a later attempt. */
 static bool is_of_older_attempt(const struct run *run, const struct message *report) {
     uint64_t killed;
 

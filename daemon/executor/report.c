@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* What a guard or the runner reports of the end of a run. A run's permits are released only on a report,
- * because only a report says that none of its processes is left. */
+ * because only a report confirms that none of its processes is left. */
 
 #include <errno.h>
 #include <string.h>

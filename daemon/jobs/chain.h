@@ -17,7 +17,7 @@ struct chain { /* the place of a run among the attempts */
     uint32_t attempt;       /* from 1 */
 };
 
-/* NEUTRAL: an operator or a drain ended the run, which says nothing of the job. */
+/* NEUTRAL: an operator or a drain ended the run, which does not count for the job. */
 enum chain_end { CHAIN_END_GOOD, CHAIN_END_BAD, CHAIN_END_NEUTRAL };
 enum chain_end chain_judge(enum run_result result);
 /* The result in the light of success-on. exit_code: -1 for none. */

@@ -9,7 +9,7 @@
 struct shared_zone {
     char name[ZONE_NAME_MAX + 1];
     struct zone *zone;  /* NULL: cannot be read; replaced by zones_refresh() */
-    char *error;        /* without a zone: why, as zone_explain() says it; NULL: no memory for that */
+    char *error;        /* without a zone: the reason of zone_explain(); NULL: no memory for it */
     bool has_changed;   /* by the last zones_refresh() */
 };
 

@@ -36,7 +36,7 @@ static void admin_answer(struct admin *admin, int result) {
 
 static void admin_send(struct admin *admin);
 
-/* The call certainly had no effect, so it is sent again over the version that exists now. */
+/* The call had no effect, so it is sent again over the version that exists now. */
 static void handle_conflict(struct admin *admin, const struct redisReply *reply) {
     enum { NEWEST_VERSION = 2 };
     uint64_t version;
