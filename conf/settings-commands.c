@@ -78,6 +78,31 @@ static void check_password_file(const struct redis_settings *redis, struct notes
     }
 }
 
+/* Whether berthd's user may read a file, by its mode; true where there is no such user. */
+static bool may_berthd_read(const struct stat *st) {
+    const struct passwd *user = getpwnam(DAEMON_USER);
+
+    if (!user || user->pw_uid == 0)
+        return true;
+    return st->st_mode & (st->st_uid == user->pw_uid ? S_IRUSR : st->st_gid == user->pw_gid ? S_IRGRP : S_IROTH);
+}
+
+static void check_tls_file(const struct redis_settings *redis, const char *option, const char *path, bool is_key, struct notes *notes) {
+    struct stat st;
+
+    if (!path || *path == '\0')
+        return;
+    if (stat(path, &st) < 0) {
+        if (is_missing(errno))
+            notes_add(notes, &redis->place, "redis: %s \"%s\" does not exist; make it, or correct the path", option, path);
+    } else if (is_key && st.st_mode & S_IRWXO) {
+        notes_add(notes, &redis->place, "redis: %s \"%s\" is open to every user of this machine; run: chmod o-rwx %s", option, path, path);
+    } else if (geteuid() == 0 && !may_berthd_read(&st)) {
+        notes_add(notes, &redis->place, "redis: %s \"%s\" cannot be read by user " DAEMON_USER "; run: chgrp " DAEMON_USER " %s && chmod g+r %s",
+                  option, path, path, path);
+    }
+}
+
 int settings_check_commands(const struct settings *s, struct settings_errors *errors) {
     struct notes notes = {};
     int r;
@@ -89,6 +114,11 @@ int settings_check_commands(const struct settings *s, struct settings_errors *er
     }
     if (s->redis && s->redis->password_file[0])
         check_password_file(s->redis, &notes);
+    if (s->redis) {
+        check_tls_file(s->redis, "tls-ca", s->redis->tls.ca, false, &notes);
+        check_tls_file(s->redis, "tls-certificate", s->redis->tls.certificate, false, &notes);
+        check_tls_file(s->redis, "tls-key", s->redis->tls.key, true, &notes);
+    }
     r = notes.out_of_memory ? -ENOMEM : notes.n > 0 ? SETTINGS_E_INVALID : 0;
     notes_finish(&notes, s->files, s->n_files, errors);
     notes_done(&notes);

@@ -93,10 +93,15 @@ static int parse_arguments(int argc, char **argv, int *ret_status) {
 /* All errors to standard error, or to the journal where that is it. */
 static int load(struct journal *journal, struct settings **ret) {
     struct settings_errors errors = {};
+    char why[512];
     int r = settings_load(arg_config, ret, &errors);
 
     if (r == 0 && arg_check) /* a service does without what the machine lacks */
         r = settings_check_machine(*ret, &errors);
+    if (r == 0 && arg_check && (*ret)->redis && store_redis_check((*ret)->redis, why, sizeof(why)) == 1) {
+        fprintf(stderr, "%s:%d: redis: %s\n", (*ret)->redis->place.file, (*ret)->redis->place.line, why);
+        r = SETTINGS_E_INVALID;
+    }
     if (r != 0)
         *ret = settings_free(*ret);
     for (size_t i = 0; i < errors.n; i++)

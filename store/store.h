@@ -240,6 +240,9 @@ struct store_redis_options { /* copied */
 };
 int store_redis_new(struct store **ret, sd_event *event, struct events *events,
                     const struct store_redis_options *options, const struct store_listener *listener);
+/* Checks the certificates and the key of TLS, as far as this process may read them. 0, a negative errno, or 1: `why` names the file and what
+ * is wrong with it. */
+int store_redis_check(const struct redis_settings *settings, char *why, size_t size);
 /* Takes other settings of the same server, which are copied, and the files that they name as these are now. A live store connects a
  * second time where that makes a difference, and goes on with the old connections until the new ones are up. 0 or -ENOMEM. */
 int store_redis_use(struct store *s, const struct redis_settings *settings);

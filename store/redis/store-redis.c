@@ -66,6 +66,10 @@ int store_redis_use(struct store *base, const struct redis_settings *settings) {
     return link_use(store_redis_of(base), settings);
 }
 
+int store_redis_check(const struct redis_settings *settings, char *why, size_t size) {
+    return settings->tls.is_used ? tls_settings_check(&settings->tls, clock_realtime(), why, size) : 0;
+}
+
 static const struct store_ops ops = {
     .free = store_redis_free,
     .start = store_redis_start,

@@ -191,6 +191,26 @@ static void test_files(void) {
     CU_ASSERT(chmod(tls_place_path(&place, "client.key"), 0600) == 0);
 }
 
+/* As `berthd --check` does it. */
+static void expect_check(const char *certificate, const char *key, const char *expected) {
+    struct tls_settings tls = {.is_used = true, .ca = tls_place_path(&place, "ca.crt"), .certificate = tls_place_path(&place, certificate),
+                               .key = tls_place_path(&place, key)};
+    char why[512] = "";
+
+    TEST_INT(tls_settings_check(&tls, clock_realtime(), why, sizeof(why)), *expected ? TLS_E_FILES : 0);
+    if (!strstr(why, expected))
+        TEST_STRING(why, expected);
+}
+
+static void test_check(void) {
+    TEST_INT(tls_place_sign(&place, "ca", "client", "berth", NULL, -1, 20), 0);
+    TEST_INT(tls_place_sign(&place, "ca", "old", "berth", NULL, -9, -2), 0);
+    expect_check("client.crt", "client.key", "");
+    expect_check("client.crt", "old.key", "/old.key: does not belong to tls-certificate");
+    expect_check("old.crt", "old.key", "tls-certificate: not valid after 20");
+    expect_check("client.crt", "none", "/none: No such file or directory");
+}
+
 /* The next attempt uses what the files are then. */
 static void test_changed_files(void) {
     struct attempt a;
@@ -237,6 +257,7 @@ static CU_TestInfo tests[] = {
     {"our-certificate", test_our_certificate},
     {"versions", test_versions},
     {"files", test_files},
+    {"check", test_check},
     {"changed-files", test_changed_files},
     {"other-protocol", test_other_protocol},
     CU_TEST_INFO_NULL,

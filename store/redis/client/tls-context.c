@@ -337,6 +337,39 @@ int tls_context_load(struct tls_context **context, const struct tls_settings *se
     return 0;
 }
 
+static bool may_read(const struct tls_reading *reading) {
+    for (unsigned i = 0; i < TLS_FILES; i++)
+        if (reading->paths[i][0] && access(reading->paths[i], R_OK) < 0 && errno == EACCES)
+            return false;
+    return true;
+}
+
+/* Our certificate alone: that of the server is its own. */
+static int check_time(const struct tls_context *context, time_t now, char *why, size_t size) {
+    const X509 *ours = openssl.SSL_CTX_get0_certificate(context->ctx);
+    time_t until = ours ? tls_time(openssl.X509_get0_notAfter(ours)) : 0;
+    char date[16] = "";
+    struct tm tm;
+
+    if (until == 0 || until >= now)
+        return 0;
+    (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&until, &tm));
+    (void) snprintf(why, size, "tls-certificate: not valid after %s; renew it", date);
+    return TLS_E_FILES;
+}
+
+int tls_settings_check(const struct tls_settings *settings, usec_t now_realtime, char *why, size_t size) {
+    _cleanup_(tls_context_unrefp) struct tls_context *context = NULL;
+    struct tls_reading reading = {};
+    int r;
+
+    find_paths(&reading, settings);
+    if (!may_read(&reading))
+        return 0;
+    r = tls_context_load(&context, settings, why, size);
+    return r == 0 ? check_time(context, (time_t) (now_realtime / USEC_PER_SEC), why, size) : r;
+}
+
 struct tls_context *tls_context_unref(struct tls_context *context) {
     if (!context || --context->references > 0)
         return NULL;
@@ -347,12 +380,6 @@ struct tls_context *tls_context_unref(struct tls_context *context) {
         openssl.SSL_CTX_free(context->ctx);
     free(context);
     return NULL;
-}
-
-time_t tls_context_until(const struct tls_context *context) {
-    const X509 *certificate = openssl.SSL_CTX_get0_certificate(context->ctx);
-
-    return certificate ? tls_time(openssl.X509_get0_notAfter(certificate)) : 0;
 }
 
 const char *tls_context_warning(const struct tls_context *context) {

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define TLS_REASON_SIZE 224
 
@@ -32,11 +33,12 @@ enum { TLS_E_FILES = 1 };
 int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why, size_t size);
 /* A hash of the settings and of the files as they are now (size, time, inode). */
 uint64_t tls_settings_stamp(const struct tls_settings *settings);
+/* Loads a context and drops it. 0, a negative errno, or TLS_E_FILES: a file is wrong, or our certificate is out of its time. A file that this
+ * process may not read is no error. */
+int tls_settings_check(const struct tls_settings *settings, usec_t now_realtime, char *why, size_t size);
 /* Its sessions stay valid. */
 struct tls_context *tls_context_unref(struct tls_context *context);
 DEFINE_CLEANUP(struct tls_context, tls_context_unref)
-/* The end of our own certificate; 0: there is none. */
-time_t tls_context_until(const struct tls_context *context);
 /* What a warning should say about the files, or NULL. */
 const char *tls_context_warning(const struct tls_context *context);
 

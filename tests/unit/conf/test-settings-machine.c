@@ -134,6 +134,18 @@ static void lacks_commands(void) {
     for (size_t i = 0; i < n && i < errors.n; i++)
         TEST_STRING(errors.lines[i], expected[i]);
     settings_errors_done(&errors);
+    s = settings_free(s);
+    snprintf(text, sizeof(text), "redis { url = \"rediss://h\" tls-ca = \"%s/none\" tls-certificate = \"%s\" tls-key = \"%s\" }\n", folder, secret,
+             secret);
+    CU_ASSERT_FATAL(settings_parse(&(struct settings_source) {"z.conf", text, strlen(text)}, 1, "ant", &s, &errors) == 0);
+    TEST_INT(settings_check_commands(s, &errors), SETTINGS_E_INVALID);
+    TEST_INT(errors.n, 2);
+    snprintf(expected[0], sizeof(expected[0]), "z.conf:1: redis: tls-ca \"%s/none\" does not exist; make it, or correct the path", folder);
+    snprintf(expected[1], sizeof(expected[1]), "z.conf:1: redis: tls-key \"%s\" is open to every user of this machine; run: chmod o-rwx %s", secret,
+             secret);
+    for (size_t i = 0; i < 2 && i < errors.n; i++)
+        TEST_STRING(errors.lines[i], expected[i]);
+    settings_errors_done(&errors);
     /* And all is well. */
     CU_ASSERT(chmod(secret, 0640) == 0);
     s = settings_free(s);
