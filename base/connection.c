@@ -34,7 +34,7 @@ ssize_t connection_receive(int fd, void *data, size_t size) {
     return n < 0 ? -errno : n;
 }
 
-/* Discards one piece of what is left. 1: there may be more; 0: there is nothing; negative errno: it cannot
+/* Discards one more piece. 1: there may be more; 0: there is nothing; negative errno: it cannot
  * be discarded. */
 static int connection_waste(int fd, bool is_stream) {
     char waste[16384];

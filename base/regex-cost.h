@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What a POSIX extended regular expression costs. regcomp(3) of glibc copies what is repeated, and takes exponential time for some
+/* What a POSIX extended regular expression costs. regcomp(3) of glibc copies repeated parts, and takes exponential time for some
  * repeats of repeats; regexec(3) takes time that grows with the square of what was copied. So an expression of 256 bytes can
  * stop a process for minutes. No I/O. */
 

@@ -218,7 +218,7 @@ static void skip_spaces(const char **text) {
     *text += strspn(*text, " ");
 }
 
-/* Takes "1 week 2d". Stops before what is no number. */
+/* Takes "1 week 2d". Stops before a word that is no number. */
 static int take_span(const char **text, usec_t *ret) {
     usec_t unit, value;
     int n = 0;

@@ -102,7 +102,7 @@ static void parse_statuses(const struct value_reader *reader, const struct optio
 
 const struct option_type option_statuses = {.parse_list = parse_statuses};
 
-/* ---- what is retried ---- */
+/* ---- retry-on ---- */
 
 static const struct {
     const char *name;

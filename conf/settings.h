@@ -171,7 +171,7 @@ struct job_retry {             /* how often a job is tried */
     enum job_restart restart;
 };
 
-struct job_hooks {             /* what is started after a run: lists of jobs, NULL or NULL-terminated */
+struct job_hooks {             /* jobs started after a run: lists of names, NULL or NULL-terminated */
     char **on_success, **on_failure, **on_broken, **on_recovered;
     uint32_t broken_after;     /* failures in a row */
     usec_t remind_after_usec;  /* USEC_INFINITY: never */

@@ -91,11 +91,11 @@ const char *manager_blocked_by(struct manager *m, const struct run *r, const str
 enum {                        /* named answers */
        MANAGER_E_UNKNOWN = 1, /* no such job, run or pool: *ret_text names it */
        MANAGER_E_SKIPPED,     /* overlap = "skip" (or "queue" with one queued) and a run is not over */
-       MANAGER_E_INVALID,     /* *ret_text says what is wrong with the request */
+       MANAGER_E_INVALID,     /* *ret_text names the error in the request */
        MANAGER_E_STOPPING,    /* berthd is about to stop */
        MANAGER_E_DRAINED,     /* this host begins no new run */
        MANAGER_E_RECOVERING,  /* berthd has just started: there may be unknown runs */
-       MANAGER_E_QUOTA,       /* the user has as many as it may; *ret_text says of what */
+       MANAGER_E_QUOTA,       /* the user has as many as allowed; *ret_text names the quota */
 };
 
 /* A manual trigger. *ret: the run that it began or queued (overlap = "queue"); SKIPPED: the one that is not over. */

@@ -109,7 +109,7 @@ struct job_run {                    /* a run of a job, executed by berth-runner 
 enum hold_state {
     HOLD_STATE_NONE,     /* not made yet, or held */
     HOLD_STATE_RELEASED, /* no process has it any more; a report of the client may still come */
-    HOLD_STATE_FAILED,   /* granted, and the hold could not be made; the reason says why */
+    HOLD_STATE_FAILED,   /* granted, and the hold could not be made, for the reason */
 };
 
 struct adhoc_run {                  /* a run of `berth run`, which executes its command itself (daemon/adhoc) */

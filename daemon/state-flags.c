@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The folder state/ of the runtime directory, but for the session: what is true of the whole host. */
+/* The folder state/ of the runtime directory, but for the session: flags of the whole host. */
 
 #include <errno.h>
 #include <fcntl.h>

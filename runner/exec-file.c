@@ -46,7 +46,7 @@ static bool way_enter(struct way *w, const char *name) {
     return fd >= 0 && is_trusted(fd);
 }
 
-/* Puts a link's target in front of what is left of the path. */
+/* Puts a link's target in front of the rest of the path. */
 static bool way_follow(struct way *w, const char *name, const char *rest) {
     char target[PATH_MAX], joined[sizeof(w->rest)];
     ssize_t n = readlinkat(w->fd, name, target, sizeof(target) - 1);

@@ -161,7 +161,7 @@ static const struct {
     {"keyring", exec_user_keyring}, /* one that belongs to the job's user */
     {"guard", exec_guard},          /* not before: setresuid() clears it (prctl(2)) */
     {"input", exec_input},
-    {"output", exec_output}, /* from here on a user could have prepared what is opened */
+    {"output", exec_output}, /* from here on a user could have prepared the files */
     {"directory", exec_directory},
     {"signals", exec_signals},
     {"descriptors", exec_descriptors},

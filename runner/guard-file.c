@@ -215,7 +215,7 @@ int guard_file_each(const char *directory, const char *suffix, void (*each)(cons
 void guard_file_remove(const char *directory, const char *run) {
     char path[GUARD_FILE_PATH_SIZE];
 
-    /* The socket first: what is left after a crash in between is then still known by its record. */
+    /* The socket first: after a crash in between the record still names the run. */
     (void) unlink(guard_file_path(path, directory, run, PROTOCOL_SOCKET_SUFFIX));
     (void) unlink(guard_file_path(path, directory, run, GUARD_FILE_SUFFIX));
 }

@@ -167,7 +167,7 @@ static void guard_take_stop(struct guard *g, enum supervise_reason reason) {
     }
 }
 
-/* 0, or -EBADMSG for what is not a message to a guard. */
+/* 0, or -EBADMSG: not a message to a guard. */
 static int guard_take(struct guard *g, const struct message *m) {
     enum supervise_reason reason;
     const char *name = message_get(m, "reason");

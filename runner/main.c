@@ -113,7 +113,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
     return 0;
 }
 
-/* Guards inherit the mask: what is meant for the runner does not end them. */
+/* Guards inherit the mask: signals to the runner do not end them. */
 static int add_signals(sd_event *event) {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     const struct sigaction ignore = {.sa_handler = SIG_IGN}, note = {.sa_handler = on_alarm};

@@ -84,7 +84,7 @@ static bool is_for_later(int r) {
     return r == -EAGAIN || r == -ENOBUFS || r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -ETOOMANYREFS;
 }
 
-/* --- what is kept --- */
+/* --- kept entries --- */
 
 static void keep(struct journal_socket *s, const void *entry, size_t size) {
     size_t bytes = sizeof(struct kept) + size;

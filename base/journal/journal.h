@@ -21,10 +21,10 @@ struct journal; /* where this program's entries go */
 
 /* identifier: SYSLOG_IDENTIFIER ("berthd"), kept, not copied. -ENOMEM, or of socket(2). */
 int journal_new(struct journal **ret, const char *identifier);
-/* Waits up to 300 ms for journald to take what is kept. */
+/* Waits up to 300 ms for journald to take the kept entries. */
 struct journal *journal_free(struct journal *j);
 DEFINE_CLEANUP(struct journal, journal_free)
-/* From now on this loop sends what is kept; without one the next entry does. The journal keeps the loop. A negative errno. */
+/* From now on this loop sends kept entries; without a loop the next entry sends them. The journal keeps the loop. A negative errno. */
 int journal_attach_event(struct journal *j, sd_event *event);
 
 /* One entry. priority as in syslog(3). message_id: 32 hex digits or NULL; event: its name, shown first on a readable line, or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Finds what is left of a run without its guard, its runner and a cgroup: by BERTH_RUN in the environment
+/* Finds the processes left of a run without its guard, its runner and a cgroup: by BERTH_RUN in the environment
  * with which a process was started. A process that cleans its environment is not found. */
 
 /* Signals all other processes that were started with exactly this "NAME=value" in their environment.

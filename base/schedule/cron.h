@@ -23,7 +23,7 @@ struct cron {
     bool needs_both;            /* "+": day of month and weekday must both match */
 };
 
-/* text: the five fields or a word such as @daily, and nothing else. 0, or -EINVAL with what is wrong and
+/* text: the five fields or a word such as @daily, and nothing else. 0, or -EINVAL with the error and
  * what would be right, without the text itself. */
 int cron_parse(const char *text, struct cron *ret, char error[static CRON_ERROR_SIZE]);
 /* All 24 hours: due times follow real time instead of the time of day. */

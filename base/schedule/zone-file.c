@@ -15,7 +15,7 @@ struct counts {
     uint32_t utc_marks, standard_marks, leaps, times, types, letters; /* in the order of the file */
 };
 
-struct bytes { /* what is not read yet */
+struct bytes { /* not read yet */
     const uint8_t *at;
     size_t n;
 };

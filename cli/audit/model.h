@@ -61,7 +61,7 @@ struct audit_pool {
     const char *name;
     const char *host; /* NULL: scope cluster; else the only host */
     size_t pattern;   /* of a key: the pool that gives it a limit unless it has its own; else SIZE_MAX */
-    struct audit_limits_steps declared, overrides; /* by number; of a host pool, `declared` has what is in force */
+    struct audit_limits_steps declared, overrides; /* by number; of a host pool, `declared` has those in force */
     struct audit_limits_steps in_order; /* of a host pool: the same by order */
     const struct audit_limit *given;
     size_t overridden; /* order of the last redis-connected with an override */

@@ -212,7 +212,7 @@ static int check(struct parser *p) {
 
     if (o->nowait && o->wait_usec != USEC_INFINITY)
         return fail(p, "-n and --wait exclude each other");
-    if (o->wait_usec == 0) { /* --wait 0s is -n: it takes what is free */
+    if (o->wait_usec == 0) { /* --wait 0s is -n: free permits or none */
         o->nowait = true;
         o->wait_usec = USEC_INFINITY;
     }

@@ -24,7 +24,7 @@ struct run_options {
 };
 
 enum { /* named answers */
-    RUN_OPTIONS_E_USAGE = 1, /* ret_error: what is wrong and what is right */
+    RUN_OPTIONS_E_USAGE = 1, /* ret_error: the error and the way out */
     RUN_OPTIONS_HELP,        /* --help */
 };
 #define RUN_OPTIONS_ERROR_SIZE 256

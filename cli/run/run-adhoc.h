@@ -2,7 +2,7 @@
 #pragma once
 
 /* One `berth run`: the root object of its event loop. connection.c talks to berthd, report-end.c reports the
- * end, command.c runs the command, waiting.c shows what is waited for, signals.c passes signals on. It
+ * end, command.c runs the command, waiting.c shows the pools it waits for, signals.c passes signals on. It
  * begins with a claim; a grant starts the command; adhoc_exit() ends the loop. */
 
 #include <inttypes.h>
@@ -89,7 +89,7 @@ void run_connection_stop(struct adhoc *a);
 void run_connection_report_started(struct adhoc *a);
 /* The lease was lost before the command began: reports that to berthd and claims the permits again. */
 void run_connection_give_back(struct adhoc *a);
-/* Shows on standard error what is waited for: a reply "waiting" came (params), or berthd is away (NULL); the
+/* Shows on standard error why it waits: a reply "waiting" came (params), or berthd is away (NULL); the
  * command left processes behind. */
 int run_waiting_init(struct adhoc *a);
 void run_waiting_update(struct adhoc *a, const json_t *params);

@@ -35,5 +35,5 @@ static inline struct settings_place place_at(const struct scanner *s, int line) 
         (s)->token = TOKEN_WRONG;                                \
     } while (0)
 
-/* The next token; what is no word is noted, and TOKEN_WRONG then. */
+/* Returns the next token; TOKEN_WRONG if it is no word, which is noted. */
 void scanner_next(struct scanner *s);

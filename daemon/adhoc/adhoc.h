@@ -35,7 +35,7 @@ enum {
 
 #define ADHOC_TEXT_SIZE 256
 
-/* Whether the settings allow what is asked for. 0, UNKNOWN or INVALID. */
+/* Whether the settings allow the request. 0, UNKNOWN or INVALID. */
 int adhoc_check_pools(const struct adhoc_request *request, const struct settings *settings,
                       char text[static ADHOC_TEXT_SIZE]);
 /* The run around the client, if it holds its permits and the client's process is inside; else NULL.
@@ -52,7 +52,7 @@ int adhoc_check_admission(struct run_table *runs, const struct adhoc_request *re
 int adhoc_add_run(struct run_table *runs, const struct adhoc_request *request,
                   const struct settings *settings, struct run_time now, struct run **ret);
 
-/* --- what is held (adhoc.c) --- */
+/* --- holds (adhoc.c) --- */
 
 struct adhoc;
 

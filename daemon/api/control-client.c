@@ -139,7 +139,7 @@ static bool get_flag(const json_t *document, const char *key, bool *ret) {
     return !flag || json_is_boolean(flag) || json_is_null(flag);
 }
 
-/* Returns what is wrong with a call, or NULL. */
+/* Returns the error of a call, or NULL. */
 static const char *check_call(json_t *document, bool *ret_more, bool *ret_oneway) {
     const json_t *params = json_object_get(document, "parameters");
     bool upgrade;

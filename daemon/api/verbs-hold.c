@@ -184,7 +184,7 @@ static int holder_begin(struct control_call *call, struct manager *m, struct run
     return 0;
 }
 
-/* --- what is asked --- */
+/* --- the request --- */
 
 struct hold_request {
     json_t *pools;

@@ -76,7 +76,7 @@ bool executor_may_have_begun(const struct run *run);
 /* Stops a run that may have begun, for run->stop_reason. The runner kills what is left after its stop
  * timeout. */
 void executor_stop(struct executor *executor, struct run *run);
-/* The runner kills what is left of the run after that time. */
+/* The runner kills the rest of the run after that time. */
 void executor_kill_after(struct executor *executor, struct run *run, usec_t usec);
 /* Sends the deadline to the guard. */
 void executor_push_deadline(struct executor *executor, struct run *run);

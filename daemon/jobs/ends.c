@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Ends of runs: what is remembered of them, and the queued run that begins next. Which end is good is decided in
+/* Ends of runs: their records, and the queued run that begins next. Which end is good is decided in
  * chain.c; retries and restarts are carried out in attempts.c, hooks in hooks.c. */
 
 #include "daemon/jobs/scheduler-internal.h"
