@@ -2,9 +2,12 @@
 
 /* Attempts as users see them: retries, what ends them, restarts, and both over the death of berthd. */
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/harness/host-clock.h"
 #include "tests/harness/test.h"
@@ -133,6 +136,16 @@ static pid_t pid_of(const char *job) {
     return pid;
 }
 
+/* Nobody has waited for it then. */
+static void end_and_await(pid_t pid) {
+    struct pollfd fd = {.fd = (int) syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+
+    CU_ASSERT_FATAL(fd.fd >= 0);
+    TEST_INT(kill(pid, SIGKILL), 0);
+    TEST_INT(poll(&fd, 1, (int) (HOST_PATIENCE / USEC_PER_MSEC)), 1);
+    (void) close(fd.fd);
+}
+
 /* Ends the command of a run while its guard stands still, and calls `berth stop`: the guard reads of the stop when the command is over. */
 static void stop_as_it_ends(const char *job) {
     pid_t pid, guard;
@@ -141,7 +154,7 @@ static void stop_as_it_ends(const char *job) {
     pid = pid_of(job);
     guard = child_parent(pid);
     TEST_INT(kill(guard, SIGSTOP), 0);
-    TEST_INT(kill(pid, SIGKILL), 0);
+    end_and_await(pid);
     TEST_INT(berth(ant, "stop %s", job), 0);
     TEST_INT(kill(guard, SIGCONT), 0);
     host_await(ant, "exited", "job=%s result=failure signal=9", job);
