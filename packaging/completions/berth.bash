@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2020
 # Completion of berth(1) for bash: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
 
-# KEY (name, run, claim) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
+# KEY (name, run, claim, instance_of) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
 # a quote inside a text follows a backslash there, so only keys begin a line. Holders and queue have names, too.
 _berth_live() {
     local key=$1 drop='s/^$//' i
@@ -16,8 +16,21 @@ _berth_live() {
         sed -n "s/^ *\"$key\": *\"\\([^\"]*\\)\".*/\\1/p" | sort -u
 }
 
+# Jobs, and templates (`backup@`), which stand for the jobs of all their instances.
+_berth_jobs() {
+    _berth_live name jobs
+    _berth_live instance_of jobs
+}
+
 _berth_words() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+}
+
+# Pools in which permits can be had: of a pattern `tenant/*` the begin of its keys, `tenant/`, and then the keys in use.
+_berth_keys() {
+    _berth_words "$(_berth_live name pools | sed 's|/\*$|/|')
+        $([[ $current != */* ]] || _berth_live name pools "${current%%/*}/*" | grep -v '/\*$')"
+    [[ ${COMPREPLY[*]} != */ ]] || compopt -o nospace 2>/dev/null
 }
 
 _berth_run() {
@@ -33,7 +46,7 @@ _berth_run() {
         fi
     done
     case $previous in
-    -p) _berth_words "$(_berth_live name pools)" ;;
+    -p) _berth_keys ;;
     --on-lease-lost) _berth_words "stop continue" ;;
     --wait | --timeout | --head-start | --stop-timeout) _berth_words "10s 1m 10m 1h" ;;
     --name | -E) ;;
@@ -65,8 +78,8 @@ _berth() {
     "") _berth_words "$verbs --socket --help" ;;
     run) _berth_run ;;
     start) _berth_words "$(_berth_live name jobs) --set --wait --help" ;;
-    stop) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --help" ;;
-    jobs) _berth_words "$(_berth_live name jobs) --json --help" ;;
+    stop) _berth_words "$(_berth_jobs) $(_berth_live run runs) --help" ;;
+    jobs) _berth_words "$(_berth_jobs) --json --help" ;;
     hosts) _berth_words "--json --help" ;;
     next)
         case $previous in
@@ -75,7 +88,7 @@ _berth() {
         *) _berth_words "$(_berth_live name jobs) -e -z --except --count --from --json --help" ;;
         esac
         ;;
-    runs) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --json --all --help" ;;
+    runs) _berth_words "$(_berth_jobs) $(_berth_live run runs) --json --all --help" ;;
     pools) _berth_words "$(_berth_live name pools) --json --help" ;;
     limit)
         case $previous in
@@ -107,11 +120,11 @@ _berth() {
         ;;
     history)
         case $previous in
-        --pool) _berth_words "$(_berth_live name pools)" ;;
+        --pool) _berth_keys ;;
         --since | --until) _berth_words "today yesterday -1h -7d" ;;
         --directory) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         --unit) ;;
-        *) _berth_words "$(_berth_live name jobs) $(_berth_live run runs) --pool --since --until --utc --directory -m --unit --json --help" ;;
+        *) _berth_words "$(_berth_jobs) $(_berth_live run runs) --pool --since --until --utc --directory -m --unit --json --help" ;;
         esac
         ;;
     audit)

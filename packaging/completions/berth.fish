@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Completion of berth(1) for fish: verbs, options, and the names of pools, jobs, runs and claims as berthd knows them now.
 
-# KEY (name, run, claim) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
+# KEY (name, run, claim, instance_of) of each object in `berth VERB --json`, with the caller's --socket. Each key on a line of its own;
 # a quote inside a text follows a backslash there, so only keys begin a line. Holders and queue have names, too.
 function __berth_live -a key verb
     set -l words (commandline -opc)
@@ -11,8 +11,17 @@ function __berth_live -a key verb
         set socket --socket $words[(math $at + 1)]
     end
     test $key = name; and set drop 's/"holders": *\[[^]]*\]//g; s/"queue": *\[[^]]*\]//g'
-    timeout 2 berth $socket $verb --json 2>/dev/null | tr -d '\n' | sed -e $drop | tr ',{' '\n\n' |
+    timeout 2 berth $socket $argv[2..-1] --json 2>/dev/null | tr -d '\n' | sed -e $drop | tr ',{' '\n\n' |
         sed -n "s/^ *\"$key\": *\"\([^\"]*\)\".*/\1/p" | sort -u
+end
+
+# Pools in which permits can be had: of a pattern `tenant/*` the begin of its keys, `tenant/`, and then the keys in use.
+function __berth_keys
+    set -l typed (commandline -ct)
+    __berth_live name pools | sed 's|/\*$|/|'
+    if string match -q '*/*' -- $typed
+        __berth_live name pools (string split -m 1 / -- $typed)[1]'/*' | grep -v '/\*$'
+    end
 end
 
 # The verb that was typed, if there is one.
@@ -62,7 +71,7 @@ while set -q verbs[1]
 end
 
 set -l run '__berth_is run; and not __berth_in_command'
-complete -c berth -n $run -s p -x -a '(__berth_live name pools)' -d 'pool and permits'
+complete -c berth -n $run -s p -x -a '(__berth_keys)' -d 'pool and permits'
 complete -c berth -n $run -s n -d 'do not wait'
 complete -c berth -n $run -l wait -x -a '10s 1m 10m 1h' -d 'wait at most'
 complete -c berth -n $run -l timeout -x -a '10s 1m 10m 1h' -d 'stop it after'
@@ -86,6 +95,7 @@ complete -c berth -n '__berth_is start' -l wait -d 'until it is over'
 complete -c berth -n '__berth_is start' -l set -x -d 'NAME=VALUE of a parameter'
 complete -c berth -n '__berth_is stop runs history' -a '(__berth_live run runs)' -d run
 complete -c berth -n '__berth_is jobs next runs history' -a '(__berth_live name jobs)' -d job
+complete -c berth -n '__berth_is stop jobs runs history' -a '(__berth_live instance_of jobs)' -d template
 complete -c berth -n '__berth_is pools limit pause resume' -a '(__berth_live name pools)' -d pool
 complete -c berth -n '__berth_is limit pause' -l for -x -a '10m 1h 1d' -d 'end it after'
 complete -c berth -n '__berth_is limit pause revoke' -l reason -x -d why
@@ -98,7 +108,7 @@ complete -c berth -n '__berth_is import-crontab' -l system -d 'lines name their 
 complete -c berth -n '__berth_is import-crontab' -l user -x -a '(__fish_complete_users)' -d 'whose lines they are'
 complete -c berth -n '__berth_is import-crontab' -l prefix -x -d 'of the names of the jobs'
 complete -c berth -n '__berth_is logs history' -l utc -d 'times in UTC'
-complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_live name pools)' -d 'of this pool'
+complete -c berth -n '__berth_is history' -l pool -x -a '(__berth_keys)' -d 'of this pool'
 complete -c berth -n '__berth_is logs history audit' -l since -x -a 'today yesterday -1h -7d' -d 'from then on'
 complete -c berth -n '__berth_is history' -l until -x -a 'today now -1h' -d 'up to then'
 complete -c berth -n '__berth_is logs history audit' -l directory -x -a '(__fish_complete_directories)' -d 'journal files below it'

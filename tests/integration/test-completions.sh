@@ -12,14 +12,17 @@ completions=$PWD/packaging/completions
 cat >"$folder/berth" <<'END'
 #!/bin/sh
 [ "$1" = --socket ] && { [ "$2" = /x ] || exit 1; shift 2; here=far-; }
+keys=
+[ "$2" = 'tenant/*' ] && keys=', {"name": "tenant/acme"}'
 case $1 in
 pools) cat <<JSON
 {"schema": 1, "host": "ant", "pools": [{"name": "${here}db", "scope": "cluster",
  "description": "a, \"name\": \"trap\", {\"name\": \"trap2\"", "holders": [{"claim": "c1", "name": "holder", "pid": 1}],
- "queue": [{"claim": "c2", "name": "waiter"}]}, {"queue": [], "holders": [],"name":"net"}]}
+ "queue": [{"claim": "c2", "name": "waiter"}]}, {"queue": [], "holders": [],"name":"net"}, {"name": "tenant/*", "pattern": null}$keys]}
 JSON
     ;;
-jobs) echo '{"schema": 1, "jobs": [{"name": "dump", "pools": {"db": 2}}, {"name": "load", "pools": {"net": 1}}]}' ;;
+jobs) echo '{"schema": 1, "jobs": [{"name": "dump", "pools": {"db": 2}}, {"name": "load", "instance_of": null, "pools": {"net": 1}},
+ {"name": "backup@a", "instance_of": "backup@"}]}' ;;
 runs) echo '{"schema": 1, "runs": [{"run": "0123456789abcdef0123456789abcdef", "name": "dump"}]}' ;;
 esac
 END
@@ -122,7 +125,11 @@ done
 for shell in bash zsh fish; do
     expect $shell "EMPTY" "$verbs" "db dump"
     expect $shell "st" "start stop" "run pools"
-    expect $shell "run -p EMPTY" "db net" "holder waiter trap dump far"
+    expect $shell "run -p EMPTY" "db net tenant/" "holder waiter trap dump far tenant/*"
+    expect $shell "run -p tenant/" "tenant/ tenant/acme" "db tenant/*"
+    expect $shell "start EMPTY" "backup@a" "tenant"
+    for verb in stop jobs runs history; do expect $shell "$verb EMPTY" "backup@ backup@a" "tenant"; done
+    expect $shell "pause EMPTY" "tenant/*" "tenant/acme"
     expect $shell "--socket /x pools EMPTY" "far-db net" "holder waiter trap"
     expect $shell "run --on-lease-lost EMPTY" "stop continue" "db"
     expect $shell "start EMPTY" "dump load" "db net trap"
