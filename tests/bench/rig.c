@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/bench/rig.h"
 
+#include "tests/harness/tls.h"
+
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -94,6 +96,12 @@ static void make_host(struct rig *g, size_t i) {
     const struct store_listener listener = {on_waiting, on_granted, on_refused, on_lost, on_released, on_deadline, on_state, .userdata = &g->hosts[i]};
     struct redis_settings settings = {.unix_path = g->server.socket, .timeout_usec = 20 * USEC_PER_SEC,
                                       .connect_timeout_usec = 20 * USEC_PER_SEC};
+    if (g->server.tls_port > 0) { /* BERTH_TEST_TLS */
+        settings.unix_path = NULL;
+        settings.host = (char *) "127.0.0.1";
+        settings.port = (uint16_t) g->server.tls_port;
+        settings.tls = (struct tls_settings) {.is_used = true, .ca = tls_place_path(tls_shared_place(), "ca.crt")};
+    }
     usec_t lease = g->options.lease_usec > 0 ? g->options.lease_usec : 3600 * USEC_PER_SEC;
     char name[32];
     struct store_redis_options options = {.redis = &settings, .host = name, .namespace = "bench", .version = "1",
