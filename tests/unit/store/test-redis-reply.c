@@ -157,10 +157,10 @@ static void test_errors(void) {
     CU_ASSERT_PTR_NULL(reply_error(NULL));
 }
 
-/* R13: a full Redis refuses claims alone. All parts are filled in, comments are left out. */
+/* R13: a full Redis refuses claims and turns alone. All parts are filled in, comments are left out. */
 static void test_scripts(void) {
     for (enum redis_script i = 0; i < REDIS_SCRIPTS; i++) {
-        bool claims = i == REDIS_SCRIPT_CLAIM || i == REDIS_SCRIPT_CLAIMS;
+        bool claims = i == REDIS_SCRIPT_CLAIM || i == REDIS_SCRIPT_CLAIMS || i == REDIS_SCRIPT_TURN;
         const char *first = claims ? "#!lua\n" : "#!lua flags=allow-oom\n", *text = redis_script_text(i);
 
         CU_ASSERT(strncmp(text, first, strlen(first)) == 0);
