@@ -23,6 +23,11 @@ void rules_turn_pushed(struct effect *e, unsigned session, const char *text) {
     e->m->clock = number;
 }
 
+/* The call came late: its host has lost its session or its berthd since, and with it this run. */
+static bool has_given_up(const struct run *r) {
+    return r->state == RUN_DONE && !r->started;
+}
+
 /* skipped_by: host + 1; 0: it was taken. A later decision takes the place of what a lost answer said. */
 static void note_decided(const struct effect *e, uint64_t when, unsigned skipped_by) {
     bool is_latest = true; /* else the data has no answer for a second question */
@@ -37,7 +42,8 @@ static void note_decided(const struct effect *e, uint64_t when, unsigned skipped
             due->skipped_by = skipped_by;
             due->holder = id_number(e->args[3]) + 1;
             due->skipped_run = skipped_by > 0 && is_latest ? id_number(e->args[3]) + 1 : 0;
-            due->excused = due->excused || (skipped_by > 0 && !is_latest);
+            due->excused = due->excused ||
+                           (skipped_by > 0 && (!is_latest || has_given_up(&e->w->runs[id_number(e->args[3])])));
             due->skipped_epoch = e->w->n_begun;
             continue;
         }
@@ -84,6 +90,16 @@ void rules_turn(struct effect *e) {
         model_fail(e->w, "R18: %s is far ahead of Redis' clock, and was answered '%s'", e->args[5], e->word);
 }
 
+/* A late commit of a host that has given the run up with its session: the run never begins, and the turn ends
+ * with the session unless it has another attempt. */
+static void note_committed(struct world *w, const struct run *r) {
+    struct due *due = &w->dues[r->turn.due];
+
+    due->committer = r->id + 1;
+    if (has_given_up(r) && strcmp(w->again, "-") == 0)
+        due->excused = true;
+}
+
 void rules_turned(struct effect *e) {
     if (strcmp(e->args[3], "back") == 0 && e->m->claims[id_number(e->args[4])].state != 0) {
         struct due *due = &e->w->dues[e->w->runs[id_number(e->args[4])].turn.due];
@@ -92,7 +108,7 @@ void rules_turned(struct effect *e) {
         due->back_epoch = e->w->n_begun;
     }
     if (strcmp(e->args[3], "commit") == 0 && strcmp(e->word, "ok") == 0)
-        e->w->dues[e->w->runs[id_number(e->args[4])].turn.due].committer = id_number(e->args[4]) + 1;
+        note_committed(e->w, &e->w->runs[id_number(e->args[4])]);
     rules_ended_turn(e);
 }
 
