@@ -142,7 +142,7 @@ static void not_after_a_stop(void) {
     TEST_INT(berth(ant, "start deep1 --wait"), 0);
     host_await(ant, "exited", "job=success of_job=deep2"); /* a hook's own hook */
     TEST_INT(host_count(ant, "started", "job=failure"), 0);
-    TEST_INT(host_count(ant, "started", "job=broken"), 0);
+    TEST_INT(host_count(ant, "started", "job=broken of_job=stuck"), 0);
     TEST_INT(host_count(ant, "broken", "job=stuck"), 0);
 }
 
