@@ -54,12 +54,14 @@ static void check_standing_by(const struct job_settings *job, const struct value
     if (job->pools.n == 0)
         return;
     if (job->retry.restart != JOB_RESTART_NO)
-        value_note(reader, &restart,
-                   "on = \"any\" with restart and pools: a host that stands by would hold up the queues of these "
-                   "pools; remove pools");
+        value_note(
+            reader, &restart,
+            "on = \"any\" with restart and pools: a host that stands by would hold up the queues of these "
+            "pools; remove pools");
     if (job->triggers.overlap == JOB_OVERLAP_QUEUE)
         value_note(reader, &overlap,
-                   "on = \"any\" with overlap = \"queue\" and pools: the run that waits would hold up the queues of "
+                   "on = \"any\" with overlap = \"queue\" and pools: the run that waits would hold up the "
+                   "queues of "
                    "these pools; remove pools, or overlap");
 }
 
@@ -124,7 +126,7 @@ static int compare_pools(const void *a, const void *b) {
 
 static void add_pool(struct settings *s, struct job_settings *job) {
     struct pool_settings *pool = &s->pools[s->n_pools++];
-    struct demand *demand = &job->pools.items[job->pools.n++];
+    struct demand *first = job->pools.items; /* where the scripts have it in their records, too */
 
     *pool = (struct pool_settings){
         .limit = job->triggers.overlap == JOB_OVERLAP_ALLOW ? POOL_LIMIT_MAX : 1,
@@ -133,8 +135,9 @@ static void add_pool(struct settings *s, struct job_settings *job) {
         .place = job->place,
     };
     (void) snprintf(pool->name, sizeof(pool->name), "@%s", job->name);
-    *demand = (struct demand){.permits = 1};
-    memcpy(demand->pool, pool->name, sizeof(demand->pool));
+    memmove(first + 1, first, job->pools.n++ * sizeof(*first));
+    *first = (struct demand){.permits = 1};
+    memcpy(first->pool, pool->name, sizeof(first->pool));
 }
 
 void settings_add_job_pools(struct settings *s, struct notes *notes) {

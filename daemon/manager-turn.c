@@ -92,6 +92,7 @@ bool manager_turn_is_ours(struct run *r) {
     scheduler_turn_taken(m->scheduler, r, manager_now());
     if (r->job.turn->is_committed)
         return true;
+    state_save_run(&m->state, r); /* with its ticket: the next berthd finds the grant and the turn */
     FAILPOINT("turn-granted");
     store_commit(m->cluster_store, &r->cluster_claim);
     return false;

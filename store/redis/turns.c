@@ -217,11 +217,8 @@ void turns_give_back(struct store *base, struct claim *claim, uint32_t attempt, 
 
     if (!entry || claim->state == CLAIM_STATE_RELEASING)
         return;
-    if (claim->state != CLAIM_STATE_ASKED) { /* else Redis has not answered: it is not known whether the turn
-                                                is this host's */
-        entry->back_attempt = attempt > 0 ? attempt : 1;
-        entry->back_usec = delay_usec;
-    }
+    entry->back_attempt = attempt > 0 ? attempt : 1; /* not known of a recovered claim, which is the first attempt */
+    entry->back_usec = delay_usec;
     claims_release(base, claim);
 }
 

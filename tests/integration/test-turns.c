@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/schedule/schedule.h"
@@ -126,14 +127,16 @@ static void await_once(void) {
 static void host_dies(void) {
     usec_t killed;
 
+    cluster.lease = "5s"; /* which a busy machine does not lose so soon */
+    cluster.heartbeat = "1s";
     ant_waits();
     host_kill(hosts[0]);
     killed = clock_boottime();
     while (host_count(hosts[1], "queued", "job=j") + host_count(hosts[2], "queued", "job=j") == 0 &&
-           clock_boottime() < killed + HOST_PATIENCE)
+           clock_boottime() < killed + 2 * HOST_PATIENCE)
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
     CU_ASSERT(clock_boottime() - killed <
-              CLUSTER_LEASE_USEC * 4 / 3 + 4 * USEC_PER_SEC); /* 2 s more for `prefer` */
+              2 * HOST_PATIENCE); /* 4/3 lease + 2 s, and 2 s more for `prefer`, on an idle machine */
     await_once();
     host_start(hosts[0]); /* what it waited for is not its own any more */
     host_await_redis(hosts[0]);
@@ -253,9 +256,171 @@ static void clock_ahead(void) {
     TEST_INT(host_count(ant, "started", "job=j"), 0);
 }
 
+#define DEATHS 24
+
+static void await_witness(size_t n) {
+    usec_t until = clock_boottime() + HOST_PATIENCE;
+    size_t seen = 0;
+
+    while (seen < n && clock_boottime() < until) {
+        _cleanup_(witness_done) struct witness w = {};
+
+        witness_read(&w, cluster.witness);
+        seen = witness_count(&w, "j");
+    }
+    TEST_INT(seen, n);
+}
+
+/* berthd is killed before one of its effects after another: it begins each due time once, since its host
+ * lives. */
+static void killed(void) {
+    _cleanup_(witness_done) struct witness w = {};
+    struct host *ant = hosts[0] = host_add("ant", "job \"j\" { %s " SHARED "}\n", witness_command("--id j"));
+    unsigned n_deaths = 0;
+
+    host_clock_give(ant);
+    host_clock_set_realtime(ant, (usec_t) (FIRST - 30) * USEC_PER_SEC);
+    host_start(ant);
+    host_open(ant);
+    for (unsigned i = 0; i < DEATHS; i++) {
+        const char *due = text_of(FIRST + i * MINUTE);
+
+        host_clock_end_berthd(ant, i + 1);
+        host_clock_set_realtime(ant, (usec_t) (FIRST + i * MINUTE) * USEC_PER_SEC - 20 * USEC_PER_MSEC);
+        while (!child_await(ant->berthd, 5 * USEC_PER_MSEC) &&
+               host_count(ant, "released", "job=j due=%s", due) == 0)
+            continue;
+        host_clock_end_berthd(ant, 0);
+        if (ant->berthd->ended) {
+            n_deaths++;
+            host_start(ant);
+        }
+        await_witness(i + 1);
+        host_await_pool(ant, "@j", "used", 0);
+    }
+    CU_ASSERT(n_deaths >= DEATHS / 2);
+    witness_read(&w, cluster.witness);
+    TEST_INT(witness_count(&w, "j"), DEATHS);
+}
+
+/* --- many due times while things break --- */
+
+#define JOBS 40
+#define STEPS 3 /* minutes; BERTH_TEST_TURNS: so many due times instead */
+#define STEP_PATIENCE (12 * USEC_PER_SEC)
+
+static struct tally {
+    unsigned begun[JOBS];                         /* at the present due time */
+    unsigned n_due, n_doubled, n_lost, n_skipped; /* in all */
+} tally;
+
+static void count_job(const char *line, void *userdata) {
+    unsigned *n = userdata, job = (unsigned) strtoul(event_get(line, "job") + 1, NULL, 10);
+
+    if (job < JOBS && strcmp(event_get(line, "due"), text_of(FIRST + tally.n_due / JOBS * MINUTE)) == 0)
+        n[job]++;
+}
+
+static unsigned count_jobs(const char *event, unsigned n[static JOBS]) {
+    unsigned sum = 0;
+
+    memset(n, 0, JOBS * sizeof(*n));
+    for (size_t i = 0; i < HOSTS; i++)
+        host_each(hosts[i], event, count_job, n);
+    for (size_t i = 0; i < JOBS; i++)
+        sum += n[i] > 0;
+    return sum;
+}
+
+/* Breaks something about the due time. Returns the host whose berthd was killed, or HOSTS. */
+static size_t break_something(unsigned what) {
+    size_t host = what / 7 % HOSTS;
+
+    child_turn(clock_boottime() + what / 31 % 1200 * USEC_PER_MSEC);
+    switch (what % 7) {
+    case 0:
+    case 1:
+        host_kill(hosts[host]);
+        child_turn(clock_boottime() + what / 11 % 300 * USEC_PER_MSEC);
+        host_launch(hosts[host]);
+        return host;
+    case 2:
+        freeReplyObject(redis_command(&cluster.redis, "FLUSHALL"));
+        break;
+    case 3:
+        TEST_INT(redis_server_restart(&cluster.redis, what / 5 % 2), 0);
+        break;
+    case 4:
+        TEST_INT(berth(hosts[host], "drain"), 0);
+        TEST_INT(berth(hosts[host], "undrain"), 0);
+        break;
+    default:
+        break;
+    }
+    return HOSTS;
+}
+
+static void show_job(size_t job) {
+    char search[16];
+
+    snprintf(search, sizeof(search), "job=j%zu ", job);
+    for (size_t i = 0; i < HOSTS; i++)
+        for (const char *line = host_log(hosts[i]), *end; line && *line; line = *end ? end + 1 : end) {
+            end = strchrnul(line, '\n');
+            if (memmem(line, (size_t) (end - line), search, strlen(search)))
+                printf("%s: %.*s\n", names[i], (int) (end - line), line);
+        }
+}
+
+static void judge_step(void) {
+    unsigned skipped[JOBS];
+    usec_t until = clock_boottime() + STEP_PATIENCE;
+
+    while (count_jobs("exited", tally.begun) < JOBS && clock_boottime() < until)
+        child_turn(clock_boottime() + 50 * USEC_PER_MSEC);
+    (void) count_jobs("started", tally.begun);
+    tally.n_skipped += count_jobs("skipped", skipped);
+    for (size_t i = 0; i < JOBS; i++) {
+        tally.n_doubled += tally.begun[i] > 1;
+        if (tally.begun[i] == 0 && skipped[i] == 0) {
+            tally.n_lost++;
+            show_job(i);
+        }
+    }
+    tally.n_due += JOBS;
+}
+
+/* S15, in short. */
+static void many(void) {
+    const char *wanted = getenv("BERTH_TEST_TURNS"), *seed = getenv("SEED");
+    unsigned n = wanted ? (unsigned) strtoul(wanted, NULL, 10) : STEPS * JOBS;
+    char config[8192];
+    size_t size = 0;
+
+    srandom(seed ? (unsigned) strtoul(seed, NULL, 10) : 1);
+    tally = (struct tally){};
+    for (size_t i = 0; i < JOBS; i++)
+        size +=
+            (size_t) snprintf(config + size, sizeof(config) - size,
+                              "job \"j%zu\" { command = {\"/bin/true\"} output = \"null\" " SHARED "}\n", i);
+    hosts_up(config);
+    while (tally.n_due < n) {
+        for (size_t i = 0; i < HOSTS; i++)
+            host_mark(hosts[i]);
+        clocks_at(FIRST + tally.n_due / JOBS * MINUTE, -20);
+        (void) break_something((unsigned) random());
+        judge_step();
+    }
+    printf("%u due times: %u doubled, %u lost, %u skipped\n", tally.n_due, tally.n_doubled, tally.n_lost,
+           tally.n_skipped);
+    TEST_INT(tally.n_doubled, 0);
+}
+
 static CU_TestInfo tests[] = {
+    {"many", many},
     {"once", once},
     {"host-dies", host_dies},
+    {"killed", killed},
     {"berthd-restarts", berthd_restarts},
     {"drained", host_is_drained},
     {"stopped", job_is_stopped},

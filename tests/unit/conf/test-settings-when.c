@@ -113,7 +113,7 @@ static void test_job_pools(void) {
     TEST_INT(s->pools[1].limit, 1);
     TEST_INT(s->pools[1].scope, POOL_SCOPE_CLUSTER);
     TEST_INT(settings_find_pool(s, "@k@x")->limit, POOL_LIMIT_MAX);
-    TEST_STRING(demands_format(&s->jobs[0].pools, text), "db:1,@j:1");
+    TEST_STRING(demands_format(&s->jobs[0].pools, text), "@j:1,db:1");
     TEST_STRING(s->jobs[0].triggers.sharing.prefer[0], "b");
     CU_ASSERT(settings_needs_cluster(s, &s->jobs[1].pools));
 }
