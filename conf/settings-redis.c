@@ -33,7 +33,8 @@ static usec_t default_timeout(const struct settings *s) {
     return half < TIMEOUT_DEFAULT ? half : TIMEOUT_DEFAULT;
 }
 
-static void check_timeout(const struct settings *s, const struct redis_settings *redis, const struct value_reader *reader) {
+static void check_timeout(const struct settings *s, const struct redis_settings *redis,
+                          const struct value_reader *reader) {
     char heartbeat[DURATION_TEXT_SIZE];
 
     if (redis->timeout_usec > s->heartbeat_usec)
@@ -41,8 +42,10 @@ static void check_timeout(const struct settings *s, const struct redis_settings 
                     duration_format(s->heartbeat_usec, heartbeat));
 }
 
-/* A handshake takes longer than an answer while thousands of hosts connect at once, so this limit is above `timeout`. */
-static void read_connect_timeout(const struct settings *s, struct redis_settings *redis, const struct value_reader *reader) {
+/* A handshake takes longer than an answer while thousands of hosts connect at once, so this limit is above
+ * `timeout`. */
+static void read_connect_timeout(const struct settings *s, struct redis_settings *redis,
+                                 const struct value_reader *reader) {
     usec_t quarter = whole_milliseconds(s->lease_usec / 4), most = whole_milliseconds(s->lease_usec / 2);
     char text[DURATION_TEXT_SIZE];
 
@@ -50,7 +53,8 @@ static void read_connect_timeout(const struct settings *s, struct redis_settings
         quarter = quarter < CONNECT_TIMEOUT_DEFAULT_MAX ? quarter : CONNECT_TIMEOUT_DEFAULT_MAX;
         redis->connect_timeout_usec = redis->timeout_usec > quarter ? redis->timeout_usec : quarter;
     } else if (redis->connect_timeout_usec > most) {
-        value_error(reader, "connect-timeout", 0, "is above half the lease; make it at most %s", duration_format(most, text));
+        value_error(reader, "connect-timeout", 0, "is above half the lease; make it at most %s",
+                    duration_format(most, text));
     }
 }
 
@@ -73,13 +77,17 @@ static void check_tls_is_used(const struct redis_settings *redis, const struct v
         if (options[i].is_set) {
             struct settings_place place = value_place(reader, options[i].option);
 
-            value_note(reader, &place, "%s is given, and url does not name rediss://; remove it, or change the url", options[i].option);
+            value_note(reader, &place,
+                       "%s is given, and url does not name rediss://; remove it, or change the url",
+                       options[i].option);
         }
 }
 
 static void check_tls_pair(const struct redis_settings *redis, const struct value_reader *reader) {
-    bool has_certificate = redis->tls.certificate && *redis->tls.certificate, has_key = redis->tls.key && *redis->tls.key;
-    const char *given = has_certificate ? "tls-certificate" : "tls-key", *missing = has_certificate ? "tls-key" : "tls-certificate";
+    bool has_certificate = redis->tls.certificate && *redis->tls.certificate,
+         has_key = redis->tls.key && *redis->tls.key;
+    const char *given = has_certificate ? "tls-certificate" : "tls-key",
+               *missing = has_certificate ? "tls-key" : "tls-certificate";
 
     if (redis->tls.is_used && has_certificate != has_key) {
         struct settings_place place = value_place(reader, given);
@@ -88,7 +96,8 @@ static void check_tls_pair(const struct redis_settings *redis, const struct valu
     }
 }
 
-static struct redis_settings *redis_new(const struct settings *s, const struct parsed_section *section, struct notes *notes) {
+static struct redis_settings *redis_new(const struct settings *s, const struct parsed_section *section,
+                                        struct notes *notes) {
     const struct value_reader reader = {section, notes};
     struct redis_settings *redis = calloc(1, sizeof(*redis));
 
@@ -116,8 +125,8 @@ void settings_read_redis(struct settings *s, const struct parsed *parsed, struct
         if (section->kind != SECTION_REDIS)
             continue;
         if (s->redis) {
-            notes_add(notes, &section->place, "a second redis section, the first is at %s:%d; keep one", s->redis->place.file,
-                      s->redis->place.line);
+            notes_add(notes, &section->place, "a second redis section, the first is at %s:%d; keep one",
+                      s->redis->place.file, s->redis->place.line);
             continue;
         }
         s->redis = redis_new(s, section, notes);
@@ -127,10 +136,12 @@ void settings_read_redis(struct settings *s, const struct parsed *parsed, struct
 /* ---- copies ---- */
 
 int redis_settings_copy(struct redis_settings *ret, const struct redis_settings *redis) {
-    char **to[] = {&ret->unix_path,  &ret->host,   &ret->username,        &ret->password_file,
-                   &ret->tls.ca,     &ret->tls.certificate, &ret->tls.key, &ret->tls.server_name};
-    const char *from[] = {redis->unix_path, redis->host,            redis->username, redis->password_file,
-                          redis->tls.ca,    redis->tls.certificate, redis->tls.key,  redis->tls.server_name};
+    char **to[] = {&ret->unix_path,     &ret->host,           &ret->username,
+                   &ret->password_file, &ret->tls.ca,         &ret->tls.certificate,
+                   &ret->tls.key,       &ret->tls.server_name};
+    const char *from[] = {redis->unix_path,     redis->host,           redis->username,
+                          redis->password_file, redis->tls.ca,         redis->tls.certificate,
+                          redis->tls.key,       redis->tls.server_name};
     int r = 0;
 
     *ret = *redis;
@@ -144,5 +155,5 @@ int redis_settings_copy(struct redis_settings *ret, const struct redis_settings 
 
 void redis_settings_done(struct redis_settings *redis) {
     option_done_section(SECTION_REDIS, redis);
-    *redis = (struct redis_settings) {};
+    *redis = (struct redis_settings){};
 }

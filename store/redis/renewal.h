@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A second pair of connections, made after a reload while the first one works: with another user, password or
- * certificate. It replaces the first when both connections are up, so no heartbeat is missed. */
+/* A second pair of connections, made after a reload while the first one works: with another user, password
+ * or certificate. It replaces the first when both connections are up, so no heartbeat is missed. */
 
 #include "store/redis/client/connection.h"
 

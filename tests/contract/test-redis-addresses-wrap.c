@@ -16,9 +16,12 @@ static struct redis_server good, other;
 static unsigned port;
 static const char *addresses[RESOLVE_ADDRESSES_MAX + 1]; /* of the name "many.example" */
 
-int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **ret);
-int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **ret) {
+int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret);
+int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret) {
     struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, **last = ret;
     int r = 0;
 
@@ -32,7 +35,8 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 }
 
 static int set(struct redis_server *s, const char *option, const char *value) {
-    _cleanup_reply_ redisReply *reply = redis_command(s, "CONFIG SET %s %s", option, value); /* a value is one word */
+    _cleanup_reply_ redisReply *reply =
+        redis_command(s, "CONFIG SET %s %s", option, value); /* a value is one word */
 
     return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
 }
@@ -49,14 +53,16 @@ static void drop(const char *address, int fds[static 4]) {
         (void) connect(fds[i], (struct sockaddr *) &in, sizeof(in));
 }
 
-/* One refuses, one drops packets, one has another certificate: the fourth is used within 3 s, for both connections. */
+/* One refuses, one drops packets, one has another certificate: the fourth is used within 3 s, for both
+ * connections. */
 static void test_one_of_four(void) {
     usec_t began = clock_boottime();
     struct attempt a;
     int fds[4];
 
     drop("127.0.0.3", fds);
-    memcpy(addresses, (const char *[]) {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", NULL}, 5 * sizeof(*addresses));
+    memcpy(addresses, (const char *[]){"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", NULL},
+           5 * sizeof(*addresses));
     attempt_begin(&a, &place, "many.example", port);
     attempt_run(&a);
     TEST_INT(a.n_up, 1);
@@ -74,10 +80,12 @@ static void test_none(void) {
     struct attempt a;
     char text[400];
 
-    memcpy(addresses, (const char *[]) {"127.0.0.2", "127.0.0.4", NULL}, 3 * sizeof(*addresses));
+    memcpy(addresses, (const char *[]){"127.0.0.2", "127.0.0.4", NULL}, 3 * sizeof(*addresses));
     attempt_begin(&a, &place, "many.example", port);
     (void) snprintf(text, sizeof(text),
-                    "127.0.0.2: Connection refused; 127.0.0.4: TLS with many.example:%u: the certificate is for another name", port);
+                    "127.0.0.2: Connection refused; 127.0.0.4: TLS with many.example:%u: the certificate is "
+                    "for another name",
+                    port);
     attempt_expect_down(&a, REDIS_ERROR_FATAL, text);
 }
 
@@ -85,7 +93,7 @@ static void test_none(void) {
 static void test_moved(void) {
     struct attempt a;
 
-    memcpy(addresses, (const char *[]) {"127.0.0.2", NULL}, 2 * sizeof(*addresses));
+    memcpy(addresses, (const char *[]){"127.0.0.2", NULL}, 2 * sizeof(*addresses));
     attempt_begin(&a, &place, "many.example", port);
     attempt_run(&a);
     TEST_STRING(a.text, "Connection refused");
@@ -105,7 +113,7 @@ static void test_ipv6(void) {
     if (!is_there)
         TEST_SKIP("no IPv6 on this machine");
     TEST_INT(set(&good, "bind", "127.0.0.5 ::1"), 0);
-    memcpy(addresses, (const char *[]) {"::1", NULL}, 2 * sizeof(*addresses));
+    memcpy(addresses, (const char *[]){"::1", NULL}, 2 * sizeof(*addresses));
     attempt_begin(&a, &place, "many.example", port);
     attempt_run(&a);
     TEST_INT(a.n_up, 1);
@@ -124,14 +132,16 @@ static CU_TestInfo tests[] = {
 static int prepare(void) {
     char text[16];
 
-    if (tls_place_init(&place) < 0 || tls_place_sign(&place, "ca", "server", "x", "DNS:many.example", -1, 20) < 0 ||
+    if (tls_place_init(&place) < 0 ||
+        tls_place_sign(&place, "ca", "server", "x", "DNS:many.example", -1, 20) < 0 ||
         tls_place_sign(&place, "ca", "wrong", "x", "DNS:other.example", -1, 20) < 0)
         return -EIO;
     port = tls_server_start(&good, &place, "no");
     if (port == 0 || tls_server_start(&other, &place, "no") == 0)
         return -EIO;
     (void) snprintf(text, sizeof(text), "%u", port);
-    if (set(&good, "bind", "127.0.0.5") < 0 || set(&other, "bind", "127.0.0.4") < 0 || set(&other, "tls-port", text) < 0)
+    if (set(&good, "bind", "127.0.0.5") < 0 || set(&other, "bind", "127.0.0.4") < 0 ||
+        set(&other, "tls-port", text) < 0)
         return -EIO;
     return tls_server_use(&other, &place, "wrong");
 }

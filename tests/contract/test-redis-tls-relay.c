@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* TLS over a network that passes single bytes, or nothing more after some: an attempt succeeds, or ends by connect-timeout, without a spin. */
+/* TLS over a network that passes single bytes, or nothing more after some: an attempt succeeds, or ends by
+ * connect-timeout, without a spin. */
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -21,7 +22,8 @@ static struct redis_server server;
 static unsigned port;
 
 static int open_socket(unsigned at, bool is_listener) {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t) at), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in in = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t) at), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || (is_listener ? bind(fd, (struct sockaddr *) &in, sizeof(in)) < 0 || listen(fd, 16) < 0
@@ -32,7 +34,8 @@ static int open_socket(unsigned at, bool is_listener) {
 
 /* Passes `piece` bytes at once, and from the server no more than `most`. */
 static _Noreturn void pass(int client, size_t piece, size_t most) {
-    struct pollfd fds[2] = {{.fd = client, .events = POLLIN}, {.fd = open_socket(port, false), .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = client, .events = POLLIN},
+                            {.fd = open_socket(port, false), .events = POLLIN}};
     char data[4096];
 
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -79,7 +82,8 @@ static usec_t processor_time(void) {
     struct rusage u;
 
     (void) getrusage(RUSAGE_SELF, &u);
-    return (usec_t) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * USEC_PER_SEC + (usec_t) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (usec_t) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * USEC_PER_SEC +
+           (usec_t) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static void test_pieces(void) {
@@ -107,7 +111,8 @@ static void test_stalls(void) {
 
         attempt_begin(&a, &place, "localhost", at);
         a.settings.connect_timeout_usec = TIMEOUT;
-        attempt_expect_down(&a, REDIS_ERROR_RETRY, i < 4 ? "no answer in time: does it speak TLS on this port?" : "in time");
+        attempt_expect_down(&a, REDIS_ERROR_RETRY,
+                            i < 4 ? "no answer in time: does it speak TLS on this port?" : "in time");
         CU_ASSERT(clock_boottime() >= began + TIMEOUT);
         CU_ASSERT(processor_time() - used < TIMEOUT / 10);
         relay_end(relay);
@@ -124,7 +129,8 @@ int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {{.pName = "redis-tls-relay", .pTests = tests}, CU_SUITE_INFO_NULL};
     int r = 1;
 
-    if (tls_place_init(&place) == 0 && tls_place_sign(&place, "ca", "server", "x", "DNS:localhost", -1, 20) == 0)
+    if (tls_place_init(&place) == 0 &&
+        tls_place_sign(&place, "ca", "server", "x", "DNS:localhost", -1, 20) == 0)
         port = tls_server_start(&server, &place, "no");
     if (port == 0)
         puts("no redis-server with TLS, or no openssl");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wrap: -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup */
 
-/* Connecting by TLS with allocations failing, OpenSSL's own included: an attempt ends with a reason or succeeds, and the next one succeeds. */
+/* Connecting by TLS with allocations failing, OpenSSL's own included: an attempt ends with a reason or
+ * succeeds, and the next one succeeds. */
 
 #include <dlfcn.h>
 #include <openssl/crypto.h>
@@ -89,11 +90,13 @@ static CU_TestInfo tests[] = {
 
 static int prepare(void) {
     void *library = dlopen("libcrypto.so.3", RTLD_NOW);
-    __typeof__(CRYPTO_set_mem_functions) *set = library ? (__typeof__(set)) dlsym(library, "CRYPTO_set_mem_functions") : NULL;
+    __typeof__(CRYPTO_set_mem_functions) *set =
+        library ? (__typeof__(set)) dlsym(library, "CRYPTO_set_mem_functions") : NULL;
 
     if (!set || set(openssl_malloc, openssl_realloc, openssl_free) != 1)
         return -ENOENT;
-    if (tls_place_init(&place) < 0 || tls_place_sign(&place, "ca", "server", "x", "DNS:localhost", -1, 20) < 0)
+    if (tls_place_init(&place) < 0 ||
+        tls_place_sign(&place, "ca", "server", "x", "DNS:localhost", -1, 20) < 0)
         return -EIO;
     port = tls_server_start(&server, &place, "optional");
     return port > 0 ? 0 : -EIO;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Connecting by TLS to a real redis-server: which certificates are accepted, and the reason of each failure. */
+/* Connecting by TLS to a real redis-server: which certificates are accepted, and the reason of each failure.
+ */
 
 #include <string.h>
 #include <sys/stat.h>
@@ -55,8 +56,10 @@ static void test_wrong_certificates(void) {
          "the certificate is for another name (it has: localhost): see tls-server-name"},
         {"ca", "localhost", "localhost", "DNS:other.example", -1, 20, NULL,
          "the certificate is for another name (it has: other.example): see tls-server-name"},
-        {"ca", "127.0.0.1", "x", "DNS:*.example", -1, 20, "a.b.example", "the certificate is for another name (it has: *.example)"},
-        {"ca", "127.0.0.1", "x", "DNS:a*.example", -1, 20, "ab.example", "the certificate is for another name (it has: a*.example)"},
+        {"ca", "127.0.0.1", "x", "DNS:*.example", -1, 20, "a.b.example",
+         "the certificate is for another name (it has: *.example)"},
+        {"ca", "127.0.0.1", "x", "DNS:a*.example", -1, 20, "ab.example",
+         "the certificate is for another name (it has: a*.example)"},
         {"foreign", "localhost", "x", "DNS:localhost", -1, 20, NULL,
          "the certificate's issuer is not trusted (issuer: CN=foreign ca): see tls-ca"},
         {"ca", "localhost", "x", "DNS:localhost", -9, -3, NULL, "the certificate is not valid after 20"},
@@ -114,8 +117,8 @@ static void test_pinned(void) {
 /* --- our certificate --- */
 
 static void ask_for_certificate(bool is_asked, const char *protocols) {
-    _cleanup_reply_ redisReply *reply =
-        redis_command(&server, "CONFIG SET tls-auth-clients %s tls-protocols %s", is_asked ? "yes" : "no", protocols);
+    _cleanup_reply_ redisReply *reply = redis_command(
+        &server, "CONFIG SET tls-auth-clients %s tls-protocols %s", is_asked ? "yes" : "no", protocols);
 
     CU_ASSERT(reply && reply->type == REDIS_REPLY_STATUS);
 }
@@ -129,7 +132,8 @@ static void test_our_certificate(void) {
     for (size_t i = 0; i < ELEMENTSOF(protocols); i++) {
         ask_for_certificate(true, protocols[i]);
         attempt_begin(&a, &place, "localhost", port);
-        attempt_expect_down(&a, REDIS_ERROR_FATAL, "the server asks for a certificate of ours: see tls-certificate");
+        attempt_expect_down(&a, REDIS_ERROR_FATAL,
+                            "the server asks for a certificate of ours: see tls-certificate");
         attempt_begin(&a, &place, "localhost", port);
         a.settings.tls.certificate = tls_place_path(&place, "client.crt");
         a.settings.tls.key = tls_place_path(&place, "client.key");
@@ -193,7 +197,9 @@ static void test_files(void) {
 
 /* As `berthd --check` does it. */
 static void expect_check(const char *certificate, const char *key, const char *expected) {
-    struct tls_settings tls = {.is_used = true, .ca = tls_place_path(&place, "ca.crt"), .certificate = tls_place_path(&place, certificate),
+    struct tls_settings tls = {.is_used = true,
+                               .ca = tls_place_path(&place, "ca.crt"),
+                               .certificate = tls_place_path(&place, certificate),
                                .key = tls_place_path(&place, key)};
     char why[512] = "";
 
@@ -241,7 +247,8 @@ static void test_other_protocol(void) {
 
     attempt_begin(&a, &place, "localhost", port);
     a.settings.tls.is_used = false;
-    (void) snprintf(text, sizeof(text), "localhost:%u: closed before the first answer: does url have to name rediss://?", port);
+    (void) snprintf(text, sizeof(text),
+                    "localhost:%u: closed before the first answer: does url have to name rediss://?", port);
     attempt_expect_down(&a, REDIS_ERROR_RETRY, text);
     attempt_begin(&a, &place, "localhost", plain_port);
     a.settings.connect_timeout_usec = 300 * USEC_PER_MSEC;
@@ -266,7 +273,8 @@ static CU_TestInfo tests[] = {
 static int prepare(void) {
     char text[16];
 
-    if (tls_place_init(&place) < 0 || tls_place_sign(&place, "ca", "server", "x", "DNS:localhost,IP:127.0.0.1", -1, 20) < 0)
+    if (tls_place_init(&place) < 0 ||
+        tls_place_sign(&place, "ca", "server", "x", "DNS:localhost,IP:127.0.0.1", -1, 20) < 0)
         return -EIO;
     port = tls_server_start(&server, &place, "no");
     plain_port = tls_free_port();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Passwords, the server's certificate and its authority change while claims are requested: no claim is refused, and Redis is never away. */
+/* Passwords, the server's certificate and its authority change while claims are requested: no claim is
+ * refused, and Redis is never away. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,9 @@ static unsigned claim_on(struct bed *b, uint64_t before, unsigned least) {
     usec_t end = clock_boottime() + BED_DEADLINE_USEC;
     unsigned n = 0;
 
-    while (n < least || ((connection_of(b) == before || store_redis_of(b->stores[0])->link.phase != PHASE_LIVE) && clock_boottime() < end)) {
+    while (n < least ||
+           ((connection_of(b) == before || store_redis_of(b->stores[0])->link.phase != PHASE_LIVE) &&
+            clock_boottime() < end)) {
         struct probe *p = bed_probe(b, 0, "db:1");
 
         probe_ask(p);
@@ -55,7 +58,8 @@ static void change_authority(unsigned round) {
     (void) snprintf(name, sizeof(name), "ca%u", round);
     TEST_INT(tls_place_make_ca(place, name, name), 0);
     TEST_INT(tls_place_sign(place, name, "server", "x", "IP:127.0.0.1", -1, 20), 0);
-    (void) snprintf(words, sizeof(words), "cd %s && cat %s.crt ca.crt >new && mv new ca.crt", place->folder, name);
+    (void) snprintf(words, sizeof(words), "cd %s && cat %s.crt ca.crt >new && mv new ca.crt", place->folder,
+                    name);
     TEST_INT(system(words), 0);
     TEST_INT(tls_server_use(&redis_bed.server, place, "server"), 0);
 }
@@ -127,7 +131,8 @@ static void test_wrong_file(void) {
     memcpy(right, password, sizeof(right));
     (void) snprintf(password, sizeof(password), "wrong");
     reload(&b);
-    BED_UNTIL(&b, bed_says(&b, "new ones cannot be made: Redis refuses the user or the password (WRONGPASS)"));
+    BED_UNTIL(&b,
+              bed_says(&b, "new ones cannot be made: Redis refuses the user or the password (WRONGPASS)"));
     (void) claim_on(&b, 0, 20);
     settings = redis_bed_settings();
     settings.tls.ca = (char *) "/nonexistent";

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t piece = size > 0 ? 1 + data[0] : 1;
     ssize_t n = 0;
 
-    if (!context && tls_context_load(&context, &(struct tls_settings) {.is_used = true}, why, sizeof(why)) != 0)
+    if (!context &&
+        tls_context_load(&context, &(struct tls_settings){.is_used = true}, why, sizeof(why)) != 0)
         abort();
     if (tls_session_new(&session, context, "localhost") < 0)
         abort();

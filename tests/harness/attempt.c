@@ -12,7 +12,8 @@ static void on_second(struct redis_connection *c, void *userdata) {
     a->is_over = true;
 }
 
-static void on_lost(_unused_ struct redis_connection *c, enum redis_error error, const char *text, void *userdata) {
+static void on_lost(_unused_ struct redis_connection *c, enum redis_error error, const char *text,
+                    void *userdata) {
     struct attempt *a = userdata;
 
     a->n_down++;
@@ -43,13 +44,21 @@ static void on_warning(const char *text, void *userdata) {
 }
 
 void attempt_begin(struct attempt *a, const struct tls_place *place, const char *host, unsigned port) {
-    *a = (struct attempt) {.settings = {.host = (char *) host, .port = (uint16_t) port, .timeout_usec = 5 * USEC_PER_SEC,
-                                        .connect_timeout_usec = 5 * USEC_PER_SEC,
-                                        .tls = {.is_used = true, .ca = strdup(tls_place_path(place, "ca.crt"))}}};
-    a->options = (struct redis_connection_options) {
-        .settings = &a->settings, .client_name = "test", .on_up = on_second, .on_down = on_lost, .userdata = a};
+    *a = (struct attempt){
+        .settings = {.host = (char *) host,
+                     .port = (uint16_t) port,
+                     .timeout_usec = 5 * USEC_PER_SEC,
+                     .connect_timeout_usec = 5 * USEC_PER_SEC,
+                     .tls = {.is_used = true, .ca = strdup(tls_place_path(place, "ca.crt"))}}};
+    a->options = (struct redis_connection_options){.settings = &a->settings,
+                                                   .client_name = "test",
+                                                   .on_up = on_second,
+                                                   .on_down = on_lost,
+                                                   .userdata = a};
     CU_ASSERT_FATAL(sd_event_new(&a->event) >= 0);
-    TEST_INT(redis_dial_init(&a->dial, a->event, &a->options, &(struct redis_dial_handler) {on_up, on_down, on_warning, a}), 0);
+    TEST_INT(redis_dial_init(&a->dial, a->event, &a->options,
+                             &(struct redis_dial_handler){on_up, on_down, on_warning, a}),
+             0);
 }
 
 void attempt_run(struct attempt *a) {

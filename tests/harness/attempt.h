@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* One attempt of store/redis/client/dial.h to connect to a server by TLS, twice if the first connection comes up. */
+/* One attempt of store/redis/client/dial.h to connect to a server by TLS, twice if the first connection
+ * comes up. */
 
 #include "conf/settings.h"
 #include "store/redis/client/dial.h"

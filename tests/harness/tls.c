@@ -32,7 +32,8 @@ static _printf_(2, 3) int run(const struct tls_place *p, const char *format, ...
 #define NEW_KEY "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 
 int tls_place_make_ca(struct tls_place *p, const char *name, const char *common_name) {
-    return run(p, "openssl req -x509 " NEW_KEY " -keyout %s.key -out %s.crt -subj '/CN=%s' -days 30", name, name, common_name);
+    return run(p, "openssl req -x509 " NEW_KEY " -keyout %s.key -out %s.crt -subj '/CN=%s' -days 30", name,
+               name, common_name);
 }
 
 /* A date as `openssl ca` has it. */
@@ -44,28 +45,33 @@ static const char *format_date(int days, char text[static 24]) {
     return text;
 }
 
-int tls_place_sign(struct tls_place *p, const char *ca, const char *name, const char *common_name, const char *san, int from, int until) {
+int tls_place_sign(struct tls_place *p, const char *ca, const char *name, const char *common_name,
+                   const char *san, int from, int until) {
     char begin[24], end[24];
 
     return run(p,
-               "printf '%s%s\\n' >ext && : >index && openssl req " NEW_KEY " -keyout %s.key -out csr -subj '/CN=%s' && "
-               "openssl ca -batch -config ca.conf -in csr -out %s.crt -notext -extfile ext -cert %s.crt -keyfile %s.key "
+               "printf '%s%s\\n' >ext && : >index && openssl req " NEW_KEY
+               " -keyout %s.key -out csr -subj '/CN=%s' && "
+               "openssl ca -batch -config ca.conf -in csr -out %s.crt -notext -extfile ext -cert %s.crt "
+               "-keyfile %s.key "
                "-startdate %s -enddate %s && chmod 600 %s.key",
-               san ? "subjectAltName=" : "", san ? san : "", name, common_name, name, ca, ca, format_date(from, begin),
-               format_date(until, end), name);
+               san ? "subjectAltName=" : "", san ? san : "", name, common_name, name, ca, ca,
+               format_date(from, begin), format_date(until, end), name);
 }
 
 int tls_place_init(struct tls_place *p) {
     int r;
 
-    *p = (struct tls_place) {.folder = "/tmp/berth-tls-XXXXXX"};
+    *p = (struct tls_place){.folder = "/tmp/berth-tls-XXXXXX"};
     if (!mkdtemp(p->folder)) {
         p->folder[0] = '\0';
         return -errno;
     }
     (void) chmod(p->folder, 0755);
-    r = run(p, "printf '[ca]\\ndefault_ca=x\\n[x]\\ndatabase=index\\nnew_certs_dir=.\\ndefault_md=sha256\\npolicy=y\\n"
-               "unique_subject=no\\nrand_serial=yes\\n[y]\\ncommonName=supplied\\n' >ca.conf");
+    r = run(p,
+            "printf "
+            "'[ca]\\ndefault_ca=x\\n[x]\\ndatabase=index\\nnew_certs_dir=.\\ndefault_md=sha256\\npolicy=y\\n"
+            "unique_subject=no\\nrand_serial=yes\\n[y]\\ncommonName=supplied\\n' >ca.conf");
     return r < 0 ? r : tls_place_make_ca(p, "ca", "lab ca");
 }
 
@@ -86,7 +92,8 @@ static void done_shared(void) {
 const struct tls_place *tls_shared_place(void) {
     if (shared.folder[0] == '\0') {
         shared_by = getpid();
-        if (tls_place_init(&shared) < 0 || tls_place_sign(&shared, "ca", "server", "x", "IP:127.0.0.1", -1, 20) < 0)
+        if (tls_place_init(&shared) < 0 ||
+            tls_place_sign(&shared, "ca", "server", "x", "IP:127.0.0.1", -1, 20) < 0)
             abort();
         (void) atexit(done_shared);
     }
@@ -98,7 +105,8 @@ unsigned tls_free_port(void) {
     socklen_t size = sizeof(in);
     _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *) &in, sizeof(in)) < 0 || getsockname(fd, (struct sockaddr *) &in, &size) < 0)
+    if (fd < 0 || bind(fd, (struct sockaddr *) &in, sizeof(in)) < 0 ||
+        getsockname(fd, (struct sockaddr *) &in, &size) < 0)
         abort();
     return ntohs(in.sin_port);
 }
@@ -108,18 +116,25 @@ unsigned tls_server_start(struct redis_server *s, const struct tls_place *p, con
     static unsigned next;
     char *port = ports[next++ % 8];
     unsigned number = tls_free_port();
-    const char *extra[] = {"--tls-port", port, "--tls-auth-clients", auth_clients,
-                           "--tls-cert-file", strdup(tls_place_path(p, "server.crt")),
-                           "--tls-key-file", strdup(tls_place_path(p, "server.key")),
-                           "--tls-ca-cert-file", strdup(tls_place_path(p, "ca.crt")), NULL};
+    const char *extra[] = {"--tls-port",
+                           port,
+                           "--tls-auth-clients",
+                           auth_clients,
+                           "--tls-cert-file",
+                           strdup(tls_place_path(p, "server.crt")),
+                           "--tls-key-file",
+                           strdup(tls_place_path(p, "server.key")),
+                           "--tls-ca-cert-file",
+                           strdup(tls_place_path(p, "ca.crt")),
+                           NULL};
 
     (void) snprintf(port, sizeof(ports[0]), "%u", number);
     return redis_server_start(s, extra) < 0 ? 0 : number; /* which keeps the words */
 }
 
 int tls_server_use(struct redis_server *s, const struct tls_place *p, const char *name) {
-    _cleanup_reply_ redisReply *reply =
-        redis_command(s, "CONFIG SET tls-cert-file %s/%s.crt tls-key-file %s/%s.key", p->folder, name, p->folder, name);
+    _cleanup_reply_ redisReply *reply = redis_command(
+        s, "CONFIG SET tls-cert-file %s/%s.crt tls-key-file %s/%s.key", p->folder, name, p->folder, name);
 
     return reply && reply->type == REDIS_REPLY_STATUS ? 0 : -EIO;
 }

@@ -7,7 +7,8 @@
 #include "conf/settings.h"
 #include "store/redis/client/secret.h"
 
-#define NEXT_ADDRESS (1 * USEC_PER_SEC) /* after which the next address is tried beside those that do not answer */
+#define NEXT_ADDRESS                                                                                        \
+    (1 * USEC_PER_SEC) /* after which the next address is tried beside those that do not answer */
 #define EXPIRY_NEAR (INT64_C(14) * 86400) /* seconds before the end of the server's certificate */
 #define DAY (UINT64_C(86400) * USEC_PER_SEC)
 #define PASSWORD_CREDENTIAL "redis-password"
@@ -26,7 +27,8 @@ static void dial_on_defer(void *userdata) {
 
     (void) snprintf(text, sizeof(text), "%s", dial->reasons);
     redis_dial_stop(dial);
-    if (dial->error == REDIS_ERROR_FATAL) /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then */
+    /* OpenSSL reads a trusted certificate once, and keeps it as unusable if memory was short then. */
+    if (dial->error == REDIS_ERROR_FATAL)
         dial->tls = tls_context_unref(dial->tls);
     dial->handler.on_down(dial->error, text, dial->handler.userdata);
 }
@@ -38,7 +40,8 @@ static bool is_waiting(const struct redis_dial *dial) {
     return dial->next < dial->addresses.n;
 }
 
-/* With several addresses each reason has its address. An error for administrators counts more than one that passes. */
+/* With several addresses each reason has its address. An error for administrators counts more than one that
+ * passes. */
 static void note_reason(struct redis_dial *dial, size_t i, enum redis_error error, const char *text) {
     size_t used = strlen(dial->reasons);
     bool is_named = dial->addresses.n > 1;
@@ -54,7 +57,7 @@ static void note_reason(struct redis_dial *dial, size_t i, enum redis_error erro
 static struct redis_target target_of(const struct redis_dial *dial, const char *address) {
     const struct redis_settings *s = dial->options->settings;
 
-    return (struct redis_target) {
+    return (struct redis_target){
         .unix_path = s->unix_path,
         .address = address,
         .port = s->port,
@@ -87,7 +90,8 @@ static void dial_on_timer(void *userdata) {
     try_next(userdata);
 }
 
-static void dial_on_connection_down(struct redis_connection *c, enum redis_error error, const char *text, void *userdata) {
+static void dial_on_connection_down(struct redis_connection *c, enum redis_error error, const char *text,
+                                    void *userdata) {
     struct redis_dial *dial = userdata;
 
     for (size_t i = 0; i < RESOLVE_ADDRESSES_MAX; i++)
@@ -105,11 +109,13 @@ static void warn_of_expiry(struct redis_dial *dial, const struct redis_connectio
     char date[16] = "", text[320];
     struct tm tm;
 
-    if (until == 0 || until - (time_t) (clock_realtime() / USEC_PER_SEC) > EXPIRY_NEAR || clock_boottime() < dial->expiry_silent)
+    if (until == 0 || until - (time_t) (clock_realtime() / USEC_PER_SEC) > EXPIRY_NEAR ||
+        clock_boottime() < dial->expiry_silent)
         return;
     dial->expiry_silent = usec_add(clock_boottime(), DAY);
     (void) strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&until, &tm));
-    (void) snprintf(text, sizeof(text), "the certificate of %.200s is not valid after %s: renew it", dial->options->settings->host, date);
+    (void) snprintf(text, sizeof(text), "the certificate of %.200s is not valid after %s: renew it",
+                    dial->options->settings->host, date);
     dial->handler.on_warning(text, dial->handler.userdata);
 }
 
@@ -193,7 +199,8 @@ void redis_dial_start(struct redis_dial *dial) {
         try_next(dial);
         return;
     }
-    r = redis_resolve_new(&dial->resolve, dial->event, s->host, s->connect_timeout_usec, dial_on_resolved, dial);
+    r = redis_resolve_new(&dial->resolve, dial->event, s->host, s->connect_timeout_usec, dial_on_resolved,
+                          dial);
     if (r < 0)
         give_up(dial, REDIS_ERROR_RETRY, strerror(-r));
 }
@@ -223,7 +230,7 @@ int redis_dial_init(struct redis_dial *dial, sd_event *event, const struct redis
     dial->event = event;
     dial->options = options;
     dial->handler = *handler;
-    dial->own = (struct redis_connection_options) {
+    dial->own = (struct redis_connection_options){
         .settings = options->settings,
         .client_name = options->client_name,
         .on_up = dial_on_connection_up,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Finds the server and connects to it. One attempt reads the password and the certificates, resolves the name, and connects to each of its
- * addresses in turn: the next one after an error, or beside the others after a second. The first that answers wins. */
+/* Finds the server and connects to it. One attempt reads the password and the certificates, resolves the
+ * name, and connects to each of its addresses in turn: the next one after an error, or beside the others
+ * after a second. The first that answers wins. */
 
 #include "base/timer.h"
 #include "store/redis/client/connection.h"
@@ -20,24 +21,25 @@ struct redis_dial_handler {
 
 struct redis_dial {
     sd_event *event;
-    const struct redis_connection_options *options; /* of the connections once they are up; must outlive the dial */
+    const struct redis_connection_options
+        *options; /* of the connections once they are up; must outlive the dial */
     struct redis_dial_handler handler;
     struct redis_connection_options own; /* of connections that are not up */
     struct tls_context *tls;             /* of the last attempt; NULL: none yet, or plain */
     uint64_t warned;                     /* stamp of the files about which a warning was passed on */
-    usec_t expiry_silent;                /* boottime until which the end of the server's certificate is no news */
-    uint64_t stamp;                      /* of the files and the user at the last attempt */
-    char *password;                      /* during an attempt */
-    usec_t deadline;                     /* of the attempt, boottime */
+    usec_t expiry_silent; /* boottime until which the end of the server's certificate is no news */
+    uint64_t stamp;       /* of the files and the user at the last attempt */
+    char *password;       /* during an attempt */
+    usec_t deadline;      /* of the attempt, boottime */
     struct redis_resolve *resolve;
     struct redis_addresses addresses;
-    size_t next;                         /* address */
+    size_t next; /* address */
     struct redis_connection *tries[RESOLVE_ADDRESSES_MAX];
-    char up[RESOLVE_ADDRESS_SIZE];       /* the address that won last */
-    struct timer timer;                  /* the next address */
-    struct defer defer;                  /* reports a failure */
+    char up[RESOLVE_ADDRESS_SIZE]; /* the address that won last */
+    struct timer timer;            /* the next address */
+    struct defer defer;            /* reports a failure */
     enum redis_error error;
-    char reasons[SOCKET_REASON_SIZE];    /* of the addresses that failed, "": none yet */
+    char reasons[SOCKET_REASON_SIZE]; /* of the addresses that failed, "": none yet */
 };
 
 /* 0 or a negative errno; redis_dial_done() in any case. */
@@ -46,7 +48,8 @@ int redis_dial_init(struct redis_dial *dial, sd_event *event, const struct redis
 void redis_dial_done(struct redis_dial *dial);
 /* Begins an attempt; ends an earlier one. Calls the handler once, never from inside this call. */
 void redis_dial_start(struct redis_dial *dial);
-/* Begins another connection to the address that won, within the same limit of time. 0 or a negative errno. */
+/* Begins another connection to the address that won, within the same limit of time. 0 or a negative errno.
+ */
 int redis_dial_again(struct redis_dial *dial, struct redis_connection **ret);
 /* Returns whether another attempt would use the same files and user as the last one. */
 bool redis_dial_is_current(const struct redis_dial *dial);

@@ -9,7 +9,8 @@
 #include "base/cleanup.h"
 #include "conf/hash.h"
 
-const char *redis_secret_path(const char *option, const char *credential, char path[static SECRET_PATH_SIZE]) {
+const char *redis_secret_path(const char *option, const char *credential,
+                              char path[static SECRET_PATH_SIZE]) {
     const char *credentials = getenv("CREDENTIALS_DIRECTORY");
 
     path[0] = '\0';

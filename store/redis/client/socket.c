@@ -38,7 +38,7 @@ union address {
 
 /* Returns the size of the address, 0 if it is none. */
 static socklen_t make_address(const struct redis_target *target, union address *address) {
-    *address = (union address) {};
+    *address = (union address){};
     if (target->unix_path) {
         address->un.sun_family = AF_UNIX;
         if (strlen(target->unix_path) >= sizeof(address->un.sun_path))
@@ -63,14 +63,15 @@ int redis_socket_open(struct redis_socket *s, const struct redis_target *target,
     union address address;
     socklen_t size = make_address(target, &address);
 
-    *s = (struct redis_socket) {.fd = -1, .context = target->tls, .is_network = !target->unix_path};
+    *s = (struct redis_socket){.fd = -1, .context = target->tls, .is_network = !target->unix_path};
     if (size == 0)
         return -EADDRNOTAVAIL;
     if (s->is_network) {
         const char *name = target->name ? target->name : target->address;
 
         (void) snprintf(s->name, sizeof(s->name), "%s", name);
-        (void) snprintf(s->where, sizeof(s->where), strchr(name, ':') ? "[%.250s]:%u" : "%.253s:%u", name, target->port);
+        (void) snprintf(s->where, sizeof(s->where), strchr(name, ':') ? "[%.250s]:%u" : "%.253s:%u", name,
+                        target->port);
     }
     s->fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->fd < 0)
@@ -101,7 +102,8 @@ static int fail_tls(struct redis_socket *s, const char *reason) {
 static int fail_closed(struct redis_socket *s, const char *reason) {
     if (s->has_answered || !s->is_network || s->context)
         return fail(s, reason);
-    (void) snprintf(s->reason, sizeof(s->reason), "%s: closed before the first answer: does url have to name rediss://?", s->where);
+    (void) snprintf(s->reason, sizeof(s->reason),
+                    "%s: closed before the first answer: does url have to name rediss://?", s->where);
     return -1;
 }
 
@@ -116,10 +118,12 @@ const char *redis_socket_explain_silence(struct redis_socket *s) {
 /* --- plain --- */
 
 static int send_plain(struct redis_socket *s, struct redis_outbuf *out) {
-    ssize_t sent = send(s->fd, out->data, out->size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
+    ssize_t sent =
+        send(s->fd, out->data, out->size, MSG_NOSIGNAL | MSG_DONTWAIT); /* hiredis would raise SIGPIPE */
 
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
-        return errno == EPIPE || errno == ECONNRESET ? fail_closed(s, strerror(errno)) : fail(s, strerror(errno));
+        return errno == EPIPE || errno == ECONNRESET ? fail_closed(s, strerror(errno))
+                                                     : fail(s, strerror(errno));
     if (sent > 0)
         redis_outbuf_consume(out, (size_t) sent);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The socket of a connection to Redis, plain or by TLS: connects without blocking, sends an output buffer, gives what it receives to
- * hiredis's reader. Knows no event loop. */
+/* The socket of a connection to Redis, plain or by TLS: connects without blocking, sends an output buffer,
+ * gives what it receives to hiredis's reader. Knows no event loop. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -17,30 +17,30 @@
 
 struct redisReader;
 
-struct redis_target { /* where to connect, and how */
+struct redis_target {      /* where to connect, and how */
     const char *unix_path; /* or NULL; then */
     const char *address;   /* numeric */
     uint16_t port;
-    const char *name;      /* host of the url, which a certificate must have, and which people are shown */
+    const char *name;        /* host of the url, which a certificate must have, and which people are shown */
     struct tls_context *tls; /* NULL: plain */
-    const char *password;  /* or NULL */
-    usec_t deadline;       /* boottime by which the server must have answered for the first time */
+    const char *password;    /* or NULL */
+    usec_t deadline;         /* boottime by which the server must have answered for the first time */
 };
 
 struct redis_socket {
     int fd;
     struct tls_context *context;
-    struct tls_session *tls;   /* NULL: plain, or not connected yet */
-    bool is_network;           /* no unix socket */
+    struct tls_session *tls; /* NULL: plain, or not connected yet */
+    bool is_network;         /* no unix socket */
     bool is_connected;
-    bool has_answered;         /* the first reply was received: set by the owner */
-    bool is_refused;           /* an administrator must act: a certificate is wrong */
+    bool has_answered; /* the first reply was received: set by the owner */
+    bool is_refused;   /* an administrator must act: a certificate is wrong */
     char name[SOCKET_WHERE_SIZE], where[SOCKET_WHERE_SIZE]; /* "redis.example:6379" */
-    char reason[SOCKET_REASON_SIZE]; /* why a call failed */
+    char reason[SOCKET_REASON_SIZE];                        /* why a call failed */
 };
 
-/* Begins to connect; the socket is writable once that is over. timeout: after which a peer that is gone must be noticed. 0 or a
- * negative errno; redis_socket_done() in any case. */
+/* Begins to connect; the socket is writable once that is over. timeout: after which a peer that is gone must
+ * be noticed. 0 or a negative errno; redis_socket_done() in any case. */
 int redis_socket_open(struct redis_socket *s, const struct redis_target *target, usec_t timeout);
 void redis_socket_done(struct redis_socket *s);
 

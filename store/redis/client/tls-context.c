@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The context: trusted certificates, our certificate and its key, and the tickets of earlier sessions. Files are read by us, so that
- * each has a bound and an error its name. */
+/* The context: trusted certificates, our certificate and its key, and the tickets of earlier sessions. Files
+ * are read by us, so that each has a bound and an error its name. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ struct tls_reading { /* a context while it is made */
 };
 
 static int refuse(const struct tls_reading *reading, const char *wrong) {
-    (void) snprintf(reading->why, reading->size, "%s %s: %s", names[reading->file].option, reading->path, wrong);
+    (void) snprintf(reading->why, reading->size, "%s %s: %s", names[reading->file].option, reading->path,
+                    wrong);
     return TLS_E_FILES;
 }
 
@@ -85,7 +86,8 @@ static uint64_t stamp_of(const struct tls_reading *reading, const struct tls_set
 /* --- files --- */
 
 /* Never asks for the passphrase of a key: there is nobody to ask. */
-static int no_passphrase(_unused_ char *buffer, _unused_ int size, _unused_ int rwflag, _unused_ void *userdata) {
+static int no_passphrase(_unused_ char *buffer, _unused_ int size, _unused_ int rwflag,
+                         _unused_ void *userdata) {
     return -1;
 }
 
@@ -122,7 +124,8 @@ static int trust_file(struct tls_reading *reading, const char *path, unsigned *n
     int r = read_pem(reading, path, &bio, &text);
 
     while (r == 0 && (certificate = openssl.PEM_read_bio_X509(bio, NULL, no_passphrase, NULL))) {
-        if (openssl.X509_STORE_add_cert(openssl.SSL_CTX_get_cert_store(reading->context->ctx), certificate) != 1)
+        if (openssl.X509_STORE_add_cert(openssl.SSL_CTX_get_cert_store(reading->context->ctx),
+                                        certificate) != 1)
             r = -ENOMEM;
         openssl.X509_free(certificate);
         ++*n;
@@ -155,7 +158,8 @@ static int read_trusted(struct tls_reading *reading) {
         return openssl.SSL_CTX_set_default_verify_paths(reading->context->ctx) == 1 ? 0 : -ENOMEM;
     if (stat(folder.path, &st) < 0)
         return refuse(reading, strerror(errno));
-    r = S_ISDIR(st.st_mode) ? directory_each(folder.path, trust_entry, &folder) : trust_file(reading, folder.path, &folder.n);
+    r = S_ISDIR(st.st_mode) ? directory_each(folder.path, trust_entry, &folder)
+                            : trust_file(reading, folder.path, &folder.n);
     if (r < 0 && r != -ENOMEM)
         return refuse(reading, strerror(-r));
     return r != 0 ? r : folder.n == 0 ? refuse(reading, "no certificate in it") : 0;
@@ -196,7 +200,9 @@ static int read_key(struct tls_reading *reading) {
     if (r == 0) {
         key = openssl.PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
         if (!key)
-            r = refuse(reading, strstr(text, "ENCRYPTED") ? "the key has a passphrase, which berthd cannot ask for" : "no private key in it");
+            r = refuse(reading, strstr(text, "ENCRYPTED")
+                                    ? "the key has a passphrase, which berthd cannot ask for"
+                                    : "no private key in it");
         else if (openssl.SSL_CTX_use_PrivateKey(reading->context->ctx, key) != 1 ||
                  openssl.SSL_CTX_check_private_key(reading->context->ctx) != 1)
             r = refuse(reading, "does not belong to tls-certificate");
@@ -274,20 +280,22 @@ static bool set_rules(SSL_CTX *ctx, enum tls_minimum minimum) {
 
     (void) openssl.SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     (void) openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
-    (void) openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL, NULL);
+    (void) openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE,
+                                SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL, NULL);
     openssl.SSL_CTX_sess_set_new_cb(ctx, context_on_ticket);
     openssl.SSL_CTX_set_cert_cb(ctx, context_on_asked, NULL);
     openssl.SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, context_on_certificate);
     openssl.X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     /* Any certificate in tls-ca is an anchor: a self-signed one is pinned so. */
     return openssl.X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN) == 1 &&
-           openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, minimum == TLS_MINIMUM_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION,
-                                NULL) == 1;
+           openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION,
+                                minimum == TLS_MINIMUM_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION, NULL) == 1;
 }
 
 /* --- made and freed --- */
 
-static int context_new(struct tls_context **ret, struct tls_reading *reading, const struct tls_settings *settings, uint64_t stamp) {
+static int context_new(struct tls_context **ret, struct tls_reading *reading,
+                       const struct tls_settings *settings, uint64_t stamp) {
     _cleanup_(tls_context_unrefp) struct tls_context *context = calloc(1, sizeof(*context));
     int r;
 
@@ -296,7 +304,8 @@ static int context_new(struct tls_context **ret, struct tls_reading *reading, co
     reading->context = context;
     context->references = 1;
     context->stamp = stamp;
-    (void) snprintf(context->server_name, sizeof(context->server_name), "%s", settings->server_name ? settings->server_name : "");
+    (void) snprintf(context->server_name, sizeof(context->server_name), "%s",
+                    settings->server_name ? settings->server_name : "");
     openssl.ERR_clear_error();
     context->ctx = openssl.SSL_CTX_new(openssl.TLS_client_method());
     if (!context->ctx || !set_rules(context->ctx, settings->minimum))
@@ -317,7 +326,8 @@ uint64_t tls_settings_stamp(const struct tls_settings *settings) {
     return stamp_of(&reading, settings);
 }
 
-int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why, size_t size) {
+int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why,
+                     size_t size) {
     struct tls_reading reading = {.why = why, .size = size};
     struct tls_context *made;
     uint64_t stamp;

@@ -17,7 +17,7 @@ struct tls_ticket { /* by which the next session with a server is resumed; never
 struct tls_context {
     unsigned references; /* the owner's and one of each session */
     SSL_CTX *ctx;
-    uint64_t stamp;      /* of the settings, and of size, time and inode of the files */
+    uint64_t stamp; /* of the settings, and of size, time and inode of the files */
     bool has_certificate;
     char server_name[TLS_NAME_SIZE]; /* "": what is connected to */
     char warning[TLS_REASON_SIZE];   /* "": none */
@@ -28,11 +28,11 @@ struct tls_context {
 struct tls_session {
     struct tls_context *context;
     SSL *ssl;
-    BIO *in, *out;  /* ciphertext; owned by `ssl` */
-    size_t sent;    /* bytes at the begin of `out` that are sent */
+    BIO *in, *out; /* ciphertext; owned by `ssl` */
+    size_t sent;   /* bytes at the begin of `out` that are sent */
     enum tls_state state;
-    bool is_ended;  /* the peer sends nothing more */
-    bool is_asked;  /* the server asks for a certificate of ours */
+    bool is_ended; /* the peer sends nothing more */
+    bool is_asked; /* the server asks for a certificate of ours */
     bool is_refused;
     char name[TLS_NAME_SIZE]; /* that the certificate must have */
     char reason[TLS_REASON_SIZE];

@@ -8,7 +8,8 @@
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
-#define LIBRARY "libssl.so." STRING(OPENSSL_VERSION_MAJOR) /* needs libcrypto, where most of the functions are */
+#define LIBRARY                                                                                             \
+    "libssl.so." STRING(OPENSSL_VERSION_MAJOR) /* needs libcrypto, where most of the functions are */
 
 struct tls_library openssl;
 

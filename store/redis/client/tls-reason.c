@@ -33,7 +33,8 @@ static size_t add_name(char *list, size_t used, size_t size, const char *data, s
     text_escape(data, n, name, sizeof(name));
     if (used + strlen(name) + sizeof(", ") > size)
         return used; /* the first names are enough */
-    return used + (size_t) snprintf(list + used, size - used, "%s%.*s", used > 0 ? ", " : "", (int) strlen(name), name);
+    return used + (size_t) snprintf(list + used, size - used, "%s%.*s", used > 0 ? ", " : "",
+                                    (int) strlen(name), name);
 }
 
 /* Lists the DNS names of a certificate; its common name if there is none. */
@@ -55,7 +56,8 @@ static void list_names(X509 *certificate, char *list, size_t size) {
     openssl.GENERAL_NAMES_free(names);
     if (used > 0)
         return;
-    length = openssl.X509_NAME_get_text_by_NID(openssl.X509_get_subject_name(certificate), NID_commonName, common, sizeof(common));
+    length = openssl.X509_NAME_get_text_by_NID(openssl.X509_get_subject_name(certificate), NID_commonName,
+                                               common, sizeof(common));
     if (length > 0)
         (void) add_name(list, 0, size, common, (size_t) length);
     else
@@ -68,7 +70,8 @@ static void format_issuer(X509 *certificate, char *text, size_t size) {
     long n = 0;
 
     text[0] = '\0';
-    if (bio && openssl.X509_NAME_print_ex(bio, openssl.X509_get_issuer_name(certificate), 0, XN_FLAG_RFC2253) >= 0)
+    if (bio &&
+        openssl.X509_NAME_print_ex(bio, openssl.X509_get_issuer_name(certificate), 0, XN_FLAG_RFC2253) >= 0)
         n = openssl.BIO_ctrl(bio, BIO_CTRL_INFO, 0, &data);
     if (n > 0)
         text_escape(data, (size_t) n, text, size);
@@ -89,8 +92,8 @@ void tls_note_certificate(struct tls_session *session, X509_STORE_CTX *store) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         list_names(certificate, text, sizeof(text));
-        (void) snprintf(session->reason, sizeof(session->reason), "the certificate is for another name (it has: %s): see tls-server-name",
-                        text);
+        (void) snprintf(session->reason, sizeof(session->reason),
+                        "the certificate is for another name (it has: %s): see tls-server-name", text);
         break;
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -100,7 +103,8 @@ void tls_note_certificate(struct tls_session *session, X509_STORE_CTX *store) {
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
     case X509_V_ERR_CERT_UNTRUSTED:
         format_issuer(certificate, text, sizeof(text));
-        (void) snprintf(session->reason, sizeof(session->reason), "the certificate's issuer is not trusted (issuer: %s): see tls-ca", text);
+        (void) snprintf(session->reason, sizeof(session->reason),
+                        "the certificate's issuer is not trusted (issuer: %s): see tls-ca", text);
         break;
     case X509_V_ERR_CERT_HAS_EXPIRED:
         (void) snprintf(session->reason, sizeof(session->reason), "the certificate is not valid after %s",
@@ -156,7 +160,8 @@ void tls_note_failure(struct tls_session *session) {
     if (session->reason[0])
         return;
     if (session->is_ended && (!error || ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
-        (void) snprintf(session->reason, sizeof(session->reason), "it closed the connection: does it speak TLS on this port?");
+        (void) snprintf(session->reason, sizeof(session->reason),
+                        "it closed the connection: does it speak TLS on this port?");
         return;
     }
     text = explain(session, ERR_GET_REASON(error));
@@ -164,5 +169,8 @@ void tls_note_failure(struct tls_session *session) {
     if (text && strcmp(text, REFUSED) == 0)
         (void) snprintf(session->reason, sizeof(session->reason), REFUSED, words ? words : "?");
     else
-        (void) snprintf(session->reason, sizeof(session->reason), "%s", text ? text : words ? words : "failed");
+        (void) snprintf(session->reason, sizeof(session->reason), "%s",
+                        text    ? text
+                        : words ? words
+                                : "failed");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Memory BIOs stand on both sides of OpenSSL, so it never reads or writes a descriptor, and only waits for bytes. */
+/* Memory BIOs stand on both sides of OpenSSL, so it never reads or writes a descriptor, and only waits for
+ * bytes. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,9 +27,11 @@ static bool is_address(const char *name) {
 /* No SNI for an address (RFC 6066, section 3). */
 static bool set_name(struct tls_session *session) {
     if (is_address(session->name))
-        return openssl.X509_VERIFY_PARAM_set1_ip_asc(openssl.SSL_get0_param(session->ssl), session->name) == 1;
+        return openssl.X509_VERIFY_PARAM_set1_ip_asc(openssl.SSL_get0_param(session->ssl), session->name) ==
+               1;
     return openssl.SSL_set1_host(session->ssl, session->name) == 1 &&
-           openssl.SSL_ctrl(session->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, session->name) == 1;
+           openssl.SSL_ctrl(session->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                            session->name) == 1;
 }
 
 static void resume(struct tls_session *session) {
@@ -65,7 +68,8 @@ int tls_session_new(struct tls_session **ret, struct tls_context *context, const
         return -ENOMEM;
     session->context = context;
     context->references++;
-    (void) snprintf(session->name, sizeof(session->name), "%s", *context->server_name ? context->server_name : host);
+    (void) snprintf(session->name, sizeof(session->name), "%s",
+                    *context->server_name ? context->server_name : host);
     openssl.ERR_clear_error();
     if (!set_up(session)) {
         tls_session_free(session);
@@ -137,8 +141,8 @@ ssize_t tls_read(struct tls_session *session, void *data, size_t size) {
         session->state = TLS_STATE_OVER;
         return -EPIPE;
     }
-    if (session->is_ended && (openssl.ERR_peek_error() == 0 ||
-                              ERR_GET_REASON(openssl.ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
+    if (session->is_ended && (openssl.ERR_peek_error() == 0 || ERR_GET_REASON(openssl.ERR_peek_error()) ==
+                                                                   SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
         session->state = TLS_STATE_OVER;
         return -EPIPE;
     }

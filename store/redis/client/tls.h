@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* TLS as a filter of bytes, on OpenSSL: no descriptor, no event loop. The context has our certificate and the trusted ones. A
- * session is one connection. Names are always verified. OpenSSL is loaded with the first context (tls-library.h). */
+/* TLS as a filter of bytes, on OpenSSL: no descriptor, no event loop. The context has our certificate and
+ * the trusted ones. A session is one connection. Names are always verified. OpenSSL is loaded with the first
+ * context (tls-library.h). */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -27,14 +28,16 @@ enum tls_state {
 
 /* --- the context --- */
 
-/* Makes *context (NULL at first) that of the settings and of the files as they are now; keeps it if nothing has changed. 0, a
- * negative errno, or TLS_E_FILES: `why` names the file and what is wrong with it. *context stays as it was after an error. */
+/* Makes *context (NULL at first) that of the settings and of the files as they are now; keeps it if nothing
+ * has changed. 0, a negative errno, or TLS_E_FILES: `why` names the file and what is wrong with it. *context
+ * stays as it was after an error. */
 enum { TLS_E_FILES = 1 };
-int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why, size_t size);
+int tls_context_load(struct tls_context **context, const struct tls_settings *settings, char *why,
+                     size_t size);
 /* A hash of the settings and of the files as they are now (size, time, inode). */
 uint64_t tls_settings_stamp(const struct tls_settings *settings);
-/* Loads a context and drops it. 0, a negative errno, or TLS_E_FILES: a file is wrong, or our certificate is out of its time. A file that this
- * process may not read is no error. */
+/* Loads a context and drops it. 0, a negative errno, or TLS_E_FILES: a file is wrong, or our certificate is
+ * out of its time. A file that this process may not read is no error. */
 int tls_settings_check(const struct tls_settings *settings, usec_t now_realtime, char *why, size_t size);
 /* Its sessions stay valid. */
 struct tls_context *tls_context_unref(struct tls_context *context);
@@ -44,14 +47,15 @@ const char *tls_context_warning(const struct tls_context *context);
 
 /* --- a session --- */
 
-/* Begins the handshake: tls_pending() has the first bytes. host: what is connected to, a name or a numeric address; tls-server-name
- * replaces it. 0 or a negative errno. */
+/* Begins the handshake: tls_pending() has the first bytes. host: what is connected to, a name or a numeric
+ * address; tls-server-name replaces it. 0 or a negative errno. */
 int tls_session_new(struct tls_session **ret, struct tls_context *context, const char *host);
 struct tls_session *tls_session_free(struct tls_session *session);
-/* Takes ciphertext that was received; n is 0: the peer has closed the connection. tls_read() processes it. 0 or -ENOMEM. */
+/* Takes ciphertext that was received; n is 0: the peer has closed the connection. tls_read() processes it. 0
+ * or -ENOMEM. */
 int tls_feed(struct tls_session *session, const void *data, size_t n);
-/* Continues the handshake, and reads. > 0: so many bytes; 0: nothing yet; -EPIPE: the peer has closed the connection after the
- * handshake; -EPROTO: failed, see tls_error(). */
+/* Continues the handshake, and reads. > 0: so many bytes; 0: nothing yet; -EPIPE: the peer has closed the
+ * connection after the handshake; -EPROTO: failed, see tls_error(). */
 ssize_t tls_read(struct tls_session *session, void *data, size_t size);
 /* Encrypts all of it; the state must be UP. 0, -ENOMEM, -EPROTO. */
 int tls_write(struct tls_session *session, const void *data, size_t n);

@@ -24,7 +24,8 @@ static const char *write_secret(const char *name, const char *data, size_t n) {
 static void expect_secret(const char *data, size_t n, const char *expected) {
     char *secret = NULL, why[400] = "";
 
-    TEST_INT(redis_secret_read(write_secret("file", data, n), "redis-password", &secret, why, sizeof(why)), 0);
+    TEST_INT(redis_secret_read(write_secret("file", data, n), "redis-password", &secret, why, sizeof(why)),
+             0);
     TEST_STRING(why, "");
     TEST_STRING(secret, expected);
     redis_secret_free(secret);
@@ -33,7 +34,8 @@ static void expect_secret(const char *data, size_t n, const char *expected) {
 static void expect_wrong(const char *data, size_t n, const char *wrong) {
     char *secret = NULL, why[400] = "", expected[400];
 
-    TEST_INT(redis_secret_read(write_secret("file", data, n), "redis-password", &secret, why, sizeof(why)), SECRET_E_FILE);
+    TEST_INT(redis_secret_read(write_secret("file", data, n), "redis-password", &secret, why, sizeof(why)),
+             SECRET_E_FILE);
     CU_ASSERT_PTR_NULL(secret);
     (void) snprintf(expected, sizeof(expected), "password-file %s/file: %s", folder, wrong);
     TEST_STRING(why, expected);
@@ -70,7 +72,8 @@ static void test_credential(void) {
     TEST_INT(redis_secret_read("", "redis-password", &secret, why, sizeof(why)), 0);
     TEST_STRING(secret, "credential");
     secret = redis_secret_free(secret);
-    TEST_INT(redis_secret_read(write_secret("file", "mine", 4), "redis-password", &secret, why, sizeof(why)), 0);
+    TEST_INT(redis_secret_read(write_secret("file", "mine", 4), "redis-password", &secret, why, sizeof(why)),
+             0);
     TEST_STRING(secret, "mine"); /* the option comes first */
     secret = redis_secret_free(secret);
     TEST_INT(redis_secret_read("", "other", &secret, why, sizeof(why)), 0);
@@ -83,8 +86,8 @@ static void test_output(void) {
     struct redis_outbuf out = {.is_secret = true};
     const char *seen;
 
-    TEST_INT(redis_outbuf_append(&out, 2, (const char *[]) {"AUTH", "SECRET"}), 0);
-    TEST_INT(redis_outbuf_append(&out, 1, (const char *[]) {"PING"}), 0);
+    TEST_INT(redis_outbuf_append(&out, 2, (const char *[]){"AUTH", "SECRET"}), 0);
+    TEST_INT(redis_outbuf_append(&out, 1, (const char *[]){"PING"}), 0);
     seen = out.data;
     CU_ASSERT_PTR_NOT_NULL(memmem(seen, out.allocated, "SECRET", 6));
     redis_outbuf_consume(&out, out.size - 14);
