@@ -229,13 +229,20 @@ static void test_changed_files(void) {
     attempt_run(&a);
     TEST_INT(a.n_down, 1);
     CU_ASSERT(rename(tls_place_path(&place, "ca.crt"), tls_place_path(&place, "changing.crt")) == 0);
-    CU_ASSERT(link(tls_place_path(&place, "changing.crt"), tls_place_path(&place, "ca.crt")) == 0);
+    CU_ASSERT(symlink("kept.crt", tls_place_path(&place, "ca.crt")) == 0);
+    CU_ASSERT(link(tls_place_path(&place, "changing.crt"), tls_place_path(&place, "kept.crt")) == 0);
+    CU_ASSERT(unlink(tls_place_path(&place, "changing.crt")) == 0);
+    CU_ASSERT(symlink("kept.crt", tls_place_path(&place, "changing.crt")) == 0);
     attempt_run(&a);
     TEST_INT(a.n_up, 1);
     before = a.dial.tls;
     attempt_run(&a);
     TEST_INT(a.n_up, 1);
     CU_ASSERT_PTR_EQUAL(a.dial.tls, before);
+    CU_ASSERT(unlink(tls_place_path(&place, "changing.crt")) == 0);
+    TEST_INT(tls_place_make_ca(&place, "changing", "another"), 0);
+    attempt_run(&a);
+    TEST_INT(a.n_down, 1);
     attempt_end(&a);
 }
 
