@@ -220,6 +220,8 @@ static const struct model_mutation mutations[] = {
     {.name = "a host commits after it has started", .turns = true, .commit_late = true},
     {.name = "a host does not report its marks", .turns = true, .no_marks = true},
 
+    {.name = "claims parked at a pool that no config has do not wait", .turns = true, .seed = 1065925,
+     .from = "if mark == '' and call('EXISTS', base .. ':parked') == 0 then", .to = "if mark == '' then"},
     {.name = "a release leaves an oversized claim in the way", .seed = 307, .from = "if used > limit and n + 0 <= limit then return",
      .to = "if used > limit then return"},
 

@@ -199,7 +199,7 @@ local function cache_limit(pool)
         call('HSET', meta, 'l:' .. pool, fmt(limit_of(pool)) .. mark)
     else
         call('HDEL', meta, 'l:' .. pool)
-        if mark == '' then call('SREM', at .. 'waiting', pool) end
+        if mark == '' and call('EXISTS', base .. ':parked') == 0 then call('SREM', at .. 'waiting', pool) end
     end
 end
 
