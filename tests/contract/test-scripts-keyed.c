@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The scripts alone: patterns and their keys (doc/protocol.md, Keys). BERTH_TEST_KEYS=n: so many keys are
- * used once. */
+ * used once. BERTH_TEST_WAITING=n: claims of so many keys wait. */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "tests/harness/script.h"
 
@@ -112,6 +113,60 @@ static void test_release_waits_for_parked(void) {
     script_end();
 }
 
+/* A claim of each key waits for the pattern's pause to end. */
+static void fill_paused(unsigned n) {
+    for (unsigned i = 0; i < n; i++)
+        EXPECT(script_sayf("claim s1 1 $ c%u 0_7_r_name 0 0 t/k%u 1 100000", i, i), "ok $ 0 W *");
+}
+
+static usec_t longest, total;
+
+/* Returns the number of calls until nothing is left to settle. */
+static unsigned beat_until_settled(void) {
+    unsigned calls = 0;
+
+    do {
+        usec_t before = clock_monotonic();
+
+        (void) script_beat("s1", 0, 0);
+        total += clock_monotonic() - before;
+        if (clock_monotonic() - before > longest)
+            longest = clock_monotonic() - before;
+    } while (++calls < 100000 && script_number(2) > 0);
+    return calls;
+}
+
+/* R15: one call visits 256 of the keys whose claims wait, however many there are. */
+static void test_many_waiting(void) {
+    uint64_t n = 1500;
+    char version[32];
+    usec_t before, change;
+    unsigned calls;
+
+    if (getenv("BERTH_TEST_WAITING") && number_parse(getenv("BERTH_TEST_WAITING"), 1000000, &n) < 0)
+        n = 1500;
+    begin("t/* 1", 1);
+    EXPECT(script_say("override s1 1 $ t/* 0 ! set 0 0 ~"), "ok $ *");
+    snprintf(version, sizeof(version), "%" PRIu64, script_number(3));
+    fill_paused((unsigned) n);
+    before = clock_monotonic();
+    EXPECT(script_sayf("override s1 1 $ t/* %s ! clear 0 0 ~", version), "ok $ *");
+    change = clock_monotonic() - before;
+    TEST_INT(redis_number(&script_server, "SCARD berth:{t}:unsettled") >= (long long) n - 256, 1);
+    calls = beat_until_settled();
+    CU_ASSERT(calls > n / 256);
+    TEST_INT(redis_number(&script_server, "EXISTS berth:{t}:unsettled"), 0);
+    for (uint64_t i = 0; i < n; i += 7) {
+        char id[32];
+
+        snprintf(id, sizeof(id), "c%" PRIu64, i);
+        TEST_INT(script_state(id), 'H');
+    }
+    printf("%" PRIu64 " keys: the change took %.1f ms, %u calls of %.1f ms, at most %.1f ms\n", n, (double) change / 1000, calls, (double) total / 1000 / calls,
+           (double) longest / 1000);
+    script_end();
+}
+
 /* The set of a key's holders was deleted: all is dropped, the key too, and reported again. */
 static void test_deleted(void) {
     static const char *const deleted[] = {"pool:t/x:held", "pool:t/x:queue", "claims"};
@@ -180,6 +235,7 @@ static CU_TestInfo tests[] = {
     {"keys that are used once", test_used_once},
     {"every way out", test_every_way_out},
     {"a release waits for parked claims", test_release_waits_for_parked},
+    {"claims of many keys wait", test_many_waiting},
     {"deleted keys", test_deleted},
     {"many keys deleted", test_many_deleted},
     {"inspect", test_inspect},

@@ -97,6 +97,7 @@ static void many_bad_runs(void) {
     TEST_INT(berth(ant, "start plain reminded --wait"), 0);
     host_await_count(ant, n, "exited", "job=each of_job=plain");
     host_await(ant, "exited", "job=clear of_job=plain");
+    host_await_count(ant, 4, "started", "job=day");
     TEST_INT(host_count(ant, "started", "job=each"), n);
     TEST_INT(host_count(ant, "started", "job=alert"), 1);
     TEST_INT(host_count(ant, "started", "job=clear"), 1);

@@ -157,7 +157,7 @@ static const struct {
 } tight_bounds[] = {
     {"local moves = 128", "local moves = 2"},
     {"local grants = 128", "local grants = 1"},
-    {"local visits = 256", "local visits = 12"},
+    {"local visits = 256", "local visits = 3"},
     {"local ends = 128", "local ends = 2"},
     {"{}, 500", "{}, 1"},
     {"keys_left, finished = 500,", "keys_left, finished = 1,"},

@@ -14,6 +14,7 @@ local moves = 128    -- claims that this call may still requeue
 local grants = 128   -- claims that it may still grant or park
 local visits = 256   -- pools that it may still visit
 local touched, n_touched, is_touched = {}, 0, {} -- pools to settle at the end of the call
+local has_unvisited = false -- the set `unsettled` has more pools than this call visits
 
 local function touch(pool)
     if not is_touched[pool] then
@@ -138,7 +139,8 @@ end
 local function can_grant(c, r, left_out)
     for i = 1, #r.list, 2 do
         local base = at .. 'pool:' .. r.list[i]
-        if left_out[r.list[i]] or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c
+        if left_out[r.list[i]] or has_unvisited and is_unsettled(r.list[i])
+            or call('ZRANGE', base .. ':queue', '0', '0')[1] ~= c
             or call('SCARD', base .. ':held') + r.list[i + 1] > limit_of(r.list[i]) then
             return false
         end
@@ -201,11 +203,14 @@ end
 
 -- Grants what has become possible in the touched and the unsettled pools. Keeps pools that it must or can not settle yet.
 local function settle()
-    local remaining, left_out = {}, {}
+    local remaining, left_out, taken = {}, {}, {}
     if n_touched == 0 and not unsettled then return end
     if not grace then
         if unsettled then
-            for _, pool in ipairs(call('SMEMBERS', at .. 'unsettled')) do touch(pool) end
+            local most = math.max(visits, 0)
+            taken = call('SRANDMEMBER', at .. 'unsettled', fmt(most))
+            has_unvisited = #taken == most
+            for _, pool in ipairs(taken) do touch(pool) end
         end
         -- First requeue in all pools, then grant. Both may touch more pools.
         local i = 1
@@ -226,8 +231,8 @@ local function settle()
             is_touched[pool] = nil
             i = i + 1
         end
-        if unsettled then call('DEL', at .. 'unsettled') end
-        if #remaining > 0 then more = 1 end
+        if #taken > 0 then call('SREM', at .. 'unsettled', unpack(taken)) end
+        if #remaining > 0 or has_unvisited then more = 1 end
     else
         remaining = touched
     end
@@ -235,7 +240,7 @@ local function settle()
         for i = 1, #remaining do call('SADD', at .. 'unsettled', remaining[i]) end
         if not unsettled then call('HSET', meta, 'unsettled', 1) end
         unsettled = '1'
-    elseif unsettled and not grace then
+    elseif unsettled and not grace and not has_unvisited then
         call('HDEL', meta, 'unsettled')
         unsettled = false
     end
@@ -260,5 +265,11 @@ local function change_limit(pool)
     cache_limit(pool)
     if string.sub(pool, -2) == '/*' then cache_keys(pool) end
     touch(pool)
-    for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end
+    if call('SCARD', at .. 'waiting') <= visits then
+        for _, other in ipairs(call('SMEMBERS', at .. 'waiting')) do touch(other) end
+    else -- a key each: too many for this call
+        call('SUNIONSTORE', at .. 'unsettled', at .. 'unsettled', at .. 'waiting')
+        call('HSET', meta, 'unsettled', 1)
+        unsettled = '1'
+    end
 end
