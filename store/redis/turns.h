@@ -47,6 +47,13 @@ void turns_send_end(struct claim_entry *entry);
 void turns_handle_open(struct store_redis *store, const char *pool, uint64_t due, uint64_t attempt,
                        uint64_t delay_ms);
 
+/* Begins a call of `turned`. */
+void turns_begin_call(struct store_redis *store, struct redis_command *command, const char *what);
+/* A due time as a number of a call: 0 if it is before 1970. */
+static inline uint64_t turns_number(int64_t due) {
+    return due > 0 ? (uint64_t) due : 0;
+}
+
 /* Of struct store_ops. */
 void turns_commit(struct store *base, struct claim *claim);
 void turns_give_back(struct store *base, struct claim *claim, uint32_t attempt, usec_t delay_usec);

@@ -63,6 +63,21 @@ static void on_lost(struct claim *c, enum store_loss loss, void *userdata) {
     (void) loss;
     (void) userdata;
 }
+static void on_turn_refused(struct claim *c, const struct store_turn_answer *answer, void *userdata) {
+    (void) c;
+    (void) answer;
+    (void) userdata;
+}
+static void on_committed(struct claim *c, bool is_ours, void *userdata) {
+    (void) c;
+    (void) is_ours;
+    (void) userdata;
+}
+static void on_turn_open(struct store *s, const struct store_open_turn *turn, void *userdata) {
+    (void) s;
+    (void) turn;
+    (void) userdata;
+}
 static void on_done(int r, void *userdata) {
     (void) r;
     (void) userdata;
@@ -335,7 +350,16 @@ static void drop_peers(void) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const struct store_listener listener = {on_claim, on_claim, on_refused, on_lost, on_claim, on_deadline, on_state, NULL};
+    static const struct store_listener listener = {.on_waiting = on_claim,
+                                                   .on_granted = on_claim,
+                                                   .on_refused = on_refused,
+                                                   .on_lost = on_lost,
+                                                   .on_released = on_claim,
+                                                   .on_deadline = on_deadline,
+                                                   .on_state = on_state,
+                                                   .on_turn_refused = on_turn_refused,
+                                                   .on_committed = on_committed,
+                                                   .on_turn_open = on_turn_open};
     static struct demand db = {.pool = "db", .permits = 1};
     struct redis_settings redis = {.timeout_usec = USEC_PER_SEC, .connect_timeout_usec = USEC_PER_SEC, .username = (char *) "", .password_file = (char *) ""};
     struct store_redis_options options = {.redis = &redis, .host = "host", .namespace = "test", .version = VERSION,

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <string.h>
 
 #include "store/redis/client/reply-bounds.h"
 #include "store/redis/replies.h"
+#include "store/redis/turn-replies.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Reads a list that a parser has accepted, to its end. */
@@ -72,6 +74,26 @@ static void parse_claim_replies(const redisReply *reply) {
     (void) verify_reply_parse(reply, &verify);
 }
 
+static void parse_turn_replies(const redisReply *reply) {
+    struct turn_reply turn;
+    struct reply_line line;
+
+    if (reply_line_read(reply, &line) == 0 && turn_reply_parse(&line, &turn) == 0 && turn.kind == TURN_REPLY_OURS)
+        FUZZ_ASSERT(turn.attempt > 0 && strlen(turn.chain) < TURN_CHAIN_SIZE);
+    (void) pass_reply_parse(reply);
+    if (look_reply_parse(reply) < 0)
+        return;
+    for (size_t k = 0; k < look_reply_jobs(reply); k++) {
+        struct store_open_turn open;
+        size_t i = 0;
+        int r;
+
+        while ((r = look_reply_at(reply, k, i, &open)) == 0)
+            i++;
+        FUZZ_ASSERT(r == -ENOENT);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     redisReader *reader = redisReaderCreate();
     struct redis_meter meter = {.bounds = &redis_bounds_reply};
@@ -82,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         while (redisReaderGetReply(reader, &reply) == REDIS_OK && reply) {
             parse_session_replies(reply);
             parse_claim_replies(reply);
+            parse_turn_replies(reply);
             freeReplyObject(reply);
             reply = NULL;
         }

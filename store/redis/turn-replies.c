@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/redis/turn-replies.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* NULL: nothing is known. */
+static const char *known(const char *text) {
+    return *text == '\0' || strcmp(text, "-") == 0 ? NULL : text;
+}
+
+static int parse_delay(const struct reply_line *line, enum store_turn turn, struct store_turn_answer *ret) {
+    enum { DELAY = 3 };
+    uint64_t ms;
+
+    if (reply_line_u64(line, DELAY, &ms) < 0)
+        return -EBADMSG;
+    ret->turn = turn;
+    ret->after_usec = ms * USEC_PER_MSEC;
+    return 0;
+}
+
+static int parse_refusal(const struct reply_line *line, const char *word, struct turn_reply *ret) {
+    enum { WHY = 3, RUN, HOST, HOLDER = 4 };
+    struct store_turn_answer *refusal = &ret->refusal;
+
+    ret->kind = TURN_REPLY_REFUSED;
+    if (strcmp(word, "later") == 0)
+        return parse_delay(line, STORE_TURN_LATER, refusal);
+    if (strcmp(word, "early") == 0)
+        return parse_delay(line, STORE_TURN_EARLY, refusal);
+    if (strcmp(word, "taken") == 0) {
+        refusal->turn = STORE_TURN_TAKEN;
+        refusal->host = known(reply_line_field(line, HOLDER));
+        return 0;
+    }
+    refusal->turn = STORE_TURN_SKIPPED;
+    refusal->why = strcmp(reply_line_field(line, WHY), "overlap") == 0 ? "overlap" : "queue-full";
+    refusal->run = strcmp(refusal->why, "overlap") == 0 ? known(reply_line_field(line, RUN)) : NULL;
+    refusal->host = known(reply_line_field(line, HOST));
+    return 0;
+}
+
+int turn_reply_parse(const struct reply_line *line, struct turn_reply *ret) {
+    enum { WORD, ATTEMPT = 9, CHAIN };
+    const char *word = reply_line_field(line, WORD);
+    uint64_t attempt;
+
+    *ret = (struct turn_reply) {.kind = TURN_REPLY_OTHER};
+    if (strcmp(word, "taken") == 0 || strcmp(word, "skipped") == 0 || strcmp(word, "later") == 0 ||
+        strcmp(word, "early") == 0)
+        return parse_refusal(line, word, ret);
+    if (strcmp(word, "grace") == 0)
+        ret->kind = TURN_REPLY_GRACE;
+    if (strcmp(word, "ok") != 0)
+        return 0;
+    ret->kind = TURN_REPLY_OURS;
+    ret->chain = reply_line_field(line, CHAIN);
+    if (reply_line_u64(line, ATTEMPT, &attempt) < 0 || attempt == 0 || attempt > UINT32_MAX ||
+        strlen(ret->chain) >= TURN_CHAIN_SIZE)
+        return -EBADMSG;
+    ret->attempt = (uint32_t) attempt;
+    return 0;
+}
+
+int pass_reply_parse(const struct redisReply *reply) {
+    struct reply_line line;
+
+    if (reply_line_read(reply, &line) < 0)
+        return -EBADMSG;
+    if (strcmp(reply_line_field(&line, 0), "missed") == 0)
+        return 0;
+    return strcmp(reply_line_field(&line, 0), "taken") == 0 ? STORE_E_TAKEN : -EAGAIN;
+}
+
+int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms,
+                   struct store_open_turn *ret) {
+    if (due > INT64_MAX / USEC_PER_SEC || attempt == 0 || attempt > UINT32_MAX ||
+        delay_ms > UINT64_MAX / USEC_PER_MSEC / 2)
+        return -EBADMSG;
+    *ret = (struct store_open_turn) {.pool = pool,
+                                     .due = (int64_t) due,
+                                     .attempt = (uint32_t) attempt,
+                                     .after_usec = delay_ms * USEC_PER_MSEC};
+    return 0;
+}
+
+/* {'ok', epoch, 0, {job, mark, {due, attempt, ms, chain}, ...}, ...} */
+enum { FIRST_JOB = 3 };
+enum { JOB, MARK, FIRST_TURN };
+
+int look_reply_at(const struct redisReply *reply, size_t k, size_t i, struct store_open_turn *ret) {
+    enum { DUE, ATTEMPT, DELAY };
+    const struct redisReply *job = reply_at(reply, FIRST_JOB + k), *turn = reply_at(job, FIRST_TURN + i);
+    const char *pool = reply_text(reply_at(job, JOB));
+    uint64_t due, attempt, delay;
+
+    if (!turn)
+        return -ENOENT;
+    if (!pool || reply_u64(reply_at(turn, DUE), &due) < 0 || reply_u64(reply_at(turn, ATTEMPT), &attempt) < 0 ||
+        reply_u64(reply_at(turn, DELAY), &delay) < 0)
+        return -EBADMSG;
+    return open_turn_make(pool, due, attempt, delay, ret);
+}
+
+size_t look_reply_jobs(const struct redisReply *reply) {
+    size_t n = 0;
+
+    return reply_count(reply, &n) == 0 && n > FIRST_JOB ? n - FIRST_JOB : 0;
+}
+
+int look_reply_parse(const struct redisReply *reply) {
+    size_t n_jobs = look_reply_jobs(reply);
+
+    for (size_t k = 0; k < n_jobs; k++) {
+        struct store_open_turn turn;
+        size_t n;
+        int r = 0;
+
+        if (reply_count(reply_at(reply, FIRST_JOB + k), &n) < 0 || n < FIRST_TURN ||
+            !reply_text(reply_at(reply_at(reply, FIRST_JOB + k), JOB)))
+            return -EBADMSG;
+        for (size_t i = 0; r == 0; i++)
+            r = look_reply_at(reply, k, i, &turn);
+        if (r != -ENOENT)
+            return r;
+    }
+    return 0;
+}

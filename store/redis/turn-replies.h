@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Parses the replies of `turn` and `turned` into plain structs, as replies.h does. Texts are valid as long
+ * as the reply, or the line, is. */
+
+#include "store/redis/client/reply.h"
+#include "store/store.h"
+
+struct turn_reply {
+    enum {
+        TURN_REPLY_OURS,    /* the claim is queued or granted: the rest of the line is that of `claim` */
+        TURN_REPLY_REFUSED,
+        TURN_REPLY_GRACE,   /* asked again when grace is over */
+        TURN_REPLY_OTHER,   /* not about turns: the line is that of `claim` */
+    } kind;
+    uint32_t attempt;                 /* OURS: from 1 */
+    const char *chain;                /* OURS: the run of the first attempt; "-": this one */
+    struct store_turn_answer refusal; /* REFUSED */
+};
+/* 0 or -EBADMSG. */
+int turn_reply_parse(const struct reply_line *line, struct turn_reply *ret);
+
+/* The answer to `pass`: 0: missed, STORE_E_TAKEN, -EAGAIN: ahead of Redis's clock, or in grace; -EBADMSG. */
+int pass_reply_parse(const struct redisReply *reply);
+
+/* One open turn, as numbers of a push or a reply. 0 or -EBADMSG. */
+int open_turn_make(const char *pool, uint64_t due, uint64_t attempt, uint64_t delay_ms, struct store_open_turn *ret);
+/* Checks the reply of `look`. 0 or -EBADMSG. */
+int look_reply_parse(const struct redisReply *reply);
+/* The open turn i of job number k in a checked reply. -ENOENT behind the last. */
+int look_reply_at(const struct redisReply *reply, size_t k, size_t i, struct store_open_turn *ret);
+/* The number of jobs in a checked reply. */
+size_t look_reply_jobs(const struct redisReply *reply);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What hosts learn and report of turns besides their own claims: open turns, and, after a loss of data, turns and
+ * due times that are decided. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/store-redis.h"
+#include "store/redis/turn-replies.h"
+
+#define MARKS_PART 200 /* in one report (R15) */
+#define LOOK_PART 100  /* jobs in one look */
+
+/* --- open turns --- */
+
+static bool is_declared(const struct store_redis *store, size_t i) {
+    return store->limits.declared[i].pool.name[0] == '@';
+}
+
+void turns_handle_open(struct store_redis *store, const char *pool, uint64_t due, uint64_t attempt,
+                       uint64_t delay_ms) {
+    const struct store_listener *listener = &store->base.listener;
+    struct store_open_turn turn;
+
+    if (open_turn_make(pool, due, attempt, delay_ms, &turn) == 0) /* else the next look has it */
+        listener->on_turn_open(&store->base, &turn, listener->userdata);
+}
+
+static void look_on_reply(const struct redisReply *reply, void *userdata) {
+    struct store_redis *store = userdata;
+    const struct store_listener *listener = &store->base.listener;
+    struct store_open_turn turn;
+
+    if (!call_handle_common_reply(store, reply, PHASE_LIVE))
+        return;
+    if (look_reply_parse(reply) < 0) {
+        call_bad_reply(store, "turned");
+        return;
+    }
+    for (size_t k = 0, n = look_reply_jobs(reply); k < n; k++)
+        for (size_t i = 0; look_reply_at(reply, k, i, &turn) == 0; i++)
+            listener->on_turn_open(&store->base, &turn, listener->userdata);
+}
+
+void turns_look(struct store_redis *store) {
+    usec_t now = clock_boottime();
+    size_t i = 0, n_declared = store->limits.n_declared;
+
+    if (store->base.state != STORE_STATE_READY ||
+        (store->turns.looked > 0 && now - store->turns.looked < store->env.lease_usec))
+        return;
+    store->turns.looked = now;
+    while (i < n_declared) {
+        _cleanup_command_ struct redis_command command = {0};
+        size_t n = 0;
+
+        turns_begin_call(store, &command, "look");
+        for (; i < n_declared && n < LOOK_PART; i++)
+            if (is_declared(store, i)) {
+                command_add(&command, store->limits.declared[i].pool.name);
+                n++;
+            }
+        if (n > 0 && call_send(store, &command, look_on_reply, store) < 0)
+            return;
+    }
+}
+
+/* --- reported --- */
+
+void turns_remember(struct store *base, const char *pool, int64_t due) {
+    struct turns *turns = &store_redis_of(base)->turns;
+    struct known_mark *marks;
+
+    for (size_t i = 0; i < turns->n_marks; i++)
+        if (strcmp(turns->marks[i].pool, pool) == 0) {
+            if (due > turns->marks[i].due)
+                turns->marks[i].due = due;
+            return;
+        }
+    marks = reallocarray(turns->marks, turns->n_marks + 1, sizeof(*marks));
+    if (!marks)
+        return; /* other hosts know it, too */
+    turns->marks = marks;
+    (void) snprintf(marks[turns->n_marks].pool, sizeof(marks[0].pool), "%s", pool);
+    marks[turns->n_marks++].due = due;
+}
+
+static void report_on_reply(const struct redisReply *reply, void *userdata) {
+    (void) call_handle_common_reply(userdata, reply, PHASE_LIVE);
+}
+
+static void report_marks(struct store_redis *store) {
+    for (size_t i = 0; i < store->turns.n_marks;) {
+        _cleanup_command_ struct redis_command command = {0};
+
+        turns_begin_call(store, &command, "marks");
+        for (size_t n = 0; i < store->turns.n_marks && n < MARKS_PART; i++, n++) {
+            command_add(&command, store->turns.marks[i].pool);
+            command_add_u64(&command, turns_number(store->turns.marks[i].due));
+        }
+        (void) call_send(store, &command, report_on_reply, store);
+    }
+}
+
+static void add_turn(struct redis_command *command, const struct claim *claim) {
+    const struct claim_turn *turn = claim->turn;
+
+    command_add(command, claim->id);
+    command_add(command, turn->is_committed ? "C" : "T");
+    command_add(command, turn->pool);
+    command_add_u64(command, turns_number(turn->due));
+    command_add_u64(command, turn->attempt > 0 ? turn->attempt : 1);
+    if (turn->again_usec == USEC_INFINITY)
+        command_add(command, "-");
+    else
+        command_add_u64(command, turn->again_usec / USEC_PER_MSEC);
+    command_add(command, turn->chain[0] != '\0' ? turn->chain : "-");
+}
+
+static void report_turns(struct store_redis *store) {
+    list_foreach (entry, &store->table.entries, struct claim_entry, link) {
+        const struct claim_turn *turn = entry->claim->turn;
+        _cleanup_command_ struct redis_command command = {0};
+
+        if (!turn || (turn->attempt == 0 && !turn->is_committed) || entry->lease_lost ||
+            claim_entry_is_finished(entry) || entry->claim->state == CLAIM_STATE_RELEASING)
+            continue;
+        turns_begin_call(store, &command, "report");
+        add_turn(&command, entry->claim);
+        (void) call_send(store, &command, report_on_reply, store);
+    }
+}
+
+void turns_report(struct store_redis *store) {
+    store->turns.looked = 0;
+    if (!store->epoch.in_grace)
+        return;
+    report_marks(store);
+    report_turns(store);
+}
