@@ -60,11 +60,13 @@ CONF
     echo 'worker ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/worker
     systemctl reload berthd.service
     berth start look --wait
+    await sh -c 'journalctl -q -t look -o cat | grep -qx 3' # its last line: journald may be late
     journalctl -t look --no-pager -o cat | tee /tmp/look
     grep -qx worker /tmp/look && grep -qx /home/worker /tmp/look && grep -qx 0022 /tmp/look
     grep -q 'CapEff:.0000000000000000' /tmp/look
     grep -q '^0::/berth.slice/berth-runner.service/.' /tmp/look
     exits 3 berth start adopt --wait
+    await sh -c 'journalctl -q -t adopt -o cat | grep -qx 0'
     journalctl -t adopt --no-pager -o cat | tee /tmp/adopt
     grep -qx 0 /tmp/adopt || fail "no user namespace"
     grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
