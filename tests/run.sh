@@ -34,16 +34,13 @@ if [ $# -gt 0 ]; then
     programs=$chosen
 fi
 
-# The programs that took longest last time begin first; in a fresh clone those of tests/slow.txt (seconds, program).
+# The programs that took longest last time begin first; of new ones, those of the model.
 times=$build/tests/times
 touch "$times"
 # shellcheck disable=SC2086
-programs=$(printf '%s\n' $programs | awk -v times="$times" -v tests="$build/tests/" '
-    BEGIN {
-        while ((getline line < "tests/slow.txt") > 0) { split(line, field, " "); took[tests field[2]] = field[1] }
-        while ((getline line < times) > 0) { split(line, field, " "); took[field[2]] = field[1] }
-    }
-    { print (($0 in took) ? took[$0] : 0), $0 }' | sort -k1,1rn -k2 | cut -d " " -f 2)
+programs=$(printf '%s\n' $programs | awk -v times="$times" '
+    BEGIN { while ((getline line < times) > 0) { split(line, field, " "); took[field[2]] = field[1] } }
+    { print (($0 in took) ? took[$0] : /\/model\// ? 9999 : 9998), $0 }' | sort -k1,1rn -k2 | cut -d " " -f 2)
 
 passed=0 failed=0 skipped=0
 if [ $# -eq 0 ] && [ -z "${TEST_WITHOUT:-}" ]; then
