@@ -111,21 +111,6 @@ static unsigned go_on_until(unsigned ended) {
     return n_deaths;
 }
 
-/* SIZE_MAX: berthd does not answer. */
-static size_t count_runs(void) {
-    struct child *c = berth_start(ant, "runs --json");
-    json_t *document = NULL;
-    size_t n = SIZE_MAX;
-
-    if (child_await(c, PATIENCE) && c->exit_code == 0)
-        document = json_loads(child_text(c, 1), 0, NULL);
-    if (document)
-        n = json_array_size(berth_at(document, "runs"));
-    json_decref(document);
-    child_free(c);
-    return n;
-}
-
 /* No more kills. berthd has the ends of all runs. One that still recovers knows of none. */
 static void settle(void) {
     usec_t until = clock_boottime() + PATIENCE;
@@ -136,7 +121,7 @@ static void settle(void) {
         child_turn(clock_boottime() + 5 * USEC_PER_MSEC);
         (void) start_again(); /* the last kill may just have come */
         host_await(ant, "ready", " ");
-        n = count_runs();
+        n = berth_count_runs(ant);
     }
     TEST_INT(n, 0);
 }

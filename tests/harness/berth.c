@@ -121,6 +121,20 @@ json_t *berth_json(struct host *h, const char *words, ...) {
     return json;
 }
 
+size_t berth_count_runs(struct host *h) {
+    struct child *c = berth_start(h, "runs --json");
+    json_t *document = NULL;
+    size_t n = SIZE_MAX;
+
+    if (child_await(c, HOST_PATIENCE) && c->exit_code == 0)
+        document = json_loads(child_text(c, 1), 0, NULL);
+    if (document)
+        n = json_array_size(json_object_get(document, "runs"));
+    json_decref(document);
+    child_free(c);
+    return n;
+}
+
 static json_t *find_item(const json_t *list, const char *key, const char *value) {
     json_t *item;
     size_t i;

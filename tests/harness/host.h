@@ -146,6 +146,8 @@ extern char *berth_out, *berth_err;
 void berth_forget(void); /* frees these two */
 /* `berth VERB --json`, to be json_decref'ed. */
 json_t *berth_json(struct host *h, const char *words, ...) _printf_(2, 3);
+/* SIZE_MAX: berthd does not answer. */
+size_t berth_count_runs(struct host *h);
 /* The value at a path of it, "redis.state", "runs.0.name", "pools.name=db.holders.0.host" (the item of an array whose name is db), which
  * stays the answer's; NULL: it is not there. And what it should be; a number that is not there is -1. */
 json_t *berth_at(const json_t *json, const char *path);
