@@ -6,48 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_sources(const void *a, const void *b) {
-    return strcmp(((const struct log_source *) a)->id, ((const struct log_source *) b)->id);
-}
-
-void log_index_init(struct log_index *f) {
-    *f = (struct log_index) {.tree = NULL};
-    list_init(&f->active);
+static int compare_runs(const void *a, const void *b) {
+    return strcmp(((const struct log_run *) a)->id, ((const struct log_run *) b)->id);
 }
 
 void log_index_done(struct log_index *f) {
     tdestroy(f->tree, free);
-    log_index_init(f);
+    f->tree = NULL;
 }
 
-struct log_source *log_index_find(const struct log_index *f, const char *id) {
-    struct log_source key = {}, **found;
+struct log_run *log_index_find(const struct log_index *f, const char *id) {
+    struct log_run key = {}, **found;
 
     snprintf(key.id, sizeof(key.id), "%s", id);
-    found = tfind(&key, &f->tree, compare_sources);
+    found = tfind(&key, &f->tree, compare_runs);
     return found ? *found : NULL;
 }
 
-struct log_source *log_index_add(struct log_index *f, const char *id) {
-    struct log_source *source = log_index_find(f, id);
+struct log_run *log_index_add(struct log_index *f, const char *id) {
+    struct log_run *run = log_index_find(f, id);
 
-    if (source)
-        return source;
-    source = calloc(1, sizeof(*source));
-    if (!source)
+    if (run)
+        return run;
+    run = calloc(1, sizeof(*run));
+    if (!run)
         return NULL;
-    list_init(&source->link);
-    snprintf(source->id, sizeof(source->id), "%s", id);
-    if (tsearch(source, &f->tree, compare_sources))
-        return source;
-    free(source);
+    snprintf(run->id, sizeof(run->id), "%s", id);
+    if (tsearch(run, &f->tree, compare_runs))
+        return run;
+    free(run);
     return NULL;
-}
-
-void log_index_set(struct log_index *f, struct log_source *source, bool is_wanted, bool is_active) {
-    source->is_wanted = is_wanted;
-    source->is_active = is_active;
-    list_unlink(&source->link);
-    if (is_wanted && is_active)
-        list_append(&f->active, &source->link);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* berth logs: the output of jobs. A line is attributed to a run by cgroup (_SYSTEMD_CGROUP, below
- * berth-runner's unit), because journald determines that itself; an identifier can be forged. A line without
- * a cgroup is attributed by its stream. The last resort is the identifier, while exactly one run of that
- * name is running on the same machine. */
+/* berth logs: the output of jobs. A line belongs to the run that its cgroup names (_SYSTEMD_CGROUP, below
+ * berth-runner's unit). The line of a process that had ended belongs to the run that its unit names
+ * (base/journal/journal-stream.h). journald vouches for both; an identifier can be forged. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/journal/journal-stream.h"
 #include "base/name.h"
 #include "base/number.h"
 #include "cli/choice.h"
@@ -33,7 +33,7 @@ struct logs {
     bool utc;                   /* of the lines' times */
     char job[NAME_MAX_LENGTH + 1]; /* requested, or of the run; "": not known yet */
     usec_t since;
-    struct log_index runs, streams;
+    struct log_index runs;
     bool has_any;               /* the journal has an event or a line of it */
     bool is_over;               /* the requested run */
     char **last;                /* a ring of the last lines; NULL: lines are printed at once */
@@ -46,28 +46,21 @@ static bool ends_run(const char *event) {
 
 /* Takes note of a run's begin or end from an event of berthd. */
 static int note_event(struct logs *l, const char *event) {
-    _cleanup_free_ char *run = NULL, *job = NULL, *machine = NULL;
-    struct log_source *source;
-    bool begins, ends;
+    _cleanup_free_ char *run = NULL, *job = NULL;
+    struct log_run *known;
     int k = journal_reader_get(l->reader, "BERTH_RUN", &run);
 
     k = k < 0 ? k : journal_reader_get(l->reader, "BERTH_JOB", &job);
-    k = k < 0 ? k : journal_reader_get(l->reader, "_MACHINE_ID", &machine);
     if (k < 0 || !run || !job || !id_is_valid(run))
         return k;
     if (l->run && strcmp(run, l->run) == 0)
         snprintf(l->job, sizeof(l->job), "%s", job);
-    source = log_index_add(&l->runs, run);
-    if (!source)
+    known = log_index_add(&l->runs, run);
+    if (!known)
         return -ENOMEM;
-    begins = strcmp(event, "granted") == 0 || strcmp(event, "started") == 0;
-    ends = strcmp(event, "released") == 0 || strcmp(event, "reclaimed") == 0;
-    if (begins) /* its own host wrote this */
-        snprintf(source->machine, sizeof(source->machine), "%s", machine ? machine : "");
-    log_index_set(&l->runs, source, source->is_wanted || strcmp(job, l->job) == 0,
-                   begins || (source->is_active && !ends));
+    known->is_wanted |= strcmp(job, l->job) == 0;
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
-    l->has_any |= l->run ? strcmp(run, l->run) == 0 : source->is_wanted;
+    l->has_any |= l->run ? strcmp(run, l->run) == 0 : known->is_wanted;
     return 0;
 }
 
@@ -87,66 +80,45 @@ static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
     return false;
 }
 
-/* Returns the only run of the job that is active on this machine; "" if there is none or several. */
-static const char *only_active(const struct logs *l, const char *machine) {
-    const char *only = "";
+/* Finds the run in the unit of a line whose sender had ended. */
+static bool find_run_of_unit(const char *unit, char ret[static ID_TEXT_SIZE]) {
+    size_t begin = strlen(JOURNAL_STREAM_UNIT_BEGIN), end = begin + ID_TEXT_SIZE - 1;
 
-    list_foreach (run, &l->runs.active, struct log_source, link) {
-        if (strcmp(run->machine, machine) != 0)
-            continue;
-        if (only[0])
-            return "";
-        only = run->id;
-    }
-    return only;
+    if (strncmp(unit, JOURNAL_STREAM_UNIT_BEGIN, begin) != 0 || strlen(unit) < end ||
+        strcmp(unit + end, JOURNAL_STREAM_UNIT_END) != 0)
+        return false;
+    snprintf(ret, ID_TEXT_SIZE, "%s", unit + begin);
+    return id_is_valid(ret);
 }
 
-/* Stores the run that wrote the current entry, from its cgroup or else its stream, which journald also sets
- * itself. journald finds no cgroup of a process that has exited before its line is read. Returns 1, 0 (not
- * known) or a negative errno. */
+/* Stores the run that wrote the current entry. Returns 1, 0 (no run) or a negative errno. */
 static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
-    _cleanup_free_ char *cgroup = NULL, *stream = NULL;
-    struct log_source *source;
-    int k = journal_reader_get(l->reader, "_SYSTEMD_CGROUP", &cgroup);
+    _cleanup_free_ char *unit = NULL, *cgroup = NULL;
+    int k = journal_reader_get(l->reader, "_SYSTEMD_UNIT", &unit);
 
-    k = k < 0 ? k : journal_reader_get(l->reader, "_STREAM_ID", &stream);
-    if (k < 0)
+    if (k < 0 || !unit)
         return k;
-    if (cgroup && find_run(cgroup, ret)) {
-        source = stream && id_is_valid(stream) ? log_index_add(&l->streams, stream) : NULL;
-        if (source)
-            snprintf(source->run, sizeof(source->run), "%s", ret);
-        return 1;
-    }
-    source = stream && !cgroup ? log_index_find(&l->streams, stream) : NULL;
-    if (source)
-        snprintf(ret, ID_TEXT_SIZE, "%s", source->run);
-    return source != NULL;
+    if (strcmp(unit, RUNNER_UNIT) != 0)
+        return find_run_of_unit(unit, ret);
+    k = journal_reader_get(l->reader, "_SYSTEMD_CGROUP", &cgroup);
+    return k < 0 || !cgroup ? k : find_run(cgroup, ret);
 }
 
-/* Whether to print the current entry, which is of the runner's unit. ret: its run, "" if not known. */
+/* Returns whether to print the current entry. ret: its run. */
 static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
-    _cleanup_free_ char *identifier = NULL, *transport = NULL, *machine = NULL;
-    const struct log_source *source;
-    int k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier);
+    _cleanup_free_ char *identifier = NULL;
+    const struct log_run *known;
+    int k = find_writer(l, ret);
 
-    k = k < 0 ? k : journal_reader_get(l->reader, "_TRANSPORT", &transport);
-    k = k < 0 ? k : journal_reader_get(l->reader, "_MACHINE_ID", &machine);
-    k = k < 0 ? k : find_writer(l, ret);
-    if (k < 0)
+    if (k <= 0)
         return k;
-    if (k > 0) {
-        if (l->run)
-            return strcmp(ret, l->run) == 0;
-        source = log_index_find(&l->runs, ret);
-        if (source)
-            return source->is_wanted;
-        return identifier && strcmp(identifier, l->job) == 0; /* its events are no longer in the journal */
-    }
-    if (!identifier || strcmp(identifier, l->job) != 0 || !transport || strcmp(transport, "stdout") != 0)
-        return 0;
-    snprintf(ret, ID_TEXT_SIZE, "%s", only_active(l, machine ? machine : ""));
-    return !l->run || strcmp(ret, l->run) == 0;
+    if (l->run)
+        return strcmp(ret, l->run) == 0;
+    known = log_index_find(&l->runs, ret);
+    if (known)
+        return known->is_wanted;
+    k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier); /* its events are no longer in the journal */
+    return k < 0 ? k : identifier && strcmp(identifier, l->job) == 0;
 }
 
 /* --- lines --- */
@@ -247,7 +219,7 @@ static int note_entry(struct logs *l) {
     char writer[ID_TEXT_SIZE];
     int k = find_writer(l, writer);
 
-    if (k < 0 || !l->word)
+    if (k < 0)
         return k;
     if (k > 0)
         note_candidate(l, writer, "");
@@ -261,21 +233,34 @@ static int note_entry(struct logs *l) {
     return k;
 }
 
-/* Reads all entries: any line can show the run of a stream, any entry the meaning of the word. */
-static int read_sources(struct logs *l) {
-    int k;
+/* Also matches the lines of processes that had ended. */
+static int match_ended(struct logs *l) {
+    _cleanup_free_ char *match = NULL;
+    int n = l->run ? asprintf(&match, "_SYSTEMD_UNIT=" JOURNAL_STREAM_UNIT_BEGIN "%s" JOURNAL_STREAM_UNIT_END, l->run)
+                   : asprintf(&match, "SYSLOG_IDENTIFIER=%s", l->job);
 
-    while ((k = journal_reader_next(l->reader)) > 0) {
+    if (n < 0) {
+        match = NULL;
+        return -ENOMEM;
+    }
+    return journal_reader_match_also(l->reader, match);
+}
+
+/* Reads entries until the meaning of the word is known. */
+static int decide_word(struct logs *l) {
+    int k = 0;
+
+    while (l->word && (k = journal_reader_next(l->reader)) > 0) {
         k = note_entry(l);
         if (k < 0)
             return k;
     }
     journal_reader_rewind(l->reader);
-    if (l->word && l->candidates.n == 1) {
-        l->run = l->candidates.items[0].run;
-        l->job[0] = '\0';
-    }
-    return k;
+    if (!l->word || l->candidates.n != 1)
+        return k;
+    l->run = l->candidates.items[0].run;
+    l->job[0] = '\0';
+    return match_ended(l);
 }
 
 static int read_all(struct logs *l) {
@@ -326,7 +311,8 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
     const char *directory = s->directories.n > 0 ? s->directories.items[0] : NULL;
     int k = logs_open(l, s);
 
-    k = k < 0 ? k : read_sources(l);
+    k = k < 0 ? k : match_ended(l);
+    k = k < 0 ? k : decide_word(l);
     if (k >= 0 && l->word && l->candidates.n > 1)
         return candidates_explain(&l->candidates, l->word);
     k = k < 0 ? k : read_all(l);
@@ -348,7 +334,6 @@ static int logs_show(struct logs *l, const struct sources *s, const char *name, 
 static void logs_done(struct logs *l) {
     flush_last(l);
     log_index_done(&l->runs);
-    log_index_done(&l->streams);
     l->reader = journal_reader_free(l->reader);
 }
 
@@ -386,8 +371,6 @@ int verb_logs(int argc, char **argv) {
         status = set_lines(&l, lines, wants_follow);
     if (status != 0)
         return status;
-    log_index_init(&l.runs);
-    log_index_init(&l.streams);
     l.unit = sources.unit ? sources.unit : ENTRIES_UNIT_DEFAULT;
     if (id_is_valid(argv[1]))
         l.run = argv[1];

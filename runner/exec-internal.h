@@ -10,7 +10,6 @@ struct exec_context {
     struct exec_plan *plan;
     struct environment environment; /* of the command */
     int journal_fd;  /* the stream to the journal; -1: none */
-    bool is_journal; /* journal_fd is journald's, not a substitute for it */
 };
 
 /* runner/exec-rlimits.c. Raising limits and lowering nice and the OOM score needs privileges. */

@@ -47,7 +47,7 @@ static int exec_open_journal(struct exec_context *context) {
     const struct job_settings *job = context->plan->job;
 
     if (job->output.kind == JOB_OUTPUT_JOURNAL)
-        context->journal_fd = journal_stream_open(job->name, LOG_INFO, &context->is_journal);
+        context->journal_fd = journal_stream_open(job->name, context->plan->record->run, LOG_INFO);
     return 0;
 }
 
@@ -98,8 +98,6 @@ static int exec_output(struct exec_context *context) {
     }
     if (r == 0 && dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
         r = -errno;
-    if (r == 0 && context->is_journal)
-        journal_stream_begin(STDOUT_FILENO);
     return r;
 }
 

@@ -155,6 +155,14 @@ int journal_reader_match(struct journal_reader *r, const char *match) {
     return k;
 }
 
+int journal_reader_match_also(struct journal_reader *r, const char *match) {
+    int k = 0;
+
+    for (size_t i = 0; i < r->n && k >= 0; i++)
+        k = sd_journal_add_disjunction(r->sources[i].journal);
+    return k < 0 ? k : journal_reader_match(r, match);
+}
+
 /* --- one entry after the other --- */
 
 static int source_next(struct source *s) {

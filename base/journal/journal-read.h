@@ -26,6 +26,9 @@ DEFINE_CLEANUP(struct journal_reader, journal_reader_free)
 /* Restricts the entries to those with this "FIELD=value": any value of one field, all of several fields.
  * Before the first journal_reader_next(). Negative errno. */
 int journal_reader_match(struct journal_reader *r, const char *match);
+/* Adds the entries with this "FIELD=value" to those that match already. Before journal_reader_rewind() or
+ * the first journal_reader_next(). Negative errno. */
+int journal_reader_match_also(struct journal_reader *r, const char *match);
 
 /* 1: the next entry is the current one now. 0: there is none yet. Negative errno: the journal is damaged
  * here. */

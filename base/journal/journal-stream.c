@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <systemd/sd-login.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -34,29 +34,22 @@ static int open_socket(void) {
 
 /* Seven lines: identifier, unit (journald takes it from root alone), priority, whether lines begin with a priority of their own, and
  * three places to forward them to. */
-static bool put_header(int fd, const char *identifier, int priority) {
-    _cleanup_free_ char *unit = NULL, *header = NULL;
-    int n;
+static bool put_header(int fd, const char *identifier, const char *run, int priority) {
+    _cleanup_free_ char *header = NULL;
+    int n = asprintf(&header, "%s\n" JOURNAL_STREAM_UNIT_BEGIN "%s" JOURNAL_STREAM_UNIT_END "\n%d\n0\n0\n0\n0\n",
+                     identifier, run, priority);
 
-    if (geteuid() != 0 || sd_pid_get_unit(0, &unit) < 0)
-        unit = NULL;
-    n = asprintf(&header, "%s\n%s\n%d\n0\n0\n0\n0\n", identifier, unit ? unit : "", priority);
     if (n < 0)
         header = NULL;
     return n > 0 && send(fd, header, (size_t) n, MSG_NOSIGNAL) == n;
 }
 
-int journal_stream_open(const char *identifier, int priority, bool *ret_is_journal) {
+int journal_stream_open(const char *identifier, const char *run, int priority) {
     int fd = open_socket();
 
-    *ret_is_journal = fd >= 0 && put_header(fd, identifier, priority);
-    if (*ret_is_journal)
+    if (fd >= 0 && put_header(fd, identifier, run, priority))
         return fd;
     close_fd(fd);
     fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     return fd < 0 ? -errno : fd;
-}
-
-void journal_stream_begin(int fd) {
-    (void) send(fd, "\n", 1, MSG_NOSIGNAL); /* journald drops empty lines, after it has looked up their sender */
 }

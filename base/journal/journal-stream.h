@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A command's output as lines of the journal, each attributable to its unit and cgroup.
+/* A command's output as lines of the journal, each attributable to its run.
  *
- * journald looks up the cgroup of a line's sender when it reads the line. For a sender that has ended it knows the unit, if root named it
- * when the stream was opened, and the cgroup, if it had read an earlier line of that sender. (sd_journal_stream_fd(3) does neither.) */
+ * journald looks up the cgroup of a line's sender when it reads the line. If the sender has ended by then, the line gets the unit that
+ * root named when the stream was opened (sd_journal_stream_fd(3) cannot name one). A stream names a unit of its run, which need not
+ * exist. */
 
-#include <stdbool.h>
+#define JOURNAL_STREAM_UNIT_BEGIN "berth-runner@" /* then the run's id */
+#define JOURNAL_STREAM_UNIT_END ".service"
 
-/* Opens a stream into the journal under this identifier (without line end); priority as in syslog(3). A
- * stream of root names the unit of the calling process. Without a journal: a duplicate of standard error,
- * and *ret_is_journal is false. A blocking descriptor (close-on-exec) or a negative errno. */
-int journal_stream_open(const char *identifier, int priority, bool *ret_is_journal);
-/* To be called by the process that becomes the command, as its user: makes it known to journald. Leaves no
- * line in the journal. */
-void journal_stream_begin(int fd);
+/* Opens a stream into the journal under this identifier (without line end) for a run; priority as in
+ * syslog(3). Without a journal: a duplicate of standard error. A blocking descriptor (close-on-exec) or a
+ * negative errno. */
+int journal_stream_open(const char *identifier, const char *run, int priority);

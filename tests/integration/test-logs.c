@@ -16,7 +16,7 @@
 #define RUN_B "1000000000000000000000000000000b"
 #define RUN_C "2000000000000000000000000000000c"
 #define CGROUP(run) "_TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner.service _SYSTEMD_CGROUP=/berth.slice/berth-runner.service/" run
-#define PLAIN "_TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner.service _SYSTEMD_CGROUP=/berth.slice/berth-runner.service"
+#define ENDED(run) "_TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner@" run ".service" /* the process had ended */
 
 static bool make_journals(void) {
     struct journal_file f;
@@ -31,7 +31,10 @@ static bool make_journals(void) {
     journal_file_entry(&f, 22, "SYSLOG_IDENTIFIER=berth-runner _TRANSPORT=journal _SYSTEMD_UNIT=berth-runner.service", "runner");
     journal_file_event(&f, 30, "released", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
     journal_file_event(&f, 40, "granted", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
-    journal_file_entry(&f, 41, "SYSLOG_IDENTIFIER=dump " PLAIN, "c1 without a cgroup");
+    journal_file_entry(&f, 41, "SYSLOG_IDENTIFIER=dump " ENDED(RUN_C), "c1 without a cgroup");
+    journal_file_entry(&f, 42, "SYSLOG_IDENTIFIER=dump _TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner@" RUN_C "0.service", "no id");
+    journal_file_entry(&f, 43, "SYSLOG_IDENTIFIER=dump _TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner@2.service", "no id");
+    journal_file_entry(&f, 44, "SYSLOG_IDENTIFIER=dump _TRANSPORT=stdout _SYSTEMD_UNIT=berth-runner.service", "no run");
     journal_file_event(&f, 50, "released", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
     return journal_file_write(&f, journal_folder);
 }
@@ -62,28 +65,31 @@ static void test_lines(void) {
     shows("copy --since -1h", "");
 }
 
-/* A line without a cgroup is of a run of its own machine, or of none that is known. */
-static void test_machines(void) {
+/* Two runs of a job at once: each has the lines of its processes, also of those that had ended. */
+static void test_parallel(void) {
     struct journal_file f;
     char folder[64];
 
     if (!journal_file_possible())
         return;
-    snprintf(folder, sizeof(folder), "%s-machines", journal_folder);
+    snprintf(folder, sizeof(folder), "%s-parallel", journal_folder);
     journal_file_begin(&f, "ant", 1);
-    journal_file_event(&f, 0, "started", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
-    journal_file_event(&f, 10, "released", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
-    journal_file_entry(&f, 30, "SYSLOG_IDENTIFIER=dump " PLAIN, "late");
+    journal_file_event(&f, 0, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
+    journal_file_entry(&f, 1, "SYSLOG_IDENTIFIER=dump " ENDED(RUN_A), "a");
+    journal_file_entry(&f, 2, "SYSLOG_IDENTIFIER=dump " ENDED(RUN_C), "before its event");
+    journal_file_event(&f, 3, "granted", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
+    journal_file_event(&f, 4, "released", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
+    journal_file_entry(&f, 5, "SYSLOG_IDENTIFIER=dump " ENDED(RUN_C), "after its end");
+    journal_file_entry(&f, 6, "SYSLOG_IDENTIFIER=dump " ENDED(RUN_B), "its events are gone");
     CU_ASSERT(journal_file_write(&f, folder));
-    journal_file_begin(&f, "bee", 2);
-    journal_file_event(&f, 20, "started", "BERTH_RUN=" RUN_C " BERTH_JOB=dump");
-    journal_file_entry(&f, 31, "SYSLOG_IDENTIFIER=dump " PLAIN, "own");
-    CU_ASSERT(journal_file_write(&f, folder));
-    TEST_INT(berth(NULL, "logs --utc --directory=%s dump", folder), 0);
-    CU_ASSERT(strstr(berth_out, "dump[]: late\n") != NULL);
-    CU_ASSERT(strstr(berth_out, "dump[20000000]: own\n") != NULL);
+    TEST_INT(berth(NULL, "logs --utc --directory=%s " RUN_A, folder), 0);
+    CU_ASSERT(strstr(berth_out, "dump[00000000]: a\n") != NULL);
+    CU_ASSERT(strstr(berth_out, "before") == NULL && strstr(berth_out, "after") == NULL);
     TEST_INT(berth(NULL, "logs --utc --directory=%s " RUN_C, folder), 0);
-    CU_ASSERT(strstr(berth_out, "late") == NULL);
+    CU_ASSERT(strstr(berth_out, "[20000000]: before its event\n") != NULL);
+    CU_ASSERT(strstr(berth_out, "dump[20000000]: after its end\n") != NULL);
+    TEST_INT(berth(NULL, "logs --utc --directory=%s dump", folder), 0);
+    CU_ASSERT(strstr(berth_out, "dump[10000000]: its events are gone\n") != NULL);
 }
 
 /* The id that a line shows names the run; a job's name wins; what may be several runs is refused. */
@@ -296,7 +302,7 @@ static void test_refused(void) {
     TEST_STRING(berth_err, "berth logs: the journal has no job or run nothing; `berth jobs` and `berth history` list them\n");
 }
 
-static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"machines", test_machines}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
+static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"parallel", test_parallel}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
                               {"broken", test_broken}, {"rights", test_rights},  {"refused", test_refused},         CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {

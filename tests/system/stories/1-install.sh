@@ -72,15 +72,19 @@ CONF
     grep -qi 'sudo:' /tmp/adopt && fail "sudo does not work in a job"
     [ "$(stat -c %U /home/worker/kept)" = worker ] || fail "a job cannot write to its home"
 
-    # each line is attributed, also of processes that end before journald reads it, in parallel runs
+    # each line is attributed, in parallel runs, also of processes that end before journald reads it: it is stopped meanwhile
     printf 'job "lines" { command = {"/bin/sh", "-c", "/bin/echo one; /bin/echo two; echo three"}  overlap = "allow"  user = "worker" }\n' \
         >/etc/berth/berth.conf.d/lines.conf
     systemctl reload berthd.service
+    journald=$(systemctl show -P MainPID systemd-journald.service)
+    kill -STOP "$journald"
     runs=$(for n in $(seq 20); do berth start lines; done)
+    await sh -c '! berth runs | grep -q lines'
+    kill -CONT "$journald"
     await sh -c '[ "$(journalctl -q -t berthd -o cat BERTH_EVENT=exited BERTH_JOB=lines | wc -l)" -eq 20 ]'
     journalctl --sync
     [ "$(journalctl -q -o cat -t lines | wc -l)" -eq 60 ] || fail "lines in the journal: $(journalctl -q -o cat -t lines | wc -l)"
-    [ "$(journalctl -q -o cat -t lines _SYSTEMD_UNIT=berth-runner.service _UID="$(id -u worker)" | wc -l)" -eq 60 ] || fail "lines without their unit"
+    [ "$(journalctl -q -o cat -t lines -u 'berth-runner*' _UID="$(id -u worker)" | wc -l)" -eq 60 ] || fail "lines without their unit"
     [ "$(berth logs lines | wc -l)" -eq 60 ] || fail "berth logs shows $(berth logs lines | wc -l) lines of 60"
     for run in $runs; do
         [ "$(berth logs "$run" | sed 's/.*: //' | tr '\n' ' ')" = "one two three " ] || fail "of $run: $(berth logs "$run")"
