@@ -32,6 +32,8 @@ const char *audit_kind_name(enum audit_kind kind) {
         return "differs";
     case AUDIT_DUE_TWICE:
         return "due-twice";
+    case AUDIT_DUE_OVERLAP:
+        return "due-overlap";
     case AUDIT_NO_JOURNAL:
         return "no-journal";
     case AUDIT_MALFORMED:

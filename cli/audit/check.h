@@ -2,7 +2,7 @@
 #pragma once
 
 /* Replays the events of the hosts of a namespace and reports what breaks the rules (doc/protocol.md: R1, R2, R7), and
- * due times that were begun twice. Events in, findings out: no I/O, no clock.
+ * due times that were begun twice or overlap. Events in, findings out: no I/O, no clock.
  *
  * Events are ordered by numbers of the namespace's clock, which Redis draws one after the other: tickets, tokens, versions of
  * overrides, and BERTH_CLOCK of what ends a grant or changes a limit. Where a reply of Redis was lost, the end of a grant is
@@ -39,6 +39,7 @@ enum audit_kind {
     AUDIT_NOT_GRANTED,  /* a run that started without a grant */
     AUDIT_DIFFERS,      /* entries contradict each other about one run or one berthd, or are in an impossible order */
     AUDIT_DUE_TWICE,    /* two runs were begun for one due time */
+    AUDIT_DUE_OVERLAP,  /* a grant beside another run of the same job, which has on = "any" */
     AUDIT_NO_JOURNAL,   /* a host is named and wrote nothing: unproved, not a violation */
     AUDIT_MALFORMED,    /* an event without a mandatory field */
 };

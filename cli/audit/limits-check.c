@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* R1: no grant exceeds the limit. Use above a lowered or restored limit is allowed; a grant is not.
- * Reclaimed permits count as long as their processes may exist, unless on-lease-lost = "continue". */
+/* R1: no grant exceeds the limit, also of the pool of a job that hosts share. Use above a lowered or
+ * restored limit is allowed; a grant is not. Reclaimed permits count as long as their processes may exist, unless
+ * on-lease-lost = "continue". */
 #include <errno.h>
 #include <string.h>
 
@@ -97,6 +98,11 @@ static void sweep_count_uncertain(const struct sweep *s, uint64_t number, uint64
     }
 }
 
+/* The runs of a job with on = "any" share a pool, which allows one. */
+static enum audit_kind kind_above(const struct audit_pool *p) {
+    return pool_name_parse(p->name) == POOL_NAME_JOB ? AUDIT_DUE_OVERLAP : AUDIT_ABOVE_LIMIT;
+}
+
 static void sweep_check_grant(struct sweep *s, const struct entry *entry, const struct audit_run *r,
                               uint64_t number, const uint32_t *limit) {
     struct audit_pool *p = &s->a->pools[s->pool];
@@ -117,12 +123,12 @@ static void sweep_check_grant(struct sweep *s, const struct entry *entry, const 
     if (used - excused <= *limit) {
         s->a->report->n_continued++;
     } else if (used - excused - unknown <= *limit) {
-        audit_report_unproved(s->a, AUDIT_ABOVE_LIMIT, entry,
+        audit_report_unproved(s->a, kind_above(p), entry,
                     "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 ", unless these were over: %s", used, p->name, *limit,
                     holders_text(s, number, true, holders, sizeof(holders)));
     } else {
         audit_report_violation(
-            s->a, AUDIT_ABOVE_LIMIT, entry,
+            s->a, kind_above(p), entry,
             "%" PRIu64 " permits of pool %s in use, its limit is %" PRIu32 "; held before: %s", used,
             p->name, *limit, holders_text(s, number, false, holders, sizeof(holders)));
     }

@@ -162,6 +162,34 @@ static void test_due_times(void) {
     json_decref(document);
 }
 
+/* Runs of a job that hosts share overlap. */
+static void test_due_overlap(void) {
+    struct journal_file ant;
+    char path[128];
+
+    if (!journal_file_possible())
+        return;
+    snprintf(path, sizeof(path), "%s/overlap", journal_folder);
+    (void) mkdir(path, 0755);
+    journal_file_begin(&ant, "ant", 1);
+    journal_file_event(&ant, 0, "ready", "");
+    journal_file_event(&ant, 10, "redis-connected",
+                       "BERTH_LIMITS=@dump:1/declared BERTH_CLOCK=" TOKEN(0001));
+    journal_file_event(&ant, 1001, "granted",
+                       "BERTH_RUN=" RUN_A " BERTH_JOB=dump BERTH_POOLS=@dump:1 BERTH_TICKET=" TOKEN(
+                           1000) " BERTH_TOKEN=" TOKEN(1000));
+    journal_file_event(&ant, 2001, "granted",
+                       "BERTH_RUN=" RUN_B " BERTH_JOB=dump BERTH_POOLS=@dump:1 BERTH_TICKET=" TOKEN(
+                           2000) " BERTH_TOKEN=" TOKEN(2000));
+    snprintf(path, sizeof(path), "%s/overlap/ant", journal_folder);
+    if (!journal_file_write(&ant, path))
+        return;
+    TEST_INT(berth(NULL, "audit --directory %s", path), 1);
+    CU_ASSERT(strncmp(berth_out, "due-overlap: ", 13) == 0);
+    CU_ASSERT(strstr(berth_out, "pool @dump in use, its limit is 1; held before: " RUN_A) != NULL);
+    TEST_INT(berth(NULL, "audit --directory %s --limit @dump=2", path), 0);
+}
+
 static void test_cut(void) {
     char name[16];
 
@@ -178,7 +206,7 @@ static void test_cut(void) {
 
 static CU_TestInfo tests[] = {
     {"proved", test_proved}, {"violated", test_violated}, {"unproved", test_unproved}, {"due times", test_due_times},
-    {"cut", test_cut}, CU_TEST_INFO_NULL,
+    {"due overlap", test_due_overlap}, {"cut", test_cut}, CU_TEST_INFO_NULL,
 };
 
 int main(int argc, char **argv) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit on made-up logs of jobs with a schedule: what is begun twice for one due time is found. */
+/* The audit on made-up logs of jobs with a schedule: it finds what is begun twice for one due time, and runs
+ * of a shared job that overlap. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,67 @@ static void test_any(void) {
     TEST_INT(n, 1);
 }
 
+/* --- runs of a job with on = "any" that overlap --- */
+
+#define ANY "@dump:1"
+
+static void begin_any(const char *limits) {
+    audit_fixture_begin();
+    audit_fixture_up(&ant, 0, limits);
+    audit_fixture_up(&bee, 0, limits);
+}
+
+static void test_one_after_the_other(void) {
+    begin_any("@dump:1/declared,db:9/declared");
+    audit_fixture_grant(&ant, 100, 100, "a", "@dump:1,db:1");
+    audit_fixture_end(&ant, 500, "a", "@dump:1,db:1");
+    audit_fixture_grant(&bee, 150, 501, "b", "@dump:1,db:1");
+    audit_fixture_expect_proof();
+    TEST_INT(report.n_pools, 2);
+}
+
+static void test_overlap(void) {
+    begin_any("@dump:1/declared,db:9/declared");
+    audit_fixture_grant(&ant, 100, 100, "a", "@dump:1,db:1");
+    audit_fixture_grant(&bee, 150, 200, "b", "@dump:1,db:1");
+    audit_fixture_expect_violation(
+        AUDIT_DUE_OVERLAP, "b", "2 permits of pool @dump in use, its limit is 1; held before: a on ant");
+    begin_any("@copy@db1:1/declared");
+    audit_fixture_grant(&ant, 100, 100, "a", "@copy@db1:1");
+    audit_fixture_grant(&ant, 150, 200, "b", "@copy@db1:1");
+    audit_fixture_expect_violation(AUDIT_DUE_OVERLAP, "b", "pool @copy@db1 in use");
+}
+
+static void test_may_overlap(void) {
+    begin_any("@dump:10000/declared"); /* overlap = "allow" */
+    audit_fixture_grant(&ant, 100, 100, "a", ANY);
+    audit_fixture_grant(&bee, 150, 200, "b", ANY);
+    audit_fixture_expect_proof();
+}
+
+/* gone: when the processes on ant were gone, after its permits were reclaimed at 3000. */
+static void add_lost_host(long gone) {
+    begin_any("@dump:1/declared");
+    audit_fixture_grant(&ant, 100, 100, "a", ANY);
+    audit_fixture_add_event(&ant, 101, "started", "a", ANY);
+    audit_fixture_reclaim(3000, "a");
+    free(record.items[record.n - 1].pools);
+    record.items[record.n - 1].pools = strdup(ANY);
+    audit_fixture_grant(&bee, 150, 3100, "b", ANY);
+    audit_fixture_add_event(&ant, gone, "fenced", "a", ANY);
+    audit_fixture_set_token("a");
+    audit_fixture_add_event(&ant, gone, "exited", "a", ANY);
+    audit_fixture_set_token("a");
+}
+
+/* Permits that were reclaimed count until the processes of the lost host are gone. */
+static void test_lost_host(void) {
+    add_lost_host(2900);
+    audit_fixture_expect_proof();
+    add_lost_host(4000);
+    audit_fixture_expect_violation(AUDIT_DUE_OVERLAP, "b", "held before: a on ant");
+}
+
 static void test_malformed(void) {
     begin();
     add_start(&ant, 100, "a", "soon", 0);
@@ -125,6 +187,10 @@ static CU_TestInfo tests[] = {{"twice", test_twice},
                               {"once", test_once},
                               {"comes again", test_comes_again},
                               {"any", test_any},
+                              {"one after the other", test_one_after_the_other},
+                              {"overlap", test_overlap},
+                              {"may overlap", test_may_overlap},
+                              {"overlap with a lost host", test_lost_host},
                               {"malformed due time", test_malformed},
                               {"missed", test_missed},
                               CU_TEST_INFO_NULL};
