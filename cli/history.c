@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/demand.h"
+#include "base/job-name.h"
 #include "base/name.h"
 #include "cli/choice.h"
 #include "cli/client.h"
@@ -141,13 +142,16 @@ static json_t *json_pools(const char *text) {
 }
 
 static json_t *json_past(const struct past *p) {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:s?}", "run", p->run, "name", p->name,
-                     "host", p->host, "pools", json_pools(p->pools), "token", json_number(p->token > 0 ? (int64_t) p->token : -1),
-                     "queued", json_when(p->queued), "granted", json_when(p->granted), "started", json_when(p->started), "ended",
-                     json_when(p->ended), "wait_ms", json_number(p->wait_ms), "run_ms", json_number(p->run_ms), "result",
-                     p->result ? json_string(p->result) : json_null(), "exit_code", json_number(p->exit_code), "signal",
-                     json_number(p->signal), "trigger", p->trigger, "due", p->due, "attempt",
-                     json_number(p->attempt > 0 ? p->attempt : -1), "first_run", p->first_run);
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:s?, s:s?}",
+        "run", p->run, "name", p->name, "host", p->host, "pools", json_pools(p->pools), "token",
+        json_number(p->token > 0 ? (int64_t) p->token : -1), "queued", json_when(p->queued), "granted",
+        json_when(p->granted), "started", json_when(p->started), "ended", json_when(p->ended), "wait_ms",
+        json_number(p->wait_ms), "run_ms", json_number(p->run_ms), "result",
+        p->result ? json_string(p->result) : json_null(), "exit_code", json_number(p->exit_code), "signal",
+        json_number(p->signal), "trigger", p->trigger, "due", p->due, "attempt",
+        json_number(p->attempt > 0 ? p->attempt : -1), "first_run", p->first_run, "instance",
+        job_name_instance(p->name));
 }
 
 static int show_json(const struct past *pasts, size_t n) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/job-name.h"
 #include "base/name.h"
 #include "base/text.h"
 
@@ -92,6 +93,7 @@ static void fields_fill(struct fields *f, struct events *e, const struct event *
     fields_add_number(f, event->origin.attempt > 0, "BERTH_ATTEMPT", event->origin.attempt);
     fields_add_number(f, event->origin.attempts > 0, "BERTH_ATTEMPTS", event->origin.attempts);
     fields_add(f, "BERTH_FIRST_RUN", event->origin.first_run);
+    fields_add(f, "BERTH_INSTANCE", event->job ? job_name_instance(event->job) : NULL);
     fields_add(f, "BERTH_UNTIL", event->missed.until);
     fields_add_number(f, event->missed.count > 0, "BERTH_COUNT", event->missed.count);
     fields_add_number(f, event->origin.has_late, "BERTH_LATE_MS", event->origin.late_usec / USEC_PER_MSEC);

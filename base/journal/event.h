@@ -19,7 +19,7 @@ enum event_type {
 
 struct event { /* a field that is NULL or 0 is left out, unless it has a has_... */
     enum event_type type;
-    const char *job, *run, *pools, *result, *reason;
+    const char *job, *run, *pools, *result, *reason; /* job: of an instance also BERTH_INSTANCE */
     const char *limits;            /* BERTH_LIMITS of berth-events(7) */
     const char *host;              /* NULL: this host */
     struct {                       /* why a job's run began */

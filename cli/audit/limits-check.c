@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* R1: no grant exceeds the limit, also of the pool of a job that hosts share. Use above a lowered or
- * restored limit is allowed; a grant is not. Reclaimed permits count as long as their processes may exist, unless
- * on-lease-lost = "continue". */
+ * restored limit is allowed; a grant is not. Reclaimed permits count as long as their processes may exist,
+ * unless on-lease-lost = "continue". */
 #include <errno.h>
 #include <string.h>
 

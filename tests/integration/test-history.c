@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "tests/harness/host.h"
 #include "tests/harness/journal-file.h"
+#include "tests/harness/place.h"
 #include "tests/harness/test.h"
 
 #define RUN_A "0000000000000000000000000000000a"
@@ -135,6 +136,38 @@ static void test_table(void) {
     TEST_STRING(berth_err, "berth history: the journal has no job or run nothing\n");
 }
 
+/* A template stands for the runs of all its instances, also of those that the config no longer has. */
+static void test_template(void) {
+    struct journal_file f;
+    char folder[64];
+    json_t *document;
+
+    if (!journal_file_possible())
+        return;
+    snprintf(folder, sizeof(folder), "%s-template", journal_folder);
+    journal_file_begin(&f, "ant", 1);
+    journal_file_event(&f, 0, "started", "BERTH_RUN=" RUN_A " BERTH_JOB=copy@db1 BERTH_INSTANCE=db1");
+    journal_file_event(&f, 1, "started", "BERTH_RUN=" RUN_B " BERTH_JOB=copy@db2 BERTH_INSTANCE=db2");
+    journal_file_event(&f, 2, "started", "BERTH_RUN=" RUN_C " BERTH_JOB=copy");
+    journal_file_event(&f, 3, "started", "BERTH_RUN=" RUN_D " BERTH_JOB=copy.more@db1 BERTH_INSTANCE=db1");
+    if (!journal_file_write(&f, folder))
+        return;
+    document = berth_json(NULL, "history --directory=%s copy@", folder);
+    TEST_INT(json_array_size(berth_at(document, "runs")), 2);
+    AT_STRING(document, "runs.0.name", "copy@db1");
+    AT_STRING(document, "runs.0.instance", "db1");
+    AT_STRING(document, "runs.1.instance", "db2");
+    json_decref(document);
+    document = berth_json(NULL, "history --directory=%s copy copy@db2", folder);
+    TEST_INT(json_array_size(berth_at(document, "runs")), 2);
+    AT_STRING(document, "runs.0.instance", "db2");
+    AT_NULL(document, "runs.1.instance");
+    json_decref(document);
+    TEST_INT(berth(NULL, "history --directory=%s more@", folder), 65);
+    TEST_STRING(berth_err, "berth history: the journal has no job or run more@\n");
+    place_remove(folder);
+}
+
 /* What a table shows is what --since and --until read, in local time and in UTC. */
 static void test_local_time(void) {
     if (!journal_files_once(make_journals))
@@ -179,7 +212,8 @@ static void test_no_journal(void) {
 }
 
 static CU_TestInfo tests[] = {
-    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"local-time", test_local_time}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
+    {"runs", test_runs}, {"filters", test_filters}, {"table", test_table}, {"local-time", test_local_time},
+    {"template", test_template}, {"no-journal", test_no_journal}, CU_TEST_INFO_NULL};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {

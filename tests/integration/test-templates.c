@@ -154,7 +154,7 @@ static void all_of_a_template(void) {
 
     TEST_INT(berth(ant, "start wait@a wait@b"), 0);
     host_await(ant, "started", "job=wait@a");
-    host_await(ant, "started", "job=wait@b");
+    host_await(ant, "started", "job=wait@b instance=b");
     json = berth_json(ant, "runs");
     AT_STRING(json, "runs.name=wait@a.instance", "a");
     json_decref(json);
@@ -165,7 +165,7 @@ static void all_of_a_template(void) {
     CU_ASSERT_PTR_NULL(berth_at(json, "jobs.2"));
     json_decref(json);
     TEST_INT(berth(ant, "stop wait@"), 0);
-    host_await(ant, "exited", "job=wait@a result=stopped");
+    host_await(ant, "exited", "job=wait@a result=stopped instance=a");
     host_await(ant, "exited", "job=wait@b result=stopped");
     TEST_INT(berth(ant, "stop wait@"), 0);
     TEST_STRING(berth_err, "berth: wait@: nothing to stop\n");

@@ -73,6 +73,9 @@ static void test_fields(void) {
           "pg-dump may start",
           "granted: pg-dump may start job=pg-dump run=0123 pools=db:2 token=1763640079123456 ticket=1763640079000001 clock=1763640079000002 host=ant "
           "namespace=demo wait_ms=1 position=3 seq=1\n");
+    emits(&(struct event){.type = EVENT_STARTED, .job = "copy@db1", .run = "0123", .origin.first_run = "4567"},
+          "copy@db1 began",
+          "started: copy@db1 began job=copy@db1 run=0123 host=ant namespace=demo first_run=4567 instance=db1 seq=1\n");
     emits(&(struct event){.type = EVENT_EXITED, .job = "a", .run = "b", .host = "bee", .exit.has_code = true, .exit.has_signal = true,
                           .exit.signal = 15, .caller.has_uid = true, .took.has_run = true, .took.run_usec = 2500000, .result = "failure",
                           .reason = "it said \"no\""},
