@@ -25,14 +25,13 @@ void choice_done(struct choice *c) {
     c->matches = NULL;
 }
 
-/* A template stands for the runs of all its instances. */
-static bool is_name(const char *word, const char *name) {
+bool choice_is_name(const char *word, const char *name) {
     return strcmp(word, name) == 0 || job_name_matches(word, name);
 }
 
 void choice_see(struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++) {
-        if (is_name(c->words[i], name))
+        if (choice_is_name(c->words[i], name))
             c->matches[i] |= IS_NAME;
         else if (id_begins_with(run, c->words[i]))
             c->matches[i] |= IS_ID;
@@ -48,7 +47,7 @@ const char *choice_missing(const struct choice *c) {
 
 bool choice_has(const struct choice *c, const char *run, const char *name) {
     for (size_t i = 0; i < c->n; i++)
-        if (c->matches[i] & IS_NAME ? is_name(c->words[i], name) : id_begins_with(run, c->words[i]))
+        if (c->matches[i] & IS_NAME ? choice_is_name(c->words[i], name) : id_begins_with(run, c->words[i]))
             return true;
     return c->n == 0;
 }

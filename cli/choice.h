@@ -12,6 +12,9 @@
 
 /* --- some runs of a list --- */
 
+/* Returns whether the word is the name, or the template of the instance `name`. */
+bool choice_is_name(const char *word, const char *name);
+
 struct choice {
     char **words;
     size_t n;

@@ -9,6 +9,7 @@
 
 struct log_run {
     char id[ID_TEXT_SIZE];
+    char job[NAME_MAX_LENGTH + 1];
     bool is_wanted; /* a run of the job */
 };
 

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* berth logs: the output of jobs. A line belongs to the run that its cgroup names (_SYSTEMD_CGROUP, below
- * berth-runner's unit). The line of a process that had ended belongs to the run that its unit names
- * (base/journal/journal-stream.h). journald vouches for both; an identifier can be forged. */
+/* berth logs: the output of jobs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/job-name.h"
 #include "base/journal/journal-stream.h"
 #include "base/name.h"
 #include "base/number.h"
 #include "cli/choice.h"
 #include "cli/client.h"
 #include "cli/log-index.h"
+#include "cli/log-writer.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
 #include "cli/when.h"
 
-#define RUNNER_UNIT "berth-runner.service"
 #define FOLLOW_LINES 10     /* shown first with -f */
 #define LINES_MAX 1000000   /* of -n */
 #define RUN_SHOWN 8         /* digits */
@@ -58,67 +57,38 @@ static int note_event(struct logs *l, const char *event) {
     known = log_index_add(&l->runs, run);
     if (!known)
         return -ENOMEM;
-    known->is_wanted |= strcmp(job, l->job) == 0;
+    known->is_wanted |= choice_is_name(l->job, job);
+    snprintf(known->job, sizeof(known->job), "%s", job);
     l->is_over |= l->run && strcmp(run, l->run) == 0 && ends_run(event);
     l->has_any |= l->run ? strcmp(run, l->run) == 0 : known->is_wanted;
     return 0;
 }
 
-/* Finds the run in a cgroup's path: "/berth.slice/berth-runner.service/RUN/below". */
-static bool find_run(const char *cgroup, char ret[static ID_TEXT_SIZE]) {
-    for (const char *at = cgroup; *at;) {
-        size_t length = strcspn(at, "/");
-        const char *id = length >= ID_TEXT_SIZE - 1 ? at + length - (ID_TEXT_SIZE - 1) : NULL; /* also "run-RUN" */
+struct line {
+    char run[ID_TEXT_SIZE], job[NAME_MAX_LENGTH + 1];
+};
 
-        if (id) {
-            snprintf(ret, ID_TEXT_SIZE, "%.*s", ID_TEXT_SIZE - 1, id);
-            if (id_is_valid(ret))
-                return true;
-        }
-        at += length + (at[length] == '/');
-    }
-    return false;
-}
-
-/* Finds the run in the unit of a line whose sender had ended. */
-static bool find_run_of_unit(const char *unit, char ret[static ID_TEXT_SIZE]) {
-    size_t begin = strlen(JOURNAL_STREAM_UNIT_BEGIN), end = begin + ID_TEXT_SIZE - 1;
-
-    if (strncmp(unit, JOURNAL_STREAM_UNIT_BEGIN, begin) != 0 || strlen(unit) < end ||
-        strcmp(unit + end, JOURNAL_STREAM_UNIT_END) != 0)
-        return false;
-    snprintf(ret, ID_TEXT_SIZE, "%s", unit + begin);
-    return id_is_valid(ret);
-}
-
-/* Stores the run that wrote the current entry. Returns 1, 0 (no run) or a negative errno. */
-static int find_writer(struct logs *l, char ret[static ID_TEXT_SIZE]) {
-    _cleanup_free_ char *unit = NULL, *cgroup = NULL;
-    int k = journal_reader_get(l->reader, "_SYSTEMD_UNIT", &unit);
-
-    if (k < 0 || !unit)
-        return k;
-    if (strcmp(unit, RUNNER_UNIT) != 0)
-        return find_run_of_unit(unit, ret);
-    k = journal_reader_get(l->reader, "_SYSTEMD_CGROUP", &cgroup);
-    return k < 0 || !cgroup ? k : find_run(cgroup, ret);
-}
-
-/* Returns whether to print the current entry. ret: its run. */
-static int is_wanted(struct logs *l, char ret[static ID_TEXT_SIZE]) {
+/* Returns whether to print the current entry. ret: its run and job. */
+static int is_wanted(struct logs *l, struct line *ret) {
     _cleanup_free_ char *identifier = NULL;
     const struct log_run *known;
-    int k = find_writer(l, ret);
+    int k = log_writer_find(l->reader, ret->run);
 
     if (k <= 0)
         return k;
+    snprintf(ret->job, sizeof(ret->job), "%s", l->job[0] ? l->job : "?");
     if (l->run)
-        return strcmp(ret, l->run) == 0;
-    known = log_index_find(&l->runs, ret);
-    if (known)
+        return strcmp(ret->run, l->run) == 0;
+    known = log_index_find(&l->runs, ret->run);
+    if (known) {
+        snprintf(ret->job, sizeof(ret->job), "%s", known->job);
         return known->is_wanted;
+    }
     k = journal_reader_get(l->reader, "SYSLOG_IDENTIFIER", &identifier); /* its events are no longer in the journal */
-    return k < 0 ? k : identifier && strcmp(identifier, l->job) == 0;
+    if (k < 0 || !identifier || !choice_is_name(l->job, identifier))
+        return k;
+    snprintf(ret->job, sizeof(ret->job), "%s", identifier);
+    return 1;
 }
 
 /* --- lines --- */
@@ -136,7 +106,7 @@ static void put_escaped(FILE *f, const char *text) {
         }
 }
 
-static int make_line(struct logs *l, const char *run, char **ret) {
+static int make_line(struct logs *l, const struct line *line, char **ret) {
     _cleanup_free_ char *message = NULL, *host = NULL;
     char time_text[2 * WHEN_TEXT_SIZE];
     size_t size;
@@ -154,7 +124,7 @@ static int make_line(struct logs *l, const char *run, char **ret) {
         return -ENOMEM;
     fprintf(f, "%s ", when_format_exactly(time, l->utc, time_text));
     put_escaped(f, host ? host : "");
-    fprintf(f, " %s[%.*s]: ", l->job[0] ? l->job : "?", RUN_SHOWN, run);
+    fprintf(f, " %s[%.*s]: ", line->job, RUN_SHOWN, line->run);
     put_escaped(f, message ? message : "");
     return fclose(f) == 0 ? 0 : -ENOMEM;
 }
@@ -184,8 +154,8 @@ static void flush_last(struct logs *l) {
 }
 
 static int take_entry(struct logs *l) {
-    _cleanup_free_ char *unit = NULL, *event = NULL, *line = NULL;
-    char run[ID_TEXT_SIZE] = "";
+    _cleanup_free_ char *unit = NULL, *event = NULL, *text = NULL;
+    struct line line;
     int k = journal_reader_get(l->reader, "_SYSTEMD_UNIT", &unit);
 
     if (k < 0 || !unit)
@@ -194,13 +164,13 @@ static int take_entry(struct logs *l) {
         k = journal_reader_get(l->reader, "BERTH_EVENT", &event);
         return k < 0 || !event ? k : note_event(l, event);
     }
-    k = is_wanted(l, run);
+    k = is_wanted(l, &line);
     if (k <= 0)
         return k;
     l->has_any = true;
-    k = make_line(l, run, &line);
-    if (k >= 0 && line)
-        add_line(l, steal_pointer(&line));
+    k = make_line(l, &line, &text);
+    if (k >= 0 && text)
+        add_line(l, steal_pointer(&text));
     return k;
 }
 
@@ -217,7 +187,7 @@ static void note_candidate(struct logs *l, const char *run, const char *job) {
 static int note_entry(struct logs *l) {
     _cleanup_free_ char *run = NULL, *job = NULL, *unit = NULL;
     char writer[ID_TEXT_SIZE];
-    int k = find_writer(l, writer);
+    int k = log_writer_find(l->reader, writer);
 
     if (k < 0)
         return k;
@@ -263,14 +233,22 @@ static int decide_word(struct logs *l) {
     return match_ended(l);
 }
 
-static int read_all(struct logs *l) {
-    int k;
+static bool is_instance(const char *identifier, void *userdata) {
+    return job_name_matches(userdata, identifier);
+}
 
-    while ((k = journal_reader_next(l->reader)) > 0) {
+/* Of a template the instances are those that the journal has. More may come with -f. */
+static int match_instances(struct logs *l) {
+    if (l->run || job_name_parse(l->job) != JOB_NAME_TEMPLATE)
+        return 0;
+    return journal_reader_match_values(l->reader, "SYSLOG_IDENTIFIER", is_instance, l->job);
+}
+
+static int read_all(struct logs *l) {
+    int k = match_instances(l);
+
+    while (k >= 0 && (k = journal_reader_next(l->reader)) > 0)
         k = take_entry(l);
-        if (k < 0)
-            return k;
-    }
     return k;
 }
 

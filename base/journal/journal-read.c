@@ -163,6 +163,34 @@ int journal_reader_match_also(struct journal_reader *r, const char *match) {
     return k < 0 ? k : journal_reader_match(r, match);
 }
 
+/* data: "FIELD=value", which starts at `name`. */
+static int match_value(struct source *s, const char *data, size_t size, size_t name,
+                       bool (*is_wanted)(const char *value, void *userdata), void *userdata) {
+    _cleanup_free_ char *match = NULL;
+
+    if (size <= name || memchr(data, '\0', size))
+        return 0;
+    match = strndup(data, size);
+    if (!match)
+        return -ENOMEM;
+    return is_wanted(match + name, userdata) ? sd_journal_add_match(s->journal, match, 0) : 0;
+}
+
+int journal_reader_match_values(struct journal_reader *r, const char *field,
+                                bool (*is_wanted)(const char *value, void *userdata), void *userdata) {
+    int k = 0;
+
+    for (size_t i = 0; i < r->n && k >= 0; i++) {
+        const void *data;
+        size_t size;
+
+        k = sd_journal_query_unique(r->sources[i].journal, field);
+        while (k >= 0 && (k = sd_journal_enumerate_unique(r->sources[i].journal, &data, &size)) > 0)
+            k = match_value(&r->sources[i], data, size, strlen(field) + 1, is_wanted, userdata);
+    }
+    return k;
+}
+
 /* --- one entry after the other --- */
 
 static int source_next(struct source *s) {

@@ -29,6 +29,10 @@ int journal_reader_match(struct journal_reader *r, const char *match);
 /* Adds the entries with this "FIELD=value" to those that match already. Before journal_reader_rewind() or
  * the first journal_reader_next(). Negative errno. */
 int journal_reader_match_also(struct journal_reader *r, const char *match);
+/* Adds the entries with any other value of the field of the last match for which is_wanted() returns true.
+ * Can be called again at any time, for values that have come meanwhile. Negative errno. */
+int journal_reader_match_values(struct journal_reader *r, const char *field,
+                                bool (*is_wanted)(const char *value, void *userdata), void *userdata);
 
 /* 1: the next entry is the current one now. 0: there is none yet. Negative errno: the journal is damaged
  * here. */

@@ -139,6 +139,14 @@ static bool await_text(struct child *c, const char *text) {
     return strstr(child_text(c, 1), text) != NULL;
 }
 
+/* Awaits that what journal_file_flush() wrote can be read. */
+static void await_readable(const char *folder, const char *words, const char *text) {
+    for (usec_t until = clock_boottime() + 20 * USEC_PER_SEC; clock_boottime() < until;)
+        if (berth(NULL, "logs %s --directory=%s", words, folder) == 0 && strstr(berth_out, text))
+            return;
+    CU_FAIL("the journal does not have it");
+}
+
 /* Lines come as they are written; of a run it ends when that is over, of a job it goes on. */
 static void test_follow(void) {
     struct child *run, *job;
@@ -154,9 +162,7 @@ static void test_follow(void) {
         journal_file_entry(&f, i, "SYSLOG_IDENTIFIER=dump " CGROUP(RUN_A), i < 29 ? "earlier" : "the thirtieth");
     journal_file_event(&f, 40, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=dump");
     journal_file_flush(&f);
-    for (usec_t until = clock_boottime() + 20 * USEC_PER_SEC; clock_boottime() < until;)
-        if (berth(NULL, "logs %s --directory=%s", RUN_A, folder) == 0 && strstr(berth_out, "the thirtieth"))
-            break;
+    await_readable(folder, RUN_A, "the thirtieth");
     run = berth_start(NULL, "logs -f --directory=%s " RUN_A, folder);
     job = berth_start(NULL, "logs -f -n 1 --directory=%s dump", folder);
     CU_ASSERT(await_text(run, ": the thirtieth\n") && await_text(job, ": the thirtieth\n"));
@@ -177,6 +183,46 @@ static void test_follow(void) {
     TEST_INT(berth_end(job), 130);
     TEST_INT(berth(NULL, "logs -f --directory=%s " RUN_A, folder), 0); /* of one that is over already */
     CU_ASSERT(strstr(berth_out, ": its last words\n") != NULL);
+    journal_file_close(&f);
+    place_remove(folder);
+}
+
+/* A template stands for its instances, also for one that first writes after -f has begun, and whose
+ * processes had ended. Lines have the name of their job. */
+static void test_template(void) {
+    struct journal_file f;
+    struct child *c;
+    char folder[64];
+
+    if (!journal_file_possible())
+        return;
+    snprintf(folder, sizeof(folder), "%s-template", journal_folder);
+    if (!journal_file_open(&f, "bee", 2, folder))
+        return;
+    journal_file_event(&f, 0, "granted", "BERTH_RUN=" RUN_A " BERTH_JOB=copy@db1");
+    journal_file_entry(&f, 1, "SYSLOG_IDENTIFIER=other " CGROUP(RUN_A), "a1");
+    journal_file_entry(&f, 2, "SYSLOG_IDENTIFIER=copy@db2 " ENDED(RUN_B), "b1, its events are gone");
+    journal_file_entry(&f, 3, "SYSLOG_IDENTIFIER=copy " ENDED("30000000000000000000000000000003"),
+                       "no instance");
+    journal_file_entry(&f, 4, "SYSLOG_IDENTIFIER=copy@db2 _TRANSPORT=stdout _SYSTEMD_UNIT=evil.service",
+                       "forged");
+    journal_file_entry(&f, 5, "SYSLOG_IDENTIFIER=copy@db1 " ENDED(RUN_A), "a2");
+    journal_file_flush(&f);
+    await_readable(folder, "copy@db1", "a2");
+    c = berth_start(NULL, "logs -f --utc --directory=%s copy@", folder);
+    CU_ASSERT(await_text(c, " copy@db1[00000000]: a2\n"));
+    CU_ASSERT(strstr(child_text(c, 1), " copy@db1[00000000]: a1\n") != NULL);
+    CU_ASSERT(strstr(child_text(c, 1), " copy@db2[10000000]: b1, its events are gone\n") != NULL);
+    journal_file_event(&f, 6, "granted", "BERTH_RUN=" RUN_C " BERTH_JOB=copy@db3");
+    journal_file_entry(&f, 7, "SYSLOG_IDENTIFIER=copy@db3 " ENDED(RUN_C), "c1");
+    journal_file_flush(&f);
+    CU_ASSERT(await_text(c, " copy@db3[20000000]: c1\n"));
+    TEST_INT(strstr(child_text(c, 1), "no instance") || strstr(child_text(c, 1), "forged"), 0);
+    child_kill(c, SIGINT);
+    TEST_INT(berth_end(c), 130);
+    TEST_INT(berth(NULL, "logs --directory=%s copy@db2", folder), 0);
+    CU_ASSERT(strstr(berth_out, "copy@db2[10000000]: b1") != NULL && !strstr(berth_out, "a1"));
+    TEST_INT(berth(NULL, "logs --directory=%s copies@", folder), 65);
     journal_file_close(&f);
     place_remove(folder);
 }
@@ -302,8 +348,12 @@ static void test_refused(void) {
     TEST_STRING(berth_err, "berth logs: the journal has no job or run nothing; `berth jobs` and `berth history` list them\n");
 }
 
-static CU_TestInfo tests[] = {{"lines", test_lines}, {"ids", test_ids}, {"parallel", test_parallel}, {"follow", test_follow},   {"closed-pipe", test_closed_pipe}, {"forged", test_forged},
-                              {"broken", test_broken}, {"rights", test_rights},  {"refused", test_refused},         CU_TEST_INFO_NULL};
+static CU_TestInfo tests[] = {
+    {"lines", test_lines},       {"ids", test_ids},       {"parallel", test_parallel},
+    {"follow", test_follow},     {"template", test_template}, {"closed-pipe", test_closed_pipe},
+    {"forged", test_forged},     {"broken", test_broken}, {"rights", test_rights},
+    {"refused", test_refused},   CU_TEST_INFO_NULL,
+};
 
 int main(int argc, char **argv) {
     CU_SuiteInfo suites[] = {
