@@ -6,6 +6,10 @@
 struct snapshot *snapshot_free(struct snapshot *s) {
     if (!s)
         return NULL;
+    if (s->n_shared > 0) {
+        s->n_shared--;
+        return NULL;
+    }
     for (size_t i = 0; i < s->n_pools; i++) {
         free(s->pools[i].override_reason);
         free(s->pools[i].holders);

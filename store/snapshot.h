@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The pools and sessions of a store at one instant (store_inspect): plain data, owned by the receiver. */
+/* The pools and sessions of a store (store_inspect): plain data. Those in Redis are collected by one call after
+ * the other, so a claim that moves meanwhile may be in two lists or in none. */
 
 #include <stdbool.h>
 
@@ -76,6 +77,7 @@ struct snapshot_malformed { /* a record in the store that does not parse; all es
 };
 
 struct snapshot {
+    unsigned n_shared; /* receivers besides one: snapshot_free() by each */
     usec_t grace_usec; /* until grace ends at the latest; 0: none */
     struct snapshot_pool *pools;
     size_t n_pools;
@@ -88,5 +90,6 @@ struct snapshot {
     size_t n_malformed;
 };
 
+/* Of a shared one: forgets one receiver. */
 struct snapshot *snapshot_free(struct snapshot *s);
 DEFINE_CLEANUP(struct snapshot, snapshot_free)

@@ -97,7 +97,7 @@ enum {
     STORE_E_CONFLICT,    /* another administrator changed the override meanwhile */
 };
 typedef void (*store_reply_fn)(int r, void *userdata);
-/* The handler owns the snapshot. */
+/* The handler frees the snapshot, and may sort its lists. */
 typedef void (*store_inspect_fn)(int r, struct snapshot *snapshot, void *userdata);
 
 /* Answers of store_pass(); 0: the due times were missed, and this host tells so. -ENOTCONN: to be asked again when the
@@ -118,9 +118,10 @@ struct store_override {
     const char *reason; /* or NULL */
 };
 
-/* What a snapshot has besides the pools that configs name. Keys of this host's claims are always in it. */
+/* What a snapshot has besides the pools that configs name. Keys of this host's claims are always in it. Of
+ * pools that are named here, and of those keys, it lists SNAPSHOT_LIST_MAX claims; of others a tenth. */
 struct store_question {
-    const char *const *pools; /* keys to look at as well */
+    const char *const *pools; /* keys among them are looked at as well */
     size_t n_pools;
     bool keys; /* all keys with claims (SNAPSHOT_KEYS_MAX of each pattern), with their counts alone */
 };

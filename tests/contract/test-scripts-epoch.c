@@ -110,7 +110,7 @@ static void test_wipe_remembered(void) {
     EXPECT(script_say("hello s2 1 ~ s2 m1 v1 30000000 0 0 $ 0 0 0 ! 1 db 4 db 1700000000000001 0 0 idA ~ older net 1700000000000003 3 0 idC ~ ~ gone 1700000000000004 - 0 idD ~ ~"),
            "ok $ 0 1 2 0 * [[db 1700000000000002 2 0 idB  newer] [net 1700000000000003 3 0 idC  ]] [] [] [] [] *"); /* the time of one is over */
     TEST_STRING(script_field("meta", "o:gone"), "nothing");
-    EXPECT(script_say("inspect pool db"), "ok 2 4 4 [2 0 newer] *");
+    EXPECT(script_say("inspect pool db"), "ok [] 2 4 4 [2 0 newer] *");
     EXPECT(script_say("sync s1 1 $ 1893456000000000 1 1"), "ok $ 0 1 0 1893456000000000 *");
     EXPECT(script_claim("s1", "a", "db 1 100"), "ok $ 0 W 1893456000000001 *");
     script_end();
@@ -247,8 +247,9 @@ static void test_full(void) {
     EXPECT(script_beat("s1", 0, 0), "ok *");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok *");
     EXPECT(script_say("sync s1 1 $ 0 1 1 a H 5 5 0 0 0 r name db:1"), "ok *");
-    EXPECT(script_say("inspect pool db a"), "ok 4 4 4 [] 1 0 0 [[a s1 name 1 5 * *]] [] [0] 0 *");
-    EXPECT(script_say("inspect sessions"), "ok $ 0 0 * [[s2 s2 m1 v1 db=4,net=2 2 0] [s1 s1 m1 v1 db=4,net=2 4 1]] *");
+    EXPECT(script_say("inspect pool db"), "ok [] 4 4 4 [] 1 0 0 0 *");
+    EXPECT(script_say("inspect held db 0"), "ok [] 0 [a] [H 5 s1 db:1 * * 0 0 r-a name ]");
+    EXPECT(script_say("inspect sessions 0"), "ok [] $ 0 0 * [s2 s1] [2 4] [s2 m1 v1 db=4,net=2 s1 m1 v1 db=4,net=2] [0 1]");
     EXPECT(script_say("release s1 1 $ a"), "ok *");
     script_tell("CONFIG SET maxmemory 0");
     EXPECT(script_claim("s1", "b", "db 1 100"), "ok *");

@@ -224,10 +224,10 @@ static void test_inspect(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(keys, "t/x 2 2 1 0"));
     CU_ASSERT_PTR_NOT_NULL(strstr(keys, "t/y 1 1 0 0"));
     CU_ASSERT_PTR_NOT_NULL(strstr(keys, "t/full 3 3 0 0"));
-    EXPECT(script_say("inspect pool t/x"), "ok 2 *");
-    EXPECT(script_say("inspect pool t/full"), "ok 3 *");
-    EXPECT(script_say("inspect pool t/y"), "ok 1 *");
-    EXPECT(script_say("inspect pool t/*"), "ok 2 *");
+    EXPECT(script_say("inspect pool t/x"), "ok [] 2 *");
+    EXPECT(script_say("inspect pool t/full"), "ok [] 3 *");
+    EXPECT(script_say("inspect pool t/y"), "ok [] 1 *");
+    EXPECT(script_say("inspect pool t/*"), "ok [] 2 *");
     script_end();
 }
 

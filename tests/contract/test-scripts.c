@@ -117,7 +117,7 @@ static void test_scopes_differ(void) {
     script_begin();
     EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
     EXPECT(script_hello("s1", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
-    EXPECT(script_say("inspect pool db"), "ok 4 4 4 * [] 1 s1 []");
+    EXPECT(script_say("inspect pool db"), "ok [] 4 4 4 [] 0 0 0 1 s1");
     EXPECT(script_hello("s2", 1, 2, "db 4 net 2"), "ok $ 0 0 * 1 * [] [] [] [] [] *");
     EXPECT(script_hello("s2", 1, 2, "db host net 2"), "ok $ 0 0 * 1 * [] [[db 4 4 1]] [] [] [] *");
     EXPECT(script_say("bye s2 1"), "ok $ 0 *");

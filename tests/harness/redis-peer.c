@@ -245,25 +245,40 @@ static void answer_sync(struct answer *a, const redisReply *command) {
     put(a, " ] [ [ db 4 3 ] ] ]");
 }
 
-static void answer_inspect(struct answer *a, const redisReply *command) {
-    size_t n_held = 0;
-
-    if (strcmp(argument(command, 4), "sessions") == 0 || command->elements <= 5) {
-        put(a, "[ ok %u 0 1000 5000 [ [ 0123456789abcdef0123456789abcdef host_m_1.0_db=3,local=host %llu 1 ] ] [ [ key id record ] ] ]", p.epoch,
-            p.count);
-        return;
-    }
+/* Puts the ids of the claims in this state, and their records. */
+static void put_claims(struct answer *a, char state) {
+    put(a, " [");
     for (size_t i = 0; i < p.n; i++)
-        n_held += p.claims[i].state == 'H';
-    put(a, "[ ok 3 3 4 [ 3 0 because ] %zu %zu 0 [", n_held, p.n - n_held);
-    for (size_t i = 0; i < p.n; i++)
-        if (p.claims[i].state == 'H')
-            put(a, " [ %s 0123456789abcdef0123456789abcdef job 1 %llu 5 77 ]", p.claims[i].id, p.claims[i].token);
+        if (p.claims[i].state == state)
+            put(a, " %s", p.claims[i].id);
     put(a, " ] [");
     for (size_t i = 0; i < p.n; i++)
-        if (p.claims[i].state == 'W')
-            put(a, " [ %s 0123456789abcdef0123456789abcdef job 1 5 1 ]", p.claims[i].id);
-    put(a, " ] [ 1 1 1 1 ] 0 0123456789abcdef0123456789abcdef [ [ key id record ] ] ]");
+        if (p.claims[i].state == state)
+            put(a, " %c_%llu_0123456789abcdef0123456789abcdef_db:1_%llu_5_0_77_%s_job_", state, p.claims[i].token, p.claims[i].ticket,
+                p.claims[i].id);
+    put(a, " ]");
+}
+
+static void answer_inspect(struct answer *a, const redisReply *command) {
+    const char *what = argument(command, 4);
+    size_t n_held = 0;
+
+    for (size_t i = 0; i < p.n; i++)
+        n_held += p.claims[i].state == 'H';
+    put(a, "[ ok [ [ key error ] ]");
+    if (strcmp(what, "sessions") == 0 && strcmp(argument(command, 5), "0") != 0)
+        put(a, " %u 0 1000 5000 [ ] [ ] [ ] [ ]", p.epoch);
+    else if (strcmp(what, "sessions") == 0)
+        put(a, " %u 0 1000 5000 [ 0123456789abcdef0123456789abcdef ] [ %llu ] [ host_m_1.0_db=3,local=host ] [ 1 ]", p.epoch, p.count);
+    else if (strcmp(what, "pool") == 0)
+        put(a, " 3 3 4 [ 3 0 because ] %zu %zu 0 0 0123456789abcdef0123456789abcdef", n_held, p.n - n_held);
+    else if (strcmp(what, "held") == 0)
+        put(a, " 0"), put_claims(a, 'H');
+    else if (strcmp(what, "queue") == 0)
+        put_claims(a, 'W');
+    else if (strcmp(what, "positions") == 0)
+        put(a, " 1 1 1 1");
+    put(a, " ]");
 }
 
 /* Overrides, sessions that ended, claims of theirs, limits that went with them. */

@@ -8,7 +8,7 @@
 
 #include "store/redis/client/compat.h"
 
-/* The largest replies are those of `inspect`: 1000 holders, 1000 waiting claims and 1000 positions of a pool, 16 000 elements. */
+/* The largest replies are those of `sync` and `hello`, which name claims and limits. */
 const struct redis_bounds redis_bounds_reply  = {.elements = 65536, .depth = 6, .size = (size_t) 16 << 20};
 const struct redis_bounds redis_bounds_push = {.elements = 16, .depth = 2, .size = (size_t) 64 << 10};
 

@@ -2,12 +2,13 @@
 
 /* The list of malformed records in a snapshot. */
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "store/redis/store-redis.h"
+#include "store/redis/operator/inspect-internal.h"
 
-/* Positions in the replies of inspect.lua. */
-enum { MALFORMED_KEY, MALFORMED_ID, MALFORMED_RECORD };
+enum { MALFORMED_KEY, MALFORMED_ID, MALFORMED_TEXT };
 
 void inspect_malformed_add(struct snapshot *s, const char *key, const struct redisReply *id,
                            const struct redisReply *record) {
@@ -25,6 +26,17 @@ void inspect_malformed_add(struct snapshot *s, const char *key, const struct red
     reply_escape(record, grown->record, sizeof(grown->record));
 }
 
+/* Several calls find the same key. */
+static void drop_twin(struct snapshot *s) {
+    const struct snapshot_malformed *last = &s->malformed[s->n_malformed - 1];
+
+    for (size_t i = 0; i + 1 < s->n_malformed; i++)
+        if (strcmp(s->malformed[i].key, last->key) == 0 && strcmp(s->malformed[i].id, last->id) == 0) {
+            s->n_malformed--;
+            return;
+        }
+}
+
 void inspect_malformed_read(struct snapshot *s, const struct redisReply *list) {
     const struct redisReply *item;
 
@@ -32,6 +44,8 @@ void inspect_malformed_read(struct snapshot *s, const struct redisReply *list) {
         char key[sizeof(s->malformed->key)];
 
         reply_escape(reply_at(item, MALFORMED_KEY), key, sizeof(key));
-        inspect_malformed_add(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_RECORD));
+        inspect_malformed_add(s, key, reply_at(item, MALFORMED_ID), reply_at(item, MALFORMED_TEXT));
+        if (s->n_malformed > 0)
+            drop_twin(s);
     }
 }

@@ -6,133 +6,261 @@
 #include "store/redis/operator/inspect-internal.h"
 #include "store/redis/store-redis.h"
 
-#define MINE_MAX 1000 /* of this host's waiting claims whose positions are requested, for each pool */
+#define BRIEF_MAX 100   /* holders and waiting claims listed of a pool that was not asked for by name */
+#define MINE_MAX 1000   /* of this host's waiting claims whose positions are requested, for each pool */
 #define NAMES_MAX 1000
 
+struct inspect_asker {
+    struct list link; /* on inspection->askers */
+    store_inspect_fn fn;
+    void *userdata;
+};
+
+static const struct {
+    const char *word; /* of inspect.lua */
+    int (*read)(struct inspection *inspection, const struct redisReply *reply);
+} steps[] = {
+    [INSPECT_SESSIONS] = {"sessions", inspect_read_sessions},
+    [INSPECT_POOL] = {"pool", inspect_read_pool},
+    [INSPECT_POSITIONS] = {"positions", inspect_read_positions},
+    [INSPECT_HELD] = {"held", inspect_read_held},
+    [INSPECT_QUEUE] = {"queue", inspect_read_queue},
+    [INSPECT_PARKED] = {"parked", inspect_read_parked},
+    [INSPECT_KEYS] = {"keys", inspect_read_keys},
+};
+
+const char *inspect_step_word(enum inspect_step step) {
+    return steps[step].word;
+}
+
+static void drop_pictures(struct inspection *inspection) {
+    inspection->snapshot = snapshot_free(inspection->snapshot);
+    free(inspection->mine);
+    free(inspection->of_pattern);
+    inspection->mine = NULL;
+    inspection->of_pattern = NULL;
+    inspection->n_mine = inspection->n_of_pattern = inspection->n_of_pattern_allocated = 0;
+}
+
 static void inspection_free(struct inspection *inspection) {
-    for (size_t i = 0; i < inspection->n_pools; i++) {
-        free(inspection->pools[i].mine);
-        free(inspection->pools[i].keys);
-    }
+    drop_pictures(inspection);
     for (size_t i = 0; i < inspection->n_names; i++)
         free(inspection->names[i]);
     free(inspection->names);
-    free(inspection->pools);
-    snapshot_free(inspection->snapshot);
+    list_foreach_safe(asker, &inspection->askers, struct inspect_asker, link) {
+        list_unlink(&asker->link);
+        free(asker);
+    }
     list_unlink(&inspection->link);
     free(inspection);
 }
 
-void inspection_answer(struct inspection *inspection, int result) {
-    store_inspect_fn fn = inspection->fn;
-    void *userdata = inspection->userdata;
+/* Answers all who ask; all get the same snapshot. */
+static void inspection_answer(struct inspection *inspection, int result) {
     struct snapshot *snapshot = result == 0 ? steal_pointer(&inspection->snapshot) : NULL;
+    struct list askers = LIST_INIT(askers);
+    struct inspect_asker *asker;
 
-    inspection->fn = NULL;
-    if (inspection->n_calls == 0)
-        inspection_free(inspection);
-    fn(result, snapshot, userdata);
+    list_foreach_safe(each, &inspection->askers, struct inspect_asker, link) {
+        if (snapshot && !list_is_empty(&askers))
+            snapshot->n_shared++;
+        list_unlink(&each->link);
+        list_append(&askers, &each->link);
+    }
+    inspection_free(inspection);
+    while ((asker = list_first(&askers, struct inspect_asker, link))) {
+        store_inspect_fn fn = asker->fn;
+        void *userdata = asker->userdata;
+
+        list_unlink(&asker->link);
+        free(asker);
+        fn(result, snapshot, userdata);
+    }
 }
 
-bool inspection_end_call(struct inspection *inspection) {
-    bool wanted = inspection->fn != NULL;
+/* --- steps --- */
 
-    inspection->n_calls--;
-    if (!wanted && inspection->n_calls == 0)
-        inspection_free(inspection);
-    return wanted;
+static bool is_named(const struct inspection *inspection, const char *pool) {
+    for (size_t i = 0; i < inspection->n_names; i++)
+        if (strcmp(inspection->names[i], pool) == 0)
+            return true;
+    return false;
 }
 
-/* --- calls and replies --- */
-
-void inspection_begin_call(struct store_redis *store, struct redis_command *command, const char *what) {
-    command_add(command, "EVALSHA");
-    command_add(command, redis_script_sha(REDIS_SCRIPT_INSPECT));
-    command_add(command, "1");
-    command_add(command, store->env.key);
-    command_add(command, what);
+size_t inspect_list_max(const struct inspection *inspection) {
+    return is_named(inspection, inspection->snapshot->pools[inspection->pool].name) ? SNAPSHOT_LIST_MAX : BRIEF_MAX;
 }
 
-static void inspect_on_pool(const struct redisReply *reply, void *userdata) {
-    const struct pool_call *call = userdata;
-    struct inspection *inspection = call->inspection;
-    const char(*mine)[ID_TEXT_SIZE] = (const char(*)[ID_TEXT_SIZE]) call->mine;
-    size_t pool = (size_t) (call - inspection->pools);
-    int r;
-
-    if (!inspection_end_call(inspection))
-        return;
-    r = inspect_parse_pool(inspection->snapshot, pool, inspection->time_realtime, reply);
-    if (r >= 0)
-        r = inspect_parse_positions(inspection->snapshot, pool, mine, call->n_mine, reply);
-    inspection_continue(inspection, r);
-}
-
-void inspection_continue(struct inspection *inspection, int r) {
-    if (r < 0)
-        inspection_answer(inspection, r);
-    else if (inspection->n_calls == 0)
-        inspection_answer(inspection, inspect_keys_finish(inspection));
-}
-
-/* Adds this host's waiting claims. */
-static int add_mine(struct store_redis *store, struct pool_call *call, const char *pool,
-                    struct redis_command *command) {
-    call->mine = calloc(MINE_MAX, sizeof(*call->mine));
-    if (!call->mine)
+/* Finds this host's claims that wait in the pool. */
+static int find_mine(struct inspection *inspection, const char *pool) {
+    inspection->n_mine = inspection->mine_at = 0;
+    if (!inspection->mine)
+        inspection->mine = calloc(MINE_MAX, sizeof(*inspection->mine));
+    if (!inspection->mine)
         return -ENOMEM;
-    list_foreach(entry, &store->table.entries, struct claim_entry, link) {
+    list_foreach(entry, &inspection->store->table.entries, struct claim_entry, link) {
         const struct claim *claim = entry->claim;
 
-        if (call->n_mine == MINE_MAX)
+        if (inspection->n_mine == MINE_MAX)
             break;
         if (claim->state != CLAIM_STATE_WAITING)
             continue;
         for (size_t i = 0; i < claim->n_demands; i++)
-            if (strcmp(claim->demands[i].pool, pool) == 0) {
-                memcpy(call->mine[call->n_mine++], claim->id, ID_TEXT_SIZE);
-                command_add(command, claim->id);
-            }
+            if (strcmp(claim->demands[i].pool, pool) == 0)
+                memcpy(inspection->mine[inspection->n_mine++], claim->id, ID_TEXT_SIZE);
     }
     return 0;
 }
 
-static int send_pool(struct inspection *inspection, struct pool_call *call, const char *pool) {
-    _cleanup_command_ struct redis_command command = {0};
+/* Returns whether the step has something to ask for; negative errno. */
+static int is_needed(struct inspection *inspection) {
+    const struct snapshot_pool *pool = &inspection->snapshot->pools[inspection->pool];
     int r;
 
-    call->inspection = inspection;
-    inspection_begin_call(inspection->store, &command, "pool");
-    command_add(&command, pool);
-    r = add_mine(inspection->store, call, pool, &command);
-    if (r >= 0)
-        r = call_send(inspection->store, &command, inspect_on_pool, call);
-    if (r >= 0)
-        inspection->n_calls++;
+    switch (inspection->step) {
+    case INSPECT_SESSIONS:
+    case INSPECT_POOL:
+        return 1;
+    case INSPECT_POSITIONS:
+        r = pool->waiting > 0 ? find_mine(inspection, pool->name) : 0;
+        return r < 0 ? r : pool->waiting > 0 && inspection->n_mine > 0;
+    case INSPECT_HELD:
+        return pool->used > 0;
+    case INSPECT_QUEUE:
+        return pool->waiting > 0;
+    case INSPECT_PARKED:
+        return pool->parked > 0 && pool->n_queue < inspect_list_max(inspection);
+    case INSPECT_KEYS:
+        return inspection->keys && pool_name_parse(pool->name) == POOL_NAME_PATTERN;
+    }
+    return 0;
+}
+
+/* Goes to the next step. Returns 1, 0 (that was the last one) or a negative errno. */
+static int next_step(struct inspection *inspection) {
+    int r;
+
+    if (inspection->step == INSPECT_SESSIONS) {
+        r = inspect_collect_pools(inspection);
+        if (r < 0)
+            return r;
+        inspection->n_pools = inspection->snapshot->n_pools;
+        inspection->pool = 0;
+    }
+    (void) snprintf(inspection->cursor, sizeof(inspection->cursor), "0");
+    do {
+        if (inspection->step == INSPECT_KEYS) {
+            inspection->step = INSPECT_POOL;
+            inspection->pool++;
+        } else {
+            inspection->step++;
+        }
+        if (inspection->pool == inspection->n_pools)
+            return 0;
+        r = is_needed(inspection);
+    } while (r == 0);
     return r;
 }
 
-static int send_pools(struct inspection *inspection) {
-    const struct snapshot *snapshot = inspection->snapshot;
-    int r = 0;
+/* --- calls and replies --- */
 
-    inspection->pools = calloc(snapshot->n_pools + 1, sizeof(*inspection->pools));
-    if (!inspection->pools)
-        return -ENOMEM;
-    inspection->n_pools = snapshot->n_pools;
-    for (size_t i = 0; r >= 0 && i < inspection->n_pools; i++)
-        r = send_pool(inspection, &inspection->pools[i], snapshot->pools[i].name);
-    for (size_t i = 0; r >= 0 && inspection->keys && i < inspection->n_pools; i++)
-        if (pool_name_parse(snapshot->pools[i].name) == POOL_NAME_PATTERN)
-            r = inspect_keys_send(&inspection->pools[i], "0");
-    return r < 0 ? r : 0;
+static void inspect_on_reply(const struct redisReply *reply, void *userdata);
+
+static void add_arguments(struct inspection *inspection, struct redis_command *command) {
+    if (inspection->step != INSPECT_SESSIONS)
+        command_add(command, inspection->snapshot->pools[inspection->pool].name);
+    if (inspection->step == INSPECT_POSITIONS)
+        for (size_t i = inspection->mine_at; i < inspection->n_mine && i < inspection->mine_at + INSPECT_SLICE_MAX; i++)
+            command_add(command, inspection->mine[i]);
+    else if (inspection->step != INSPECT_POOL)
+        command_add(command, inspection->cursor);
 }
 
-/* A key that is there already is added again without effect. */
+/* Without effect on an error of the link: it is failing and fails the inspection, or inspect_send_pending()
+ * repeats the call. */
+static void send_call(struct inspection *inspection) {
+    _cleanup_command_ struct redis_command command = {0};
+
+    command_add(&command, "EVALSHA");
+    command_add(&command, redis_script_sha(REDIS_SCRIPT_INSPECT));
+    command_add(&command, "1");
+    command_add(&command, inspection->store->env.key);
+    command_add(&command, steps[inspection->step].word);
+    add_arguments(inspection, &command);
+    inspection->is_under_way = call_send(inspection->store, &command, inspect_on_reply, inspection) >= 0;
+}
+
+static int begin(struct inspection *inspection) {
+    drop_pictures(inspection);
+    inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
+    if (!inspection->snapshot)
+        return -ENOMEM;
+    inspection->is_begun = true;
+    inspection->step = INSPECT_SESSIONS;
+    (void) snprintf(inspection->cursor, sizeof(inspection->cursor), "0");
+    return 0;
+}
+
+static void inspect_on_reply(const struct redisReply *reply, void *userdata) {
+    struct inspection *inspection = userdata;
+    struct store_redis *store = inspection->store;
+    int r = reply_is(reply_at(reply, INSPECT_ANSWER), "ok") ? steps[inspection->step].read(inspection, reply) : -EBADMSG;
+
+    inspection->is_under_way = false;
+    inspect_malformed_read(inspection->snapshot, reply_at(reply, INSPECT_MALFORMED));
+    if (r == 0)
+        r = next_step(inspection);
+    if (r > 0)
+        send_call(inspection);
+    else
+        inspection_answer(inspection, r);
+    inspect_send_pending(store);
+}
+
+/* --- all inspections --- */
+
+void inspect_send_pending(struct store_redis *store) {
+    struct inspection *first;
+
+    while (store->link.phase >= PHASE_SYNC && (first = list_first(&store->inspections, struct inspection, link)) &&
+           !first->is_under_way) {
+        int r = first->is_begun ? 0 : begin(first);
+
+        if (r < 0) {
+            inspection_answer(first, r);
+            continue;
+        }
+        send_call(first);
+        break;
+    }
+}
+
+void inspect_reset(struct store_redis *store) {
+    list_foreach(inspection, &store->inspections, struct inspection, link)
+        inspection->is_begun = inspection->is_under_way = false;
+}
+
+void inspect_fail(struct store_redis *store) {
+    struct list all = LIST_INIT(all);
+    struct inspection *inspection;
+
+    list_foreach_safe(each, &store->inspections, struct inspection, link) {
+        if (each->is_under_way)
+            continue;
+        list_unlink(&each->link);
+        list_append(&all, &each->link);
+    }
+    while ((inspection = list_first(&all, struct inspection, link)))
+        inspection_answer(inspection, -ENOTCONN);
+}
+
+/* --- questions --- */
+
+/* A name that is there already is added again without effect. */
 static int add_name(struct inspection *inspection, const char *name) {
     char **grown;
 
-    if (inspection->n_names >= NAMES_MAX || pool_name_parse(name) != POOL_NAME_KEY)
+    if (inspection->n_names >= NAMES_MAX || is_named(inspection, name))
         return 0;
     grown = reallocarray(inspection->names, inspection->n_names + 1, sizeof(*grown));
     if (!grown)
@@ -142,101 +270,57 @@ static int add_name(struct inspection *inspection, const char *name) {
     return grown[inspection->n_names] ? (int) inspection->n_names++ : -ENOMEM;
 }
 
-/* Adds the keys of this host's claims. */
-static int add_own_keys(struct inspection *inspection) {
-    int r = 0;
+static struct inspection *inspection_new(struct store_redis *store) {
+    struct inspection *inspection = calloc(1, sizeof(*inspection));
 
-    list_foreach(entry, &inspection->store->table.entries, struct claim_entry, link)
-        for (size_t i = 0; r >= 0 && i < entry->claim->n_demands; i++)
-            r = add_name(inspection, entry->claim->demands[i].pool);
-    return r;
+    if (!inspection)
+        return NULL;
+    inspection->store = store;
+    list_init(&inspection->askers);
+    list_init(&inspection->link);
+    list_append(&store->inspections, &inspection->link);
+    return inspection;
 }
 
-static void inspect_on_sessions(const struct redisReply *reply, void *userdata) {
-    struct inspection *inspection = userdata;
-    int r;
-
-    if (!inspection_end_call(inspection))
-        return;
-    r = add_own_keys(inspection);
-    if (r >= 0)
-        r = inspect_parse_sessions(inspection->store, inspection->snapshot, inspection->names, inspection->n_names, reply,
-                                   &inspection->time_realtime);
-    if (r >= 0)
-        r = send_pools(inspection);
-    if (r < 0 || inspection->n_calls == 0)
-        inspection_answer(inspection, r < 0 ? r : 0);
+/* Returns one that is not begun: whoever asks gets what is so after his question. */
+static struct inspection *find_or_add(struct store_redis *store) {
+    list_foreach(inspection, &store->inspections, struct inspection, link)
+        if (!inspection->is_begun)
+            return inspection;
+    return inspection_new(store);
 }
 
-/* Without effect on an error: the link is failing and fails the inspection, or inspect_send_pending()
- * repeats the call. */
-static void send_sessions(struct inspection *inspection) {
-    _cleanup_command_ struct redis_command command = {0};
-
-    inspection_begin_call(inspection->store, &command, "sessions");
-    if (call_send(inspection->store, &command, inspect_on_sessions, inspection) < 0)
-        return;
-    inspection->n_calls++;
-    inspection->is_sent = true;
-}
-
-/* --- all inspections --- */
-
-void inspect_send_pending(struct store_redis *store) {
-    list_foreach_safe(inspection, &store->inspections, struct inspection, link)
-        if (!inspection->is_sent)
-            send_sessions(inspection);
-}
-
-void inspect_reset(struct store_redis *store) {
-    list_foreach_safe(inspection, &store->inspections, struct inspection, link) {
-        inspection->n_calls = 0;
-        if (!inspection->fn)
-            inspection_free(inspection);
-    }
-}
-
-void inspect_fail(struct store_redis *store) {
-    struct list all = LIST_INIT(all);
-    struct inspection *inspection;
-
-    list_foreach_safe(each, &store->inspections, struct inspection, link) {
-        if (each->n_calls > 0)
-            continue;
-        list_unlink(&each->link);
-        list_append(&all, &each->link);
-    }
-    while ((inspection = list_first(&all, struct inspection, link)))
-        inspection_answer(inspection, -ENOTCONN);
-}
-
+/* Adds the question, and the keys of this host's claims. */
 static int add_question(struct inspection *inspection, const struct store_question *question) {
     int r = 0;
 
-    inspection->keys = question && question->keys;
     for (size_t i = 0; r >= 0 && question && i < question->n_pools; i++)
         r = add_name(inspection, question->pools[i]);
+    list_foreach(entry, &inspection->store->table.entries, struct claim_entry, link)
+        for (size_t i = 0; r >= 0 && i < entry->claim->n_demands; i++)
+            if (pool_name_parse(entry->claim->demands[i].pool) == POOL_NAME_KEY)
+                r = add_name(inspection, entry->claim->demands[i].pool);
+    inspection->keys |= question && question->keys;
     return r;
 }
 
 int inspect_start(struct store *base, const struct store_question *question, store_inspect_fn fn, void *userdata) {
     struct store_redis *store = store_redis_of(base);
-    struct inspection *inspection = calloc(1, sizeof(*inspection));
+    struct inspection *inspection = find_or_add(store);
+    struct inspect_asker *asker = inspection ? calloc(1, sizeof(*asker)) : NULL;
 
-    if (!inspection)
-        return -ENOMEM;
-    list_init(&inspection->link);
-    inspection->snapshot = calloc(1, sizeof(*inspection->snapshot));
-    if (!inspection->snapshot || add_question(inspection, question) < 0) {
-        inspection_free(inspection);
+    if (!asker || add_question(inspection, question) < 0) {
+        if (inspection && list_is_empty(&inspection->askers))
+            inspection_free(inspection);
+        free(asker);
         return -ENOMEM;
     }
-    inspection->store = store;
-    inspection->fn = fn;
-    inspection->userdata = userdata;
-    list_append(&store->inspections, &inspection->link);
+    asker->fn = fn;
+    asker->userdata = userdata;
+    list_init(&asker->link);
+    list_append(&inspection->askers, &asker->link);
     if (store->link.phase >= PHASE_SYNC)
-        send_sessions(inspection);
+        inspect_send_pending(store);
     else
         link_fail_waiting_later(store);
     return 0;

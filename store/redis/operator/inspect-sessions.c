@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The sessions of a snapshot, and the pools that they declare. A record that does not parse is listed as
+ * malformed, because any client may have written it; the rest is read. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "store/redis/operator/inspect-internal.h"
+#include "store/redis/store-redis.h"
+
+#define POOLS_MAX 1000
+#define SESSIONS_MAX 1000
+
+enum {
+    SESSIONS_EPOCH = INSPECT_FIRST, SESSIONS_GRACE, SESSIONS_KNOWN, SESSIONS_TIME, SESSIONS_IDS, SESSIONS_COUNTS, SESSIONS_RECORDS,
+    SESSIONS_CLAIMS,
+};
+
+/* Reads "db=4,net=host"; pools of scope host are left out. */
+static int read_limits(struct snapshot_session *s, char *declared) {
+    size_t n = 1;
+    char *item;
+
+    for (const char *p = declared; *p; p++)
+        n += *p == ',';
+    s->limits = calloc(n, sizeof(*s->limits));
+    if (!s->limits)
+        return -ENOMEM;
+    while ((item = strsep(&declared, ","))) {
+        struct snapshot_limit *l = &s->limits[s->n_limits];
+        char *number = strchr(item, '=');
+        uint64_t limit;
+
+        if (*item == '\0' && s->n_limits == 0 && !declared)
+            return 0; /* none */
+        if (!number)
+            return -EBADMSG;
+        *number++ = '\0';
+        if (pool_name_parse(item) == POOL_NAME_INVALID)
+            return -EBADMSG;
+        if (strcmp(number, "host") == 0)
+            continue;
+        if (number_parse(number, UINT32_MAX, &limit) < 0)
+            return -EBADMSG;
+        (void) snprintf(l->pool, sizeof(l->pool), "%s", item);
+        l->limit = (uint32_t) limit;
+        s->n_limits++;
+    }
+    return 0;
+}
+
+/* "host machine version declared" */
+static int read_record(struct snapshot_session *s, const char *record) {
+    _cleanup_free_ char *copy = strdup(record);
+    char *rest = copy, *host, *machine, *version, *suffix;
+
+    if (!copy)
+        return -ENOMEM;
+    host = strsep(&rest, " ");
+    machine = strsep(&rest, " ");
+    version = strsep(&rest, " ");
+    if (!machine || !version || !rest || !name_is_valid(host) || strlen(version) >= sizeof(s->version) ||
+        !text_is_utf8(version) || text_has_control(version, false))
+        return -EBADMSG;
+    (void) snprintf(s->host, sizeof(s->host), "%s", host);
+    (void) snprintf(s->version, sizeof(s->version), "%s", version);
+    suffix = strstr(s->version, STORE_REDIS_DRAINED);
+    s->drained = suffix && strcmp(suffix, STORE_REDIS_DRAINED) == 0;
+    if (s->drained)
+        *suffix = '\0';
+    return read_limits(s, rest);
+}
+
+/* Adds session `at` of a reply. */
+static int add_session(struct inspection *i, const struct redisReply *reply, size_t at, usec_t now) {
+    struct snapshot *all = i->snapshot;
+    struct snapshot_session *s = &all->sessions[all->n_sessions];
+    const struct redisReply *id = reply_at(reply_at(reply, SESSIONS_IDS), at);
+    const struct redisReply *record = reply_at(reply_at(reply, SESSIONS_RECORDS), at);
+    uint64_t count;
+    int r = -EBADMSG;
+
+    memset(s, 0, sizeof(*s));
+    if (reply_copy(id, s->id, sizeof(s->id)) == 0 && id_is_valid(s->id) && reply_text(record) &&
+        reply_u64(reply_at(reply_at(reply, SESSIONS_COUNTS), at), &count) == 0 &&
+        reply_u32(reply_at(reply_at(reply, SESSIONS_CLAIMS), at), &s->claims) == 0)
+        r = read_record(s, reply_text(record));
+    if (r == -EBADMSG) {
+        free(s->limits);
+        inspect_malformed_add(all, "sessions", id, record);
+        return 0;
+    }
+    all->n_sessions++; /* before the error, so that snapshot_free() frees it */
+    if (r >= 0)
+        s->seen_usec = strcmp(s->id, i->store->session.id) == 0 ? 0 : samples_last_seen(i->store, count, now);
+    return r;
+}
+
+static int read_grace(struct inspection *i, const struct redisReply *reply, usec_t now) {
+    usec_t known_here = usec_sub(now, i->store->epoch.known_since);
+    uint64_t grace, known;
+
+    if (reply_u64(reply_at(reply, SESSIONS_GRACE), &grace) < 0 ||
+        reply_u64(reply_at(reply, SESSIONS_TIME), &i->time_realtime) < 0)
+        return -EBADMSG;
+    if (reply_u64(reply_at(reply, SESSIONS_KNOWN), &known) < 0 ||
+        known < known_here) /* implausible: this host knows better */
+        known = known_here;
+    i->snapshot->grace_usec = grace ? usec_sub(i->store->env.lease_usec, known) + 1 : 0;
+    return 0;
+}
+
+int inspect_read_sessions(struct inspection *i, const struct redisReply *reply) {
+    const struct redisReply *ids = reply_at(reply, SESSIONS_IDS);
+    struct snapshot *s = i->snapshot;
+    struct snapshot_session *grown;
+    usec_t now = clock_boottime();
+    size_t n;
+    int r = reply_count(ids, &n) < 0 ? -EBADMSG : read_grace(i, reply, now);
+
+    if (r < 0)
+        return r;
+    grown = reallocarray(s->sessions, s->n_sessions + n + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    s->sessions = grown;
+    for (size_t at = 0; r >= 0 && at < n; at++)
+        r = add_session(i, reply, at, now);
+    if (r < 0 || n == 0 || s->n_sessions >= SESSIONS_MAX)
+        return r;
+    return reply_copy(reply_at(reply_at(reply, SESSIONS_COUNTS), n - 1), i->cursor, sizeof(i->cursor)) < 0 ? -EBADMSG : 1;
+}
+
+/* --- found by id --- */
+
+static int compare_sessions(const void *a, const void *b) {
+    return strcmp(((const struct snapshot_session *) a)->id, ((const struct snapshot_session *) b)->id);
+}
+
+/* A session that sends a heartbeat between two calls is in both replies. */
+static void sort_sessions(struct snapshot *s) {
+    size_t n = 0;
+
+    if (s->n_sessions > 0)
+        qsort(s->sessions, s->n_sessions, sizeof(*s->sessions), compare_sessions);
+    for (size_t i = 0; i < s->n_sessions; i++)
+        if (n == 0 || compare_sessions(&s->sessions[n - 1], &s->sessions[i]) != 0)
+            s->sessions[n++] = s->sessions[i];
+        else
+            free(s->sessions[i].limits);
+    s->n_sessions = n;
+}
+
+const struct snapshot_session *inspect_find_session(const struct snapshot *s, const char *id) {
+    size_t low = 0, high = s->n_sessions;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(s->sessions[middle].id, id);
+
+        if (order == 0)
+            return &s->sessions[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* --- pools --- */
+
+static struct snapshot_pool *find_pool(struct snapshot *s, const char *name) {
+    for (size_t i = 0; i < s->n_pools; i++)
+        if (strcmp(s->pools[i].name, name) == 0)
+            return &s->pools[i];
+    return NULL;
+}
+
+static void collect_pool(struct snapshot *s, const char *name, uint32_t limit) {
+    struct snapshot_pool *p = find_pool(s, name);
+
+    if (!p && s->n_pools < POOLS_MAX) {
+        p = &s->pools[s->n_pools++];
+        (void) snprintf(p->name, sizeof(p->name), "%s", name);
+        p->limit = limit;
+    } else if (p && limit < p->limit) {
+        p->limit = limit;
+    }
+}
+
+/* Keeps those limits of a session that differ from the limit in force. */
+static void keep_differing(struct snapshot *s, struct snapshot_session *session) {
+    size_t kept = 0;
+
+    for (size_t k = 0; k < session->n_limits; k++) {
+        const struct snapshot_pool *p = find_pool(s, session->limits[k].pool);
+
+        if (p && session->limits[k].limit != p->limit)
+            session->limits[kept++] = session->limits[k];
+    }
+    session->n_limits = kept;
+}
+
+/* Adds a key that no config names in full. */
+static void collect_key(struct snapshot *s, const char *name) {
+    if (pool_name_parse(name) != POOL_NAME_KEY || find_pool(s, name) || s->n_pools == POOLS_MAX)
+        return;
+    collect_pool(s, name, 0);
+    s->pools[s->n_pools - 1].has_pattern = true;
+}
+
+/* Until the reply for a pool arrives its limit is the lowest declared one. */
+int inspect_collect_pools(struct inspection *i) {
+    const struct limits *own = &i->store->limits;
+    struct snapshot *s = i->snapshot;
+    size_t n = own->n_declared + i->n_names + 1;
+
+    sort_sessions(s);
+    for (size_t k = 0; k < s->n_sessions; k++)
+        n += s->sessions[k].n_limits;
+    s->pools = calloc(n, sizeof(*s->pools));
+    if (!s->pools)
+        return -ENOMEM;
+    for (size_t k = 0; k < own->n_declared; k++)
+        if (!own->declared[k].pool.is_host_scoped)
+            collect_pool(s, own->declared[k].pool.name, own->declared[k].pool.limit);
+    for (size_t at = 0; at < s->n_sessions; at++)
+        for (size_t k = 0; k < s->sessions[at].n_limits; k++)
+            collect_pool(s, s->sessions[at].limits[k].pool, s->sessions[at].limits[k].limit);
+    for (size_t k = 0; k < i->n_names; k++)
+        collect_key(s, i->names[k]);
+    for (size_t k = 0; k < s->n_sessions; k++)
+        keep_differing(s, &s->sessions[k]);
+    return 0;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Snapshots of pools with many claims are collected in slices, by one call after the other, whoever asks. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/store-redis.h"
+#include "tests/harness/redis-bed.h"
+
+#define HELD 250     /* claims, of three permits each */
+#define WAITING 230
+#define PARKED 120
+#define SESSIONS 70  /* besides this host's */
+#define KEYS 90
+#define ASKERS 50
+
+#define FILL \
+    "local function id(kind, i) return string.format('%%s%%031d', kind, i) end " \
+    "local function put(i, kind, letter) redis.call('HSET', 'berth:{test}:claims', id(kind, i), letter .. ' 5 ' .. id('5', 1) .. " \
+    "' other:9,db:3 7 ' .. 1000 + i .. ' 0 77 r job ') return id(kind, i) end " \
+    "for i = 1, %d do local c = put(i, 'a', 'H') for k = 1, 3 do redis.call('SADD', 'berth:{test}:pool:db:held', c .. '#' .. k) end end " \
+    "for i = 1, %d do redis.call('ZADD', 'berth:{test}:pool:db:queue', i, put(i, 'b', 'W')) end " \
+    "for i = 1, %d do redis.call('ZADD', 'berth:{test}:pool:db:parked', i, put(i, 'c', 'P')) end " \
+    "for i = 1, %d do redis.call('HSET', 'berth:{test}:sessions', id('5', i), 'host' .. i .. ' m 1 db=4') " \
+    "redis.call('ZADD', 'berth:{test}:heartbeats', 1000000 + i, id('5', i)) end " \
+    "for i = 1, %d do redis.call('SADD', 'berth:{test}:pool:t/*:keys', 't/' .. i) redis.call('SADD', 'berth:{test}:pool:t/' .. i .. ':held', 'x') end"
+
+static const struct store_pool pools[] = {{"db", 1000, 1000, false}, {"t/*", 2, 1000, false}};
+
+static long long n_calls(void) {
+    _cleanup_reply_ redisReply *stats = redis_command(&redis_bed.server, "INFO commandstats");
+    const char *at = stats && stats->str ? strstr(stats->str, "cmdstat_evalsha:calls=") : NULL;
+
+    return at ? strtoll(at + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+}
+
+/* Another client writes what many hosts would. */
+static bool begin(struct bed *b) {
+    char script[2048];
+
+    CU_ASSERT_FATAL(bed_init(b, redis_bed_fixture(1), pools, ELEMENTSOF(pools)));
+    if (!bed_start(b))
+        return false;
+    snprintf(script, sizeof(script), FILL, HELD, WAITING, PARKED, SESSIONS, KEYS);
+    _cleanup_reply_ redisReply *reply = redis_command(&redis_bed.server, "EVAL %s 0", script);
+    CU_ASSERT(reply && reply->type != REDIS_REPLY_ERROR);
+    return true;
+}
+
+static void end(struct bed *b) {
+    bed_die(b, 0);
+    redis_bed_command("FLUSHALL");
+    bed_come_back(b, 0);
+    CU_ASSERT(bed_start(b));
+    bed_done(b);
+}
+
+struct answer {
+    int r;
+    struct snapshot *snapshot;
+};
+
+static void on_inspected(int r, struct snapshot *snapshot, void *userdata) {
+    struct answer *answer = userdata;
+
+    answer->r = r;
+    answer->snapshot = snapshot;
+}
+
+static struct snapshot *ask(struct bed *b, const char *name) {
+    struct answer answer = {.r = 1};
+
+    TEST_INT(store_inspect(b->stores[0], &(struct store_question) {.pools = &name, .n_pools = name != NULL, .keys = true}, on_inspected, &answer), 0);
+    BED_UNTIL(b, answer.r <= 0);
+    TEST_INT(answer.r, 0);
+    return answer.snapshot;
+}
+
+static void check_named(const struct snapshot_pool *db) {
+    TEST_INT(db->n_holders, HELD);
+    TEST_INT(db->n_queue, WAITING + PARKED);
+    for (size_t i = 0; i < db->n_holders; i++) {
+        TEST_INT(db->holders[i].permits, 3);
+        TEST_STRING(db->holders[i].host, "host1");
+        for (size_t k = 0; k < i; k++)
+            CU_ASSERT(strcmp(db->holders[i].claim, db->holders[k].claim) != 0);
+    }
+    for (size_t i = 0; i < db->n_queue; i++) {
+        TEST_INT(db->queue[i].position, i < WAITING ? i + 1 : 0);
+        TEST_INT(strtol(db->queue[i].claim + 1, NULL, 10), i < WAITING ? i + 1 : i - WAITING + 1);
+    }
+}
+
+static void test_slices(void) {
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    _cleanup_(snapshot_freep) struct snapshot *named = ask(&b, "db"), *brief = ask(&b, NULL);
+    const struct snapshot_pool *db = snapshot_find(named, "db"), *few = snapshot_find(brief, "db"), *keyed = snapshot_find(brief, "t/*");
+    CU_ASSERT_FATAL(db && few && keyed);
+    check_named(db);
+    TEST_INT(few->used, 3 * HELD);
+    TEST_INT(few->waiting, WAITING);
+    TEST_INT(few->parked, PARKED);
+    TEST_INT(few->n_holders, 100);
+    TEST_INT(few->n_queue, 100);
+    TEST_INT(keyed->n_keys, KEYS);
+    TEST_INT(keyed->used, KEYS);
+    TEST_INT(named->n_sessions, SESSIONS + 1);
+    TEST_INT(named->n_malformed, 0);
+    end(&b);
+}
+
+/* Whoever asks while a snapshot is collected shares the next one. */
+static void test_shared(void) {
+    struct answer answers[ASKERS] = {{0}};
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    long long before = n_calls();
+    snapshot_free(ask(&b, NULL));
+    long long one = n_calls() - before;
+    for (size_t i = 0; i < ASKERS; i++) {
+        answers[i].r = 1;
+        TEST_INT(store_inspect(b.stores[0], &(struct store_question) {.keys = true}, on_inspected, &answers[i]), 0);
+    }
+    before = n_calls();
+    BED_UNTIL(&b, answers[ASKERS - 1].r <= 0);
+    CU_ASSERT(n_calls() - before <= 2 * one + 4); /* and some heartbeats */
+    for (size_t i = 0; i < ASKERS; i++) {
+        TEST_INT(answers[i].r, 0);
+        CU_ASSERT(answers[i].snapshot == answers[i == 0 ? 0 : 1].snapshot || i == 1);
+    }
+    CU_ASSERT(answers[0].snapshot != answers[1].snapshot);
+    for (size_t i = 0; i < ASKERS; i++)
+        snapshot_free(answers[i].snapshot);
+    end(&b);
+}
+
+/* The connection breaks between two calls: the question is answered nevertheless. */
+static void test_broken(void) {
+    struct answer answer = {.r = 1};
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    TEST_INT(store_inspect(b.stores[0], NULL, on_inspected, &answer), 0);
+    for (long long before = n_calls(); n_calls() == before;)
+        bed_turn(&b, clock_boottime() + USEC_PER_MSEC);
+    redis_bed_command("CLIENT KILL TYPE normal SKIPME yes");
+    BED_UNTIL(&b, answer.r <= 0);
+    CU_ASSERT(answer.r == 0 || answer.r == -ENOTCONN);
+    CU_ASSERT((answer.r == 0) == (answer.snapshot != NULL));
+    snapshot_free(answer.snapshot);
+    BED_UNTIL(&b, bed_all_ready(&b));
+    end(&b);
+}
+
+static CU_TestInfo tests[] = {
+    {"slices", test_slices},
+    {"shared", test_shared},
+    {"broken connection", test_broken},
+    CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{"store-redis, snapshots", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
+
+    return redis_bed_main(argc, argv, suites, NULL);
+}
