@@ -45,17 +45,34 @@ bool parameter_is_same(const char *a, const char *b) {
     return n == parameter_name_length(b) && strncmp(a, b, n) == 0;
 }
 
-/* Variables by which a caller could have the command run other code. */
-static bool is_dangerous(const char *name, size_t n) {
-    static const char *const names[] = {"PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "GCONV_PATH"};
-    static const char *const prefixes[] = {"LD_", "PYTHON", "PERL5", "RUBY"};
+/* Variables by which a caller could have the command run other code, whatever the command does with them. A
+ * star stands for any end. berth.conf(5) has the same list. */
+static const char *const dangerous[] = {
+    /* the dynamic linker and the C library */
+    "LD_*", "GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH",
+    /* shells, and where programs look for files of their own */
+    "PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "PS4", "SHELL", "SHELLOPTS", "ZDOTDIR", "HOME",
+    "XDG_CONFIG_*", "CREDENTIALS_DIRECTORY",
+    /* interpreters and libraries that load modules */
+    "PYTHON*", "PERL*", "RUBY*", "GEM_*", "BUNDLE_*", "NODE_OPTIONS", "NODE_PATH", "NPM_CONFIG_*",
+    "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "PHPRC", "PHP_INI_SCAN_DIR",
+    "LUA_*", "ERL_*", "R_PROFILE*", "R_ENVIRON*", "R_LIBS*", "TCLLIBPATH", "DOTNET_STARTUP_HOOKS",
+    "CORECLR_*", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_MODULES",
+    /* programs that run another one */
+    "EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS", "SUDO_ASKPASS",
+    "GIT_ASKPASS", "GIT_CONFIG*", "GIT_DIR", "GIT_EDITOR", "GIT_EXEC_PATH", "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER", "GIT_PROXY_COMMAND", "GIT_SSH*", "MAKEFILES", "MAKEFLAGS", "PSQLRC", "RSYNC_RSH",
+    "TAR_OPTIONS",
+};
 
-    for (size_t i = 0; i < ELEMENTSOF(names); i++)
-        if (strlen(names[i]) == n && strncmp(names[i], name, n) == 0)
+static bool is_dangerous(const char *name, size_t n) {
+    for (size_t i = 0; i < ELEMENTSOF(dangerous); i++) {
+        size_t length = strcspn(dangerous[i], "*");
+        bool has_star = dangerous[i][length] == '*';
+
+        if ((has_star ? n >= length : n == length) && strncmp(dangerous[i], name, length) == 0)
             return true;
-    for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
-        if (strncmp(prefixes[i], name, strlen(prefixes[i])) == 0)
-            return true;
+    }
     return false;
 }
 

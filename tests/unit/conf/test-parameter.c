@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "tests/harness/test.h"
 
 static void refuse(const char *text, const char *expected) {
@@ -66,7 +67,12 @@ static void test_names_that_run_anything(void) {
                                         "PYTHONSTARTUP",
                                         "PERL5LIB",
                                         "PERL5OPT",
-                                        "RUBYOPT"};
+                                        "RUBYOPT",
+                                        "NODE_OPTIONS",
+                                        "_JAVA_OPTIONS",
+                                        "GIT_SSH_COMMAND",
+                                        "CREDENTIALS_DIRECTORY",
+                                        "HOME"};
     char error[PARAMETER_ERROR_SIZE], set[64], expected[128];
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -77,6 +83,42 @@ static void test_names_that_run_anything(void) {
         TEST_INT(parameter_check_set(set, error), -EINVAL);
         TEST_STRING(error, expected);
     }
+    refuse("NODE_OPTIONS=a|b", "would let a caller run anything; choose another name");
+    TEST_INT(parameter_check("NODE_OPTION", error), 0);
+    TEST_INT(parameter_check("NODE_OPTIONS_", error), 0);
+    TEST_INT(parameter_check("GIT_BRANCH", error), 0);
+}
+
+/* "NAME" or "NAME*" of the manual. */
+static void test_name_of_manual(const char *word) {
+    char name[64], error[PARAMETER_ERROR_SIZE];
+    size_t n = strcspn(word, "*");
+
+    snprintf(name, sizeof(name), "%.*s", (int) n, word);
+    TEST_INT(parameter_check(name, error), -EINVAL);
+    snprintf(name, sizeof(name), "%.*s_X", (int) n, word);
+    TEST_INT(parameter_check(name, error), word[n] == '*' ? -EINVAL : 0);
+}
+
+/* What berth.conf(5) lists is refused, and no more than that. */
+static void test_names_of_the_manual(void) {
+    _cleanup_fclose_ FILE *f = fopen("packaging/man/berth.conf.5.scd", "re");
+    static char text[256 * 1024];
+    size_t n = 0;
+    char *rest;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    CU_ASSERT(fread(text, 1, sizeof(text) - 1, f) > 0);
+    rest = strstr(text, "could run anything");
+    rest = rest ? strstr(rest, "```\n") : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
+    *strstr(rest += 4, "```") = '\0';
+    for (char *word; (word = strsep(&rest, " \n"));)
+        if (*word) {
+            test_name_of_manual(word);
+            n++;
+        }
+    CU_ASSERT(n > 60);
 }
 
 /* S28: each byte; shell texts are ordinary text. */
@@ -165,6 +207,7 @@ static void test_defaults(void) {
 static CU_TestInfo tests[] = {
     {"the texts of the option", test_texts},
     {"names by which a caller could run anything", test_names_that_run_anything},
+    {"names of the manual", test_names_of_the_manual},
     {"bytes of a value", test_bytes},
     {"what a trigger sets", test_checks},
     {"defaults", test_defaults},
