@@ -13,6 +13,13 @@
 #include "base/deadline.h"
 #include "base/failpoint.h"
 
+/* Sent through the pipe by a child that could not exec. Smaller than PIPE_BUF, so never sent in part. */
+struct supervise_failure {
+    int error;
+    char stage[SUPERVISE_STAGE_SIZE];
+    char text[SUPERVISE_TEXT_SIZE];
+};
+
 int supervise_term_new(struct supervise_term **ret, const struct supervise_options *options) {
     struct supervise_term *term =
         mmap(NULL, sizeof(*term), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -79,4 +86,19 @@ pid_t supervise_fork(const struct supervise_birth *birth, int pipe_fd) {
     if (pid == 0)
         child_main(birth, must_enter, pipe_fd);
     return pid < 0 ? -errno : pid;
+}
+
+int supervise_read_failure(int pipe_fd, struct supervise_result *result) {
+    struct supervise_failure failure = {0};
+    ssize_t n = read(pipe_fd, &failure, sizeof(failure));
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -errno;
+    if (n != sizeof(failure))
+        return 0;
+    failure.stage[sizeof(failure.stage) - 1] = failure.text[sizeof(failure.text) - 1] = '\0';
+    result->exec_errno = failure.error;
+    memcpy(result->stage, failure.stage, sizeof(result->stage));
+    memcpy(result->text, failure.text, sizeof(result->text));
+    return 1;
 }

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -163,23 +162,13 @@ static void supervise_pipe_ended(struct supervise *s) {
 
 /* Reads why the child could not exec, if it could not. */
 static void supervise_read_pipe(struct supervise *s) {
-    struct supervise_failure failure = {0};
-    ssize_t n;
+    int r = s->pipe_fd >= 0 ? supervise_read_failure(s->pipe_fd, &s->result) : -EAGAIN;
 
-    if (s->pipe_fd < 0)
-        return;
-    n = read(s->pipe_fd, &failure, sizeof(failure)); /* smaller than PIPE_BUF, so never in part */
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    if (r < 0)
         return;
     s->pipe_source = sd_event_source_disable_unref(s->pipe_source);
     s->pipe_fd = close_fd(s->pipe_fd);
-    if (n == sizeof(failure)) {
-        s->result.exec_errno = failure.error;
-        memcpy(s->result.stage, failure.stage, sizeof(s->result.stage));
-        s->result.stage[sizeof(s->result.stage) - 1] = '\0';
-        memcpy(s->result.text, failure.text, sizeof(s->result.text));
-        s->result.text[sizeof(s->result.text) - 1] = '\0';
-    } else
+    if (r == 0)
         supervise_pipe_ended(s);
 }
 

@@ -34,12 +34,13 @@ int supervise_reason_parse(const char *name, enum supervise_reason *ret); /* 0 o
  * *ret_stage (a static word such as "user", "directory", "exec"), and the child ends. */
 typedef int (*supervise_child_fn)(void *userdata, const char **ret_stage);
 
+#define SUPERVISE_STAGE_SIZE 16
 #define SUPERVISE_TEXT_SIZE 256
 
 struct supervise_result {
     int exec_errno;           /* not 0: the command never ran, and code and status are invalid. ETIME, stage "deadline": too
                                  little time was left before the deadline. ECANCELED, stage "stop": stopped before exec */
-    char stage[16];           /* where exec_errno occurred */
+    char stage[SUPERVISE_STAGE_SIZE]; /* where exec_errno occurred */
     char text[SUPERVISE_TEXT_SIZE]; /* left by the child in supervise_options.text; "": nothing */
     int code;                 /* si_code of waitid(2): CLD_EXITED, CLD_KILLED, CLD_DUMPED */
     int status;               /* exit code, or signal */
