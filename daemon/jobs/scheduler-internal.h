@@ -7,7 +7,8 @@
  *
  *     scheduler.c   made and freed; which jobs there are; started, stopped, drained
  *     triggers.c    one trigger of any kind: overlap, queued runs, deferred runs, at-start
- *     due-runs.c    due times of schedules: planned, noted, begun
+ *     due-runs.c    due times of schedules: planned and noted by wake-ups; drained
+ *     due-begin.c   a noted due time begins a run, queues one, or is skipped
  *     due-zones.c   schedules and zones of jobs, and when these change
  *     turns.c       due times that hosts share: when this host asks for them, and what is answered
  *     due-missed.c  logs and counts due times that are not begun
@@ -143,9 +144,15 @@ void due_runs_wake_all(struct scheduler *scheduler);
 void due_runs_drop_job(struct scheduler *scheduler, struct job *job); /* it has no schedule any more */
 void due_runs_set_drained(struct scheduler *scheduler); /* what waits to begin is missed */
 
+/* --- due-begin.c --- */
+/* Begins, queues or skips each noted due time of a job that is not shared. False: no memory; the entries from
+ * there on stay. */
+bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now);
+/* Removes and frees an entry that is decided. The record of a queued one stays. */
+void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry, bool is_queued);
 /* A pending run of a due time. False: no memory. */
-bool due_runs_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry, struct run_time now,
-                       struct run **ret);
+bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry,
+                        struct run_time now, struct run **ret);
 
 /* --- turns.c --- */
 bool turns_is_shared(const struct job *job);

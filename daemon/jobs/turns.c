@@ -183,7 +183,7 @@ static bool is_too_old(const struct job *job, const struct due_entry *entry, str
 static bool ask(struct scheduler *scheduler, struct job *job, struct due_entry *entry, struct run_time now) {
     struct run *run;
 
-    if (!due_runs_make_run(scheduler, job, entry, now, &run))
+    if (!due_begin_make_run(scheduler, job, entry, now, &run))
         return false;
     turns_attach(job, run);
     list_unlink(&entry->link); /* the record stays until the turn is decided */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A noted due time of a job that is not shared: it begins a run, queues one, or is skipped. */
+
+#include <stdlib.h>
+
+#include "base/failpoint.h"
+#include "daemon/jobs/scheduler-internal.h"
+
+void due_begin_take_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
+                          bool is_queued) {
+    if (entry->due > job->schedule.begun)
+        job->schedule.begun = entry->due;
+    if (!is_queued) /* one that waits for its turn is remembered over a reboot */
+        due_marks_put_run(scheduler, job, entry->run, NULL);
+    list_unlink(&entry->link);
+    free(entry);
+}
+
+/* Makes room for the due time that was queued last. */
+static void drop_oldest(struct scheduler *scheduler, const struct job *job) {
+    struct run *oldest;
+
+    if (job_count_queued(job) > job->settings->triggers.backlog && (oldest = triggers_first_queued(job)))
+        scheduler_withdraw(scheduler, oldest, "backlog");
+}
+
+static enum job_decision decide(const struct job *job, const struct due_entry *entry, size_t n) {
+    size_t n_queued = job_count_queued(job);
+
+    if (entry->joins_backlog || (n_queued > 0 && job->settings->triggers.overlap == JOB_OVERLAP_SKIP))
+        return n + n_queued == 0 && !triggers_has_retrying(job) ? JOB_DECISION_BEGIN : JOB_DECISION_QUEUE;
+    return job_decide(&job->settings->triggers, n, n_queued);
+}
+
+/* What the entry of the schedule that has this due time sets. NULL: nothing. */
+static char *const *find_set(const struct job *job, int64_t due) {
+    const struct schedule *schedule = &job->settings->triggers.schedule;
+    struct schedule_due next;
+
+    for (size_t i = 0; i < schedule->n_entries; i++)
+        if (schedule->entries[i].set)
+            return schedule_next(schedule, job->schedule.zone->zone, due - 1, &next) && next.at == due
+                       ? schedule->entries[next.entry].set
+                       : NULL;
+    return NULL;
+}
+
+bool due_begin_make_run(struct scheduler *scheduler, struct job *job, const struct due_entry *entry,
+                        struct run_time now, struct run **ret) {
+    char **set;
+
+    if (run_set_copy(find_set(job, entry->due), &set) < 0)
+        return false;
+    if (triggers_add_run(scheduler, job, entry->run, RUN_STATE_PENDING, now, ret) < 0) {
+        run_set_free(set);
+        return false;
+    }
+    (*ret)->job.origin.set = set;
+    (*ret)->job.origin.trigger = RUN_TRIGGER_SCHEDULE;
+    schedule_format(job->schedule.zone->zone, entry->due, (*ret)->job.origin.due);
+    (*ret)->job.due_realtime = usec_add((usec_t) entry->due * USEC_PER_SEC, job->schedule.splay_usec);
+    return true;
+}
+
+/* False: no memory; the entry stays. */
+static bool begin_entry(struct scheduler *scheduler, struct job *job, struct due_entry *entry,
+                        struct run_time now) {
+    bool joins = entry->joins_backlog || job_count_queued(job) > 0;
+    enum job_decision decision;
+    char due[SCHEDULE_TEXT_SIZE];
+    struct run *other, *run;
+
+    decision = decide(job, entry, scheduler_count_runs(scheduler, job->name, &other));
+    schedule_format(job->schedule.zone->zone, entry->due, due);
+    if (decision == JOB_DECISION_SKIP) {
+        triggers_log_skipped(scheduler, job, RUN_TRIGGER_SCHEDULE, due, other);
+        due_begin_take_entry(scheduler, job, entry, false);
+        scheduler_save(scheduler, job);
+        return true;
+    }
+    if (!due_begin_make_run(scheduler, job, entry, now, &run))
+        return false;
+    run->job.queued_by_overlap = decision != JOB_DECISION_BEGIN;
+    if (!joins)
+        attempts_supersede(scheduler, job);
+    if (joins)
+        run->job.origin.trigger = RUN_TRIGGER_BACKLOG;
+    job->last_trigger_realtime = now.realtime;
+    due_begin_take_entry(scheduler, job, entry, decision != JOB_DECISION_BEGIN);
+    if (decision == JOB_DECISION_BEGIN) {
+        scheduler_begin(scheduler, run);
+        FAILPOINT(joins ? "backlog-begun" : "due-begun");
+        return true;
+    }
+    if (decision == JOB_DECISION_QUEUE)
+        drop_oldest(scheduler, job);
+    triggers_queue(scheduler, run);
+    scheduler_save(scheduler, job);
+    if (decision == JOB_DECISION_REPLACE)
+        triggers_replace(scheduler, job, run);
+    return true;
+}
+
+bool due_begin_entries(struct scheduler *scheduler, struct job *job, struct run_time now) {
+    list_foreach_safe (entry, &job->schedule.entries, struct due_entry, link) {
+        if (entry->missed.count > 0 || entry->is_open) { /* the job was shared before a reload */
+            due_runs_log_missed(scheduler, job, &entry->missed, "late");
+            due_begin_take_entry(scheduler, job, entry, false);
+        } else if (run_table_find(scheduler->runs, entry->run)) { /* begun under an earlier berthd */
+            due_begin_take_entry(scheduler, job, entry, false);
+        } else if (!begin_entry(scheduler, job, entry, now)) {
+            return false;
+        }
+    }
+    return true;
+}
