@@ -5,20 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include "base/process/cgroup-control.h"
 #include "base/process/cgroup.h"
 #include "base/journal/event.h"
 #include "base/protocol.h"
 #include "conf/parameter.h"
+#include "runner/answers.h"
 #include "runner/berthd-link.h"
 #include "runner/home.h"
 #include "runner/report.h"
 #include "runner/resource-control.h"
 #include "runner/runs.h"
 
-/* s; a runner of the berthd before ends when it sees its socket closed, and a guard just forked still holds its runner's lock */
+/* s. The runner of an earlier berthd ends when it sees its socket closed, and a guard just forked still
+ * holds the lock of its runner. */
 #define LOCK_TIME_CHILD 10
 #define LOCK_TIME 1
 
@@ -31,67 +32,29 @@ struct runner {
     struct runs *runs;
     int lock_fd, listen_fd;
     struct berthd_link *berthd;
-    bool ends_with_berthd;     /* on a socketpair */
-    bool owes_recovered;       /* berthd waits for `recovered` until no sweep is under way */
+    bool ends_with_berthd; /* on a socketpair */
+    bool owes_recovered;   /* berthd waits for `recovered` until no run is being reaped */
 };
 
-/* --- to berthd --- */
-
-/* berthd reads all that it missed after its next hello. */
-static void runner_say(struct runner *r, const struct message_writer *w) {
-    berthd_link_send(r->berthd, w);
-}
-
-static void runner_say_run(struct runner *r, const char *verb, const char *run) {
-    struct message_writer w;
-
-    message_begin(&w, verb);
-    message_put(&w, "run", run);
-    runner_say(r, &w);
-}
-
-static void runner_refuse(struct runner *r, const char *run, const char *reason, const char *text) {
-    struct message_writer w;
-
-    message_begin(&w, PROTOCOL_REFUSED);
-    message_put(&w, "run", run);
-    message_put(&w, "reason", reason);
-    message_put_text(&w, "text", text);
-    runner_say(r, &w);
-}
-
-/* Of a run that neither guard nor record nor report is left of: nothing of it runs. */
-/* killed: the token that berthd wanted killed, or NULL. */
-static void runner_say_lost(struct runner *r, const char *run, const char *killed) {
-    struct message_writer w;
-
-    message_begin(&w, PROTOCOL_REPORT);
-    message_put(&w, "run", run);
-    message_put_u64(&w, "ended", clock_realtime());
-    message_put(&w, "reason", "none");
-    message_put(&w, "lost", "1");
-    if (killed)
-        message_put(&w, "killed", killed);
-    runner_say(r, &w);
-}
+/* --- reports --- */
 
 /* 0, or -ENOENT: there is none. */
-static int runner_load_report(struct runner *r, const char *run) {
+static int runner_load_report(struct runner *runner, const char *run) {
     struct message_writer w;
-    int k;
+    int r;
 
-    if (!berthd_link_is_up(r->berthd))
+    if (!berthd_link_is_up(runner->berthd))
         return 0;
-    k = report_load(&w, runs_directory(r->runs), run);
-    if (k == 0)
-        runner_say(r, &w);
-    else if (k != -ENOENT)
-        journal_log(r->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-k));
-    if (k == -EBADMSG || k == -EFBIG)
-        runner_say_lost(r, run, NULL); /* that nothing of it runs is certain: else there were no report */
-    else if (k < 0 && k != -ENOENT)
-        berthd_link_shut(r->berthd); /* berthd reconnects and gets all states again */
-    return k == -ENOENT ? k : 0;
+    r = report_load(&w, runs_directory(runner->runs), run);
+    if (r == 0)
+        berthd_link_send(runner->berthd, &w);
+    else if (r != -ENOENT)
+        journal_log(runner->journal, LOG_ERR, "the report of run %s cannot be read: %s", run, strerror(-r));
+    if (r == -EBADMSG || r == -EFBIG)
+        answer_lost(runner->berthd, run, NULL); /* a run with a report has no process left */
+    else if (r < 0 && r != -ENOENT)
+        berthd_link_shut(runner->berthd); /* berthd reconnects and gets all states again */
+    return r == -ENOENT ? r : 0;
 }
 
 static void runner_say_report(const char *run, void *userdata) {
@@ -99,309 +62,328 @@ static void runner_say_report(const char *run, void *userdata) {
 }
 
 static void runner_say_guard(const char *run, void *userdata) {
-    runner_say_run(userdata, PROTOCOL_GUARD, run);
+    const struct runner *runner = userdata;
+
+    answer_run(runner->berthd, PROTOCOL_GUARD, run);
 }
 
-static void runner_say_recovered(struct runner *r) {
-    struct message_writer w;
-
-    /* A run that is being swept has processes, so berthd must not take its permits for free. */
-    r->owes_recovered = runs_is_reaping(r->runs);
-    if (r->owes_recovered)
-        return;
-    message_begin(&w, PROTOCOL_RECOVERED);
-    runner_say(r, &w);
+static void runner_say_recovered(struct runner *runner) {
+    /* A run that is being reaped has processes, so berthd must not free its permits. */
+    runner->owes_recovered = runs_is_reaping(runner->runs);
+    if (!runner->owes_recovered)
+        answer_recovered(runner->berthd);
 }
 
 /* --- from berthd --- */
 
 static int runner_on_hello(const struct message *m, void *userdata) {
-    struct runner *r = userdata;
-    struct message_writer w;
+    struct runner *runner = userdata;
     uint64_t version;
 
     if (message_get_u64(m, "version", &version) < 0)
         return -EBADMSG;
-    message_begin(&w, PROTOCOL_HELLO);
-    message_put_u64(&w, "version", PROTOCOL_VERSION);
-    message_put_u64(&w, "pid", (uint64_t) getpid());
-    runner_say(r, &w);
-    runs_each_guard(r->runs, runner_say_guard, r);
-    if (runs_each_report(r->runs, runner_say_report, r) < 0)
+    answer_hello(runner->berthd);
+    runs_each_guard(runner->runs, runner_say_guard, runner);
+    if (runs_each_report(runner->runs, runner_say_report, runner) < 0)
         return -EIO;
-    runner_say_recovered(r);
+    runner_say_recovered(runner);
     return 0;
 }
 
-/* Reads the config again, and keeps the one there is if that is bad. */
-static void runner_reload(struct runner *r) {
+/* Reads the config again. If it is bad, the last good one stays. */
+static void runner_reload(struct runner *runner) {
     _cleanup_(settings_freep) struct settings *settings = NULL;
     struct settings_errors errors = {0};
-    int k = settings_load(r->config, &settings, &errors);
+    int r = settings_load(runner->config, &settings, &errors);
 
     for (size_t i = 0; i < errors.n; i++)
-        journal_log(r->journal, LOG_ERR, "%s", errors.lines[i]);
+        journal_log(runner->journal, LOG_ERR, "%s", errors.lines[i]);
     settings_errors_done(&errors);
-    if (k != 0) {
-        journal_log(r->journal, LOG_ERR, "%s is not taken, the config read before stays in force", r->config);
+    if (r != 0) {
+        journal_log(runner->journal, LOG_ERR, "%s is not taken, the config read before stays in force",
+                    runner->config);
         return;
     }
-    settings_free(r->settings);
-    r->settings = steal_pointer(&settings);
+    settings_free(runner->settings);
+    runner->settings = steal_pointer(&settings);
 }
 
 static bool is_same(const struct job_settings *job, const struct guard_file *record) {
     return job && strcmp(job->hash, record->hash) == 0;
 }
 
-/* The job that berthd means, or NULL: it was refused. */
-static const struct job_settings *runner_find_job(struct runner *r, const struct guard_file *record) {
-    const struct job_settings *job = settings_find_job(r->settings, record->job);
+/* Returns the job that berthd means, or NULL after it has refused the run. */
+static const struct job_settings *runner_find_job(struct runner *runner, const struct guard_file *record) {
+    const struct job_settings *job = settings_find_job(runner->settings, record->job);
 
     if (!is_same(job, record)) {
-        runner_reload(r);
-        job = settings_find_job(r->settings, record->job);
+        runner_reload(runner);
+        job = settings_find_job(runner->settings, record->job);
     }
     if (is_same(job, record))
         return job;
     if (job)
-        runner_refuse(r, record->run, "config-differs", "the job is defined otherwise in the runner's config");
+        answer_refused(runner->berthd, record->run, "config-differs",
+                       "the job is defined otherwise in the runner's config");
     else
-        runner_refuse(r, record->run, "unknown-job", "the job is not defined in the runner's config");
+        answer_refused(runner->berthd, record->run, "unknown-job",
+                       "the job is not defined in the runner's config");
     return NULL;
 }
 
-/* A job that asks for bounds that this host does not have runs without. */
-static void runner_warn_of_missing(struct runner *r, const struct guard_file *record, unsigned missing) {
+/* A job runs without those of its bounds that this host cannot keep. */
+static void runner_warn_of_missing(struct runner *runner, const struct guard_file *record,
+                                   unsigned missing) {
     char names[CGROUP_NAMES_SIZE], text[160];
-    const struct journal_field fields[] = {{"BERTH_EVENT", event_name(EVENT_UNBOUNDED)}, {"BERTH_JOB", record->job},
-                                           {"BERTH_RUN", record->run},      {"BERTH_HOST", record->host},
-                                           {"BERTH_NAMESPACE", record->namespace}, {"BERTH_REASON", names}};
+    const struct journal_field fields[] = {{"BERTH_EVENT", event_name(EVENT_UNBOUNDED)},
+                                           {"BERTH_JOB", record->job},
+                                           {"BERTH_RUN", record->run},
+                                           {"BERTH_HOST", record->host},
+                                           {"BERTH_NAMESPACE", record->namespace},
+                                           {"BERTH_REASON", names}};
 
     if (missing == 0)
         return;
-    snprintf(text, sizeof(text), "%s runs without the bounds that its config asks for: no cgroup controller here for %s", record->job,
-             cgroup_format(missing, names));
-    journal_send(r->journal, LOG_WARNING, event_message_id(EVENT_UNBOUNDED), event_name(EVENT_UNBOUNDED), text, fields,
-                 ELEMENTSOF(fields));
+    snprintf(text, sizeof(text),
+             "%s runs without the bounds that its config asks for: no cgroup controller here for %s",
+             record->job, cgroup_format(missing, names));
+    journal_send(runner->journal, LOG_WARNING, event_message_id(EVENT_UNBOUNDED),
+                 event_name(EVENT_UNBOUNDED), text, fields, ELEMENTSOF(fields));
 }
 
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
 
-/* berthd keeps these bounds itself; one that does not may have been taken over. */
-static void runner_refuse_more(struct runner *r, const struct guard_file *record, int answer) {
+/* berthd checks these bounds itself. A berthd that does not may have been taken over. */
+static void runner_refuse_more(struct runner *runner, const struct guard_file *record, int answer) {
     const char *reason = answer == RUNS_E_OVERLAP ? "overlap" : "too-many-runs";
-    const char *text = answer == RUNS_E_OVERLAP ? "a run of the job is not over, and its config does not allow another one beside it"
-                                                : "berth-runner starts no more than " NUMBER(RUNS_MAX) " runs at once";
+    const char *text =
+        answer == RUNS_E_OVERLAP
+            ? "a run of the job is not over, and its config does not allow another one beside it"
+            : "berth-runner starts no more than " NUMBER(RUNS_MAX) " runs at once";
 
-    journal_log(r->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, text);
-    runner_refuse(r, record->run, reason, text);
+    journal_log(runner->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, text);
+    answer_refused(runner->berthd, record->run, reason, text);
 }
 
-/* berthd has checked the same. One that sends what it must have refused may have been taken over. */
-static bool runner_accepts_sets(struct runner *r, const struct guard_file *record,
+/* berthd has checked the same. A berthd that has not may have been taken over. */
+static bool runner_accepts_sets(struct runner *runner, const struct guard_file *record,
                                 const struct job_settings *job) {
     const struct parameters parameters = {job->name, job->input.parameters, job->input.environment};
     const char *list[PARAMETERS_MAX + 1];
     char error[PARAMETER_ERROR_SIZE];
-    int k = parameters_check(&parameters, sets_list(&record->sets, list), record->sets.n, error);
+    int r = parameters_check(&parameters, sets_list(&record->sets, list), record->sets.n, error);
 
-    if (k == 0)
+    if (r == 0)
         return true;
-    if (k != -EINVAL)
-        snprintf(error, sizeof(error), "%s", strerror(-k));
-    journal_log(r->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job, error);
-    runner_refuse(r, record->run, "parameters", error);
+    if (r != -EINVAL)
+        snprintf(error, sizeof(error), "%s", strerror(-r));
+    journal_log(runner->journal, LOG_WARNING, "run %s of %s is refused: %s", record->run, record->job,
+                error);
+    answer_refused(runner->berthd, record->run, "parameters", error);
     return false;
 }
 
-static void runner_start(struct runner *r, struct guard_file *record) {
-    const struct job_settings *job = runner_find_job(r, record);
-    int k;
+static void runner_start(struct runner *runner, struct guard_file *record) {
+    const struct job_settings *job = runner_find_job(runner, record);
+    int r;
 
-    if (!job || !runner_accepts_sets(r, record, job))
+    if (!job || !runner_accepts_sets(runner, record, job))
         return;
     if (job->on_lease_lost == ON_LEASE_LOST_STOP && clock_boottime() >= record->deadline) {
-        runner_refuse(r, record->run, "late", "its deadline had passed when this runner read of it");
+        answer_refused(runner->berthd, record->run, "late",
+                       "its deadline had passed when this runner read of it");
         return;
     }
-    runner_warn_of_missing(r, record, runs_prepare(r->runs, job));
-    k = runs_start(r->runs, record, job);
-    if (k > 0) {
-        runner_refuse_more(r, record, k);
+    runner_warn_of_missing(runner, record, runs_prepare(runner->runs, job));
+    r = runs_start(runner->runs, record, job);
+    if (r > 0) {
+        runner_refuse_more(runner, record, r);
         return;
     }
-    if (k < 0) {
-        journal_log(r->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job, strerror(-k));
-        runner_refuse(r, record->run, "resources", strerror(-k));
+    if (r < 0) {
+        journal_log(runner->journal, LOG_ERR, "run %s of %s cannot be started: %s", record->run, record->job,
+                    strerror(-r));
+        answer_refused(runner->berthd, record->run, "resources", strerror(-r));
         return;
     }
-    runner_say_run(r, PROTOCOL_STARTING, record->run);
+    answer_run(runner->berthd, PROTOCOL_STARTING, record->run);
 }
 
-static void runner_take_start(struct runner *r, const char *run, const struct message *m) {
+static void runner_take_start(struct runner *runner, const char *run, const struct message *m) {
     struct guard_file record;
 
-    if (runs_exists(r->runs, run))
-        runner_say_run(r, PROTOCOL_EXISTS, run);
+    if (runs_exists(runner->runs, run))
+        answer_run(runner->berthd, PROTOCOL_EXISTS, run);
     else if (guard_file_parse(&record, m) < 0 || message_get(m, "cgroup") || message_get(m, "guard"))
-        runner_refuse(r, run, "bad-request", "a field is missing or malformed");
+        answer_refused(runner->berthd, run, "bad-request", "a field is missing or malformed");
     else
-        runner_start(r, &record);
+        runner_start(runner, &record);
 }
 
-static void runner_take_kill(struct runner *r, const char *run, const struct message *m) {
-    int k = runs_kill(r->runs, run);
+static void runner_take_kill(struct runner *runner, const char *run, const struct message *m) {
+    int r = runs_kill(runner->runs, run);
 
-    if (k == 1)
-        runner_say_report(run, r);
-    else if (k == -ENOENT)
-        runner_say_lost(r, run, message_get(m, "token"));
+    if (r == 1)
+        runner_say_report(run, runner);
+    else if (r == -ENOENT)
+        answer_lost(runner->berthd, run, message_get(m, "token"));
 }
 
 static int runner_on_message(const struct message *m, void *userdata) {
-    struct runner *r = userdata;
+    struct runner *runner = userdata;
     char run[ID_TEXT_SIZE];
 
     if (message_get_id(m, "run", run) < 0)
         return -EBADMSG;
     if (message_is(m, PROTOCOL_START))
-        runner_take_start(r, run, m);
+        runner_take_start(runner, run, m);
     else if (message_is(m, PROTOCOL_KILL))
-        runner_take_kill(r, run, m);
+        runner_take_kill(runner, run, m);
     else if (message_is(m, PROTOCOL_FORGET))
-        runs_forget(r->runs, run);
+        runs_forget(runner->runs, run);
     else
         return -EBADMSG;
     return 0;
 }
 
 static void runner_on_bad(void *userdata) {
-    const struct runner *r = userdata;
+    const struct runner *runner = userdata;
 
-    journal_log(r->journal, LOG_WARNING, "a connection was closed: what came is not a message of berthd");
+    journal_log(runner->journal, LOG_WARNING,
+                "a connection was closed: what came is not a message of berthd");
 }
 
 static void runner_on_gone(bool is_berthd, void *userdata) {
-    struct runner *r = userdata;
+    struct runner *runner = userdata;
 
     if (is_berthd)
-        r->owes_recovered = false;
-    if (r->ends_with_berthd)
-        (void) sd_event_exit(r->event, 0);
+        runner->owes_recovered = false;
+    if (runner->ends_with_berthd)
+        (void) sd_event_exit(runner->event, 0);
 }
 
 /* --- from the runs --- */
 
 static void runner_on_report(const char *run, void *userdata) {
-    if (runner_load_report(userdata, run) == -ENOENT)
-        runner_say_lost(userdata, run, NULL);
+    struct runner *runner = userdata;
+
+    if (runner_load_report(runner, run) == -ENOENT)
+        answer_lost(runner->berthd, run, NULL);
 }
 
 static void runner_on_reaped(void *userdata) {
-    struct runner *r = userdata;
+    struct runner *runner = userdata;
 
-    if (r->owes_recovered)
-        runner_say_recovered(r);
+    if (runner->owes_recovered)
+        runner_say_recovered(runner);
 }
 
 /* --- the module --- */
 
 /* The unit's ExecStopPost= has taken the controllers from runs that go on. */
 static void runner_bound_again(const char *run, void *userdata) {
-    struct runner *r = userdata;
+    struct runner *runner = userdata;
     const struct job_settings *job;
     struct guard_file record;
-    int k;
+    int r;
 
-    if (guard_file_load(&record, runs_directory(r->runs), run) < 0 || !record.cgroup[0])
+    if (guard_file_load(&record, runs_directory(runner->runs), run) < 0 || !record.cgroup[0])
         return;
-    job = settings_find_job(r->settings, record.job);
+    job = settings_find_job(runner->settings, record.job);
     if (!is_same(job, &record) || resource_control_needed(job) == 0)
         return;
-    runner_warn_of_missing(r, &record, runs_prepare(r->runs, job));
-    k = resource_control_apply(record.cgroup, job);
-    if (k > 0)
-        journal_log(r->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s", run, record.job, record.cgroup, strerror(k));
+    runner_warn_of_missing(runner, &record, runs_prepare(runner->runs, job));
+    r = resource_control_apply(record.cgroup, job);
+    if (r > 0)
+        journal_log(runner->journal, LOG_WARNING, "run %s of %s goes on without its bounds: %s: %s", run,
+                    record.job, record.cgroup, strerror(r));
 }
 
-static int runner_recover(struct runner *r) {
+static int runner_recover(struct runner *runner) {
     _cleanup_free_ char *cgroup = NULL;
-    const struct runs_handler handler = {.on_report = runner_on_report, .on_reaped = runner_on_reaped, .userdata = r};
+    const struct runs_handler handler = {
+        .on_report = runner_on_report, .on_reaped = runner_on_reaped, .userdata = runner};
     char path[GUARD_FILE_PATH_SIZE];
-    int k;
+    int r;
 
-    k = cgroup_find_own(&cgroup);
-    if (k < 0)
-        journal_log(r->journal, LOG_INFO, "no cgroup may be made here (%s): processes are found by descent", strerror(-k));
-    snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNS);
-    k = runs_new(&r->runs, r->event, path, cgroup, &r->access, &handler);
-    if (k == 0)
-        k = runs_recover(r->runs);
-    if (k == 0)
-        runs_each_guard(r->runs, runner_bound_again, r);
-    return k;
+    r = cgroup_find_own(&cgroup);
+    if (r < 0)
+        journal_log(runner->journal, LOG_INFO,
+                    "no cgroup may be made here (%s): processes are found by descent", strerror(-r));
+    snprintf(path, sizeof(path), "%s/%s", runner->settings->runtime_directory, PROTOCOL_RUNS);
+    r = runs_new(&runner->runs, runner->event, path, cgroup, &runner->access, &handler);
+    if (r == 0)
+        r = runs_recover(runner->runs);
+    if (r == 0)
+        runs_each_guard(runner->runs, runner_bound_again, runner);
+    return r;
 }
 
-static int runner_listen(struct runner *r) {
+static int runner_listen(struct runner *runner) {
     char path[GUARD_FILE_PATH_SIZE];
 
-    snprintf(path, sizeof(path), "%s/%s", r->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
-    if (r->listen_fd < 0)
-        r->listen_fd = access_listen(&r->access, path);
-    if (r->listen_fd < 0) {
-        journal_log(r->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-r->listen_fd));
-        return r->listen_fd;
+    snprintf(path, sizeof(path), "%s/%s", runner->settings->runtime_directory, PROTOCOL_RUNNER_SOCKET);
+    if (runner->listen_fd < 0)
+        runner->listen_fd = access_listen(&runner->access, path);
+    if (runner->listen_fd < 0) {
+        journal_log(runner->journal, LOG_ERR, "cannot listen on %s: %s", path, strerror(-runner->listen_fd));
+        return runner->listen_fd;
     }
-    return berthd_link_listen(r->berthd, r->listen_fd);
+    return berthd_link_listen(runner->berthd, runner->listen_fd);
 }
 
-int runner_new(struct runner **ret, sd_event *event, struct journal *journal, const struct runner_options *options) {
-    _cleanup_(runner_freep) struct runner *r = calloc(1, sizeof(*r));
-    const struct berthd_link_handler handler = {.on_hello = runner_on_hello, .on_message = runner_on_message, .on_bad = runner_on_bad,
-                                                .on_gone = runner_on_gone, .userdata = r};
+int runner_new(struct runner **ret, sd_event *event, struct journal *journal,
+               const struct runner_options *options) {
+    _cleanup_(runner_freep) struct runner *runner = calloc(1, sizeof(*runner));
+    const struct berthd_link_handler handler = {.on_hello = runner_on_hello,
+                                                .on_message = runner_on_message,
+                                                .on_bad = runner_on_bad,
+                                                .on_gone = runner_on_gone,
+                                                .userdata = runner};
     _cleanup_close_ int socket_fd = options->socket_fd, listen_fd = options->listen_fd;
-    int k;
+    int r;
 
-    if (!r) {
+    if (!runner) {
         settings_free(options->settings);
         return -ENOMEM;
     }
-    r->event = sd_event_ref(event);
-    r->journal = journal;
-    r->settings = options->settings;
-    r->lock_fd = -1;
-    r->listen_fd = steal_fd(&listen_fd);
-    r->ends_with_berthd = socket_fd >= 0;
-    r->config = strdup(options->config);
-    if (!r->config)
+    runner->event = sd_event_ref(event);
+    runner->journal = journal;
+    runner->settings = options->settings;
+    runner->lock_fd = -1;
+    runner->listen_fd = steal_fd(&listen_fd);
+    runner->ends_with_berthd = socket_fd >= 0;
+    runner->config = strdup(options->config);
+    if (!runner->config)
         return -ENOMEM;
-    access_init(&r->access);
-    k = berthd_link_new(&r->berthd, event, &r->access, &handler);
-    if (k < 0)
-        return k;
-    k = home_take(journal, r->settings->runtime_directory, r->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &r->lock_fd);
-    if (k >= 0)
-        k = runner_recover(r);
-    if (k >= 0)
-        k = r->ends_with_berthd ? berthd_link_add(r->berthd, steal_fd(&socket_fd)) : runner_listen(r);
-    if (k < 0)
-        return k;
-    *ret = steal_pointer(&r);
+    access_init(&runner->access);
+    r = berthd_link_new(&runner->berthd, event, &runner->access, &handler);
+    if (r < 0)
+        return r;
+    r = home_take(journal, runner->settings->runtime_directory,
+                  runner->ends_with_berthd ? LOCK_TIME_CHILD : LOCK_TIME, &runner->lock_fd);
+    if (r >= 0)
+        r = runner_recover(runner);
+    if (r >= 0)
+        r = runner->ends_with_berthd ? berthd_link_add(runner->berthd, steal_fd(&socket_fd))
+                                     : runner_listen(runner);
+    if (r < 0)
+        return r;
+    *ret = steal_pointer(&runner);
     return 0;
 }
 
-struct runner *runner_free(struct runner *r) {
-    if (!r)
+struct runner *runner_free(struct runner *runner) {
+    if (!runner)
         return NULL;
-    r->berthd = berthd_link_free(r->berthd);
-    close_fd(r->listen_fd);
-    runs_free(r->runs);
-    close_fd(r->lock_fd);
-    settings_free(r->settings);
-    free(r->config);
-    sd_event_unref(r->event);
-    free(r);
+    runner->berthd = berthd_link_free(runner->berthd);
+    close_fd(runner->listen_fd);
+    runs_free(runner->runs);
+    close_fd(runner->lock_fd);
+    settings_free(runner->settings);
+    free(runner->config);
+    sd_event_unref(runner->event);
+    free(runner);
     return NULL;
 }
