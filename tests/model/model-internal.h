@@ -4,18 +4,10 @@
 /* Inside of the model test; tests/model/model.h says what it is. All times are µs of the one virtual time; where a host measures,
  * its rate is reckoned in (vhost_lasts()). */
 
-#include <hiredis/hiredis.h>
-
 #include "base/clock.h"
-#include "store/redis/client/reply.h"
-#include "store/redis/client/script.h"
-#include "store/redis/client/command.h"
-#include "tests/model/model.h"
+#include "tests/model/model-bridge.h"
 #include "tests/model/model-turn.h"
-#include "tests/harness/redis.h"
 
-#define MODEL_KEY "berth:{m}:meta"
-#define MODEL_NOW "berth:{m}:now" /* no key: time and replication id, given to the prelude as if they were one */
 #define HOSTS_MAX 4
 #define POOLS_MAX 4
 #define RUNS_MAX 200
@@ -28,33 +20,6 @@
 #define NUMBER_SIZE 24
 #define EPOCHS_MAX 200
 #define OVERRIDE_SIZE 200
-
-/* --- the scripts on Redis --- */
-
-struct bridge {
-    struct redis_server server;
-    redisContext *client; /* with what rights berth has */
-    char sha[2][REDIS_SCRIPTS][REDIS_SHA_SIZE]; /* [1]: with bounds so low that they are reached */
-    bool full, replica;
-    char look[REDIS_SHA_SIZE], save[REDIS_SHA_SIZE], restore[REDIS_SHA_SIZE];
-};
-
-int bridge_open(struct bridge *b, const struct model_mutation *mutation);
-void bridge_close(struct bridge *b);
-/* Runs a script at this time of Redis' clock. {reply, {channel, text, ...}, {epoch, grace, clock, heartbeat_count, unsettled, began, lead,
- * the overrides of all pools that any sequence has}}; NULL if Redis is gone. To be freed. */
-redisReply *bridge_call(struct bridge *b, enum redis_script script, bool tight, usec_t redis_time, unsigned replid,
-                        const struct redis_command *arguments);
-/* {complaints, keys besides those at rest, claim, state, token, session, ticket, ...}: the data hangs together, and what is in it.
- * To be freed. */
-redisReply *bridge_inspect(struct bridge *b);
-redisReply *bridge_keys(struct bridge *b); /* all there are; to be freed */
-bool bridge_has_session(struct bridge *b, unsigned session); /* and its end was not begun */
-void bridge_wipe(struct bridge *b);
-void bridge_set_full(struct bridge *b, bool full);       /* no memory left */
-void bridge_set_replica(struct bridge *b, bool replica); /* it takes no writes */
-void bridge_save(struct bridge *b); /* keeps a copy of all data, to be restored */
-void bridge_restore(struct bridge *b);
 
 /* --- what Redis must have --- */
 
@@ -219,23 +184,6 @@ struct model_event {
     redisReply *reply;  /* of an answer: {reply, pushes, state} */
     usec_t sent;
     char *text;         /* of a push */
-};
-
-enum step_kind {
-    STEP_CLAIM, STEP_CLAIMS, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL,
-    STEP_LOSE_ANSWER, STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_TWICE, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
-    STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
-    STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
-    STEP_AGAIN, STEP_BACK,
-    STEP_DRAIN, /* from here on: with turns alone */
-    STEPS
-};
-
-struct step {
-    enum step_kind kind;
-    usec_t at;
-    unsigned host;
-    uint64_t a, b, c, d;
 };
 
 struct world {
@@ -408,7 +356,12 @@ usec_t world_draw(struct world *w, usec_t most); /* a short delay */
 void world_trace(const struct world *w, const char *format, ...) _printf_(2, 3);
 
 /* --- model-steps.c --- */
+struct step;
 void world_step(struct world *w, const struct step *s);
 void world_heal(struct world *w); /* all faults end */
 void world_disaster(struct world *w); /* the host that began a process last, and Redis' data */
-const char *step_name(enum step_kind kind);
+
+/* --- model-operator.c --- */
+void operator_override(struct world *w, struct host *h, const struct step *s); /* also clears, pauses, resumes */
+void operator_revoke(struct world *w, struct host *h, const struct step *s);
+void operator_end_grace(struct world *w, struct host *h);

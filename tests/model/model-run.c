@@ -1,252 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sequences: made from a seed, run, and, when one fails, made shorter as long as it still fails. */
+/* Runs sequences. One that fails is made shorter as long as it still fails. */
 
 #include <string.h>
 
-#include "tests/model/model-internal.h"
+#include "tests/model/model-sequence.h"
 
 #define SHRINK_RUNS 400
-
-struct sequence {
-    uint64_t seed;
-    struct step steps[STEPS_MAX];
-    size_t n;
-    usec_t length;
-};
-
-struct dice {
-    uint64_t seed, n;
-};
-
-static uint64_t roll(struct dice *d, uint64_t sides) {
-    return model_mix(d->seed, d->n++) % sides;
-}
-
-/* --- made --- */
-
-/* Durations around the one that matters most. */
-static usec_t some_time(struct dice *d, usec_t lease) {
-    switch (roll(d, 4)) {
-    case 0:
-        return lease / 20 + roll(d, lease / 6);
-    case 1:
-        return lease / 4 + roll(d, lease / 2);
-    case 2:
-        return lease * 9 / 10 + roll(d, lease / 2);
-    default:
-        return lease + roll(d, lease * 2);
-    }
-}
-
-/* Hosts declare a plain pool and a pattern, and sometimes one of its keys in full. */
-static void make_keys(struct world *w, struct dice *d) {
-    w->n_pools = POOLS_MAX;
-    for (unsigned p = 0; p < w->n_pools; p++)
-        w->limits[p] = 1 + (uint32_t) roll(d, 4);
-    for (unsigned p = 1; p < POOL_PATTERN; p++)
-        if (roll(d, 4) > 0)
-            w->limits[p] = 0;
-}
-
-static void make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, uint64_t seed) {
-    struct dice d = {.seed = model_mix(seed, 77)};
-    static const usec_t leases[] = {10, 60, 100};
-
-    memset(w, 0, sizeof(*w));
-    w->bridge = bridge;
-    w->mutation = mutation;
-    w->seed = seed;
-    w->n_hosts = 2 + (unsigned) roll(&d, 3);
-    w->n_pools = 1 + (unsigned) roll(&d, 3);
-    w->has_keys = seed & MODEL_KEYS;
-    w->lease = leases[roll(&d, ELEMENTSOF(leases))] * USEC_PER_SEC;
-    w->heartbeat = w->lease / 6;
-    w->longest = w->lease;
-    w->tight = roll(&d, 4) == 0;
-    w->sync_part = roll(&d, 2) == 0 ? 2 : 200;
-    w->now = USEC_PER_SEC;
-    w->replid = 1;
-    for (unsigned p = 0; p < w->n_pools; p++)
-        w->limits[p] = 1 + (uint32_t) roll(&d, 4);
-    if (w->has_keys)
-        make_keys(w, &d);
-    for (unsigned i = 0; i < w->n_hosts; i++) {
-        static const double rates[] = {0.99501, 1.0, 1.00499, 1.00499};
-
-        w->hosts[i].index = w->hosts[i].name = i;
-        w->hosts[i].lease = w->lease;
-        w->hosts[i].rate = rates[roll(&d, ELEMENTSOF(rates))];
-        w->hosts[i].start_at = w->now + 1 + roll(&d, w->heartbeat);
-        memcpy(w->hosts[i].limits, w->limits, sizeof(w->limits));
-    }
-    rules_begin(w);
-    w->turns = seed & MODEL_TURNS;
-    if (w->turns)
-        vturn_init(w);
-}
-
-/* How often each kind comes; each sequence leaves out some of them. */
-static const unsigned weights[STEPS] = {
-    [STEP_CLAIM] = 60, [STEP_CLAIMS] = 12, [STEP_WITHDRAW] = 8, [STEP_CRASH] = 6, [STEP_REBOOT] = 3, [STEP_LOSE_FILE] = 2, [STEP_FREEZE] = 5,
-    [STEP_CUT] = 5, [STEP_LOSE_CALL] = 5, [STEP_LOSE_ANSWER] = 8, [STEP_STALL_CALL] = 6, [STEP_STALL_ANSWER] = 6, [STEP_LOSE_PUSH] = 8,
-    [STEP_STALL_PUSH] = 5, [STEP_TWICE] = 6, [STEP_RECONNECT] = 4, [STEP_BYE] = 3, [STEP_WIPE] = 4, [STEP_FLUSH] = 1, [STEP_RESTART] = 4,
-    [STEP_SAVE] = 5, [STEP_RESTORE] = 4, [STEP_REDIS_FROZEN] = 3, [STEP_CLOCK] = 5, [STEP_LIMIT] = 6, [STEP_OVERRIDE] = 7, [STEP_CLEAR] = 3,
-    [STEP_PAUSE] = 4, [STEP_RESUME] = 3, [STEP_REVOKE] = 4, [STEP_GRACE] = 6, [STEP_DISASTER] = 4,
-    [STEP_FULL] = 3, [STEP_REPLICA] = 3, [STEP_SCOPE] = 5, [STEP_NAME] = 6, [STEP_LEASE] = 6, [STEP_AGAIN] = 4, [STEP_BACK] = 4,
-    [STEP_DRAIN] = 4,
-};
-
-static void fill_step(struct dice *d, struct step *s, const struct world *w, const struct sequence *q, size_t at) {
-    s->host = (unsigned) roll(d, w->n_hosts);
-    s->a = some_time(d, w->lease);
-    switch (s->kind) {
-    case STEP_CLAIM:
-        s->a = 0;
-        for (unsigned p = 0; p < w->n_pools; p++)
-            if (roll(d, 2) == 0)
-                s->a |= (1 + roll(d, 3) % 2 + roll(d, 5) / 4) << (8 * p);
-        s->b = roll(d, 5) == 0 ? some_time(d, w->lease) : 0;
-        s->c = (roll(d, 8) == 0 ? 1u : 0u) | (roll(d, 8) == 0 ? 2u : 0u) | (roll(d, 6) == 0 ? (1 + roll(d, 3)) << 2 : 0u);
-        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
-        break;
-    case STEP_CLAIMS:
-        s->a = roll(d, w->n_pools);
-        s->b = some_time(d, w->lease);
-        s->c = roll(d, 16) | (roll(d, 3) == 0 ? roll(d, 64) << 8 : 0) | (roll(d, 4) == 0 ? (1 + roll(d, 4)) << 16 : 0);
-        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) * 2 : roll(d, w->lease / 2);
-        break;
-    case STEP_WITHDRAW:
-        s->b = roll(d, 3) == 0 ? 1 + roll(d, 5) : 0;
-        break;
-    case STEP_STALL_ANSWER:
-        s->a = roll(d, 3) == 0 ? s->a : w->lease / 4 + roll(d, w->lease * 6 / 10);
-        break;
-    case STEP_CLOCK:
-        s->a = roll(d, 3) == 0 ? 3600 * USEC_PER_SEC : some_time(d, w->lease);
-        s->b = roll(d, 3); /* 1: back */
-        break;
-    case STEP_LIMIT:
-        s->a = roll(d, w->n_pools);
-        s->b = roll(d, 6); /* 0: it declares that pool no more */
-        break;
-    case STEP_SCOPE:
-        s->a = roll(d, w->n_pools);
-        s->b = roll(d, 2); /* 1: host */
-        break;
-    case STEP_NAME:
-        s->b = roll(d, w->n_hosts);
-        break;
-    case STEP_LEASE:
-        s->b = roll(d, 3);
-        s->c = roll(d, 2); /* 1: all others are stopped meanwhile, and come back with it */
-        if (s->c == 1)
-            s->a = roll(d, w->heartbeat);
-        break;
-    case STEP_OVERRIDE:
-    case STEP_CLEAR:
-    case STEP_PAUSE:
-    case STEP_RESUME:
-        s->a = roll(d, w->n_pools);
-        s->b = roll(d, 5);
-        s->c = at + 1;
-        s->d = roll(d, 3) == 0 ? some_time(d, w->lease) : 0;
-        for (size_t i = 0; i < at && roll(d, 4) == 0; i++) /* sometimes it is an earlier one, said again */
-            if (q->steps[i].kind >= STEP_OVERRIDE && q->steps[i].kind <= STEP_RESUME && roll(d, 2) == 0) {
-                usec_t when = s->at;
-
-                *s = q->steps[i];
-                s->at = when;
-                break;
-            }
-        break;
-    default:
-        break;
-    }
-}
-
-/* What matters most after some faults, and would seldom come by chance: the host goes away as soon as it heard a late answer, or was the
- * first with another lease; Redis becomes another one, with connections kept, while a push is under way; who must remember the clock has
- * only just received it. */
-static void follow(struct dice *d, struct sequence *q, const struct step *s, const struct world *w, bool may_lose_data) {
-    struct step *next = &q->steps[q->n];
-
-    if (q->n == STEPS_MAX || roll(d, 2) == 0)
-        return;
-    if (s->kind == STEP_STALL_ANSWER || (s->kind == STEP_LEASE && s->c == 1)) {
-        static const enum step_kind kinds[] = {STEP_CUT, STEP_CRASH, STEP_FREEZE};
-
-        *next = (struct step) {.kind = kinds[roll(d, ELEMENTSOF(kinds))], .host = s->host, .a = some_time(d, w->lease)};
-        next->at = s->at + s->a + roll(d, w->heartbeat * 3 / 2);
-        q->n++;
-    } else if (s->kind == STEP_STALL_PUSH) {
-        static const enum step_kind kinds[] = {STEP_RESTART, STEP_WIPE, STEP_RESTORE};
-
-        *next = (struct step) {.kind = kinds[may_lose_data ? roll(d, ELEMENTSOF(kinds)) : 0], .host = s->host, .a = 1};
-        next->at = s->at + roll(d, w->lease / 2);
-        q->n++;
-    } else if (s->kind == STEP_RESTORE || s->kind == STEP_AGAIN) { /* a berthd that is new says hello first, each time */
-        *next = (struct step) {.kind = STEP_LOSE_FILE, .at = s->at - 1, .host = s->host, .a = roll(d, w->heartbeat)};
-        q->n++;
-        if (q->n < STEPS_MAX && may_lose_data)
-            q->steps[q->n++] = (struct step) {.kind = STEP_AGAIN, .at = s->at + some_time(d, w->lease), .host = s->host, .a = 2};
-    } else if (s->kind == STEP_DISASTER) {
-        *next = (struct step) {.kind = STEP_CRASH, .at = s->at, .host = s->host, .a = roll(d, w->heartbeat)};
-        q->n++;
-    }
-}
-
-static int compare_steps(const void *a, const void *b) {
-    const struct step *x = a, *y = b;
-
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static void make_sequence(struct sequence *q, uint64_t seed, const struct world *w) {
-    struct dice d = {.seed = model_mix(seed, 78)};
-    bool used[STEPS] = {false};
-    unsigned sum = 0;
-    usec_t at = w->now;
-
-    memset(q, 0, sizeof(*q));
-    q->seed = seed;
-    for (unsigned k = 0; k < (w->turns ? STEPS : STEP_DRAIN); k++) {
-        used[k] = k <= STEP_CLAIMS || roll(&d, k >= STEP_FULL ? 8 : 3) == 0; /* what keeps hosts out leaves less to all the others */
-        if ((k == STEP_RESTORE || k == STEP_AGAIN || k == STEP_BACK) && used[k])
-            used[STEP_SAVE] = true;
-    }
-    if (used[STEP_LEASE]) /* and data that is lost: that no rule covers, all hosts are to name the same lease */
-        used[STEP_WIPE] = used[STEP_FLUSH] = used[STEP_RESTORE] = used[STEP_DISASTER] = used[STEP_AGAIN] = used[STEP_BACK] = false;
-    if (w->turns) /* no rule covers memory that goes back */
-        used[STEP_BACK] = false;
-    for (unsigned k = 0; k < STEPS; k++)
-        sum += used[k] ? weights[k] : 0;
-    q->n = 20 + roll(&d, STEPS_MAX - 40);
-    q->length = w->lease * (4 + roll(&d, 5));
-    if (roll(&d, 2) == 0) /* past the first grace, where most would only wait */
-        at += w->lease + w->lease / 4;
-    for (size_t i = 0; i < q->n; i++) {
-        uint64_t n = roll(&d, sum);
-        struct step *s = &q->steps[i];
-
-        for (unsigned k = 0; k < STEPS; k++) {
-            if (!used[k])
-                continue;
-            if (n < weights[k]) {
-                s->kind = k;
-                break;
-            }
-            n -= weights[k];
-        }
-        /* Bursts: what happens close together matters. */
-        at += roll(&d, 3) == 0 ? roll(&d, 3 * q->length / q->n * 2) : roll(&d, w->heartbeat / 4);
-        s->at = at;
-        fill_step(&d, s, w, q, i);
-    }
-    for (size_t i = 0, n = q->n; i < n; i++)
-        follow(&d, q, &q->steps[i], w, !used[STEP_LEASE]);
-    qsort(q->steps, q->n, sizeof(*q->steps), compare_steps);
-}
 
 /* --- run --- */
 
@@ -308,7 +68,7 @@ static void run_sequence(struct world *w, struct bridge *bridge, const struct mo
                          FILE *trace) {
     usec_t healed;
 
-    make_world(w, bridge, mutation, q->seed);
+    sequence_make_world(w, bridge, mutation, q->seed);
     w->trace = trace;
     bridge_wipe(bridge);
     for (size_t i = 0; i < q->n && !model_failed(w); i++) {
@@ -408,8 +168,8 @@ int model_run(uint64_t first_seed, unsigned n, const struct model_mutation *muta
 
     *ret_failed = false;
     for (unsigned i = 0; k >= 0 && i < n && !*ret_failed; i++) {
-        make_world(w, &bridge, mutation, first_seed + i);
-        make_sequence(q, first_seed + i, w);
+        sequence_make_world(w, &bridge, mutation, first_seed + i);
+        sequence_make(q, first_seed + i, w);
         run_sequence(w, &bridge, mutation, q, NULL);
         *ret_failed = model_failed(w);
         if (*ret_failed && tell_it)

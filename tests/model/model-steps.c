@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The steps of a sequence: what is asked for, and what befalls hosts, network and Redis. */
+/* The steps of a sequence: what hosts ask for, and what befalls hosts, network and Redis. */
 
 #include <string.h>
 
-#include "tests/model/model-internal.h"
-
-static const char *const step_names[STEPS] = {
-    [STEP_CLAIM] = "claim", [STEP_CLAIMS] = "several claims", [STEP_WITHDRAW] = "withdraw", [STEP_CRASH] = "crash",
-    [STEP_REBOOT] = "reboot",
-    [STEP_LOSE_FILE] = "crash and lose the session's file", [STEP_FREEZE] = "freeze", [STEP_CUT] = "cut",
-    [STEP_LOSE_CALL] = "lose a call", [STEP_LOSE_ANSWER] = "lose an answer", [STEP_STALL_CALL] = "stall a call",
-    [STEP_STALL_ANSWER] = "stall an answer", [STEP_LOSE_PUSH] = "lose a push", [STEP_STALL_PUSH] = "stall a push",
-    [STEP_TWICE] = "a call for claims comes twice",
-    [STEP_RECONNECT] = "reconnect", [STEP_BYE] = "bye", [STEP_WIPE] = "Redis restarts empty", [STEP_FLUSH] = "FLUSHALL",
-    [STEP_RESTART] = "Redis restarts with its data", [STEP_SAVE] = "snapshot", [STEP_RESTORE] = "Redis comes back with the snapshot",
-    [STEP_REDIS_FROZEN] = "freeze Redis", [STEP_CLOCK] = "step Redis' clock", [STEP_LIMIT] = "declare a limit",
-    [STEP_OVERRIDE] = "override", [STEP_CLEAR] = "clear an override", [STEP_PAUSE] = "pause", [STEP_RESUME] = "resume",
-    [STEP_REVOKE] = "revoke", [STEP_GRACE] = "end grace",
-    [STEP_DISASTER] = "with the next start its host and Redis' data are lost, and Redis' clock is set back",
-    [STEP_FULL] = "Redis is full", [STEP_REPLICA] = "Redis is a replica, then promoted", [STEP_SCOPE] = "another scope",
-    [STEP_AGAIN] = "Redis comes back with the same snapshot again", [STEP_BACK] = "Redis's memory goes back",
-    [STEP_DRAIN] = "drain for a time",
-    [STEP_NAME] = "berthd is restarted with another name", [STEP_LEASE] = "berthd is restarted with another lease",
-};
-
-const char *step_name(enum step_kind kind) {
-    return step_names[kind];
-}
+#include "tests/model/model-sequence.h"
 
 /* The limit that these give a pool: its own, or that of its pattern; 0: it is not declared, or is of scope host. */
 static uint32_t limit_for(const struct world *w, unsigned pool, const uint32_t *limits, const bool *host_scoped) {
@@ -172,67 +149,6 @@ static void step_redis(struct world *w, const struct step *s) {
         break_all(w);
 }
 
-static void step_override(struct world *w, struct host *h, const struct step *s) {
-    const char *kind = s->kind == STEP_OVERRIDE ? "set" : s->kind == STEP_CLEAR ? "clear" : s->kind == STEP_PAUSE ? "pause" : "resume";
-    unsigned p = (unsigned) (s->a % w->n_pools);
-    uint64_t id = s->c % (STEPS_MAX + 1);
-    struct redis_command words = {0};
-    char by[24];
-
-    if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
-        return;
-    if (w->admin_versions[id] == 0) /* else it is a resend */
-        w->admin_versions[id] = h->overrides[p].version + 1;
-    vhost_begin(h, &words);
-    command_add(&words, h->epoch);
-    command_add(&words, model_pool(w, p));
-    command_add_u64(&words, w->admin_versions[id] - 1);
-    (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
-    if (id == 0)
-        w->admin_versions[0] = 0;
-    command_add(&words, by);
-    command_add(&words, kind);
-    command_add_u64(&words, s->b);
-    command_add_u64(&words, s->d);
-    command_add(&words, "why");
-    world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, NULL);
-}
-
-static void step_revoke(struct world *w, struct host *h, const struct step *s) {
-    struct redis_command words = {0};
-    char id[24];
-
-    if (!h->up || h->phase != HOST_LIVE || w->n_runs == 0 || h->frozen_until > w->now)
-        return;
-    (void) snprintf(id, sizeof(id), "c%u", (unsigned) (s->a % w->n_runs));
-    vhost_begin(h, &words);
-    command_add(&words, h->epoch);
-    command_add(&words, id);
-    command_add(&words, "enough");
-    world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
-}
-
-/* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
-static bool may_end_grace(const struct world *w) {
-    if (w->m.empty || !*w->m.epoch || w->m.replid != w->replid)
-        return false;
-    for (unsigned i = 0; i < w->n_hosts; i++)
-        if (w->hosts[i].up && (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].epoch, w->m.epoch) != 0))
-            return false;
-    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
-        if (r->alive && !r->over_lease && (w->m.claims[r->id].state != 'H' || !w->hosts[r->host].up))
-            return false;
-    return true;
-}
-
-static void step_grace(struct world *w, struct host *h) {
-    if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->grace && may_end_grace(w)) {
-        w->by_hand = true;
-        h->ends_grace = true;
-        vheartbeat_send(w, h);
-    }
-}
-
 /* Name and lease are of a config that is read when berthd starts. */
 static void change_config(struct world *w, struct host *h, unsigned name, usec_t lease) {
     h->name = name;
@@ -367,13 +283,13 @@ void world_step(struct world *w, const struct step *s) {
     case STEP_CLEAR:
     case STEP_PAUSE:
     case STEP_RESUME:
-        step_override(w, h, s);
+        operator_override(w, h, s);
         break;
     case STEP_REVOKE:
-        step_revoke(w, h, s);
+        operator_revoke(w, h, s);
         break;
     case STEP_GRACE:
-        step_grace(w, h);
+        operator_end_grace(w, h);
         break;
     case STEP_DISASTER:
         w->disaster = DISASTER_ARMED;

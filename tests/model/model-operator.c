@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Steps of operators: overrides, a revoked run, the end of a grace period. */
+
+#include <string.h>
+
+#include "tests/model/model-sequence.h"
+
+void operator_override(struct world *w, struct host *h, const struct step *s) {
+    const char *kind = s->kind == STEP_OVERRIDE ? "set" : s->kind == STEP_CLEAR ? "clear" : s->kind == STEP_PAUSE ? "pause" : "resume";
+    unsigned p = (unsigned) (s->a % w->n_pools);
+    uint64_t id = s->c % (STEPS_MAX + 1);
+    struct redis_command words = {0};
+    char by[24];
+
+    if (!h->up || h->phase != HOST_LIVE || h->frozen_until > w->now)
+        return;
+    if (w->admin_versions[id] == 0) /* else it is a resend */
+        w->admin_versions[id] = h->overrides[p].version + 1;
+    vhost_begin(h, &words);
+    command_add(&words, h->epoch);
+    command_add(&words, model_pool(w, p));
+    command_add_u64(&words, w->admin_versions[id] - 1);
+    (void) snprintf(by, sizeof(by), "by%" PRIu64, id > 0 ? id : 1000 + w->n_admin++);
+    if (id == 0)
+        w->admin_versions[0] = 0;
+    command_add(&words, by);
+    command_add(&words, kind);
+    command_add_u64(&words, s->b);
+    command_add_u64(&words, s->d);
+    command_add(&words, "why");
+    world_send(w, h, REDIS_SCRIPT_OVERRIDE, &words, HOST_LIVE, NULL);
+}
+
+void operator_revoke(struct world *w, struct host *h, const struct step *s) {
+    struct redis_command words = {0};
+    char id[24];
+
+    if (!h->up || h->phase != HOST_LIVE || w->n_runs == 0 || h->frozen_until > w->now)
+        return;
+    (void) snprintf(id, sizeof(id), "c%u", (unsigned) (s->a % w->n_runs));
+    vhost_begin(h, &words);
+    command_add(&words, h->epoch);
+    command_add(&words, id);
+    command_add(&words, "enough");
+    world_send(w, h, REDIS_SCRIPT_REVOKE, &words, HOST_LIVE, NULL);
+}
+
+/* Whoever ends grace by hand knows that nothing runs that Redis does not know, and nothing may still begin. */
+static bool may_end_grace(const struct world *w) {
+    if (w->m.empty || !*w->m.epoch || w->m.replid != w->replid)
+        return false;
+    for (unsigned i = 0; i < w->n_hosts; i++)
+        if (w->hosts[i].up && (w->hosts[i].phase != HOST_LIVE || strcmp(w->hosts[i].epoch, w->m.epoch) != 0))
+            return false;
+    for (const struct run *r = w->runs; r < w->runs + w->n_runs; r++)
+        if (r->alive && !r->over_lease && (w->m.claims[r->id].state != 'H' || !w->hosts[r->host].up))
+            return false;
+    return true;
+}
+
+void operator_end_grace(struct world *w, struct host *h) {
+    if (h->up && h->phase == HOST_LIVE && h->frozen_until <= w->now && h->grace && may_end_grace(w)) {
+        w->by_hand = true;
+        h->ends_grace = true;
+        vheartbeat_send(w, h);
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A sequence of steps, made from a seed: what hosts and operators ask for, and what befalls hosts, network and
+ * Redis. A step has its time, and numbers whose meaning its kind decides (model-steps.c). */
+
+#include "tests/model/model-internal.h"
+
+enum step_kind {
+    STEP_CLAIM, STEP_CLAIMS, STEP_WITHDRAW, STEP_CRASH, STEP_REBOOT, STEP_LOSE_FILE, STEP_FREEZE, STEP_CUT, STEP_LOSE_CALL,
+    STEP_LOSE_ANSWER, STEP_STALL_CALL, STEP_STALL_ANSWER, STEP_LOSE_PUSH, STEP_STALL_PUSH, STEP_TWICE, STEP_RECONNECT, STEP_BYE, STEP_WIPE, STEP_FLUSH,
+    STEP_RESTART, STEP_SAVE, STEP_RESTORE, STEP_REDIS_FROZEN, STEP_CLOCK, STEP_LIMIT, STEP_OVERRIDE, STEP_CLEAR, STEP_PAUSE,
+    STEP_RESUME, STEP_REVOKE, STEP_GRACE, STEP_DISASTER, STEP_FULL, STEP_REPLICA, STEP_SCOPE, STEP_NAME, STEP_LEASE,
+    STEP_AGAIN, STEP_BACK,
+    STEP_DRAIN, /* from here on: with turns alone */
+    STEPS
+};
+
+struct step {
+    enum step_kind kind;
+    usec_t at;
+    unsigned host;
+    uint64_t a, b, c, d;
+};
+
+struct sequence {
+    uint64_t seed;
+    struct step steps[STEPS_MAX];
+    size_t n;
+    usec_t length;
+};
+
+/* The world in which the sequence of this seed begins. */
+void sequence_make_world(struct world *w, struct bridge *bridge, const struct model_mutation *mutation, uint64_t seed);
+void sequence_make(struct sequence *q, uint64_t seed, const struct world *w);
+const char *step_name(enum step_kind kind);
