@@ -193,6 +193,24 @@ static void test_deleted(void) {
     }
 }
 
+/* The set of keys was deleted: what deletes all finds keys by it, so claims put theirs back. */
+static void test_keys_deleted(void) {
+    begin("t/* 1 t/full 1", 2);
+    size_t before = count_all();
+    EXPECT(script_claim("s1", "a", "t/x 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "b", "t/full 1 100"), "ok $ 0 H *");
+    EXPECT(script_claim("s2", "c", "t/full 1 100"), "ok $ 0 W *");
+    TEST_INT(redis_number(&script_server, "DEL berth:{t}:pool:t/*:keys"), 1);
+    EXPECT(script_say("verify s1 1 $ a"), "ok $ 0 *");
+    TEST_INT(keys_of("t/*"), 1);
+    EXPECT(script_say("verify s2 1 $ c"), "ok $ 0 *");
+    TEST_INT(keys_of("t/*"), 2);
+    EXPECT(script_say("release s1 1 $ a"), "ok $ 0 *");
+    EXPECT(script_say("releases s2 1 $ b c"), "*");
+    TEST_INT(count_all(), before);
+    script_end();
+}
+
 /* More keys than one call deletes. */
 static void test_many_deleted(void) {
     begin("t/* 1", 1);
@@ -238,6 +256,7 @@ static CU_TestInfo tests[] = {
     {"claims of many keys wait", test_many_waiting},
     {"deleted keys", test_deleted},
     {"many keys deleted", test_many_deleted},
+    {"the set of keys deleted", test_keys_deleted},
     {"inspect", test_inspect},
     CU_TEST_INFO_NULL,
 };

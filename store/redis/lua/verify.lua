@@ -8,7 +8,7 @@
 -- ARGV  session connection epoch, then claims that Redis confirmed to have
 -- Reply, one line: ok epoch more incomplete   incomplete 1: some of this session's limits or claims are missing; its host sends hello and sync
 --       {'epoch', '', 'broken'}: keys are missing, see hello.lua;  {'epoch', epoch}, {'gone'}, {'stale'} as in claim
--- Cost  4 calls, 2 to 5 a claim, 6 more a pool in which it waits
+-- Cost  4 calls, 2 to 5 a claim, 1 more a key, 6 more a pool in which it waits
 local call, meta = redis.call, KEYS[1]
 local at = string.sub(meta, 1, -5)
 local FIRST_CLAIM = 4
@@ -45,6 +45,9 @@ for i = FIRST_CLAIM, #ARGV do
                     heads = heads or {}
                     heads[#heads + 1] = pool
                 end
+            end
+            if state ~= 'P' and string.find(pool, '/', 1, true) then -- its :keys may have been deleted
+                call('SADD', at .. 'pool:' .. string.match(pool, '^[^/]+/') .. '*:keys', pool)
             end
             local _, stop = string.find(declared, ',' .. pool .. '=', 1, true)
             if not stop and string.find(pool, '/', 1, true) then -- a key of a pattern
