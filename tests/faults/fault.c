@@ -208,6 +208,11 @@ void restore_limit(struct bed *b, struct injection *i) {
     b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
 }
 
+void restore_pattern(struct bed *b, struct injection *i) {
+    (void) i;
+    b->pattern_owed = !load_set_limit(&b->load, "tenant/*", LOAD_TENANT);
+}
+
 void revive(struct bed *b, size_t host) {
     struct load_host *h = &b->load.hosts[host];
 

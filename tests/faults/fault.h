@@ -50,7 +50,7 @@ struct bed { /* what a case runs on */
     struct redis_server replica;
     struct redis_server *master; /* where the hosts' proxies lead to */
     bool owed[OWED_SNAPSHOTS + 1];
-    bool limit_owed;             /* nobody could be asked to restore it */
+    bool limit_owed, pattern_owed; /* nobody could be asked to restore that of db, of the pattern */
     bool mixed;                  /* there are other faults */
     unsigned ports[LOAD_HOSTS];  /* where each host finds Redis, in a network */
     unsigned n_down[LOAD_HOSTS]; /* faults that keep a berthd down */
@@ -85,8 +85,10 @@ unsigned each_process(struct bed *b, size_t host, enum kind kind, void (*fn)(int
 unsigned bound(struct bed *b, size_t host, enum kind kind, int resource, uint64_t most);
 /* The host that it hits is broken until its end, and so many leases longer. */
 void touch(struct bed *b, const struct injection *i, unsigned leases);
-/* An end: the limit of db is again as it was; if nobody can be asked now, that is done after all faults. */
+/* Ends: the limit of db, or of the pattern, is again as it was; if nobody can be asked now, that is done
+ * after all faults. */
 void restore_limit(struct bed *b, struct injection *i);
+void restore_pattern(struct bed *b, struct injection *i);
 /* Starts a host's berthd again if nobody else wants it down. */
 void revive(struct bed *b, size_t host);
 

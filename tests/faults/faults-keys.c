@@ -39,6 +39,16 @@ static void delete_key(struct bed *b, struct injection *i) {
     delete_keys(b, i, pattern);
 }
 
+/* Of keys of the pattern; then its limit is raised, for those who wait. */
+static void pause_and_delete_keys(struct bed *b, struct injection *i) {
+    (void) load_set_limit(&b->load, "tenant/*", 0);
+    load_turn(&b->load, clock_boottime() + 300 * USEC_PER_MSEC);
+    cluster.broken |= 1U << AUDIT_OVERTAKEN;
+    delete_keys(b, i,
+                strcmp(i->fault->name, "deleted-keys") == 0 ? "berth:{test}:pool:tenant/?:keys"
+                                                            : "berth:{test}:pool:tenant/*:queue");
+}
+
 /* So that somebody is parked: who wants two. */
 static void pause_and_delete(struct bed *b, struct injection *i) {
     (void) load_set_limit(&b->load, "db", 1);
@@ -64,6 +74,11 @@ const struct fault faults_keys[] = {
     {"deleted-limits", "key `limits` of a pool deleted", FAULT_REDIS, 0, delete_key, NULL, NULL},
     {"deleted-parked", "key `parked` of a pool deleted, then its limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
     {"deleted-overrides", "key `overrides` deleted, then the limit raised", FAULT_REDIS, 1200, pause_and_delete, restore_limit, NULL},
+    {"deleted-queues-of-keys", "keys `queue` of a pattern's keys deleted, then its limit raised",
+     FAULT_REDIS, 1200, pause_and_delete_keys, restore_pattern, NULL},
+    /* Alone: what deletes the rest finds keys by this one. */
+    {"deleted-keys", "key `keys` of a pattern deleted, then its limit raised", FAULT_REDIS | FAULT_ALONE,
+     1200, pause_and_delete_keys, restore_pattern, NULL},
     {"deleted-unsettled", "key `unsettled` deleted in grace", FAULT_REDIS, 0, restart_and_delete, NULL, NULL},
     {0},
 };

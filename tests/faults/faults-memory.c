@@ -31,7 +31,7 @@ static struct host *start_newcomer(struct bed *b) {
     snprintf(called, sizeof(called), "new-%u", n++);
     newcomer->called = called;
     newcomer->redis = b->master->socket;
-    host_set_config(newcomer, "pool \"db\" { limit = %d }\npool \"net\" { limit = %d }\n", LOAD_DB, LOAD_NET);
+    host_set_config(newcomer, "%s", load_pools(0));
     host_start(newcomer);
     host_await(newcomer, "redis-connected", " ");
     return newcomer;

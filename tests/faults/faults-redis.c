@@ -261,6 +261,11 @@ static void change_limit(struct bed *b, struct injection *i) {
     i->n_hit += load_set_limit(&b->load, "db", (unsigned) draw_between(&i->random, 0, 2));
 }
 
+/* Pauses all keys, or lets two of each run. */
+static void change_pattern(struct bed *b, struct injection *i) {
+    i->n_hit += load_set_limit(&b->load, "tenant/*", draw_between(&i->random, 0, 1) ? LOAD_TENANT + 1 : 0);
+}
+
 const struct fault faults_redis[] = {
     {"redis-killed", "Redis killed, back at once and empty", FAULT_REDIS, 50, kill_empty, resume, "mperham/sidekiq#2617 redisson/redisson#3573"},
     {"redis-away", "Redis killed, back empty after longer than a lease", FAULT_REDIS, 3200, kill_empty, resume, "redisson/redisson#3004"},
@@ -286,5 +291,7 @@ const struct fault faults_redis[] = {
      FAULT_REDIS | FAULT_PROXY | FAULT_REPLICA, 1000, part, demote_and_promote, NULL},
     {"limit-changed", "limit lowered (to 0 as well) and raised again", FAULT_REDIS, 1200, change_limit, restore_limit,
      "redisson/redisson#3225 buildkite-limits conch-limits consul-limits"},
+    {"pattern-limit-changed", "limit of a pattern of pools lowered to 0 or raised, then restored",
+     FAULT_REDIS, 1200, change_pattern, restore_pattern, NULL},
     {0},
 };

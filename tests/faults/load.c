@@ -10,7 +10,8 @@
 #include "tests/harness/test.h"
 
 #define PAUSE (25 * USEC_PER_MSEC) /* between two new runs */
-#define JOBS 4
+#define JOBS 6
+#define PATTERN "tenant/*"
 
 uint64_t draw(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15);
@@ -34,16 +35,29 @@ static const struct {
     {"\"db:2\"", "\"--for\", \"300\", \"--ignore-term\"", "db:2", 0},
     {"\"db\", \"net\"", "\"--for\", \"500\", \"--child\"", "db,net", 0},
     {"\"net\"", "\"--for\", \"0\", \"--exit\", \"7\"", "net", 7},
+    {"\"tenant/a\"", "\"--for\", \"200\", \"--exit\", \"6\"", "tenant/a", 6},
+    {"\"tenant/b\", \"db\"", "\"--for\", \"100\", \"--ignore-term\"", "tenant/b,db", 0},
 };
+
+static const char *const keys[] = {"tenant/a", "tenant/b", "tenant/c"};
 
 int load_exit_of(const char *job) {
     return job[0] == 'j' && job[1] >= '0' && job[1] < '0' + JOBS && !job[2] ? jobs[job[1] - '0'].exit : 0; /* "long": 0 */
 }
 
+const char *load_pools(unsigned reload) {
+    static char text[256];
+
+    snprintf(text, sizeof(text),
+             "pool \"db\" { limit = %d description = \"%u\" }\npool \"net\" { limit = %d }\n"
+             "pool \"" PATTERN "\" { limit = %d }\n",
+             LOAD_DB, reload, LOAD_NET, LOAD_TENANT);
+    return text;
+}
+
 static void write_host_config(struct load_host *h) {
     char text[8192];
-    int n = snprintf(text, sizeof(text), "pool \"db\" { limit = %d description = \"%u\" }\npool \"net\" { limit = %d }\n", LOAD_DB, h->reload,
-                     LOAD_NET);
+    int n = snprintf(text, sizeof(text), "%s", load_pools(h->reload));
 
     for (size_t i = 0; i < JOBS; i++)
         n += snprintf(text + n, sizeof(text) - (size_t) n,
@@ -87,12 +101,23 @@ static void note_limit(struct load *l, const char *pool, unsigned limit) {
     snprintf(entry->pool, sizeof(entry->pool), "%s", pool);
 }
 
+/* The limit of the pattern is that of each key. */
+static void note_limits(struct load *l, const char *pool, unsigned limit) {
+    size_t n = strcmp(pool, PATTERN) == 0 ? ELEMENTSOF(keys) : 0;
+
+    if (n == 0)
+        note_limit(l, pool, limit);
+    for (size_t i = 0; i < n; i++)
+        note_limit(l, keys[i], limit);
+}
+
 /* Asked of the first host that does it. A raise counts from before it, a lower limit once it was answered. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit) {
+    const char *first = strcmp(pool, PATTERN) == 0 ? keys[0] : pool;
     unsigned before = 0;
 
     for (size_t k = 0; k < l->n_limits; k++)
-        if (strcmp(l->limits[k].pool, pool) == 0)
+        if (strcmp(l->limits[k].pool, first) == 0)
             before = l->limits[k].limit;
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
         struct child *c;
@@ -101,12 +126,12 @@ bool load_set_limit(struct load *l, const char *pool, unsigned limit) {
         if (l->hosts[i].down || l->hosts[i].frozen || !l->hosts[i].host->berthd || l->hosts[i].host->berthd->ended)
             continue;
         if (limit > before)
-            note_limit(l, pool, limit);
+            note_limits(l, pool, limit);
         c = berth_start(l->hosts[i].host, "limit %s %u", pool, limit);
         done = child_await(c, 2 * USEC_PER_SEC) && c->exit_code == 0;
         child_free(c);
         if (done && limit < before)
-            note_limit(l, pool, limit);
+            note_limits(l, pool, limit);
         if (done)
             return true;
     }
@@ -128,8 +153,9 @@ void load_up(struct load *l, uint64_t seed, bool has_schedules) {
     cluster.heartbeat = "300ms";
     note_limit(l, "db", LOAD_DB);
     note_limit(l, "net", LOAD_NET);
+    note_limits(l, PATTERN, LOAD_TENANT);
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
-        l->hosts[i].host = host_add(names[i], "pool \"db\" { limit = %d }\n", LOAD_DB);
+        l->hosts[i].host = host_add(names[i], "%s", load_pools(0));
         l->hosts[i].has_schedules = has_schedules;
         write_host_config(&l->hosts[i]);
     }
@@ -165,15 +191,21 @@ static void begin_job(struct load *l, struct load_item *item, struct host *h) {
 
 /* Some end at once: their release races with heartbeats (swarthy/redis-semaphore#205, redisson/redisson#7272). */
 static void begin_run(struct load *l, struct load_item *item, struct host *h) {
-    static const char *const demands[] = {"db:1", "db:2", "net:1", "db:1,net:1", "db:1", "net:1"};
+    static const char *const demands[] = {"db:1",  "db:2",       "net:1",      "db:1,net:1",     "db:1",
+                                          "net:1", "tenant/a:1", "tenant/c:1", "db:1,tenant/b:1"};
     static const char *const options[] = {"", "--ignore-term", "", "--exit 3"};
     size_t which = draw_between(&l->random, 0, ELEMENTSOF(demands) - 1), option = draw_between(&l->random, 0, ELEMENTSOF(options) - 1);
     unsigned msec = draw_between(&l->random, 0, 4) == 0 ? 0 : (unsigned) draw_between(&l->random, 50, 900);
+    char pools[64] = "";
+    size_t n = 0;
 
     CU_ASSERT(demands_parse(demands[which], &item->pools) == 0);
     item->expected = option == 3 ? 3 : 0;
-    item->child = berth_start(h, "run -p %s %s --name %s -- %s --id %s --for %u %s", item->pools.n == 2 ? "db" : demands[which],
-                              item->pools.n == 2 ? "-p net" : "", item->id, cluster.command, item->id, msec, options[option]);
+    for (size_t i = 0; i < item->pools.n; i++)
+        n += (size_t) snprintf(pools + n, sizeof(pools) - n, "-p %s:%u ", item->pools.items[i].pool,
+                               item->pools.items[i].permits);
+    item->child = berth_start(h, "run %s --name %s -- %s --id %s --for %u %s", pools, item->id,
+                              cluster.command, item->id, msec, options[option]);
 }
 
 static struct load_item *new_item(struct load *l, size_t host) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What goes on while faults are injected: hosts with pools "db" and "net", and always a few runs of every kind waiting and running. The
- * same seed asks for the same runs in the same order. */
+/* What goes on while faults are injected: hosts with pools "db", "net" and "tenant/KEY", and always a few
+ * runs of every kind waiting and running. The same seed asks for the same runs in the same order. */
 
 #include "tests/harness/host.h"
 #include "tests/harness/judge.h"
@@ -10,6 +10,8 @@
 #define LOAD_HOSTS 3
 #define LOAD_DB 3  /* limits */
 #define LOAD_NET 2
+#define LOAD_TENANT 1 /* of each key */
+#define LOAD_KEYS "-p tenant/a -p tenant/b -p tenant/c" /* all permits of all keys */
 #define LOAD_LEASE (2 * USEC_PER_SEC)
 #define LOAD_ITEMS 600
 
@@ -59,6 +61,8 @@ struct load {
     size_t n_excuses;
 };
 
+/* For the config of a host. The text is valid until the next call. */
+const char *load_pools(unsigned reload);
 /* Adds the hosts without starting them. */
 void load_up(struct load *l, uint64_t seed, bool has_schedules);
 /* Begins and ends runs as is due, and watches; turns until then. */
@@ -68,7 +72,7 @@ size_t load_drain(struct load *l, usec_t within);
 /* Starts two runs of this host, first in the queue, that last this long: a fault of that length must stop them. */
 void load_begin_long(struct load *l, size_t host, unsigned msec);
 void load_touch(struct load *l, size_t host, usec_t until);
-/* Whether a host did it. */
+/* Whether a host did it. A pattern: of all keys. */
 bool load_set_limit(struct load *l, const char *pool, unsigned limit);
 /* A limit may be exceeded by who starts from then on with a token up to this one. */
 void load_excuse(struct load *l, usec_t from, uint64_t token);

@@ -163,9 +163,13 @@ static void run_load(struct bed *b, struct plan *p) {
         inject(b, p, since);
     }
     inject(b, p, since); /* what ends ends, however long the others took */
-    for (usec_t until = clock_boottime() + 10 * USEC_PER_SEC; b->limit_owed && clock_boottime() < until;) {
+    for (usec_t until = clock_boottime() + 10 * USEC_PER_SEC;
+         (b->limit_owed || b->pattern_owed) && clock_boottime() < until;) {
         load_turn(&b->load, clock_boottime() + 200 * USEC_PER_MSEC);
-        b->limit_owed = !load_set_limit(&b->load, "db", LOAD_DB);
+        if (b->limit_owed)
+            restore_limit(b, NULL);
+        if (b->pattern_owed)
+            restore_pattern(b, NULL);
     }
     /* Hosts that ended although nobody asked them to would be seen here. */
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
@@ -182,7 +186,9 @@ static void run_load(struct bed *b, struct plan *p) {
  * No counter has drifted (PrefectHQ/prefect#21794, apache/airflow#43448, apache/airflow#15399, taskforcesh/bullmq#3929, mperham/sidekiq#6185). */
 static void check_free(struct bed *b) {
     for (size_t i = 0; i < LOAD_HOSTS; i++) {
-        struct child *c = berth_start(b->load.hosts[i].host, "run --wait 15s -p db:%d -p net:%d -- true", LOAD_DB, LOAD_NET);
+        struct child *c = berth_start(b->load.hosts[i].host,
+                                      "run --wait 15s -p db:%d -p net:%d " LOAD_KEYS " -- true", LOAD_DB,
+                                      LOAD_NET);
 
         if (!child_await(c, PATIENCE) || c->exit_code != 0) {
             printf("%s: after all runs permits are not free: status %d: %s\n", b->load.hosts[i].host->name, c->exit_code, child_text(c, 2));

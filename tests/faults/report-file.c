@@ -137,7 +137,8 @@ static void write_head(FILE *f, const struct report *r) {
     fprintf(f,
             "# Faults survived\n\n"
             "Made by `make faults SEED=%" PRIu64 " MIXES=%" PRIu64 "` on %s with berth %s, %s, %s %s, in %" PRIu64 " s: %" PRIu64
-            " runs on three hosts,\nlease 2 s, pools of 3 and 2 permits, commands that end at once, ignore TERM, double-fork and "
+            " runs on three hosts,\nlease 2 s, pools of 3, 2 and (of each key of a pattern) 1 permit, commands that end at "
+            "once, ignore TERM, double-fork and "
             "setsid.\nThe commands themselves and kernel locks record what ran when; the checker knows nothing of berth but the "
             "tickets\nthat hosts log.\n\n"
             "Runs started twice: %" PRIu64 ". Exit statuses lost or changed: %" PRIu64 ", of all runs whose command ended by itself (%" PRIu64
