@@ -26,6 +26,7 @@ static struct store *store_redis_free(struct store *base) {
     link_close(store);
     admin_fail(store);
     inspect_fail(store);
+    inspect_done(store);
     turns_done(store);
     claim_table_done(store);
     full_done(store);
@@ -128,7 +129,7 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
     env_init(&store->env, event, events, options);
     find_machine(store->env.machine, boot);
     list_init(&store->admins);
-    list_init(&store->inspections);
+    list_init(&store->inspections.list);
     batch_init(store);
     turns_init(store);
     epoch_init(store);
@@ -141,6 +142,8 @@ int store_redis_new(struct store **ret, sd_event *event, struct events *events,
     renewal_init(store);
     if (r >= 0)
         r = full_init(store);
+    if (r >= 0)
+        r = inspect_init(store);
     if (r >= 0)
         r = heartbeat_init(store);
     if (r < 0) {

@@ -66,7 +66,7 @@ struct store_redis {
     struct turns turns;
     struct limits limits;
     struct list admins;      /* struct admin: admin.c */
-    struct list inspections; /* struct inspection: inspect.c */
+    struct inspections inspections;
 };
 
 static inline struct store_redis *store_redis_of(struct store *base) {

@@ -140,6 +140,24 @@ static void test_shared(void) {
     end(&b);
 }
 
+/* Who looks all the time is answered late. */
+static void test_budget(void) {
+    struct bed b;
+
+    if (!begin(&b))
+        return;
+    usec_t longest = 0, until = clock_boottime() + BED_DEADLINE_USEC;
+    for (unsigned i = 0; i < 200 && longest < 200 * USEC_PER_MSEC && clock_boottime() < until; i++) {
+        usec_t asked = clock_boottime();
+
+        snapshot_free(ask(&b, "db"));
+        if (clock_boottime() - asked > longest)
+            longest = clock_boottime() - asked;
+    }
+    CU_ASSERT(longest >= 200 * USEC_PER_MSEC);
+    end(&b);
+}
+
 /* The connection breaks between two calls: the question is answered nevertheless. */
 static void test_broken(void) {
     struct answer answer = {.r = 1};
@@ -162,6 +180,7 @@ static void test_broken(void) {
 static CU_TestInfo tests[] = {
     {"slices", test_slices},
     {"shared", test_shared},
+    {"budget", test_budget},
     {"broken connection", test_broken},
     CU_TEST_INFO_NULL,
 };

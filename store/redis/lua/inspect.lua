@@ -6,8 +6,7 @@
 --
 -- KEYS  berth:{ns}:meta
 -- ARGV  sessions FROM                    those with a higher heartbeat count; "0" at first
--- Reply {'ok', malformed, epoch, grace(0|1), known-µs, time-µs, ids, heartbeat counts, records, numbers of claims}: 32 at most; none
---        are left when ids is empty
+-- Reply {'ok', malformed, epoch, grace(0|1), known-µs, time-µs, ids, heartbeat counts, records, numbers of claims}: 32, or all that are left
 -- ARGV  pool POOL
 -- Reply {'ok', malformed, limit, lowest, highest, override, used, waiting, parked, host-scoped, lowest-session}
 --         lowest, highest: of the declared limits;  host-scoped: how many sessions declare it with scope host

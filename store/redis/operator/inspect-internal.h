@@ -9,6 +9,7 @@
 #include "store/redis/operator/inspect.h"
 
 #define INSPECT_SLICE_MAX 100 /* claims in one call */
+#define INSPECT_SESSIONS_MAX 32
 
 /* Positions that all replies of inspect.lua have. */
 enum { INSPECT_ANSWER, INSPECT_MALFORMED, INSPECT_FIRST };
@@ -24,7 +25,7 @@ struct inspected_key {
 
 struct inspection {
     struct store_redis *store;
-    struct list link;    /* on store->inspections, whose first one is being made */
+    struct list link;    /* on store->inspections.list */
     struct list askers;  /* struct inspect_asker */
     struct snapshot *snapshot;
     char **names;        /* of pools: listed in full; keys among them are pools of the snapshot */

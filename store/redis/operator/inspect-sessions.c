@@ -129,7 +129,7 @@ int inspect_read_sessions(struct inspection *i, const struct redisReply *reply) 
     s->sessions = grown;
     for (size_t at = 0; r >= 0 && at < n; at++)
         r = add_session(i, reply, at, now);
-    if (r < 0 || n == 0 || s->n_sessions >= SESSIONS_MAX)
+    if (r < 0 || n < INSPECT_SESSIONS_MAX || s->n_sessions >= SESSIONS_MAX)
         return r;
     return reply_copy(reply_at(reply_at(reply, SESSIONS_COUNTS), n - 1), i->cursor, sizeof(i->cursor)) < 0 ? -EBADMSG : 1;
 }

@@ -4,9 +4,21 @@
 /* Collects snapshots. inspect.lua answers in slices, so that looking delays no grant for long; one call is
  * under way at a time, whoever looks. Questions that arrive before a snapshot is begun share it. */
 
+#include "base/list.h"
+#include "base/timer.h"
+#include "store/redis/operator/inspect-budget.h"
 #include "store/store.h"
 
 struct store_redis;
+
+struct inspections {
+    struct list list; /* struct inspection; the first one is being made */
+    struct inspect_budget budget;
+    struct timer timer; /* the budget allows the next one to begin */
+};
+
+int inspect_init(struct store_redis *store);
+void inspect_done(struct store_redis *store);
 
 /* --- operation of the store --- */
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/redis/operator/inspect-budget.h"
+#include "tests/harness/test.h"
+
+#define T0 (1000 * USEC_PER_SEC)
+#define MSEC USEC_PER_MSEC
+
+static void test_credit(void) {
+    struct inspect_budget b = {0};
+
+    TEST_INT(inspect_budget_wait(&b, T0), 0);
+    inspect_budget_begin(&b, T0);
+    inspect_budget_spend(&b, T0, 50 * MSEC);
+    TEST_INT(inspect_budget_wait(&b, T0), 0); /* no more, but no less either */
+    inspect_budget_spend(&b, T0, MSEC);
+    TEST_INT(inspect_budget_wait(&b, T0), 500 * MSEC);
+    TEST_INT(inspect_budget_wait(&b, T0 + 200 * MSEC), 300 * MSEC);
+    TEST_INT(inspect_budget_wait(&b, T0 + 500 * MSEC), 0);
+}
+
+/* 2 ms a second, however long it goes on. */
+static void test_rate(void) {
+    struct inspect_budget b = {0};
+    usec_t now = T0, spent = 0;
+
+    while (now < T0 + 1000 * USEC_PER_SEC) {
+        usec_t wait = inspect_budget_wait(&b, now);
+
+        if (wait > 0) {
+            now += wait;
+            continue;
+        }
+        inspect_budget_begin(&b, now);
+        inspect_budget_spend(&b, now, 700);
+        spent += 700;
+        now += MSEC;
+    }
+    CU_ASSERT(spent >= 2000 * MSEC && spent <= 2100 * MSEC);
+}
+
+/* What costs more than the budget waits for two seconds at most, and is forgiven after a pause. */
+static void test_bounds(void) {
+    struct inspect_budget b = {0};
+
+    for (unsigned i = 0; i < 10; i++) {
+        inspect_budget_begin(&b, T0);
+        inspect_budget_spend(&b, T0, USEC_PER_SEC);
+    }
+    TEST_INT(inspect_budget_wait(&b, T0), 2 * USEC_PER_SEC);
+    TEST_INT(inspect_budget_wait(&b, T0 + 2 * USEC_PER_SEC), 0);
+    inspect_budget_begin(&b, T0 + 2 * USEC_PER_SEC);
+    TEST_INT(inspect_budget_wait(&b, T0 + 30 * USEC_PER_SEC), 0);
+    inspect_budget_spend(&b, T0 + 30 * USEC_PER_SEC, 48 * MSEC); /* all but 2 of the credit are back after 25 s */
+    TEST_INT(inspect_budget_wait(&b, T0 + 30 * USEC_PER_SEC), 0);
+}
+
+static CU_TestInfo tests[] = {{"credit", test_credit}, {"rate", test_rate}, {"bounds", test_bounds}, CU_TEST_INFO_NULL};
+
+int main(int argc, char **argv) {
+    CU_SuiteInfo suites[] = {{"inspect-budget", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
+
+    return test_main(argc, argv, suites);
+}
